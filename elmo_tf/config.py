@@ -1,0 +1,221 @@
+"""What can be set about a model and its training: frozen dataclasses, presets as data, JSON, `key=value` overrides."""
+
+import dataclasses
+import json
+import math
+import typing
+
+from elmo_tf.errors import InputError
+
+
+def _require(name: str, value: typing.Any, holds: bool, expected: str) -> None:
+    if not holds:
+        raise InputError(f"{name}: expected {expected}, found {value!r}")
+
+
+@dataclasses.dataclass(frozen=True)
+class CharCNNConfig:
+    """The context-free token encoder (Peters et al. 2018, section 3.4; Kim et al. 2015)."""
+
+    embedding_dim: int = 16  # width of a character's vector
+    filters: tuple[tuple[int, int], ...] = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
+    # (width in characters, number of filters) of each convolution
+    num_highway: int = 2  # highway layers after the max-pool
+    activation: str = "relu"  # after the max-pool: "relu" or "tanh"
+    max_chars_per_token: int = 50  # ids a token, begin- and end-word marks included
+
+    def __post_init__(self):
+        filters = tuple(tuple(pair) if isinstance(pair, (list, tuple)) else pair for pair in self.filters)
+        object.__setattr__(self, "filters", filters)
+        _require("embedding_dim", self.embedding_dim, self.embedding_dim >= 1, "at least 1")
+        _require("max_chars_per_token", self.max_chars_per_token, 3 <= self.max_chars_per_token <= 257, "3 to 257")
+        good = filters and all(
+            isinstance(pair, tuple)
+            and len(pair) == 2
+            and all(isinstance(n, int) and n >= 1 for n in pair)
+            and pair[0] <= self.max_chars_per_token
+            for pair in filters
+        )
+        _require("filters", filters, good, "a list of [width, count], no width above max_chars_per_token")
+        _require("num_highway", self.num_highway, self.num_highway >= 0, "at least 0")
+        _require("activation", self.activation, self.activation in ("relu", "tanh"), "'relu' or 'tanh'")
+
+    @property
+    def num_filters(self) -> int:
+        """Width of the vector that the max-pool returns."""
+        return sum(count for _, count in self.filters)
+
+
+@dataclasses.dataclass(frozen=True)
+class LSTMConfig:
+    """One direction's stack of projected LSTMs (section 3.4 of the paper; Sak et al. 2014)."""
+
+    units: int = 4096  # cells a layer
+    projection_dim: int = 512  # width of the token vector and of each layer's output; equal to `units`: no projection
+    num_layers: int = 2
+    cell_clip: float | None = 3.0  # the cell state is cut to +-this; None: never
+    proj_clip: float | None = 3.0  # the projected output is cut to +-this; None: never
+    use_skip_connections: bool = True  # every layer but the first adds its input to its output
+
+    def __post_init__(self):
+        for name in ("units", "projection_dim", "num_layers"):
+            _require(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
+        expected = f"at most units, {self.units}"
+        _require("projection_dim", self.projection_dim, self.projection_dim <= self.units, expected)
+        for name in ("cell_clip", "proj_clip"):
+            value = getattr(self, name)
+            _require(name, value, value is None or value > 0, "above 0, or null")
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelConfig:
+    """The network, without its softmax."""
+
+    char_cnn: CharCNNConfig = CharCNNConfig()
+    lstm: LSTMConfig = LSTMConfig()
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainConfig:
+    """The recipe; the defaults are those of the released model (bilm-tf, `bin/train_elmo.py`)."""
+
+    batch_size: int = 128  # streams a replica
+    unroll_steps: int = 20  # tokens a window; the gradient reaches back no further
+    epochs: int = 10  # passes over the corpus
+    learning_rate: float = 0.2  # Adagrad's
+    initial_accumulator: float = 1.0  # Adagrad's
+    clip_norm: float = 10.0  # of all gradients together
+    num_sampled: int = 8192  # negatives a step and direction; 0, or not below the vocabulary's size: the full softmax
+    dropout_rate: float = 0.1  # of every LSTM layer's input and of the softmax's
+    precision: str = "float32"  # of the LSTMs' matrix products: "float32" or "bfloat16"
+    seed: int = 0  # of the initial weights, the order of the sentences, dropout and the negatives
+    checkpoint_steps: int = 1000  # steps between checkpoints
+    keep_checkpoints: int = 3  # the newest so many stay
+    log_steps: int = 20  # steps between points in TensorBoard
+
+    def __post_init__(self):
+        for name in ("batch_size", "unroll_steps", "epochs", "checkpoint_steps", "keep_checkpoints", "log_steps"):
+            _require(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
+        for name in ("learning_rate", "initial_accumulator", "clip_norm"):
+            _require(name, getattr(self, name), getattr(self, name) > 0, "above 0")
+        _require("num_sampled", self.num_sampled, self.num_sampled >= 0, "at least 0")
+        _require("dropout_rate", self.dropout_rate, 0 <= self.dropout_rate < 1, "0 or more, below 1")
+        _require("seed", self.seed, 0 <= self.seed < 2**31, "0 to 2^31 - 1")
+        _require("precision", self.precision, self.precision in ("float32", "bfloat16"), "'float32' or 'bfloat16'")
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """A model and how it is trained; `config.json` of a workdir and of a SavedModel holds one."""
+
+    model: ModelConfig = ModelConfig()
+    train: TrainConfig = TrainConfig()
+
+
+_FIVE_CONVOLUTIONS = CharCNNConfig().filters[:5]
+
+PRESETS: dict[str, Config] = {
+    # Three million parameters: learns a small text in minutes on two cores.
+    "tiny": Config(
+        ModelConfig(CharCNNConfig(filters=_FIVE_CONVOLUTIONS, num_highway=1), LSTMConfig(512, 128)),
+        TrainConfig(batch_size=32, num_sampled=1024, checkpoint_steps=500),
+    ),
+    # The three sizes below are those published for ELMo.
+    "small": Config(
+        ModelConfig(CharCNNConfig(num_highway=1), LSTMConfig(1024, 128)),
+        TrainConfig(batch_size=64, num_sampled=2048, checkpoint_steps=500),
+    ),
+    "medium": Config(
+        ModelConfig(CharCNNConfig(num_highway=1), LSTMConfig(2048, 256)),
+        TrainConfig(num_sampled=4096),
+    ),
+    "original": Config(),
+}
+
+
+def preset(name: str) -> Config:
+    """Returns the preset called `name`; raises `InputError`, listing them, when there is none."""
+    if name not in PRESETS:
+        raise InputError(f"--preset: expected one of {', '.join(PRESETS)}, found {name!r}")
+    return PRESETS[name]
+
+
+def keys(config_class: type = Config, prefix: str = "") -> dict[str, typing.Any]:
+    """Returns every settable key, dotted, with its type: `{"train.learning_rate": float, ...}`."""
+    found = {}
+    for field in dataclasses.fields(config_class):
+        if dataclasses.is_dataclass(field.type):
+            found.update(keys(field.type, f"{prefix}{field.name}."))
+        else:
+            found[prefix + field.name] = field.type
+    return found
+
+
+def override(config: Config, assignments: typing.Iterable[str]) -> Config:
+    """Returns `config` with `key=value` strings applied; a value is JSON, or a bare word for a string.
+
+    Raises:
+        InputError: for an unknown key (the valid ones are listed) or a value of the wrong type or range.
+    """
+    values = to_dict(config)
+    for assignment in assignments:
+        key, separator, text = assignment.partition("=")
+        if not separator:
+            raise InputError(f"--set: expected key=value, found {assignment!r}")
+        if key not in keys():
+            raise InputError(f"--set: expected one of the keys {', '.join(sorted(keys()))}, found {key!r}")
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = text
+        *path, name = key.split(".")
+        section = values
+        for part in path:
+            section = section[part]
+        section[name] = value
+    return from_dict(values)
+
+
+def to_dict(config: typing.Any) -> dict:
+    """Returns nested plain dictionaries that `from_dict` and JSON take back."""
+    return json.loads(json.dumps(dataclasses.asdict(config)))
+
+
+def from_dict(values: dict, config_class: type = Config, prefix: str = "") -> typing.Any:
+    """Builds a config from nested dictionaries; a missing key has its default.
+
+    Raises:
+        InputError: for an unknown key or a value of the wrong type or range.
+    """
+    fields = {field.name: field for field in dataclasses.fields(config_class)}
+    arguments = {}
+    for name, value in values.items():
+        if name not in fields:
+            expected = ", ".join(prefix + known for known in fields)
+            raise InputError(f"configuration: expected one of the keys {expected}, found {prefix + name!r}")
+        kind = fields[name].type
+        if dataclasses.is_dataclass(kind):
+            if not isinstance(value, dict):
+                raise InputError(f"configuration: expected {prefix + name} to be an object, found {value!r}")
+            arguments[name] = from_dict(value, kind, f"{prefix}{name}.")
+        else:
+            arguments[name] = _checked(prefix + name, value, kind)
+    try:
+        return config_class(**arguments)
+    except InputError as error:
+        raise InputError(f"configuration: {prefix}{error}") from None
+
+
+def _checked(key: str, value: typing.Any, kind: typing.Any) -> typing.Any:
+    """Returns `value` as the field's type, or raises; JSON knows no tuples and writes 3.0 as 3."""
+    allowed = typing.get_args(kind) if typing.get_origin(kind) is not tuple else (tuple,)
+    allowed = allowed or (kind,)
+    if float in allowed and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if tuple in allowed and isinstance(value, list):
+        value = tuple(value)
+    wrong = type(value) not in allowed or (isinstance(value, float) and not math.isfinite(value))
+    if wrong:
+        names = " or ".join("null" if one is type(None) else one.__name__ for one in allowed)
+        raise InputError(f"configuration: expected {key} to be {names}, found {value!r}")
+    return value

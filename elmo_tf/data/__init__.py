@@ -1,0 +1,1 @@
+"""Text as numbers: character ids, vocabulary, records and windows. NumPy only, so that Beam workers start at once."""

@@ -1,0 +1,177 @@
+"""The folder that preprocessing makes and everything else reads: TFRecord shards, `vocab.txt`, `info.json`, a marker.
+
+One `tf.train.Example` a sentence: `token_ids` (int64 list, with `<S>` and `</S>`), `char_ids` (bytes: the bytes of each
+inner token, end to end) and `char_lengths` (bytes: one uint8 a token). Neither TensorFlow nor Beam is imported; any
+TFRecord reader reads the shards.
+"""
+
+import json
+import os
+import pathlib
+import struct
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import google_crc32c
+import numpy as np
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+from elmo_tf.data import vocabulary as vocabulary_lib
+from elmo_tf.errors import InputError
+
+FORMAT_VERSION = 1
+INFO_FILE = "info.json"
+VOCABULARY_FILE = "vocab.txt"
+MARKER_FILE = "_SUCCESS"  # written last: a folder without it is not finished
+
+
+class Sentence(NamedTuple):
+    """One sentence of n words."""
+
+    token_ids: np.ndarray  # int64 (n + 2,), with <S> and </S>
+    char_bytes: np.ndarray  # uint8 (sum(char_lengths),), the words' bytes
+    char_lengths: np.ndarray  # uint8 (n,)
+
+
+class Records(NamedTuple):
+    """A finished folder."""
+
+    path: pathlib.Path
+    info: dict[str, Any]
+    vocabulary: vocabulary_lib.Vocabulary
+
+    @property
+    def shards(self) -> list[pathlib.Path]:
+        """The TFRecord files, in order."""
+        return [self.path / shard["name"] for shard in self.info["shards"]]
+
+
+def shard_name(number: int, count: int) -> str:
+    """Returns the file name of shard `number` of `count`."""
+    return f"shard-{number:05d}-of-{count:05d}.tfrecord"
+
+
+def open_folder(path: str | os.PathLike, argument: str = "--data") -> Records:
+    """Returns the finished folder at `path`, its marker, vocabulary and shards' sizes checked.
+
+    Raises:
+        InputError: naming `argument`, if it is not a finished folder of records or a file is not the one written.
+    """
+    folder = pathlib.Path(path)
+    if not (folder / MARKER_FILE).is_file():
+        found = "no such folder" if not folder.exists() else f"no {MARKER_FILE} marker in it"
+        raise InputError(f"{argument}: expected a finished folder of `elmo-tf preprocess`, found {found}: {folder}")
+    info = json.loads((folder / INFO_FILE).read_text("utf-8"))
+    if info["format_version"] != FORMAT_VERSION:
+        raise InputError(
+            f"{argument}: expected records of format {FORMAT_VERSION}, found {info['format_version']}: {folder}"
+        )
+    source = folder / VOCABULARY_FILE
+    vocabulary = vocabulary_lib.from_bytes(source.read_bytes(), str(source))
+    if vocabulary.sha256() != info["vocabulary"]["sha256"]:
+        raise InputError(f"{argument}: expected the vocabulary that {INFO_FILE} describes, found another one: {source}")
+    records = Records(folder, info, vocabulary)
+    for shard, described in zip(records.shards, info["shards"], strict=True):
+        size = shard.stat().st_size if shard.exists() else None
+        if size != described["bytes"]:
+            raise InputError(f"{argument}: expected {described['bytes']} bytes, found {size}: {shard}")
+    return records
+
+
+def encode_example(token_ids: list[int], char_bytes: bytes, char_lengths: bytes) -> bytes:
+    """Returns one sentence as a serialized `tf.train.Example`."""
+    example = _Example()
+    feature = example.features.feature
+    feature["token_ids"].int64_list.value.extend(token_ids)
+    feature["char_ids"].bytes_list.value.append(char_bytes)
+    feature["char_lengths"].bytes_list.value.append(char_lengths)
+    return example.SerializeToString(deterministic=True)
+
+
+def decode_example(record: bytes) -> Sentence:
+    """Returns the sentence of a serialized `tf.train.Example`."""
+    feature = _Example.FromString(record).features.feature
+    return Sentence(
+        np.array(feature["token_ids"].int64_list.value, np.int64),
+        np.frombuffer(feature["char_ids"].bytes_list.value[0], np.uint8),
+        np.frombuffer(feature["char_lengths"].bytes_list.value[0], np.uint8),
+    )
+
+
+def frame(record: bytes) -> bytes:
+    """Returns `record` as it stands in a TFRecord file: length, checksum of the length, data, checksum of the data."""
+    length = struct.pack("<Q", len(record))
+    return b"".join((length, _masked_crc(length), record, _masked_crc(record)))
+
+
+def read_shard(path: str | os.PathLike) -> Iterator[bytes]:
+    """Yields the records of a TFRecord file.
+
+    Raises:
+        InputError: if a checksum is wrong or the file ends within a record.
+    """
+    content = pathlib.Path(path).read_bytes()
+    position = 0
+    while position < len(content):
+        start = position + 12
+        header = content[position:start]
+        if len(header) < 12 or _masked_crc(header[:8]) != header[8:]:
+            raise InputError(f"{path}: expected a TFRecord at byte {position}, found damaged data")
+        end = start + struct.unpack("<Q", header[:8])[0]
+        record = content[start:end]
+        if _masked_crc(record) != content[end : end + 4]:
+            raise InputError(f"{path}: expected an intact TFRecord at byte {position}, found a wrong checksum")
+        yield record
+        position = end + 4
+
+
+def _masked_crc(data: bytes) -> bytes:
+    """Returns the four checksum bytes of the TFRecord format (tensorflow/core/lib/hash/crc32c.h)."""
+    crc = google_crc32c.value(data)
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+
+def _example_class() -> type:
+    """Returns a message class with the wire format of `tf.train.Example`, without importing TensorFlow."""
+    kinds = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(name="elmo_tf/example.proto", package="elmo_tf", syntax="proto3")
+
+    def add(parent, name, *fields):
+        message = parent.add(name=name)
+        for number, field_name, label, kind, type_name in fields:
+            field = message.field.add(name=field_name, number=number, label=label, type=kind)
+            if type_name:
+                field.type_name = f".elmo_tf.{type_name}"
+        return message
+
+    one, many = kinds.LABEL_OPTIONAL, kinds.LABEL_REPEATED
+    add(file.message_type, "BytesList", (1, "value", many, kinds.TYPE_BYTES, None))
+    add(file.message_type, "Int64List", (1, "value", many, kinds.TYPE_INT64, None))
+    feature = add(
+        file.message_type,
+        "Feature",
+        (1, "bytes_list", one, kinds.TYPE_MESSAGE, "BytesList"),
+        (3, "int64_list", one, kinds.TYPE_MESSAGE, "Int64List"),
+    )
+    feature.oneof_decl.add(name="kind")
+    for field in feature.field:
+        field.oneof_index = 0
+    features = add(
+        file.message_type,
+        "Features",
+        (1, "feature", many, kinds.TYPE_MESSAGE, "Features.FeatureEntry"),
+    )
+    entry = add(
+        features.nested_type,
+        "FeatureEntry",
+        (1, "key", one, kinds.TYPE_STRING, None),
+        (2, "value", one, kinds.TYPE_MESSAGE, "Feature"),
+    )
+    entry.options.map_entry = True
+    add(file.message_type, "Example", (1, "features", one, kinds.TYPE_MESSAGE, "Features"))
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("elmo_tf.Example"))
+
+
+_Example = _example_class()

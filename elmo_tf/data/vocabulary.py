@@ -1,0 +1,103 @@
+"""The softmax's words, in the order that log-uniform sampling relies on, and the ids they have in it."""
+
+import hashlib
+from collections.abc import Iterable
+
+from elmo_tf.errors import InputError
+
+SPECIAL_TOKENS = (b"<S>", b"</S>", b"<UNK>")
+BEGIN_ID, END_ID, UNKNOWN_ID = range(3)
+
+
+class Vocabulary:
+    """Words and their ids: `<S>` 0, `</S>` 1, `<UNK>` 2, then by descending count, ties by the word's bytes.
+
+    Args:
+        tokens: UTF-8 bytes of every word, the three special ones first.
+        source: what to call the vocabulary in an error, its file's name as a rule.
+
+    Raises:
+        InputError: if the special tokens are not the first three, or a token is empty, twice there, not UTF-8 or holds
+            white space.
+    """
+
+    def __init__(self, tokens: list[bytes], source: str = "vocabulary"):
+        if tuple(tokens[:3]) != SPECIAL_TOKENS:
+            found = [token.decode(errors="replace") for token in tokens[:3]]
+            raise InputError(f"{source}: expected <S>, </S>, <UNK> as its first three lines, found {found}")
+        self.tokens = tokens
+        self._ids = {}
+        for number, token in enumerate(tokens):
+            _check_token(token, f"{source}, line {number + 1}")
+            if self._ids.setdefault(token, number) != number:
+                first = self._ids[token] + 1
+                raise InputError(
+                    f"{source}, line {number + 1}: expected each word once, found {token!r} of line {first}"
+                )
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def ids(self, tokens: Iterable[bytes]) -> list[int]:
+        """Returns the id of each token, that of `<UNK>` for one that is not there."""
+        find = self._ids.get
+        return [find(token, UNKNOWN_ID) for token in tokens]
+
+    def to_bytes(self) -> bytes:
+        """Returns the contents of the vocabulary's file: UTF-8, one token a line."""
+        return b"\n".join(self.tokens) + b"\n"
+
+    def sha256(self) -> str:
+        """Returns the checksum of the vocabulary's file; equal checksums mean equal words and ids."""
+        return hashlib.sha256(self.to_bytes()).hexdigest()
+
+
+def from_bytes(content: bytes, source: str) -> Vocabulary:
+    """Returns the vocabulary of a file's contents; `source` names it in errors. Raises `InputError`."""
+    if not content.strip():
+        raise InputError(f"{source}: expected a vocabulary, one word a line, found an empty file")
+    return Vocabulary(content.removesuffix(b"\n").replace(b"\r\n", b"\n").split(b"\n"), source)
+
+
+def from_counts(counts: Iterable[tuple[bytes, int]], min_count: int = 1, max_size: int | None = None) -> Vocabulary:
+    """Returns the vocabulary of counted words.
+
+    Args:
+        counts: words and how often each occurred.
+        min_count: a word that occurred less often is left out.
+        max_size: no more entries than this, the special tokens included; None: no limit.
+    """
+    kept = [(-count, token) for token, count in counts if count >= min_count and token not in SPECIAL_TOKENS]
+    tokens = [*SPECIAL_TOKENS, *(token for _, token in sorted(kept))]
+    return Vocabulary(tokens[:max_size])
+
+
+def check_order(vocabulary: Vocabulary, counts: list[int], source: str) -> None:
+    """Raises `InputError` if the words are plainly not in descending order of their counts in a corpus.
+
+    The order in another corpus is good enough, an alphabetical one is not: the first half of the words that occur has
+    to cover at least three quarters of what the most frequent half would.
+
+    Args:
+        counts: how often each of the vocabulary's words occurred, by id.
+    """
+    occurring = [count for count in counts[len(SPECIAL_TOKENS) :] if count]
+    half = len(occurring) // 2
+    if half < 10:
+        return
+    covered, possible = sum(occurring[:half]), sum(sorted(occurring, reverse=True)[:half])
+    if covered < 0.75 * possible:
+        share, best = covered / sum(occurring), possible / sum(occurring)
+        raise InputError(
+            f"{source}: expected words by descending count, as sampling relies on it; found a first half that covers "
+            f"{share:.0%} of the corpus where the most frequent half covers {best:.0%}"
+        )
+
+
+def _check_token(token: bytes, where: str) -> None:
+    if not token or token.split() != [token]:
+        raise InputError(f"{where}: expected one word without white space, found {token!r}")
+    try:
+        token.decode()
+    except UnicodeDecodeError:
+        raise InputError(f"{where}: expected UTF-8, found {token!r}") from None

@@ -1,0 +1,1 @@
+"""Apache Beam pipelines: text to records. Thin `run(argv)` functions over labelled PTransforms."""
