@@ -1,7 +1,7 @@
 """The one convention of character ids, in NumPy: used to train, to embed and in files.
 
-A real token is `[BEGIN_WORD, bytes + 1, END_WORD, PAD, PAD, ...]`; a padding token is all `PADDING`. Every id is one more
-than bilm-tf's (`bilm/data.py`, `UnicodeCharsVocabulary`), so that 0 is free for padding.
+A real token is `[BEGIN_WORD, bytes + 1, END_WORD, PAD, PAD, ...]`; a padding token is all `PADDING`. Every id is one
+more than bilm-tf's (`bilm/data.py`, `UnicodeCharsVocabulary`), so that 0 is free for padding.
 """
 
 import numpy as np

@@ -1,0 +1,196 @@
+"""The bidirectional language model: the one network that training, evaluation and export share."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from elmo_tf import config as config_lib
+from elmo_tf.data import char_ids as char_ids_lib
+from elmo_tf.data.windows import Window
+from elmo_tf.layers.char_cnn import CharCNN
+from elmo_tf.layers.lstmp import LSTMP
+from elmo_tf.layers.sampled_softmax import SampledSoftmax
+
+DIRECTIONS = ("forward", "backward")
+
+# One direction's state: for each layer the cell (batch, units) and the recurrent state (batch, projection_dim).
+DirectionState = tuple[tuple[tf.Tensor, tf.Tensor], ...]
+# Both directions' states, forward first.
+States = tuple[DirectionState, DirectionState]
+
+
+class BiLM(keras.Model):
+    """A forward and a backward language model over one character-based token encoder and one softmax.
+
+    It is built when constructed, and keeps no state of its own: LSTM states go in and come out.
+
+    Args:
+        config: the network's sizes.
+        vocab_size: words of the softmax; None builds the network without one, which is all that embedding needs.
+        product_dtype: dtype of the LSTMs' matrix products, `"float32"` or `"bfloat16"`.
+
+    Call arguments:
+        char_ids: int32 `(batch, max_length, max_chars_per_token)`, sentences without boundaries, padded with 0.
+
+    Returns:
+        layers: float32 `(batch, num_layers + 1, max_length, 2 * projection_dim)`, 0 at padding; layer 0 is the token
+            vector twice, the others are each biLSTM layer's forward and backward output. Every sentence starts from the
+            zero state, with `<S>` and `</S>` fed but not returned.
+        mask: bool `(batch, max_length)`, the real tokens.
+
+    Reference:
+        Peters et al. 2018, section 3; bilm-tf, `bilm/model.py` and `bilm/training.py`.
+    """
+
+    def __init__(
+        self,
+        config: config_lib.ModelConfig,
+        vocab_size: int | None = None,
+        product_dtype: str = "float32",
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.config = config
+        self.vocab_size = vocab_size
+        self.product_dtype = product_dtype
+        lstm, char_cnn = config.lstm, config.char_cnn
+        self.char_cnn = CharCNN(
+            char_cnn.embedding_dim,
+            char_cnn.filters,
+            char_cnn.num_highway,
+            char_cnn.activation,
+            output_dim=lstm.projection_dim,
+            name="char_cnn",
+        )
+        self.char_cnn.build((None, char_cnn.max_chars_per_token))
+        self.lstms = [[self._lstm(f"{direction}_{n}") for n in range(lstm.num_layers)] for direction in DIRECTIONS]
+        self.softmax = None
+        if vocab_size is not None:
+            self.softmax = SampledSoftmax(vocab_size, name="softmax")
+            self.softmax.build((None, lstm.projection_dim))
+        self.built = True
+
+    def _lstm(self, name: str) -> LSTMP:
+        lstm = self.config.lstm
+        layer = LSTMP(
+            lstm.units, lstm.projection_dim, lstm.cell_clip, lstm.proj_clip, self.product_dtype, name=name
+        )
+        layer.build((None, None, lstm.projection_dim))
+        return layer
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "config": config_lib.to_dict(self.config),
+            "vocab_size": self.vocab_size,
+            "product_dtype": self.product_dtype,
+            "name": self.name,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "BiLM":
+        model = config_lib.from_dict(config["config"], config_lib.ModelConfig)
+        return cls(**config | {"config": model})
+
+    def zero_states(self, batch_size: int | tf.Tensor) -> States:
+        """Returns the states before a first token, all zero."""
+        return tuple(
+            tuple(tuple(tf.zeros((batch_size, size)) for size in layer.state_size) for layer in layers)
+            for layers in self.lstms
+        )
+
+    def call(self, char_ids):
+        max_chars = self.config.char_cnn.max_chars_per_token
+        marks = [char_ids_lib.boundary(mark, max_chars) for mark in (char_ids_lib.BEGIN_SENTENCE, char_ids_lib.END_SENTENCE)]
+        batch_size, max_length = tf.shape(char_ids)[0], tf.shape(char_ids)[1]
+        lengths = tf.reduce_sum(tf.cast(tf.reduce_any(char_ids != char_ids_lib.PADDING, -1), tf.int32), 1)
+        with_marks = tf.concat([tf.tile(tf.constant([marks], tf.int32), (batch_size, 1, 1)), char_ids], 1)
+        vectors = self.char_cnn(with_marks)
+        begin, end, words = vectors[:, :1], vectors[:, 1:2], vectors[:, 2:]
+
+        def reverse(values):
+            return tf.reverse_sequence(values, lengths, seq_axis=1, batch_axis=0)
+
+        states = self.zero_states(batch_size)
+        forward, _ = self.run_direction(0, tf.concat([begin, words], 1), states[0])
+        backward, _ = self.run_direction(1, tf.concat([end, reverse(words)], 1), states[1])
+        layers = [tf.concat([words, words], -1)]
+        for ahead, back in zip(forward, backward, strict=True):
+            layers.append(tf.concat([ahead[:, 1:], reverse(back[:, 1:])], -1))
+        mask = tf.sequence_mask(lengths, max_length)
+        return tf.where(mask[:, None, :, None], tf.stack(layers, 1), 0.0), mask
+
+    def run_direction(
+        self,
+        direction: int,
+        inputs: tf.Tensor,
+        initial_states: DirectionState,
+        dropout_rate: float = 0.0,
+        seed: tf.Tensor | None = None,
+    ) -> tuple[list[tf.Tensor], DirectionState]:
+        """Runs one direction's LSTMs over token vectors that are in the order of that direction.
+
+        Args:
+            direction: 0 forward, 1 backward.
+            inputs: float32 `(batch, time, projection_dim)`.
+            initial_states: of the direction's layers.
+            dropout_rate: of each layer's input, the one that a skip connection adds included.
+            seed: int32 `(2,)`, decides the dropout.
+
+        Returns:
+            each layer's output float32 `(batch, time, projection_dim)`, and the final states.
+        """
+        outputs, final_states = [], []
+        for number, (layer, initial_state) in enumerate(zip(self.lstms[direction], initial_states, strict=True)):
+            inputs = _dropout(inputs, dropout_rate, seed, number)
+            values, final_state = layer(inputs, initial_state)
+            if number > 0 and self.config.lstm.use_skip_connections:
+                values += inputs
+            outputs.append(values)
+            final_states.append(final_state)
+            inputs = values
+        return outputs, tuple(final_states)
+
+    def language_model_losses(
+        self,
+        window: Window,
+        initial_states: States,
+        num_sampled: int = 0,
+        dropout_rate: float = 0.0,
+        seed: tf.Tensor | None = None,
+    ) -> tuple[tuple[tf.Tensor, tf.Tensor], States]:
+        """Returns each direction's negative log-likelihood per token, and the final states.
+
+        Args:
+            window: tensors or arrays of a `Window`.
+            initial_states: the LSTM states before the window.
+            num_sampled: negatives of the sampled softmax; 0: the full softmax.
+            dropout_rate: of every LSTM layer's input and of the softmax's; 0 to evaluate.
+            seed: int32 `(2,)`, decides dropout and negatives; needed for either.
+
+        Returns:
+            forward and backward losses, float32 `(batch, time)` in nats, 0 where `window.mask` is False; final states.
+        """
+        char_ids = tf.concat([window.forward_char_ids, window.backward_char_ids], 0)
+        vectors = tf.split(self.char_cnn(char_ids), 2)
+        losses, final_states = [], []
+        for direction, targets in enumerate((window.forward_targets, window.backward_targets)):
+            key = None if seed is None else tf.random.experimental.stateless_fold_in(seed, direction)
+            outputs, states = self.run_direction(
+                direction, vectors[direction], initial_states[direction], dropout_rate, key
+            )
+            flat = tf.reshape(outputs[-1], (-1, outputs[-1].shape[-1]))
+            flat = _dropout(flat, dropout_rate, key, len(outputs))
+            sampling = None if seed is None else tf.random.experimental.stateless_fold_in(key, len(outputs) + 1)
+            nats = self.softmax(flat, tf.reshape(targets, (-1,)), num_sampled=num_sampled, seed=sampling)
+            losses.append(tf.where(window.mask, tf.reshape(nats, tf.shape(targets)), 0.0))
+            final_states.append(states)
+        return tuple(losses), tuple(final_states)
+
+
+def _dropout(inputs: tf.Tensor, rate: float, seed: tf.Tensor | None, number: int) -> tf.Tensor:
+    if rate == 0:
+        return inputs
+    return tf.nn.experimental.stateless_dropout(
+        inputs, rate, seed=tf.random.experimental.stateless_fold_in(seed, number)
+    )

@@ -1,0 +1,130 @@
+"""The context-free token encoder: characters, convolutions, highway layers, projection."""
+
+import keras
+import tensorflow as tf
+
+from elmo_tf.data import char_ids as char_ids_lib
+from elmo_tf.layers.highway import Highway
+
+
+class CharCNN(keras.layers.Layer):
+    """Encodes each token from its characters alone.
+
+    Character vectors, VALID convolutions of several widths, the maximum over positions, the activation, highway layers
+    and, when `output_dim` is not the number of filters, a linear projection. The pad characters of a token take part.
+    Each distinct token of a call is encoded once, and positions at which every token has pad characters are left out
+    when that cannot change a maximum.
+
+    Args:
+        embedding_dim: width of a character's vector.
+        filters: `(width, count)` of each convolution.
+        num_highway: highway layers.
+        activation: `"relu"` or `"tanh"`.
+        output_dim: width of a token's vector.
+
+    Call arguments:
+        char_ids: int32 `(..., max_chars_per_token)`; the vector of id 0 is zero.
+
+    Returns:
+        float32 `(..., output_dim)`.
+
+    Reference:
+        Kim et al. 2015, "Character-Aware Neural Language Models"; Peters et al. 2018, section 3.4; bilm-tf,
+        `bilm/model.py`, `_build_word_char_embeddings`.
+    """
+
+    def __init__(
+        self,
+        embedding_dim: int,
+        filters: tuple[tuple[int, int], ...],
+        num_highway: int,
+        activation: str,
+        output_dim: int,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.embedding_dim = embedding_dim
+        self.filters = tuple(tuple(pair) for pair in filters)
+        self.num_highway = num_highway
+        self.activation = activation
+        self.output_dim = output_dim
+        self.highways = [Highway(name=f"highway_{number}") for number in range(num_highway)]
+
+    def build(self, input_shape):
+        uniform = keras.initializers.RandomUniform
+        self.embedding = self.add_weight(
+            name="embedding",
+            shape=(char_ids_lib.NUM_CHARS - 1, self.embedding_dim),
+            initializer=uniform(-1.0, 1.0),
+        )
+        self.kernels, self.biases = [], []
+        for number, (width, count) in enumerate(self.filters):
+            initial = (
+                uniform(-0.05, 0.05)
+                if self.activation == "relu"
+                else keras.initializers.RandomNormal(0.0, (width * self.embedding_dim) ** -0.5)
+            )
+            shape = (width, self.embedding_dim, count)
+            self.kernels.append(self.add_weight(name=f"kernel_{number}", shape=shape, initializer=initial))
+            self.biases.append(self.add_weight(name=f"bias_{number}", shape=(count,), initializer="zeros"))
+        num_filters = sum(count for _, count in self.filters)
+        for highway in self.highways:
+            highway.build((None, num_filters))
+        self.projection = None
+        if self.output_dim != num_filters:
+            self.projection = keras.layers.Dense(
+                self.output_dim,
+                kernel_initializer=keras.initializers.RandomNormal(0.0, num_filters**-0.5),
+                name="projection",
+            )
+            self.projection.build((None, num_filters))
+
+    def call(self, char_ids):
+        shape = tf.shape(char_ids)
+        distinct, places = _distinct_rows(tf.reshape(char_ids, (-1, char_ids.shape[-1])))
+        vectors = self._encode(self._without_common_pads(distinct))
+        return tf.reshape(tf.gather(vectors, places), tf.concat([shape[:-1], [self.output_dim]], 0))
+
+    def compute_output_shape(self, input_shape):
+        return (*input_shape[:-1], self.output_dim)
+
+    def get_config(self):
+        own = ("embedding_dim", "filters", "num_highway", "activation", "output_dim")
+        return super().get_config() | {name: getattr(self, name) for name in own}
+
+    def _without_common_pads(self, char_ids: tf.Tensor) -> tf.Tensor:
+        """Cuts `(n, chars)` down to the longest token and one window of pads: more equal windows change no maximum."""
+        is_char = (char_ids != char_ids_lib.PAD) & (char_ids != char_ids_lib.PADDING)
+        positions = tf.range(1, char_ids.shape[-1] + 1)
+        longest = tf.reduce_max(tf.where(is_char, positions, 0))
+        widest = max(width for width, _ in self.filters)
+        return char_ids[:, : longest + widest]
+
+    def _encode(self, char_ids: tf.Tensor) -> tf.Tensor:
+        """Returns the vectors `(n, output_dim)` of `(n, chars)` character ids."""
+        characters = tf.gather(self.embedding, tf.maximum(char_ids - 1, 0))
+        characters *= tf.cast(char_ids != char_ids_lib.PADDING, characters.dtype)[..., None]
+        activation = tf.nn.relu if self.activation == "relu" else tf.tanh
+        maxima = []
+        for (width, count), kernel, bias in zip(self.filters, self.kernels, self.biases, strict=True):
+            # A product over gathered windows is about twice as fast on a CPU as conv1d.
+            num_windows = tf.shape(characters)[1] - width + 1
+            windows = tf.concat([characters[:, offset : offset + num_windows] for offset in range(width)], -1)
+            products = tf.matmul(windows, tf.reshape(kernel, (width * self.embedding_dim, count)))
+            maxima.append(activation(tf.reduce_max(products, 1) + bias))
+        vectors = tf.concat(maxima, -1)
+        for highway in self.highways:
+            vectors = highway(vectors)
+        return vectors if self.projection is None else self.projection(vectors)
+
+
+def _distinct_rows(rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns the distinct rows of int32 `(n, width)`, and for each row the place of its like among them.
+
+    Rows are compared as strings whose characters have the ids as code points, since `tf.unique` knows no rows.
+    """
+    spelled = tf.strings.unicode_encode(rows, "UTF-8")
+    unique, places = tf.unique(spelled)
+    numbers = tf.range(tf.shape(rows)[0])
+    first = tf.math.unsorted_segment_min(numbers, places, tf.size(unique))
+    return tf.gather(rows, first), places

@@ -1,0 +1,125 @@
+"""The language model's output layer: loss by sampled or full softmax."""
+
+import keras
+import tensorflow as tf
+
+_LOGITS_AT_ONCE = 2**25  # of the full softmax: 128 MB of float32
+
+
+class SampledSoftmax(keras.layers.Layer):
+    """The softmax over the vocabulary, with its own weights, as negative log-likelihoods.
+
+    Args:
+        vocab_size: words.
+
+    Call arguments:
+        inputs: float32 `(num_tokens, dim)`.
+        targets: int32 `(num_tokens,)`.
+        num_sampled: 0 for the full softmax; otherwise the loss is estimated with so many words drawn without repeats
+            from the log-uniform distribution, for which words have to be in descending order of their counts.
+        seed: int32 `(2,)`, decides the draw; needed when `num_sampled` is not 0.
+
+    Returns:
+        float32 `(num_tokens,)`, nats.
+
+    Reference:
+        Jean et al. 2014, "On Using Very Large Target Vocabulary for Neural Machine Translation"; bilm-tf,
+        `bilm/training.py`, `_build_loss`.
+    """
+
+    def __init__(self, vocab_size: int, **kwargs):
+        super().__init__(**kwargs)
+        self.vocab_size = vocab_size
+
+    def build(self, input_shape):
+        dim = input_shape[-1]
+        initial = keras.initializers.RandomNormal(0.0, dim**-0.5)
+        self.kernel = self.add_weight(name="kernel", shape=(self.vocab_size, dim), initializer=initial)
+        self.bias = self.add_weight(name="bias", shape=(self.vocab_size,), initializer="zeros")
+
+    def call(self, inputs, targets, num_sampled=0, seed=None):
+        if num_sampled == 0 or num_sampled >= self.vocab_size:
+            return self._full(inputs, targets)
+        return tf.nn.sampled_softmax_loss(
+            weights=self.kernel.value,
+            biases=self.bias.value,
+            labels=tf.cast(targets, tf.int64)[:, None],
+            inputs=inputs,
+            num_sampled=num_sampled,
+            num_classes=self.vocab_size,
+            sampled_values=log_uniform_sample(targets, num_sampled, self.vocab_size, seed),
+            remove_accidental_hits=True,
+        )
+
+    def compute_output_shape(self, input_shape, *_, **__):
+        return input_shape[:1]
+
+    def get_config(self):
+        return super().get_config() | {"vocab_size": self.vocab_size}
+
+    def _full(self, inputs, targets):
+        """Goes through the tokens in pieces, so that a large vocabulary's logits need not all fit in memory."""
+
+        def losses(piece):
+            logits = tf.matmul(piece[0], self.kernel, transpose_b=True) + self.bias
+            return tf.nn.sparse_softmax_cross_entropy_with_logits(piece[1], logits)
+
+        num_tokens = inputs.shape[0]
+        rows = max(1, _LOGITS_AT_ONCE // self.vocab_size)
+        if num_tokens is not None and num_tokens <= rows:
+            return losses((inputs, targets))
+        num_pieces = -(-tf.shape(inputs)[0] // rows)
+        padding = num_pieces * rows - tf.shape(inputs)[0]
+        pieces = (
+            tf.reshape(tf.pad(inputs, ((0, padding), (0, 0))), (num_pieces, rows, inputs.shape[-1])),
+            tf.reshape(tf.pad(targets, ((0, padding),)), (num_pieces, rows)),
+        )
+        every = tf.map_fn(losses, pieces, fn_output_signature=tf.float32, parallel_iterations=1)
+        return tf.reshape(every, (-1,))[: tf.shape(inputs)[0]]
+
+
+def log_uniform_sample(
+    targets: tf.Tensor, num_sampled: int, vocab_size: int, seed: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Draws distinct words log-uniformly, the same ones for the same seed.
+
+    The same numbers as `tf.random.log_uniform_candidate_sampler(unique=True)` in distribution; that one's generator can
+    be neither saved nor set, so training could not be resumed exactly.
+
+    Args:
+        targets: integers `(num_tokens,)`, the true words.
+        num_sampled: words to draw, below `vocab_size`.
+        vocab_size: words there are.
+        seed: int32 `(2,)`.
+
+    Returns:
+        the words int64 `(num_sampled,)` in the order drawn, the expected count of each target float32 `(num_tokens, 1)`
+        and of each word drawn float32 `(num_sampled,)` in as many tries.
+    """
+    log_range = tf.math.log(tf.cast(vocab_size + 1, tf.float64))
+
+    def draw(attempt, tries, _):
+        key = tf.random.experimental.stateless_fold_in(seed, attempt)
+        uniform = tf.random.stateless_uniform((2 * num_sampled,), key, dtype=tf.float64)
+        words = tf.cast(tf.exp(uniform * log_range), tf.int64) - 1
+        tries = tf.concat([tries, tf.minimum(words, vocab_size - 1)], 0)
+        return attempt + 1, tries, tf.size(tf.unique(tries)[0])
+
+    _, tries, _ = tf.while_loop(
+        lambda _attempt, _tries, found: found < num_sampled,
+        draw,
+        (0, tf.zeros((0,), tf.int64), 0),
+        shape_invariants=(tf.TensorShape(()), tf.TensorShape((None,)), tf.TensorShape(())),
+    )
+    distinct, places = tf.unique(tries)
+    sampled = tf.ensure_shape(distinct[:num_sampled], (num_sampled,))
+    # As in TensorFlow's sampler, the draws up to the last new word count.
+    num_tries = tf.cast(tf.argmax(places == num_sampled - 1), tf.float32) + 1.0
+
+    def expected_count(words):
+        words = tf.cast(words, tf.float32)
+        probability = tf.math.log1p(1.0 / (words + 1.0)) / tf.cast(log_range, tf.float32)
+        return -tf.math.expm1(num_tries * tf.math.log1p(-probability))
+
+    sampled, num_tries = tf.stop_gradient(sampled), tf.stop_gradient(num_tries)
+    return sampled, expected_count(targets)[:, None], expected_count(sampled)
