@@ -73,9 +73,7 @@ class BiLM(keras.Model):
 
     def _lstm(self, name: str) -> LSTMP:
         lstm = self.config.lstm
-        layer = LSTMP(
-            lstm.units, lstm.projection_dim, lstm.cell_clip, lstm.proj_clip, self.product_dtype, name=name
-        )
+        layer = LSTMP(lstm.units, lstm.projection_dim, lstm.cell_clip, lstm.proj_clip, self.product_dtype, name=name)
         layer.build((None, None, lstm.projection_dim))
         return layer
 
@@ -101,7 +99,9 @@ class BiLM(keras.Model):
 
     def call(self, char_ids):
         max_chars = self.config.char_cnn.max_chars_per_token
-        marks = [char_ids_lib.boundary(mark, max_chars) for mark in (char_ids_lib.BEGIN_SENTENCE, char_ids_lib.END_SENTENCE)]
+        marks = [
+            char_ids_lib.boundary(mark, max_chars) for mark in (char_ids_lib.BEGIN_SENTENCE, char_ids_lib.END_SENTENCE)
+        ]
         batch_size, max_length = tf.shape(char_ids)[0], tf.shape(char_ids)[1]
         lengths = tf.reduce_sum(tf.cast(tf.reduce_any(char_ids != char_ids_lib.PADDING, -1), tf.int32), 1)
         with_marks = tf.concat([tf.tile(tf.constant([marks], tf.int32), (batch_size, 1, 1)), char_ids], 1)

@@ -24,9 +24,7 @@ class Highway(keras.layers.Layer):
         dim = input_shape[-1]
         kernel = keras.initializers.RandomNormal(0.0, dim**-0.5)
         self.gate_kernel = self.add_weight(name="gate_kernel", shape=(dim, dim), initializer=kernel)
-        self.gate_bias = self.add_weight(
-            name="gate_bias", shape=(dim,), initializer=keras.initializers.Constant(-2.0)
-        )
+        self.gate_bias = self.add_weight(name="gate_bias", shape=(dim,), initializer=keras.initializers.Constant(-2.0))
         kernel = keras.initializers.RandomNormal(0.0, dim**-0.5)
         self.transform_kernel = self.add_weight(name="transform_kernel", shape=(dim, dim), initializer=kernel)
         self.transform_bias = self.add_weight(name="transform_bias", shape=(dim,), initializer="zeros")

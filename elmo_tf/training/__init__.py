@@ -1,0 +1,1 @@
+"""Training the BiLM: one step, the loop around it, checkpoints, evaluation, and what a person sees of it."""

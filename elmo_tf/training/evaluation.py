@@ -1,0 +1,84 @@
+"""Perplexity on held-out text: the full softmax, every token, each direction."""
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+from elmo_tf.bilm import BiLM
+from elmo_tf.data import records as records_lib
+from elmo_tf.data.vocabulary import BEGIN_ID, UNKNOWN_ID, Vocabulary
+from elmo_tf.data.windows import Windows, prefetch
+from elmo_tf.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """Perplexities are exp of mean nats per token, `perplexity` that of the mean of both directions' means."""
+
+    forward_perplexity: float
+    backward_perplexity: float
+    perplexity: float
+    tokens: int  # predicted by each direction: the words and one boundary a sentence
+    unknown_rate: float  # share of these that are <UNK>
+
+
+def evaluate(bilm: BiLM, records: records_lib.Records, batch_size: int = 32, unroll_steps: int = 20) -> Evaluation:
+    """Evaluates `bilm` on all of `records`, in the files' order.
+
+    Args:
+        bilm: a network with a softmax.
+        records: text made with the softmax's vocabulary (`check_model`).
+        batch_size: streams that the sentences are dealt to as they end; the LSTM state is carried along each. One
+            stream is one text from its first token to its last.
+        unroll_steps: tokens a window; does not change the result.
+    """
+    step = tf.function(bilm.language_model_losses)
+    states = bilm.zero_states(batch_size)
+    max_chars = bilm.config.char_cnn.max_chars_per_token
+    nats, tokens, unknown = np.zeros(2), 0, 0
+    for window, _ in prefetch(iter(Windows(records, batch_size, unroll_steps, max_chars, epochs=1))):
+        losses, states = step(tf.nest.map_structure(tf.constant, window), states)
+        nats += [np.sum(loss.numpy(), dtype=np.float64) for loss in losses]
+        tokens += int(window.mask.sum())
+        unknown += int((window.forward_targets == UNKNOWN_ID).sum())
+    forward, backward = nats / tokens
+    mean = (forward + backward) / 2
+    return Evaluation(*(float(np.exp(value)) for value in (forward, backward, mean)), tokens, unknown / tokens)
+
+
+def check_model(bilm: BiLM, vocabulary: Vocabulary | None, records: records_lib.Records, argument: str) -> None:
+    """Raises `InputError`, naming `argument`, if the network with that vocabulary cannot be tried on `records`."""
+    if bilm.softmax is None:
+        raise InputError(
+            "--workdir: expected a model with a softmax, found one without; `elmo-tf finetune` gives it one"
+        )
+    if vocabulary.sha256() != records.vocabulary.sha256():
+        raise InputError(
+            f"{argument}: expected records made with the model's vocabulary of {len(vocabulary):,} words "
+            f"(elmo-tf preprocess --vocab), found another one of {len(records.vocabulary):,}: {records.path}"
+        )
+    stored, needed = records.info["max_chars_per_token"], bilm.config.char_cnn.max_chars_per_token
+    if stored < needed:
+        raise InputError(
+            f"{argument}: expected records with at least {needed} characters a token, found {stored}: {records.path}"
+        )
+
+
+def unigram_perplexity(records: records_lib.Records, heldout: records_lib.Records) -> float:
+    """Returns the held-out perplexity of a model that knows only how often each word occurs, each count plus one.
+
+    It predicts the same tokens as `evaluate` does forward: the words and `</S>`.
+    """
+
+    def counts(folder: records_lib.Records) -> np.ndarray:
+        total = np.zeros(len(folder.vocabulary), np.int64)
+        for shard in folder.shards:
+            ids = [records_lib.decode_example(record).token_ids for record in records_lib.read_shard(shard)]
+            if ids:
+                total += np.bincount(np.concatenate(ids), minlength=len(total))
+        total[BEGIN_ID] = 0
+        return total
+
+    seen, asked = counts(records) + 1, counts(heldout)
+    return float(np.exp(-(asked * np.log(seen / seen.sum())).sum() / asked.sum()))
