@@ -127,6 +127,7 @@ class BiLM(keras.Model):
         initial_states: DirectionState,
         dropout_rate: float = 0.0,
         seed: tf.Tensor | None = None,
+        training: bool = False,
     ) -> tuple[list[tf.Tensor], DirectionState]:
         """Runs one direction's LSTMs over token vectors that are in the order of that direction.
 
@@ -136,6 +137,7 @@ class BiLM(keras.Model):
             initial_states: of the direction's layers.
             dropout_rate: of each layer's input, the one that a skip connection adds included.
             seed: int32 `(2,)`, decides the dropout.
+            training: whether gradients will be asked for; changes no value.
 
         Returns:
             each layer's output float32 `(batch, time, projection_dim)`, and the final states.
@@ -143,7 +145,7 @@ class BiLM(keras.Model):
         outputs, final_states = [], []
         for number, (layer, initial_state) in enumerate(zip(self.lstms[direction], initial_states, strict=True)):
             inputs = _dropout(inputs, dropout_rate, seed, number)
-            values, final_state = layer(inputs, initial_state)
+            values, final_state = layer(inputs, initial_state, training=training)
             if number > 0 and self.config.lstm.use_skip_connections:
                 values += inputs
             outputs.append(values)
@@ -158,6 +160,7 @@ class BiLM(keras.Model):
         num_sampled: int = 0,
         dropout_rate: float = 0.0,
         seed: tf.Tensor | None = None,
+        training: bool = False,
     ) -> tuple[tuple[tf.Tensor, tf.Tensor], States]:
         """Returns each direction's negative log-likelihood per token, and the final states.
 
@@ -167,6 +170,7 @@ class BiLM(keras.Model):
             num_sampled: negatives of the sampled softmax; 0: the full softmax.
             dropout_rate: of every LSTM layer's input and of the softmax's; 0 to evaluate.
             seed: int32 `(2,)`, decides dropout and negatives; needed for either.
+            training: whether gradients will be asked for; changes no value.
 
         Returns:
             forward and backward losses, float32 `(batch, time)` in nats, 0 where `window.mask` is False; final states.
@@ -177,7 +181,7 @@ class BiLM(keras.Model):
         for direction, targets in enumerate((window.forward_targets, window.backward_targets)):
             key = None if seed is None else tf.random.experimental.stateless_fold_in(seed, direction)
             outputs, states = self.run_direction(
-                direction, vectors[direction], initial_states[direction], dropout_rate, key
+                direction, vectors[direction], initial_states[direction], dropout_rate, key, training
             )
             flat = tf.reshape(outputs[-1], (-1, outputs[-1].shape[-1]))
             flat = _dropout(flat, dropout_rate, key, len(outputs))

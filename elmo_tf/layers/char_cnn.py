@@ -6,6 +6,8 @@ import tensorflow as tf
 from elmo_tf.data import char_ids as char_ids_lib
 from elmo_tf.layers.highway import Highway
 
+_SHORT = 10  # ids of a short token: eight bytes and two marks
+
 
 class CharCNN(keras.layers.Layer):
     """Encodes each token from its characters alone.
@@ -82,7 +84,13 @@ class CharCNN(keras.layers.Layer):
     def call(self, char_ids):
         shape = tf.shape(char_ids)
         distinct, places = _distinct_rows(tf.reshape(char_ids, (-1, char_ids.shape[-1])))
-        vectors = self._encode(self._without_common_pads(distinct))
+        # Short tokens apart from long ones, so that one long token does not make every token's row long.
+        lengths = _lengths(distinct)
+        order = tf.argsort(lengths)
+        num_short = tf.reduce_sum(tf.cast(lengths <= _SHORT, tf.int32))
+        distinct = tf.gather(distinct, order)
+        maxima = tf.concat([self._maxima(distinct[:num_short]), self._maxima(distinct[num_short:])], 0)
+        vectors = tf.gather(self._transform(maxima), tf.math.invert_permutation(order))
         return tf.reshape(tf.gather(vectors, places), tf.concat([shape[:-1], [self.output_dim]], 0))
 
     def compute_output_shape(self, input_shape):
@@ -92,16 +100,13 @@ class CharCNN(keras.layers.Layer):
         own = ("embedding_dim", "filters", "num_highway", "activation", "output_dim")
         return super().get_config() | {name: getattr(self, name) for name in own}
 
-    def _without_common_pads(self, char_ids: tf.Tensor) -> tf.Tensor:
-        """Cuts `(n, chars)` down to the longest token and one window of pads: more equal windows change no maximum."""
-        is_char = (char_ids != char_ids_lib.PAD) & (char_ids != char_ids_lib.PADDING)
-        positions = tf.range(1, char_ids.shape[-1] + 1)
-        longest = tf.reduce_max(tf.where(is_char, positions, 0))
-        widest = max(width for width, _ in self.filters)
-        return char_ids[:, : longest + widest]
+    def _maxima(self, char_ids: tf.Tensor) -> tf.Tensor:
+        """Returns the convolutions' maxima over positions `(n, num_filters)` of `(n, chars)` ids, activation included.
 
-    def _encode(self, char_ids: tf.Tensor) -> tf.Tensor:
-        """Returns the vectors `(n, output_dim)` of `(n, chars)` character ids."""
+        Positions past the longest token and one window of pads are left out: more equal windows change no maximum.
+        """
+        widest = max(width for width, _ in self.filters)
+        char_ids = char_ids[:, : tf.reduce_max(tf.concat([[0], _lengths(char_ids)], 0)) + widest]
         characters = tf.gather(self.embedding, tf.maximum(char_ids - 1, 0))
         characters *= tf.cast(char_ids != char_ids_lib.PADDING, characters.dtype)[..., None]
         activation = tf.nn.relu if self.activation == "relu" else tf.tanh
@@ -112,10 +117,19 @@ class CharCNN(keras.layers.Layer):
             windows = tf.concat([characters[:, offset : offset + num_windows] for offset in range(width)], -1)
             products = tf.matmul(windows, tf.reshape(kernel, (width * self.embedding_dim, count)))
             maxima.append(activation(tf.reduce_max(products, 1) + bias))
-        vectors = tf.concat(maxima, -1)
+        return tf.concat(maxima, -1)
+
+    def _transform(self, maxima: tf.Tensor) -> tf.Tensor:
+        """Returns the vectors `(n, output_dim)` of `(n, num_filters)` maxima: highway layers, projection."""
         for highway in self.highways:
-            vectors = highway(vectors)
-        return vectors if self.projection is None else self.projection(vectors)
+            maxima = highway(maxima)
+        return maxima if self.projection is None else self.projection(maxima)
+
+
+def _lengths(char_ids: tf.Tensor) -> tf.Tensor:
+    """Returns int32 `(n,)`: the ids of each row before its pads."""
+    is_char = (char_ids != char_ids_lib.PAD) & (char_ids != char_ids_lib.PADDING)
+    return tf.reduce_max(tf.where(is_char, tf.range(1, tf.shape(char_ids)[1] + 1), 0), 1)
 
 
 def _distinct_rows(rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

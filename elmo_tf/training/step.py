@@ -91,7 +91,7 @@ class Trainer:
         seed = tf.random.experimental.stateless_fold_in(seed, replica)
         with tf.GradientTape() as tape:
             losses, states = self.bilm.language_model_losses(
-                window, states, config.num_sampled, config.dropout_rate, seed
+                window, states, config.num_sampled, config.dropout_rate, seed, training=True
             )
             forward, backward = (tf.reduce_sum(loss) / (self.batch_size * config.unroll_steps) for loss in losses)
             objective = 0.5 * (forward + backward) * config.unroll_steps
