@@ -3,6 +3,7 @@
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
@@ -99,12 +100,11 @@ class BiLM(keras.Model):
 
     def call(self, char_ids):
         max_chars = self.config.char_cnn.max_chars_per_token
-        marks = [
-            char_ids_lib.boundary(mark, max_chars) for mark in (char_ids_lib.BEGIN_SENTENCE, char_ids_lib.END_SENTENCE)
-        ]
+        marks = (char_ids_lib.BEGIN_SENTENCE, char_ids_lib.END_SENTENCE)
+        marks = np.stack([char_ids_lib.boundary(mark, max_chars) for mark in marks])[None]
         batch_size, max_length = tf.shape(char_ids)[0], tf.shape(char_ids)[1]
         lengths = tf.reduce_sum(tf.cast(tf.reduce_any(char_ids != char_ids_lib.PADDING, -1), tf.int32), 1)
-        with_marks = tf.concat([tf.tile(tf.constant([marks], tf.int32), (batch_size, 1, 1)), char_ids], 1)
+        with_marks = tf.concat([tf.tile(marks, (batch_size, 1, 1)), char_ids], 1)
         vectors = self.char_cnn(with_marks)
         begin, end, words = vectors[:, :1], vectors[:, 1:2], vectors[:, 2:]
 

@@ -19,7 +19,7 @@ NUM_MARKS = 2  # ids that BEGIN_WORD and END_WORD take
 
 BEGIN_SENTENCE_TOKEN = b"<S>"
 END_SENTENCE_TOKEN = b"</S>"
-_BOUNDARY_IDS = {BEGIN_SENTENCE_TOKEN: BEGIN_SENTENCE, END_SENTENCE_TOKEN: END_SENTENCE}
+SENTENCE_MARKS = {BEGIN_SENTENCE_TOKEN: BEGIN_SENTENCE, END_SENTENCE_TOKEN: END_SENTENCE}
 
 
 def encode_tokens(tokens: list[bytes], max_chars_per_token: int = MAX_CHARS_PER_TOKEN) -> np.ndarray:
@@ -53,7 +53,7 @@ def encode_bytes(values: np.ndarray, lengths: np.ndarray, max_chars_per_token: i
     ids[:, 0] = BEGIN_WORD
     ids[rows[kept], columns[kept] + 1] = values[kept].astype(np.int32) + 1
     ids[np.arange(len(lengths)), np.minimum(lengths, max_chars_per_token - NUM_MARKS) + 1] = END_WORD
-    for token, mark in _BOUNDARY_IDS.items():
+    for token, mark in SENTENCE_MARKS.items():
         spelled = np.frombuffer(token, np.uint8)
         candidates = np.flatnonzero(lengths == len(token))
         matches = (values[starts[candidates][:, None] + np.arange(len(token))] == spelled).all(axis=1)

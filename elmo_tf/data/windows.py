@@ -6,6 +6,7 @@ one reads each from its end.
 """
 
 import base64
+import contextlib
 import dataclasses
 import itertools
 import json
@@ -116,7 +117,7 @@ class Windows:
 
     def _empty_window(self) -> Window:
         shape = (self.batch_size, self.unroll_steps)
-        direction = [np.zeros(one, np.int32) for one in (shape + (self.max_chars_per_token,), shape, shape) * 2]
+        direction = [np.zeros(one, np.int32) for one in ((*shape, self.max_chars_per_token), shape, shape) * 2]
         return Window(*direction, np.zeros(shape, bool))
 
     def _fill(self, window: Window, number: int, filled: int, row: _Stream) -> tuple[_Stream | None, int]:
@@ -190,10 +191,9 @@ def prefetch(items: Iterator, depth: int = 4) -> Iterator:
 
     def put(item) -> None:
         while not stop.is_set():
-            try:
-                return made.put(item, timeout=0.1)
-            except queue.Full:
-                continue
+            with contextlib.suppress(queue.Full):
+                made.put(item, timeout=0.1)
+                return
 
     def work() -> None:
         try:

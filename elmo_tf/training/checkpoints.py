@@ -6,11 +6,14 @@ WORKDIR/config.json                     the Config
         logs/                           TensorBoard
 """
 
+import contextlib
 import dataclasses
 import json
 import os
 import pathlib
 import shutil
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -31,7 +34,7 @@ _PREFIX = "step-"
 
 @dataclasses.dataclass(frozen=True)
 class Workdir:
-    """A folder that `create` made."""
+    """A folder that `new_workdir` made."""
 
     path: pathlib.Path
     config: config_lib.Config
@@ -67,19 +70,30 @@ class Progress:
     states: States | None = None  # the LSTM states of all streams; None: zero
 
 
-def create(path: str | os.PathLike, config: config_lib.Config, vocabulary: vocabulary_lib.Vocabulary | None) -> Workdir:
-    """Makes a new workdir at `path`, whole or not at all; raises `InputError` if something stands there."""
+@contextlib.contextmanager
+def new_workdir(
+    path: str | os.PathLike, config: config_lib.Config, vocabulary: vocabulary_lib.Vocabulary | None
+) -> Iterator[Workdir]:
+    """Gives a new workdir to fill; it stands at `path` when the block is left, or nothing does if that is by an error.
+
+    Raises:
+        InputError: if something stands at `path` already.
+    """
     folder = pathlib.Path(path)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"--workdir: expected a new folder, found one that is in use: {folder}")
     staged = _staging(folder)
     shutil.rmtree(staged, ignore_errors=True)
     staged.mkdir(parents=True)
-    _write_config(staged / CONFIG_FILE, config)
-    if vocabulary is not None:
-        (staged / VOCABULARY_FILE).write_bytes(vocabulary.to_bytes())
-    os.replace(staged, folder)
-    return Workdir(folder, config, vocabulary)
+    try:
+        _write_config(staged / CONFIG_FILE, config)
+        if vocabulary is not None:
+            (staged / VOCABULARY_FILE).write_bytes(vocabulary.to_bytes())
+        yield Workdir(staged, config, vocabulary)
+        os.replace(staged, folder)
+    except BaseException:
+        shutil.rmtree(staged, ignore_errors=True)
+        raise
 
 
 def exists(path: str | os.PathLike) -> bool:
@@ -148,6 +162,15 @@ def restore(path: pathlib.Path, bilm: BiLM, optimizer: Adagrad | None = None) ->
 
 def _write_config(path: pathlib.Path, config: config_lib.Config) -> None:
     path.write_text(json.dumps(config_lib.to_dict(config), indent=2) + "\n", "utf-8")
+
+
+def provenance(workdir: Workdir) -> dict[str, Any]:
+    """Returns what an export tells about the training: the step and the vocabulary."""
+    path, vocabulary = latest(workdir), workdir.vocabulary
+    return {
+        "step": path and int(path.name.removeprefix(_PREFIX)),
+        "vocabulary": vocabulary and {"size": len(vocabulary), "sha256": vocabulary.sha256()},
+    }
 
 
 def _variables(bilm: BiLM, optimizer: Adagrad | None) -> tf.train.Checkpoint:

@@ -195,9 +195,10 @@ class _Interrupt:
 
 
 def _open_or_create(workdir: str | os.PathLike, config: Config, records: records_lib.Records) -> checkpoints.Workdir:
-    """Returns the workdir with `config`, a new one with the records' vocabulary."""
+    """Returns the workdir with `config`; a new one has the records' vocabulary."""
     if not checkpoints.exists(workdir):
-        return checkpoints.create(workdir, config, records.vocabulary)
+        with checkpoints.new_workdir(workdir, config, records.vocabulary):
+            pass
     opened = checkpoints.open_workdir(workdir)
     if opened.config.model != config.model:
         raise InputError(

@@ -14,6 +14,7 @@ from elmo_tf.training.evaluation import Evaluation
 from elmo_tf.training.step import StepResult
 
 _LINE_SECONDS = 10.0  # between progress lines when stderr is no terminal
+_REDRAW_SECONDS = 0.5  # between renewals of the line on a terminal
 
 
 class Monitor:
@@ -46,7 +47,10 @@ class Monitor:
         self._pending: list[StepResult] = []
         self._since = time.monotonic()  # when the first pending step began
         self._rate = None  # seconds a step, a running mean
+        self._perplexity = math.nan
         self._printed = -math.inf
+        if first_step < last_step:
+            print("building the graph of a step ...", file=sys.stderr, flush=True)
 
     def record(self, result: StepResult) -> None:
         """Takes one step's result; raises `InputError` if a loss is not finite."""
@@ -54,6 +58,8 @@ class Monitor:
         self._pending.append(result)
         if len(self._pending) == self._log_steps or self._step == self._last_step:
             self.flush()
+        elif sys.stderr.isatty() and time.monotonic() - self._printed > _REDRAW_SECONDS:
+            self._print()
 
     def flush(self) -> None:
         """Reads the pending results from the device, writes them and the progress line."""
@@ -82,7 +88,9 @@ class Monitor:
             }
         )
         self._pending.clear()
-        self._print(perplexity)
+        self._perplexity = perplexity
+        if sys.stderr.isatty() or self._step == self._last_step or time.monotonic() - self._printed > _LINE_SECONDS:
+            self._print()
         self.resume_clock()
 
     def resume_clock(self) -> None:
@@ -118,15 +126,14 @@ class Monitor:
             for name, value in scalars.items():
                 tf.summary.scalar(name, value, step=self._step)
 
-    def _print(self, perplexity: float) -> None:
-        terminal = sys.stderr.isatty()
-        done = self._step == self._last_step
-        if not terminal and not done and time.monotonic() - self._printed < _LINE_SECONDS:
-            return
+    def _print(self) -> None:
         self._printed = time.monotonic()
-        left = datetime.timedelta(seconds=round((self._last_step - self._step) * self._rate))
-        line = (
-            f"step {self._step:,}/{self._last_step:,}  epoch {self._step / self._steps_per_epoch:.2f}  "
-            f"training perplexity {perplexity:,.1f}  {self._tokens_per_step / self._rate:,.0f} tokens/s  {left} left"
-        )
-        print(f"\r{line}\033[K" if terminal else line, end="" if terminal else "\n", file=sys.stderr, flush=True)
+        line = f"step {self._step:,}/{self._last_step:,}  epoch {self._step / self._steps_per_epoch:.2f}"
+        if self._rate is not None:
+            left = datetime.timedelta(seconds=round((self._last_step - self._step) * self._rate))
+            speed = self._tokens_per_step / self._rate
+            line += f"  training perplexity {self._perplexity:,.1f}  {speed:,.0f} tokens/s  {left} left"
+        if sys.stderr.isatty():
+            print(f"\r{line}\033[K", end="", file=sys.stderr, flush=True)
+        else:
+            print(line, file=sys.stderr, flush=True)

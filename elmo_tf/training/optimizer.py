@@ -6,9 +6,9 @@ import tensorflow as tf
 class Adagrad(tf.Module):
     """Adagrad over one list of variables, for use inside `strategy.run`.
 
-    `accumulator += g * g`, then `variable -= learning_rate * g / sqrt(accumulator)`. Gradients are first summed over the
-    replicas, duplicate rows of sparse ones added up, and clipped together by their global norm. A sparse gradient's time
-    does not depend on the variable's number of rows.
+    `accumulator += g * g`, then `variable -= learning_rate * g / sqrt(accumulator)`. Gradients are first summed over
+    the replicas, duplicate rows of sparse ones added up, and clipped together by their global norm. A sparse gradient's
+    time does not depend on the variable's number of rows.
 
     Args:
         variables: what to train, `tf.Variable`s; create it in the same `strategy.scope()` as those.

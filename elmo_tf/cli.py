@@ -1,0 +1,230 @@
+"""The command line `elmo-tf`: each subcommand reads its arguments and calls the library.
+
+Exit status 0, 1 (failed: one line on stderr) or 2 (usage). Logs go to stderr, results to stdout.
+"""
+
+import argparse
+import contextlib
+import dataclasses
+import json
+import logging
+import os
+import sys
+
+from elmo_tf import __version__
+from elmo_tf import config as config_lib
+from elmo_tf.errors import InputError
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs one command and returns its exit status."""
+    argv = sys.argv[1:] if argv is None else argv
+    _configure_logging()
+    try:
+        if argv[:1] == ["preprocess"]:  # its options are Beam's as well, which argparse need not know
+            from pipelines import preprocess
+
+            preprocess.run(argv[1:])
+        else:
+            arguments = _parser().parse_args(argv)
+            with _quiet_stderr():
+                import tensorflow
+
+                tensorflow.config.list_physical_devices()  # the first look for GPUs has its say as well
+            arguments.run(arguments)
+    except InputError as error:
+        return _fail(error)
+    except OSError as error:
+        return _fail(f"{error.strerror}: {error.filename}" if error.filename else error)
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _fail(message: object) -> int:
+    print("elmo-tf: error:", " ".join(str(message).split()), file=sys.stderr)
+    return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="elmo-tf", description="ELMo: from a text corpus to a SavedModel.")
+    parser.add_argument("--version", action="version", version=f"elmo-tf {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    def command(name, run, help_text):
+        added = commands.add_parser(name, help=help_text, description=help_text, allow_abbrev=False)
+        added.set_defaults(run=run)
+        return added
+
+    commands.add_parser("preprocess", help="make a folder of records from text, with Apache Beam", add_help=False)
+
+    train = command("train", _train, "train a biLM on records; run again with the same workdir, it resumes")
+    train.add_argument("--preset", metavar="NAME", help=f"{', '.join(config_lib.PRESETS)}; not needed to resume")
+    _add_training_arguments(train)
+
+    finetune = command("finetune", _finetune, "go on with a trained language model on other text")
+    finetune.add_argument("--from", dest="source", required=True, metavar="WORKDIR", help="the model to start from")
+    _add_training_arguments(finetune)
+
+    evaluate = command("evaluate", _evaluate, "print held-out perplexity as JSON: full softmax, every token")
+    evaluate.add_argument("--workdir", required=True, metavar="DIR", help="of `elmo-tf train`")
+    evaluate.add_argument("--data", required=True, metavar="DIR", help="records made with the workdir's vocabulary")
+    evaluate.add_argument(
+        "--batch-size", type=_positive, default=32, metavar="N", help="streams, the LSTM state carried along each (32)"
+    )
+
+    export = command("export", _export, "write a verified SavedModel; prints its folder")
+    export.add_argument("--workdir", required=True, metavar="DIR", help="of `elmo-tf train`")
+    export.add_argument("--output", required=True, metavar="DIR", help="savedmodels/NAME; gets a new version inside")
+    _add_mix_arguments(export)
+
+    neighbors = command("neighbors", _neighbors, "print the nearest uses of a word in context")
+    neighbors.add_argument("--savedmodel", required=True, metavar="DIR", help="a version's folder")
+    neighbors.add_argument("--text", required=True, metavar="FILE", help="one tokenised sentence a line")
+    neighbors.add_argument("--word", required=True, metavar="W")
+    neighbors.add_argument("--sentence", required=True, metavar='"..."', help="tokens between spaces, W among them")
+    neighbors.add_argument("--count", type=_positive, default=10, metavar="N", help="uses to print (10)")
+    return parser
+
+
+def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", required=True, metavar="DIR", help="records to train on")
+    parser.add_argument("--workdir", required=True, metavar="DIR", help="checkpoints and logs; made if not there")
+    parser.add_argument("--heldout", metavar="DIR", help="records to evaluate on at every checkpoint")
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--steps", type=int, metavar="N", help="train up to this step")
+    length.add_argument("--epochs", type=_positive, metavar="N", help="train up to so many passes over the data")
+    parser.add_argument("--gpus", metavar="0,1,..", help="GPUs to train on (all there are; the CPU if there are none)")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="assignments",
+        metavar="KEY=VALUE",
+        help="change the configuration; an unknown key lists them all; may be repeated",
+    )
+
+
+def _add_mix_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--mix",
+        default="average",
+        metavar="MIX",
+        help="average (default), top, or one number a layer, token layer first, softmax-normalized: 0.1,0.5,-0.2",
+    )
+    parser.add_argument("--gamma", type=float, default=1.0, help="scale of the ELMo vector (1)")
+
+
+def _train(arguments: argparse.Namespace) -> None:
+    from elmo_tf.training import checkpoints, loop
+
+    if arguments.preset is not None:
+        config = config_lib.preset(arguments.preset)
+    elif checkpoints.exists(arguments.workdir):
+        config = checkpoints.open_workdir(arguments.workdir).config
+    else:
+        raise InputError(f"--preset: expected one of {', '.join(config_lib.PRESETS)} for a new workdir, found none")
+    config = config_lib.override(config, _assignments(arguments))
+    loop.train(config, arguments.data, arguments.workdir, arguments.heldout, arguments.steps, _strategy(arguments.gpus))
+
+
+def _finetune(arguments: argparse.Namespace) -> None:
+    from elmo_tf.training import finetuning
+
+    finetuning.finetune(
+        arguments.source,
+        arguments.data,
+        arguments.workdir,
+        _assignments(arguments),
+        arguments.heldout,
+        arguments.steps,
+        _strategy(arguments.gpus),
+    )
+
+
+def _evaluate(arguments: argparse.Namespace) -> None:
+    from elmo_tf.data import records as records_lib
+    from elmo_tf.training import checkpoints, evaluation
+
+    workdir = checkpoints.open_workdir(arguments.workdir)
+    records = records_lib.open_folder(arguments.data)
+    bilm = workdir.trained_bilm()
+    evaluation.check_model(bilm, workdir.vocabulary, records, "--data")
+    result = evaluation.evaluate(bilm, records, arguments.batch_size)
+    print(json.dumps(dataclasses.asdict(result)))
+
+
+def _export(arguments: argparse.Namespace) -> None:
+    from elmo_tf import export
+    from elmo_tf.training import checkpoints
+
+    workdir = checkpoints.open_workdir(arguments.workdir)
+    bilm = workdir.trained_bilm()
+    mix = export.parse_mix(arguments.mix, bilm.config.lstm.num_layers)
+    provenance = checkpoints.provenance(workdir)
+    print(export.export(bilm, workdir.config, arguments.output, mix, arguments.gamma, provenance))
+
+
+def _neighbors(arguments: argparse.Namespace) -> None:
+    from elmo_tf import neighbors
+
+    uses = neighbors.nearest_uses(
+        arguments.savedmodel, arguments.text, arguments.word, arguments.sentence, arguments.count
+    )
+    for use in uses:
+        tokens = list(use.sentence)
+        tokens[use.position] = f"[{tokens[use.position]}]"
+        print(f"{use.similarity:.3f}  {' '.join(tokens)}")
+
+
+def _assignments(arguments: argparse.Namespace) -> list[str]:
+    epochs = [] if arguments.epochs is None else [f"train.epochs={arguments.epochs}"]
+    return [*arguments.assignments, *epochs]
+
+
+def _strategy(gpus: str | None):
+    """Returns the strategy for `--gpus`; None when it is not given."""
+    import tensorflow as tf
+
+    if gpus is None:
+        return None
+    there = [device.name.rpartition(":")[2] for device in tf.config.list_physical_devices("GPU")]
+    wanted = gpus.split(",")
+    if not set(wanted) <= set(there) or len(set(wanted)) < len(wanted):
+        raise InputError(f"--gpus: expected different ones of the GPUs here, [{', '.join(there)}], found {gpus!r}")
+    return tf.distribute.MirroredStrategy([f"GPU:{number}" for number in wanted])
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"expected at least 1, found {number}")
+    return number
+
+
+def _configure_logging() -> None:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    logging.basicConfig(format="%(message)s", stream=sys.stderr, level=logging.WARNING)
+    logging.getLogger("elmo_tf").setLevel(logging.INFO)
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)
+
+
+@contextlib.contextmanager
+def _quiet_stderr():
+    """Keeps what TensorFlow's C++ side says of itself when loaded off the terminal; Python's errors still come out."""
+    if os.environ["TF_CPP_MIN_LOG_LEVEL"] in ("0", "1"):  # somebody wants to see it
+        yield
+        return
+    sys.stderr.flush()
+    saved = os.dup(2)
+    try:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

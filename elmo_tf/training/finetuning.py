@@ -1,0 +1,74 @@
+"""Going on with a trained language model on other text, and so with another vocabulary."""
+
+import logging
+import os
+from collections.abc import Iterable
+
+import keras
+import tensorflow as tf
+
+from elmo_tf import config as config_lib
+from elmo_tf.bilm import BiLM
+from elmo_tf.data import records as records_lib
+from elmo_tf.data.vocabulary import Vocabulary
+from elmo_tf.training import checkpoints
+from elmo_tf.training.loop import train
+from elmo_tf.training.optimizer import Adagrad
+
+_log = logging.getLogger("elmo_tf")
+
+
+def finetune(
+    source: str | os.PathLike,
+    data: str | os.PathLike,
+    workdir: str | os.PathLike,
+    assignments: Iterable[str] = (),
+    heldout: str | os.PathLike | None = None,
+    steps: int | None = None,
+    strategy: tf.distribute.Strategy | None = None,
+) -> checkpoints.Workdir:
+    """Trains the newest model of the workdir `source` on `data`, in a workdir of its own.
+
+    The network starts from `source`'s weights, Adagrad's accumulators anew. The softmax gets the vocabulary of `data`:
+    rows of words that `source` knew are carried over, the others drawn. Run again with the same `workdir`, it resumes.
+
+    Args:
+        source: a workdir with a checkpoint, with a softmax or without.
+        assignments: `key=value` changes to the configuration of `source`.
+        data, workdir, heldout, steps, strategy: as for `train`.
+
+    Raises:
+        InputError: as `train`.
+    """
+    opened = checkpoints.open_workdir(source, "--from")
+    records = records_lib.open_folder(data)
+    config = config_lib.override(opened.config, assignments)
+    if not checkpoints.exists(workdir):
+        keras.utils.set_random_seed(config.train.seed)
+        bilm = BiLM(config.model, len(records.vocabulary))
+        _carry_over(opened.trained_bilm("--from"), opened.vocabulary, bilm, records.vocabulary)
+        variables = [variable.value for variable in bilm.trainable_variables]
+        optimizer = Adagrad(variables, config.train.learning_rate, config.train.initial_accumulator)
+        with checkpoints.new_workdir(workdir, config, records.vocabulary) as new:
+            checkpoints.save(new, bilm, optimizer, checkpoints.Progress())
+    return train(config, data, workdir, heldout, steps, strategy)
+
+
+def _carry_over(source: BiLM, known: Vocabulary | None, target: BiLM, words: Vocabulary) -> None:
+    """Gives `target` the weights of `source`, and of its softmax the rows of the words that both have."""
+    weights = {variable.path: variable for variable in source.trainable_variables}
+    for variable in target.trainable_variables:
+        if not variable.path.startswith("softmax/"):
+            variable.assign(weights[variable.path])
+    if known is None:
+        _log.info("the source has no softmax: a fresh one for %s words", f"{len(words):,}")
+        return
+    places = {word: number for number, word in enumerate(known.tokens)}
+    shared = [(number, places[word]) for number, word in enumerate(words.tokens) if word in places]
+    own, theirs = (list(numbers) for numbers in zip(*shared, strict=True))
+    for name in ("kernel", "bias"):
+        variable, rows = getattr(target.softmax, name), getattr(source.softmax, name).numpy()
+        values = variable.numpy()
+        values[own] = rows[theirs]
+        variable.assign(values)
+    _log.info("softmax: %s of %s words carried over, the others are new", f"{len(shared):,}", f"{len(words):,}")

@@ -1,0 +1,142 @@
+"""Workdirs made of published weights and of bilm-tf's checkpoints, and the way back."""
+
+import os
+import pathlib
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from elmo_tf import config as config_lib
+from elmo_tf import published
+from elmo_tf.bilm import BiLM
+from elmo_tf.data import vocabulary as vocabulary_lib
+from elmo_tf.errors import InputError
+from elmo_tf.published_options import read_options
+from elmo_tf.training import checkpoints
+from elmo_tf.training.optimizer import Adagrad
+
+_SLOT = "/Adagrad"  # what TF1's optimizer appends to a variable's name
+_SCOPE = "lm/"  # of the network and its slots; the rest are counters
+
+
+def import_weights(
+    options: str | os.PathLike, weights: str | os.PathLike, workdir: str | os.PathLike
+) -> checkpoints.Workdir:
+    """Makes a workdir of a published pair of files: a checkpoint of step 0, without a softmax.
+
+    Raises:
+        InputError: if a file is damaged, the two do not fit each other or the workdir is in use; nothing is left then.
+    """
+    config, bilm = published.load(options, weights)
+    return save_new(workdir, config, bilm)
+
+
+def import_checkpoint(
+    prefix: str | os.PathLike, options: str | os.PathLike, vocab: str | os.PathLike, workdir: str | os.PathLike
+) -> checkpoints.Workdir:
+    """Makes a workdir of a training checkpoint of bilm-tf: weights, softmax, Adagrad's accumulators, the step.
+
+    Args:
+        prefix: of the checkpoint's files, without `.index`.
+        options: the `options.json` that it was trained with.
+        vocab: the vocabulary that it was trained with.
+        workdir: where; nothing may be there.
+
+    Raises:
+        InputError: if a file is damaged, they do not fit each other or the workdir is in use; nothing is left then.
+    """
+    words = _vocabulary(vocab)
+    try:
+        reader = _open_checkpoint(prefix)
+        source, step = _source(reader, prefix)
+        rows = source.shapes.get("lm/softmax/W", (len(words),))[0]
+        if rows != len(words):
+            raise InputError(
+                f"--vocab: expected {rows} words, the rows of lm/softmax/W in the checkpoint, found {len(words)}: "
+                f"{vocab}"
+            )
+        config = read_options(options, vocab_size=rows)
+        bilm = BiLM(config.model, rows)
+        optimizer = _optimizer(bilm, config.train)
+        published.assign(source, _targets(bilm, optimizer))
+    except (tf.errors.OpError, RuntimeError) as error:  # of TensorFlow's reader, for whatever is wrong with the files
+        message = " ".join(str(error).split())
+        raise InputError(f"--checkpoint: expected a whole checkpoint, found {message}: {prefix}") from None
+    _check_accumulators(bilm, optimizer, source.label)
+    return save_new(workdir, config, bilm, vocabulary=words, optimizer=optimizer, step=step)
+
+
+def dump_weights(workdir: str | os.PathLike, output: str | os.PathLike) -> pathlib.Path:
+    """Writes the network of a workdir's newest checkpoint as `options.json` and `weights.hdf5` in a new folder.
+
+    Raises:
+        InputError: if there is no checkpoint, or `output` is in use.
+    """
+    return published.dump(checkpoints.open_workdir(workdir).trained_bilm(), output)
+
+
+def save_new(
+    path: str | os.PathLike,
+    config: config_lib.Config,
+    bilm: BiLM,
+    *,
+    vocabulary: vocabulary_lib.Vocabulary | None = None,
+    optimizer: Adagrad | None = None,
+    step: int = 0,
+) -> checkpoints.Workdir:
+    """Makes a workdir with a checkpoint in it, both or nothing; raises `InputError` if something stands at `path`."""
+    with checkpoints.new_workdir(path, config, vocabulary) as made:
+        checkpoints.save(made, bilm, optimizer, checkpoints.Progress(step))
+    return checkpoints.open_workdir(path)
+
+
+def _vocabulary(path: str | os.PathLike) -> vocabulary_lib.Vocabulary:
+    try:
+        content = pathlib.Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"--vocab: expected a vocabulary, found {error.strerror}: {path}") from None
+    return vocabulary_lib.from_bytes(content, f"--vocab {path}")
+
+
+def _open_checkpoint(prefix: str | os.PathLike) -> Any:
+    """Returns TensorFlow's reader, whose class has no public name."""
+    if not pathlib.Path(f"{prefix}.index").is_file():
+        raise InputError(f"--checkpoint: expected the prefix of a checkpoint's files, found no file {prefix}.index")
+    return tf.train.load_checkpoint(os.fspath(prefix))
+
+
+def _source(reader: Any, prefix: str | os.PathLike) -> tuple[published.Source, int]:
+    """Returns the network's and the slots' arrays, and the step."""
+    shapes = {name: tuple(shape) for name, shape in reader.get_variable_to_shape_map().items()}
+    label = f"--checkpoint {prefix}"
+    if shapes.get("global_step") != ():
+        found = shapes.get("global_step", "nothing of that name")
+        raise InputError(f"{label}: expected global_step, a number, found {found}")
+    step = float(reader.get_tensor("global_step"))
+    if not (step >= 0 and step == int(step)):
+        raise InputError(f"{label}: expected global_step to be a whole number, found {step}")
+    shapes = {name: shape for name, shape in shapes.items() if name.startswith(_SCOPE)}
+    return published.Source(label, shapes, reader.get_tensor), int(step)
+
+
+def _optimizer(bilm: BiLM, config: config_lib.TrainConfig) -> Adagrad:
+    variables = [variable.value for variable in bilm.trainable_variables]
+    return Adagrad(variables, config.learning_rate, config.initial_accumulator, config.clip_norm)
+
+
+def _targets(bilm: BiLM, optimizer: Adagrad) -> dict:
+    """Returns the variables and accumulators by their names in the checkpoint, with their shapes there."""
+    targets = {}
+    for name, accumulator in zip(published.names(bilm), optimizer.accumulators, strict=True):
+        targets[name.checkpoint] = (name.variable, name.shape)
+        targets[name.checkpoint + _SLOT] = (accumulator, name.shape)
+    return targets
+
+
+def _check_accumulators(bilm: BiLM, optimizer: Adagrad, label: str) -> None:
+    """Raises if an accumulator is not above 0: the update divides by its root."""
+    for name, accumulator in zip(published.names(bilm), optimizer.accumulators, strict=True):
+        lowest = float(np.min(accumulator.numpy()))
+        if lowest <= 0:
+            raise InputError(f"{label}: expected {name.checkpoint}{_SLOT} to be above 0, found {lowest}")

@@ -1,0 +1,85 @@
+"""Run by path in a process of its own: does a SavedModel, loaded as a user would, do what it did when written?
+
+    python verify_savedmodel.py SAVEDMODEL EXPECTED.npz
+
+Nothing of elmo_tf is imported, so that a model which needs it cannot pass.
+"""
+
+import os
+import sys
+
+import numpy as np
+
+TOLERANCE = 1e-5  # a sentence alone or among others: the same up to float32 rounding
+
+SIGNATURES = ("serving_default", "default", "tokens", "char_ids")
+
+
+def main(savedmodel: str, expected_file: str) -> list[str]:
+    """Returns what is wrong with the model, a line each."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    import tensorflow as tf  # noqa: PLC0415 - not at the top: the exporting process imports this file for its path
+
+    expected = dict(np.load(expected_file))
+    probes = expected.pop("probes")
+    model = tf.saved_model.load(savedmodel)
+    problems = [f"no attribute {name!r}" for name in ("trainable_variables", "variables") if not hasattr(model, name)]
+    problems += [f"signature {name!r} is missing" for name in SIGNATURES if name not in model.signatures]
+    if problems:
+        return problems
+    max_chars = model.signatures["char_ids"].structured_input_signature[1]["char_ids"].shape[-1]
+    outputs = {
+        name: model.signatures[name](**{key: tf.constant(value) for key, value in inputs.items()})
+        for name, inputs in _inputs(probes, max_chars).items()
+    }
+    outputs["__call__"] = model(tf.constant(probes), False)
+    for name, found in outputs.items():
+        problems += [
+            f"{name}: {problem}" for problem in _differences({k: v.numpy() for k, v in found.items()}, expected)
+        ]
+    for row, probe in enumerate(probes):
+        alone = model.signatures["default"](strings=tf.constant([probe]))["elmo"].numpy()[0]
+        error = np.abs(alone - expected["elmo"][row, : len(alone)]).max(initial=0)
+        if not error <= TOLERANCE:
+            problems.append(f"default: {probe!r} alone differs by {error:.1e} from itself in a batch")
+    return problems
+
+
+def _inputs(probes: np.ndarray, max_chars: int) -> dict[str, dict[str, np.ndarray]]:
+    """Returns the same sentences as inputs of every signature that takes text."""
+    words = [probe.split() for probe in probes]
+    lengths = np.array([len(sentence) for sentence in words], np.int32)
+    tokens = [sentence + [b""] * (max(lengths) - len(sentence)) for sentence in words]
+    return {
+        "serving_default": {"strings": probes},
+        "default": {"strings": probes},
+        "tokens": {"tokens": np.array(tokens, object), "sequence_len": lengths},
+        "char_ids": {"char_ids": _char_ids(words, max(lengths), max_chars)},
+    }
+
+
+def _char_ids(sentences: list[list[bytes]], max_length: int, max_chars: int) -> np.ndarray:
+    """Returns character ids by the letter of the convention, written again here on purpose."""
+    ids = np.zeros((len(sentences), max_length, max_chars), np.int32)
+    for row, sentence in enumerate(sentences):
+        for place, word in enumerate(sentence):
+            spelled = [259, *(byte + 1 for byte in word[: max_chars - 2]), 260]
+            ids[row, place] = spelled + [261] * (max_chars - len(spelled))
+    return ids
+
+
+def _differences(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> list[str]:
+    problems = [f"output {name!r} is missing" for name in expected if name not in found]
+    for name, value in found.items():
+        wanted = expected.get(name)
+        if wanted is None or value.shape != wanted.shape or value.dtype != wanted.dtype:
+            problems.append(f"output {name!r}: {value.dtype} {value.shape} is not what was exported")
+        elif not np.allclose(value, wanted, rtol=0, atol=TOLERANCE):
+            problems.append(f"output {name!r} differs from what was exported")
+    return problems
+
+
+if __name__ == "__main__":
+    found = main(*sys.argv[1:])
+    print("\n".join(found))
+    sys.exit(bool(found))

@@ -1,0 +1,148 @@
+"""The whole path on text that every Python carries: `make demo`, about five minutes on two cores.
+
+The standard library's documentation topics -> records -> a biLM of preset tiny -> held-out perplexity, before and
+after, beside a unigram model's -> savedmodels/demo/1 -> the nearest uses in context of a word with several senses.
+"""
+
+import argparse
+import json
+import pathlib
+import pydoc_data.topics
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+from elmo_tf.data import records
+from elmo_tf.training import evaluation
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+COMMAND = pathlib.Path(sys.executable).with_name("elmo-tf")
+SENSES = {
+    "set": (
+        "The attribute is set to the value of the expression .",
+        "A set is an unordered collection of distinct hashable objects .",
+    ),
+}
+
+
+def main() -> None:
+    """Runs the demo; see the module's first lines."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--steps", type=int, default=1000, help="training steps (1000)")
+    parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build" / "demo", help="work folder, made anew")
+    parser.add_argument("--output", type=pathlib.Path, default=ROOT / "savedmodels" / "demo", help="made anew as well")
+    arguments = parser.parse_args()
+    folder, output = arguments.folder, arguments.output
+    for old in (folder, output):
+        shutil.rmtree(old, ignore_errors=True)
+    folder.mkdir(parents=True)
+    started = time.monotonic()
+
+    title("Text: the documentation topics of Python's standard library")
+    text = folder / "topics.txt"
+    sentences = list(tokenized_sentences())
+    text.write_text("".join(f"{sentence}\n" for sentence in sentences), "utf-8")
+    print(f"{len(sentences):,} sentences in {shown(text)}, for instance: {sentences[0]}")
+
+    title("Records: words counted, 5 % of the sentences held out")
+    data, heldout, workdir = folder / "records", folder / "heldout", folder / "workdir"
+    elmo(
+        "preprocess",
+        "--input",
+        text,
+        "--output",
+        data,
+        "--heldout",
+        heldout,
+        "--heldout-fraction",
+        "0.05",
+        "--min-count",
+        "2",
+    )
+
+    title("Held-out perplexity before training")
+    train = ("train", "--data", data, "--workdir", workdir, "--preset", "tiny")
+    elmo(*train, "--steps", "0")
+    before = evaluate(workdir, heldout)
+
+    title(f"Training: {arguments.steps:,} steps of preset tiny")
+    elmo(*train, "--heldout", heldout, "--steps", str(arguments.steps))
+
+    title("Held-out perplexity after training")
+    after = evaluate(workdir, heldout)
+    print(f"\n  {'untrained':<24}{before:>10,.1f}")
+    print(f"  {'unigram model':<24}{unigram(data, heldout):>10,.1f}")
+    print(f"  {'biLM, preset tiny':<24}{after:>10,.1f}")
+
+    title("Export, verified in a process that knows TensorFlow only")
+    elmo("export", "--workdir", workdir, "--output", output)
+    use(output / "1")
+
+    for word, queries in SENSES.items():
+        for query in queries:
+            title(f"The uses of '{word}' nearest to the one in: {query}")
+            options = ("--savedmodel", output / "1", "--text", text, "--word", word, "--sentence", query)
+            elmo("neighbors", *options, "--count", "5")
+    print(f"\nDone in {time.monotonic() - started:.0f} s. The model: {shown(output / '1')}")
+    print(f"The curves: {shown(COMMAND.with_name('tensorboard'))} --logdir {shown(workdir / 'logs')}")
+
+
+def tokenized_sentences():
+    """Yields each topic's sentences, tokens between spaces; grammar and code examples are left out."""
+    for topic in sorted(pydoc_data.topics.topics):
+        for paragraph in re.split(r"\n\s*\n", pydoc_data.topics.topics[topic]):
+            if re.search(r"::=|>>>|\*\*\*|===|---", paragraph) or paragraph.startswith("     "):
+                continue
+            for sentence in re.split(r"(?<=[.!?:])\s+(?=[A-Z\"(])", " ".join(paragraph.split())):
+                tokens = re.findall(r"\w+(?:[-'.]\w+)*|[^\w\s]", sentence)
+                if len(tokens) > 2:
+                    yield " ".join(tokens)
+
+
+def elmo(*arguments) -> str:
+    """Runs a command of elmo-tf as a user would type it, and returns what it printed as its result."""
+    words = [shown(word) if isinstance(word, pathlib.Path) else word for word in arguments]
+    print("$ elmo-tf", " ".join(f'"{word}"' if " " in word else word for word in words), flush=True)
+    done = subprocess.run([COMMAND, *arguments], stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(done.returncode)
+    print(done.stdout, end="", flush=True)
+    return done.stdout
+
+
+def evaluate(workdir: pathlib.Path, heldout: pathlib.Path) -> float:
+    """Returns the held-out perplexity of a workdir's newest checkpoint."""
+    return json.loads(elmo("evaluate", "--workdir", workdir, "--data", heldout).splitlines()[-1])["perplexity"]
+
+
+def unigram(data: pathlib.Path, heldout: pathlib.Path) -> float:
+    """Returns the held-out perplexity of a model that knows word counts only."""
+    return evaluation.unigram_perplexity(records.open_folder(data), records.open_folder(heldout))
+
+
+def use(savedmodel: pathlib.Path) -> None:
+    """Loads the model as any TensorFlow program would, and prints the code."""
+    code = (
+        "import tensorflow as tf\n"
+        f"elmo = tf.saved_model.load({shown(savedmodel)!r})\n"
+        'vectors = elmo.signatures["default"](strings=tf.constant(["The value is set .", "A set of values ."]))\n'
+        'print("elmo", vectors["elmo"].shape, "- layers", vectors["layers"].shape)\n'
+    )
+    print("".join(f"  {line}\n" for line in code.splitlines()), end="", flush=True)
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.DEVNULL, check=True)
+
+
+def title(text: str) -> None:
+    """Prints a step's heading."""
+    print(f"\n== {text}", flush=True)
+
+
+def shown(path: pathlib.Path) -> str:
+    """Returns a path as a user in the project's folder would write it."""
+    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""Beam's side of a command line: which options are left for it, which runner, and how much it says."""
+
+import argparse
+import logging
+import shlex
+import sys
+from collections.abc import Sequence
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions, WorkerOptions
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.transforms.environments import SubprocessSDKEnvironment
+
+# In memory, in this process or with --direct_num_workers in several; it needs no network. Beam's own choice,
+# DirectRunner, first looks for a binary to download.
+DEFAULT_RUNNER = "FnApiRunner"
+EPILOG = "Beam's own options are taken too: --direct_num_workers=N --direct_running_mode=multi_processing uses N cores."
+_LOGGERS = {"apache_beam": logging.WARNING, "apache_beam.runners.portability.local_job_service": logging.ERROR}
+
+
+class _NoUsage(argparse.ArgumentParser):
+    """Takes Beam's options; an error in one goes to the parser of the command, which knows the usage."""
+
+    def __init__(self, command: argparse.ArgumentParser):
+        super().__init__(add_help=False, allow_abbrev=False, conflict_handler="resolve")
+        self.error = command.error
+
+    def add_value_provider_argument(self, *names: str, **settings) -> None:
+        """Takes what Beam declares for its templates as an ordinary option."""
+        self.add_argument(*names, **settings)
+
+
+def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> tuple[argparse.Namespace, PipelineOptions]:
+    """Returns the parser's arguments, and what is left of `argv` as Beam's options.
+
+    Prints the usage and exits with status 2 when an option is neither the parser's nor Beam's. Beam itself would pass
+    over it in silence, and a misspelt option with it.
+
+    Args:
+        parser: made with `allow_abbrev=False`, or it would take `--run` for Beam's `--runner`.
+        argv: arguments without the program's name; None: those of this process.
+    """
+    arguments, rest = parser.parse_known_args(argv)
+    beam_parser = _NoUsage(parser)
+    for kind in PipelineOptions.__subclasses__():
+        kind._add_argparse_args(beam_parser)
+    _, unknown = beam_parser.parse_known_args(rest)
+    if unknown:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    options = PipelineOptions(rest)
+    standard = options.view_as(StandardOptions)
+    standard.runner = standard.runner or DEFAULT_RUNNER
+    return arguments, options
+
+
+def make_pipeline(options: PipelineOptions) -> beam.Pipeline:
+    """Returns an empty pipeline that runs as `options` say, and below warnings quietly unless they ask for a log."""
+    worker = options.view_as(WorkerOptions)
+    if worker.default_sdk_harness_log_level or worker.sdk_harness_log_level_overrides:
+        return beam.Pipeline(options=options)
+    for name, level in _LOGGERS.items():
+        if logging.getLogger(name).level == logging.NOTSET:
+            logging.getLogger(name).setLevel(level)
+    direct = options.view_as(DirectOptions)
+    several = direct.direct_running_mode == "multi_processing"
+    if options.view_as(StandardOptions).runner != DEFAULT_RUNNER or not several:
+        return beam.Pipeline(options=options)
+    options = PipelineOptions.from_dictionary(options.get_all_options(drop_default=True))
+    options.view_as(DirectOptions).direct_running_mode = ""  # or the runner would start Beam's talkative worker
+    command = f"{shlex.quote(sys.executable)} -m pipelines.worker"
+    return beam.Pipeline(FnApiRunner(SubprocessSDKEnvironment.from_command_string(command)), options)
+
+
+def execute(pipeline: beam.Pipeline) -> None:
+    """Runs `pipeline` and waits for its end; a failure in it is raised here."""
+    pipeline.run().wait_until_finish()

@@ -1,0 +1,70 @@
+"""Output folders that appear finished or not at all."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+from collections.abc import Iterator
+
+from elmo_tf.errors import InputError
+
+
+def check_absent(path: str, argument: str) -> None:
+    """Raises `InputError`, naming `argument`, unless nothing or an empty folder stands at `path`."""
+    place = os.path.abspath(path)
+    if os.path.isdir(place) and not os.listdir(place):
+        return
+    if os.path.lexists(place):
+        raise InputError(f"{argument}: expected a folder that does not exist yet, found one: {path}")
+
+
+@contextlib.contextmanager
+def staged(outputs: dict[str, str]) -> Iterator[dict[str, str]]:
+    """Gives folders to write in, and moves them to where they belong once the block has ended without an exception.
+
+    After an exception, an interrupt included, neither the folders nor parents made for them are left.
+
+    Args:
+        outputs: paths of the folders to make, by name; none lies inside another.
+
+    Yields:
+        The absolute paths of the folders to write in meanwhile, by name. Each is next to its output, so moving it is a
+        rename.
+
+    Raises:
+        InputError: if a folder cannot be made there.
+    """
+    finals = {name: pathlib.Path(os.path.abspath(path)) for name, path in outputs.items()}
+    waiting = {name: path.with_name(f".{path.name}.incomplete-{os.getpid()}") for name, path in finals.items()}
+    made: list[pathlib.Path] = []
+    try:
+        for path in waiting.values():
+            missing = [parent for parent in path.parents if not parent.exists()]
+            try:
+                path.mkdir(parents=True)
+            except OSError as error:
+                raise InputError(f"cannot make the folder {path.parent}: {error.strerror}") from None
+            finally:
+                made.extend(reversed(missing))
+        yield {name: str(path) for name, path in waiting.items()}
+        _move(waiting, finals)
+    except BaseException:
+        for path in waiting.values():
+            shutil.rmtree(path, ignore_errors=True)
+        for parent in reversed(made):
+            with contextlib.suppress(OSError):
+                parent.rmdir()
+        raise
+
+
+def _move(waiting: dict[str, pathlib.Path], finals: dict[str, pathlib.Path]) -> None:
+    """Renames all folders, or none."""
+    moved = []
+    try:
+        for name, path in waiting.items():
+            path.rename(finals[name])
+            moved.append(name)
+    except BaseException:
+        for name in moved:
+            finals[name].rename(waiting[name])
+        raise

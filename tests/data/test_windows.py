@@ -1,0 +1,240 @@
+"""Windows: what is in them, once each, in an order that a position goes on with exactly; prefetching."""
+
+import itertools
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from elmo_tf.data import windows as windows_lib
+from elmo_tf.data.windows import Position, Windows, prefetch
+from elmo_tf.errors import InputError
+from tests import helpers, reference
+
+SENTENCES = [" ".join(f"w{(7 * n + m) % 23}" for m in range(n % 6 + 1)) for n in range(41)]
+DIRECTIONS = ("forward", "backward")
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    return helpers.write_records(tmp_path_factory.mktemp("records"), SENTENCES, num_shards=5)
+
+
+@pytest.fixture
+def small_pools(monkeypatch):
+    """One shard in memory at a time, few sentences decoded at once."""
+    monkeypatch.setattr(windows_lib, "_POOL_SHARDS", 1)
+    monkeypatch.setattr(windows_lib, "_DECODE_AT_ONCE", 3)
+
+
+def _windows(*arguments, **keywords):
+    return [window for window, _ in Windows(*arguments, **keywords)]
+
+
+def _sentences(windows, records, direction):
+    """Follows each stream and returns its sentences as words, checking that inputs and targets fit together."""
+    first, last = (0, 1) if direction == "forward" else (1, 0)
+    found = []
+    for row in range(len(windows[0].mask)):
+        parts = [getattr(window, f"{direction}_{kind}")[row] for window in windows for kind in ("token_ids", "targets")]
+        kept = np.concatenate([window.mask[row] for window in windows])
+        inputs, targets = np.concatenate(parts[::2])[kept], np.concatenate(parts[1::2])[kept]
+        starts = np.flatnonzero(inputs == first)
+        assert len(starts) == 0 or starts[0] == 0
+        for sentence, after in zip(np.split(inputs, starts[1:]), np.split(targets, starts[1:]), strict=True):
+            np.testing.assert_array_equal(sentence[1:], after[:-1])
+            assert len(sentence) == 0 or after[-1] == last
+            words = [records.vocabulary.tokens[number].decode() for number in sentence[1:]]
+            found.append(" ".join(words if direction == "forward" else words[::-1]))
+    return found
+
+
+def _assert_same(ours, others):
+    assert len(ours) == len(others)
+    for (window, position), (other_window, other_position) in zip(ours, others, strict=True):
+        for name, one, other in zip(window._fields, window, other_window, strict=True):
+            np.testing.assert_array_equal(one, other, err_msg=name)
+        assert position == other_position
+
+
+def test_a_small_example_by_hand(tmp_path):
+    records = helpers.write_records(tmp_path, ["a b", "c", "d e f", "a"], vocabulary=list("abcdef"))
+    first, second = _windows(records, batch_size=2, unroll_steps=3, epochs=1)
+    a, b, c, d, e, f = range(3, 9)  # <S> is 0, </S> is 1
+    np.testing.assert_array_equal(first.forward_token_ids, [[0, a, b], [0, c, 0]])
+    np.testing.assert_array_equal(first.forward_targets, [[a, b, 1], [c, 1, d]])
+    np.testing.assert_array_equal(first.backward_token_ids, [[1, b, a], [1, c, 1]])
+    np.testing.assert_array_equal(first.backward_targets, [[b, a, 0], [c, 0, f]])
+    np.testing.assert_array_equal(first.mask, np.ones((2, 3), bool))
+    np.testing.assert_array_equal(second.forward_token_ids, [[0, a, 0], [d, e, f]])
+    np.testing.assert_array_equal(second.forward_targets, [[a, 1, 0], [e, f, 1]])
+    np.testing.assert_array_equal(second.backward_token_ids, [[1, a, 0], [f, e, d]])
+    np.testing.assert_array_equal(second.backward_targets, [[a, 0, 0], [e, d, 0]])
+    np.testing.assert_array_equal(second.mask, [[True, True, False], [True, True, True]])
+
+
+def test_characters_are_those_of_the_inputs(tmp_path):
+    words = ["a", "naïve", "x" * 60, "b"]
+    records = helpers.write_records(tmp_path, [" ".join(words)], vocabulary=["a"], num_shards=1)
+    (window,) = _windows(records, batch_size=1, unroll_steps=6, epochs=1)
+    tokens = [word.encode() for word in words]
+    ahead = [reference.encode(token) for token in [b"<S>", *tokens]]
+    back = [reference.encode(token) for token in [b"</S>", *tokens[::-1]]]
+    np.testing.assert_array_equal(window.forward_char_ids[0], [*ahead, [0] * 50])
+    np.testing.assert_array_equal(window.backward_char_ids[0], [*back, [0] * 50])
+    np.testing.assert_array_equal(window.forward_token_ids[0], [0, 3, 2, 2, 2, 0])  # 2 is <UNK>
+
+
+def test_characters_are_cut_to_the_number_asked_for(tmp_path):
+    records = helpers.write_records(tmp_path, ["abcdefgh ab"], num_shards=1)
+    (window,) = _windows(records, batch_size=1, unroll_steps=3, max_chars_per_token=6, epochs=1)
+    expected = [reference.encode(token, 6) for token in (b"<S>", b"abcdefgh", b"ab")]
+    np.testing.assert_array_equal(window.forward_char_ids[0], expected)
+
+
+def test_shapes_and_dtypes(records):
+    window = _windows(records, batch_size=3, unroll_steps=4, epochs=1)[0]
+    for name, array in window._asdict().items():
+        assert array.shape == ((3, 4, 50) if name.endswith("char_ids") else (3, 4))
+        assert array.dtype == (bool if name == "mask" else np.int32)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("seed", [None, 7])
+@pytest.mark.parametrize(("batch_size", "unroll_steps"), [(1, 1), (4, 5), (3, 200), (60, 2)])
+def test_every_sentence_is_there_once_an_epoch(records, batch_size, unroll_steps, seed, direction, small_pools):
+    windows = _windows(records, batch_size, unroll_steps, seed=seed, epochs=1)
+    found = [sentence for sentence in _sentences(windows, records, direction) if sentence]
+    assert sorted(found) == sorted(SENTENCES)
+
+
+@pytest.mark.parametrize("seed", [None, 7])
+def test_two_epochs_are_every_sentence_twice(records, seed):
+    windows = _windows(records, 4, 5, seed=seed, epochs=2)
+    assert sorted(filter(None, _sentences(windows, records, "forward"))) == sorted(SENTENCES * 2)
+
+
+def test_only_the_end_is_masked_and_all_ids_are_0_there(records):
+    windows = _windows(records, 4, 5, seed=7, epochs=2)
+    assert all(window.mask.all() for window in windows[:-3])
+    assert not windows[-1].mask.all()
+    for window in windows:
+        assert (np.diff(window.mask.astype(int), axis=1) <= 0).all()
+        for array in window[:-1]:
+            assert not array[~window.mask].any()
+
+
+def test_without_an_end_nothing_is_masked(records):
+    some = itertools.islice(Windows(records, 4, 5, seed=7), 200)
+    assert all(window.mask.all() for window, _ in some)
+
+
+def test_without_a_seed_the_order_is_that_of_the_files(records):
+    windows = _windows(records, 1, 7, epochs=1)
+    assert _sentences(windows, records, "forward") == SENTENCES
+    assert _sentences(windows, records, "backward") == SENTENCES
+
+
+def test_both_directions_read_the_same_sentences(records):
+    windows = _windows(records, 4, 5, seed=7, epochs=1)
+    assert _sentences(windows, records, "forward") == _sentences(windows, records, "backward")
+
+
+def test_seed_decides_the_order(records):
+    def order(seed):
+        return _sentences(_windows(records, 1, 9, seed=seed, epochs=1), records, "forward")
+
+    assert order(1) == order(1)
+    assert order(1) != order(2)
+    assert order(1) != SENTENCES
+
+
+def test_sentences_of_different_shards_mix(records):
+    order = _sentences(_windows(records, 1, 9, seed=1, epochs=1), records, "forward")
+    first_shard = {sentence for sentence in SENTENCES[:9] if SENTENCES.count(sentence) == 1}
+    places = [order.index(sentence) for sentence in first_shard]
+    assert max(places) - min(places) > 20
+
+
+def test_pools_of_shards_are_shuffled_too(records, small_pools):
+    order = _sentences(_windows(records, 1, 9, seed=1, epochs=1), records, "forward")
+    assert order[:9] != SENTENCES[:9]
+    assert sorted(order[:9]) != sorted(SENTENCES[:9])
+
+
+def test_epochs_differ_in_order(records):
+    order = _sentences(_windows(records, 1, 9, seed=1, epochs=2), records, "forward")
+    assert order[:41] != order[41:]
+    assert sorted(order[:41]) == sorted(order[41:])
+
+
+@pytest.mark.parametrize("seed", [None, 7])
+@pytest.mark.parametrize("pool_shards", [1, 2, 8])
+def test_any_position_goes_on_with_the_very_next_window(records, seed, pool_shards, monkeypatch):
+    monkeypatch.setattr(windows_lib, "_POOL_SHARDS", pool_shards)
+    monkeypatch.setattr(windows_lib, "_DECODE_AT_ONCE", 5)
+    arguments = {"batch_size": 3, "unroll_steps": 5, "seed": seed, "epochs": 2}
+    every = list(Windows(records, **arguments))
+    assert len(every) > 20
+    assert {position.epoch for _, position in every} == {0, 1}
+    for number, (_, position) in enumerate(every):
+        loaded = Position.from_json(position.to_json())
+        assert loaded == position
+        _assert_same(list(Windows(records, **arguments, position=loaded)), every[number + 1 :])
+
+
+def test_position_goes_on_across_the_end_of_an_epoch_without_end(records):
+    every = list(itertools.islice(Windows(records, 3, 5, seed=7), 60))
+    assert every[-1][1].epoch >= 3
+    _, position = every[9]
+    resumed = Windows(records, 3, 5, seed=7, position=Position.from_json(position.to_json()))
+    _assert_same(list(itertools.islice(resumed, 50)), every[10:])
+
+
+def test_iterating_twice_gives_the_same(records):
+    windows = Windows(records, 3, 5, seed=7, epochs=1)
+    _assert_same(list(windows), list(windows))
+
+
+def test_damaged_shard_is_an_input_error_that_names_it(tmp_path):
+    records = helpers.write_records(tmp_path, SENTENCES, num_shards=1)
+    content = bytearray(records.shards[0].read_bytes())
+    content[len(content) // 2] ^= 1
+    records.shards[0].write_bytes(content)
+    with pytest.raises(InputError, match=records.shards[0].name):
+        list(Windows(records, 2, 5, epochs=1))
+
+
+def test_prefetch_passes_items_on_in_order():
+    assert list(prefetch(iter(range(50)), depth=2)) == list(range(50))
+
+
+def test_prefetch_raises_the_producers_exception_after_the_items_before_it():
+    def items():
+        yield from (1, 2)
+        raise InputError("damaged")
+
+    received = prefetch(items())
+    assert [next(received), next(received)] == [1, 2]
+    with pytest.raises(InputError, match="damaged"):
+        next(received)
+
+
+def test_prefetch_makes_no_more_than_its_depth_ahead():
+    made = []
+    received = prefetch((made.append(n) or n for n in itertools.count()), depth=3)
+    assert next(received) == 0
+    time.sleep(0.3)
+    assert len(made) <= 1 + 3 + 1  # received, waiting, and one in the producer's hand
+    received.close()
+
+
+def test_prefetch_stops_its_thread_when_closed_early():
+    before = set(threading.enumerate())
+    received = prefetch(itertools.count(), depth=2)
+    assert next(received) == 0
+    (thread,) = set(threading.enumerate()) - before
+    received.close()
+    thread.join(timeout=5)
+    assert not thread.is_alive()

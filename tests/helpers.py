@@ -1,0 +1,74 @@
+"""What several tests need: a micro network and a records folder of a few sentences."""
+
+import json
+import os
+import pathlib
+
+import numpy as np
+
+from elmo_tf.config import CharCNNConfig, LSTMConfig, ModelConfig
+from elmo_tf.data import char_ids, records
+from elmo_tf.data import vocabulary as vocabulary_lib
+
+# Everything the presets have, in some thousand parameters.
+MICRO = ModelConfig(
+    CharCNNConfig(embedding_dim=4, filters=((1, 4), (2, 6), (3, 8)), num_highway=2),
+    LSTMConfig(units=24, projection_dim=8, num_layers=2),
+)
+
+
+def write_records(
+    folder: str | os.PathLike,
+    sentences: list[str],
+    vocabulary: list[str] | None = None,
+    num_shards: int = 2,
+) -> records.Records:
+    """Writes a finished records folder and opens it.
+
+    Args:
+        folder: where; made if it is not there.
+        sentences: words between spaces; consecutive ones share a shard.
+        vocabulary: words after the special tokens; None: all of the sentences', by count.
+        num_shards: TFRecord files.
+    """
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    split = [sentence.encode().split() for sentence in sentences]
+    tokens = [token for sentence in split for token in sentence]
+    if vocabulary is None:
+        words = vocabulary_lib.from_counts([(token, tokens.count(token)) for token in set(tokens)])
+    else:
+        words = vocabulary_lib.Vocabulary([*vocabulary_lib.SPECIAL_TOKENS, *(word.encode() for word in vocabulary)])
+    (folder / records.VOCABULARY_FILE).write_bytes(words.to_bytes())
+    shards = []
+    for number, places in enumerate(np.array_split(np.arange(len(split)), num_shards)):
+        content = b"".join(records.frame(example(split[place], words)) for place in places)
+        name = records.shard_name(number, num_shards)
+        (folder / name).write_bytes(content)
+        shards.append({"name": name, "sentences": len(places), "bytes": len(content)})
+    info = {
+        "format_version": records.FORMAT_VERSION,
+        "sentences": len(split),
+        "tokens": len(tokens),
+        "max_chars_per_token": char_ids.MAX_CHARS_PER_TOKEN,
+        "vocabulary": {"size": len(words), "sha256": words.sha256()},
+        "shards": shards,
+    }
+    (folder / records.INFO_FILE).write_text(json.dumps(info))
+    (folder / records.MARKER_FILE).touch()
+    return records.open_folder(folder)
+
+
+def example(tokens: list[bytes], words: vocabulary_lib.Vocabulary) -> bytes:
+    """Returns a sentence as the record that preprocessing makes of it."""
+    cut = [token[: char_ids.MAX_CHARS_PER_TOKEN - char_ids.NUM_MARKS] for token in tokens]
+    ids = [vocabulary_lib.BEGIN_ID, *words.ids(tokens), vocabulary_lib.END_ID]
+    return records.encode_example(ids, b"".join(cut), bytes(map(len, cut)))
+
+
+def batch_char_ids(sentences: list[list[bytes]], max_length: int | None = None) -> np.ndarray:
+    """Returns sentences as a batch of character ids, int32 `(batch, max_length, 50)`, padded with 0."""
+    ids = np.zeros((len(sentences), max_length or max(map(len, sentences)), char_ids.MAX_CHARS_PER_TOKEN), np.int32)
+    for row, sentence in zip(ids, sentences, strict=True):
+        row[: len(sentence)] = char_ids.encode_tokens(sentence)
+    return ids

@@ -1,0 +1,150 @@
+"""CharCNN: contract, values, and that encoding less than everything changes nothing."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf.data import char_ids as char_ids_lib
+from elmo_tf.layers.char_cnn import CharCNN
+from tests import checks, reference
+
+FILTERS = ((1, 4), (2, 6), (3, 8))
+TOKENS = [b"the", b"", b"a", b"x" * 60, b"<S>", "naïve".encode(), b"the", b"12345678", b"123456789", b"y" * 46]
+
+
+def _layer(num_highway=2, activation="relu", output_dim=5, filters=FILTERS, scale=0.5):
+    layer = CharCNN(4, filters, num_highway, activation, output_dim)
+    layer.build((None, 50))
+    return checks.randomize(layer, scale)
+
+
+def _reference(layer, ids):
+    weights = reference.Weights(**reference.weights_of_char_cnn(layer), lstms=[], softmax=None)
+    return np.stack([reference.char_cnn(weights, one, layer.activation) for one in ids])
+
+
+def _naive(layer, ids):
+    """The same in float32 TensorFlow, every token in full."""
+    table = tf.concat([tf.zeros((1, 4)), layer.embedding.value], 0)
+    characters = tf.gather(table, ids)
+    activation = tf.nn.relu if layer.activation == "relu" else tf.tanh
+    parts = [
+        tf.reduce_max(tf.nn.conv1d(characters, kernel.value, 1, "VALID") + bias.value, 1)
+        for kernel, bias in zip(layer.kernels, layer.biases, strict=True)
+    ]
+    vectors = activation(tf.concat(parts, -1))
+    for highway in layer.highways:
+        vectors = highway(vectors)
+    return layer.projection(vectors)
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+@pytest.mark.parametrize("output_dim", [5, 18])
+@pytest.mark.parametrize("num_highway", [0, 2])
+def test_values_equal_the_reference(num_highway, output_dim, activation):
+    layer = _layer(num_highway, activation, output_dim)
+    ids = np.array([reference.encode(token) for token in TOKENS], np.int32)
+    outputs = layer(ids)
+    assert outputs.shape == (len(TOKENS), output_dim)
+    assert outputs.dtype == tf.float32
+    np.testing.assert_allclose(outputs, _reference(layer, ids), **checks.TOLERANCE)
+
+
+def test_values_equal_the_reference_with_tokens_of_every_length():
+    layer = _layer(filters=(*FILTERS, (7, 3)))
+    ids = char_ids_lib.encode_tokens([b"q" * length for length in range(50)])
+    np.testing.assert_allclose(layer(ids), _reference(layer, ids), **checks.TOLERANCE)
+    for one in ids:
+        np.testing.assert_allclose(layer(one[None]), _reference(layer, [one]), **checks.TOLERANCE)
+
+
+def test_values_equal_the_reference_when_a_token_has_few_characters():
+    layer = _layer()
+    ids = char_ids_lib.encode_tokens([b"", b"a", b"abcdef"], 6)
+    np.testing.assert_allclose(layer(ids), _reference(layer, ids), **checks.TOLERANCE)
+
+
+def test_there_is_no_projection_where_the_filters_have_the_width_asked_for():
+    assert _layer(output_dim=18).projection is None
+
+
+def test_leading_dimensions_are_kept():
+    layer = _layer()
+    ids = char_ids_lib.encode_tokens(TOKENS[:6])
+    np.testing.assert_array_equal(layer(ids.reshape(2, 3, 50)), tf.reshape(layer(ids), (2, 3, 5)))
+    assert layer.compute_output_shape((2, 3, 50)) == (2, 3, 5)
+
+
+def test_a_batch_without_tokens_is_empty():
+    assert _layer()(np.zeros((2, 0, 50), np.int32)).shape == (2, 0, 5)
+
+
+def test_pad_characters_take_part_and_the_padding_id_is_a_constant_zero():
+    layer = _layer(num_highway=0, output_dim=18)
+    nothing = layer(np.zeros((1, 50), np.int32))
+    biases = tf.nn.relu(tf.concat([bias.value for bias in layer.biases], 0))[None]
+    np.testing.assert_array_equal(nothing, biases)
+    token = char_ids_lib.encode_tokens([b"a"])
+    before = layer(token)
+    layer.embedding.assign(tf.tensor_scatter_nd_add(layer.embedding, [[char_ids_lib.PAD - 1]], [[9.0, 9, 9, 9]]))
+    assert not np.allclose(before, layer(token))
+    np.testing.assert_array_equal(nothing, layer(np.zeros((1, 50), np.int32)))
+
+
+def test_batch_mates_change_nothing():
+    layer = _layer()
+    ids = char_ids_lib.encode_tokens(TOKENS)
+    together = layer(np.concatenate([ids, np.zeros((2, 50), np.int32)]))
+    for number in range(len(TOKENS)):
+        np.testing.assert_allclose(together[number], layer(ids[number : number + 1])[0], atol=1e-6)
+
+
+def test_repeats_get_the_very_same_vector():
+    outputs = _layer()(char_ids_lib.encode_tokens(TOKENS))
+    np.testing.assert_array_equal(outputs[0], outputs[6])
+
+
+def test_gradients_equal_those_of_the_naive_evaluation():
+    layer = _layer()
+    ids = char_ids_lib.encode_tokens([*TOKENS, b"the", b"the"])
+    upstream = np.random.default_rng(0).normal(size=(len(ids), 5)).astype(np.float32)
+    ours = checks.gradients(layer, lambda: tf.reduce_sum(layer(ids) * upstream))
+    naive = checks.gradients(layer, lambda: tf.reduce_sum(_naive(layer, ids) * upstream))
+    for one, other in zip(ours, naive, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5 * np.abs(other).max())
+
+
+def test_gradients_equal_differences_in_float64():
+    layer = _layer(num_highway=1)
+    ids = char_ids_lib.encode_tokens([b"abca", b"<S>", b"0123456789ab"])
+    upstream = np.random.default_rng(0).normal(size=(3, 5))
+    found = checks.gradients(layer, lambda: tf.reduce_sum(layer(ids) * upstream.astype(np.float32)))
+
+    def loss(embedding, *rest):
+        pairs, highway, projection = rest[:6], rest[6:10], rest[10:]
+        convolutions = list(zip(pairs[::2], pairs[1::2], strict=True))
+        weights = reference.Weights(embedding, convolutions, [highway], projection, [], None)
+        return np.sum(np.stack([reference.char_cnn(weights, one) for one in ids]) * upstream)
+
+    arrays = [np.asarray(variable, np.float64) for variable in layer.trainable_variables]
+    checks.assert_gradients(loss, arrays, found)
+
+
+def test_initial_values_are_those_of_the_released_model():
+    layer = CharCNN(16, ((1, 32), (7, 64)), 1, "relu", 8)
+    layer.build((None, 50))
+    assert layer.embedding.shape == (261, 16)
+    assert 0.9 < np.abs(layer.embedding).max() <= 1.0
+    assert all(0.045 < np.abs(kernel).max() <= 0.05 for kernel in layer.kernels)
+    assert not any(np.any(bias) for bias in layer.biases)
+
+
+def test_config_round_trip():
+    layer = CharCNN(4, FILTERS, 2, "tanh", 5, name="tokens")
+    assert CharCNN.from_config(layer.get_config()).get_config() == layer.get_config()
+
+
+def test_one_step_changes_every_weight():
+    layer = _layer()
+    ids = char_ids_lib.encode_tokens(TOKENS)
+    assert checks.unchanged_by_a_step(layer, lambda: tf.reduce_sum(layer(ids) ** 2)) == []

@@ -1,0 +1,180 @@
+"""LSTMP: contract, values and gradients against float64, and how it treats time."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf.layers.lstmp import LSTMP
+from tests import checks, reference
+
+BATCH, TIME, INPUT_DIM, UNITS, PROJECTION_DIM = 3, 20, 5, 12, 7
+
+# (projection_dim, cell_clip, proj_clip); the small clips are reached all the time, see the test that says so.
+KINDS = {
+    "plain": (PROJECTION_DIM, None, None),
+    "both clips": (PROJECTION_DIM, 0.4, 0.3),
+    "cell clip": (PROJECTION_DIM, 0.4, None),
+    "projection clip": (PROJECTION_DIM, None, 0.3),
+    "no projection": (UNITS, 0.4, 0.01),
+}
+
+
+def _layer(kind="both clips", product_dtype="float32"):
+    projection_dim, cell_clip, proj_clip = KINDS[kind]
+    layer = LSTMP(UNITS, projection_dim, cell_clip, proj_clip, product_dtype)
+    layer.build((None, None, INPUT_DIM))
+    return checks.randomize(layer)
+
+
+def _inputs(layer):
+    """Inputs and an initial state that is not zero."""
+    random = np.random.default_rng(0)
+    sizes = ((BATCH, TIME, INPUT_DIM), (BATCH, UNITS), (BATCH, layer.projection_dim))
+    inputs, cell, recurrent = (random.uniform(-0.3, 0.3, size).astype(np.float32) for size in sizes)
+    return inputs * 5, (cell, recurrent)
+
+
+def _reference(layer, inputs, state):
+    weights = reference.weights_of_lstmp(layer)
+    outputs, final = reference.lstmp(inputs.swapaxes(0, 1), state, *weights, layer.cell_clip, layer.proj_clip)
+    return outputs.swapaxes(0, 1), final
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_values_equal_the_reference(kind, training):
+    layer = _layer(kind)
+    inputs, state = _inputs(layer)
+    outputs, (cell, recurrent) = layer(inputs, state, training=training)
+    expected, (expected_cell, expected_recurrent) = _reference(layer, inputs, state)
+    assert outputs.shape == (BATCH, TIME, layer.projection_dim)
+    assert outputs.dtype == cell.dtype == recurrent.dtype == tf.float32
+    np.testing.assert_allclose(outputs, expected, **checks.TOLERANCE)
+    np.testing.assert_allclose(cell, expected_cell, **checks.TOLERANCE)
+    np.testing.assert_allclose(recurrent, expected_recurrent, **checks.TOLERANCE)
+
+
+def test_both_clips_are_reached_and_kept():
+    layer = _layer()
+    inputs, state = _inputs(layer)
+    outputs, (cell, _) = layer(inputs, state)
+    assert 0.1 < np.mean(np.abs(cell) == np.float32(0.4)) < 1
+    assert 0.1 < np.mean(np.abs(outputs) == np.float32(0.3)) < 1
+    free, (free_cell, _) = _layer("plain")(inputs, state)
+    assert np.abs(free).max() > 0.6
+    assert np.abs(free_cell).max() > 0.8
+
+
+def test_there_is_no_projection_where_its_width_is_that_of_the_cells():
+    layer = _layer("no projection")
+    assert layer.projection_kernel is None
+    outputs, _ = layer(*_inputs(layer))
+    assert np.abs(outputs).max() > 0.01  # and so nothing that the projection's clip would cut
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradients_equal_differences_in_float64(kind, training):
+    layer = _layer(kind)
+    inputs, state = _inputs(layer)
+    inputs = inputs[:, :6]
+    random = np.random.default_rng(2)
+    sizes = ((BATCH, 6, layer.projection_dim), (BATCH, UNITS), (BATCH, layer.projection_dim))
+    upstream = [random.normal(size=size).astype(np.float32) for size in sizes]
+
+    def total(outputs, final, add):
+        return sum(add(one * weight) for one, weight in zip((outputs, *final), upstream, strict=True))
+
+    given = [tf.constant(array) for array in (inputs, *state)]
+    variables = [variable.value for variable in layer.trainable_variables]
+    with tf.GradientTape() as tape:
+        tape.watch(given)
+        loss = total(*layer(given[0], tuple(given[1:]), training=training), tf.reduce_sum)
+    found = tape.gradient(loss, [*given, *variables])
+
+    def reference_loss(inputs, cell, recurrent, *weights):
+        weights = (*weights, None)[:3]
+        outputs, final = reference.lstmp(
+            inputs.swapaxes(0, 1), (cell, recurrent), *weights, layer.cell_clip, layer.proj_clip
+        )
+        return total(outputs.swapaxes(0, 1), final, np.sum)
+
+    arrays = [np.asarray(array, np.float64) for array in (*given, *variables)]
+    checks.assert_gradients(reference_loss, arrays, [gradient.numpy() for gradient in found])
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_two_windows_that_carry_the_state_equal_one(training):
+    layer = _layer()
+    inputs, state = _inputs(layer)
+    whole, final = layer(inputs, state, training=training)
+    first, middle = layer(inputs[:, :10], state, training=training)
+    second, last = layer(inputs[:, 10:], middle, training=training)
+    np.testing.assert_allclose(tf.concat([first, second], 1), whole, atol=1e-6)
+    for one, other in zip(last, final, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def test_padding_on_the_right_leaves_real_positions_unchanged():
+    layer = _layer()
+    inputs, state = _inputs(layer)
+    padded = np.concatenate([inputs[:, :8], np.full((BATCH, 12, INPUT_DIM), 7, np.float32)], 1)
+    np.testing.assert_allclose(layer(padded, state)[0][:, :8], layer(inputs[:, :8], state)[0], atol=1e-6)
+
+
+def test_rows_of_a_batch_are_independent():
+    layer = _layer()
+    inputs, state = _inputs(layer)
+    outputs, _ = layer(inputs, state)
+    for row in range(BATCH):
+        alone, _ = layer(inputs[row : row + 1], tuple(one[row : row + 1] for one in state))
+        np.testing.assert_allclose(alone[0], outputs[row], atol=1e-6)
+
+
+def test_it_runs_in_a_graph_that_does_not_know_batch_or_time():
+    layer = _layer()
+    inputs, state = _inputs(layer)
+    anything = [tf.TensorSpec((None, None, INPUT_DIM)), tf.TensorSpec((None, UNITS)), tf.TensorSpec((None, 7))]
+    run = tf.function(lambda *given: layer(given[0], given[1:])[0], input_signature=anything)
+    np.testing.assert_allclose(run(inputs, *state), layer(inputs, state)[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_bfloat16_products_stay_near_and_leave_float32_results(training):
+    exact, close = _layer(), _layer(product_dtype="bfloat16")
+    inputs, state = _inputs(exact)
+    outputs, (cell, recurrent) = close(inputs, state, training=training)
+    assert outputs.dtype == cell.dtype == recurrent.dtype == tf.float32
+    difference = np.abs(outputs - exact(inputs, state)[0])
+    assert 0 < difference.max() < 2e-2
+
+
+def test_bfloat16_gradients_are_float32_and_near():
+    exact, close = _layer("plain"), _layer("plain", "bfloat16")
+    inputs, state = _inputs(exact)
+    for one, other in zip(
+        checks.gradients(exact, lambda: tf.reduce_sum(exact(inputs, state, training=True)[0])),
+        checks.gradients(close, lambda: tf.reduce_sum(close(inputs, state, training=True)[0])),
+        strict=True,
+    ):
+        assert other.dtype == np.float32
+        assert np.linalg.norm(one - other) < 0.03 * np.linalg.norm(one)
+
+
+def test_shapes_are_told():
+    layer = _layer()
+    assert layer.state_size == (UNITS, PROJECTION_DIM)
+    assert layer.compute_output_shape((3, 20, 5)) == ((3, 20, 7), ((3, 12), (3, 7)))
+
+
+def test_config_round_trip():
+    layer = LSTMP(8, 4, None, 2.0, "bfloat16", name="first")
+    assert LSTMP.from_config(layer.get_config()).get_config() == layer.get_config()
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_one_step_changes_every_weight(training):
+    layer = _layer("plain")
+    inputs, state = _inputs(layer)
+    loss = lambda: tf.reduce_sum(layer(inputs, state, training=training)[0] ** 2)  # noqa: E731
+    assert checks.unchanged_by_a_step(layer, loss) == []

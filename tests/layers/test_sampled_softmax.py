@@ -1,0 +1,190 @@
+"""SampledSoftmax: the full loss, the sampler's distribution, and that the sampled loss is like the full one."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf.layers import sampled_softmax
+from elmo_tf.layers.sampled_softmax import SampledSoftmax, log_uniform_sample
+from tests import checks, reference
+
+VOCAB_SIZE, DIM = 30, 6
+TARGETS = np.array([0, 3, 29, 3, 7, 11, 1, 2, 5, 8, 13], np.int32)
+INPUTS = np.random.default_rng(3).normal(size=(len(TARGETS), DIM)).astype(np.float32)
+
+
+def _layer(scale=0.5):
+    layer = SampledSoftmax(VOCAB_SIZE)
+    layer.build((None, DIM))
+    return checks.randomize(layer, scale)
+
+
+def _full_loss(layer):
+    weights = [np.asarray(variable, np.float64) for variable in (layer.kernel, layer.bias)]
+    return reference.softmax_losses(weights, INPUTS.astype(np.float64), TARGETS)
+
+
+@tf.function
+def _samples(num_sampled, vocab_size, targets, seeds):
+    """Returns the words `(seeds, num_sampled)` and the expected counts of targets and of words, one row a seed."""
+    kinds = (tf.int64, tf.float32, tf.float32)
+    return tf.map_fn(
+        lambda seed: log_uniform_sample(targets, num_sampled, vocab_size, seed), seeds, fn_output_signature=kinds
+    )
+
+
+def _seeds(count):
+    return tf.stack([tf.zeros(count, tf.int32), tf.range(count)], 1)
+
+
+def test_full_loss_equals_the_reference():
+    layer = _layer()
+    losses = layer(INPUTS, TARGETS)
+    assert losses.shape == (len(TARGETS),)
+    assert losses.dtype == tf.float32
+    np.testing.assert_allclose(losses, _full_loss(layer), **checks.TOLERANCE)
+
+
+@pytest.mark.parametrize("num_sampled", [VOCAB_SIZE, VOCAB_SIZE + 1])
+def test_as_many_negatives_as_words_give_the_full_loss(num_sampled):
+    layer = _layer()
+    np.testing.assert_array_equal(layer(INPUTS, TARGETS, num_sampled=num_sampled), layer(INPUTS, TARGETS))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 10, 11, 12])
+def test_full_loss_in_pieces_equals_the_whole(rows, monkeypatch):
+    layer = _layer()
+    whole = layer(INPUTS, TARGETS)
+    monkeypatch.setattr(sampled_softmax, "_LOGITS_AT_ONCE", rows * VOCAB_SIZE)
+    np.testing.assert_allclose(layer(INPUTS, TARGETS), whole, **checks.TOLERANCE)
+    specs = [tf.TensorSpec((None, DIM)), tf.TensorSpec((None,), tf.int32)]
+    unknown_size = tf.function(layer, input_signature=specs)
+    np.testing.assert_allclose(unknown_size(INPUTS, TARGETS), whole, **checks.TOLERANCE)
+
+
+def test_a_vocabulary_larger_than_a_piece_goes_one_token_at_a_time(monkeypatch):
+    layer = _layer()
+    whole = layer(INPUTS, TARGETS)
+    monkeypatch.setattr(sampled_softmax, "_LOGITS_AT_ONCE", 7)
+    np.testing.assert_allclose(layer(INPUTS, TARGETS), whole, **checks.TOLERANCE)
+
+
+def test_gradients_in_pieces_equal_those_of_the_whole(monkeypatch):
+    layer = _layer()
+    whole = checks.gradients(layer, lambda: tf.reduce_sum(layer(INPUTS, TARGETS)))
+    monkeypatch.setattr(sampled_softmax, "_LOGITS_AT_ONCE", 3 * VOCAB_SIZE)
+    for one, other in zip(checks.gradients(layer, lambda: tf.reduce_sum(layer(INPUTS, TARGETS))), whole, strict=True):
+        np.testing.assert_allclose(one, other, **checks.TOLERANCE)
+
+
+def test_sampled_words_are_distinct_and_in_range():
+    words, target_counts, word_counts = (array.numpy() for array in _samples(25, VOCAB_SIZE, TARGETS, _seeds(50)))
+    assert words.shape == (50, 25)
+    assert target_counts.shape == (50, len(TARGETS), 1)
+    assert words.min() == 0
+    assert words.max() == VOCAB_SIZE - 1
+    assert all(len(set(row)) == 25 for row in words)
+    assert (word_counts > 0).all()
+    assert (word_counts <= 1).all()
+
+
+def test_same_seed_same_words_other_seed_other_words():
+    first, again, other = (
+        log_uniform_sample(TARGETS, 20, 1000, tf.constant(seed, tf.int32))[0] for seed in ((1, 2), (1, 2), (1, 3))
+    )
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_first_word_drawn_is_log_uniform():
+    num_seeds = 4000
+    words, _, _ = _samples(3, 20, TARGETS, _seeds(num_seeds))
+    found = np.bincount(words[:, 0], minlength=20)
+    numbers = np.arange(20)
+    expected = num_seeds * np.log((numbers + 2) / (numbers + 1)) / np.log(21)
+    # Chi-square with 19 degrees of freedom: 43.8 is passed once in a thousand.
+    assert np.sum((found - expected) ** 2 / expected) < 43.8
+
+
+def test_expected_counts_are_those_of_tensorflows_sampler():
+    targets = np.array([0, 3, 10, 50, 99], np.int64)
+    _, ours, _ = _samples(20, 100, targets, _seeds(2000))
+    draw = tf.function(lambda: tf.random.log_uniform_candidate_sampler(targets[:, None], 1, 20, True, 100, seed=1))
+    tf.random.set_seed(0)
+    theirs = [draw().true_expected_count for _ in range(2000)]
+    np.testing.assert_allclose(np.mean(ours, 0), np.mean(theirs, 0), rtol=0.01)
+
+
+def test_a_words_expected_count_is_how_often_it_is_drawn():
+    targets = np.arange(50)
+    words, expected, _ = _samples(10, 50, targets, _seeds(2000))
+    drawn = np.bincount(words.numpy().ravel(), minlength=50) / 2000
+    # The formula takes the number of tries as given, which it is not: hence "about".
+    np.testing.assert_allclose(np.mean(expected, 0)[:, 0], drawn, atol=0.04)
+
+
+def test_expected_counts_of_words_and_of_targets_agree():
+    words, of_targets, of_words = log_uniform_sample(np.arange(100), 20, 100, tf.constant((0, 1), tf.int32))
+    np.testing.assert_allclose(tf.gather(of_targets[:, 0], words), of_words, rtol=1e-6)
+
+
+def test_sampled_loss_of_frequent_words_is_near_the_full_loss_on_average():
+    """A rarer word competes with fewer words, as the estimate has its odds times its expected count."""
+    layer = _layer(scale=0.2)
+    run = tf.function(lambda seed: layer(INPUTS, TARGETS, num_sampled=20, seed=seed))
+    losses = np.mean([run(seed) for seed in _seeds(300)], 0)
+    counts = np.mean(_samples(20, VOCAB_SIZE, TARGETS, _seeds(300))[1], 0)[:, 0]
+    full = _full_loss(layer)
+    np.testing.assert_allclose(losses, np.log1p(counts * np.expm1(full)), atol=0.05)
+    np.testing.assert_allclose(losses[TARGETS < 4], full[TARGETS < 4], atol=0.1)
+
+
+def test_same_seed_same_loss_other_seed_other_loss():
+    layer = _layer()
+    first, again, other = (layer(INPUTS, TARGETS, num_sampled=9, seed=tf.constant((0, n))) for n in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert not np.allclose(first, other)
+
+
+def test_sampled_gradient_touches_only_targets_and_sampled_rows():
+    layer = _layer()
+    seed = tf.constant((0, 5), tf.int32)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(layer(INPUTS, TARGETS, num_sampled=5, seed=seed))
+    gradients = tape.gradient(loss, [layer.kernel.value, layer.bias.value])
+    sampled = log_uniform_sample(TARGETS, 5, VOCAB_SIZE, seed)[0].numpy()
+    for gradient in gradients:
+        assert isinstance(gradient, tf.IndexedSlices)
+        assert set(gradient.indices.numpy()) == set(sampled) | set(TARGETS)
+
+
+def test_a_target_among_the_negatives_does_not_compete_with_itself():
+    layer = _layer()
+    layer.bias.assign(np.zeros(VOCAB_SIZE))
+    inputs, targets = tf.zeros((1, DIM)), np.array([0], np.int32)  # so every logit is 0 but for the correction
+    seed = next(seed for seed in _seeds(20) if 0 in log_uniform_sample(targets, 3, VOCAB_SIZE, seed)[0].numpy())
+    words, target_count, counts = (array.numpy() for array in log_uniform_sample(targets, 3, VOCAB_SIZE, seed))
+    odds = 1 / np.append(counts[words != 0], target_count)
+    expected = np.log(odds.sum() / odds[-1])
+    np.testing.assert_allclose(layer(inputs, targets, num_sampled=3, seed=seed), [expected], rtol=1e-5)
+
+
+def test_initial_values_are_those_of_the_released_model():
+    layer = SampledSoftmax(5000)
+    layer.build((None, 16))
+    assert abs(np.std(layer.kernel) - 0.25) < 0.005
+    assert not np.any(layer.bias)
+
+
+def test_config_round_trip():
+    layer = SampledSoftmax(7, name="softmax")
+    assert SampledSoftmax.from_config(layer.get_config()).get_config() == layer.get_config()
+    assert layer.compute_output_shape((None, 6)) == (None,)
+
+
+@pytest.mark.parametrize("num_sampled", [0, 9])
+def test_one_step_changes_every_weight(num_sampled):
+    layer = _layer()
+    seed = tf.constant((0, 1), tf.int32)
+    loss = lambda: tf.reduce_sum(layer(INPUTS, TARGETS, num_sampled=num_sampled, seed=seed))  # noqa: E731
+    assert checks.unchanged_by_a_step(layer, loss) == []

@@ -1,0 +1,34 @@
+"""A corpus on disk and the preprocessing of it, for the tests of this folder."""
+
+import pathlib
+from collections.abc import Callable
+
+import pytest
+
+from pipelines import preprocess
+
+
+@pytest.fixture
+def corpus(tmp_path: pathlib.Path) -> Callable[..., list[str]]:
+    """Writes files, `corpus(b"...", b"...")` or `corpus(name=b"...")`; returns their paths."""
+
+    def write(*contents: bytes, **named: bytes) -> list[str]:
+        files = {**{f"{number}.txt": content for number, content in enumerate(contents)}, **named}
+        folder = tmp_path / "corpus"
+        folder.mkdir(exist_ok=True)
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+        return [str(folder / name) for name in files]
+
+    return write
+
+
+@pytest.fixture
+def process(tmp_path: pathlib.Path) -> Callable[..., pathlib.Path]:
+    """Preprocesses files in this process, `process(paths, "--shards=2")`; returns the output folder."""
+
+    def run(inputs: list[str], *options: str, output: str = "output") -> pathlib.Path:
+        preprocess.run(["--input", *inputs, "--output", str(tmp_path / output), *options])
+        return tmp_path / output
+
+    return run

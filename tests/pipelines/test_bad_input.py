@@ -1,0 +1,113 @@
+"""Every wrong argument or file of `elmo-tf preprocess`: an error that says so, and nothing left behind."""
+
+import gzip
+import os
+
+import pytest
+
+from elmo_tf.errors import InputError
+
+GZIPPED = gzip.compress(b"some words\n" * 1000)
+
+FILES = {
+    "not UTF-8": ({"a.txt": b"fine\n", "b.txt": b"one\ntwo \xff\n\xfe\n"}, r"UTF-8.*0xff on line 2 of .*b\.txt"),
+    "not UTF-8 far on": ({"a.txt": b"fine\n" * 99_999 + b"x \xc3\n"}, r"UTF-8.*0xc3 on line 100000 of .*a\.txt"),
+    "not UTF-8 in gzip": (
+        {"a.gz": gzip.compress(b"one\n" * 70_000 + b"\xe9t\xe9\n")},
+        r"0xe9 on line 70001 of .*a\.gz",
+    ),
+    "not gzip": ({"a.gz": b"plain text\n"}, r"expected an intact gzip file, found .*a\.gz"),
+    "truncated gzip": ({"a.gz": GZIPPED[:-12]}, r"expected an intact gzip file, found .*a\.gz"),
+    "damaged gzip": ({"a.gz": GZIPPED[:-8] + b"\0" * 8}, r"expected an intact gzip file, found .*a\.gz"),
+    "empty": ({"a.txt": b""}, r"expected text, found no words"),
+    "blank": ({"a.txt": b"\n \r\n", "b.gz": gzip.compress(b"")}, r"expected text, found no words"),
+}
+
+
+def leftovers(tmp_path) -> list[str]:
+    return sorted(set(os.listdir(tmp_path)) - {"corpus", "vocab.txt"})
+
+
+@pytest.mark.parametrize(
+    ("case", "pipeline"), [*((case, "counting") for case in FILES), ("not UTF-8", "writing"), ("blank", "writing")]
+)
+def test_an_unusable_file_is_named(corpus, process, tmp_path, case, pipeline):
+    files, message = FILES[case]
+    options = ["--shards=3"]
+    if pipeline == "writing":
+        (tmp_path / "vocab.txt").write_bytes(b"<S>\n</S>\n<UNK>\nfine\n")
+        options = ["--vocab", str(tmp_path / "vocab.txt")]
+    with pytest.raises(InputError, match=f"^--input: .*{message}"):
+        process(corpus(**files), *options, f"--heldout={tmp_path}/new/heldout")
+    assert leftovers(tmp_path) == []
+
+
+def test_input_that_names_no_file_is_refused(corpus, process, tmp_path):
+    corpus(b"a\n")
+    (tmp_path / "corpus" / "inner.txt").mkdir()
+    for wrong in ("missing.txt", "*.text", ".", "inner.*"):
+        with pytest.raises(InputError, match=r"^--input: expected a file or a glob that matches files, found "):
+            process([str(tmp_path / "corpus" / wrong)])
+    assert leftovers(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "expected a vocabulary"),
+        (b"a\nb\n", "expected <S>, </S>, <UNK> as its first three lines"),
+        (b"<S>\n</S>\n<UNK>\na\na\n", "line 5: expected each word once, found b'a' of line 4"),
+        (b"<S>\n</S>\n<UNK>\na\n\nb\n", "line 5: expected one word without white space"),
+        (b"<S>\n</S>\n<UNK>\n\xff\n", "line 4: expected UTF-8"),
+    ],
+)
+def test_an_unusable_vocabulary_is_refused(corpus, process, tmp_path, content, message):
+    (tmp_path / "vocab.txt").write_bytes(content)
+    with pytest.raises(InputError, match=rf"^--vocab .*vocab\.txt.*{message}"):
+        process(corpus(b"a b\n"), f"--vocab={tmp_path / 'vocab.txt'}")
+    with pytest.raises(InputError, match=r"^--vocab: .*missing"):
+        process(corpus(b"a b\n"), "--vocab=missing")
+    assert leftovers(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--shards=0"], "--shards: expected at least 1, found 0"),
+        (["--seed=-1"], "--seed: expected 0"),
+        (["--min-count=0"], "--min-count: expected at least 1, found 0"),
+        (["--min-count=3"], "--min-count: expected at most 2, .* found 3"),
+        (["--max-vocab=3"], "--max-vocab: expected at least 4, found 3"),
+        (["--vocab=v", "--min-count=2"], "--vocab: .* found --min-count as well"),
+        (["--vocab=v", "--max-vocab=9"], "--vocab: .* found --max-vocab as well"),
+        (["--heldout-fraction=0.5"], "--heldout-fraction: expected --heldout with it"),
+        (["--heldout={new}", "--heldout-fraction=0"], "--heldout-fraction: expected a number between 0 and 1"),
+        (["--heldout={new}", "--heldout-fraction=1"], "--heldout-fraction: expected a number between 0 and 1"),
+        (["--heldout={new}", "--heldout-fraction=nan"], "--heldout-fraction: expected a number between 0 and 1"),
+        (["--heldout={new}", "--heldout-fraction=1e-9"], "--heldout-fraction: .* found none of 2 held out"),
+        (["--heldout={new}", "--heldout-fraction=0.999999"], "--heldout-fraction: .* found none of 2 left"),
+        (["--heldout={new}/../output"], "--heldout: expected a folder of its own"),
+        (["--heldout={new}/../output/heldout"], "--heldout: expected a folder of its own"),
+        (["--heldout={new}/.."], "--heldout: expected a folder that does not exist yet"),
+    ],
+)
+def test_an_unusable_option_is_refused(corpus, process, tmp_path, options, message):
+    with pytest.raises(InputError, match=f"^{message}"):
+        process(corpus(b"a b b\nc\n"), *(option.format(new=tmp_path / "new") for option in options))
+    assert leftovers(tmp_path) == []
+
+
+def test_an_existing_output_stays_as_it_is(corpus, process, tmp_path):
+    folder = process(corpus(b"a b\n"))
+    before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+    with pytest.raises(InputError, match=r"^--output: expected a folder that does not exist yet, found one: .*output"):
+        process(corpus(b"c\n"))
+    with pytest.raises(InputError, match=r"^--heldout: expected a folder that does not exist yet"):
+        process(corpus(b"c\n"), f"--heldout={folder}", output="second")
+    assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
+    assert leftovers(tmp_path) == ["output"]
+
+
+def test_an_empty_output_folder_is_filled(corpus, process, tmp_path):
+    (tmp_path / "output").mkdir()
+    assert (process(corpus(b"a b\n")) / "_SUCCESS").exists()

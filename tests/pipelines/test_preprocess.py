@@ -1,0 +1,211 @@
+"""Preprocessing from text to a finished folder: what is written, and that it does not depend on how it is run."""
+
+import collections
+import gzip
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import apache_beam as beam
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf.data import char_ids, records
+from pipelines import preprocess
+
+ROOT = pathlib.Path(__file__).parents[2]
+# A line feed alone ends a line; carriage returns, form feeds and the like are white space, U+00A0 is a character.
+ODD = "\ufeffThe cat\r\n\n \t\r\nsat\x0bon\x0c the mat .\nno\u00a0break caf\u00e9\x00\x1c\n<S> x </S> <UNK>\nlast one"
+ODD = ODD.encode()
+ODD_SENTENCES = [
+    ["The", "cat"],
+    ["sat", "on", "the", "mat", "."],
+    ["no\u00a0break", "caf\u00e9\x00\x1c"],
+    ["<S>", "x", "</S>", "<UNK>"],
+    ["last", "one"],
+]
+ODD_SENTENCES = [[word.encode() for word in sentence] for sentence in ODD_SENTENCES]
+
+
+def many_lines(count: int, seed: int = 0) -> bytes:
+    """Returns sentences of different words and lengths, a few of them equal."""
+    random = np.random.default_rng(seed)
+    words = [f"word{number}" for number in range(200)]
+    return b"".join(" ".join(random.choice(words, random.integers(1, 12))).encode() + b"\n" for _ in range(count))
+
+
+def read(folder: pathlib.Path) -> list[list[bytes]]:
+    """Returns a folder's sentences as words, which are not cut."""
+    found = []
+    for shard in records.open_folder(folder).shards:
+        for record in records.read_shard(shard):
+            sentence = records.decode_example(record)
+            ends = np.cumsum(sentence.char_lengths, dtype=np.int64)
+            text = sentence.char_bytes.tobytes()
+            found.append(
+                [text[end - size : end] for end, size in zip(ends, sentence.char_lengths.tolist(), strict=True)]
+            )
+    return found
+
+
+def multiset(sentences: list[list[bytes]]) -> collections.Counter:
+    return collections.Counter(map(tuple, sentences))
+
+
+def contents(folder: pathlib.Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_records_hold_what_tensorflow_and_beam_read(corpus, process, tmp_path):
+    long = "x" * 47 + "\u00e9z"  # 50 bytes; the cut falls inside the character
+    folder = process(corpus(f"the cat saw the {long}\n".encode()))
+    spec = {
+        "token_ids": tf.io.VarLenFeature(tf.int64),
+        "char_ids": tf.io.FixedLenFeature([], tf.string),
+        "char_lengths": tf.io.FixedLenFeature([], tf.string),
+    }
+    shard = str(folder / "shard-00000-of-00001.tfrecord")
+    (record,) = list(tf.data.TFRecordDataset(shard).as_numpy_iterator())
+    parsed = tf.io.parse_single_example(record, spec)
+    # the: 3; cat, saw and the long word occur once and are sorted by their bytes
+    assert (folder / "vocab.txt").read_text() == f"<S>\n</S>\n<UNK>\nthe\ncat\nsaw\n{long}\n"
+    assert tf.sparse.to_dense(parsed["token_ids"]).numpy().tolist() == [0, 3, 4, 5, 3, 6, 1]
+    assert parsed["char_ids"].numpy() == b"thecatsawthe" + b"x" * 47 + b"\xc3"
+    assert parsed["char_lengths"].numpy() == bytes([3, 3, 3, 3, 48])
+
+    values = np.frombuffer(parsed["char_ids"].numpy(), np.uint8)
+    ids = char_ids.encode_bytes(values, np.frombuffer(parsed["char_lengths"].numpy(), np.uint8))
+    assert ids[1].tolist() == [259, 100, 98, 117, 260] + [261] * 45  # begin-word, c, a, t, end-word, pads
+    assert ids[4].tolist() == [259] + [121] * 47 + [0xC3 + 1, 260]
+
+    copied = tmp_path / "copied"
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        _ = pipeline | beam.io.ReadFromTFRecord(shard) | beam.Map(lambda got: (copied.write_bytes(got), None)[1])
+    assert copied.read_bytes() == record == next(records.read_shard(shard))
+
+
+@pytest.mark.parametrize("num_shards", [1, 3, 11])
+@pytest.mark.parametrize("kind", ["plain", "gzip", "mixed"])
+def test_shards_hold_every_sentence_once(corpus, process, monkeypatch, num_shards, kind):
+    monkeypatch.setattr("pipelines.corpora.BLOCK_BYTES", 64)
+    texts = {"a": ODD, "b": many_lines(40), "c": b"\n", "d": many_lines(3, seed=1).removesuffix(b"\n")}
+    zipped = {"plain": "", "gzip": "abcd", "mixed": "bd"}[kind]
+    files = {
+        name + (".gz" if name in zipped else ".txt"): gzip.compress(text) if name in zipped else text
+        for name, text in texts.items()
+    }
+    folder = process(corpus(**files), f"--shards={num_shards}")
+    plain = [line.split() for name in "bd" for line in texts[name].splitlines()]
+    assert multiset(read(folder)) == multiset(ODD_SENTENCES + plain)
+    assert len(list(folder.glob("*.tfrecord"))) == num_shards
+    info = json.loads((folder / "info.json").read_text())
+    assert info["dropped"] == {"blank_lines": 3, "byte_order_marks": 1}
+
+
+def test_info_counts_what_was_written(corpus, process):
+    folder = process(corpus(b"a a b\n\n" + b"x" * 60 + b" <S> b\na\n"), "--min-count=2")
+    info = json.loads((folder / "info.json").read_text())
+    assert (info["sentences"], info["tokens"], info["characters"]) == (3, 7, 1 + 1 + 1 + 48 + 3 + 1 + 1)
+    assert (info["unknown_tokens"], info["reserved_tokens"], info["cut_tokens"]) == (1, 1, 1)
+    assert info["vocabulary"]["size"] == 5
+    assert info["split"] == "train"
+    (shard,) = info["shards"]
+    assert shard["bytes"] == (folder / shard["name"]).stat().st_size
+    assert (shard["sentences"], shard["tokens"]) == (3, 7)
+    assert str(folder.parent) not in json.dumps(info)  # the same wherever it was made
+
+
+def test_max_vocab_keeps_the_most_frequent_words(corpus, process):
+    folder = process(corpus(b"c c c b b a a d\n"), "--max-vocab=5")
+    assert (folder / "vocab.txt").read_text() == "<S>\n</S>\n<UNK>\nc\na\n"
+
+
+def test_a_given_vocabulary_is_used_and_kept(corpus, process, tmp_path):
+    given = tmp_path / "given.txt"
+    given.write_bytes(b"<S>\r\n</S>\r\n<UNK>\r\nz\r\ncat\r\n")
+    folder = process(corpus(b"the cat z\n"), f"--vocab={given}")
+    record = next(records.read_shard(records.open_folder(folder).shards[0]))
+    assert records.decode_example(record).token_ids.tolist() == [0, 2, 4, 3, 1]
+    assert (folder / "vocab.txt").read_bytes() == b"<S>\n</S>\n<UNK>\nz\ncat\n"
+    assert json.loads((folder / "info.json").read_text())["vocabulary"]["source"] == "given.txt"
+
+
+def test_an_alphabetical_vocabulary_is_refused_once_the_text_is_counted(corpus, process, tmp_path):
+    words = [f"w{number:03d}".encode() for number in range(100)]
+    text = b"".join(word + b"\n" for rank, word in enumerate(reversed(words)) for _ in range(200 // (rank + 1)))
+    given = tmp_path / "given.txt"
+    given.write_bytes(b"\n".join([b"<S>", b"</S>", b"<UNK>", *words]))
+    with pytest.raises(ValueError, match=r"--vocab .*given.txt: expected words by descending count"):
+        process(corpus(text), f"--vocab={given}")
+    assert sorted(os.listdir(tmp_path)) == ["corpus", "given.txt"]
+
+
+def test_heldout_sentences_are_in_no_other_split_and_do_not_move(corpus, process, tmp_path):
+    lines = many_lines(600)
+    paths = corpus(lines[: len(lines) // 2], lines[len(lines) // 2 :], lines)
+    heldout = tmp_path / "heldout"
+    train = process(paths, f"--heldout={heldout}", "--heldout-fraction=0.2")
+    held, kept = multiset(read(heldout)), multiset(read(train))
+    assert not set(held) & set(kept)
+    whole = b"".join(pathlib.Path(path).read_bytes() for path in paths)
+    assert held + kept == multiset([line.split() for line in whole.splitlines()])
+    assert 0.15 < len(held) / (len(held) + len(kept)) < 0.25
+    assert (heldout / "vocab.txt").read_bytes() == (train / "vocab.txt").read_bytes()
+    assert json.loads((heldout / "info.json").read_text())["split"] == "heldout"
+    seen = {word for sentence in kept for word in sentence}
+    assert set(records.open_folder(train).vocabulary.tokens[3:]) == seen
+
+    again = ["--shards=3", f"--heldout={tmp_path / 'heldout2'}", "--heldout-fraction=0.2"]
+    process(paths[2:], *again, output="other_files")
+    assert set(multiset(read(tmp_path / "heldout2"))) == set(held)
+    process(paths, f"--heldout={tmp_path / 'heldout3'}", "--heldout-fraction=0.2", "--seed=1", output="other_seed")
+    assert set(multiset(read(tmp_path / "heldout3"))) != set(held)
+
+
+def test_output_is_the_same_bytes_on_every_runner(corpus, process, tmp_path):
+    paths = corpus(many_lines(300), **{"z.gz": gzip.compress(many_lines(200, seed=2), mtime=0)})
+    options = ["--shards=5", "--heldout-fraction=0.1", "--min-count=2"]
+    once = process(paths, *options, f"--heldout={tmp_path / 'h1'}", output="o1")
+    twice = process(paths, *options, f"--heldout={tmp_path / 'h2'}", *workers("multi_threading"), output="o2")
+    code = "from pipelines import preprocess; preprocess.run()"
+    arguments = ["--input", *paths, "--output", tmp_path / "o3", f"--heldout={tmp_path / 'h3'}", *options]
+    command = [sys.executable, "-c", code, *map(str, arguments), *workers("multi_processing")]
+    done = subprocess.run(command, cwd=ROOT, timeout=120, check=True, capture_output=True, text=True)
+    assert done.stderr == ""  # quiet, several workers or one
+    assert contents(once) == contents(twice) == contents(tmp_path / "o3")
+    assert contents(tmp_path / "h1") == contents(tmp_path / "h2") == contents(tmp_path / "h3")
+
+
+def workers(mode: str) -> list[str]:
+    return ["--direct_num_workers=2", f"--direct_running_mode={mode}"]
+
+
+def test_unicode_tokenizer_parts_scripts_and_punctuation(corpus, process):
+    folder = process(corpus("Don't stop!\u00a0Now\n\n\u4e2d\u6587abc\n".encode()), "--tokenizer=unicode")
+    expected = [["Don", "'", "t", "stop", "!", "Now"], ["\u4e2d\u6587", "abc"]]
+    assert read(folder) == [[word.encode() for word in sentence] for sentence in expected]
+
+
+def test_an_unfinished_output_is_never_seen(corpus, process, tmp_path, monkeypatch):
+    seen = []
+
+    def interrupted(*arguments):
+        seen.extend(os.listdir(tmp_path / "new"))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(preprocess, "_write", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        process(corpus(b"a b\n"), f"--heldout={tmp_path}/new/heldout", "--heldout-fraction=0.5", output="new/output")
+    assert sorted(name.split("-")[0] for name in seen) == [".heldout.incomplete", ".output.incomplete"]
+    assert os.listdir(tmp_path) == ["corpus"]
+
+
+def test_a_misspelt_option_is_a_usage_error(corpus, capsys):
+    for wrong in (["--shard", "3"], ["--direct_num_worker=2"], ["--shards=x"], ["--direct_num_workers=x"]):
+        with pytest.raises(SystemExit) as error:
+            preprocess.run(["--input", *corpus(b"a\n"), "--output", "unused", *wrong])
+        assert error.value.code == 2
+        assert wrong[0].split("=")[0] in capsys.readouterr().err.splitlines()[-1]
