@@ -148,9 +148,8 @@ def _evaluate(arguments: argparse.Namespace) -> None:
 
     workdir = checkpoints.open_workdir(arguments.workdir)
     records = records_lib.open_folder(arguments.data)
-    bilm = workdir.trained_bilm()
-    evaluation.check_model(bilm, workdir.vocabulary, records, "--data")
-    result = evaluation.evaluate(bilm, records, arguments.batch_size)
+    evaluation.check_records(workdir.config.model, workdir.vocabulary, records, "--data")
+    result = evaluation.evaluate(workdir.trained_bilm(), records, arguments.batch_size)
     print(json.dumps(dataclasses.asdict(result)))
 
 

@@ -117,13 +117,13 @@ def plan(files: list[TextFile], num_shards: int) -> list[Task]:
     return sorted(tasks)
 
 
-def read_blocks(part: Slice, block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
-    """Yields the lines of a slice, `block_bytes` or little more at a time.
+def read_blocks(part: Slice) -> Iterator[Block]:
+    """Yields the lines of a slice, `BLOCK_BYTES` or little more at a time.
 
     Raises:
         CorpusError: if the file cannot be read, is not the gzip file its name says, or a line is not UTF-8.
     """
-    for number, (position, data) in enumerate(_read(part, block_bytes)):
+    for number, (position, data) in enumerate(_read(part)):
         if number % part.parts != part.part:
             continue
         try:
@@ -150,7 +150,7 @@ def _open(path: str) -> BinaryIO:
     return gzip.open(path, "rb") if path.endswith(".gz") else open(path, "rb")
 
 
-def _read(part: Slice, block_bytes: int) -> Iterator[tuple[int, bytes]]:
+def _read(part: Slice) -> Iterator[tuple[int, bytes]]:
     """Yields every block of a slice with its place in the text, in bytes."""
     try:
         with _open(part.path) as file:
@@ -159,7 +159,7 @@ def _read(part: Slice, block_bytes: int) -> Iterator[tuple[int, bytes]]:
                 file.readline()
             position = file.tell()
             while part.end is None or position < part.end:
-                wanted = block_bytes if part.end is None else min(block_bytes, part.end - position)
+                wanted = BLOCK_BYTES if part.end is None else min(BLOCK_BYTES, part.end - position)
                 data = file.read(wanted)
                 if not data:
                     return

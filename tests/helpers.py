@@ -5,8 +5,9 @@ import os
 import pathlib
 
 import numpy as np
+import tensorflow as tf
 
-from elmo_tf.config import CharCNNConfig, LSTMConfig, ModelConfig
+from elmo_tf.config import CharCNNConfig, Config, LSTMConfig, ModelConfig, TrainConfig
 from elmo_tf.data import char_ids, records
 from elmo_tf.data import vocabulary as vocabulary_lib
 
@@ -14,6 +15,10 @@ from elmo_tf.data import vocabulary as vocabulary_lib
 MICRO = ModelConfig(
     CharCNNConfig(embedding_dim=4, filters=((1, 4), (2, 6), (3, 8)), num_highway=2),
     LSTMConfig(units=24, projection_dim=8, num_layers=2),
+)
+
+MICRO_CONFIG = Config(
+    MICRO, TrainConfig(batch_size=2, unroll_steps=5, num_sampled=4, checkpoint_steps=100, log_steps=2)
 )
 
 
@@ -72,3 +77,11 @@ def batch_char_ids(sentences: list[list[bytes]], max_length: int | None = None) 
     for row, sentence in zip(ids, sentences, strict=True):
         row[: len(sentence)] = char_ids.encode_tokens(sentence)
     return ids
+
+
+def two_cpus() -> tf.distribute.Strategy:
+    """Returns a strategy with two replicas, on the two logical CPUs of `conftest.py`.
+
+    Not the default reduction: TensorFlow gives the collectives of every strategy of a process the same keys.
+    """
+    return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], cross_device_ops=tf.distribute.ReductionToOneDevice())

@@ -56,7 +56,7 @@ def from_bytes(content: bytes, source: str) -> Vocabulary:
     """Returns the vocabulary of a file's contents; `source` names it in errors. Raises `InputError`."""
     if not content.strip():
         raise InputError(f"{source}: expected a vocabulary, one word a line, found an empty file")
-    return Vocabulary(content.removesuffix(b"\n").replace(b"\r\n", b"\n").split(b"\n"), source)
+    return Vocabulary(content.replace(b"\r\n", b"\n").removesuffix(b"\n").split(b"\n"), source)
 
 
 def from_counts(counts: Iterable[tuple[bytes, int]], min_count: int = 1, max_size: int | None = None) -> Vocabulary:

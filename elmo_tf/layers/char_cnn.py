@@ -107,8 +107,9 @@ class CharCNN(keras.layers.Layer):
         """
         widest = max(width for width, _ in self.filters)
         char_ids = char_ids[:, : tf.reduce_max(tf.concat([[0], _lengths(char_ids)], 0)) + widest]
-        characters = tf.gather(self.embedding, tf.maximum(char_ids - 1, 0))
-        characters *= tf.cast(char_ids != char_ids_lib.PADDING, characters.dtype)[..., None]
+        # The row of id 0 is zero. Through tf.pad the table's gradient is dense: it has few rows, and as many for every
+        # replica, which their sum needs.
+        characters = tf.gather(tf.pad(self.embedding, ((1, 0), (0, 0))), char_ids)
         activation = tf.nn.relu if self.activation == "relu" else tf.tanh
         maxima = []
         for (width, count), kernel, bias in zip(self.filters, self.kernels, self.biases, strict=True):

@@ -68,6 +68,7 @@ class SampledSoftmax(keras.layers.Layer):
         rows = max(1, _LOGITS_AT_ONCE // self.vocab_size)
         if num_tokens is not None and num_tokens <= rows:
             return losses((inputs, targets))
+        rows = tf.clip_by_value(tf.shape(inputs)[0], 1, rows)  # few tokens are not padded up to a full piece
         num_pieces = -(-tf.shape(inputs)[0] // rows)
         padding = num_pieces * rows - tf.shape(inputs)[0]
         pieces = (

@@ -101,13 +101,11 @@ def exists(path: str | os.PathLike) -> bool:
     return (pathlib.Path(path) / CONFIG_FILE).is_file()
 
 
-def reconfigure(workdir: Workdir, config: config_lib.Config) -> Workdir:
-    """Gives a workdir another recipe; its `config.json` is replaced in one go."""
-    if config != workdir.config:
-        staged = _staging(workdir.path / CONFIG_FILE)
-        _write_config(staged, config)
-        os.replace(staged, workdir.path / CONFIG_FILE)
-    return dataclasses.replace(workdir, config=config)
+def update_config(workdir: Workdir) -> None:
+    """Writes the configuration of `workdir` to its folder, in one go."""
+    staged = _staging(workdir.path / CONFIG_FILE)
+    _write_config(staged, workdir.config)
+    os.replace(staged, workdir.path / CONFIG_FILE)
 
 
 def open_workdir(path: str | os.PathLike, argument: str = "--workdir") -> Workdir:

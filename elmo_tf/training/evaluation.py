@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.bilm import BiLM
+from elmo_tf.config import ModelConfig
 from elmo_tf.data import records as records_lib
 from elmo_tf.data.vocabulary import BEGIN_ID, UNKNOWN_ID, Vocabulary
 from elmo_tf.data.windows import Windows, prefetch
@@ -28,7 +29,7 @@ def evaluate(bilm: BiLM, records: records_lib.Records, batch_size: int = 32, unr
 
     Args:
         bilm: a network with a softmax.
-        records: text made with the softmax's vocabulary (`check_model`).
+        records: text made with the softmax's vocabulary (`check_records`).
         batch_size: streams that the sentences are dealt to as they end; the LSTM state is carried along each. One
             stream is one text from its first token to its last.
         unroll_steps: tokens a window; does not change the result.
@@ -47,9 +48,11 @@ def evaluate(bilm: BiLM, records: records_lib.Records, batch_size: int = 32, unr
     return Evaluation(*(float(np.exp(value)) for value in (forward, backward, mean)), tokens, unknown / tokens)
 
 
-def check_model(bilm: BiLM, vocabulary: Vocabulary | None, records: records_lib.Records, argument: str) -> None:
-    """Raises `InputError`, naming `argument`, if the network with that vocabulary cannot be tried on `records`."""
-    if bilm.softmax is None:
+def check_records(
+    model: ModelConfig, vocabulary: Vocabulary | None, records: records_lib.Records, argument: str
+) -> None:
+    """Raises `InputError`, naming `argument`, if a network with that vocabulary cannot be tried on `records`."""
+    if vocabulary is None:
         raise InputError(
             "--workdir: expected a model with a softmax, found one without; `elmo-tf finetune` gives it one"
         )
@@ -58,7 +61,7 @@ def check_model(bilm: BiLM, vocabulary: Vocabulary | None, records: records_lib.
             f"{argument}: expected records made with the model's vocabulary of {len(vocabulary):,} words "
             f"(elmo-tf preprocess --vocab), found another one of {len(records.vocabulary):,}: {records.path}"
         )
-    stored, needed = records.info["max_chars_per_token"], bilm.config.char_cnn.max_chars_per_token
+    stored, needed = records.info["max_chars_per_token"], model.char_cnn.max_chars_per_token
     if stored < needed:
         raise InputError(
             f"{argument}: expected records with at least {needed} characters a token, found {stored}: {records.path}"

@@ -16,7 +16,7 @@ from elmo_tf.data import records as records_lib
 from elmo_tf.data.windows import Position, Windows, prefetch
 from elmo_tf.errors import InputError
 from elmo_tf.training import checkpoints
-from elmo_tf.training.evaluation import check_model, evaluate
+from elmo_tf.training.evaluation import check_records, evaluate
 from elmo_tf.training.monitor import Monitor
 from elmo_tf.training.step import Trainer
 
@@ -52,16 +52,24 @@ def train(
     """
     records = records_lib.open_folder(data)
     heldout_records = None if heldout is None else records_lib.open_folder(heldout, "--heldout")
-    opened = _open_or_create(workdir, config, records)
-    keras.utils.set_random_seed(config.train.seed)
-    trainer = Trainer(
-        strategy or tf.distribute.MirroredStrategy(), config.train, lambda: opened.new_bilm(config.train.precision)
-    )
-    check_model(trainer.bilm, opened.vocabulary, records, "--data")
+    existing = checkpoints.open_workdir(workdir) if checkpoints.exists(workdir) else None
+    if existing is not None and existing.config.model != config.model:
+        raise InputError(
+            f"--preset, --set: expected the model of the workdir, {existing.config.model}, found {config.model}"
+        )
+    vocabulary = records.vocabulary if existing is None else existing.vocabulary
+    check_records(config.model, vocabulary, records, "--data")
     if heldout_records is not None:
-        check_model(trainer.bilm, opened.vocabulary, heldout_records, "--heldout")
+        check_records(config.model, vocabulary, heldout_records, "--heldout")
+    if existing is None:
+        with checkpoints.new_workdir(workdir, config, vocabulary):
+            pass
+    opened = dataclasses.replace(checkpoints.open_workdir(workdir), config=config)
+    keras.utils.set_random_seed(config.train.seed)
+    trainer = Trainer(strategy or _all_gpus(), config.train, lambda: opened.new_bilm(config.train.precision))
     session = _Session(opened, trainer, records, heldout_records)
     session.restore()
+    checkpoints.update_config(opened)
     session.run(math.ceil(config.train.epochs * session.steps_per_epoch) if steps is None else steps)
     return opened
 
@@ -194,14 +202,6 @@ class _Interrupt:
         signal.signal(number, self._before[number])
 
 
-def _open_or_create(workdir: str | os.PathLike, config: Config, records: records_lib.Records) -> checkpoints.Workdir:
-    """Returns the workdir with `config`; a new one has the records' vocabulary."""
-    if not checkpoints.exists(workdir):
-        with checkpoints.new_workdir(workdir, config, records.vocabulary):
-            pass
-    opened = checkpoints.open_workdir(workdir)
-    if opened.config.model != config.model:
-        raise InputError(
-            f"--preset, --set: expected the model of the workdir, {opened.config.model}, found {config.model}"
-        )
-    return checkpoints.reconfigure(opened, config)
+def _all_gpus() -> tf.distribute.Strategy:
+    gpus = [device.name for device in tf.config.list_logical_devices("GPU")]
+    return tf.distribute.MirroredStrategy(gpus or ["CPU:0"])

@@ -104,6 +104,14 @@ def test_repeats_get_the_very_same_vector():
     np.testing.assert_array_equal(outputs[0], outputs[6])
 
 
+def test_each_distinct_token_is_encoded_once(monkeypatch):
+    layer = _layer(num_highway=1)
+    encoded = []
+    monkeypatch.setattr(layer.highways[0], "call", lambda maxima: encoded.append(len(maxima)) or maxima)
+    layer(char_ids_lib.encode_tokens(TOKENS * 3).reshape(3, -1, 50))
+    assert encoded == [len(set(TOKENS))]
+
+
 def test_gradients_equal_those_of_the_naive_evaluation():
     layer = _layer()
     ids = char_ids_lib.encode_tokens([*TOKENS, b"the", b"the"])

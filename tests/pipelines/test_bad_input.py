@@ -11,6 +11,7 @@ GZIPPED = gzip.compress(b"some words\n" * 1000)
 
 FILES = {
     "not UTF-8": ({"a.txt": b"fine\n", "b.txt": b"one\ntwo \xff\n\xfe\n"}, r"UTF-8.*0xff on line 2 of .*b\.txt"),
+    "several not UTF-8": ({"a.txt": b"fine\n\xff\nfine\n\xfe\n", "b.txt": b"\xfd\n"}, r"0xff on line 2 of .*a\.txt"),
     "not UTF-8 far on": ({"a.txt": b"fine\n" * 99_999 + b"x \xc3\n"}, r"UTF-8.*0xc3 on line 100000 of .*a\.txt"),
     "not UTF-8 in gzip": (
         {"a.gz": gzip.compress(b"one\n" * 70_000 + b"\xe9t\xe9\n")},

@@ -61,7 +61,7 @@ def contents(folder: pathlib.Path) -> dict[str, bytes]:
 
 def test_records_hold_what_tensorflow_and_beam_read(corpus, process, tmp_path):
     long = "x" * 47 + "\u00e9z"  # 50 bytes; the cut falls inside the character
-    folder = process(corpus(f"the cat saw the {long}\n".encode()))
+    folder = process(corpus(f"the {long} saw the cat\n".encode()))
     spec = {
         "token_ids": tf.io.VarLenFeature(tf.int64),
         "char_ids": tf.io.FixedLenFeature([], tf.string),
@@ -72,14 +72,14 @@ def test_records_hold_what_tensorflow_and_beam_read(corpus, process, tmp_path):
     parsed = tf.io.parse_single_example(record, spec)
     # the: 3; cat, saw and the long word occur once and are sorted by their bytes
     assert (folder / "vocab.txt").read_text() == f"<S>\n</S>\n<UNK>\nthe\ncat\nsaw\n{long}\n"
-    assert tf.sparse.to_dense(parsed["token_ids"]).numpy().tolist() == [0, 3, 4, 5, 3, 6, 1]
-    assert parsed["char_ids"].numpy() == b"thecatsawthe" + b"x" * 47 + b"\xc3"
-    assert parsed["char_lengths"].numpy() == bytes([3, 3, 3, 3, 48])
+    assert tf.sparse.to_dense(parsed["token_ids"]).numpy().tolist() == [0, 3, 6, 5, 3, 4, 1]
+    assert parsed["char_ids"].numpy() == b"the" + b"x" * 47 + b"\xc3sawthecat"
+    assert parsed["char_lengths"].numpy() == bytes([3, 48, 3, 3, 3])
 
     values = np.frombuffer(parsed["char_ids"].numpy(), np.uint8)
     ids = char_ids.encode_bytes(values, np.frombuffer(parsed["char_lengths"].numpy(), np.uint8))
-    assert ids[1].tolist() == [259, 100, 98, 117, 260] + [261] * 45  # begin-word, c, a, t, end-word, pads
-    assert ids[4].tolist() == [259] + [121] * 47 + [0xC3 + 1, 260]
+    assert ids[4].tolist() == [259, 100, 98, 117, 260] + [261] * 45  # begin-word, c, a, t, end-word, pads
+    assert ids[1].tolist() == [259] + [121] * 47 + [0xC3 + 1, 260]
 
     copied = tmp_path / "copied"
     with beam.Pipeline("FnApiRunner") as pipeline:
@@ -144,8 +144,9 @@ def test_an_alphabetical_vocabulary_is_refused_once_the_text_is_counted(corpus, 
 
 
 def test_heldout_sentences_are_in_no_other_split_and_do_not_move(corpus, process, tmp_path):
-    lines = many_lines(600)
-    paths = corpus(lines[: len(lines) // 2], lines[len(lines) // 2 :], lines)
+    once = b"".join(b"only%d here\n" % number for number in range(100))
+    halves = [many_lines(250) + once, many_lines(250, seed=1)]
+    paths = corpus(*halves, b"".join(halves))
     heldout = tmp_path / "heldout"
     train = process(paths, f"--heldout={heldout}", "--heldout-fraction=0.2")
     held, kept = multiset(read(heldout)), multiset(read(train))
@@ -157,6 +158,7 @@ def test_heldout_sentences_are_in_no_other_split_and_do_not_move(corpus, process
     assert json.loads((heldout / "info.json").read_text())["split"] == "heldout"
     seen = {word for sentence in kept for word in sentence}
     assert set(records.open_folder(train).vocabulary.tokens[3:]) == seen
+    assert seen != {word for sentence in held + kept for word in sentence}
 
     again = ["--shards=3", f"--heldout={tmp_path / 'heldout2'}", "--heldout-fraction=0.2"]
     process(paths[2:], *again, output="other_files")

@@ -1,0 +1,170 @@
+"""Replays training steps recorded from bilm-tf through the project's own training step, and compares.
+
+    python benchmarks/replay_reference.py --trace TRACE.npz
+
+A trace holds `options` (the JSON of bilm-tf, dropout 0, full softmax, so that nothing is random), the weights `init/*`
+and `final/*` and the accumulators `accum/*` under the names of bilm-tf's checkpoints, the inputs `batchN/*`, and per
+step `loss`, `losses_fwd_bwd` and `gnorm_preclip`; `state/K ...` are the LSTM states after the last step. Prints a
+table and a line of JSON. Takes some ten seconds for a small network.
+
+Differences of weights and accumulators are relative to each variable's own largest value, max |ours - theirs| /
+max |theirs|, the worst of all variables counting: single elements may be zero, and a variable may be much smaller than
+the others. Losses and states are of the order of one, their differences are absolute.
+"""
+
+import argparse
+import json
+import os
+import re
+import sys
+import zipfile
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import numpy as np
+import tensorflow as tf
+
+from elmo_tf import published
+from elmo_tf.bilm import BiLM
+from elmo_tf.data.windows import Window
+from elmo_tf.errors import InputError
+from elmo_tf.published_options import parse_options
+from elmo_tf.training.step import Trainer
+
+_WINDOW = {
+    "forward_char_ids": "tokens_characters",
+    "forward_token_ids": "token_ids",
+    "forward_targets": "next_token_id",
+    "backward_char_ids": "tokens_characters_reverse",
+    "backward_token_ids": "token_ids_reverse",
+    "backward_targets": "next_token_id_reverse",
+}
+
+
+class Trace:
+    """A file of recorded steps; what is not in it raises `InputError`."""
+
+    def __init__(self, path: str):
+        try:
+            with np.load(path) as arrays:
+                self._arrays = dict(arrays)
+        except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError) as error:
+            raise InputError(f"--trace: expected an .npz file, found {error}: {path}") from None
+        self.label = f"--trace {path}"
+        try:
+            options = json.loads(str(self["options"]))
+        except ValueError as error:
+            raise InputError(f"{self.label}: expected options to be JSON, found {error}") from None
+        self.vocab_size = options.get("n_tokens_vocab") if isinstance(options, dict) else None
+        self.config = parse_options(options, argument=f"{self.label}, options")
+        recipe = self.config.train
+        if recipe.dropout_rate or recipe.num_sampled or not isinstance(self.vocab_size, int):
+            raise InputError(
+                f"{self.label}: expected options with dropout 0, sample_softmax false and n_tokens_vocab, found "
+                f"{ {key: options.get(key) for key in ('dropout', 'sample_softmax', 'n_tokens_vocab')} }"
+            )
+        self.num_steps = len(self["loss"])
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if name not in self._arrays:
+            raise InputError(f"{self.label}: expected an array {name}, found none")
+        return self._arrays[name]
+
+    def variables(self, kind: str) -> published.Source:
+        """The arrays `kind/NAME:0` by their names."""
+        prefix = f"{kind}/"
+        found = {
+            name.removeprefix(prefix).removesuffix(":0"): array
+            for name, array in self._arrays.items()
+            if name.startswith(prefix)
+        }
+        shapes = {name: array.shape for name, array in found.items()}
+        return published.Source(f"{self.label}, {kind}", shapes, found.__getitem__)
+
+    def window(self, step: int) -> Window:
+        """The inputs of a step, character ids one more than bilm-tf's."""
+        recipe = self.config.train
+        shape = (recipe.batch_size, recipe.unroll_steps)
+        arrays = {}
+        for ours, theirs in _WINDOW.items():
+            array = self[f"batch{step + 1}/{theirs}"].astype(np.int32)
+            is_chars = theirs.startswith("tokens_characters")
+            expected = (*shape, self.config.model.char_cnn.max_chars_per_token) if is_chars else shape
+            if array.shape != expected:
+                raise InputError(
+                    f"{self.label}: expected batch{step + 1}/{theirs} of shape {expected}, found {array.shape}"
+                )
+            arrays[ours] = array + 1 if is_chars else array
+        return Window(**arrays, mask=np.ones(shape, bool))
+
+    def states(self) -> list[np.ndarray]:
+        """The final states, forward layer 0 cell, recurrent, layer 1 ..., then backward."""
+        names = [name for name in self._arrays if re.match(r"state/\d+", name)]
+        return [self._arrays[name] for name in sorted(names, key=lambda name: int(re.match(r"state/(\d+)", name)[1]))]
+
+
+def replay(trace: Trace) -> tuple[list[tuple], dict[str, float]]:
+    """Trains on the trace's batches from its first weights.
+
+    Returns:
+        a row a step (losses and gradient norm, theirs and ours), and the worst differences.
+    """
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    trainer = Trainer(strategy, trace.config.train, lambda: BiLM(trace.config.model, trace.vocab_size))
+    names = published.names(trainer.bilm)
+    published.assign(trace.variables("init"), {name.checkpoint: (name.variable, name.shape) for name in names})
+    rows = []
+    for step in range(trace.num_steps):
+        result = [float(value) for value in trainer.step(trace.window(step), step)]
+        theirs = (*trace["losses_fwd_bwd"][step], trace["gnorm_preclip"][step], trace["loss"][step])
+        rows.append((*map(float, theirs), *result, (result[0] + result[1]) / 2))
+    losses, norms = np.array(rows)[:, [0, 1, 3, 4, 5, 7]], np.array(rows)[:, [2, 6]]
+    return rows, {
+        "max_loss_difference": float(np.abs(losses[:, :3] - losses[:, 3:]).max()),
+        "max_gradient_norm_relative": float(np.abs(norms[:, 1] / norms[:, 0] - 1).max()),
+        "max_weight_relative": _worst(trace.variables("final"), names, [name.variable.value for name in names]),
+        "max_accumulator_relative": _worst(trace.variables("accum"), names, trainer.optimizer.accumulators),
+        "max_state_difference": _worst_state(trace, trainer.gathered_states()),
+    }
+
+
+def _worst(source: published.Source, names: list[published.Names], found: list[tf.Variable]) -> float:
+    """Returns the largest relative difference; reads the expected arrays into variables, so that names are checked."""
+    expected = [tf.Variable(tf.zeros(variable.shape)) for variable in found]
+    published.assign(source, {n.checkpoint: (v, n.shape) for n, v in zip(names, expected, strict=True)})
+    differences = []
+    for theirs, ours in zip(expected, found, strict=True):
+        scale, difference = np.abs(theirs.numpy()).max(), np.abs(theirs.numpy() - ours.numpy()).max()
+        differences.append(difference / scale if difference else 0.0)
+    return float(np.max(differences))
+
+
+def _worst_state(trace: Trace, states: Any) -> float:
+    ours, theirs = tf.nest.flatten(states), trace.states()
+    shapes = [[array.shape for array in arrays] for arrays in (ours, theirs)]
+    if shapes[0] != shapes[1]:
+        raise InputError(f"{trace.label}: expected state/* of shapes {shapes[0]}, found {shapes[1]}")
+    return float(max(np.abs(a - b).max() for a, b in zip(ours, theirs, strict=True)))
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Prints the comparison; returns 1 for a trace that cannot be replayed."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--trace", required=True, metavar="FILE.npz")
+    arguments = parser.parse_args(argv)
+    try:
+        rows, figures = replay(Trace(arguments.trace))
+    except InputError as error:
+        print(f"replay_reference: error: {' '.join(str(error).split())}", file=sys.stderr)
+        return 1
+    print(f"{'step':>4}  {'forward loss':>21}  {'backward loss':>21}  {'gradient norm':>21}   (theirs, ours)")
+    for number, row in enumerate(rows):
+        pairs = "  ".join(f"{row[k]:10.6f} {row[k + 4]:10.6f}" for k in range(3))
+        print(f"{number + 1:4}  {pairs}")
+    print(json.dumps(figures))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

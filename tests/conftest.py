@@ -1,0 +1,35 @@
+"""Set once for all tests: two logical CPUs, as two replicas need two devices."""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import pytest
+import tensorflow as tf
+
+from elmo_tf.training import loop
+from tests.helpers import MICRO_CONFIG, write_records
+
+tf.config.set_logical_device_configuration(
+    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
+)
+
+SENTENCES = [
+    "the cat sat on the mat",
+    "a dog barked",
+    "the dog sat",
+    "on a mat a cat slept and the dog barked at the cat",
+    "cats sleep",
+] * 4
+
+
+@pytest.fixture(scope="session")
+def records(tmp_path_factory):
+    """A small folder of records, for tests that only read it."""
+    return write_records(tmp_path_factory.mktemp("records") / "data", SENTENCES)
+
+
+@pytest.fixture(scope="session")
+def workdir(records, tmp_path_factory):
+    """A workdir trained for a few steps, for tests that only read it."""
+    return loop.train(MICRO_CONFIG, records.path, tmp_path_factory.mktemp("trained") / "workdir", steps=3)

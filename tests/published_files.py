@@ -1,0 +1,154 @@
+"""Published files drawn by the tests, their names spelled out, for comparison with `tests/reference.py`."""
+
+import json
+import os
+import pathlib
+
+import h5py
+import numpy as np
+import tensorflow as tf
+
+from tests import reference
+
+# One variation of the network each; `{}` is two layers with everything.
+ARCHITECTURES = {
+    "everything": {},
+    "no_highway_no_skip": {"n_highway": 0, "use_skip_connections": False},
+    "one_layer_one_highway": {"n_layers": 1, "n_highway": 1},
+    "three_layers_tanh": {"n_layers": 3, "activation": "tanh"},
+    "no_lstm_projection": {"dim": 8},
+    "no_token_projection": {"projection_dim": 18},
+    "tight_clips": {"cell_clip": 0.2, "proj_clip": 0.1},
+    "no_clips": {"cell_clip": None, "proj_clip": None},
+    "261_characters_of_20": {"n_characters": 261, "max_characters_per_token": 20},
+}
+_LSTM = ("dim", "projection_dim", "n_layers", "cell_clip", "proj_clip", "use_skip_connections")
+
+
+def options(**changes) -> dict:
+    """Returns the options of a micro network, in the published files' form."""
+    values = {
+        "dim": 24,
+        "projection_dim": 8,
+        "n_layers": 2,
+        "cell_clip": 3,
+        "proj_clip": 3,
+        "use_skip_connections": True,
+        "activation": "relu",
+        "filters": [[1, 4], [2, 6], [3, 8]],
+        "n_highway": 2,
+        "embedding": {"dim": 4},
+        "n_characters": 262,
+        "max_characters_per_token": 50,
+    } | changes
+    return {
+        "lstm": {key: values[key] for key in _LSTM},
+        "char_cnn": {key: value for key, value in values.items() if key not in _LSTM},
+    }
+
+
+def draw_hdf5(values: dict) -> dict[str, np.ndarray]:
+    """Returns random float32 arrays under the HDF5 names that a network with such options has."""
+    lstm, cnn = values["lstm"], values["char_cnn"]
+    num_filters, width = sum(count for _, count in cnn["filters"]), lstm["projection_dim"]
+    shapes = {"char_embed": (261, 4)}
+    for number, (size, count) in enumerate(cnn["filters"]):
+        shapes[f"CNN/W_cnn_{number}"], shapes[f"CNN/b_cnn_{number}"] = (1, size, 4, count), (count,)
+    for number in range(cnn["n_highway"]):
+        for gate in ("carry", "transform"):
+            shapes[f"CNN_high_{number}/W_{gate}"] = (num_filters, num_filters)
+            shapes[f"CNN_high_{number}/b_{gate}"] = (num_filters,)
+    if num_filters != width:
+        shapes["CNN_proj/W_proj"], shapes["CNN_proj/b_proj"] = (num_filters, width), (width,)
+    for direction in range(2):
+        for layer in range(lstm["n_layers"]):
+            cell = f"RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell"
+            shapes[f"{cell}/W_0"], shapes[f"{cell}/B"] = (2 * width, 4 * lstm["dim"]), (4 * lstm["dim"],)
+            if width < lstm["dim"]:
+                shapes[f"{cell}/W_P_0"] = (lstm["dim"], width)
+    random = np.random.default_rng(len(shapes))
+    return {name: random.normal(0, 0.4, shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+def reference_weights(arrays: dict[str, np.ndarray], softmax: tuple | None = None) -> reference.Weights:
+    """Returns the reference's weights from arrays under HDF5 names."""
+    arrays = {name: array.astype(np.float64) for name, array in arrays.items()}
+
+    def group(*names):
+        return tuple(arrays.get(name) for name in names)
+
+    def numbered(first, *names):
+        count = sum(name.startswith(first) for name in arrays)
+        return [group(*(name.format(n=number) for name in names)) for number in range(count)]
+
+    high, cell = "CNN_high_{n}", "RNN_{d}/RNN/MultiRNNCell/Cell{{n}}/LSTMCell"
+    lstms = []
+    for direction in range(2):
+        names = [f"{cell.format(d=direction)}/{part}" for part in ("W_0", "B", "W_P_0")]
+        count = sum(name.startswith(f"RNN_{direction}") and name.endswith("/B") for name in arrays)
+        lstms.append([group(*(name.format(n=number) for name in names)) for number in range(count)])
+    return reference.Weights(
+        embedding=arrays["char_embed"],
+        convolutions=[(kernel[0], bias) for kernel, bias in numbered("CNN/W", "CNN/W_cnn_{n}", "CNN/b_cnn_{n}")],
+        highways=[
+            group(*(f"{high}/{part}".format(n=n) for part in ("W_carry", "b_carry", "W_transform", "b_transform")))
+            for n in range(sum(name.endswith("W_carry") for name in arrays))
+        ],
+        projection=group("CNN_proj/W_proj", "CNN_proj/b_proj") if "CNN_proj/W_proj" in arrays else None,
+        lstms=lstms,
+        softmax=softmax,
+    )
+
+
+def write_pair(folder: pathlib.Path, values: dict, arrays: dict[str, np.ndarray]) -> tuple[pathlib.Path, pathlib.Path]:
+    """Writes `options.json` and `weights.hdf5`; returns their paths."""
+    paths = folder / "options.json", folder / "weights.hdf5"
+    paths[0].write_text(json.dumps(values))
+    with h5py.File(paths[1], "w") as file:
+        for name, array in arrays.items():
+            file[name] = array
+    return paths
+
+
+def read_hdf5(path: str | os.PathLike) -> dict[str, np.ndarray]:
+    """Returns every dataset of a file."""
+    found = {}
+    with h5py.File(path) as file:
+        file.visititems(lambda name, item: found.update({name: item[()]} if isinstance(item, h5py.Dataset) else {}))
+    return found
+
+
+def checkpoint_arrays(arrays: dict[str, np.ndarray], vocab_size: int, single: bool = False) -> dict[str, np.ndarray]:
+    """Returns the same weights under the names of a training checkpoint, with a softmax, slots and counters.
+
+    Args:
+        arrays: as `draw_hdf5` returns them.
+        vocab_size: rows of the softmax.
+        single: the names that a single LSTM layer has.
+    """
+    cells = "rnn/lstm_cell" if single else "rnn/multi_rnn_cell/cell_{}/lstm_cell"
+    random = np.random.default_rng(1)
+    found = {}
+    for name, array in arrays.items():
+        for layer in range(3):
+            name = name.replace(f"RNN/MultiRNNCell/Cell{layer}/LSTMCell", cells.format(layer))  # noqa: PLW2901
+        endings = (("/W_0", "/kernel"), ("/B", "/bias"), ("/W_P_0", "/projection/kernel"))
+        for theirs, ours in endings if name.startswith("RNN") else ():
+            name = name.removesuffix(theirs) + ours if name.endswith(theirs) else name  # noqa: PLW2901
+        found[f"lm/{name}"] = array
+    width = next(len(array) // 2 for name, array in arrays.items() if name.endswith("LSTMCell/W_0"))
+    found["lm/softmax/W"] = random.normal(0, 0.4, (vocab_size, width)).astype(np.float32)
+    found["lm/softmax/b"] = random.normal(0, 0.4, vocab_size).astype(np.float32)
+    slots = {f"{name}/Adagrad": random.uniform(1, 2, array.shape).astype(np.float32) for name, array in found.items()}
+    return found | slots | {"global_step": np.float32(7), "train_perplexity": np.float32(0)}
+
+
+def write_checkpoint(prefix: pathlib.Path, arrays: dict[str, np.ndarray]) -> pathlib.Path:
+    """Writes a checkpoint as TF1's Saver does."""
+    tf.raw_ops.SaveV2(
+        prefix=str(prefix),
+        tensor_names=list(arrays),
+        shape_and_slices=[""] * len(arrays),
+        tensors=[tf.constant(array) for array in arrays.values()],
+    )
+    return prefix

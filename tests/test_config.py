@@ -1,0 +1,129 @@
+"""Configuration: the presets' numbers, `key=value` overrides, JSON, and what is refused."""
+
+import dataclasses
+import json
+
+import pytest
+
+from elmo_tf import config
+from elmo_tf.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("name", "units", "projection_dim", "num_filters", "num_highway"),
+    [
+        ("tiny", 512, 128, 512, 1),
+        ("small", 1024, 128, 2048, 1),
+        ("medium", 2048, 256, 2048, 1),
+        ("original", 4096, 512, 2048, 2),
+    ],
+)
+def test_presets_have_the_published_sizes(name, units, projection_dim, num_filters, num_highway):
+    model = config.preset(name).model
+    assert (model.lstm.units, model.lstm.projection_dim, model.lstm.num_layers) == (units, projection_dim, 2)
+    assert (model.lstm.cell_clip, model.lstm.proj_clip, model.lstm.use_skip_connections) == (3.0, 3.0, True)
+    assert (model.char_cnn.num_filters, model.char_cnn.num_highway) == (num_filters, num_highway)
+    assert (model.char_cnn.embedding_dim, model.char_cnn.max_chars_per_token) == (16, 50)
+    assert model.char_cnn.activation == "relu"
+
+
+def test_original_is_the_released_models_recipe():
+    expected = {"batch_size": 128, "unroll_steps": 20, "epochs": 10, "learning_rate": 0.2, "initial_accumulator": 1.0}
+    expected |= {"clip_norm": 10.0, "num_sampled": 8192, "dropout_rate": 0.1, "precision": "float32"}
+    train = dataclasses.asdict(config.preset("original").train)
+    assert {name: train[name] for name in expected} == expected
+    filters = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
+    assert config.preset("original").model.char_cnn.filters == filters
+
+
+def test_an_unknown_preset_is_answered_with_all_of_them():
+    with pytest.raises(InputError, match=r"^--preset: expected one of tiny, small, medium, original, found 'large'"):
+        config.preset("large")
+
+
+@pytest.mark.parametrize("name", config.PRESETS)
+def test_json_brings_back_an_equal_config(name):
+    made = config.preset(name)
+    assert config.from_dict(json.loads(json.dumps(config.to_dict(made)))) == made
+
+
+def test_a_missing_key_has_its_default():
+    made = config.from_dict({"train": {"batch_size": 3}, "model": {"lstm": {"units": 600}}})
+    assert made == config.Config(
+        config.ModelConfig(lstm=config.LSTMConfig(units=600)), config.TrainConfig(batch_size=3)
+    )
+
+
+def test_overrides_set_what_they_name_and_nothing_else():
+    base = config.preset("tiny")
+    assignments = ["train.learning_rate=1", "train.precision=bfloat16", "model.char_cnn.filters=[[1,4],[2,8]]"]
+    made = config.override(base, [*assignments, "model.lstm.proj_clip=null", "model.lstm.use_skip_connections=false"])
+    assert made.train == dataclasses.replace(base.train, learning_rate=1.0, precision="bfloat16")
+    assert isinstance(made.train.learning_rate, float)
+    assert made.model.lstm == dataclasses.replace(base.model.lstm, proj_clip=None, use_skip_connections=False)
+    assert made.model.char_cnn == dataclasses.replace(base.model.char_cnn, filters=((1, 4), (2, 8)))
+    assert config.override(base, []) == base
+
+
+def test_the_last_override_of_a_key_counts():
+    made = config.override(config.Config(), ["train.seed=1", "train.seed=2"])
+    assert made.train.seed == 2
+
+
+def test_an_unknown_key_is_answered_with_all_of_them():
+    known = config.keys()
+    for wrong in ("train.learning_rat=1", "learning_rate=1", "train=1", "model.lstm=1"):
+        with pytest.raises(InputError) as error:
+            config.override(config.Config(), [wrong])
+        assert str(error.value).startswith("--set: expected one of the keys ")
+        assert all(key in str(error.value) for key in known)
+        assert repr(wrong.split("=")[0]) in str(error.value)
+    assert len(known) == sum(
+        len(dataclasses.fields(kind)) for kind in (config.CharCNNConfig, config.LSTMConfig, config.TrainConfig)
+    )
+
+
+@pytest.mark.parametrize(
+    ("assignment", "key"),
+    [
+        ("train.batch_size=0", "batch_size"),
+        ("train.batch_size=1.5", "batch_size"),
+        ("train.batch_size=true", "batch_size"),
+        ("train.batch_size=", "batch_size"),
+        ("train.learning_rate=NaN", "learning_rate"),
+        ("train.learning_rate=Infinity", "learning_rate"),
+        ("train.learning_rate=-1", "learning_rate"),
+        ("train.learning_rate=null", "learning_rate"),
+        ("train.dropout_rate=1", "dropout_rate"),
+        ("train.precision=float16", "precision"),
+        ("train.seed=-1", "seed"),
+        ("model.lstm.projection_dim=600", "projection_dim"),
+        ("model.lstm.cell_clip=0", "cell_clip"),
+        ("model.lstm.use_skip_connections=1", "use_skip_connections"),
+        ("model.char_cnn.filters=[[1,0]]", "filters"),
+        ("model.char_cnn.filters=[[51,1]]", "filters"),
+        ("model.char_cnn.filters=[]", "filters"),
+        ("model.char_cnn.filters=[3]", "filters"),
+        ("model.char_cnn.activation=gelu", "activation"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_its_key(assignment, key):
+    with pytest.raises(InputError, match=f"^configuration: .*{key}.*, found "):
+        config.override(config.preset("tiny"), [assignment])
+
+
+def test_an_assignment_without_an_equals_sign_is_refused():
+    with pytest.raises(InputError, match=r"^--set: expected key=value, found 'train.seed'"):
+        config.override(config.Config(), ["train.seed"])
+
+
+def test_json_of_another_shape_is_refused():
+    with pytest.raises(InputError, match=r"expected one of the keys model.char_cnn, model.lstm, found 'model.cnn'"):
+        config.from_dict({"model": {"cnn": {}}})
+    with pytest.raises(InputError, match=r"expected model.lstm to be an object, found 3"):
+        config.from_dict({"model": {"lstm": 3}})
+
+
+def test_a_config_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        config.Config().train.batch_size = 1

@@ -1,0 +1,95 @@
+"""Imports go down only, and what Beam's workers import is light."""
+
+import ast
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[1]
+# From the ground up; a package stands for all its modules.
+FLOORS = (
+    {"elmo_tf", "elmo_tf.errors"},
+    {"elmo_tf.config", "elmo_tf.data", "elmo_tf.layers"},
+    {"elmo_tf.bilm"},
+    {"elmo_tf.export", "elmo_tf.neighbors", "elmo_tf.published", "elmo_tf.published_options"}
+    | {"elmo_tf.verify_savedmodel"},
+    {"elmo_tf.elmo", "elmo_tf.training", "pipelines"},
+    {"elmo_tf.cli"},
+)
+FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+
+
+def name_of(path: pathlib.Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {name_of(path): path for room in ("elmo_tf", "pipelines") for path in sorted((ROOT / room).rglob("*.py"))}
+
+
+def room(module: str) -> str:
+    parts = module.split(".")
+    return parts[0] if parts[0] == "pipelines" else ".".join(parts[:2])
+
+
+def imports(path: pathlib.Path) -> set[str]:
+    """Returns the modules of this project that a file imports anywhere in it."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: a relative import"
+            inner = {f"{node.module}.{alias.name}" for alias in node.names}
+            names.update((inner & MODULES.keys()) or {node.module})
+    return {name for name in names if name.split(".")[0] in ("elmo_tf", "pipelines")}
+
+
+def edges() -> list[tuple[str, str]]:
+    return [(module, imported) for module, path in MODULES.items() for imported in sorted(imports(path))]
+
+
+def test_the_walk_sees_imports_of_both_forms_and_inside_functions():
+    assert ("elmo_tf.bilm", "elmo_tf.layers.lstmp") in edges()
+    assert ("pipelines.info", "elmo_tf") in edges()
+    assert ("elmo_tf.cli", "pipelines.preprocess") in edges()
+
+
+def test_every_module_has_a_floor():
+    assert [module for module in MODULES if room(module) not in FLOOR_OF] == []
+
+
+def test_imports_only_go_down():
+    up = [(one, other) for one, other in edges() if FLOOR_OF[room(one)] < FLOOR_OF[room(other)]]
+    assert up == []
+
+
+def test_rooms_of_one_floor_do_not_import_each_other_in_a_circle():
+    between = {(room(one), room(other)) for one, other in edges()}
+    assert [pair for pair in between if pair[0] != pair[1] and pair[::-1] in between] == []
+
+
+def test_only_the_command_line_imports_pipelines():
+    users = {module for module, imported in edges() if room(imported) == "pipelines" and room(module) != "pipelines"}
+    assert users == {"elmo_tf.cli"}
+
+
+def test_layers_never_import_config():
+    assert [edge for edge in edges() if room(edge[0]) == "elmo_tf.layers" and edge[1] == "elmo_tf.config"] == []
+
+
+def test_nothing_imports_the_command_line():
+    assert [edge for edge in edges() if edge[1] == "elmo_tf.cli"] == []
+
+
+LIGHT = ("elmo_tf.data.char_ids", "elmo_tf.data.vocabulary", "elmo_tf.data.records", "elmo_tf.data.windows")
+
+
+@pytest.mark.parametrize("modules", [LIGHT, ("pipelines.preprocess",)], ids=["data", "preprocess"])
+def test_light_modules_do_not_import_tensorflow(modules):
+    heavy = "[name for name in sys.modules if name.partition('.')[0] in ('tensorflow', 'keras')]"
+    code = f"import sys, {', '.join(modules)}; print({heavy})"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert done.stdout == "[]\n"
+    assert done.stderr == ""

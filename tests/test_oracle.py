@@ -1,0 +1,79 @@
+"""Against outputs of the reference implementations, where they are: ../shared/oracle beside the project."""
+
+import json
+import pathlib
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from benchmarks import replay_reference
+from elmo_tf import published
+from elmo_tf.training import importing
+from elmo_tf.training.evaluation import check_model, evaluate
+from tests import published_files as files
+from tests.helpers import write_records
+
+ORACLE = pathlib.Path(__file__).parents[2] / "shared" / "oracle"
+CHECKPOINT = ORACLE / "checkpoint"
+
+pytestmark = pytest.mark.skipif(not ORACLE.is_dir(), reason=f"the reference outputs are not on this machine: {ORACLE}")
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory):
+    """The workdir of the reference's training checkpoint."""
+    paths = CHECKPOINT / "model.ckpt-40", CHECKPOINT / "options.json", CHECKPOINT / "vocab.txt"
+    return importing.import_checkpoint(*paths, tmp_path_factory.mktemp("imported") / "workdir")
+
+
+@pytest.mark.parametrize("case", ["micro_real", "micro_noskip_nohighway", "micro_3layer_tanh"])
+def test_every_layer_agrees_with_the_reference(case, tmp_path):
+    folder = ORACLE / "embed" / case
+    _, bilm = published.load(folder / "options.json", folder / "weights.hdf5")
+    expected = np.load(folder / "expected.npz")
+    numbers = sorted(int(name.removeprefix("layers/")) for name in expected if name.startswith("layers/"))
+    rows = [expected[f"char_ids/{number}"][1:-1] for number in numbers]
+    batch = np.zeros((len(rows), max(map(len, rows)), 50), np.int32)
+    for place, row in zip(batch, rows, strict=True):
+        place[: len(row)] = row
+    found = bilm(tf.constant(batch))[0].numpy()
+    for number, row, layers in zip(numbers, rows, found, strict=True):
+        np.testing.assert_allclose(layers[:, : len(row)], expected[f"layers/{number}"], rtol=0, atol=2e-5)
+    published.dump(bilm, tmp_path / "dump")
+    assert_same_file(tmp_path / "dump" / "weights.hdf5", folder / "weights.hdf5")
+    dumped = json.loads((tmp_path / "dump" / "options.json").read_text())
+    assert dumped == json.loads((folder / "options.json").read_text())
+
+
+def test_eight_training_steps_are_those_of_bilm_tf():
+    rows, figures = replay_reference.replay(replay_reference.Trace(str(ORACLE / "train" / "exact_micro.npz")))
+    assert len(rows) == 8
+    assert figures["max_loss_difference"] < 1e-5
+    assert figures["max_gradient_norm_relative"] < 1e-4
+    assert figures["max_weight_relative"] < 1e-4
+    assert figures["max_accumulator_relative"] < 1e-4
+    assert figures["max_state_difference"] < 1e-5
+
+
+def test_a_checkpoint_of_bilm_tf_has_the_perplexity_that_bilm_tf_found(imported, tmp_path):
+    sentences = (CHECKPOINT / "heldout.txt").read_text("utf-8").splitlines()
+    words = (CHECKPOINT / "vocab.txt").read_text("utf-8").split("\n")[3:-1]
+    records = write_records(tmp_path / "records", sentences, words)
+    bilm = imported.trained_bilm()
+    check_model(bilm, imported.vocabulary, records, "--data")
+    assert evaluate(bilm, records, batch_size=1).perplexity == pytest.approx(244.86818, abs=5e-4)
+
+
+def test_dumped_weights_are_those_that_bilm_tf_dumped(imported, tmp_path):
+    importing.dump_weights(imported.path, tmp_path / "dump")
+    assert_same_file(tmp_path / "dump" / "weights.hdf5", CHECKPOINT / "weights.hdf5")
+
+
+def assert_same_file(found: pathlib.Path, expected: pathlib.Path) -> None:
+    """Asserts equal datasets, bit for bit."""
+    found, expected = files.read_hdf5(found), files.read_hdf5(expected)
+    assert found.keys() == expected.keys()
+    for name, array in expected.items():
+        assert (found[name].dtype, found[name].shape) == (array.dtype, array.shape), name
+        assert found[name].tobytes() == array.tobytes(), name

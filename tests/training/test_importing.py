@@ -1,0 +1,204 @@
+import json
+
+import numpy as np
+import pytest
+
+from elmo_tf.data import char_ids
+from elmo_tf.errors import InputError
+from elmo_tf.training import checkpoints, importing, loop
+from elmo_tf.training.evaluation import evaluate
+from elmo_tf.training.optimizer import Adagrad
+from tests import published_files as files
+from tests import reference
+from tests.helpers import write_records
+
+SENTENCES = ["the cat sat on the mat", "a dog", "the dog sat"]
+RECIPE = {"batch_size": 2, "unroll_steps": 4, "n_negative_samples_batch": 3, "dropout": 0.0}
+
+
+@pytest.fixture
+def records(tmp_path):
+    return write_records(tmp_path / "records", SENTENCES, num_shards=1)
+
+
+@pytest.fixture
+def parts(tmp_path, records):
+    """What a checkpoint is made of, to be changed: options, arrays by name, the files' paths."""
+    options = files.options() | RECIPE
+    arrays = files.checkpoint_arrays(files.draw_hdf5(options), len(records.vocabulary))
+    return options, arrays, tmp_path / "model.ckpt-7", tmp_path / "options.json", records.path / "vocab.txt"
+
+
+def run_import(parts, workdir, **changes):
+    options, arrays, prefix, options_path, vocab = parts
+    options_path.write_text(json.dumps(options))
+    files.write_checkpoint(prefix, arrays)
+    paths = {"prefix": prefix, "options": options_path, "vocab": vocab} | changes
+    return importing.import_checkpoint(**paths, workdir=workdir)
+
+
+def message_of(parts, workdir, **changes) -> str:
+    """Returns the one line that the error has; nothing may be left."""
+    with pytest.raises(InputError) as caught:
+        run_import(parts, workdir, **changes)
+    assert not [path for path in workdir.parent.iterdir() if "workdir" in path.name]
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def restored(workdir):
+    bilm = workdir.new_bilm()
+    optimizer = Adagrad([variable.value for variable in bilm.trainable_variables], 0.2)
+    return bilm, optimizer, checkpoints.restore(checkpoints.latest(workdir), bilm, optimizer)
+
+
+def test_a_checkpoint_becomes_a_workdir_with_softmax_accumulators_and_step(parts, tmp_path):
+    options, arrays, *_ = parts
+    workdir = run_import(parts, tmp_path / "workdir")
+    bilm, optimizer, progress = restored(workdir)
+    assert (progress.step, progress.position, progress.states) == (7, None, None)
+    assert workdir.config.train.num_sampled == 3
+    assert np.array_equal(bilm.softmax.kernel.numpy(), arrays["lm/softmax/W"])
+    assert np.array_equal(bilm.softmax.bias.numpy(), arrays["lm/softmax/b"])
+    slots = {
+        "char_cnn/embedding": arrays["lm/char_embed/Adagrad"],
+        "char_cnn/kernel_1": arrays["lm/CNN/W_cnn_1/Adagrad"][0],
+        "char_cnn/highway_1/gate_kernel": arrays["lm/CNN_high_1/W_carry/Adagrad"],
+        "backward_0/kernel": arrays["lm/RNN_1/rnn/multi_rnn_cell/cell_0/lstm_cell/kernel/Adagrad"],
+        "softmax/bias": arrays["lm/softmax/b/Adagrad"],
+    }
+    found = {v.path: a.numpy() for v, a in zip(bilm.trainable_variables, optimizer.accumulators, strict=True)}
+    for path, expected in slots.items():
+        assert np.array_equal(found[path], expected), path
+    importing.dump_weights(tmp_path / "workdir", tmp_path / "dump")
+    back = files.read_hdf5(tmp_path / "dump" / "weights.hdf5")
+    drawn = files.draw_hdf5(options)
+    assert back.keys() == drawn.keys()
+    assert all(np.array_equal(back[name], array) for name, array in drawn.items())
+
+
+def test_an_imported_checkpoint_evaluates_as_the_reference_does(parts, records, tmp_path):
+    options, arrays, *_ = parts
+    workdir = run_import(parts, tmp_path / "workdir")
+    softmax = arrays["lm/softmax/W"].astype(np.float64), arrays["lm/softmax/b"].astype(np.float64)
+    weights = files.reference_weights(files.draw_hdf5(options), softmax)
+    one = write_records(tmp_path / "one", SENTENCES[:1], num_shards=1, vocabulary=words_of(records))
+    tokens = [b"<S>", *SENTENCES[0].encode().split(), b"</S>"]
+    ids, chars = np.array([0, *one.vocabulary.ids(tokens[1:-1]), 1]), char_ids.encode_tokens(tokens)
+    result = evaluate(workdir.trained_bilm(), one, batch_size=1)
+    for direction, found in enumerate((result.forward_perplexity, result.backward_perplexity)):
+        turn = -1 if direction else 1
+        model = workdir.config.model
+        losses = reference.direction_losses(weights, model, direction, chars[::turn][:-1], ids[::turn][1:])
+        assert found == pytest.approx(np.exp(losses.mean()), rel=1e-5)
+
+
+def words_of(records):
+    return [token.decode() for token in records.vocabulary.tokens[3:]]
+
+
+def test_training_goes_on_from_an_imported_checkpoint(parts, records, tmp_path):
+    workdir = run_import(parts, tmp_path / "workdir")
+    before = workdir.trained_bilm().softmax.kernel.numpy()
+    trained = loop.train(workdir.config, records.path, tmp_path / "workdir", steps=8)
+    assert checkpoints.latest(trained).name == "step-00000008"
+    moved = np.abs(trained.trained_bilm().softmax.kernel.numpy() - before)
+    assert 0 < moved.max() < 0.2 * np.sqrt(0.5)  # accumulators of 1 or more, so less than the rate
+
+
+def test_a_single_layer_has_no_number_in_a_checkpoint(parts, records, tmp_path):
+    options = files.options(n_layers=1) | RECIPE
+    drawn = files.draw_hdf5(options)
+    arrays = files.checkpoint_arrays(drawn, len(records.vocabulary), single=True)
+    assert "lm/RNN_0/rnn/lstm_cell/projection/kernel" in arrays
+    bilm, *_ = restored(run_import((options, arrays, *parts[2:]), tmp_path / "workdir"))
+    assert np.array_equal(bilm.lstms[1][0].kernel.numpy(), drawn["RNN_1/RNN/MultiRNNCell/Cell0/LSTMCell/W_0"])
+
+
+def slot(name):
+    return f"lm/{name}/Adagrad"
+
+
+BAD_CHECKPOINTS = {
+    "no_softmax": (lambda a: a.pop("lm/softmax/b"), ["lm/softmax/b", "nothing"]),
+    "no_slot": (lambda a: a.pop(slot("char_embed")), [slot("char_embed"), "(261, 4)", "nothing"]),
+    "misshapen_slot": (
+        lambda a: a.update({slot("CNN_proj/b_proj"): np.ones(9, "f")}),
+        [slot("CNN_proj/b_proj"), "(8,)", "(9,)"],
+    ),
+    "another_optimizer": (
+        lambda a: a.update({"lm/char_embed/Adam": a["lm/char_embed"]}),
+        ["lm/char_embed/Adam", "(261, 4)"],
+    ),
+    "nan": (
+        lambda a: a.update({"lm/softmax/W": np.full_like(a["lm/softmax/W"], np.nan)}),
+        ["lm/softmax/W", "finite"],
+    ),
+    "empty_accumulator": (
+        lambda a: a.update({slot("softmax/b"): np.zeros_like(a["lm/softmax/b"])}),
+        [slot("softmax/b"), "above 0", "0.0"],
+    ),
+    "no_step": (lambda a: a.pop("global_step"), ["global_step", "nothing"]),
+    "part_of_a_step": (lambda a: a.update({"global_step": np.float32(0.5)}), ["global_step", "0.5"]),
+}
+
+
+@pytest.mark.parametrize("spoil, words", BAD_CHECKPOINTS.values(), ids=BAD_CHECKPOINTS.keys())
+def test_bad_checkpoints_are_refused_by_name_and_leave_nothing(spoil, words, parts, tmp_path):
+    spoil(parts[1])
+    message = message_of(parts, tmp_path / "workdir")
+    assert message.startswith("--checkpoint") and all(word in message for word in words), message
+
+
+def test_a_vocabulary_of_another_length_is_refused(parts, tmp_path):
+    rows, vocab = len(parts[1]["lm/softmax/b"]), tmp_path / "longer.txt"
+    vocab.write_bytes(parts[4].read_bytes() + b"more\n")
+    message = message_of(parts, tmp_path / "workdir", vocab=vocab)
+    assert message.startswith("--vocab") and f"{rows} words" in message and f"found {rows + 1}" in message
+
+
+def test_options_for_another_vocabulary_are_refused(parts, tmp_path):
+    parts[0]["n_tokens_vocab"] = 1000
+    message = message_of(parts, tmp_path / "workdir")
+    assert message.startswith("--options") and "n_tokens_vocab" in message and "1000" in message
+
+
+def test_files_that_are_not_there_or_damaged_are_refused(parts, tmp_path):
+    for name in ("prefix", "options", "vocab"):
+        missing = tmp_path / "missing"
+        assert str(missing) in message_of(parts, tmp_path / "workdir", **{name: missing})
+    for ending in (".data-00000-of-00001", ".index"):
+        copy = tmp_path / "damaged"
+        files.write_checkpoint(copy, parts[1])
+        damaged = copy.with_name(copy.name + ending)
+        damaged.write_bytes(damaged.read_bytes()[:-200])
+        message = message_of(parts, tmp_path / "workdir", prefix=copy)
+        assert message.startswith("--checkpoint") and "whole" in message
+
+
+def test_a_workdir_in_use_stays_as_it_is(parts, tmp_path):
+    workdir = run_import(parts, tmp_path / "workdir")
+    parts[1]["lm/softmax/b"] += 1
+    with pytest.raises(InputError, match="--workdir"):
+        run_import(parts, tmp_path / "workdir")
+    assert np.array_equal(workdir.trained_bilm().softmax.bias.numpy(), parts[1]["lm/softmax/b"] - 1)
+
+
+def test_published_weights_become_a_workdir_of_step_0_without_a_softmax(tmp_path):
+    options = files.options(n_highway=1)
+    arrays = files.draw_hdf5(options)
+    workdir = importing.import_weights(*files.write_pair(tmp_path, options, arrays), tmp_path / "workdir")
+    assert workdir.vocabulary is None
+    assert checkpoints.latest(workdir).name == "step-00000000"
+    bilm = workdir.trained_bilm()
+    assert bilm.softmax is None
+    assert np.array_equal(bilm.char_cnn.highways[0].gate_kernel.numpy(), arrays["CNN_high_0/W_carry"])
+    assert np.array_equal(bilm.char_cnn.highways[0].transform_kernel.numpy(), arrays["CNN_high_0/W_transform"])
+
+
+def test_bad_published_weights_leave_no_workdir(tmp_path):
+    arrays = files.draw_hdf5(files.options())
+    arrays["char_embed"][0, 0] = np.nan
+    with pytest.raises(InputError, match="char_embed"):
+        importing.import_weights(*files.write_pair(tmp_path, files.options(), arrays), tmp_path / "workdir")
+    assert not [path for path in tmp_path.iterdir() if "workdir" in path.name]

@@ -1,0 +1,173 @@
+"""The loop: resuming, interrupts, what a workdir holds, and what it refuses."""
+
+import dataclasses
+import json
+import logging
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf.config import Config
+from elmo_tf.errors import InputError
+from elmo_tf.training import checkpoints, loop, monitor
+from tests.conftest import SENTENCES
+from tests.helpers import MICRO, MICRO_CONFIG, two_cpus, write_records
+
+
+def with_train(**changes) -> Config:
+    return dataclasses.replace(MICRO_CONFIG, train=dataclasses.replace(MICRO_CONFIG.train, **changes))
+
+
+def everything(workdir: checkpoints.Workdir) -> dict[str, np.ndarray]:
+    """Returns every array of the newest checkpoint, and its position."""
+    path = checkpoints.latest(workdir)
+    reader = tf.train.load_checkpoint(str(path / "variables"))
+    names = [name for name in reader.get_variable_to_shape_map() if name.endswith("VARIABLE_VALUE")]
+    arrays = {name: reader.get_tensor(name) for name in names}
+    with np.load(path / "states.npz") as states:
+        arrays.update(states)
+    return arrays | {"progress": np.array((path / "progress.json").read_text())}
+
+
+def assert_same(one: dict, other: dict) -> None:
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        np.testing.assert_array_equal(value, other[name], err_msg=name)
+
+
+def test_an_interrupted_training_ends_bit_for_bit_where_an_uninterrupted_one_does(records, tmp_path):
+    config = with_train(checkpoint_steps=2)
+    whole = loop.train(config, records.path, tmp_path / "whole", steps=30)  # more than an epoch
+    for steps in (1, 7, 30):
+        parts = loop.train(config, records.path, tmp_path / "parts", steps=steps)
+    assert_same(everything(whole), everything(parts))
+
+
+def test_sigterm_finishes_the_step_saves_it_and_stops(records, tmp_path, monkeypatch):
+    killer = threading.Timer(0, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    real = monitor.Monitor.record
+
+    def record(self, result):
+        real(self, result)
+        if self._step == 3:
+            killer.start()
+            killer.join()
+
+    monkeypatch.setattr(monitor.Monitor, "record", record)
+    with pytest.raises(KeyboardInterrupt):
+        loop.train(MICRO_CONFIG, records.path, tmp_path / "stopped", steps=10)
+    monkeypatch.undo()
+    stopped = loop.train(MICRO_CONFIG, records.path, tmp_path / "stopped", steps=10)
+    assert [path.name for path in checkpoints._checkpoints(stopped)] == ["step-00000003", "step-00000010"]
+    assert_same(everything(stopped), everything(loop.train(MICRO_CONFIG, records.path, tmp_path / "whole", steps=10)))
+
+
+def test_training_lowers_the_heldout_perplexity_below_the_unigram_models(records, tmp_path):
+    from elmo_tf.training.evaluation import evaluate, unigram_perplexity
+
+    config = with_train(learning_rate=0.5, epochs=60)
+    before = evaluate(loop.train(config, records.path, tmp_path / "w", steps=0).trained_bilm(), records)
+    after = evaluate(loop.train(config, records.path, tmp_path / "w").trained_bilm(), records)
+    assert after.perplexity < unigram_perplexity(records, records) / 2 < before.perplexity
+
+
+def test_the_newest_checkpoints_are_kept_and_no_other(records, tmp_path):
+    workdir = loop.train(with_train(checkpoint_steps=2, keep_checkpoints=2), records.path, tmp_path / "w", steps=9)
+    assert sorted(os.listdir(workdir.path / "checkpoints")) == ["step-00000008", "step-00000009"]
+
+
+def test_a_checkpoint_that_was_not_finished_is_not_seen(records, tmp_path, monkeypatch):
+    workdir = loop.train(MICRO_CONFIG, records.path, tmp_path / "w", steps=2)
+
+    def fail(*_, **__):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(checkpoints.np, "savez", fail)
+    with pytest.raises(OSError, match="disk full"):
+        loop.train(MICRO_CONFIG, records.path, tmp_path / "w", steps=4)
+    assert checkpoints.latest(workdir).name == "step-00000002"
+    workdir.trained_bilm()
+
+
+def test_epochs_count_every_token_and_one_boundary_a_sentence(records, tmp_path, caplog):
+    with caplog.at_level(logging.INFO, "elmo_tf"):
+        loop.train(with_train(epochs=1), records.path, tmp_path / "w")
+    tokens = sum(len(sentence.split()) + 1 for sentence in SENTENCES)
+    assert checkpoints.latest(checkpoints.open_workdir(tmp_path / "w")).name == f"step-{-(-tokens // 10):08d}"
+    assert f"{tokens / 10:.1f} steps an epoch" in caplog.text
+
+
+def test_scalars_are_in_tensorboards_log_under_names_that_say_what_they_are(records, tmp_path):
+    workdir = loop.train(with_train(checkpoint_steps=4), records.path, tmp_path / "w", heldout=records.path, steps=8)
+    found = {}
+    for path in workdir.logs.iterdir():
+        for event in tf.compat.v1.train.summary_iterator(str(path)):
+            for value in event.summary.value:
+                found.setdefault(value.tag, {})[event.step] = float(tf.make_ndarray(value.tensor))
+    assert set(found) == {
+        *("train/loss_forward_nats", "train/loss_backward_nats", "train/perplexity_sampled_softmax"),
+        *("train/gradient_norm_before_clipping", "train/tokens_per_second", "train/epoch"),
+        *("heldout/perplexity", "heldout/perplexity_forward", "heldout/perplexity_backward"),
+    }
+    assert set(found["train/epoch"]) == {2, 4, 6, 8}
+    assert set(found["heldout/perplexity"]) == {4, 8}
+    mean = (found["train/loss_forward_nats"][8] + found["train/loss_backward_nats"][8]) / 2
+    assert found["train/perplexity_sampled_softmax"][8] == pytest.approx(np.exp(mean), rel=1e-5)
+
+
+def test_a_loss_that_is_not_finite_stops_training_with_its_step_and_no_checkpoint(records, tmp_path):
+    workdir = loop.train(with_train(log_steps=1), records.path, tmp_path / "w", steps=1)
+    bilm = workdir.trained_bilm()
+    bilm.softmax.bias.assign(bilm.softmax.bias * np.nan)
+    progress = checkpoints.restore(checkpoints.latest(workdir), workdir.new_bilm())
+    optimizer = loop.Trainer(loop._all_gpus(), MICRO_CONFIG.train, workdir.new_bilm).optimizer
+    checkpoints.save(workdir, bilm, optimizer, progress)
+    with pytest.raises(InputError, match="finite losses.* at step 2"):
+        loop.train(with_train(log_steps=1), records.path, tmp_path / "w", steps=5)
+    assert checkpoints.latest(workdir).name == "step-00000001"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"config": dataclasses.replace(MICRO_CONFIG, model=dataclasses.replace(MICRO, lstm=Config().model.lstm))},
+            "--preset",
+        ),
+        ({"config": with_train(batch_size=3)}, "train.batch_size"),
+        ({"data": "other text"}, "--data: expected the records that the workdir was trained on"),
+        ({"data": "other vocabulary"}, "--data: expected records made with the model's vocabulary"),
+        ({"heldout": "other vocabulary"}, "--heldout: expected records made with the model's vocabulary"),
+    ],
+)
+def test_resuming_refuses_what_does_not_fit_and_changes_nothing(records, tmp_path, change, message):
+    others = {
+        "other text": write_records(
+            tmp_path / "text", [*SENTENCES, "the cat"], [t.decode() for t in records.vocabulary.tokens[3:]]
+        ),
+        "other vocabulary": write_records(tmp_path / "words", ["another text"]),
+    }
+    workdir = loop.train(MICRO_CONFIG, records.path, tmp_path / "w", steps=1)
+    before = everything(workdir)
+    arguments = {"config": MICRO_CONFIG, "data": records.path, "heldout": None} | change
+    for key in ("data", "heldout"):
+        if arguments[key] in others:
+            arguments[key] = others[arguments[key]].path
+    with pytest.raises(InputError, match=message):
+        loop.train(workdir=workdir.path, steps=3, **arguments)
+    assert_same(before, everything(workdir))
+    assert json.loads((workdir.path / "config.json").read_text())["train"]["batch_size"] == 2
+
+
+def test_two_replicas_resume_bit_for_bit_as_well(records, tmp_path):
+    def train(name, steps):
+        strategy = two_cpus()
+        return loop.train(MICRO_CONFIG, records.path, tmp_path / name, steps=steps, strategy=strategy)
+
+    whole = train("whole", 6)
+    train("parts", 2)
+    assert_same(everything(whole), everything(train("parts", 6)))

@@ -1,0 +1,87 @@
+"""A training step: what it computes, and that replicas share it as they should."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf.bilm import BiLM
+from elmo_tf.data.windows import Windows
+from elmo_tf.training.step import Trainer
+from tests import reference
+from tests.helpers import MICRO, MICRO_CONFIG, two_cpus
+
+# Nothing random, so that steps can be compared.
+EXACT = dataclasses.replace(MICRO_CONFIG.train, batch_size=4, num_sampled=0, dropout_rate=0.0)
+
+
+def trainer(records, config, strategy=None, seed=3):
+    keras.utils.set_random_seed(seed)
+    strategy = strategy or tf.distribute.MirroredStrategy(["CPU:0"])
+    return Trainer(strategy, config, lambda: BiLM(MICRO, len(records.vocabulary)))
+
+
+def windows(records, batch_size, count=4):
+    pairs = zip(Windows(records, batch_size, EXACT.unroll_steps, seed=0), range(count), strict=False)
+    return [window for (window, _), _ in pairs]
+
+
+def run(made, data):
+    return [[float(value) for value in made.step(window, number)] for number, window in enumerate(data)]
+
+
+def test_two_replicas_of_half_the_batch_do_what_one_does_with_the_whole(records):
+    data = windows(records, 4)
+    whole = trainer(records, EXACT)
+    halves = trainer(records, dataclasses.replace(EXACT, batch_size=2), two_cpus())
+    np.testing.assert_allclose(run(halves, data), run(whole, data), rtol=1e-5, atol=1e-5)
+    for one, other in zip(whole.variables, halves.variables, strict=True):
+        np.testing.assert_allclose(other.numpy(), one.numpy(), atol=1e-6)
+    flat = [tf.nest.flatten(made.gathered_states()) for made in (whole, halves)]
+    for one, other in zip(*flat, strict=True):
+        np.testing.assert_allclose(other, one, atol=1e-6)
+
+
+def test_replicas_keep_the_same_weights_when_dropout_and_negatives_differ(records):
+    config = dataclasses.replace(EXACT, batch_size=2, num_sampled=4, dropout_rate=0.5)
+    made = trainer(records, config, two_cpus())
+    run(made, windows(records, 4))
+    for variable in made.variables:
+        first, second = (copy.numpy() for copy in made.strategy.experimental_local_results(variable))
+        np.testing.assert_array_equal(first, second)
+
+
+def test_losses_are_the_references_and_the_state_is_carried_from_window_to_window(records):
+    made = trainer(records, dataclasses.replace(EXACT, learning_rate=1e-30))  # the weights stay what they are
+    data = windows(records, 4, count=3)
+    found = np.array(run(made, data))[:, :2]
+    weights = reference.weights_of(made.bilm)
+    for number, direction in enumerate(("forward", "backward")):
+        ids, targets = (
+            np.concatenate([getattr(window, f"{direction}_{kind}") for window in data], axis=1)
+            for kind in ("char_ids", "targets")
+        )
+        streams = [reference.direction_losses(weights, MICRO, number, *row) for row in zip(ids, targets, strict=True)]
+        means = np.reshape(streams, (4, 3, EXACT.unroll_steps)).mean(axis=(0, 2))
+        np.testing.assert_allclose(found[:, number], means, rtol=1e-5)
+
+
+def test_the_gradient_is_that_of_the_mean_loss_times_unroll_steps(records):
+    made = trainer(records, EXACT)
+    window = windows(records, 4)[0]
+    with tf.GradientTape() as tape:
+        (forward, backward), _ = made.bilm.language_model_losses(
+            tf.nest.map_structure(tf.constant, window), made.bilm.zero_states(4)
+        )
+        loss = (tf.reduce_mean(forward) + tf.reduce_mean(backward)) / 2 * 5
+    gradients = [tf.convert_to_tensor(g) for g in tape.gradient(loss, made.variables)]
+    assert float(made.step(window, 0).gradient_norm) == pytest.approx(float(tf.linalg.global_norm(gradients)), rel=1e-4)
+
+
+def test_the_same_number_draws_the_same_and_another_draws_anew(records):
+    config = dataclasses.replace(EXACT, num_sampled=4, dropout_rate=0.5)
+    window = windows(records, 4)[0]
+    first, again, other = (trainer(records, config).step(window, number) for number in (7, 7, 8))
+    assert float(first.forward_loss) == float(again.forward_loss) != float(other.forward_loss)
