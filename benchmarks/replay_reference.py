@@ -18,7 +18,6 @@ import os
 import re
 import sys
 import zipfile
-from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
@@ -98,10 +97,15 @@ class Trace:
             arrays[ours] = array + 1 if is_chars else array
         return Window(**arrays, mask=np.ones(shape, bool))
 
-    def states(self) -> list[np.ndarray]:
-        """The final states, forward layer 0 cell, recurrent, layer 1 ..., then backward."""
-        names = [name for name in self._arrays if re.match(r"state/\d+", name)]
-        return [self._arrays[name] for name in sorted(names, key=lambda name: int(re.match(r"state/(\d+)", name)[1]))]
+    def states(self, shapes: list[tuple[int, ...]]) -> list[np.ndarray]:
+        """The final states, forward layer 0 cell, recurrent, layer 1 ..., then backward; `shapes` are the expected."""
+        numbers = {int(found[1]): name for name in self._arrays if (found := re.match(r"state/(\d+)", name))}
+        arrays = [self._arrays[numbers[number]] for number in sorted(numbers)]
+        if [array.shape for array in arrays] != shapes:
+            raise InputError(
+                f"{self.label}: expected state/* of shapes {shapes}, found {[array.shape for array in arrays]}"
+            )
+        return arrays
 
 
 def replay(trace: Trace) -> tuple[list[tuple], dict[str, float]]:
@@ -114,38 +118,38 @@ def replay(trace: Trace) -> tuple[list[tuple], dict[str, float]]:
     trainer = Trainer(strategy, trace.config.train, lambda: BiLM(trace.config.model, trace.vocab_size))
     names = published.names(trainer.bilm)
     published.assign(trace.variables("init"), {name.checkpoint: (name.variable, name.shape) for name in names})
+    weights, accumulators = (_expected(trace.variables(kind), names) for kind in ("final", "accum"))
+    states = trace.states([array.shape for array in tf.nest.flatten(trainer.gathered_states())])
     rows = []
     for step in range(trace.num_steps):
         result = [float(value) for value in trainer.step(trace.window(step), step)]
         theirs = (*trace["losses_fwd_bwd"][step], trace["gnorm_preclip"][step], trace["loss"][step])
         rows.append((*map(float, theirs), *result, (result[0] + result[1]) / 2))
     losses, norms = np.array(rows)[:, [0, 1, 3, 4, 5, 7]], np.array(rows)[:, [2, 6]]
+    found = zip(states, tf.nest.flatten(trainer.gathered_states()), strict=True)
     return rows, {
         "max_loss_difference": float(np.abs(losses[:, :3] - losses[:, 3:]).max()),
         "max_gradient_norm_relative": float(np.abs(norms[:, 1] / norms[:, 0] - 1).max()),
-        "max_weight_relative": _worst(trace.variables("final"), names, [name.variable.value for name in names]),
-        "max_accumulator_relative": _worst(trace.variables("accum"), names, trainer.optimizer.accumulators),
-        "max_state_difference": _worst_state(trace, trainer.gathered_states()),
+        "max_weight_relative": _worst(weights, [name.variable.value for name in names]),
+        "max_accumulator_relative": _worst(accumulators, trainer.optimizer.accumulators),
+        "max_state_difference": float(max(np.abs(theirs - ours).max() for theirs, ours in found)),
     }
 
 
-def _worst(source: published.Source, names: list[published.Names], found: list[tf.Variable]) -> float:
-    """Returns the largest relative difference; reads the expected arrays into variables, so that names are checked."""
-    expected = [tf.Variable(tf.zeros(variable.shape)) for variable in found]
-    published.assign(source, {n.checkpoint: (v, n.shape) for n, v in zip(names, expected, strict=True)})
+def _expected(source: published.Source, names: list[published.Names]) -> list[tf.Variable]:
+    """Returns the arrays of `source` in the network's order and shapes, checked as weights are."""
+    arrays = [tf.Variable(tf.zeros(name.variable.shape)) for name in names]
+    published.assign(source, {n.checkpoint: (array, n.shape) for n, array in zip(names, arrays, strict=True)})
+    return arrays
+
+
+def _worst(expected: list[tf.Variable], found: list[tf.Variable]) -> float:
+    """Returns the largest difference, relative to the largest value of its variable."""
     differences = []
     for theirs, ours in zip(expected, found, strict=True):
         scale, difference = np.abs(theirs.numpy()).max(), np.abs(theirs.numpy() - ours.numpy()).max()
         differences.append(difference / scale if difference else 0.0)
     return float(np.max(differences))
-
-
-def _worst_state(trace: Trace, states: Any) -> float:
-    ours, theirs = tf.nest.flatten(states), trace.states()
-    shapes = [[array.shape for array in arrays] for arrays in (ours, theirs)]
-    if shapes[0] != shapes[1]:
-        raise InputError(f"{trace.label}: expected state/* of shapes {shapes[0]}, found {shapes[1]}")
-    return float(max(np.abs(a - b).max() for a, b in zip(ours, theirs, strict=True)))
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -78,6 +78,22 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("--output", required=True, metavar="DIR", help="savedmodels/NAME; gets a new version inside")
     _add_mix_arguments(export)
 
+    imported = command(
+        "import", _import, "turn published weights or a bilm-tf checkpoint into a SavedModel or a workdir"
+    )
+    imported.add_argument("--options", required=True, metavar="FILE", help="options.json")
+    source = imported.add_mutually_exclusive_group(required=True)
+    source.add_argument("--weights", metavar="FILE", help="the published weights.hdf5 that goes with it")
+    source.add_argument("--checkpoint", metavar="PREFIX", help="a training checkpoint, softmax and Adagrad included")
+    imported.add_argument("--vocab", metavar="FILE", help="with --checkpoint: the vocabulary it was trained with")
+    imported.add_argument("--output", metavar="DIR", help="with --weights: savedmodels/NAME; gets a new version inside")
+    imported.add_argument("--workdir", metavar="DIR", help="a new workdir, to train, evaluate or export")
+    _add_mix_arguments(imported)
+
+    dump = command("dump-weights", _dump_weights, "write options.json and weights.hdf5 for bilm-tf and AllenNLP")
+    dump.add_argument("--workdir", required=True, metavar="DIR", help="of `elmo-tf train`")
+    dump.add_argument("--output", required=True, metavar="DIR", help="a new folder")
+
     neighbors = command("neighbors", _neighbors, "print the nearest uses of a word in context")
     neighbors.add_argument("--savedmodel", required=True, metavar="DIR", help="a version's folder")
     neighbors.add_argument("--text", required=True, metavar="FILE", help="one tokenised sentence a line")
@@ -162,6 +178,35 @@ def _export(arguments: argparse.Namespace) -> None:
     mix = export.parse_mix(arguments.mix, bilm.config.lstm.num_layers)
     provenance = checkpoints.provenance(workdir)
     print(export.export(bilm, workdir.config, arguments.output, mix, arguments.gamma, provenance))
+
+
+def _import(arguments: argparse.Namespace) -> None:
+    from elmo_tf import export, published
+    from elmo_tf.training import importing
+
+    options, weights, output, workdir = arguments.options, arguments.weights, arguments.output, arguments.workdir
+    if arguments.checkpoint is not None:
+        if arguments.vocab is None or workdir is None or output is not None:
+            raise InputError("--checkpoint: expected --vocab and --workdir, and no --output, with it; then export")
+        print(importing.import_checkpoint(arguments.checkpoint, options, arguments.vocab, workdir).path)
+        return
+    if arguments.vocab is not None:
+        raise InputError("--vocab: expected --checkpoint with it; the published weights have no softmax")
+    if output is None and workdir is None:
+        raise InputError("--weights: expected --output, --workdir or both with it, found neither")
+    if workdir is not None:
+        print(importing.import_weights(options, weights, workdir).path)
+    if output is not None:
+        config, bilm = published.load(options, weights)
+        mix = export.parse_mix(arguments.mix, config.model.lstm.num_layers)
+        described = published.provenance(options, weights)
+        print(export.export(bilm, config, output, mix, arguments.gamma, described))
+
+
+def _dump_weights(arguments: argparse.Namespace) -> None:
+    from elmo_tf.training import importing
+
+    print(importing.dump_weights(arguments.workdir, arguments.output))
 
 
 def _neighbors(arguments: argparse.Namespace) -> None:

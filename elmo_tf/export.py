@@ -3,7 +3,6 @@
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf import __version__, verify_savedmodel
+from elmo_tf import __version__, staging, verify_savedmodel
 from elmo_tf import config as config_lib
 from elmo_tf.bilm import BiLM
 from elmo_tf.data import in_graph
@@ -52,23 +51,13 @@ def export(
     if folder.exists() and not folder.is_dir():
         raise InputError(f"--output: expected a folder for the model's versions, found a file: {folder}")
     root = _root(bilm, _mix(bilm, scalar_parameters, gamma))
-    made = [parent for parent in (folder, *folder.parents) if not parent.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
-    staged = pathlib.Path(tempfile.mkdtemp(prefix=".incomplete-", dir=folder))
-    try:
-        root.assets = _assets(staged / "made", config, provenance or {})
+    there = [int(path.name) for path in folder.iterdir() if path.name.isdecimal()] if folder.exists() else []
+    version = folder / str(max(there, default=0) + 1)
+    with staging.new_folder(version, "--output") as made, tempfile.TemporaryDirectory() as scratch:
+        root.assets = _assets(pathlib.Path(scratch), config, provenance or {})
         signatures = {"serving_default": root.default, **{name: getattr(root, name) for name in _SIGNATURES}}
-        tf.saved_model.save(root, str(staged / "model"), signatures=signatures)
-        _verify(staged, root)
-        versions = [int(path.name) for path in folder.iterdir() if path.name.isdecimal()]
-        version = folder / str(max(versions, default=0) + 1)
-        os.replace(staged / "model", version)
-    except BaseException:
-        shutil.rmtree(staged)
-        for parent in made:
-            parent.rmdir()
-        raise
-    shutil.rmtree(staged)
+        tf.saved_model.save(root, str(made), signatures=signatures)
+        _verify(made, pathlib.Path(scratch) / "expected.npz", root)
     return version
 
 
@@ -154,18 +143,17 @@ def _root(bilm: BiLM, mix: ScalarMix) -> tf.train.Checkpoint:
 
 
 def _assets(folder: pathlib.Path, config: config_lib.Config, provenance: dict[str, Any]) -> list[tf.saved_model.Asset]:
-    folder.mkdir()
     contents = {"config.json": config_lib.to_dict(config), "provenance.json": {"elmo_tf": __version__, **provenance}}
     for name, values in contents.items():
         (folder / name).write_text(json.dumps(values, indent=2) + "\n", "utf-8")
     return [tf.saved_model.Asset(str(folder / name)) for name in contents]
 
 
-def _verify(staged: pathlib.Path, root: tf.train.Checkpoint) -> None:
+def _verify(savedmodel: pathlib.Path, scratch: pathlib.Path, root: tf.train.Checkpoint) -> None:
     """Has a process that imports TensorFlow only compare the written model with this one."""
     expected = {name: value.numpy() for name, value in root.default(tf.constant(PROBES)).items()}
-    np.savez(staged / "expected.npz", probes=[probe.encode() for probe in PROBES], **expected)
-    command = [sys.executable, verify_savedmodel.__file__, str(staged / "model"), str(staged / "expected.npz")]
+    np.savez(scratch, probes=[probe.encode() for probe in PROBES], **expected)
+    command = [sys.executable, verify_savedmodel.__file__, str(savedmodel), str(scratch)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(

@@ -4,7 +4,6 @@ import hashlib
 import os
 import pathlib
 import re
-import shutil
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ from elmo_tf import config as config_lib
 from elmo_tf.bilm import BiLM
 from elmo_tf.errors import InputError
 from elmo_tf.published_options import read_options, write_options
+from elmo_tf.staging import new_folder
 
 OPTIONS_FILE = "options.json"
 WEIGHTS_FILE = "weights.hdf5"
@@ -132,15 +132,24 @@ def read_weights(path: str | os.PathLike, bilm: BiLM, argument: str = "--weights
         InputError: if the file is not there or damaged, or does not fit the network (`assign`).
     """
     targets = {name.hdf5: (name.variable, name.shape) for name in names(bilm) if name.hdf5 is not None}
-    try:
-        with h5py.File(path, "r") as file:
-            assign(_hdf5_source(file, f"{argument} {path}"), targets)
-    except InputError:
-        raise
-    except FileNotFoundError:
-        raise InputError(f"{argument}: expected an HDF5 file of weights, found no such file: {path}") from None
-    except (OSError, RuntimeError, KeyError) as error:  # h5py's, for whatever is wrong with a file
-        raise InputError(f"{argument}: expected a whole HDF5 file, found {_one_line(error)}: {path}") from None
+    if not pathlib.Path(path).is_file():
+        raise InputError(f"{argument}: expected an HDF5 file of weights, found no such file: {path}")
+    expected = f"{argument} {path}: expected a whole HDF5 file"
+    with guarded(h5py.File, expected)(path, "r") as file:
+        shapes = guarded(_shapes, expected)(file)
+        assign(Source(f"{argument} {path}", shapes, guarded(lambda name: file[name][()], expected)), targets)
+
+
+def guarded(function: Callable, expected: str) -> Callable:
+    """Returns `function`, a library's, with every exception an `InputError`: each damage to a file has its own type."""
+
+    def call(*arguments):
+        try:
+            return function(*arguments)
+        except Exception as error:
+            raise InputError(f"{expected}, found {' '.join(str(error).split())}") from None
+
+    return call
 
 
 def write_weights(bilm: BiLM, path: str | os.PathLike) -> None:
@@ -172,20 +181,10 @@ def dump(bilm: BiLM, output: str | os.PathLike, argument: str = "--output") -> p
     Raises:
         InputError: naming `argument`, if something stands there.
     """
-    folder = pathlib.Path(output)
-    if os.path.lexists(folder) and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{argument}: expected a new folder, found one that is in use: {folder}")
-    staged = folder.with_name(f".{folder.name}.incomplete")
-    shutil.rmtree(staged, ignore_errors=True)
-    staged.mkdir(parents=True)
-    try:
-        write_options(bilm.config, staged / OPTIONS_FILE)
-        write_weights(bilm, staged / WEIGHTS_FILE)
-        os.replace(staged, folder)
-    except BaseException:
-        shutil.rmtree(staged)
-        raise
-    return folder
+    with new_folder(output, argument) as folder:
+        write_options(bilm.config, folder / OPTIONS_FILE)
+        write_weights(bilm, folder / WEIGHTS_FILE)
+    return pathlib.Path(output)
 
 
 def provenance(options: str | os.PathLike, weights: str | os.PathLike) -> dict[str, Any]:
@@ -198,22 +197,19 @@ def provenance(options: str | os.PathLike, weights: str | os.PathLike) -> dict[s
     return described
 
 
-def _hdf5_source(file: h5py.File, label: str) -> Source:
-    shapes = {}
+def _shapes(file: h5py.File) -> dict[str, tuple[int, ...]]:
+    """Returns the shape of each dataset in the file, by name."""
+    found = {}
 
     def visit(name, item):
         if isinstance(item, h5py.Dataset):
-            shapes[name] = item.shape
+            found[str(name)] = item.shape  # bytes when it is not UTF-8
 
     file.visititems(visit)
-    return Source(label, shapes, lambda name: file[name][()])
+    return found
 
 
 def _numbered(name: str) -> str:
     for single, numbered in _SINGLE_LAYER:
         name = name.replace(single, numbered)
     return name
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())

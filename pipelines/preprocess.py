@@ -17,9 +17,10 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.options.pipeline_options import PipelineOptions
 
+from elmo_tf import staging
 from elmo_tf.data import records, vocabulary
 from elmo_tf.errors import InputError
-from pipelines import corpora, counts, info, options, sentences, shards, staging
+from pipelines import corpora, counts, info, options, sentences, shards
 
 _SHARD_BYTES = 32 << 20  # of text, when --shards is not given
 _HELDOUT_FRACTION = 0.01
@@ -68,7 +69,8 @@ def run(argv: Sequence[str] | None = None) -> dict[str, Any]:
         outputs[sentences.HELDOUT] = arguments.heldout
         fraction = arguments.heldout_fraction or _HELDOUT_FRACTION
     settings = sentences.Settings(arguments.tokenizer, arguments.seed, fraction)
-    with staging.staged(outputs) as folders:
+    with staging.new_folders(outputs) as waiting:
+        folders = {split: str(folder) for split, folder in waiting.items()}  # as Beam's workers get them
         _log.info("reading %s, %.1f MB", _number(len(files), "file"), sum(file.size for file in files) / 1e6)
         words = given or _count(tasks, settings, arguments, folders[sentences.TRAIN], beam_options)
         _log.info("vocabulary of %s words", f"{len(words):,}")

@@ -102,6 +102,10 @@ BAD_WEIGHTS = {
     "nan": (changed("CNN_high_0/W_transform", spoiled(np.nan)), ["CNN_high_0/W_transform", "finite", "1"]),
     "infinity": (changed(f"{CELL}/B", spoiled(-np.inf)), [f"{CELL}/B", "finite", "1"]),
     "too_large_for_float32": (changed("char_embed", lambda a: a.astype("f8") * 1e60), ["char_embed", "finite"]),
+    "one_layer_twice": (
+        lambda arrays: arrays.update({"RNN_0/RNN/LSTMCell/B": arrays["RNN_0/RNN/MultiRNNCell/Cell0/LSTMCell/B"]}),
+        ["RNN_0/RNN/", "LSTMCell/B", "(96,)"],
+    ),
     "integers": (changed("CNN/b_cnn_0", lambda a: a.astype(np.int32)), ["CNN/b_cnn_0", "floats", "int32"]),
 }
 
@@ -138,8 +142,9 @@ def test_files_that_are_no_weights_are_refused(tmp_path):
     for size in (len(whole) // 2, len(whole) - 1, 100, 0):
         weights.write_bytes(whole[:size])
         assert "HDF5" in message_of(published.load, options, weights)
-    weights.write_text("not HDF5")
-    assert "HDF5" in message_of(published.load, options, weights)
+    for content in (b"not HDF5", whole.replace(b"W_cnn_1", b"\xa6_cnn_1")):
+        weights.write_bytes(content)
+        assert "HDF5" in message_of(published.load, options, weights)
     weights.unlink()
     assert "no such file" in message_of(published.load, options, weights)
 
@@ -193,6 +198,7 @@ def test_missing_options_have_the_defaults_of_bilm_tf():
         (files.options(layer_norm=True), ["char_cnn.layer_norm"]),
         (files.options() | {"peepholes": True}, ["peepholes"]),
         (files.options() | {"bidirectional": False}, ["bidirectional", "true", "false"]),
+        (files.options() | {"sample_softmax": 0}, ["sample_softmax", "true or false", "0"]),
         (files.options() | {"share_embedding_softmax": True}, ["share_embedding_softmax", "false", "true"]),
         (files.options() | {"dropout": 1.5}, ["dropout", "1.5"]),
         (files.options() | {"batch_size": None}, ["batch_size", "null"]),

@@ -19,6 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
+from elmo_tf import staging
 from elmo_tf.bilm import DIRECTIONS, BiLM, States
 from elmo_tf.data import vocabulary as vocabulary_lib
 from elmo_tf.data.windows import Position
@@ -79,21 +80,11 @@ def new_workdir(
     Raises:
         InputError: if something stands at `path` already.
     """
-    folder = pathlib.Path(path)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"--workdir: expected a new folder, found one that is in use: {folder}")
-    staged = _staging(folder)
-    shutil.rmtree(staged, ignore_errors=True)
-    staged.mkdir(parents=True)
-    try:
-        _write_config(staged / CONFIG_FILE, config)
+    with staging.new_folder(path, "--workdir") as folder:
+        _write_config(folder / CONFIG_FILE, config)
         if vocabulary is not None:
-            (staged / VOCABULARY_FILE).write_bytes(vocabulary.to_bytes())
-        yield Workdir(staged, config, vocabulary)
-        os.replace(staged, folder)
-    except BaseException:
-        shutil.rmtree(staged, ignore_errors=True)
-        raise
+            (folder / VOCABULARY_FILE).write_bytes(vocabulary.to_bytes())
+        yield Workdir(folder, config, vocabulary)
 
 
 def exists(path: str | os.PathLike) -> bool:
@@ -103,7 +94,7 @@ def exists(path: str | os.PathLike) -> bool:
 
 def update_config(workdir: Workdir) -> None:
     """Writes the configuration of `workdir` to its folder, in one go."""
-    staged = _staging(workdir.path / CONFIG_FILE)
+    staged = _hidden(workdir.path / CONFIG_FILE)
     _write_config(staged, workdir.config)
     os.replace(staged, workdir.path / CONFIG_FILE)
 
@@ -122,7 +113,7 @@ def open_workdir(path: str | os.PathLike, argument: str = "--workdir") -> Workdi
 def save(workdir: Workdir, bilm: BiLM, optimizer: Adagrad | None, progress: Progress) -> pathlib.Path:
     """Writes a checkpoint, whole or not at all, and removes the oldest above `train.keep_checkpoints`."""
     folder = workdir.path / CHECKPOINTS_FOLDER / f"{_PREFIX}{progress.step:08d}"
-    staged = _staging(folder)
+    staged = _hidden(folder)
     shutil.rmtree(staged, ignore_errors=True)
     staged.mkdir(parents=True)
     _variables(bilm, optimizer).write(str(staged / "variables"))
@@ -188,7 +179,7 @@ def _checkpoints(workdir: Workdir) -> list[pathlib.Path]:
     return sorted((workdir.path / CHECKPOINTS_FOLDER).glob(f"{_PREFIX}*"))
 
 
-def _staging(folder: pathlib.Path) -> pathlib.Path:
+def _hidden(folder: pathlib.Path) -> pathlib.Path:
     return folder.with_name(f".{folder.name}.incomplete")
 
 

@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -47,22 +46,16 @@ def import_checkpoint(
         InputError: if a file is damaged, they do not fit each other or the workdir is in use; nothing is left then.
     """
     words = _vocabulary(vocab)
-    try:
-        reader = _open_checkpoint(prefix)
-        source, step = _source(reader, prefix)
-        rows = source.shapes.get("lm/softmax/W", (len(words),))[0]
-        if rows != len(words):
-            raise InputError(
-                f"--vocab: expected {rows} words, the rows of lm/softmax/W in the checkpoint, found {len(words)}: "
-                f"{vocab}"
-            )
-        config = read_options(options, vocab_size=rows)
-        bilm = BiLM(config.model, rows)
-        optimizer = _optimizer(bilm, config.train)
-        published.assign(source, _targets(bilm, optimizer))
-    except (tf.errors.OpError, RuntimeError) as error:  # of TensorFlow's reader, for whatever is wrong with the files
-        message = " ".join(str(error).split())
-        raise InputError(f"--checkpoint: expected a whole checkpoint, found {message}: {prefix}") from None
+    source, step = _open_checkpoint(prefix)
+    rows = next(iter(source.shapes.get("lm/softmax/W", ())), len(words))
+    if rows != len(words):
+        raise InputError(
+            f"--vocab: expected {rows} words, the rows of lm/softmax/W in the checkpoint, found {len(words)}: {vocab}"
+        )
+    config = read_options(options, vocab_size=rows)
+    bilm = BiLM(config.model, rows)
+    optimizer = _optimizer(bilm, config.train)
+    published.assign(source, _targets(bilm, optimizer))
     _check_accumulators(bilm, optimizer, source.label)
     return save_new(workdir, config, bilm, vocabulary=words, optimizer=optimizer, step=step)
 
@@ -99,25 +92,23 @@ def _vocabulary(path: str | os.PathLike) -> vocabulary_lib.Vocabulary:
     return vocabulary_lib.from_bytes(content, f"--vocab {path}")
 
 
-def _open_checkpoint(prefix: str | os.PathLike) -> Any:
-    """Returns TensorFlow's reader, whose class has no public name."""
+def _open_checkpoint(prefix: str | os.PathLike) -> tuple[published.Source, int]:
+    """Returns the network's and the slots' arrays, and the step."""
     if not pathlib.Path(f"{prefix}.index").is_file():
         raise InputError(f"--checkpoint: expected the prefix of a checkpoint's files, found no file {prefix}.index")
-    return tf.train.load_checkpoint(os.fspath(prefix))
-
-
-def _source(reader: Any, prefix: str | os.PathLike) -> tuple[published.Source, int]:
-    """Returns the network's and the slots' arrays, and the step."""
-    shapes = {name: tuple(shape) for name, shape in reader.get_variable_to_shape_map().items()}
     label = f"--checkpoint {prefix}"
+    expected = f"{label}: expected a whole checkpoint"
+    reader = published.guarded(tf.train.load_checkpoint, expected)(os.fspath(prefix))
+    read = published.guarded(reader.get_tensor, expected)
+    shapes = {name: tuple(shape) for name, shape in reader.get_variable_to_shape_map().items()}
     if shapes.get("global_step") != ():
         found = shapes.get("global_step", "nothing of that name")
         raise InputError(f"{label}: expected global_step, a number, found {found}")
-    step = float(reader.get_tensor("global_step"))
-    if not (step >= 0 and step == int(step)):
+    step = float(read("global_step"))
+    if step < 0 or not step.is_integer():
         raise InputError(f"{label}: expected global_step to be a whole number, found {step}")
     shapes = {name: shape for name, shape in shapes.items() if name.startswith(_SCOPE)}
-    return published.Source(label, shapes, reader.get_tensor), int(step)
+    return published.Source(label, shapes, read), int(step)
 
 
 def _optimizer(bilm: BiLM, config: config_lib.TrainConfig) -> Adagrad:

@@ -14,6 +14,7 @@ import tensorflow as tf
 from elmo_tf.config import Config
 from elmo_tf.errors import InputError
 from elmo_tf.training import checkpoints, loop, monitor
+from elmo_tf.training.evaluation import evaluate, unigram_perplexity
 from tests.conftest import SENTENCES
 from tests.helpers import MICRO, MICRO_CONFIG, two_cpus, write_records
 
@@ -67,8 +68,6 @@ def test_sigterm_finishes_the_step_saves_it_and_stops(records, tmp_path, monkeyp
 
 
 def test_training_lowers_the_heldout_perplexity_below_the_unigram_models(records, tmp_path):
-    from elmo_tf.training.evaluation import evaluate, unigram_perplexity
-
     config = with_train(learning_rate=0.5, epochs=60)
     before = evaluate(loop.train(config, records.path, tmp_path / "w", steps=0).trained_bilm(), records)
     after = evaluate(loop.train(config, records.path, tmp_path / "w").trained_bilm(), records)
@@ -126,7 +125,7 @@ def test_a_loss_that_is_not_finite_stops_training_with_its_step_and_no_checkpoin
     progress = checkpoints.restore(checkpoints.latest(workdir), workdir.new_bilm())
     optimizer = loop.Trainer(loop._all_gpus(), MICRO_CONFIG.train, workdir.new_bilm).optimizer
     checkpoints.save(workdir, bilm, optimizer, progress)
-    with pytest.raises(InputError, match="finite losses.* at step 2"):
+    with pytest.raises(InputError, match=r"finite losses.* at step 2"):
         loop.train(with_train(log_steps=1), records.path, tmp_path / "w", steps=5)
     assert checkpoints.latest(workdir).name == "step-00000001"
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from elmo_tf.errors import InputError
 
 
-def check_absent(path: str, argument: str) -> None:
+def check_absent(path: str | os.PathLike, argument: str) -> None:
     """Raises `InputError`, naming `argument`, unless nothing or an empty folder stands at `path`."""
     place = os.path.abspath(path)
     if os.path.isdir(place) and not os.listdir(place):
@@ -19,7 +19,15 @@ def check_absent(path: str, argument: str) -> None:
 
 
 @contextlib.contextmanager
-def staged(outputs: dict[str, str]) -> Iterator[dict[str, str]]:
+def new_folder(path: str | os.PathLike, argument: str) -> Iterator[pathlib.Path]:
+    """Gives one folder to write in; see `new_folders`. Raises `InputError`, naming `argument`, if `path` is in use."""
+    check_absent(path, argument)
+    with new_folders({argument: path}) as waiting:
+        yield waiting[argument]
+
+
+@contextlib.contextmanager
+def new_folders(outputs: dict[str, str | os.PathLike]) -> Iterator[dict[str, pathlib.Path]]:
     """Gives folders to write in, and moves them to where they belong once the block has ended without an exception.
 
     After an exception, an interrupt included, neither the folders nor parents made for them are left.
@@ -46,7 +54,7 @@ def staged(outputs: dict[str, str]) -> Iterator[dict[str, str]]:
                 raise InputError(f"cannot make the folder {path.parent}: {error.strerror}") from None
             finally:
                 made.extend(reversed(missing))
-        yield {name: str(path) for name, path in waiting.items()}
+        yield waiting
         _move(waiting, finals)
     except BaseException:
         for path in waiting.values():
