@@ -123,7 +123,7 @@ PRESETS: dict[str, Config] = {
     # The three sizes below are those published for ELMo.
     "small": Config(
         ModelConfig(CharCNNConfig(num_highway=1), LSTMConfig(1024, 128)),
-        TrainConfig(batch_size=64, num_sampled=2048, checkpoint_steps=500),
+        TrainConfig(batch_size=32, num_sampled=2048),
     ),
     "medium": Config(
         ModelConfig(CharCNNConfig(num_highway=1), LSTMConfig(2048, 256)),
