@@ -20,7 +20,8 @@ setup: .venv/installed
 	@echo "== Installing into .venv (about a minute; TensorFlow is the large one)"
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --disable-pip-version-check --no-warn-script-location -r requirements-dev.txt
-	$(BIN)/python -m pip install --disable-pip-version-check --no-build-isolation --no-deps --quiet -e .
+	$(BIN)/python -m pip install --disable-pip-version-check --no-deps --quiet -e .
+	@echo "== Installed. Try: make demo, or .venv/bin/elmo-tf --help"
 	@touch $@
 
 demo: setup

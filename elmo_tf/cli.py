@@ -134,13 +134,16 @@ def _add_mix_arguments(parser: argparse.ArgumentParser) -> None:
 def _train(arguments: argparse.Namespace) -> None:
     from elmo_tf.training import checkpoints, loop
 
-    if arguments.preset is not None:
-        config = config_lib.preset(arguments.preset)
-    elif checkpoints.exists(arguments.workdir):
-        config = checkpoints.open_workdir(arguments.workdir).config
+    assignments = _assignments(arguments)
+    asked = arguments.preset and config_lib.override(config_lib.preset(arguments.preset), assignments)
+    if checkpoints.exists(arguments.workdir):
+        config = config_lib.override(checkpoints.open_workdir(arguments.workdir).config, assignments)
+        if asked:  # the recipe so far goes on, but another model is refused
+            config = dataclasses.replace(config, model=asked.model)
+    elif asked:
+        config = asked
     else:
         raise InputError(f"--preset: expected one of {', '.join(config_lib.PRESETS)} for a new workdir, found none")
-    config = config_lib.override(config, _assignments(arguments))
     loop.train(config, arguments.data, arguments.workdir, arguments.heldout, arguments.steps, _strategy(arguments.gpus))
 
 

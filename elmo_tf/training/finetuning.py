@@ -11,6 +11,7 @@ from elmo_tf import config as config_lib
 from elmo_tf.bilm import BiLM
 from elmo_tf.data import records as records_lib
 from elmo_tf.data.vocabulary import Vocabulary
+from elmo_tf.errors import InputError
 from elmo_tf.training import checkpoints
 from elmo_tf.training.loop import train
 from elmo_tf.training.optimizer import Adagrad
@@ -43,6 +44,8 @@ def finetune(
     opened = checkpoints.open_workdir(source, "--from")
     records = records_lib.open_folder(data)
     config = config_lib.override(opened.config, assignments)
+    if config.model != opened.config.model:
+        raise InputError(f"--set: expected the model of --from, {opened.config.model}, found {config.model}")
     if not checkpoints.exists(workdir):
         keras.utils.set_random_seed(config.train.seed)
         bilm = BiLM(config.model, len(records.vocabulary))
