@@ -79,9 +79,14 @@ def parse_mix(text: str, num_layers: int) -> list[float]:
         numbers = [float(number) for number in text.split(",")]
     except ValueError:
         numbers = []
-    if len(numbers) != num_layers + 1 or not np.isfinite(numbers).all():
+    if len(numbers) != num_layers + 1 or not all(map(_is_finite, numbers)):
         raise InputError(f"--mix: expected average, top or {num_layers + 1} numbers between commas, found {text!r}")
     return numbers
+
+
+def _is_finite(number: float) -> bool:
+    """Whether float32 can hold it."""
+    return abs(number) <= np.finfo(np.float32).max
 
 
 def _mix(bilm: BiLM, scalar_parameters: list[float] | None, gamma: float) -> ScalarMix:
@@ -92,6 +97,8 @@ def _mix(bilm: BiLM, scalar_parameters: list[float] | None, gamma: float) -> Sca
         if len(scalar_parameters) != num_layers:
             raise InputError(f"--mix: expected {num_layers} numbers, one a layer, found {len(scalar_parameters)}")
         mix.scalar_parameters.assign(scalar_parameters)
+    if not _is_finite(gamma):
+        raise InputError(f"--gamma: expected a finite number, found {gamma}")
     mix.gamma.assign(gamma)
     return mix
 

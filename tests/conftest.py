@@ -1,14 +1,19 @@
 """Set once for all tests: two logical CPUs, as two replicas need two devices."""
 
 import os
+import pathlib
+from typing import NamedTuple
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import pytest
 import tensorflow as tf
 
+from elmo_tf import export
+from elmo_tf.bilm import BiLM
 from elmo_tf.training import loop
-from tests.helpers import MICRO_CONFIG, write_records
+from tests import checks
+from tests.helpers import MICRO, MICRO_CONFIG, write_records
 
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
@@ -33,3 +38,21 @@ def records(tmp_path_factory):
 def workdir(records, tmp_path_factory):
     """A workdir trained for a few steps, for tests that only read it."""
     return loop.train(MICRO_CONFIG, records.path, tmp_path_factory.mktemp("trained") / "workdir", steps=3)
+
+
+class Exported(NamedTuple):
+    """A SavedModel and what it was made of."""
+
+    path: pathlib.Path  # the version's folder
+    bilm: BiLM
+    scalar_parameters: list[float]
+    gamma: float
+
+
+@pytest.fixture(scope="session")
+def savedmodel(tmp_path_factory):
+    """A model of random weights, exported with a mix that is not uniform, for tests that only read it."""
+    bilm, mix, gamma = checks.randomize(BiLM(MICRO), scale=0.4), [0.3, -0.5, 1.0], 1.7
+    provenance = {"vocabulary": {"size": 3}}
+    path = export.export(bilm, MICRO_CONFIG, tmp_path_factory.mktemp("exported") / "micro", mix, gamma, provenance)
+    return Exported(path, bilm, mix, gamma)

@@ -11,6 +11,7 @@ from elmo_tf.data import records as records_lib
 from elmo_tf.data.vocabulary import BEGIN_ID, UNKNOWN_ID, Vocabulary
 from elmo_tf.data.windows import Windows, prefetch
 from elmo_tf.errors import InputError
+from elmo_tf.training.progress import ProgressLine
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,11 +39,15 @@ def evaluate(bilm: BiLM, records: records_lib.Records, batch_size: int = 32, unr
     states = bilm.zero_states(batch_size)
     max_chars = bilm.config.char_cnn.max_chars_per_token
     nats, tokens, unknown = np.zeros(2), 0, 0
+    total, line = records.info["tokens"] + records.info["sentences"], ProgressLine()
     for window, _ in prefetch(iter(Windows(records, batch_size, unroll_steps, max_chars, epochs=1))):
         losses, states = step(tf.nest.map_structure(tf.constant, window), states)
         nats += [np.sum(loss.numpy(), dtype=np.float64) for loss in losses]
         tokens += int(window.mask.sum())
         unknown += int((window.forward_targets == UNKNOWN_ID).sum())
+        if line.due():
+            line.show(f"evaluating {tokens:,}/{total:,} tokens")
+    line.clear()
     forward, backward = nats / tokens
     mean = (forward + backward) / 2
     return Evaluation(*(float(np.exp(value)) for value in (forward, backward, mean)), tokens, unknown / tokens)

@@ -3,7 +3,6 @@
 import datetime
 import math
 import os
-import sys
 import time
 
 import numpy as np
@@ -11,10 +10,8 @@ import tensorflow as tf
 
 from elmo_tf.errors import InputError
 from elmo_tf.training.evaluation import Evaluation
+from elmo_tf.training.progress import ProgressLine
 from elmo_tf.training.step import StepResult
-
-_LINE_SECONDS = 10.0  # between progress lines when stderr is no terminal
-_REDRAW_SECONDS = 0.5  # between renewals of the line on a terminal
 
 
 class Monitor:
@@ -48,9 +45,9 @@ class Monitor:
         self._since = time.monotonic()  # when the first pending step began
         self._rate = None  # seconds a step, a running mean
         self._perplexity = math.nan
-        self._printed = -math.inf
+        self._line = ProgressLine()
         if first_step < last_step:
-            print("building the graph of a step ...", file=sys.stderr, flush=True)
+            self._line.leave("building the graph of a step ...")
 
     def record(self, result: StepResult) -> None:
         """Takes one step's result; raises `InputError` if a loss is not finite."""
@@ -58,8 +55,8 @@ class Monitor:
         self._pending.append(result)
         if len(self._pending) == self._log_steps or self._step == self._last_step:
             self.flush()
-        elif sys.stderr.isatty() and time.monotonic() - self._printed > _REDRAW_SECONDS:
-            self._print()
+        if self._step < self._last_step and self._line.due():
+            self._line.show(self._progress())
 
     def flush(self) -> None:
         """Reads the pending results from the device, writes them and the progress line."""
@@ -76,21 +73,20 @@ class Monitor:
         seconds = (time.monotonic() - self._since) / len(values)
         self._rate = seconds if self._rate is None else 0.7 * self._rate + 0.3 * seconds
         forward, backward, norm = values.mean(axis=0)
-        perplexity = math.exp((forward + backward) / 2)
+        self._perplexity = float(np.exp((forward + backward) / 2))
         self._write(
             {
                 "train/loss_forward_nats": forward,
                 "train/loss_backward_nats": backward,
-                "train/perplexity_sampled_softmax": perplexity,
+                "train/perplexity_sampled_softmax": self._perplexity,
                 "train/gradient_norm_before_clipping": norm,
                 "train/tokens_per_second": self._tokens_per_step / seconds,
                 "train/epoch": self._step / self._steps_per_epoch,
             }
         )
         self._pending.clear()
-        self._perplexity = perplexity
-        if sys.stderr.isatty() or self._step == self._last_step or time.monotonic() - self._printed > _LINE_SECONDS:
-            self._print()
+        if self._step == self._last_step:
+            self._line.leave(self._progress())
         self.resume_clock()
 
     def resume_clock(self) -> None:
@@ -107,18 +103,14 @@ class Monitor:
             }
         )
         self._writer.flush()
-        end = "\n" if sys.stderr.isatty() and self._printed > 0 else ""
-        print(
-            f"{end}step {self._step:,}: held-out perplexity {evaluation.perplexity:.1f} "
-            f"(forward {evaluation.forward_perplexity:.1f}, backward {evaluation.backward_perplexity:.1f})",
-            file=sys.stderr,
-            flush=True,
+        self._line.leave(
+            f"step {self._step:,}: held-out perplexity {evaluation.perplexity:.1f} "
+            f"(forward {evaluation.forward_perplexity:.1f}, backward {evaluation.backward_perplexity:.1f})"
         )
 
     def close(self) -> None:
         """Writes out what is left."""
-        if sys.stderr.isatty() and self._printed > 0:
-            print(file=sys.stderr)
+        self._line.leave()
         self._writer.close()
 
     def _write(self, scalars: dict[str, float]) -> None:
@@ -126,14 +118,10 @@ class Monitor:
             for name, value in scalars.items():
                 tf.summary.scalar(name, value, step=self._step)
 
-    def _print(self) -> None:
-        self._printed = time.monotonic()
+    def _progress(self) -> str:
         line = f"step {self._step:,}/{self._last_step:,}  epoch {self._step / self._steps_per_epoch:.2f}"
-        if self._rate is not None:
-            left = datetime.timedelta(seconds=round((self._last_step - self._step) * self._rate))
-            speed = self._tokens_per_step / self._rate
-            line += f"  training perplexity {self._perplexity:,.1f}  {speed:,.0f} tokens/s  {left} left"
-        if sys.stderr.isatty():
-            print(f"\r{line}\033[K", end="", file=sys.stderr, flush=True)
-        else:
-            print(line, file=sys.stderr, flush=True)
+        if self._rate is None:
+            return line
+        left = datetime.timedelta(seconds=round((self._last_step - self._step) * self._rate))
+        speed = self._tokens_per_step / self._rate
+        return f"{line}  training perplexity {self._perplexity:,.1f}  {speed:,.0f} tokens/s  {left} left"

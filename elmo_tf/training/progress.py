@@ -1,0 +1,43 @@
+"""One line on stderr that tells how far something is."""
+
+import math
+import sys
+import time
+
+_LINE_SECONDS = 10.0  # between lines when stderr is no terminal
+_REDRAW_SECONDS = 0.5  # between renewals of the line on a terminal
+
+
+class ProgressLine:
+    """A line that is renewed in place on a terminal, and printed now and then elsewhere."""
+
+    def __init__(self):
+        self._terminal = sys.stderr.isatty()
+        self._interval = _REDRAW_SECONDS if self._terminal else _LINE_SECONDS
+        self._shown = -math.inf
+
+    def due(self) -> bool:
+        """Whether it is time to show a new text."""
+        return time.monotonic() - self._shown >= self._interval
+
+    def show(self, text: str) -> None:
+        """Shows `text` now, in place of the line before on a terminal."""
+        self._shown = time.monotonic()
+        _print(f"\r{text}\033[K", end="") if self._terminal else _print(text)
+
+    def leave(self, text: str | None = None) -> None:
+        """Shows `text`, if given, and lets the line stand: what comes next is printed below it."""
+        if text is not None:
+            self.show(text)
+        if self._terminal and self._shown > -math.inf:
+            _print("")
+        self._shown = -math.inf
+
+    def clear(self) -> None:
+        """Takes the line off a terminal."""
+        if self._terminal:
+            _print("\r\033[K", end="")
+
+
+def _print(text: str, end: str = "\n") -> None:
+    print(text, end=end, file=sys.stderr, flush=True)
