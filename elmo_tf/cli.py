@@ -108,7 +108,7 @@ def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workdir", required=True, metavar="DIR", help="checkpoints and logs; made if not there")
     parser.add_argument("--heldout", metavar="DIR", help="records to evaluate on at every checkpoint")
     length = parser.add_mutually_exclusive_group()
-    length.add_argument("--steps", type=int, metavar="N", help="train up to this step")
+    length.add_argument("--steps", type=_natural, metavar="N", help="train up to this step")
     length.add_argument("--epochs", type=_positive, metavar="N", help="train up to so many passes over the data")
     parser.add_argument("--gpus", metavar="0,1,..", help="GPUs to train on (all there are; the CPU if there are none)")
     parser.add_argument(
@@ -243,10 +243,17 @@ def _strategy(gpus: str | None):
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"expected at least 1, found {number}")
-    return number
+    return _at_least(1, text)
+
+
+def _natural(text: str) -> int:
+    return _at_least(0, text)
+
+
+def _at_least(least: int, text: str) -> int:
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"expected a whole number, at least {least}, found {text!r}")
+    return int(text)
 
 
 def _configure_logging() -> None:

@@ -86,7 +86,7 @@ def parse_mix(text: str, num_layers: int) -> list[float]:
 
 def _is_finite(number: float) -> bool:
     """Whether float32 can hold it."""
-    return abs(number) <= np.finfo(np.float32).max
+    return abs(number) <= float(np.finfo(np.float32).max)
 
 
 def _mix(bilm: BiLM, scalar_parameters: list[float] | None, gamma: float) -> ScalarMix:

@@ -37,14 +37,14 @@ def nearest_uses(
     """
     if not os.path.isfile(os.path.join(savedmodel, "saved_model.pb")):
         raise InputError(f"--savedmodel: expected a folder with saved_model.pb, found none: {savedmodel}")
-    wanted = word.encode()
-    query = sentence.encode().split()
+    wanted = os.fsencode(word)  # a terminal's bytes, UTF-8 or not
+    query = os.fsencode(sentence).split()
     if wanted not in query:
         raise InputError(f"--sentence: expected the word {word!r} in it, found {sentence!r}")
     sentences = [line for line in _lines_with(text, wanted) if line != query]
     if not sentences:
         raise InputError(f"--text: expected a line with the word {word!r}, found none in {text}")
-    embed = tf.saved_model.load(str(savedmodel)).signatures["tokens"]
+    embed = _load(savedmodel)
     target = _vectors(embed, [query])[0][query.index(wanted)]
     uses = []
     for first in range(0, len(sentences), _BATCH_SIZE):
@@ -55,15 +55,26 @@ def nearest_uses(
     return sorted(uses, key=lambda use: -use.similarity)[:count]
 
 
+def _load(savedmodel: str | os.PathLike):
+    try:
+        signatures = tf.saved_model.load(str(savedmodel)).signatures
+    except (OSError, tf.errors.OpError) as error:
+        raise InputError(f"--savedmodel: expected an intact SavedModel, found {error}: {savedmodel}") from None
+    if "tokens" not in signatures:
+        expected = "a model of `elmo-tf export` with the signature tokens"
+        raise InputError(f"--savedmodel: expected {expected}, found {sorted(signatures)}: {savedmodel}")
+    return signatures["tokens"]
+
+
 def _lines_with(text: str | os.PathLike, word: bytes) -> Iterator[list[bytes]]:
-    """Yields the tokens of each different line that has the word."""
+    """Yields the tokens of each different sentence that has the word."""
     seen = set()
     try:
-        with open(text, encoding="utf-8") as lines:
+        with open(text, encoding="utf-8", newline="\n") as lines:  # as in preprocessing, nothing else ends a line
             for line in lines:
                 tokens = line.encode().split()
-                if word in tokens and line not in seen:
-                    seen.add(line)
+                if word in tokens and tuple(tokens) not in seen:
+                    seen.add(tuple(tokens))
                     yield tokens
     except UnicodeDecodeError as error:
         raise InputError(f"--text: expected UTF-8, found {error.reason} in {text}") from None
@@ -80,4 +91,5 @@ def _vectors(embed, batch: list[list[bytes]]) -> np.ndarray:
 
 
 def _cosine(one: np.ndarray, other: np.ndarray) -> float:
-    return float(one @ other / (np.linalg.norm(one) * np.linalg.norm(other)))
+    cosine = one @ other / (np.linalg.norm(one) * np.linalg.norm(other))
+    return float(np.clip(cosine, -1, 1))  # rounding may step over

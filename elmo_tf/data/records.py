@@ -61,7 +61,10 @@ def open_folder(path: str | os.PathLike, argument: str = "--data") -> Records:
     if not (folder / MARKER_FILE).is_file():
         found = "no such folder" if not folder.exists() else f"no {MARKER_FILE} marker in it"
         raise InputError(f"{argument}: expected a finished folder of `elmo-tf preprocess`, found {found}: {folder}")
-    info = json.loads((folder / INFO_FILE).read_text("utf-8"))
+    try:
+        info = json.loads((folder / INFO_FILE).read_text("utf-8"))
+    except ValueError as error:
+        raise InputError(f"{argument}: expected JSON, found {error}: {folder / INFO_FILE}") from None
     if info["format_version"] != FORMAT_VERSION:
         raise InputError(
             f"{argument}: expected records of format {FORMAT_VERSION}, found {info['format_version']}: {folder}"

@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import shutil
+import zipfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -104,7 +105,11 @@ def open_workdir(path: str | os.PathLike, argument: str = "--workdir") -> Workdi
     folder = pathlib.Path(path)
     if not exists(folder):
         raise InputError(f"{argument}: expected a workdir of `elmo-tf train`, found no {CONFIG_FILE} in {folder}")
-    config = config_lib.from_dict(json.loads((folder / CONFIG_FILE).read_text("utf-8")))
+    try:
+        values = json.loads((folder / CONFIG_FILE).read_text("utf-8"))
+    except ValueError as error:
+        raise InputError(f"{argument}: expected JSON, found {error}: {folder / CONFIG_FILE}") from None
+    config = config_lib.from_dict(values)
     source = folder / VOCABULARY_FILE
     vocabulary = vocabulary_lib.from_bytes(source.read_bytes(), str(source)) if source.exists() else None
     return Workdir(folder, config, vocabulary)
@@ -136,7 +141,20 @@ def latest(workdir: Workdir) -> pathlib.Path | None:
 
 
 def restore(path: pathlib.Path, bilm: BiLM, optimizer: Adagrad | None = None) -> Progress:
-    """Reads a checkpoint into `bilm` and, if given, `optimizer`; returns the progress saved with them."""
+    """Reads a checkpoint into `bilm` and, if given, `optimizer`; returns the progress saved with them.
+
+    Raises:
+        InputError: if the checkpoint is damaged.
+    """
+    try:
+        return _restore(path, bilm, optimizer)
+    except (tf.errors.OpError, ValueError, LookupError, zipfile.BadZipFile) as error:
+        raise InputError(
+            f"{path}: expected an intact checkpoint, found {error}; without this folder the one before it is used"
+        ) from error
+
+
+def _restore(path: pathlib.Path, bilm: BiLM, optimizer: Adagrad | None) -> Progress:
     status = _variables(bilm, optimizer).read(str(path / "variables"))
     status.assert_existing_objects_matched()
     status.expect_partial()

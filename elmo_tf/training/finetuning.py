@@ -13,6 +13,7 @@ from elmo_tf.data import records as records_lib
 from elmo_tf.data.vocabulary import Vocabulary
 from elmo_tf.errors import InputError
 from elmo_tf.training import checkpoints
+from elmo_tf.training.evaluation import check_records
 from elmo_tf.training.loop import train
 from elmo_tf.training.optimizer import Adagrad
 
@@ -47,6 +48,10 @@ def finetune(
     if config.model != opened.config.model:
         raise InputError(f"--set: expected the model of --from, {opened.config.model}, found {config.model}")
     if not checkpoints.exists(workdir):
+        check_records(config.model, records.vocabulary, records, "--data")
+        if heldout is not None:
+            heldout_records = records_lib.open_folder(heldout, "--heldout")
+            check_records(config.model, records.vocabulary, heldout_records, "--heldout")
         keras.utils.set_random_seed(config.train.seed)
         bilm = BiLM(config.model, len(records.vocabulary))
         _carry_over(opened.trained_bilm("--from"), opened.vocabulary, bilm, records.vocabulary)

@@ -1,0 +1,367 @@
+"""The command line: the whole way from text to vectors as a user types it, and every wrong input."""
+
+import collections
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf import __version__, cli
+from elmo_tf import config as config_lib
+from elmo_tf.data import records as records_lib
+from elmo_tf.training import checkpoints, evaluation
+from tests.helpers import MICRO_CONFIG, batch_char_ids, write_records
+
+ROOT = pathlib.Path(__file__).parents[1]
+NOISE = re.compile(r"Traceback|Warning|WARNING|oneDNN|cuda|absl::|E0000|I0000|W0000")
+
+SETTINGS = {
+    "model.char_cnn.embedding_dim": "4",
+    "model.char_cnn.filters": "[[1, 8], [3, 16]]",
+    "model.lstm.units": "32",
+    "model.lstm.projection_dim": "16",
+    "train.batch_size": "4",
+    "train.unroll_steps": "10",
+    "train.num_sampled": "20",
+    "train.learning_rate": "0.5",
+    "train.dropout_rate": "0",
+}
+SET = [word for key, value in SETTINGS.items() for word in ("--set", f"{key}={value}")]
+STEPS = 250
+
+
+def sentences(count: int = 400) -> list[str]:
+    """Returns text in which each word tells much about its neighbors."""
+    draw = random.Random(0)
+    people, banks = ["anna", "boris", "zoë", "chen"], ["river", "stream"]
+    lines = []
+    for number in range(count):
+        who = draw.choice(people)
+        lines.append(
+            f"{who} sat on the bank of the {draw.choice(banks)} at {number} ."
+            if draw.random() < 0.5
+            else f"the bank lends money to {who} {'again ' * draw.randint(0, 3)}."
+        )
+    return lines
+
+
+def elmo_tf(folder: pathlib.Path, *arguments: str | os.PathLike) -> str:
+    """Runs a command in a process of its own, as a user would in `folder`; returns what it wrote to stdout."""
+    environment = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
+    done = subprocess.run(
+        [sys.executable, "-m", "elmo_tf.cli", *arguments],
+        cwd=folder,
+        env=environment | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not NOISE.search(done.stderr), done.stderr
+    (folder / "stderr").write_text(done.stderr)
+    return done.stdout
+
+
+def words_of(folder: records_lib.Records) -> list[str]:
+    """Returns the folder's sentences as text."""
+    found = []
+    for shard in folder.shards:
+        for record in records_lib.read_shard(shard):
+            sentence = records_lib.decode_example(record)
+            ends = np.cumsum(sentence.char_lengths, dtype=np.int64)
+            words = np.split(sentence.char_bytes, ends[:-1])
+            found.append(b" ".join(word.tobytes() for word in words).decode())
+            assert folder.vocabulary.ids(word.tobytes() for word in words) == sentence.token_ids[1:-1].tolist()
+    return found
+
+
+def assert_exported(savedmodel: pathlib.Path, workdir: checkpoints.Workdir, weights: np.ndarray) -> None:
+    """Asserts that a SavedModel does what the workdir's network does, its layers mixed by `weights`."""
+    probe = b"anna sat on the bank of the river"
+    vectors = tf.saved_model.load(str(savedmodel)).signatures["default"](strings=tf.constant([probe]))
+    layers, _ = workdir.trained_bilm()(batch_char_ids([probe.split()]))
+    np.testing.assert_allclose(vectors["layers"], layers, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(vectors["elmo"], np.tensordot(weights, layers, (0, 1)), rtol=0, atol=1e-5)
+    words = workdir.vocabulary
+    assert json.loads((savedmodel / "assets" / "provenance.json").read_text()) == {
+        "elmo_tf": __version__,
+        "step": STEPS,
+        "vocabulary": {"size": len(words), "sha256": words.sha256()},
+    }
+
+
+def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, capsys):
+    text = tmp_path / "text.txt"
+    text.write_text("".join(f"{line}\n" for line in sentences()), "utf-8")
+
+    split = ["--heldout", "held", "--heldout-fraction", "0.1", "--min-count", "2"]
+    assert elmo_tf(tmp_path, "preprocess", "--input", "text.txt", "--output", "data", *split) == ""
+    data, heldout = (records_lib.open_folder(tmp_path / name) for name in ("data", "held"))
+    assert 10 < len(words_of(heldout)) < 100
+    assert collections.Counter(words_of(data) + words_of(heldout)) == collections.Counter(sentences())
+
+    workdir = tmp_path / "work"
+    train = ["train", "--data", str(data.path), "--workdir", str(workdir)]
+    assert cli.main([*train, "--preset", "tiny", *SET, "--steps", "0"]) == 0
+    evaluate = ["evaluate", "--workdir", str(workdir), "--data", str(heldout.path)]
+    capsys.readouterr()
+    assert cli.main([*evaluate, "--batch-size", "2"]) == 0
+    before = json.loads(capsys.readouterr().out)
+
+    resume = ["train", "--data", "data", "--workdir", "work", "--heldout", "held", "--steps", str(STEPS)]
+    assert elmo_tf(tmp_path, *resume) == ""
+    told = (tmp_path / "stderr").read_text()
+    assert f"from step 0 to {STEPS}" in told
+    assert re.search(rf"step {STEPS}/{STEPS} .* tokens/s", told)
+    assert re.search(rf"step {STEPS}: held-out perplexity [\d.]+ \(forward [\d.]+, backward [\d.]+\)", told)
+    opened = checkpoints.open_workdir(workdir)
+    asked = [f"{key}={value}" for key, value in SETTINGS.items()]
+    assert opened.config == config_lib.override(config_lib.preset("tiny"), asked)
+    assert opened.vocabulary.tokens == data.vocabulary.tokens
+
+    printed = elmo_tf(tmp_path, "evaluate", "--workdir", "work", "--data", "held", "--batch-size", "2")
+    after = json.loads(printed.splitlines()[-1])
+    assert list(after) == ["forward_perplexity", "backward_perplexity", "perplexity", "tokens", "unknown_rate"]
+    assert after["tokens"] == before["tokens"] == heldout.info["tokens"] + heldout.info["sentences"]
+    assert after["unknown_rate"] == before["unknown_rate"] > 0  # a number is there once
+    for name in ("forward_perplexity", "backward_perplexity", "perplexity"):
+        assert 1 < after[name] < before[name] / 2
+    assert after["perplexity"] < evaluation.unigram_perplexity(data, heldout) / 2
+
+    options = ["--mix", "0.5,0,1", "--gamma", "2"]
+    assert elmo_tf(tmp_path, "export", "--workdir", "work", "--output", "models/bank", *options) == "models/bank/1\n"
+    assert os.listdir(tmp_path / "models" / "bank") == ["1"]
+    weights = 2 * np.exp([0.5, 0, 1]) / np.exp([0.5, 0, 1]).sum()
+    assert_exported(tmp_path / "models" / "bank" / "1", opened, weights)
+
+    query = "zoë sat on the bank of the river at night ."
+    found = ["--savedmodel", "models/bank/1", "--text", "text.txt", "--word", "bank", "--sentence", query]
+    lines = elmo_tf(tmp_path, "neighbors", *found, "--count", "5").splitlines()
+    assert len(lines) == 5
+    similarities = [float(re.fullmatch(r"(\d\.\d{3})  \S+ sat on the \[bank\] of the .*", one)[1]) for one in lines]
+    assert similarities == sorted(similarities, reverse=True)
+    assert similarities[0] > 0.8
+    assert {re.sub(r"^\S+  |[\[\]]", "", line) for line in lines} <= set(sentences())
+
+    assert cli.main([*train, "--steps", str(STEPS + 2)]) == 0
+    assert checkpoints.latest(opened).name == f"step-{STEPS + 2:08d}"
+    assert capsys.readouterr().out == ""
+    assert sorted(os.listdir(tmp_path)) == ["data", "held", "models", "stderr", "text.txt", "work"]
+
+
+@pytest.fixture(scope="module")
+def place(records, workdir, savedmodel, tmp_path_factory):
+    """A folder with everything that the wrong commands below name."""
+    folder = tmp_path_factory.mktemp("place")
+    shutil.copytree(records.path, folder / "records")
+    shutil.copytree(workdir.path, folder / "workdir")
+    shutil.copytree(savedmodel.path, folder / "model")
+    write_records(folder / "other", ["another text"])
+
+    def changed(name: str, source: str, file: str, content: bytes | None) -> None:
+        path = shutil.copytree(folder / source, folder / name) / file
+        assert path.exists()
+        path.unlink() if content is None else path.write_bytes(content)
+
+    changed("no_marker", "records", "_SUCCESS", None)
+    changed("bad_info", "records", "info.json", b"{")
+    changed("bad_words", "records", "vocab.txt", b"<S>\n</S>\n<UNK>\nthe\n")
+    changed("bad_shard", "records", "shard-00000-of-00002.tfrecord", b"")
+    changed("bad_config", "workdir", "config.json", b'{"model": ')
+    changed("odd_config", "workdir", "config.json", b'{"models": {}}')
+    changed("bad_progress", "workdir", "checkpoints/step-00000003/progress.json", b"{")
+    changed("bad_states", "workdir", "checkpoints/step-00000003/states.npz", b"PK")
+    data = "checkpoints/step-00000003/variables.data-00000-of-00001"
+    changed("bad_variables", "workdir", data, b"\0" * 99)
+    whole = (workdir.path / data).read_bytes()
+    changed("bad_bits", "workdir", data, whole[:-500] + bytes(400) + whole[-100:])
+    changed("no_index", "workdir", "checkpoints/step-00000003/variables.index", None)
+    with checkpoints.new_workdir(folder / "untrained", MICRO_CONFIG, records.vocabulary):
+        pass
+    with checkpoints.new_workdir(folder / "no_softmax", MICRO_CONFIG, None):
+        pass
+    (folder / "text.txt").write_text("the cat sat\na bank\n")
+    (folder / "empty.txt").touch()
+    (folder / "latin1.txt").write_bytes("fine\nna\u00efve\n".encode("latin-1"))
+    counted = "".join(f"w{number:02d} " * (30 - number) for number in range(30))
+    (folder / "counted.txt").write_text(f"{counted}\n")
+    words = b"".join(b"w%02d\n" % number for number in reversed(range(30)))
+    (folder / "reversed.txt").write_bytes(b"<S>\n</S>\n<UNK>\n" + words)
+    (folder / "unordered.txt").write_bytes(b"the\n<S>\n</S>\n<UNK>\n")
+    return folder
+
+
+def snapshot(folder: pathlib.Path) -> dict[str, bytes | None]:
+    """Returns everything in the folder, hidden files included."""
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+PRESETS = "tiny, small, medium, original"
+PREPROCESS = "preprocess --output new/data --heldout new/heldout --heldout-fraction 0.5 --input"
+TRAIN = "train --data records --workdir new/workdir --preset tiny"
+FINETUNE = "finetune --from workdir --data records --workdir new/workdir"
+EVALUATE = "evaluate --data records --workdir"
+EXPORT = "export --workdir workdir --output new/model"
+NEIGHBORS = "neighbors --savedmodel model --text text.txt --word bank --sentence bank"
+
+WRONG = [
+    (f"{PREPROCESS} missing.txt", "--input: expected a file or a glob that matches files, found .*missing.txt"),
+    (f"{PREPROCESS} empty.txt", "--input: expected text, found no words"),
+    (f"{PREPROCESS} text.txt latin1.txt", "--input: .*UTF-8.*0xef on line 2 of .*latin1.txt"),
+    (
+        "preprocess --input text.txt --output records",
+        "--output: expected a folder that does not exist yet, found one: records",
+    ),
+    (
+        f"{PREPROCESS} counted.txt --vocab unordered.txt",
+        "--vocab unordered.txt: expected <S>, </S>, <UNK> as its first three lines, found .*'the'",
+    ),
+    (
+        "preprocess --input counted.txt --output new/data --vocab reversed.txt",
+        "--vocab reversed.txt: expected words by descending count",
+    ),
+    ("preprocess --input text.txt --output new/data --vocab missing.txt", "--vocab: expected a file .*missing.txt"),
+    (TRAIN.replace("tiny", "huge"), f"--preset: expected one of {PRESETS}, found 'huge'"),
+    (TRAIN.replace("--preset tiny", ""), f"--preset: expected one of {PRESETS} for a new workdir, found none"),
+    (
+        f"{TRAIN} --set train.rate=1",
+        "--set: expected one of the keys "
+        + ", ".join(re.escape(key) for key in sorted(config_lib.keys()))
+        + ", found 'train.rate'",
+    ),
+    (f"{TRAIN} --set train.epochs", "--set: expected key=value, found 'train.epochs'"),
+    (f"{TRAIN} --set train.epochs=many", "configuration: expected train.epochs to be int, found 'many'"),
+    (f"{TRAIN} --set train.learning_rate=-1", "configuration: .*train.*learning_rate.*above 0.*-1"),
+    (TRAIN.replace("records", "missing"), "--data: expected a finished folder .* found no such folder.*: missing"),
+    (
+        TRAIN.replace("records", "no_marker"),
+        "--data: expected a finished folder .* found no _SUCCESS marker .*no_marker",
+    ),
+    (TRAIN.replace("records", "bad_info"), "--data: expected JSON, found .*bad_info/info.json"),
+    (TRAIN.replace("records", "bad_words"), "--data: expected the vocabulary that info.json describes.*bad_words"),
+    (TRAIN.replace("records", "bad_shard"), "--data: expected [0-9]+ bytes, found 0: bad_shard/shard-00000"),
+    (f"{TRAIN} --heldout no_marker", "--heldout: expected a finished folder .*no_marker"),
+    (f"{TRAIN} --heldout other", "--heldout: expected records made with the model's vocabulary .*: other"),
+    (f"{TRAIN} --gpus 99", r"--gpus: expected different ones of the GPUs here, \[.*\], found '99'"),
+    (f"{TRAIN} --gpus all", r"--gpus: expected different ones of the GPUs here, \[.*\], found 'all'"),
+    (TRAIN.replace("new/workdir", "other"), "--workdir: expected a folder that does not exist yet, found one: other"),
+    ("train --data other --workdir workdir", "--data: expected records made with the model's vocabulary .*: other"),
+    ("train --data records --workdir workdir --preset tiny", "--preset.*: expected the model of the workdir"),
+    ("train --data records --workdir bad_config", "--workdir: expected JSON, found .*bad_config/config.json"),
+    ("train --data records --workdir odd_config", "configuration: expected one of the keys .*, found 'models'"),
+    ("train --data records --workdir bad_states", ".*expected an intact checkpoint, found .*"),
+    (
+        FINETUNE.replace("from workdir", "from missing"),
+        "--from: expected a workdir of `elmo-tf train`, found .*missing",
+    ),
+    (f"{FINETUNE} --heldout other", "--heldout: expected records made with the model's vocabulary .*: other"),
+    (f"{EVALUATE} missing", "--workdir: expected a workdir of `elmo-tf train`, found no config.json in missing"),
+    (f"{EVALUATE} untrained", "--workdir: expected a workdir with a checkpoint, found none in untrained"),
+    (f"{EVALUATE} no_softmax", "--workdir: expected a model with a softmax, found one without"),
+    (f"{EVALUATE} bad_config", "--workdir: expected JSON, found .*bad_config/config.json"),
+    (f"{EVALUATE} bad_progress", "bad_progress/.*step-00000003: expected an intact checkpoint, found "),
+    (f"{EVALUATE} bad_variables", "bad_variables/.*step-00000003: expected an intact checkpoint, found "),
+    (f"{EVALUATE} bad_bits", "bad_bits/.*step-00000003: expected an intact checkpoint, found "),
+    (f"{EVALUATE} no_index", "no_index/.*step-00000003: expected an intact checkpoint, found "),
+    (
+        "evaluate --data other --workdir workdir",
+        "--data: expected records made with the model's vocabulary of [0-9]+ words .*, found another one of 5: other",
+    ),
+    ("evaluate --data workdir --workdir workdir", "--data: expected a finished folder .* found no _SUCCESS marker"),
+    (EXPORT.replace("--workdir workdir", "--workdir records"), "--workdir: expected a workdir .*in records"),
+    (EXPORT.replace("--workdir workdir", "--workdir bad_variables"), ".*expected an intact checkpoint"),
+    (EXPORT.replace("new/model", "text.txt"), "--output: expected a folder .*, found a file: text.txt"),
+    (f"{EXPORT} --mix bottom", "--mix: expected average, top or 3 numbers between commas, found 'bottom'"),
+    (f"{EXPORT} --mix 1,2", "--mix: expected average, top or 3 numbers between commas, found '1,2'"),
+    (f"{EXPORT} --gamma nan", "--gamma: expected a finite number, found nan"),
+    (
+        NEIGHBORS.replace("model model", "model missing"),
+        "--savedmodel: expected a folder with saved_model.pb, .*missing",
+    ),
+    (NEIGHBORS.replace("--word bank", "--word tree"), "--sentence: expected the word 'tree' in it, found 'bank'"),
+    (NEIGHBORS.replace("text.txt", "missing.txt"), "--text: expected a file, found No such file .*missing.txt"),
+    (NEIGHBORS.replace("text.txt", "latin1.txt"), "--text: expected UTF-8, found .*latin1.txt"),
+]
+
+
+@pytest.mark.parametrize(("command", "message"), WRONG, ids=[command for command, _ in WRONG])
+def test_wrong_input_is_one_line_that_names_it_and_nothing_is_left_behind(place, command, message, capsys, monkeypatch):
+    monkeypatch.chdir(place)
+    before = snapshot(place)
+    assert cli.main(command.split()) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.endswith("\n")
+    (line,) = err.splitlines()
+    assert re.match(f"elmo-tf: error: {message}", line), line
+    assert snapshot(place) == before
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("", "COMMAND"),
+        ("embroider", "invalid choice: 'embroider' .*'train'"),
+        ("train --data records", "required: --workdir"),
+        (f"{TRAIN} --steps -1", "--steps: expected a whole number, at least 0, found '-1'"),
+        (f"{TRAIN} --steps ten", "--steps: expected a whole number, at least 0, found 'ten'"),
+        (f"{TRAIN} --epochs 0", "--epochs: expected a whole number, at least 1, found '0'"),
+        (f"{TRAIN} --steps 1 --epochs 1", "not allowed with"),
+        (f"{TRAIN} --stepz 1", "unrecognized arguments: --stepz"),
+        (f"{EVALUATE} workdir --batch-size 0", "--batch-size: expected a whole number, at least 1, found '0'"),
+        (f"{EXPORT} --gamma large", "--gamma: invalid float value: 'large'"),
+        ("preprocess --output new/data", "required: --input"),
+        ("preprocess --input text.txt --output new/data --shards many", "--shards: invalid int value: 'many'"),
+    ],
+)
+def test_wrong_usage_ends_with_status_2_and_nothing_is_left_behind(place, command, message, capsys, monkeypatch):
+    monkeypatch.chdir(place)
+    before = snapshot(place)
+    with pytest.raises(SystemExit) as caught:
+        cli.main(command.split())
+    assert caught.value.code == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("usage: elmo-tf")
+    assert re.search(message, err.splitlines()[-1]), err
+    assert snapshot(place) == before
+
+
+def test_an_error_is_all_that_a_user_sees(place):
+    environment = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
+    done = subprocess.run(
+        [sys.executable, "-m", "elmo_tf.cli", *f"{EVALUATE} bad_variables".split()],
+        cwd=place,
+        env=environment | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.fullmatch(r"elmo-tf: error: bad_variables/.*\n", done.stderr), done.stderr
+
+
+def test_help_names_every_command_and_does_not_wait_for_tensorflow():
+    code = "import sys; from elmo_tf import cli\ntry: cli.main(['--help'])\nfinally: print('tensorflow' in sys.modules)"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", code]
+    out = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    for name in ("preprocess", "train", "finetune", "evaluate", "export", "import", "dump-weights", "neighbors"):
+        assert re.search(rf"^ +{name}\b", out, re.MULTILINE), name
+    assert out.endswith("False\n")
+
+
+def test_the_installed_command_is_this_one(capfd):
+    script = pathlib.Path(sys.executable).with_name("elmo-tf")
+    if not script.exists():
+        pytest.skip(f"elmo-tf is not installed beside {sys.executable}; `make setup` does that")
+    assert subprocess.run([script, "--version"], check=False).returncode == 0
+    assert capfd.readouterr().out == f"elmo-tf {__version__}\n"

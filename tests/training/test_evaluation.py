@@ -1,0 +1,127 @@
+"""Perplexity: against the float64 reference, whatever the streams and windows; what is refused."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from elmo_tf.bilm import BiLM
+from elmo_tf.data import vocabulary as vocabulary_lib
+from elmo_tf.data.windows import Windows
+from elmo_tf.errors import InputError
+from elmo_tf.training.evaluation import check_records, evaluate, unigram_perplexity
+from tests import checks, reference
+from tests.conftest import SENTENCES
+from tests.helpers import MICRO, write_records
+
+TOKENS = sum(len(sentence.split()) + 1 for sentence in SENTENCES)
+
+
+@pytest.fixture(scope="module")
+def bilm(records):
+    return checks.randomize(BiLM(MICRO, len(records.vocabulary)), scale=0.4)
+
+
+@pytest.fixture(scope="module")
+def one_stream(bilm, records):
+    """The evaluation of all sentences as one text."""
+    return evaluate(bilm, records, batch_size=1)
+
+
+def expected_losses(bilm, streams: list[list[list[bytes]]], words: vocabulary_lib.Vocabulary) -> list[np.ndarray]:
+    """Returns each direction's losses of all tokens of all streams, float64, by the letter of DESIGN.md."""
+    weights = reference.weights_of(bilm)
+    losses = []
+    for direction, marks in enumerate([(b"<S>", b"</S>"), (b"</S>", b"<S>")]):
+        losses.append([])
+        for stream in streams:
+            inputs, targets = [], []
+            for sentence in stream:
+                tokens = [marks[0], *sentence[:: -1 if direction else 1], marks[1]]
+                inputs += tokens[:-1]
+                targets += tokens[1:]
+            ids = [reference.encode(token) for token in inputs]
+            losses[-1].append(reference.direction_losses(weights, MICRO, direction, ids, words.ids(targets)))
+    return [np.concatenate(one) for one in losses]
+
+
+def perplexities(result) -> list[float]:
+    return [result.forward_perplexity, result.backward_perplexity, result.perplexity]
+
+
+def test_one_streams_perplexities_are_those_of_the_reference(bilm, records, one_stream):
+    forward, backward = expected_losses(bilm, [[s.encode().split() for s in SENTENCES]], records.vocabulary)
+    assert len(forward) == len(backward) == one_stream.tokens == TOKENS
+    means = [forward.mean(), backward.mean(), (forward.mean() + backward.mean()) / 2]
+    assert abs(means[0] - means[1]) > 0.01
+    np.testing.assert_allclose(perplexities(one_stream), np.exp(means), rtol=1e-5)
+
+
+@pytest.mark.parametrize("unroll_steps", [1, 7, 200])
+def test_windows_do_not_change_one_streams_perplexities(bilm, records, one_stream, unroll_steps):
+    result = evaluate(bilm, records, 1, unroll_steps)
+    np.testing.assert_allclose(perplexities(result), perplexities(one_stream), rtol=1e-5)
+    assert result.tokens == TOKENS
+
+
+@pytest.mark.parametrize(("batch_size", "unroll_steps"), [(3, 4), (32, 20)])
+def test_several_streams_count_every_token_with_the_state_of_its_stream(bilm, records, batch_size, unroll_steps):
+    result = evaluate(bilm, records, batch_size, unroll_steps)
+    assert result.tokens == TOKENS
+    weights, totals = reference.weights_of(bilm), np.zeros(2)
+    windows = [window for window, _ in Windows(records, batch_size, unroll_steps, epochs=1)]
+    for row in range(batch_size):
+        real = np.concatenate([window.mask[row] for window in windows])
+        for number, name in enumerate(["forward", "backward"]):
+            parts = [
+                np.concatenate([getattr(window, f"{name}_{part}")[row] for window in windows])[real]
+                for part in ("char_ids", "targets")
+            ]
+            if real.any():
+                totals[number] += reference.direction_losses(weights, MICRO, number, *parts).sum()
+    means = totals / TOKENS
+    np.testing.assert_allclose(perplexities(result), np.exp([*means, means.mean()]), rtol=1e-5)
+
+
+def test_the_unknown_rate_is_the_share_of_unk_among_all_that_is_predicted(one_stream, tmp_path):
+    assert one_stream.unknown_rate == 0
+    sentences = ["the cat saw", "the <UNK> of the", "mat"]  # saw, <UNK>, of, mat of 8 words and 3 boundaries
+    records = write_records(tmp_path / "data", sentences, ["the", "cat"])
+    result = evaluate(checks.randomize(BiLM(MICRO, 5)), records, 2, 4)
+    assert (result.tokens, result.unknown_rate) == (11, 4 / 11)
+
+
+def test_evaluation_changes_no_weight(bilm, records, one_stream):
+    before = [variable.numpy() for variable in bilm.trainable_variables]
+    assert evaluate(bilm, records, batch_size=1) == one_stream
+    for old, variable in zip(before, bilm.trainable_variables, strict=True):
+        np.testing.assert_array_equal(old, variable)
+
+
+def test_the_unigram_model_counts_words_and_sentence_ends_plus_one_each(tmp_path):
+    seen = write_records(tmp_path / "seen", ["a a b", "a"], ["a", "b"])
+    heldout = write_records(tmp_path / "heldout", ["b new", "", "a"], ["a", "b"], num_shards=4)
+    # Of 6 + 5: a 3 + 1, b 1 + 1, </S> 2 + 1, <UNK> 0 + 1, <S> 0 + 1.
+    probabilities = [2 / 11, 1 / 11, 3 / 11, 3 / 11, 4 / 11, 3 / 11]
+    assert unigram_perplexity(seen, heldout) == pytest.approx(np.exp(-np.mean(np.log(probabilities))), rel=1e-12)
+
+
+def test_records_that_do_not_fit_the_network_are_refused(records, tmp_path):
+    check_records(MICRO, records.vocabulary, records, "--heldout")
+    other = write_records(tmp_path / "other", ["another text"])
+    longer = dataclasses.replace(MICRO, char_cnn=dataclasses.replace(MICRO.char_cnn, max_chars_per_token=60))
+    for arguments, message in [
+        ((MICRO, None, records), "--workdir: expected a model with a softmax, found one without; "),
+        (
+            (MICRO, records.vocabulary, other),
+            f"--heldout: expected records made with the model's vocabulary of {len(records.vocabulary)} words "
+            f"(elmo-tf preprocess --vocab), found another one of 5: {other.path}",
+        ),
+        (
+            (longer, records.vocabulary, records),
+            f"--heldout: expected records with at least 60 characters a token, found 50: {records.path}",
+        ),
+    ]:
+        with pytest.raises(InputError) as caught:
+            check_records(*arguments, "--heldout")
+        assert str(caught.value).startswith(message)

@@ -1,0 +1,147 @@
+"""Going on with a model on other text: what is carried over, what is new, and that the source stays as it is."""
+
+import dataclasses
+import json
+import logging
+import pathlib
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf.bilm import BiLM
+from elmo_tf.errors import InputError
+from elmo_tf.training import checkpoints
+from elmo_tf.training.finetuning import finetune
+from tests import checks
+from tests.helpers import MICRO, MICRO_CONFIG, write_records
+
+# Known words in another order, and new ones.
+OTHER = ["zebras sat on the mat", "the zebra barked", "a zebra saw the cat", "zebras saw zebras saw zebras"] * 4
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory):
+    return write_records(tmp_path_factory.mktemp("other") / "data", OTHER)
+
+
+@pytest.fixture(scope="module")
+def carried(workdir, other, tmp_path_factory):
+    """A workdir that is about to be trained further."""
+    path = tmp_path_factory.mktemp("finetuned") / "workdir"
+    return finetune(workdir.path, other.path, path, ["train.initial_accumulator=0.25", "train.seed=3"], steps=0)
+
+
+def contents(folder: pathlib.Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def saved(workdir: checkpoints.Workdir, part: str) -> dict[str, np.ndarray]:
+    """Returns the newest checkpoint's arrays of `part`, "bilm" or "accumulators"."""
+    reader = tf.train.load_checkpoint(str(checkpoints.latest(workdir) / "variables"))
+    names = [name for name in reader.get_variable_to_shape_map() if name.startswith(f"{part}/")]
+    return {name.split("/")[1].replace("..", "."): reader.get_tensor(name) for name in names}
+
+
+def test_every_weight_below_the_softmax_is_carried_over(workdir, carried):
+    source, target = saved(workdir, "bilm"), saved(carried, "bilm")
+    assert source.keys() == target.keys()
+    below = [name for name in source if not name.startswith("softmax.")]
+    assert len(below) == len(source) - 2
+    for name in below:
+        np.testing.assert_array_equal(target[name], source[name], err_msg=name)
+
+
+def test_softmax_rows_go_by_the_word_and_new_words_are_drawn(workdir, carried, other):
+    assert carried.vocabulary.tokens == other.vocabulary.tokens
+    places = {word: number for number, word in enumerate(workdir.vocabulary.tokens)}
+    source, target = saved(workdir, "bilm"), saved(carried, "bilm")
+    known = [word for word in other.vocabulary.tokens if word in places]
+    new = [number for number, word in enumerate(other.vocabulary.tokens) if word not in places]
+    assert [other.vocabulary.tokens.index(word) for word in known] != [places[word] for word in known]
+    for name in ("softmax.kernel", "softmax.bias"):
+        for word in known:
+            np.testing.assert_array_equal(target[name][other.vocabulary.tokens.index(word)], source[name][places[word]])
+    assert sorted(other.vocabulary.tokens[number] for number in new) == [b"saw", b"zebra", b"zebras"]
+    rows = target["softmax.kernel"][new]
+    assert (np.abs(rows).max(axis=1) > 0.01).all()
+    assert len(np.unique(np.concatenate([rows, source["softmax.kernel"]]), axis=0)) == 3 + len(places)
+    np.testing.assert_array_equal(target["softmax.bias"][new], 0)
+
+
+def test_adagrad_begins_anew(workdir, carried):
+    assert all((values >= 1).all() and (values > 1).any() for values in saved(workdir, "accumulators").values())
+    accumulators = saved(carried, "accumulators")
+    assert {name: values.shape for name, values in accumulators.items()} == {
+        name: values.shape for name, values in saved(carried, "bilm").items()
+    }
+    for name, values in accumulators.items():
+        np.testing.assert_array_equal(values, 0.25, err_msg=name)
+
+
+def test_the_configuration_is_the_sources_with_the_changes_asked_for(workdir, carried):
+    train = dataclasses.replace(workdir.config.train, initial_accumulator=0.25, seed=3)
+    assert checkpoints.open_workdir(carried.path).config == dataclasses.replace(workdir.config, train=train)
+
+
+def test_it_trains_and_run_again_it_resumes_and_the_source_stays_as_it_is(workdir, other, tmp_path, caplog):
+    before = contents(workdir.path)
+    whole = finetune(workdir.path, other.path, tmp_path / "whole", steps=4)
+    parts = finetune(workdir.path, other.path, tmp_path / "parts", steps=1)
+    with caplog.at_level(logging.INFO, "elmo_tf"):
+        assert finetune(workdir.path, other.path, tmp_path / "parts", steps=4).path == parts.path
+    assert "from step 1 to 4" in caplog.text
+    assert "carried over" not in caplog.text
+    for part in ("bilm", "accumulators"):
+        one, another = saved(whole, part), saved(parts, part)
+        assert one.keys() == another.keys()
+        for name, values in one.items():
+            np.testing.assert_array_equal(values, another[name], err_msg=name)
+    source = saved(workdir, "bilm")
+    moved = [name for name, values in saved(whole, "bilm").items() if not name.startswith("softmax.")]
+    assert not any(np.array_equal(source[name], saved(whole, "bilm")[name]) for name in moved)
+    assert contents(workdir.path) == before
+
+
+def test_a_source_without_a_softmax_gets_a_fresh_one_and_says_so(other, tmp_path, caplog):
+    bilm = checks.randomize(BiLM(MICRO))
+    with checkpoints.new_workdir(tmp_path / "source", MICRO_CONFIG, None) as new:
+        checkpoints.save(new, bilm, None, checkpoints.Progress())
+    with caplog.at_level(logging.INFO, "elmo_tf"):
+        target = finetune(tmp_path / "source", other.path, tmp_path / "target", steps=0)
+    assert f"the source has no softmax: a fresh one for {len(other.vocabulary)} words" in caplog.text
+    arrays = saved(target, "bilm")
+    for variable in bilm.trainable_variables:
+        np.testing.assert_array_equal(arrays[variable.path.replace("/", ".")], variable)
+    assert arrays["softmax.kernel"].shape == (len(other.vocabulary), 8)
+    # Drawn from N(0, 1 / sqrt(8)): 112 numbers
+    assert 0.6 < arrays["softmax.kernel"].std() * np.sqrt(8) < 1.5
+    assert not arrays["softmax.bias"].any()
+
+
+@pytest.mark.parametrize("case", ["missing source", "no checkpoint", "another model", "heldout of other words"])
+def test_what_cannot_be_gone_on_with_is_refused_and_leaves_nothing_behind(workdir, records, other, tmp_path, case):
+    with checkpoints.new_workdir(tmp_path / "empty", MICRO_CONFIG, records.vocabulary):
+        pass
+    source, options, message = {
+        "missing source": (tmp_path / "none", {}, r"^--from: expected a workdir .*none$"),
+        "no checkpoint": (tmp_path / "empty", {}, r"^--from: expected a workdir with a checkpoint, found none in .*"),
+        "another model": (
+            workdir.path,
+            {"assignments": ["model.lstm.units=25"]},
+            r"^--set: expected the model of --from, .*units=24.* found .*units=25",
+        ),
+        "heldout of other words": (
+            workdir.path,
+            {"heldout": records.path},
+            r"^--heldout: expected records made with the model's vocabulary",
+        ),
+    }[case]
+    with pytest.raises(InputError, match=message):
+        finetune(source, other.path, tmp_path / "target", **options)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty"]
+
+
+def test_a_checkpoint_of_no_steps_tells_no_position_in_the_data(carried):
+    progress = json.loads((checkpoints.latest(carried) / "progress.json").read_text())
+    assert progress == {"step": 0, "data_id": None, "position": None}
