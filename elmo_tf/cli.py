@@ -1,6 +1,6 @@
 """The command line `elmo-tf`: each subcommand reads its arguments and calls the library.
 
-Exit status 0, 1 (failed: one line on stderr) or 2 (usage). Logs go to stderr, results to stdout.
+Exit status 0, 1 (failed: one line on stderr), 2 (usage) or 130 (interrupted). Logs go to stderr, results to stdout.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import logging
 import os
 import sys
 
-from elmo_tf import __version__
+from elmo_tf import __version__, staging
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
 
@@ -30,7 +30,9 @@ def main(argv: list[str] | None = None) -> int:
             with _quiet_stderr():
                 import tensorflow
 
-                tensorflow.config.list_physical_devices()  # the first look for GPUs has its say as well
+                gpus = tensorflow.config.list_physical_devices("GPU")  # the first look for them has its say as well
+                if gpus and not arguments.on_gpu:
+                    tensorflow.config.set_visible_devices([], "GPU")
             arguments.run(arguments)
     except InputError as error:
         return _fail(error)
@@ -53,7 +55,8 @@ def _parser() -> argparse.ArgumentParser:
 
     def command(name, run, help_text):
         added = commands.add_parser(name, help=help_text, description=help_text, allow_abbrev=False)
-        added.set_defaults(run=run)
+        # The others run on the CPU: TensorFlow would take all of a GPU's memory, and compute there with less precision.
+        added.set_defaults(run=run, on_gpu=name in ("train", "finetune", "evaluate"))
         return added
 
     commands.add_parser("preprocess", help="make a folder of records from text, with Apache Beam", add_help=False)
@@ -198,12 +201,16 @@ def _import(arguments: argparse.Namespace) -> None:
     if output is None and workdir is None:
         raise InputError("--weights: expected --output, --workdir or both with it, found neither")
     if workdir is not None:
-        print(importing.import_weights(options, weights, workdir).path)
+        staging.check_absent(workdir, "--workdir")
+    config, bilm = published.load(options, weights)
+    mix = export.parse_mix(arguments.mix, config.model.lstm.num_layers)
     if output is not None:
-        config, bilm = published.load(options, weights)
-        mix = export.parse_mix(arguments.mix, config.model.lstm.num_layers)
         described = published.provenance(options, weights)
         print(export.export(bilm, config, output, mix, arguments.gamma, described))
+    elif any(mix) or arguments.gamma != 1:
+        raise InputError("--mix, --gamma: expected --output with it; a workdir gets its mix when it is exported")
+    if workdir is not None:
+        print(importing.save_new(workdir, config, bilm).path)
 
 
 def _dump_weights(arguments: argparse.Namespace) -> None:
@@ -235,11 +242,14 @@ def _strategy(gpus: str | None):
 
     if gpus is None:
         return None
-    there = [device.name.rpartition(":")[2] for device in tf.config.list_physical_devices("GPU")]
+    there = tf.config.list_physical_devices("GPU")
     wanted = gpus.split(",")
-    if not set(wanted) <= set(there) or len(set(wanted)) < len(wanted):
-        raise InputError(f"--gpus: expected different ones of the GPUs here, [{', '.join(there)}], found {gpus!r}")
-    return tf.distribute.MirroredStrategy([f"GPU:{number}" for number in wanted])
+    numbers = [str(number) for number in range(len(there))]
+    if not set(wanted) <= set(numbers) or len(set(wanted)) < len(wanted):
+        raise InputError(f"--gpus: expected different ones of the GPUs here, [{', '.join(numbers)}], found {gpus!r}")
+    # TensorFlow takes the memory of every GPU it sees.
+    tf.config.set_visible_devices([there[int(number)] for number in wanted], "GPU")
+    return tf.distribute.MirroredStrategy([f"GPU:{number}" for number in range(len(wanted))])
 
 
 def _positive(text: str) -> int:

@@ -1,6 +1,7 @@
 """What can be set about a model and its training: frozen dataclasses, presets as data, JSON, `key=value` overrides."""
 
 import dataclasses
+import functools
 import json
 import math
 import typing
@@ -85,7 +86,7 @@ class TrainConfig:
     learning_rate: float = 0.2  # Adagrad's
     initial_accumulator: float = 1.0  # Adagrad's
     clip_norm: float = 10.0  # of all gradients together
-    num_sampled: int = 8192  # negatives a step and direction; 0, or not below the vocabulary's size: the full softmax
+    num_sampled: int = 8192  # negatives a step and direction; 0, or above half of the vocabulary: the full softmax
     dropout_rate: float = 0.1  # of every LSTM layer's input and of the softmax's
     precision: str = "float32"  # of the LSTMs' matrix products: "float32" or "bfloat16"
     seed: int = 0  # of the initial weights, the order of the sentences, dropout and the negatives
@@ -174,6 +175,18 @@ def override(config: Config, assignments: typing.Iterable[str]) -> Config:
             section = section[part]
         section[name] = value
     return from_dict(values)
+
+
+def check_same_model(expected: Config, found: Config, argument: str) -> None:
+    """Raises `InputError`, naming `argument` and the keys that differ, if the two do not have the same model."""
+
+    def value(config: Config, key: str) -> typing.Any:
+        return functools.reduce(getattr, key.split("."), config)
+
+    different = [key for key in keys(ModelConfig, "model.") if value(expected, key) != value(found, key)]
+    if different:
+        wanted, given = (", ".join(f"{key}={value(one, key)}" for key in different) for one in (expected, found))
+        raise InputError(f"{argument}: expected the same model, {wanted}, found {given}")
 
 
 def to_dict(config: typing.Any) -> dict:

@@ -18,6 +18,8 @@ from elmo_tf.data import in_graph
 from elmo_tf.errors import InputError
 from elmo_tf.layers.scalar_mix import ScalarMix
 
+_SIGNATURES = ("default", "tokens", "char_ids")
+_SURE = 100.0  # one scalar parameter above the others by this: the softmax gives its layer all the weight
 PROBES = ("A bank of the river .", "The bank lends money to the people who need it .", "", "naïve 日本語")
 
 
@@ -59,10 +61,6 @@ def export(
         tf.saved_model.save(root, str(made), signatures=signatures)
         _verify(made, pathlib.Path(scratch) / "expected.npz", root)
     return version
-
-
-_SIGNATURES = ("default", "tokens", "char_ids")
-_SURE = 100.0  # one scalar parameter above the others by this: the softmax gives its layer all the weight
 
 
 def parse_mix(text: str, num_layers: int) -> list[float]:
@@ -160,8 +158,10 @@ def _verify(savedmodel: pathlib.Path, scratch: pathlib.Path, root: tf.train.Chec
     """Has a process that imports TensorFlow only compare the written model with this one."""
     expected = {name: value.numpy() for name, value in root.default(tf.constant(PROBES)).items()}
     np.savez(scratch, probes=[probe.encode() for probe in PROBES], **expected)
-    command = [sys.executable, verify_savedmodel.__file__, str(savedmodel), str(scratch)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-P", verify_savedmodel.__file__, str(savedmodel), str(scratch)]
+    # On the CPU, as this process: a GPU's memory may be taken, and its products are less exact.
+    environment = os.environ | {"CUDA_VISIBLE_DEVICES": "-1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode != 0:
         raise RuntimeError(
             f"the exported model failed its verification in a fresh process:\n{done.stdout}{done.stderr}"

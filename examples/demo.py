@@ -18,6 +18,7 @@ from elmo_tf.data import records
 from elmo_tf.training import evaluation
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+OUTPUT = ROOT / "savedmodels" / "demo"
 COMMAND = pathlib.Path(sys.executable).with_name("elmo-tf")
 SENSES = {
     "set": (
@@ -32,9 +33,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--steps", type=int, default=1000, help="training steps (1000)")
     parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build" / "demo", help="work folder, made anew")
-    parser.add_argument("--output", type=pathlib.Path, default=ROOT / "savedmodels" / "demo", help="made anew as well")
+    parser.add_argument("--output", type=pathlib.Path, default=OUTPUT, help="the model's folder, made anew as well")
     arguments = parser.parse_args()
     folder, output = arguments.folder, arguments.output
+    if output != OUTPUT and output.exists():
+        parser.error(f"--output: expected a folder that is not there yet, found one: {output}")
     for old in (folder, output):
         shutil.rmtree(old, ignore_errors=True)
     folder.mkdir(parents=True)

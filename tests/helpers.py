@@ -1,5 +1,6 @@
 """What several tests need: a micro network and a records folder of a few sentences."""
 
+import hashlib
 import json
 import os
 import pathlib
@@ -50,7 +51,8 @@ def write_records(
         content = b"".join(records.frame(example(split[place], words)) for place in places)
         name = records.shard_name(number, num_shards)
         (folder / name).write_bytes(content)
-        shards.append({"name": name, "sentences": len(places), "bytes": len(content)})
+        digest = hashlib.sha256(content).hexdigest()
+        shards.append({"name": name, "sentences": len(places), "bytes": len(content), "sha256": digest})
     info = {
         "format_version": records.FORMAT_VERSION,
         "sentences": len(split),

@@ -254,7 +254,10 @@ WRONG = [
     (f"{TRAIN} --gpus all", r"--gpus: expected different ones of the GPUs here, \[.*\], found 'all'"),
     (TRAIN.replace("new/workdir", "other"), "--workdir: expected a folder that does not exist yet, found one: other"),
     ("train --data other --workdir workdir", "--data: expected records made with the model's vocabulary .*: other"),
-    ("train --data records --workdir workdir --preset tiny", "--preset.*: expected the model of the workdir"),
+    (
+        "train --data records --workdir workdir --preset tiny",
+        "--preset.*: expected the same model, .*units=24.* found .*units=512",
+    ),
     ("train --data records --workdir bad_config", "--workdir: expected JSON, found .*bad_config/config.json"),
     ("train --data records --workdir odd_config", "configuration: expected one of the keys .*, found 'models'"),
     ("train --data records --workdir bad_states", ".*expected an intact checkpoint, found .*"),

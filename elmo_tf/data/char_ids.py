@@ -28,9 +28,8 @@ def encode_tokens(tokens: list[bytes], max_chars_per_token: int = MAX_CHARS_PER_
     A token longer than `max_chars_per_token - 2` bytes is cut there, even inside a character. `<S>` and `</S>` become
     the sentence marks.
     """
-    cut = [token[: max_chars_per_token - NUM_MARKS] for token in tokens]
-    lengths = np.array([len(token) for token in cut], np.int64)
-    return encode_bytes(np.frombuffer(b"".join(cut), np.uint8), lengths, max_chars_per_token)
+    lengths = np.array([len(token) for token in tokens], np.int64)
+    return encode_bytes(np.frombuffer(b"".join(tokens), np.uint8), lengths, max_chars_per_token)
 
 
 def encode_bytes(values: np.ndarray, lengths: np.ndarray, max_chars_per_token: int = MAX_CHARS_PER_TOKEN) -> np.ndarray:

@@ -15,8 +15,9 @@ class SampledSoftmax(keras.layers.Layer):
     Call arguments:
         inputs: float32 `(num_tokens, dim)`.
         targets: int32 `(num_tokens,)`.
-        num_sampled: 0 for the full softmax; otherwise the loss is estimated with so many words drawn without repeats
-            from the log-uniform distribution, for which words have to be in descending order of their counts.
+        num_sampled: 0, or more than half of the vocabulary, for the full softmax; otherwise the loss is that against so
+            many words, drawn without repeats from the log-uniform distribution, for which words have to be in
+            descending order of their counts.
         seed: int32 `(2,)`, decides the draw; needed when `num_sampled` is not 0.
 
     Returns:
@@ -38,11 +39,12 @@ class SampledSoftmax(keras.layers.Layer):
         self.bias = self.add_weight(name="bias", shape=(self.vocab_size,), initializer="zeros")
 
     def call(self, inputs, targets, num_sampled=0, seed=None):
-        if num_sampled == 0 or num_sampled >= self.vocab_size:
+        # Drawing nearly all words without repeats takes longer than scoring them all.
+        if num_sampled == 0 or 2 * num_sampled > self.vocab_size:
             return self._full(inputs, targets)
         return tf.nn.sampled_softmax_loss(
-            weights=self.kernel.value,
-            biases=self.bias.value,
+            weights=_own_copy(self.kernel),
+            biases=_own_copy(self.bias),
             labels=tf.cast(targets, tf.int64)[:, None],
             inputs=inputs,
             num_sampled=num_sampled,
@@ -58,7 +60,7 @@ class SampledSoftmax(keras.layers.Layer):
         return super().get_config() | {"vocab_size": self.vocab_size}
 
     def _full(self, inputs, targets):
-        """Goes through the tokens in pieces, so that a large vocabulary's logits need not all fit in memory."""
+        """Goes through the tokens in pieces: without a gradient, their logits need not all fit in memory."""
 
         def losses(piece):
             logits = tf.matmul(piece[0], self.kernel, transpose_b=True) + self.bias
@@ -77,6 +79,13 @@ class SampledSoftmax(keras.layers.Layer):
         )
         every = tf.map_fn(losses, pieces, fn_output_signature=tf.float32, parallel_iterations=1)
         return tf.reshape(every, (-1,))[: tf.shape(inputs)[0]]
+
+
+def _own_copy(variable: keras.Variable) -> tf.Variable:
+    """Returns the replica's copy of a variable: a lookup in a mirrored one would read, and so copy, all its rows."""
+    replica = tf.distribute.get_replica_context()
+    copies = replica.strategy.experimental_local_results(variable.value)
+    return copies[tf.get_static_value(replica.replica_id_in_sync_group) or 0]
 
 
 def log_uniform_sample(

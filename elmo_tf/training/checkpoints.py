@@ -119,7 +119,8 @@ def save(workdir: Workdir, bilm: BiLM, optimizer: Adagrad | None, progress: Prog
     """Writes a checkpoint, whole or not at all, and removes the oldest above `train.keep_checkpoints`."""
     folder = workdir.path / CHECKPOINTS_FOLDER / f"{_PREFIX}{progress.step:08d}"
     staged = _hidden(folder)
-    shutil.rmtree(staged, ignore_errors=True)
+    for left in folder.parent.glob(".*"):  # of a process that was killed
+        shutil.rmtree(left)
     staged.mkdir(parents=True)
     _variables(bilm, optimizer).write(str(staged / "variables"))
     position = progress.position and progress.position.to_json()
@@ -127,11 +128,19 @@ def save(workdir: Workdir, bilm: BiLM, optimizer: Adagrad | None, progress: Prog
     (staged / "progress.json").write_text(json.dumps(values) + "\n", "utf-8")
     if progress.states is not None:
         np.savez(staged / "states.npz", **_named_states(progress.states))
-    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        _remove(folder)
     os.replace(staged, folder)
     for old in _checkpoints(workdir)[: -workdir.config.train.keep_checkpoints]:
-        shutil.rmtree(old)
+        _remove(old)
     return folder
+
+
+def _remove(folder: pathlib.Path) -> None:
+    """Removes a checkpoint so that no part of it is ever taken for one."""
+    gone = folder.with_name(f".{folder.name}.removed")
+    os.replace(folder, gone)
+    shutil.rmtree(gone)
 
 
 def latest(workdir: Workdir) -> pathlib.Path | None:

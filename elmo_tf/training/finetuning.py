@@ -11,7 +11,6 @@ from elmo_tf import config as config_lib
 from elmo_tf.bilm import BiLM
 from elmo_tf.data import records as records_lib
 from elmo_tf.data.vocabulary import Vocabulary
-from elmo_tf.errors import InputError
 from elmo_tf.training import checkpoints
 from elmo_tf.training.evaluation import check_records
 from elmo_tf.training.loop import train
@@ -43,23 +42,28 @@ def finetune(
         InputError: as `train`.
     """
     opened = checkpoints.open_workdir(source, "--from")
-    records = records_lib.open_folder(data)
-    config = config_lib.override(opened.config, assignments)
-    if config.model != opened.config.model:
-        raise InputError(f"--set: expected the model of --from, {opened.config.model}, found {config.model}")
-    if not checkpoints.exists(workdir):
+    begun = checkpoints.open_workdir(workdir) if checkpoints.exists(workdir) else None
+    config = config_lib.override((begun or opened).config, assignments)
+    config_lib.check_same_model(opened.config, config, "--set")
+    if begun is None:
+        records = records_lib.open_folder(data)
         check_records(config.model, records.vocabulary, records, "--data")
         if heldout is not None:
             heldout_records = records_lib.open_folder(heldout, "--heldout")
             check_records(config.model, records.vocabulary, heldout_records, "--heldout")
-        keras.utils.set_random_seed(config.train.seed)
-        bilm = BiLM(config.model, len(records.vocabulary))
-        _carry_over(opened.trained_bilm("--from"), opened.vocabulary, bilm, records.vocabulary)
-        variables = [variable.value for variable in bilm.trainable_variables]
-        optimizer = Adagrad(variables, config.train.learning_rate, config.train.initial_accumulator)
-        with checkpoints.new_workdir(workdir, config, records.vocabulary) as new:
-            checkpoints.save(new, bilm, optimizer, checkpoints.Progress())
+        _begin(opened, config, records.vocabulary, workdir)
     return train(config, data, workdir, heldout, steps, strategy)
+
+
+def _begin(source: checkpoints.Workdir, config: config_lib.Config, words: Vocabulary, path: str | os.PathLike) -> None:
+    """Makes the workdir at `path` with a checkpoint of step 0."""
+    keras.utils.set_random_seed(config.train.seed)
+    bilm = BiLM(config.model, len(words))
+    _carry_over(source.trained_bilm("--from"), source.vocabulary, bilm, words)
+    variables = [variable.value for variable in bilm.trainable_variables]
+    optimizer = Adagrad(variables, config.train.learning_rate, config.train.initial_accumulator)
+    with checkpoints.new_workdir(path, config, words) as new:
+        checkpoints.save(new, bilm, optimizer, checkpoints.Progress())
 
 
 def _carry_over(source: BiLM, known: Vocabulary | None, target: BiLM, words: Vocabulary) -> None:
@@ -74,9 +78,6 @@ def _carry_over(source: BiLM, known: Vocabulary | None, target: BiLM, words: Voc
     places = {word: number for number, word in enumerate(known.tokens)}
     shared = [(number, places[word]) for number, word in enumerate(words.tokens) if word in places]
     own, theirs = (list(numbers) for numbers in zip(*shared, strict=True))
-    for name in ("kernel", "bias"):
-        variable, rows = getattr(target.softmax, name), getattr(source.softmax, name).numpy()
-        values = variable.numpy()
-        values[own] = rows[theirs]
-        variable.assign(values)
+    for variable, rows in zip(target.softmax.weights, source.softmax.weights, strict=True):
+        variable.value.scatter_update(tf.IndexedSlices(tf.gather(rows.value, theirs), own))
     _log.info("softmax: %s of %s words carried over, the others are new", f"{len(shared):,}", f"{len(words):,}")

@@ -19,18 +19,6 @@ _SLOT = "/Adagrad"  # what TF1's optimizer appends to a variable's name
 _SCOPE = "lm/"  # of the network and its slots; the rest are counters
 
 
-def import_weights(
-    options: str | os.PathLike, weights: str | os.PathLike, workdir: str | os.PathLike
-) -> checkpoints.Workdir:
-    """Makes a workdir of a published pair of files: a checkpoint of step 0, without a softmax.
-
-    Raises:
-        InputError: if a file is damaged, the two do not fit each other or the workdir is in use; nothing is left then.
-    """
-    config, bilm = published.load(options, weights)
-    return save_new(workdir, config, bilm)
-
-
 def import_checkpoint(
     prefix: str | os.PathLike, options: str | os.PathLike, vocab: str | os.PathLike, workdir: str | os.PathLike
 ) -> checkpoints.Workdir:
@@ -78,7 +66,11 @@ def save_new(
     optimizer: Adagrad | None = None,
     step: int = 0,
 ) -> checkpoints.Workdir:
-    """Makes a workdir with a checkpoint in it, both or nothing; raises `InputError` if something stands at `path`."""
+    """Makes a workdir with a checkpoint in it, both or nothing: of published weights, or of bilm-tf's checkpoint.
+
+    Raises:
+        InputError: if something stands at `path`.
+    """
     with checkpoints.new_workdir(path, config, vocabulary) as made:
         checkpoints.save(made, bilm, optimizer, checkpoints.Progress(step))
     return checkpoints.open_workdir(path)

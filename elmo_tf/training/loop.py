@@ -11,7 +11,7 @@ import signal
 import keras
 import tensorflow as tf
 
-from elmo_tf.config import Config
+from elmo_tf.config import Config, check_same_model
 from elmo_tf.data import records as records_lib
 from elmo_tf.data.windows import Position, Windows, prefetch
 from elmo_tf.errors import InputError
@@ -53,10 +53,8 @@ def train(
     records = records_lib.open_folder(data)
     heldout_records = None if heldout is None else records_lib.open_folder(heldout, "--heldout")
     existing = checkpoints.open_workdir(workdir) if checkpoints.exists(workdir) else None
-    if existing is not None and existing.config.model != config.model:
-        raise InputError(
-            f"--preset, --set: expected the model of the workdir, {existing.config.model}, found {config.model}"
-        )
+    if existing is not None:
+        check_same_model(existing.config, config, "--preset, --set")
     vocabulary = records.vocabulary if existing is None else existing.vocabulary
     check_records(config.model, vocabulary, records, "--data")
     if heldout_records is not None:
@@ -83,6 +81,7 @@ class _Session:
     records: records_lib.Records
     heldout: records_lib.Records | None
     step: int = 0
+    saved_step: int | None = None
     position: Position | None = None
 
     @property
@@ -96,8 +95,9 @@ class _Session:
 
     @property
     def data_id(self) -> str:
-        """Tells the records of a checkpoint's position from others."""
-        return hashlib.sha256((self.records.path / records_lib.INFO_FILE).read_bytes()).hexdigest()
+        """Tells the records and the order of a checkpoint's position from others."""
+        shards = [shard["sha256"] for shard in self.records.info["shards"]]
+        return hashlib.sha256(" ".join([*shards, str(self.trainer.config.seed)]).encode()).hexdigest()
 
     def restore(self) -> None:
         """Goes back to the newest checkpoint, if there is one."""
@@ -107,8 +107,8 @@ class _Session:
         progress = checkpoints.restore(path, self.trainer.bilm, self.trainer.optimizer)
         if progress.data_id not in (None, self.data_id):
             raise InputError(
-                "--data: expected the records that the workdir was trained on so far, found others in "
-                f"{self.records.path}; `elmo-tf finetune` goes on with other text"
+                "--data, --set train.seed: expected the records and seed that the workdir was trained with so far, "
+                f"found others: {self.records.path}; `elmo-tf finetune` goes on with other text"
             )
         if progress.states is not None:
             rows = progress.states[0][0][0].shape[0]
@@ -118,7 +118,8 @@ class _Session:
                     f"{self.trainer.config.batch_size} x {self.trainer.strategy.num_replicas_in_sync}"
                 )
             self.trainer.set_states(progress.states)
-        self.step, self.position = progress.step, progress.position
+        self.step = self.saved_step = progress.step
+        self.position = progress.position
 
     def run(self, last_step: int) -> None:
         """Trains up to `last_step`, evaluating and saving on the way and at the end."""
@@ -128,8 +129,10 @@ class _Session:
             self.workdir.logs, self.step, last_step, self.steps_per_epoch, self.tokens_per_step, config.log_steps
         )
         with contextlib.closing(monitor), _Interrupt() as interrupt, contextlib.closing(self._windows()) as windows:
-            if self.step >= last_step and checkpoints.latest(self.workdir) is None:
+            if self.saved_step is None and last_step == 0:
                 self._save_and_evaluate(monitor)
+            elif self.step >= last_step:
+                _log.info("nothing to do: %s steps are made already; --steps sets another end", f"{self.step:,}")
             while self.step < last_step and not interrupt.requested:
                 window, self.position = next(windows)
                 monitor.record(self.trainer.step(window, self.step))
@@ -138,7 +141,8 @@ class _Session:
                     self._save_and_evaluate(monitor)
             if interrupt.requested:
                 monitor.flush()
-                self._save()
+                if self.saved_step != self.step:
+                    self._save()
                 _log.info("stopped at step %s, checkpoint saved; the same command goes on from there", f"{self.step:,}")
                 raise KeyboardInterrupt
 
@@ -162,6 +166,7 @@ class _Session:
     def _save(self) -> None:
         progress = checkpoints.Progress(self.step, self.position, self.data_id, self.trainer.gathered_states())
         checkpoints.save(self.workdir, self.trainer.bilm, self.trainer.optimizer, progress)
+        self.saved_step = self.step
 
     def _describe(self, last_step: int) -> None:
         parameters = sum(variable.shape.num_elements() for variable in self.trainer.variables)

@@ -42,7 +42,8 @@ class Monitor:
         self._tokens_per_step = tokens_per_step
         self._log_steps = log_steps
         self._pending: list[StepResult] = []
-        self._since = time.monotonic()  # when the first pending step began
+        self._since = None  # when the first timed step of those pending began; None before any step
+        self._timed = 0  # steps since then
         self._rate = None  # seconds a step, a running mean
         self._perplexity = math.nan
         self._line = ProgressLine()
@@ -53,6 +54,11 @@ class Monitor:
         """Takes one step's result; raises `InputError` if a loss is not finite."""
         self._step += 1
         self._pending.append(result)
+        if self._since is None:
+            float(result.gradient_norm)  # waits for the step that built the graph, which is not timed
+            self.resume_clock()
+        else:
+            self._timed += 1
         if len(self._pending) == self._log_steps or self._step == self._last_step:
             self.flush()
         if self._step < self._last_step and self._line.due():
@@ -70,20 +76,20 @@ class Monitor:
                 f"training: expected finite losses, found {values[bad[0]].tolist()} (forward, backward, gradient norm) "
                 f"at step {first + bad[0]:,}; go on from the last checkpoint with a smaller train.learning_rate"
             )
-        seconds = (time.monotonic() - self._since) / len(values)
-        self._rate = seconds if self._rate is None else 0.7 * self._rate + 0.3 * seconds
         forward, backward, norm = values.mean(axis=0)
         self._perplexity = float(np.exp((forward + backward) / 2))
-        self._write(
-            {
-                "train/loss_forward_nats": forward,
-                "train/loss_backward_nats": backward,
-                "train/perplexity_sampled_softmax": self._perplexity,
-                "train/gradient_norm_before_clipping": norm,
-                "train/tokens_per_second": self._tokens_per_step / seconds,
-                "train/epoch": self._step / self._steps_per_epoch,
-            }
-        )
+        scalars = {
+            "train/loss_forward_nats": forward,
+            "train/loss_backward_nats": backward,
+            "train/perplexity_sampled_softmax": self._perplexity,
+            "train/gradient_norm_before_clipping": norm,
+            "train/epoch": self._step / self._steps_per_epoch,
+        }
+        if self._timed:
+            seconds = (time.monotonic() - self._since) / self._timed
+            self._rate = seconds if self._rate is None else 0.7 * self._rate + 0.3 * seconds
+            scalars["train/tokens_per_second"] = self._tokens_per_step / seconds
+        self._write(scalars)
         self._pending.clear()
         if self._step == self._last_step:
             self._line.leave(self._progress())
@@ -91,7 +97,7 @@ class Monitor:
 
     def resume_clock(self) -> None:
         """Leaves out of the speed what was done since the last step: an evaluation, a checkpoint."""
-        self._since = time.monotonic()
+        self._since, self._timed = time.monotonic(), 0
 
     def record_evaluation(self, evaluation: Evaluation) -> None:
         """Writes a held-out evaluation and a line about it."""

@@ -51,7 +51,6 @@ class Adagrad(tf.Module):
         summed = [_without_duplicates(gradient) for gradient in summed]
         norm = tf.linalg.global_norm(summed)
         if self.clip_norm is not None:
-            # Not tf.clip_by_global_norm: it turns a NaN norm into NaN weights everywhere, here the loop reports it.
             scale = self.clip_norm / tf.maximum(norm, self.clip_norm)
             summed = [_scaled(gradient, scale) for gradient in summed]
         dense = [(number, g) for number, g in enumerate(summed) if not isinstance(g, tf.IndexedSlices)]

@@ -35,8 +35,9 @@ class ProgressLine:
 
     def clear(self) -> None:
         """Takes the line off a terminal."""
-        if self._terminal:
+        if self._terminal and self._shown > -math.inf:
             _print("\r\033[K", end="")
+        self._shown = -math.inf
 
 
 def _print(text: str, end: str = "\n") -> None:

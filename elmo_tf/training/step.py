@@ -69,7 +69,9 @@ class Trainer:
         self.states = self._distribute(states)
 
     def _distribute(self, values):
-        """Splits arrays by rows, one piece a replica."""
+        """Splits arrays by rows, a piece a replica; plain tensors for a single one, as `strategy.run` returns them."""
+        if self.strategy.num_replicas_in_sync == 1:
+            return tf.nest.map_structure(tf.constant, values)
 
         def piece(context):
             rows = self.config.batch_size

@@ -129,7 +129,7 @@ def test_what_cannot_be_gone_on_with_is_refused_and_leaves_nothing_behind(workdi
         "another model": (
             workdir.path,
             {"assignments": ["model.lstm.units=25"]},
-            r"^--set: expected the model of --from, .*units=24.* found .*units=25",
+            r"^--set: expected the same model, model.lstm.units=24, found model.lstm.units=25$",
         ),
         "heldout of other words": (
             workdir.path,

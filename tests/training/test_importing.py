@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from elmo_tf import cli, published
 from elmo_tf.data import char_ids
 from elmo_tf.errors import InputError
 from elmo_tf.training import checkpoints, importing, loop
@@ -188,7 +189,8 @@ def test_a_workdir_in_use_stays_as_it_is(parts, tmp_path):
 def test_published_weights_become_a_workdir_of_step_0_without_a_softmax(tmp_path):
     options = files.options(n_highway=1)
     arrays = files.draw_hdf5(options)
-    workdir = importing.import_weights(*files.write_pair(tmp_path, options, arrays), tmp_path / "workdir")
+    config, bilm = published.load(*files.write_pair(tmp_path, options, arrays))
+    workdir = importing.save_new(tmp_path / "workdir", config, bilm)
     assert workdir.vocabulary is None
     assert checkpoints.latest(workdir).name == "step-00000000"
     bilm = workdir.trained_bilm()
@@ -197,9 +199,21 @@ def test_published_weights_become_a_workdir_of_step_0_without_a_softmax(tmp_path
     assert np.array_equal(bilm.char_cnn.highways[0].transform_kernel.numpy(), arrays["CNN_high_0/W_transform"])
 
 
-def test_bad_published_weights_leave_no_workdir(tmp_path):
+@pytest.mark.parametrize(
+    ("weight", "more", "message"),
+    [
+        (np.nan, [], "char_embed"),
+        (1.0, ["--output", "models", "--mix", "1,2"], "--mix"),
+        (1.0, ["--mix", "top"], "--mix, --gamma"),  # a workdir has no mix
+    ],
+)
+def test_a_bad_import_leaves_no_workdir(tmp_path, capsys, weight, more, message):
     arrays = files.draw_hdf5(files.options())
-    arrays["char_embed"][0, 0] = np.nan
-    with pytest.raises(InputError, match="char_embed"):
-        importing.import_weights(*files.write_pair(tmp_path, files.options(), arrays), tmp_path / "workdir")
-    assert not [path for path in tmp_path.iterdir() if "workdir" in path.name]
+    arrays["char_embed"][0, 0] = weight
+    options, weights = map(str, files.write_pair(tmp_path, files.options(), arrays))
+    more = [str(tmp_path / word) if word == "models" else word for word in more]
+    before = sorted(tmp_path.iterdir())
+    command = ["import", "--options", options, "--weights", weights, "--workdir", str(tmp_path / "workdir"), *more]
+    assert cli.main(command) == 1
+    assert message in capsys.readouterr().err
+    assert sorted(tmp_path.iterdir()) == before

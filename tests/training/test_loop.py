@@ -92,6 +92,26 @@ def test_a_checkpoint_that_was_not_finished_is_not_seen(records, tmp_path, monke
     workdir.trained_bilm()
 
 
+def test_saving_a_step_again_replaces_it_and_sweeps_what_a_killed_process_left(records, tmp_path):
+    workdir = loop.train(MICRO_CONFIG, records.path, tmp_path / "w", steps=2)
+    left = workdir.path / "checkpoints" / ".step-00000001.incomplete"
+    left.mkdir()
+    bilm = workdir.trained_bilm()
+    bilm.softmax.bias.assign(bilm.softmax.bias + 1.0)
+    checkpoints.save(workdir, bilm, None, checkpoints.Progress(step=2))
+    assert [path.name for path in (workdir.path / "checkpoints").iterdir()] == ["step-00000002"]
+    np.testing.assert_array_equal(workdir.trained_bilm().softmax.bias, bilm.softmax.bias)
+
+
+def test_a_workdir_that_is_past_the_end_says_so_and_stays_as_it_is(records, tmp_path, caplog):
+    workdir = loop.train(MICRO_CONFIG, records.path, tmp_path / "w", steps=2)
+    before = everything(workdir)
+    with caplog.at_level(logging.INFO, "elmo_tf"):
+        loop.train(MICRO_CONFIG, records.path, tmp_path / "w", steps=1)
+    assert "nothing to do: 2 steps are made already" in caplog.text
+    assert_same(before, everything(workdir))
+
+
 def test_epochs_count_every_token_and_one_boundary_a_sentence(records, tmp_path, caplog):
     with caplog.at_level(logging.INFO, "elmo_tf"):
         loop.train(with_train(epochs=1), records.path, tmp_path / "w")
@@ -138,7 +158,8 @@ def test_a_loss_that_is_not_finite_stops_training_with_its_step_and_no_checkpoin
             "--preset",
         ),
         ({"config": with_train(batch_size=3)}, "train.batch_size"),
-        ({"data": "other text"}, "--data: expected the records that the workdir was trained on"),
+        ({"config": with_train(seed=5)}, "train.seed"),
+        ({"data": "other text"}, "--data, --set train.seed: expected the records and seed"),
         ({"data": "other vocabulary"}, "--data: expected records made with the model's vocabulary"),
         ({"heldout": "other vocabulary"}, "--heldout: expected records made with the model's vocabulary"),
     ],

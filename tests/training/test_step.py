@@ -85,3 +85,22 @@ def test_the_same_number_draws_the_same_and_another_draws_anew(records):
     window = windows(records, 4)[0]
     first, again, other = (trainer(records, config).step(window, number) for number in (7, 7, 8))
     assert float(first.forward_loss) == float(again.forward_loss) != float(other.forward_loss)
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_a_step_is_traced_once_and_reads_no_more_of_the_softmax_than_it_uses(records, replicas):
+    config = dataclasses.replace(EXACT, batch_size=4 // replicas, num_sampled=4)
+    made = trainer(records, config, two_cpus() if replicas == 2 else None)
+    data = windows(records, 4)
+    run(made, data)
+    assert made._run.experimental_get_tracing_count() == 1
+    seed = tf.constant([config.seed, 0], tf.int32)
+    graph = made._run.get_concrete_function(made._distribute(data[0]), made.states, seed).graph
+    graphs = [graph, *(getattr(function, "graph", None) for function in graph._functions.values())]
+    read = [op.outputs[0].shape for one in graphs if one for op in one.get_operations() if op.type == "ReadVariableOp"]
+    assert (2 * MICRO.lstm.projection_dim, 4 * MICRO.lstm.units) in map(
+        tuple, read
+    )  # an LSTM's kernel: reads are seen here
+    assert not {(len(records.vocabulary), MICRO.lstm.projection_dim), (len(records.vocabulary),)} & set(
+        map(tuple, read)
+    )

@@ -1,0 +1,71 @@
+"""`make demo`: its text is real, and its path goes through."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+import tensorflow as tf
+
+from elmo_tf.data import records
+from elmo_tf.training import checkpoints, evaluation
+from examples import demo
+
+ROOT = pathlib.Path(__file__).parents[1]
+
+
+def test_the_text_is_thousands_of_english_sentences_without_grammar_and_code():
+    sentences = list(demo.tokenized_sentences())
+    assert sentences == list(demo.tokenized_sentences())
+    assert len(sentences) > 3000
+    tokens = [token for sentence in sentences for token in sentence.split(" ")]
+    assert len(tokens) > 70_000
+    assert all(tokens)
+    assert all(token.split() == [token] for token in tokens)
+    assert tokens.count("the") > 3000
+    assert not {"::=", ">>>", "***", "==="} & set(tokens)
+    for word, queries in demo.SENSES.items():
+        assert sum(word in sentence.split() for sentence in sentences) > 20
+        assert all(word in query.split() for query in queries)
+
+
+@pytest.mark.skipif(not demo.COMMAND.exists(), reason=f"no {demo.COMMAND}; `make setup` installs it")
+def test_the_demo_goes_from_text_to_the_nearest_uses(tmp_path):
+    folder, output = tmp_path / "work", tmp_path / "models" / "demo"
+    folder.mkdir()
+    (folder / "old").touch()  # of a demo before
+    command = [sys.executable, "examples/demo.py", "--steps", "2", "--folder", folder, "--output", output]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert "step 2/2" in done.stderr
+    assert sorted(os.listdir(folder)) == ["heldout", "records", "topics.txt", "workdir"]
+    assert sorted(os.listdir(output)) == ["1"]
+
+    data, heldout = (records.open_folder(folder / name) for name in ("records", "heldout"))
+    lines = (folder / "topics.txt").read_text("utf-8").splitlines()
+    assert lines == list(demo.tokenized_sentences())
+    assert data.info["sentences"] + heldout.info["sentences"] == len(lines)
+    assert 0.03 < heldout.info["sentences"] / len(lines) < 0.07
+    assert checkpoints.latest(checkpoints.open_workdir(folder / "workdir")).name == "step-00000002"
+
+    before, after = (json.loads(line)["perplexity"] for line in done.stdout.splitlines() if line.startswith("{"))
+    assert before != after
+    assert before == pytest.approx(len(data.vocabulary), rel=0.2)  # an untrained model knows nothing
+    unigram = evaluation.unigram_perplexity(data, heldout)
+    table = dict(re.findall(r"^  (untrained|unigram model|biLM, preset tiny) +([\d,.]+)$", done.stdout, re.MULTILINE))
+    assert table == {
+        "untrained": f"{before:,.1f}",
+        "unigram model": f"{unigram:,.1f}",
+        "biLM, preset tiny": f"{after:,.1f}",
+    }
+    assert "elmo (2, 5, 256) - layers (2, 3, 5, 256)" in done.stdout
+    uses = re.findall(r"^[\d.-]+  (.*\[set\].*)$", done.stdout, re.MULTILINE)
+    assert len(uses) == 5 * len(demo.SENSES["set"])
+    assert {use.replace("[set]", "set") for use in uses} <= set(lines)
+    vectors = tf.saved_model.load(str(output / "1")).signatures["default"](strings=tf.constant(["a set of values"]))
+    assert vectors["elmo"].shape == (1, 4, 256)
