@@ -136,7 +136,7 @@ def test_sampled_loss_of_frequent_words_is_near_the_full_loss_on_average():
     counts = np.mean(_samples(15, VOCAB_SIZE, TARGETS, _seeds(300))[1], 0)[:, 0]
     full = _full_loss(layer)
     np.testing.assert_allclose(losses, np.log1p(counts * np.expm1(full)), atol=0.05)
-    np.testing.assert_allclose(losses[TARGETS < 4], full[TARGETS < 4], atol=0.1)
+    np.testing.assert_allclose(losses[TARGETS < 4], full[TARGETS < 4], atol=0.15)
 
 
 def test_same_seed_same_loss_other_seed_other_loss():

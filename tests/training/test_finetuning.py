@@ -88,6 +88,7 @@ def test_it_trains_and_run_again_it_resumes_and_the_source_stays_as_it_is(workdi
     before = contents(workdir.path)
     whole = finetune(workdir.path, other.path, tmp_path / "whole", steps=4)
     parts = finetune(workdir.path, other.path, tmp_path / "parts", steps=1)
+    caplog.clear()
     with caplog.at_level(logging.INFO, "elmo_tf"):
         assert finetune(workdir.path, other.path, tmp_path / "parts", steps=4).path == parts.path
     assert "from step 1 to 4" in caplog.text
