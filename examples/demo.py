@@ -15,7 +15,7 @@ import sys
 import time
 
 from elmo_tf.data import records
-from elmo_tf.training import evaluation
+from elmo_tf.data.unigram import unigram_perplexity
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "savedmodels" / "demo"
@@ -75,8 +75,9 @@ def main() -> None:
 
     title("Held-out perplexity after training")
     after = evaluate(workdir, heldout)
+    unigram = unigram_perplexity(records.open_folder(data), records.open_folder(heldout))
     print(f"\n  {'untrained':<24}{before:>10,.1f}")
-    print(f"  {'unigram model':<24}{unigram(data, heldout):>10,.1f}")
+    print(f"  {'unigram model':<24}{unigram:>10,.1f}")
     print(f"  {'biLM, preset tiny':<24}{after:>10,.1f}")
 
     title("Export, verified in a process that knows TensorFlow only")
@@ -118,11 +119,6 @@ def elmo(*arguments) -> str:
 def evaluate(workdir: pathlib.Path, heldout: pathlib.Path) -> float:
     """Returns the held-out perplexity of a workdir's newest checkpoint."""
     return json.loads(elmo("evaluate", "--workdir", workdir, "--data", heldout).splitlines()[-1])["perplexity"]
-
-
-def unigram(data: pathlib.Path, heldout: pathlib.Path) -> float:
-    """Returns the held-out perplexity of a model that knows word counts only."""
-    return evaluation.unigram_perplexity(records.open_folder(data), records.open_folder(heldout))
 
 
 def use(savedmodel: pathlib.Path) -> None:

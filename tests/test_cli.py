@@ -17,7 +17,8 @@ import tensorflow as tf
 from elmo_tf import __version__, cli
 from elmo_tf import config as config_lib
 from elmo_tf.data import records as records_lib
-from elmo_tf.training import checkpoints, evaluation
+from elmo_tf.data.unigram import unigram_perplexity
+from elmo_tf.training import checkpoints
 from tests.helpers import MICRO_CONFIG, batch_char_ids, write_records
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -134,7 +135,7 @@ def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, capsys):
     assert after["unknown_rate"] == before["unknown_rate"] > 0  # a number is there once
     for name in ("forward_perplexity", "backward_perplexity", "perplexity"):
         assert 1 < after[name] < before[name] / 2
-    assert after["perplexity"] < evaluation.unigram_perplexity(data, heldout) / 2
+    assert after["perplexity"] < unigram_perplexity(data, heldout) / 2
 
     options = ["--mix", "0.5,0,1", "--gamma", "2"]
     assert elmo_tf(tmp_path, "export", "--workdir", "work", "--output", "models/bank", *options) == "models/bank/1\n"

@@ -11,7 +11,8 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf.data import records
-from elmo_tf.training import checkpoints, evaluation
+from elmo_tf.data.unigram import unigram_perplexity
+from elmo_tf.training import checkpoints
 from examples import demo
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -56,7 +57,7 @@ def test_the_demo_goes_from_text_to_the_nearest_uses(tmp_path):
     before, after = (json.loads(line)["perplexity"] for line in done.stdout.splitlines() if line.startswith("{"))
     assert before != after
     assert before == pytest.approx(len(data.vocabulary), rel=0.2)  # an untrained model knows nothing
-    unigram = evaluation.unigram_perplexity(data, heldout)
+    unigram = unigram_perplexity(data, heldout)
     table = dict(re.findall(r"^  (untrained|unigram model|biLM, preset tiny) +([\d,.]+)$", done.stdout, re.MULTILINE))
     assert table == {
         "untrained": f"{before:,.1f}",

@@ -8,7 +8,7 @@ import tensorflow as tf
 from elmo_tf.bilm import BiLM
 from elmo_tf.config import ModelConfig
 from elmo_tf.data import records as records_lib
-from elmo_tf.data.vocabulary import BEGIN_ID, UNKNOWN_ID, Vocabulary
+from elmo_tf.data.vocabulary import UNKNOWN_ID, Vocabulary
 from elmo_tf.data.windows import Windows, prefetch
 from elmo_tf.errors import InputError
 from elmo_tf.training.progress import ProgressLine
@@ -71,22 +71,3 @@ def check_records(
         raise InputError(
             f"{argument}: expected records with at least {needed} characters a token, found {stored}: {records.path}"
         )
-
-
-def unigram_perplexity(records: records_lib.Records, heldout: records_lib.Records) -> float:
-    """Returns the held-out perplexity of a model that knows only how often each word occurs, each count plus one.
-
-    It predicts the same tokens as `evaluate` does forward: the words and `</S>`.
-    """
-
-    def counts(folder: records_lib.Records) -> np.ndarray:
-        total = np.zeros(len(folder.vocabulary), np.int64)
-        for shard in folder.shards:
-            ids = [records_lib.decode_example(record).token_ids for record in records_lib.read_shard(shard)]
-            if ids:
-                total += np.bincount(np.concatenate(ids), minlength=len(total))
-        total[BEGIN_ID] = 0
-        return total
-
-    seen, asked = counts(records) + 1, counts(heldout)
-    return float(np.exp(-(asked * np.log(seen / seen.sum())).sum() / asked.sum()))

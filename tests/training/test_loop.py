@@ -12,9 +12,10 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf.config import Config
+from elmo_tf.data.unigram import unigram_perplexity
 from elmo_tf.errors import InputError
 from elmo_tf.training import checkpoints, loop, monitor
-from elmo_tf.training.evaluation import evaluate, unigram_perplexity
+from elmo_tf.training.evaluation import evaluate
 from tests.conftest import SENTENCES
 from tests.helpers import MICRO, MICRO_CONFIG, two_cpus, write_records
 
