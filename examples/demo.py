@@ -30,14 +30,8 @@ SENSES = {
 
 def main() -> None:
     """Runs the demo; see the module's first lines."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--steps", type=int, default=1000, help="training steps (1000)")
-    parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build" / "demo", help="work folder, made anew")
-    parser.add_argument("--output", type=pathlib.Path, default=OUTPUT, help="the model's folder, made anew as well")
-    arguments = parser.parse_args()
+    arguments = parse_arguments()
     folder, output = arguments.folder, arguments.output
-    if output != OUTPUT and output.exists():
-        parser.error(f"--output: expected a folder that is not there yet, found one: {output}")
     for old in (folder, output):
         shutil.rmtree(old, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -91,6 +85,18 @@ def main() -> None:
             elmo("neighbors", *options, "--count", "5")
     print(f"\nDone in {time.monotonic() - started:.0f} s. The model: {shown(output / '1')}")
     print(f"The curves: {shown(COMMAND.with_name('tensorboard'))} --logdir {shown(workdir / 'logs')}")
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Returns the command line's arguments; what the demo would remove is its own."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--steps", type=int, default=1000, help="training steps (1000)")
+    parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build" / "demo", help="work folder, made anew")
+    parser.add_argument("--output", type=pathlib.Path, default=OUTPUT, help="the model's folder, made anew as well")
+    arguments = parser.parse_args()
+    if arguments.output != OUTPUT and arguments.output.exists():
+        parser.error(f"--output: expected a folder that is not there yet, found one: {arguments.output}")
+    return arguments
 
 
 def tokenized_sentences():
