@@ -18,6 +18,7 @@ from elmo_tf.data import records
 from elmo_tf.data.unigram import unigram_perplexity
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "build" / "demo"
 OUTPUT = ROOT / "savedmodels" / "demo"
 COMMAND = pathlib.Path(sys.executable).with_name("elmo-tf")
 SENSES = {
@@ -91,11 +92,13 @@ def parse_arguments() -> argparse.Namespace:
     """Returns the command line's arguments; what the demo would remove is its own."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--steps", type=int, default=1000, help="training steps (1000)")
-    parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build" / "demo", help="work folder, made anew")
+    parser.add_argument("--folder", type=pathlib.Path, default=FOLDER, help="work folder, made anew")
     parser.add_argument("--output", type=pathlib.Path, default=OUTPUT, help="the model's folder, made anew as well")
     arguments = parser.parse_args()
-    if arguments.output != OUTPUT and arguments.output.exists():
-        parser.error(f"--output: expected a folder that is not there yet, found one: {arguments.output}")
+    for option, usual in (("folder", FOLDER), ("output", OUTPUT)):
+        path = getattr(arguments, option)
+        if path != usual and path.exists():
+            parser.error(f"--{option}: expected a folder that is not there yet, found one: {path}")
     return arguments
 
 
