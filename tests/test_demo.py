@@ -36,8 +36,6 @@ def test_the_text_is_thousands_of_english_sentences_without_grammar_and_code():
 @pytest.mark.skipif(not demo.COMMAND.exists(), reason=f"no {demo.COMMAND}; `make setup` installs it")
 def test_the_demo_goes_from_text_to_the_nearest_uses(tmp_path):
     folder, output = tmp_path / "work", tmp_path / "models" / "demo"
-    folder.mkdir()
-    (folder / "old").touch()  # of a demo before
     command = [sys.executable, "examples/demo.py", "--steps", "2", "--folder", folder, "--output", output]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
@@ -70,3 +68,13 @@ def test_the_demo_goes_from_text_to_the_nearest_uses(tmp_path):
     assert {use.replace("[set]", "set") for use in uses} <= set(lines)
     vectors = tf.saved_model.load(str(output / "1")).signatures["default"](strings=tf.constant(["a set of values"]))
     assert vectors["elmo"].shape == (1, 4, 256)
+
+
+def test_the_demo_removes_no_folder_that_is_not_its_own(tmp_path):
+    (tmp_path / "mine").touch()
+    for option in ("--folder", "--output"):
+        command = [sys.executable, "examples/demo.py", option, tmp_path]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert f"{option}: expected a folder that is not there yet" in done.stderr
+    assert (tmp_path / "mine").exists()
