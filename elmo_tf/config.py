@@ -119,7 +119,7 @@ PRESETS: dict[str, Config] = {
     # Three million parameters: learns a small text in minutes on two cores.
     "tiny": Config(
         ModelConfig(CharCNNConfig(filters=_FIVE_CONVOLUTIONS, num_highway=1), LSTMConfig(512, 128)),
-        TrainConfig(batch_size=32, num_sampled=1024, checkpoint_steps=500),
+        TrainConfig(batch_size=32, num_sampled=1024, checkpoint_steps=200),
     ),
     # The three sizes below are those published for ELMo.
     "small": Config(
