@@ -111,8 +111,13 @@ def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workdir", required=True, metavar="DIR", help="checkpoints and logs; made if not there")
     parser.add_argument("--heldout", metavar="DIR", help="records to evaluate on at every checkpoint")
     length = parser.add_mutually_exclusive_group()
-    length.add_argument("--steps", type=_natural, metavar="N", help="train up to this step")
-    length.add_argument("--epochs", type=_positive, metavar="N", help="train up to so many passes over the data")
+    length.add_argument("--steps", type=_natural, metavar="N", help="train up to this step (--epochs)")
+    length.add_argument(
+        "--epochs",
+        type=_positive,
+        metavar="N",
+        help="train up to so many passes over the data (train.epochs, as a rule 10)",
+    )
     parser.add_argument("--gpus", metavar="0,1,..", help="GPUs to train on (all there are; the CPU if there are none)")
     parser.add_argument(
         "--set",
@@ -246,7 +251,9 @@ def _strategy(gpus: str | None):
     wanted = gpus.split(",")
     numbers = [str(number) for number in range(len(there))]
     if not set(wanted) <= set(numbers) or len(set(wanted)) < len(wanted):
-        raise InputError(f"--gpus: expected different ones of the GPUs here, [{', '.join(numbers)}], found {gpus!r}")
+        raise InputError(
+            f"--gpus: expected different ones of the GPUs here, {', '.join(numbers) or 'none'}, found {gpus!r}"
+        )
     # TensorFlow takes the memory of every GPU it sees.
     tf.config.set_visible_devices([there[int(number)] for number in wanted], "GPU")
     return tf.distribute.MirroredStrategy([f"GPU:{number}" for number in range(len(wanted))])

@@ -52,6 +52,8 @@ def export(
     folder = pathlib.Path(output)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"--output: expected a folder for the model's versions, found a file: {folder}")
+    if (folder / "saved_model.pb").exists():
+        raise InputError(f"--output: expected the folder of a model's versions, found one version: {folder}")
     root = _root(bilm, _mix(bilm, scalar_parameters, gamma))
     there = [int(path.name) for path in folder.iterdir() if path.name.isdecimal()] if folder.exists() else []
     version = folder / str(max(there, default=0) + 1)

@@ -357,3 +357,8 @@ def test_what_cannot_be_exported_is_refused_and_leaves_nothing_behind(tmp_path, 
         export_lib.export(BiLM(MICRO), MICRO_CONFIG, tmp_path / output, **options)
     assert os.listdir(tmp_path) == ["file"]
     assert (tmp_path / "file").read_text() == "text"
+
+
+def test_a_version_is_no_place_for_versions(savedmodel, workdir):
+    with pytest.raises(InputError, match="--output: expected the folder of a model's versions, found one version"):
+        export_lib.export(workdir.trained_bilm(), workdir.config, savedmodel.path)

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import pathlib
 from collections.abc import Iterable
 
 import keras
@@ -11,6 +12,7 @@ from elmo_tf import config as config_lib
 from elmo_tf.bilm import BiLM
 from elmo_tf.data import records as records_lib
 from elmo_tf.data.vocabulary import Vocabulary
+from elmo_tf.errors import InputError
 from elmo_tf.training import checkpoints
 from elmo_tf.training.evaluation import check_records
 from elmo_tf.training.loop import train
@@ -42,6 +44,8 @@ def finetune(
         InputError: as `train`.
     """
     opened = checkpoints.open_workdir(source, "--from")
+    if pathlib.Path(source).resolve() == pathlib.Path(workdir).resolve():
+        raise InputError(f"--workdir: expected another folder than --from, found the same: {workdir}")
     begun = checkpoints.open_workdir(workdir) if checkpoints.exists(workdir) else None
     config = config_lib.override((begun or opened).config, assignments)
     config_lib.check_same_model(opened.config, config, "--set")

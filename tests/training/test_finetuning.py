@@ -146,3 +146,10 @@ def test_what_cannot_be_gone_on_with_is_refused_and_leaves_nothing_behind(workdi
 def test_a_checkpoint_of_no_steps_tells_no_position_in_the_data(carried):
     progress = json.loads((checkpoints.latest(carried) / "progress.json").read_text())
     assert progress == {"step": 0, "data_id": None, "position": None}
+
+
+def test_a_workdir_is_not_finetuned_into_itself(workdir, other):
+    before = contents(workdir.path)
+    with pytest.raises(InputError, match="--workdir: expected another folder than --from"):
+        finetune(workdir.path, other.path, workdir.path, steps=9)
+    assert contents(workdir.path) == before
