@@ -10,7 +10,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[1]
 # From the ground up; a package stands for all its modules.
 FLOORS = (
-    {"elmo_tf", "elmo_tf.errors", "elmo_tf.staging"},
+    {"elmo_tf", "elmo_tf.errors", "elmo_tf.progress", "elmo_tf.staging"},
     {"elmo_tf.config", "elmo_tf.data", "elmo_tf.layers"},
     {"elmo_tf.bilm"},
     {"elmo_tf.export", "elmo_tf.neighbors", "elmo_tf.published", "elmo_tf.published_options"}
@@ -71,7 +71,7 @@ def test_rooms_of_one_floor_do_not_import_each_other_in_a_circle():
 
 
 def test_only_the_command_line_imports_pipelines():
-    users = {module for module, imported in edges() if room(imported) == "pipelines" and room(module) != "pipelines"}
+    users = {room(module) for module, imported in edges() if room(imported) == "pipelines"} - {"pipelines"}
     assert users == {"elmo_tf.cli"}
 
 
@@ -80,7 +80,8 @@ def test_layers_never_import_config():
 
 
 def test_nothing_imports_the_command_line():
-    assert [edge for edge in edges() if edge[1] == "elmo_tf.cli"] == []
+    users = {room(module) for module, imported in edges() if room(imported) == "elmo_tf.cli"}
+    assert users == {"elmo_tf.cli"}  # its own modules
 
 
 LIGHT = ("elmo_tf.data.char_ids", "elmo_tf.data.vocabulary", "elmo_tf.data.records", "elmo_tf.data.windows")

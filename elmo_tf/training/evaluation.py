@@ -11,7 +11,7 @@ from elmo_tf.data import records as records_lib
 from elmo_tf.data.vocabulary import UNKNOWN_ID, Vocabulary
 from elmo_tf.data.windows import Windows, prefetch
 from elmo_tf.errors import InputError
-from elmo_tf.training.progress import ProgressLine
+from elmo_tf.progress import ProgressLine
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,8 +9,8 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.errors import InputError
+from elmo_tf.progress import ProgressLine
 from elmo_tf.training.evaluation import Evaluation
-from elmo_tf.training.progress import ProgressLine
 from elmo_tf.training.step import StepResult
 
 

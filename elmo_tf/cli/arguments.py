@@ -1,0 +1,35 @@
+"""What several commands share: their declaration, and kinds of argument."""
+
+import argparse
+from collections.abc import Callable
+
+
+def add_command(
+    commands: argparse._SubParsersAction, name: str, run: Callable, help_text: str, on_gpu: bool = False
+) -> argparse.ArgumentParser:
+    """Adds a command and returns its parser.
+
+    Args:
+        run: called with the parsed arguments.
+        on_gpu: whether it uses a GPU that is there. Others run on the CPU: TensorFlow would take all of a GPU's memory,
+            and compute there with less precision.
+    """
+    added = commands.add_parser(name, help=help_text, description=help_text, allow_abbrev=False)
+    added.set_defaults(run=run, on_gpu=on_gpu)
+    return added
+
+
+def positive(text: str) -> int:
+    """Returns a whole number, at least 1."""
+    return _at_least(1, text)
+
+
+def natural(text: str) -> int:
+    """Returns a whole number, 0 included."""
+    return _at_least(0, text)
+
+
+def _at_least(least: int, text: str) -> int:
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"expected a whole number, at least {least}, found {text!r}")
+    return int(text)

@@ -1,0 +1,87 @@
+"""The commands `export`, `import` and `dump-weights`."""
+
+import argparse
+
+from elmo_tf import staging
+from elmo_tf.cli.arguments import add_command
+from elmo_tf.errors import InputError
+
+
+def add_commands(commands: argparse._SubParsersAction) -> None:
+    """Adds the commands of this file."""
+    export = add_command(commands, "export", _export, "write a verified SavedModel; prints its folder")
+    export.add_argument("--workdir", required=True, metavar="DIR", help="of `elmo-tf train`")
+    export.add_argument("--output", required=True, metavar="DIR", help="savedmodels/NAME; gets a new version inside")
+    _add_mix_arguments(export)
+
+    imported = add_command(
+        commands, "import", _import, "turn published weights or a bilm-tf checkpoint into a SavedModel or a workdir"
+    )
+    imported.add_argument("--options", required=True, metavar="FILE", help="options.json")
+    source = imported.add_mutually_exclusive_group(required=True)
+    source.add_argument("--weights", metavar="FILE", help="the published weights.hdf5 that goes with it")
+    source.add_argument("--checkpoint", metavar="PREFIX", help="a training checkpoint, softmax and Adagrad included")
+    imported.add_argument("--vocab", metavar="FILE", help="with --checkpoint: the vocabulary it was trained with")
+    imported.add_argument("--output", metavar="DIR", help="with --weights: savedmodels/NAME; gets a new version inside")
+    imported.add_argument("--workdir", metavar="DIR", help="a new workdir, to train, evaluate or export")
+    _add_mix_arguments(imported)
+
+    dump = add_command(
+        commands, "dump-weights", _dump_weights, "write options.json and weights.hdf5 for bilm-tf and AllenNLP"
+    )
+    dump.add_argument("--workdir", required=True, metavar="DIR", help="of `elmo-tf train`")
+    dump.add_argument("--output", required=True, metavar="DIR", help="a new folder")
+
+
+def _add_mix_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--mix",
+        default="average",
+        metavar="MIX",
+        help="average (default), top, or one number a layer, token layer first, softmax-normalized: 0.1,0.5,-0.2",
+    )
+    parser.add_argument("--gamma", type=float, default=1.0, help="scale of the ELMo vector (1)")
+
+
+def _export(arguments: argparse.Namespace) -> None:
+    from elmo_tf import export
+    from elmo_tf.training import checkpoints
+
+    workdir = checkpoints.open_workdir(arguments.workdir)
+    bilm = workdir.trained_bilm()
+    mix = export.parse_mix(arguments.mix, bilm.config.lstm.num_layers)
+    provenance = checkpoints.provenance(workdir)
+    print(export.export(bilm, workdir.config, arguments.output, mix, arguments.gamma, provenance))
+
+
+def _import(arguments: argparse.Namespace) -> None:
+    from elmo_tf import export, published
+    from elmo_tf.training import importing
+
+    options, weights, output, workdir = arguments.options, arguments.weights, arguments.output, arguments.workdir
+    if arguments.checkpoint is not None:
+        if arguments.vocab is None or workdir is None or output is not None:
+            raise InputError("--checkpoint: expected --vocab and --workdir, and no --output, with it; then export")
+        print(importing.import_checkpoint(arguments.checkpoint, options, arguments.vocab, workdir).path)
+        return
+    if arguments.vocab is not None:
+        raise InputError("--vocab: expected --checkpoint with it; the published weights have no softmax")
+    if output is None and workdir is None:
+        raise InputError("--weights: expected --output, --workdir or both with it, found neither")
+    if workdir is not None:
+        staging.check_absent(workdir, "--workdir")
+    config, bilm = published.load(options, weights)
+    mix = export.parse_mix(arguments.mix, config.model.lstm.num_layers)
+    if output is not None:
+        described = published.provenance(options, weights)
+        print(export.export(bilm, config, output, mix, arguments.gamma, described))
+    elif any(mix) or arguments.gamma != 1:
+        raise InputError("--mix, --gamma: expected --output with it; a workdir gets its mix when it is exported")
+    if workdir is not None:
+        print(importing.save_new(workdir, config, bilm).path)
+
+
+def _dump_weights(arguments: argparse.Namespace) -> None:
+    from elmo_tf.training import importing
+
+    print(importing.dump_weights(arguments.workdir, arguments.output))

@@ -1,0 +1,120 @@
+"""The commands `train`, `finetune` and `evaluate`."""
+
+import argparse
+import dataclasses
+import json
+
+from elmo_tf import config as config_lib
+from elmo_tf.cli.arguments import add_command, natural, positive
+from elmo_tf.errors import InputError
+
+
+def add_commands(commands: argparse._SubParsersAction) -> None:
+    """Adds the commands of this file."""
+    train = add_command(
+        commands, "train", _train, "train a biLM on records; run again with the same workdir, it resumes", on_gpu=True
+    )
+    train.add_argument("--preset", metavar="NAME", help=f"{', '.join(config_lib.PRESETS)}; not needed to resume")
+    _add_training_arguments(train)
+
+    finetune = add_command(
+        commands, "finetune", _finetune, "go on with a trained language model on other text", on_gpu=True
+    )
+    finetune.add_argument("--from", dest="source", required=True, metavar="WORKDIR", help="the model to start from")
+    _add_training_arguments(finetune)
+
+    evaluate = add_command(
+        commands, "evaluate", _evaluate, "print held-out perplexity as JSON: full softmax, every token", on_gpu=True
+    )
+    evaluate.add_argument("--workdir", required=True, metavar="DIR", help="of `elmo-tf train`")
+    evaluate.add_argument("--data", required=True, metavar="DIR", help="records made with the workdir's vocabulary")
+    evaluate.add_argument(
+        "--batch-size", type=positive, default=32, metavar="N", help="streams, the LSTM state carried along each (32)"
+    )
+
+
+def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", required=True, metavar="DIR", help="records to train on")
+    parser.add_argument("--workdir", required=True, metavar="DIR", help="checkpoints and logs; made if not there")
+    parser.add_argument("--heldout", metavar="DIR", help="records to evaluate on at every checkpoint")
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--steps", type=natural, metavar="N", help="train up to this step (--epochs)")
+    length.add_argument(
+        "--epochs",
+        type=positive,
+        metavar="N",
+        help="train up to so many passes over the data (train.epochs, as a rule 10)",
+    )
+    parser.add_argument("--gpus", metavar="0,1,..", help="GPUs to train on (all there are; the CPU if there are none)")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="assignments",
+        metavar="KEY=VALUE",
+        help="change the configuration; an unknown key lists them all; may be repeated",
+    )
+
+
+def _train(arguments: argparse.Namespace) -> None:
+    from elmo_tf.training import checkpoints, loop
+
+    assignments = _assignments(arguments)
+    asked = arguments.preset and config_lib.override(config_lib.preset(arguments.preset), assignments)
+    if checkpoints.exists(arguments.workdir):
+        config = config_lib.override(checkpoints.open_workdir(arguments.workdir).config, assignments)
+        if asked:  # the recipe so far goes on, but another model is refused
+            config = dataclasses.replace(config, model=asked.model)
+    elif asked:
+        config = asked
+    else:
+        raise InputError(f"--preset: expected one of {', '.join(config_lib.PRESETS)} for a new workdir, found none")
+    loop.train(config, arguments.data, arguments.workdir, arguments.heldout, arguments.steps, _strategy(arguments.gpus))
+
+
+def _finetune(arguments: argparse.Namespace) -> None:
+    from elmo_tf.training import finetuning
+
+    finetuning.finetune(
+        arguments.source,
+        arguments.data,
+        arguments.workdir,
+        _assignments(arguments),
+        arguments.heldout,
+        arguments.steps,
+        _strategy(arguments.gpus),
+    )
+
+
+def _evaluate(arguments: argparse.Namespace) -> None:
+    from elmo_tf.data import records as records_lib
+    from elmo_tf.training import checkpoints, evaluation
+
+    workdir = checkpoints.open_workdir(arguments.workdir)
+    records = records_lib.open_folder(arguments.data)
+    evaluation.check_records(workdir.config.model, workdir.vocabulary, records, "--data")
+    result = evaluation.evaluate(workdir.trained_bilm(), records, arguments.batch_size)
+    print(json.dumps(dataclasses.asdict(result)))
+
+
+def _assignments(arguments: argparse.Namespace) -> list[str]:
+    epochs = [] if arguments.epochs is None else [f"train.epochs={arguments.epochs}"]
+    return [*arguments.assignments, *epochs]
+
+
+def _strategy(gpus: str | None):
+    """Returns the strategy for `--gpus`; None when it is not given."""
+    import tensorflow as tf
+
+    if gpus is None:
+        return None
+    there = tf.config.list_physical_devices("GPU")
+    wanted = gpus.split(",")
+    numbers = [str(number) for number in range(len(there))]
+    if not set(wanted) <= set(numbers) or len(set(wanted)) < len(wanted):
+        raise InputError(
+            f"--gpus: expected different ones of the GPUs here, {', '.join(numbers) or 'none'}, found {gpus!r}"
+        )
+    # TensorFlow takes the memory of every GPU it sees.
+    tf.config.set_visible_devices([there[int(number)] for number in wanted], "GPU")
+    return tf.distribute.MirroredStrategy([f"GPU:{number}" for number in range(len(wanted))])
