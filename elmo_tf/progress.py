@@ -11,10 +11,11 @@ _REDRAW_SECONDS = 0.5  # between renewals of the line on a terminal
 class ProgressLine:
     """A line that is renewed in place on a terminal, and printed now and then elsewhere."""
 
-    def __init__(self):
+    def __init__(self, at_once: bool = True):
+        """Makes a line whose first text is due at once, or only after as long as the next ones."""
         self._terminal = sys.stderr.isatty()
         self._interval = _REDRAW_SECONDS if self._terminal else _LINE_SECONDS
-        self._shown = -math.inf
+        self._shown = -math.inf if at_once else time.monotonic()
 
     def due(self) -> bool:
         """Whether it is time to show a new text."""

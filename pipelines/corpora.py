@@ -1,184 +1,158 @@
-"""A corpus as files of sentences, one a line: finding them, sharing them out over shards, reading blocks of lines.
+"""A corpus as files: finding them, and sharing their text out over tasks and shards."""
 
-Plain and gzip files (`.gz`) are read; everything is UTF-8. A line ends at `\\n` and nowhere else, so that a carriage
-return is white space like any other.
-"""
-
-import codecs
 import glob
-import gzip
 import os
-import zlib
-from collections.abc import Iterable, Iterator
-from typing import BinaryIO, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from elmo_tf.errors import InputError
+from pipelines import files
 
-BLOCK_BYTES = 1 << 17  # lines are read this much at a time: enough to convert in bulk, little enough to stay in cache
-GZIP_RATIO = 3  # bytes of text in a byte of gzip, roughly
-_GZIP_PASSES = 8  # tasks that share a gzip file, each of which has to decompress all of it
-_OPEN_SHARDS = 64  # shards that one task writes at the same time, at most
-
-
-class CorpusError(InputError):
-    """A file of the corpus cannot be used.
-
-    Args:
-        path: the file.
-        line: number of its first bad line; 0 when the file as a whole is meant.
-        message: what `InputError` says.
-    """
-
-    def __init__(self, path: str, line: int, message: str):
-        super().__init__(message)
-        self.path, self.line = path, line
+COMPRESSED = {".gz": 3, ".bz2": 4, ".xz": 4}  # endings of names, and bytes of text in a byte of such a file, roughly
+_TAR = (".tar", ".tgz", ".tbz2", ".txz", *(f".tar{ending}" for ending in COMPRESSED))
+_PASSES = 8  # tasks that share a compressed file, each of which has to decompress all of it
 
 
 class TextFile(NamedTuple):
-    """One file of the corpus."""
+    """One file of the corpus, or the members of an archive that a pattern names."""
 
     path: str
     size: int  # bytes on disk
+    members: str = ""  # of a tar archive: a glob that their names have to match
 
     @property
-    def is_gzip(self) -> bool:
-        """Whether the file is compressed, going by its name."""
-        return self.path.endswith(".gz")
+    def is_divisible(self) -> bool:
+        """Whether reading can begin anywhere in the file."""
+        return not self.members and not self.path.endswith(tuple(COMPRESSED))
 
     @property
     def text_size(self) -> int:
-        """Bytes of text in it; a guess for a gzip file."""
-        return self.size * GZIP_RATIO if self.is_gzip else self.size
+        """Bytes of text in it; a guess for a compressed one."""
+        ending = os.path.splitext(self.path)[1].replace(".tgz", ".gz").replace(".tbz2", ".bz2").replace(".txz", ".xz")
+        return self.size * COMPRESSED.get(ending, 1)
 
 
 class Slice(NamedTuple):
     """Part of a file: the lines that begin at bytes start <= n < end and, of their blocks, every `parts`-th one."""
 
-    path: str
+    file: TextFile
     start: int = 0
     end: int | None = None  # None: to the end of the file, whatever its size
     part: int = 0
     parts: int = 1
 
+    @property
+    def size(self) -> int:
+        """Bytes of text in it; a guess for a compressed file."""
+        return ((self.file.text_size if self.end is None else self.end) - self.start) // self.parts
+
 
 class Task(NamedTuple):
     """What one worker does at a time: the blocks of `slices`, in order, are dealt out to `shards` in turn."""
 
+    number: int
     shards: tuple[int, ...]
     slices: tuple[Slice, ...]
 
-
-class Block(NamedTuple):
-    """Whole lines of UTF-8 text."""
-
-    data: bytes
-    byte_order_marks: int  # 1 where one was taken off the beginning of a file, else 0
-
-    def lines(self) -> list[bytes]:
-        """Returns the lines without their line feeds; one that the end of the file cuts short is a line too."""
-        return self.data.removesuffix(b"\n").split(b"\n") if self.data else []
+    @property
+    def size(self) -> int:
+        """Bytes of text in it; a guess for compressed files."""
+        return sum(part.size for part in self.slices)
 
 
 def match(patterns: Iterable[str], argument: str = "--input") -> list[TextFile]:
     """Returns the files that `patterns` name, each once, sorted by path.
 
-    A pattern is a file's own name or a glob (`*`, `?`, `[..]`, and `**` for folders of any depth).
+    A pattern is a file, a folder (every file in it, at any depth, but hidden ones), a glob (`*`, `?`, `[..]`, and `**`
+    for folders of any depth), or a tar archive, alone or followed by a slash and a glob for names of its members.
 
     Raises:
         InputError: naming `argument`, if a pattern matches no file, or a file cannot be read.
     """
     found = set()
     for pattern in patterns:
+        files.check_scheme(pattern, argument)
+        archive, members = _part_archive(pattern)
+        matched = (_match_local if files.is_local(archive) else _match_remote)(archive)
+        if not matched:
+            empty = "a folder without files" if os.path.isdir(archive) else "no such file"
+            raise InputError(
+                f"{argument}: expected a file, folder or glob that matches files, found {empty}: {pattern}"
+            )
+        found.update(
+            TextFile(path, size, (members or "*") if path.endswith(_TAR) else "") for path, size in matched.items()
+        )
+    for file in sorted(found):
+        if files.is_local(file.path) and not os.access(file.path, os.R_OK):
+            raise InputError(f"{argument}: expected a file that may be read, found one that may not: {file.path}")
+    return sorted(found)
+
+
+def plan(corpus: list[TextFile], num_shards: int) -> list[Task]:
+    """Returns tasks that together write `num_shards` shards and read every line of `corpus` exactly once.
+
+    Divisible files are laid end to end and cut at equal distances, whatever their number and sizes. A compressed file
+    that is larger than a shard gets shards of its own, to which its blocks are dealt. The plan depends on its arguments
+    alone.
+    """
+    share = sum(file.text_size for file in corpus) / num_shards or 1
+    counts = {file: int(file.text_size / share) for file in corpus if not file.is_divisible and file.text_size > share}
+    rest = [file for file in corpus if file not in counts]
+    free = num_shards - sum(counts.values())
+    if counts and not rest:  # what rounding down left over
+        counts[max(counts)] += free
+    pieces = _cut(rest, free) if rest else []
+    shards = [((number,), slices) for number, slices in enumerate(pieces)]
+    first = len(pieces)
+    for file, count in counts.items():
+        passes = min(count, _PASSES)
+        numbers = range(first, first + count)
+        shards.extend((tuple(numbers[n::passes]), (Slice(file, part=n, parts=passes),)) for n in range(passes))
+        first += count
+    return [Task(number, *task) for number, task in enumerate(shards)]
+
+
+def _cut(corpus: list[TextFile], count: int) -> list[tuple[Slice, ...]]:
+    """Returns `count` tuples of slices, in the order of the files, of about the same size."""
+    total = sum(file.text_size for file in corpus)
+    edges = [total * number // count for number in range(1, count)]
+    pieces: list[list[Slice]] = [[] for _ in range(count)]
+    begin = number = 0
+    for file in corpus:
+        if not file.is_divisible:
+            pieces[number].append(Slice(file))
+            begin += file.text_size
+        else:
+            start, finish = 0, begin + file.size
+            while number < count - 1 and edges[number] < finish:
+                cut = edges[number] - begin
+                if cut > start:
+                    pieces[number].append(Slice(file, start, cut))
+                start, number = max(start, cut), number + 1
+            pieces[number].append(Slice(file, start))
+            begin = finish
+        while number < count - 1 and edges[number] <= begin:
+            number += 1
+    return [tuple(slices) for slices in pieces]
+
+
+def _part_archive(pattern: str) -> tuple[str, str]:
+    """Returns the path of the archive and the glob for its members in `ARCHIVE/GLOB`; else `pattern` and nothing."""
+    for ending in _TAR:
+        archive, slash, members = pattern.partition(f"{ending}/")
+        if slash and members:
+            return archive + ending, members
+    return pattern, ""
+
+
+def _match_local(pattern: str) -> dict[str, int]:
+    if os.path.isdir(pattern):
+        paths = glob.glob(os.path.join(glob.escape(pattern), "**"), recursive=True)
+    else:
         paths = [pattern] if os.path.exists(pattern) else glob.glob(pattern, recursive=True)
-        files = [path for path in paths if os.path.isfile(path)]
-        if not files:
-            what = f"a folder (did you mean {os.path.join(pattern, '*')}?)" if paths == [pattern] else "no such file"
-            raise InputError(f"{argument}: expected a file or a glob that matches files, found {what}: {pattern}")
-        found.update(os.path.normpath(path) for path in files)
-    unreadable = [path for path in sorted(found) if not os.access(path, os.R_OK)]
-    if unreadable:
-        raise InputError(f"{argument}: expected a file that may be read, found one that may not: {unreadable[0]}")
-    return [TextFile(path, os.path.getsize(path)) for path in sorted(found)]
+    return {os.path.normpath(path): os.path.getsize(path) for path in paths if os.path.isfile(path)}
 
 
-def plan(files: list[TextFile], num_shards: int) -> list[Task]:
-    """Returns tasks that together write `num_shards` shards and read every line of `files` exactly once.
-
-    With as many files as shards or more, a shard takes every `num_shards`-th file. With fewer, files are split: a plain
-    one at bytes, a gzip one by dealing out its blocks of lines. The plan depends on its arguments alone.
-    """
-    if len(files) >= num_shards:
-        shared = [tuple(Slice(file.path) for file in files[shard::num_shards]) for shard in range(num_shards)]
-        return [Task((shard,), slices) for shard, slices in enumerate(shared)]
-    tasks = []
-    for number, file in enumerate(files):
-        shards = tuple(range(number, num_shards, len(files)))
-        tasks.extend(_split_gzip(file, shards) if file.is_gzip else _split_plain(file, shards))
-    return sorted(tasks)
-
-
-def read_blocks(part: Slice) -> Iterator[Block]:
-    """Yields the lines of a slice, `BLOCK_BYTES` or little more at a time.
-
-    Raises:
-        CorpusError: if the file cannot be read, is not the gzip file its name says, or a line is not UTF-8.
-    """
-    for number, (position, data) in enumerate(_read(part)):
-        if number % part.parts != part.part:
-            continue
-        try:
-            data.decode()
-        except UnicodeDecodeError as error:
-            line = _line_number(part.path, position + error.start)
-            found = f"byte 0x{data[error.start]:02x} on line {line} of {part.path}"
-            raise CorpusError(part.path, line, f"--input: expected UTF-8 text, found {found}") from None
-        marked = position == 0 and data.startswith(codecs.BOM_UTF8)
-        yield Block(data.removeprefix(codecs.BOM_UTF8) if marked else data, int(marked))
-
-
-def _split_plain(file: TextFile, shards: tuple[int, ...]) -> list[Task]:
-    edges = [file.size * part // len(shards) for part in range(len(shards))] + [None]
-    return [Task((shard,), (Slice(file.path, edges[part], edges[part + 1]),)) for part, shard in enumerate(shards)]
-
-
-def _split_gzip(file: TextFile, shards: tuple[int, ...]) -> list[Task]:
-    passes = max(min(len(shards), _GZIP_PASSES), -(-len(shards) // _OPEN_SHARDS))
-    return [Task(shards[part::passes], (Slice(file.path, part=part, parts=passes),)) for part in range(passes)]
-
-
-def _open(path: str) -> BinaryIO:
-    return gzip.open(path, "rb") if path.endswith(".gz") else open(path, "rb")
-
-
-def _read(part: Slice) -> Iterator[tuple[int, bytes]]:
-    """Yields every block of a slice with its place in the text, in bytes."""
-    try:
-        with _open(part.path) as file:
-            if part.start:  # a line that began before `start` belongs to the slice before
-                file.seek(part.start - 1)
-                file.readline()
-            position = file.tell()
-            while part.end is None or position < part.end:
-                wanted = BLOCK_BYTES if part.end is None else min(BLOCK_BYTES, part.end - position)
-                data = file.read(wanted)
-                if not data:
-                    return
-                if not data.endswith(b"\n"):
-                    data += file.readline()
-                yield position, data
-                position += len(data)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise CorpusError(part.path, 0, f"--input: expected an intact gzip file, found {part.path}: {error}") from None
-    except OSError as error:
-        found = f"{part.path}: {error.strerror or error}"
-        raise CorpusError(part.path, 0, f"--input: expected a file that can be read, found {found}") from None
-
-
-def _line_number(path: str, position: int) -> int:
-    """Returns the number, from 1, of the line that holds byte `position` of the text."""
-    line = 1
-    with _open(path) as file:
-        while position > 0 and (data := file.read(min(BLOCK_BYTES, position))):
-            line += data.count(b"\n")
-            position -= len(data)
-    return line
+def _match_remote(pattern: str) -> dict[str, int]:
+    found = files.match(pattern) or files.match(files.join(pattern, "**"))
+    return {metadata.path: metadata.size_in_bytes for metadata in found}

@@ -2,81 +2,91 @@
 
 import collections
 import itertools
+import zlib
 from collections.abc import Iterable, Iterator
 
 import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 
-from pipelines import corpora, sentences
+from pipelines import corpora, files, journal, sentences
 
-PROBLEMS = "problems"  # tag of what makes the corpus unusable: (path, line, message)
+PHASE = "count"
+_PARTS = 32  # files of counts: no worker has to hold all words
 _MOST_DISTINCT = 2_000_000  # words that a worker counts before it passes the counts on, some 250 MB
 
-
-class ReadBlocks(beam.DoFn):
-    """`corpora.Task` -> `corpora.Block`; of a file that cannot be used a problem instead of the rest."""
-
-    @beam.typehints.no_annotations
-    def process(self, task: corpora.Task) -> Iterator[corpora.Block | beam.pvalue.TaggedOutput]:
-        try:
-            for part in task.slices:
-                yield from corpora.read_blocks(part)
-        except corpora.CorpusError as error:
-            yield beam.pvalue.TaggedOutput(PROBLEMS, (error.path, error.line, str(error)))
+Counts = list[tuple[bytes, int]]  # words, each once, and how often they occur
 
 
-class CountBlocks(beam.DoFn):
-    """`corpora.Block` -> `(word, count)` of the training split, each word once a bundle as a rule.
+class CountTask(beam.DoFn):
+    """`corpora.Task` -> `(word, count)` of the training split, each word once a bundle as a rule.
 
     Passing on a block's counts at once would put every word of every block into the shuffle.
     """
 
-    def __init__(self, settings: sentences.Settings):
+    def __init__(self, folder: str, settings: sentences.Settings):
+        self._journal = journal.Journal(folder)
         self._settings = settings
 
     def setup(self) -> None:
-        self._tokenize = sentences.make_tokenizer(self._settings.tokenizer)
+        self._reader = sentences.Reader(self._settings)
 
     def start_bundle(self) -> None:
         self._counts = collections.Counter()
 
-    def process(self, block: corpora.Block) -> Iterable[tuple[bytes, int]]:
-        found, _ = self._settings.sort(block, self._tokenize)
-        self._counts.update(itertools.chain.from_iterable(found[sentences.TRAIN]))
-        if len(self._counts) < _MOST_DISTINCT:
-            return []
-        full, self._counts = self._counts, collections.Counter()
-        return full.items()
+    def process(self, task: corpora.Task) -> Iterator[tuple[bytes, int]]:
+        beat = journal.Beat(self._journal, PHASE, task.number)
+        for batch in self._reader.read(task):
+            words = list(itertools.chain.from_iterable(batch.sentences[sentences.TRAIN]))
+            self._counts.update(words)
+            beat.add(batch.size, sum(map(len, batch.sentences.values())), len(words))
+            if len(self._counts) >= _MOST_DISTINCT:
+                yield from self._counts.items()
+                self._counts.clear()
+        beat.tell()
 
     def finish_bundle(self) -> Iterator:
         for pair in self._counts.items():
             yield GlobalWindows.windowed_value(pair)
 
 
-class CountTokens(beam.PTransform):
-    """Counts the words of the training split.
+class WriteCounts(beam.PTransform):
+    """Counts the words of the training split, and writes the counts to `_PARTS` files among the notes of `folder`.
 
-    Input: `corpora.Task`s. Output: `(word, count)`, words as bytes, and the problems met, `(path, line, message)`.
+    Input: `corpora.Task`s.
     """
 
-    def __init__(self, settings: sentences.Settings):
+    def __init__(self, folder: str, settings: sentences.Settings):
         super().__init__()
-        self._settings = settings
+        self._folder, self._settings = folder, settings
 
     @beam.typehints.no_annotations
-    def expand(self, tasks: beam.PCollection) -> tuple[beam.PCollection, beam.PCollection]:
-        blocks = tasks | "ReadBlocks" >> beam.ParDo(ReadBlocks()).with_outputs(PROBLEMS, main="blocks")
-        counts = blocks.blocks | "CountBlocks" >> beam.ParDo(CountBlocks(self._settings))
-        return counts | "SumCounts" >> beam.CombinePerKey(sum), blocks[PROBLEMS]
+    def expand(self, tasks: beam.PCollection) -> beam.PCollection:
+        return (
+            tasks
+            | "CountWords" >> beam.ParDo(CountTask(self._folder, self._settings))
+            | "SumCounts" >> beam.CombinePerKey(sum)
+            | "PartWords" >> beam.Map(_with_part)
+            | "GroupParts" >> beam.GroupByKey()
+            | "WriteParts" >> beam.Map(_write, journal.Journal(self._folder))
+        )
 
 
-def write_counts(pairs: Iterable[tuple[bytes, int]], path: str) -> None:
-    """Writes words and counts to a file, one pair a line; a word holds no white space."""
-    with open(path, "wb") as file:
-        file.writelines(b"%s %d\n" % pair for pair in pairs)
+def read_counts(folder: str) -> Iterator[Counts]:
+    """Yields what `WriteCounts` wrote, file by file, each word once in all."""
+    for part in range(_PARTS):
+        path = _path(journal.Journal(folder), part)
+        if files.exists(path):
+            yield [(word, int(count)) for word, count in map(bytes.split, files.read(path).splitlines())]
 
 
-def read_counts(path: str) -> list[tuple[bytes, int]]:
-    """Returns what `write_counts` wrote."""
-    with open(path, "rb") as file:
-        return [(word, int(count)) for word, count in map(bytes.split, file)]
+def _with_part(pair: tuple[bytes, int]) -> tuple[int, tuple[bytes, int]]:
+    return zlib.crc32(pair[0]) % _PARTS, pair
+
+
+def _write(grouped: tuple[int, Iterable[tuple[bytes, int]]], notes: journal.Journal) -> None:
+    part, pairs = grouped
+    files.write(_path(notes, part), b"".join(b"%s %d\n" % pair for pair in pairs))
+
+
+def _path(notes: journal.Journal, part: int) -> str:
+    return notes.path(f"counts-{part:02d}")

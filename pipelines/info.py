@@ -4,30 +4,60 @@ import argparse
 import collections
 import os
 import platform
+from collections.abc import Iterable
 from typing import Any
 
 import apache_beam as beam
 
 import elmo_tf
 from elmo_tf.data import char_ids, records, vocabulary
-from pipelines import corpora, sentences, shards
+from pipelines import corpora, lines, sentences, shards
 
 
 def describe(
     arguments: argparse.Namespace,
     settings: sentences.Settings,
-    files: list[corpora.TextFile],
+    corpus: list[corpora.TextFile],
     words: vocabulary.Vocabulary,
+    types: int | None,
+    irregular: Iterable[dict[str, int]],
 ) -> dict[str, Any]:
-    """Returns the part of `info.json` that both splits share."""
+    """Returns the part of `info.json` that both splits share.
+
+    Args:
+        arguments: of the command.
+        settings: what turned text into sentences.
+        corpus: what was read.
+        words: the vocabulary.
+        types: distinct words of the training split; None if they were not counted.
+        irregular: how often each of `lines.RULES` was applied, of each task.
+    """
+    totals = collections.Counter()
+    for counts in irregular:
+        totals.update(counts)
     return {
         "seed": settings.seed,
         "tokenizer": settings.tokenizer,
+        "text": "running" if settings.running else "a sentence a line",
+        "shuffled": arguments.shuffle,
         "max_chars_per_token": char_ids.MAX_CHARS_PER_TOKEN,
         "heldout_fraction": settings.heldout_fraction,
-        "inputs": [{"name": os.path.basename(file.path), "bytes": file.size} for file in files],
+        "irregular": {
+            name: {"count": totals[name], "rule": rule.rule}
+            for name, rule in lines.RULES.items()
+            if not (settings.running and name == "blank_lines")
+        },
+        "inputs": [
+            {
+                "name": os.path.basename(file.path),
+                "bytes": file.size,
+                **({"members": file.members} if file.members else {}),
+            }
+            for file in corpus
+        ],
         "vocabulary": {
             "size": len(words),
+            "types": types,
             "sha256": words.sha256(),
             "source": os.path.basename(arguments.vocab) if arguments.vocab else "counted",
             "min_count": None if arguments.vocab else arguments.min_count or 1,
@@ -41,22 +71,49 @@ def describe(
     }
 
 
-def of_split(split: str, results: list[dict[str, Any]], about: dict[str, Any], num_shards: int) -> dict[str, Any]:
-    """Returns the contents of a split's `info.json`; `dropped` is what the whole input lost, in either split."""
-    written = sorted(
-        (shard for result in results for shard in result["shards"] if shard["split"] == split),
-        key=lambda shard: shard["number"],
-    )
-    dropped = collections.Counter()
-    for result in results:
-        dropped.update(result["dropped"])
+def of_split(split: str, written: Iterable[dict[str, Any]], about: dict[str, Any], num_shards: int) -> dict[str, Any]:
+    """Returns the contents of a split's `info.json`, given the statistics of all shards and what both splits share."""
+    ours = sorted((shard for shard in written if shard["split"] == split), key=lambda shard: shard["number"])
     described = [
         {
             "name": records.shard_name(shard["number"], num_shards),
             **{name: shard[name] for name in ("sentences", "tokens", "bytes", "sha256")},
         }
-        for shard in written
+        for shard in ours
     ]
-    totals = {name: sum(shard[name] for shard in written) for name in shards.COUNTED}
-    start = {"format_version": records.FORMAT_VERSION, "split": split}
-    return {**start, **totals, "dropped": dict(sorted(dropped.items())), **about, "shards": described}
+    totals = {name: sum(shard[name] for shard in ours) for name in shards.COUNTED}
+    return {"format_version": records.FORMAT_VERSION, "split": split, **totals, **about, "shards": described}
+
+
+def summary(infos: dict[str, dict[str, Any]], folders: dict[str, str], seconds: float) -> str:
+    """Returns the table that is shown at the end, given each split's `info.json` and folder."""
+    first = infos[sentences.TRAIN]
+    words, total = first["vocabulary"], sum(one["tokens"] for one in infos.values())
+    types = "" if words["types"] is None else f" of {words['types']:,} types"
+    rows = [
+        ("", *infos),
+        ("folder", *folders.values()),
+        ("sentences", *(f"{one['sentences']:,}" for one in infos.values())),
+        ("tokens", *(f"{one['tokens']:,}" for one in infos.values())),
+        ("unknown", *(f"{one['unknown_tokens'] / one['tokens']:.2%}" for one in infos.values())),
+        ("cut at 48 bytes", *(f"{one['cut_tokens']:,} tokens" for one in infos.values())),
+        ("like <S> or </S>", *(f"{one['reserved_tokens']:,} tokens" for one in infos.values())),
+        ("records", *(f"{one['bytes'] / 1e6:,.1f} MB, {len(one['shards'])} files" for one in infos.values())),
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    table = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    irregular = [
+        f"  {one['count']:,} {name.replace('_', ' ')}: {one['rule']}"
+        for name, one in first["irregular"].items()
+        if one["count"]
+    ]
+    size = sum(file["bytes"] for file in first["inputs"])
+    return "\n".join(
+        [
+            *table,
+            f"vocabulary: {words['size']:,} words{types}",
+            f"input: {len(first['inputs']):,} files, {size / 1e6:,.1f} MB; irregular:" + (" nothing" * (not irregular)),
+            *irregular,
+            f"{total:,} tokens in {seconds:,.1f} s, {total / seconds:,.0f} tokens/s",
+        ]
+    )

@@ -2,20 +2,28 @@
 
 import argparse
 import logging
-import shlex
-import sys
+import re
 from collections.abc import Sequence
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions, WorkerOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from apache_beam.transforms.environments import SubprocessSDKEnvironment
+
+from elmo_tf.errors import InputError
+from pipelines import files, processes
 
 # In memory, in this process or with --direct_num_workers in several; it needs no network. Beam's own choice,
 # DirectRunner, first looks for a binary to download.
 DEFAULT_RUNNER = "FnApiRunner"
 EPILOG = "Beam's own options are taken too: --direct_num_workers=N --direct_running_mode=multi_processing uses N cores."
-_LOGGERS = {"apache_beam": logging.WARNING, "apache_beam.runners.portability.local_job_service": logging.ERROR}
+_LOGGERS = {
+    "apache_beam": logging.WARNING,
+    # An error in a step is raised again here, which is enough.
+    "apache_beam.runners.portability.local_job_service": logging.CRITICAL,
+    "apache_beam.runners.portability.portable_runner": logging.CRITICAL,
+    "apache_beam.runners.worker": logging.CRITICAL,
+}
+_OWN_ERROR = re.compile(r"(CorpusError|InputError|WriteError): (.*?)(?= \[while running |\\n|\n|$)")
 
 
 class _NoUsage(argparse.ArgumentParser):
@@ -53,6 +61,12 @@ def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> tuple[
     return arguments, options
 
 
+def uses_processes(options: PipelineOptions) -> bool:
+    """Whether the in-memory runner is to have several worker processes."""
+    several = options.view_as(DirectOptions).direct_running_mode == "multi_processing"
+    return several and options.view_as(StandardOptions).runner == DEFAULT_RUNNER
+
+
 def make_pipeline(options: PipelineOptions) -> beam.Pipeline:
     """Returns an empty pipeline that runs as `options` say, and below warnings quietly unless they ask for a log."""
     worker = options.view_as(WorkerOptions)
@@ -61,16 +75,28 @@ def make_pipeline(options: PipelineOptions) -> beam.Pipeline:
     for name, level in _LOGGERS.items():
         if logging.getLogger(name).level == logging.NOTSET:
             logging.getLogger(name).setLevel(level)
-    direct = options.view_as(DirectOptions)
-    several = direct.direct_running_mode == "multi_processing"
-    if options.view_as(StandardOptions).runner != DEFAULT_RUNNER or not several:
+    if not uses_processes(options):
         return beam.Pipeline(options=options)
     options = PipelineOptions.from_dictionary(options.get_all_options(drop_default=True))
-    options.view_as(DirectOptions).direct_running_mode = ""  # or the runner would start Beam's talkative worker
-    command = f"{shlex.quote(sys.executable)} -m pipelines.worker"
-    return beam.Pipeline(FnApiRunner(SubprocessSDKEnvironment.from_command_string(command)), options)
+    options.view_as(DirectOptions).direct_running_mode = ""  # or the runner would start workers of its own kind
+    return beam.Pipeline(FnApiRunner(processes.WorkerProcesses()), options)
 
 
 def execute(pipeline: beam.Pipeline) -> None:
-    """Runs `pipeline` and waits for its end; a failure in it is raised here."""
-    pipeline.run().wait_until_finish()
+    """Runs `pipeline` and waits for its end.
+
+    Raises:
+        InputError, WriteError: what a step raised.
+        ChildProcessError: if a worker process died.
+    """
+    try:
+        pipeline.run().wait_until_finish()
+    except Exception as error:
+        # Most runners pass on the text of an exception, not the exception.
+        text = f"{type(error).__name__}: {error}"
+        if processes.DIED in text:
+            raise ChildProcessError(processes.DIED.removeprefix("elmo_tf: ")) from None
+        if found := _OWN_ERROR.findall(text):
+            kind, message = found[-1]
+            raise (files.WriteError if kind == "WriteError" else InputError)(message) from None
+        raise

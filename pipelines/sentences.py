@@ -1,64 +1,84 @@
-"""Lines of text as sentences: how they are split into tokens, and which of them are held out."""
+"""The corpus as sentences: how text is split into tokens, and which sentences are held out."""
 
+import collections
 import hashlib
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from pipelines import corpora
+from pipelines import corpora, lines, reading
 
 TRAIN, HELDOUT = "train", "heldout"  # the names of the two splits
 
-Tokenize = Callable[[list[bytes]], list[list[bytes]]]
+Words = list[bytes]  # the tokens of one sentence
 
 
 class Settings(NamedTuple):
     """What turns text into sentences."""
 
     tokenizer: str  # a key of TOKENIZERS
+    running: bool  # whether the text is running text: paragraphs of sentences, not a sentence a line
+    strict: bool  # whether irregular text is an error
     seed: int  # decides which sentences are held out
     heldout_fraction: float | None  # of the distinct sentences; None: none is held out
 
-    def split(self, words: list[bytes]) -> str:
+    def split(self, words: Words) -> str:
         """Returns the split that a sentence belongs to; it depends on its words and the seed alone."""
         if self.heldout_fraction is None:
             return TRAIN
         digest = hashlib.blake2b(b" ".join(words), digest_size=8, key=self.seed.to_bytes(8, "little")).digest()
         return HELDOUT if int.from_bytes(digest, "little") < self.heldout_fraction * 2**64 else TRAIN
 
-    def sort(self, block: corpora.Block, tokenize: Tokenize) -> tuple[dict[str, list[list[bytes]]], int]:
-        """Returns the tokens of a block's sentences by split, in the text's order, and how many lines are blank."""
-        sentences = {TRAIN: [], HELDOUT: []}
-        lines = tokenize(block.lines())
-        for words in lines:
-            if words:
-                sentences[self.split(words)].append(words)
-        return sentences, len(lines) - sum(map(len, sentences.values()))
+
+class Batch(NamedTuple):
+    """The sentences of one block of text."""
+
+    sentences: dict[str, list[Words]]  # by split, in the text's order; none is empty
+    irregular: collections.Counter  # see `lines.RULES`
+    size: int  # bytes of text
 
 
-def make_tokenizer(name: str) -> Tokenize:
-    """Returns the function that splits a list of lines into tokens; call it where it is used, on the worker."""
-    return TOKENIZERS[name]()
+class Reader:
+    """Reads tasks as sentences. Make it where it is used: the tokenizer may need TensorFlow."""
+
+    def __init__(self, settings: Settings):
+        self._settings = settings
+        self._cleaner = lines.Cleaner(settings.running, settings.strict)
+        self._tokenize = TOKENIZERS[settings.tokenizer](settings.running)
+
+    def read(self, task: corpora.Task) -> Iterator[Batch]:
+        """Yields the sentences of a task. Raises `reading.CorpusError`."""
+        for part in task.slices:
+            for block in reading.read_blocks(part, self._settings.running):
+                text = self._cleaner.clean(block, part.file)
+                found: dict[str, list[Words]] = {TRAIN: [], HELDOUT: []}
+                for words in self._tokenize(text.lines):
+                    if words:
+                        found[self._settings.split(words)].append(words)
+                yield Batch(found, text.irregular, len(block.data))
 
 
-def _whitespace() -> Tokenize:
+def _whitespace(running: bool) -> Callable[[list[bytes]], list[Words]]:
+    del running  # a sentence a line: text whose tokens are apart has its sentences apart as well
     # Of bytes, `split` knows just the six ASCII white space characters, as tf.strings.split does.
-    return lambda lines: [line.split() for line in lines]
+    return lambda text: [line.split() for line in text]
 
 
-def _unicode() -> Tokenize:
-    import tensorflow_text  # noqa: PLC0415 - seconds and TensorFlow, for those who ask for it
+def _unicode(running: bool) -> Callable[[list[bytes]], list[Words]]:
+    from elmo_tf.data import raw_text  # noqa: PLC0415 - seconds and TensorFlow, for those who ask for it
 
-    tokenizer = tensorflow_text.UnicodeScriptTokenizer()
-
-    def tokenize(lines: list[bytes]) -> list[list[bytes]]:
-        if not lines:
+    def tokenize(text: list[bytes]) -> list[Words]:
+        if not text:
             return []
-        ragged = tokenizer.tokenize(lines)
+        sentences = raw_text.break_sentences(text) if running else text
+        ragged = raw_text.tokenize(sentences)
         words = ragged.flat_values.numpy().tolist()
         return [words[start:end] for start, end in itertools.pairwise(ragged.row_splits.numpy().tolist())]
 
     return tokenize
 
 
-TOKENIZERS: dict[str, Callable[[], Tokenize]] = {"whitespace": _whitespace, "unicode": _unicode}
+TOKENIZERS: dict[str, Callable[[bool], Callable[[list[bytes]], list[Words]]]] = {
+    "whitespace": _whitespace,
+    "unicode": _unicode,
+}

@@ -51,6 +51,11 @@ def shard_name(number: int, count: int) -> str:
     return f"shard-{number:05d}-of-{count:05d}.tfrecord"
 
 
+def is_own_file(name: str) -> bool:
+    """Whether a folder of records has files of that name, apart from the marker."""
+    return name in (INFO_FILE, VOCABULARY_FILE) or (name.startswith("shard-") and name.endswith(".tfrecord"))
+
+
 def open_folder(path: str | os.PathLike, argument: str = "--data") -> Records:
     """Returns the finished folder at `path`, its marker, vocabulary and shards' sizes checked.
 

@@ -7,21 +7,25 @@ import pytest
 
 from elmo_tf.errors import InputError
 
-GZIPPED = gzip.compress(b"some words\n" * 1000)
-
-FILES = {
-    "not UTF-8": ({"a.txt": b"fine\n", "b.txt": b"one\ntwo \xff\n\xfe\n"}, r"UTF-8.*0xff on line 2 of .*b\.txt"),
-    "several not UTF-8": ({"a.txt": b"fine\n\xff\nfine\n\xfe\n", "b.txt": b"\xfd\n"}, r"0xff on line 2 of .*a\.txt"),
-    "not UTF-8 far on": ({"a.txt": b"fine\n" * 99_999 + b"x \xc3\n"}, r"UTF-8.*0xc3 on line 100000 of .*a\.txt"),
-    "not UTF-8 in gzip": (
-        {"a.gz": gzip.compress(b"one\n" * 70_000 + b"\xe9t\xe9\n")},
-        r"0xe9 on line 70001 of .*a\.gz",
+# Files, options, and what is said of them.
+CORPORA = {
+    "strict, not UTF-8": (
+        {"a.txt": b"fine\n", "b.txt": b"one\ntwo \xff\n\xfe\n"},
+        ["--strict"],
+        r"--strict: expected regular text, found bytes that are not UTF-8 on line 2 of .*b\.txt",
     ),
-    "not gzip": ({"a.gz": b"plain text\n"}, r"expected an intact gzip file, found .*a\.gz"),
-    "truncated gzip": ({"a.gz": GZIPPED[:-12]}, r"expected an intact gzip file, found .*a\.gz"),
-    "damaged gzip": ({"a.gz": GZIPPED[:-8] + b"\0" * 8}, r"expected an intact gzip file, found .*a\.gz"),
-    "empty": ({"a.txt": b""}, r"expected text, found no words"),
-    "blank": ({"a.txt": b"\n \r\n", "b.gz": gzip.compress(b"")}, r"expected text, found no words"),
+    "strict, far on in a gzip file": (
+        {"a.gz": gzip.compress(b"one\n" * 70_000 + b"\xe9t\xe9\n")},
+        ["--strict"],
+        r"--strict: .*not UTF-8 on line 70001 of .*a\.gz",
+    ),
+    "truncated gzip": (
+        {"a.gz": gzip.compress(b"some words\n" * 1000)[:-12]},
+        [],
+        r"--input: expected an intact compressed file or archive, found .*a\.gz: ",
+    ),
+    "empty": ({"a.txt": b""}, [], r"--input: expected text, found no words"),
+    "blank": ({"a.txt": b"\n \r\n", "b.gz": gzip.compress(b"")}, [], r"--input: expected text, found no words"),
 }
 
 
@@ -29,25 +33,22 @@ def leftovers(tmp_path) -> list[str]:
     return sorted(set(os.listdir(tmp_path)) - {"corpus", "vocab.txt"})
 
 
-@pytest.mark.parametrize(
-    ("case", "pipeline"), [*((case, "counting") for case in FILES), ("not UTF-8", "writing"), ("blank", "writing")]
-)
-def test_an_unusable_file_is_named(corpus, process, tmp_path, case, pipeline):
-    files, message = FILES[case]
-    options = ["--shards=3"]
-    if pipeline == "writing":
+@pytest.mark.parametrize("given", [False, True], ids=["counting", "writing"])
+@pytest.mark.parametrize("case", CORPORA)
+def test_an_unusable_file_is_named(corpus, process, tmp_path, case, given):
+    files, options, message = CORPORA[case]
+    if given:
         (tmp_path / "vocab.txt").write_bytes(b"<S>\n</S>\n<UNK>\nfine\n")
-        options = ["--vocab", str(tmp_path / "vocab.txt")]
-    with pytest.raises(InputError, match=f"^--input: .*{message}"):
-        process(corpus(**files), *options, f"--heldout={tmp_path}/new/heldout")
+        options = [*options, f"--vocab={tmp_path / 'vocab.txt'}"]
+    with pytest.raises(InputError, match=f"^{message}"):
+        process(corpus(**files), "--shards=3", f"--heldout={tmp_path}/new/heldout", *options)
     assert leftovers(tmp_path) == []
 
 
 def test_input_that_names_no_file_is_refused(corpus, process, tmp_path):
     corpus(b"a\n")
-    (tmp_path / "corpus" / "inner.txt").mkdir()
-    for wrong in ("missing.txt", "*.text", ".", "inner.*"):
-        with pytest.raises(InputError, match=r"^--input: expected a file or a glob that matches files, found "):
+    for wrong in ("missing.txt", "*.text"):
+        with pytest.raises(InputError, match=r"^--input: expected a file, folder or glob that matches files, found "):
             process([str(tmp_path / "corpus" / wrong)])
     assert leftovers(tmp_path) == []
 
@@ -87,6 +88,7 @@ def test_an_unusable_vocabulary_is_refused(corpus, process, tmp_path, content, m
         (["--heldout={new}", "--heldout-fraction=nan"], "--heldout-fraction: expected a number between 0 and 1"),
         (["--heldout={new}", "--heldout-fraction=1e-9"], "--heldout-fraction: .* found none of 2 held out"),
         (["--heldout={new}", "--heldout-fraction=0.999999"], "--heldout-fraction: .* found none of 2 left"),
+        (["--sentence-per-line"], "--sentence-per-line: expected --tokenizer unicode with it"),
         (["--heldout={new}/../output"], "--heldout: expected a folder of its own"),
         (["--heldout={new}/../output/heldout"], "--heldout: expected a folder of its own"),
         (["--heldout={new}/.."], "--heldout: expected a folder that does not exist yet"),

@@ -5,8 +5,6 @@ import gzip
 import json
 import os
 import pathlib
-import subprocess
-import sys
 
 import apache_beam as beam
 import numpy as np
@@ -16,7 +14,6 @@ import tensorflow as tf
 from elmo_tf.data import char_ids, records
 from pipelines import preprocess
 
-ROOT = pathlib.Path(__file__).parents[2]
 # A line feed alone ends a line; carriage returns, form feeds and the like are white space, U+00A0 is a character.
 ODD = "\ufeffThe cat\r\n\n \t\r\nsat\x0bon\x0c the mat .\nno\u00a0break caf\u00e9\x00\x1c\n<S> x </S> <UNK>\nlast one"
 ODD = ODD.encode()
@@ -90,7 +87,7 @@ def test_records_hold_what_tensorflow_and_beam_read(corpus, process, tmp_path):
 @pytest.mark.parametrize("num_shards", [1, 3, 11])
 @pytest.mark.parametrize("kind", ["plain", "gzip", "mixed"])
 def test_shards_hold_every_sentence_once(corpus, process, monkeypatch, num_shards, kind):
-    monkeypatch.setattr("pipelines.corpora.BLOCK_BYTES", 64)
+    monkeypatch.setattr("pipelines.reading.BLOCK_BYTES", 256)
     texts = {"a": ODD, "b": many_lines(40), "c": b"\n", "d": many_lines(3, seed=1).removesuffix(b"\n")}
     zipped = {"plain": "", "gzip": "abcd", "mixed": "bd"}[kind]
     files = {
@@ -102,7 +99,14 @@ def test_shards_hold_every_sentence_once(corpus, process, monkeypatch, num_shard
     assert multiset(read(folder)) == multiset(ODD_SENTENCES + plain)
     assert len(list(folder.glob("*.tfrecord"))) == num_shards
     info = json.loads((folder / "info.json").read_text())
-    assert info["dropped"] == {"blank_lines": 3, "byte_order_marks": 1}
+    found = {name: rule["count"] for name, rule in info["irregular"].items() if rule["count"]}
+    assert found == {
+        "blank_lines": 3,
+        "byte_order_marks": 1,
+        "carriage_return_lines": 2,
+        "nul_lines": 1,
+        "unterminated_lines": 2,
+    }
 
 
 def test_info_counts_what_was_written(corpus, process):
@@ -133,7 +137,7 @@ def test_a_given_vocabulary_is_used_and_kept(corpus, process, tmp_path):
     assert json.loads((folder / "info.json").read_text())["vocabulary"]["source"] == "given.txt"
 
 
-def test_an_alphabetical_vocabulary_is_refused_once_the_text_is_counted(corpus, process, tmp_path):
+def test_an_alphabetical_vocabulary_is_refused_before_anything_is_written(corpus, process, tmp_path):
     words = [f"w{number:03d}".encode() for number in range(100)]
     text = b"".join(word + b"\n" for rank, word in enumerate(reversed(words)) for _ in range(200 // (rank + 1)))
     given = tmp_path / "given.txt"
@@ -167,42 +171,23 @@ def test_heldout_sentences_are_in_no_other_split_and_do_not_move(corpus, process
     assert set(multiset(read(tmp_path / "heldout3"))) != set(held)
 
 
-def test_output_is_the_same_bytes_on_every_runner(corpus, process, tmp_path):
-    paths = corpus(many_lines(300), **{"z.gz": gzip.compress(many_lines(200, seed=2), mtime=0)})
-    options = ["--shards=5", "--heldout-fraction=0.1", "--min-count=2"]
-    once = process(paths, *options, f"--heldout={tmp_path / 'h1'}", output="o1")
-    twice = process(paths, *options, f"--heldout={tmp_path / 'h2'}", *workers("multi_threading"), output="o2")
-    code = "from pipelines import preprocess; preprocess.run()"
-    arguments = ["--input", *paths, "--output", tmp_path / "o3", f"--heldout={tmp_path / 'h3'}", *options]
-    command = [sys.executable, "-c", code, *map(str, arguments), *workers("multi_processing")]
-    done = subprocess.run(command, cwd=ROOT, timeout=120, check=True, capture_output=True, text=True)
-    assert done.stderr == ""  # quiet, several workers or one
-    assert contents(once) == contents(twice) == contents(tmp_path / "o3")
-    assert contents(tmp_path / "h1") == contents(tmp_path / "h2") == contents(tmp_path / "h3")
+def test_unicode_tokenizer_makes_sentences_of_running_text(corpus, process):
+    text = "Mr. X didn't\nstop! Now\u00a0\n\nA title\n\n\u4e2d\u6587abc".encode()
+    running = process(corpus(text), "--tokenizer=unicode")
+    expected = ["Mr . X didn ' t stop !", "Now", "A title", "\u4e2d\u6587 abc"]
+    assert read(running) == [sentence.encode().split() for sentence in expected]
+    info = json.loads((running / "info.json").read_text())
+    assert (info["text"], "blank_lines" in info["irregular"]) == ("running", False)
+    lines = process(corpus(text), "--tokenizer=unicode", "--sentence-per-line", output="lines")
+    assert [len(sentence) for sentence in read(lines)] == [6, 3, 2, 2]
 
 
-def workers(mode: str) -> list[str]:
-    return ["--direct_num_workers=2", f"--direct_running_mode={mode}"]
-
-
-def test_unicode_tokenizer_parts_scripts_and_punctuation(corpus, process):
-    folder = process(corpus("Don't stop!\u00a0Now\n\n\u4e2d\u6587abc\n".encode()), "--tokenizer=unicode")
-    expected = [["Don", "'", "t", "stop", "!", "Now"], ["\u4e2d\u6587", "abc"]]
-    assert read(folder) == [[word.encode() for word in sentence] for sentence in expected]
-
-
-def test_an_unfinished_output_is_never_seen(corpus, process, tmp_path, monkeypatch):
-    seen = []
-
-    def interrupted(*arguments):
-        seen.extend(os.listdir(tmp_path / "new"))
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(preprocess, "_write", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        process(corpus(b"a b\n"), f"--heldout={tmp_path}/new/heldout", "--heldout-fraction=0.5", output="new/output")
-    assert sorted(name.split("-")[0] for name in seen) == [".heldout.incomplete", ".output.incomplete"]
-    assert os.listdir(tmp_path) == ["corpus"]
+@pytest.mark.parametrize("num_shards", [1, 4])
+def test_running_text_cut_into_tasks_keeps_its_sentences(corpus, process, num_shards):
+    sentences = [f"Number {number} is\na sentence ." for number in range(300)]
+    text = "\n\n".join(" ".join(sentences[start : start + 7]) for start in range(0, 300, 7)).encode()
+    folder = process(corpus(text), "--tokenizer=unicode", f"--shards={num_shards}")
+    assert read(folder) == [sentence.encode().split() for sentence in sentences]
 
 
 def test_a_misspelt_option_is_a_usage_error(corpus, capsys):

@@ -1,0 +1,85 @@
+"""The pipelines of preprocessing, one after the other; each leaves its results in the output folder."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from elmo_tf.data import records, vocabulary
+from elmo_tf.errors import InputError
+from pipelines import corpora, counts, files, journal, options, sentences, shards, shuffle, tasks, watch
+
+_VOCABULARY = "vocabulary"  # phase, for the journal
+
+Results = list[dict[str, Any]]  # of `tasks.DoOnce`, one a task
+
+
+class Job(NamedTuple):
+    """What is to be done."""
+
+    folders: dict[str, str]  # of each split
+    settings: sentences.Settings
+    tasks: list[corpora.Task]
+    num_shards: int
+    beam_options: PipelineOptions
+
+    @property
+    def notes(self) -> journal.Journal:
+        """Where the tasks of every phase leave their results."""
+        return journal.Journal(self.folders[sentences.TRAIN])
+
+    def count(self, min_count: int, max_size: int | None) -> tuple[vocabulary.Vocabulary, int]:
+        """Returns the vocabulary of the training split, and how many distinct words were counted for it.
+
+        Raises:
+            InputError: if no word is frequent enough.
+        """
+        done = self.notes.result(_VOCABULARY, 0)
+        if done is None:
+            self._run("counting", counts.PHASE, self.tasks, counts.WriteCounts(self.notes.folder, self.settings))
+            kept, types, most = [], 0, 0
+            for pairs in counts.read_counts(self.notes.folder):
+                types += len(pairs)
+                most = max(most, *(count for _, count in pairs))
+                kept.extend(pair for pair in pairs if pair[1] >= min_count)
+            words = vocabulary.from_counts(kept, max_size=max_size)
+            if types and len(words) == len(vocabulary.SPECIAL_TOKENS):
+                raise InputError(
+                    f"--min-count: expected at most {most}, the most frequent word's count, found {min_count}"
+                )
+            files.write(self.notes.path(records.VOCABULARY_FILE), words.to_bytes())
+            self.notes.done(_VOCABULARY, 0, {"types": types})
+            return words, types
+        path = self.notes.path(records.VOCABULARY_FILE)
+        return vocabulary.from_bytes(files.read(path), path), done["types"]
+
+    def keep(self, words: vocabulary.Vocabulary) -> None:
+        """Writes the vocabulary to where the following phases, and readers of the records, look for it."""
+        for folder in self.folders.values():
+            files.write(files.join(folder, records.VOCABULARY_FILE), words.to_bytes())
+
+    def write(self) -> tuple[Results, Results]:
+        """Writes the shards in the order of the text; returns the results of reading it and of writing them."""
+        step = shards.WriteTask(self.folders, self.num_shards, self.settings)
+        written = self._do("writing", self.tasks, step)
+        return written, written
+
+    def shuffle(self) -> tuple[Results, Results]:
+        """Writes the shards shuffled; returns the results of reading the text and of writing them."""
+        size = sum(task.size for task in self.tasks)
+        num_buckets = self.num_shards * max(1, -(-size // (self.num_shards * shuffle.BUCKET_BYTES)))
+        read = self._do("scattering", self.tasks, shuffle.Scatter(self.folders, num_buckets, self.settings))
+        gathering = shuffle.gather_tasks(read, self.num_shards)
+        step = shuffle.Gather(self.folders, self.num_shards, num_buckets, len(self.tasks), self.settings.seed)
+        return read, self._do("gathering", gathering, step)
+
+    def _do(self, doing: str, elements: Sequence[tasks.Numbered], step: tasks.DoOnce) -> Results:
+        self._run(doing, step.phase, elements, beam.ParDo(step))
+        return [self.notes.result(step.phase, element.number) for element in elements]
+
+    def _run(self, doing: str, phase: str, elements: Sequence[tasks.Numbered], transform: beam.PTransform) -> None:
+        pipeline = options.make_pipeline(self.beam_options)
+        _ = pipeline | "Tasks" >> beam.Create(elements) | doing.capitalize() >> transform
+        with watch.watched(doing, self.notes, phase, sum(element.size for element in elements)):
+            options.execute(pipeline)

@@ -1,0 +1,194 @@
+"""An output folder while it is made: what is done already, so that a run that was killed can be gone on with.
+
+FOLDER/_unfinished/plan.json         what was asked for: only the same command goes on with it
+                   PHASE-00012.json  what a task left behind that is done
+                   PHASE-00012.beat  how far a task has come
+FOLDER/_SUCCESS                      written last
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import pathlib
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from elmo_tf.data import records
+from elmo_tf.errors import InputError
+from pipelines import files
+
+UNFINISHED = "_unfinished"
+_PLAN, _LOCK, _BEAT = "plan.json", "lock", ".beat"
+_BEAT_SECONDS = 0.5
+
+
+class Amount(NamedTuple):
+    """How much was done."""
+
+    bytes: int = 0
+    sentences: int = 0
+    tokens: int = 0
+    reused_bytes: int = 0  # of an earlier run
+
+    def __add__(self, other: "Amount") -> "Amount":
+        return Amount(*map(sum, zip(self, other, strict=True)))
+
+
+class Journal(NamedTuple):
+    """The notes in an output folder."""
+
+    folder: str
+
+    def path(self, name: str) -> str:
+        """Returns the path of a file among the notes."""
+        return files.join(self.folder, UNFINISHED, name)
+
+    def result(self, phase: str, number: int) -> Any | None:
+        """Returns what a task left behind; None if it is not done."""
+        path = self.path(f"{phase}-{number:05d}.json")
+        return files.read_json(path) if files.exists(path) else None
+
+    def done(self, phase: str, number: int, result: Any) -> None:
+        """Notes that a task is done, all its files being in their places."""
+        files.write_json(self.path(f"{phase}-{number:05d}.json"), result)
+
+    def amount(self, phase: str) -> Amount:
+        """Returns what the tasks of a phase have done up to now."""
+        beats = pathlib.Path(self.folder, UNFINISHED).glob(f"{phase}-*{_BEAT}")
+        return sum((Amount(*json.loads(beat.read_text())) for beat in beats), Amount())
+
+
+class Beat:
+    """Tells how far a task has come. Only in a local folder, where it costs nothing."""
+
+    def __init__(self, journal: Journal, phase: str, number: int):
+        self._path = journal.path(f"{phase}-{number:05d}{_BEAT}") if files.is_local(journal.folder) else None
+        self._amount = Amount()
+        self._told = time.monotonic()
+
+    def add(self, *amount: int) -> None:
+        """Adds to the task's `Amount`."""
+        self._amount += Amount(*amount)
+        if time.monotonic() - self._told > _BEAT_SECONDS:
+            self.tell()
+
+    def tell(self) -> None:
+        """Writes the amount down now."""
+        self._told = time.monotonic()
+        if self._path:
+            with contextlib.suppress(OSError):  # a full disk is for the task itself to report
+                pathlib.Path(f"{self._path}.new").write_text(json.dumps(self._amount))
+                os.replace(f"{self._path}.new", self._path)
+
+
+def check(folder: str, argument: str) -> None:
+    """Raises `InputError`, naming `argument`, unless `folder` is absent, empty or unfinished."""
+    files.check_scheme(folder, argument)
+    path = pathlib.Path(os.path.abspath(folder))
+    if not files.is_local(folder):
+        is_free = not files.match(files.join(folder, "**"))
+    else:
+        is_free = not os.path.lexists(path) or (path.is_dir() and not any(path.iterdir()))
+    if not is_free and (_is_finished(folder) or _plan(folder) is None):
+        raise InputError(f"{argument}: expected a folder that does not exist yet, found one: {folder}")
+
+
+@contextlib.contextmanager
+def unfinished(outputs: dict[str, str], plan: dict[str, Any]) -> Iterator[bool]:
+    """Keeps output folders, each of which `check` has passed, until they are finished.
+
+    Once the block has ended without an exception, the folders get their markers. After an `InputError` neither they nor
+    parents made for them are left. After anything else they stay as they are, and `unfinished` with the same plan
+    goes on with them.
+
+    Args:
+        outputs: the folders, by the argument that names each.
+        plan: all that what is written depends on, as JSON.
+
+    Yields:
+        Whether an earlier run is gone on with. If not, the folders are empty but for the notes.
+
+    Raises:
+        InputError: if a folder cannot be made, or another run is writing it.
+    """
+    with contextlib.ExitStack() as stack:
+        made = _make(outputs.values())
+        for argument, folder in outputs.items():
+            stack.enter_context(_locked(folder, argument))
+        try:
+            resumed = all(_plan(folder) == plan for folder in outputs.values())
+            for folder in outputs.values():
+                _clear(folder, everything=not resumed)
+                files.write_json(Journal(folder).path(_PLAN), plan)
+            yield resumed
+            for folder in outputs.values():
+                files.write(files.join(folder, records.MARKER_FILE), b"")
+        except InputError:
+            for folder in outputs.values():
+                files.delete_folder(folder)
+            _remove(made)
+            raise
+    for folder in outputs.values():
+        files.delete_folder(files.join(folder, UNFINISHED))
+
+
+def _is_finished(folder: str) -> bool:
+    return files.exists(files.join(folder, records.MARKER_FILE))
+
+
+def _plan(folder: str) -> dict[str, Any] | None:
+    """Returns the plan of an unfinished folder; None if it is none."""
+    path = Journal(folder).path(_PLAN)
+    return files.read_json(path) if files.exists(path) else None
+
+
+def _make(folders: Iterable[str]) -> list[pathlib.Path]:
+    """Makes local folders, and one for notes in each; returns all that were made. Stores in the network need none."""
+    made: list[pathlib.Path] = []
+    for folder in filter(files.is_local, folders):
+        notes = pathlib.Path(os.path.abspath(folder), UNFINISHED)
+        missing = [path for path in (notes, *notes.parents) if not path.exists()]
+        try:
+            notes.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            _remove(made + missing)
+            raise InputError(f"cannot make the folder {folder}: {error.strerror}") from None
+        made.extend(missing)
+    return made
+
+
+def _remove(folders: list[pathlib.Path]) -> None:
+    """Removes those folders that are empty."""
+    for path in sorted(folders, key=lambda path: len(path.parts), reverse=True):
+        with contextlib.suppress(OSError):
+            path.rmdir()
+
+
+def _clear(folder: str, everything: bool) -> None:
+    """Deletes what an earlier run left: all of it, or just what no run can use."""
+    notes = files.join(folder, UNFINISHED)
+    names = [(notes, name) for name in files.sizes(notes) if name != _LOCK]
+    if everything:
+        names += [(folder, name) for name in files.sizes(folder) if records.is_own_file(name)]
+    else:
+        names = [(notes, name) for _, name in names if name.endswith(_BEAT)]
+    names += [(folder, name) for name in files.sizes(folder) if files.is_left_over(name)]
+    files.delete(files.join(*place) for place in names)
+
+
+@contextlib.contextmanager
+def _locked(folder: str, argument: str) -> Iterator[None]:
+    """Keeps other runs on this machine out of a folder."""
+    if not files.is_local(folder):
+        yield
+        return
+    with open(Journal(folder).path(_LOCK), "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(
+                f"{argument}: expected a folder of its own, found one that is being written: {folder}"
+            ) from None
+        yield

@@ -1,0 +1,83 @@
+"""Worker processes of the in-memory runner that start at once, and whose death ends the job.
+
+Beam's own multi-processing mode starts a fresh Python for every worker of every pipeline, with a log of some thirty
+lines, and waits for ever once one dies. Here workers are forked from a process that has imported all they need.
+"""
+
+import logging
+import multiprocessing
+import multiprocessing.forkserver
+import threading
+from collections.abc import Sequence
+
+from apache_beam.portability.api import beam_fn_api_pb2, endpoints_pb2
+from apache_beam.runners.portability.fn_api_runner import worker_handlers
+from apache_beam.transforms import environments
+from google.protobuf import json_format, text_format
+
+DIED = "elmo_tf: a worker process died"
+_URN = "elmo_tf:env:worker_process:v1"
+_POLL_SECONDS = 0.1
+_context = multiprocessing.get_context("forkserver")
+
+
+def prepare(modules: Sequence[str]) -> None:
+    """Starts to import `modules`, and what every worker needs, in the process that workers are forked from."""
+    _context.set_forkserver_preload([__name__, "apache_beam.runners.worker.sdk_worker_main", *modules])
+    multiprocessing.forkserver.ensure_running()
+
+
+@environments.Environment.register_urn(_URN, None)
+class WorkerProcesses(environments.DefaultEnvironment):
+    """Workers that are processes on this machine."""
+
+    def to_runner_api_parameter(self, context) -> tuple[str, None]:
+        """Returns the name by which the runner finds the handler below."""
+        return _URN, None
+
+    @staticmethod
+    def from_runner_api_parameter(payload, capabilities, artifacts, resource_hints, context) -> "WorkerProcesses":
+        """Returns what `to_runner_api_parameter` stands for."""
+        return WorkerProcesses(capabilities, artifacts, resource_hints)
+
+
+@worker_handlers.WorkerHandler.register_environment(_URN, None)
+class _Handler(worker_handlers.GrpcWorkerHandler):
+    """Starts one process; once it has ended before its time, fails all that the runner waits for."""
+
+    def __init__(self, payload, state, provision_info, grpc_server):
+        super().__init__(state, provision_info, grpc_server)
+        self._stopping = threading.Event()
+
+    def start_worker(self) -> None:
+        environment = {
+            "CONTROL_API_SERVICE_DESCRIPTOR": text_format.MessageToString(
+                endpoints_pb2.ApiServiceDescriptor(url=self.control_address)
+            ),
+            "PIPELINE_OPTIONS": json_format.MessageToJson(self.provision_info.provision_info.pipeline_options),
+            "WORKER_ID": self.worker_id,
+        }
+        self._process = _context.Process(target=_work, args=(environment,), daemon=True)
+        self._process.start()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def stop_worker(self) -> None:
+        self._stopping.set()
+        self._process.join()
+
+    def _watch(self) -> None:
+        self._process.join()
+        while not self._stopping.is_set():  # the runner may go on asking
+            for request, future in list(self.control_conn._futures_by_id.items()):
+                if not future.is_done():
+                    future.set(beam_fn_api_pb2.InstructionResponse(instruction_id=request, error=DIED))
+            self._stopping.wait(_POLL_SECONDS)
+
+
+def _work(environment: dict[str, str]) -> None:
+    """Serves the runner until it has nothing more to do; what fails in a step, the runner is told."""
+    from apache_beam.runners.worker import sdk_worker_main  # noqa: PLC0415 - only in the worker
+
+    logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
+    _, harness, _ = sdk_worker_main.create_harness(environment)
+    harness.run()

@@ -1,0 +1,146 @@
+"""The same bytes on every runner there is here, and a clear end on each when something fails."""
+
+import gzip
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+WORKER = "beam:env:harness_subprocess_python:v1"
+PROCESSES = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
+
+
+def start(*arguments: object) -> subprocess.Popen:
+    command = [sys.executable, "-m", "elmo_tf.cli", "preprocess", *map(str, arguments)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finished(process: subprocess.Popen) -> str:
+    """Returns what a command said on stderr; nothing is said on stdout."""
+    out, err = process.communicate(timeout=120)
+    assert out == ""
+    return err
+
+
+@pytest.fixture(scope="module")
+def job_service(tmp_path_factory):
+    """Beam's portable job service, a process of its own that starts workers as further ones."""
+    port = tmp_path_factory.mktemp("service") / "port"
+    module = "apache_beam.runners.portability.local_job_service_main"
+    service = subprocess.Popen(
+        [sys.executable, "-m", module, f"--port_file={port}"],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    for _ in range(300):
+        if port.exists() and port.read_text():
+            break
+        time.sleep(0.1)
+    worker = f"{sys.executable} -m apache_beam.runners.worker.sdk_worker_main"
+    yield [
+        "--runner=PortableRunner",
+        f"--job_endpoint=localhost:{port.read_text()}",
+        f"--environment_type={WORKER}",
+        f"--environment_config={worker}",
+    ]
+    service.terminate()
+    service.wait()
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory) -> list[pathlib.Path]:
+    folder = tmp_path_factory.mktemp("text")
+    lines = [f"word{n % 97} is number{n % 13} of sentence{n}\n".encode() for n in range(2000)]
+    (folder / "a.txt").write_bytes(b"".join(lines[:1500]))
+    (folder / "b.gz").write_bytes(gzip.compress(b"".join(lines[1500:])))
+    return sorted(folder.iterdir())
+
+
+def contents(*folders: pathlib.Path) -> list[dict[str, bytes]]:
+    return [{path.name: path.read_bytes() for path in folder.iterdir()} for folder in folders]
+
+
+@pytest.fixture(scope="module")
+def expected(text, tmp_path_factory):
+    """The output of the default runner, in the order of the text and shuffled."""
+    made = {}
+    for order in ("", "--shuffle"):
+        folder = tmp_path_factory.mktemp("expected")
+        err = finished(start(*options(text, folder), *filter(None, [order])))
+        assert "tokens in" in err.splitlines()[-1]
+        made[order] = contents(folder / "train", folder / "heldout")
+    return made
+
+
+def options(text: list[pathlib.Path], folder: pathlib.Path) -> list[object]:
+    outputs = [f"--output={folder / 'train'}", f"--heldout={folder / 'heldout'}", "--heldout-fraction=0.2"]
+    return ["--input", *text, *outputs, "--shards=5", "--min-count=2", "--seed=3"]
+
+
+RUNNERS = {
+    "threads": (["--direct_num_workers=2", "--direct_running_mode=multi_threading"], ""),
+    "processes": (PROCESSES, "--shuffle"),
+    "bundles": (["--runner=BundleBasedDirectRunner"], "--shuffle"),
+    "portable": (None, ""),
+}
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_output_is_the_same_bytes_on_every_runner(text, expected, tmp_path, runner, request):
+    beam_options, order = RUNNERS[runner]
+    if beam_options is None:
+        beam_options = request.getfixturevalue("job_service")
+    err = finished(start(*options(text, tmp_path), *beam_options, *filter(None, [order])))
+    assert contents(tmp_path / "train", tmp_path / "heldout") == expected[order]
+    assert not [line for line in err.splitlines() if "WARN" in line or "Traceback" in line]
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_an_error_in_a_worker_is_one_line(tmp_path, runner, request):
+    beam_options = RUNNERS[runner][0] or request.getfixturevalue("job_service")
+    (tmp_path / "a.txt").write_bytes(b"fine\n\xff\n")
+    process = start("--input", tmp_path / "a.txt", f"--output={tmp_path / 'output'}", "--strict", *beam_options)
+    *_, last = finished(process).splitlines()
+    assert process.returncode == 1
+    assert last.startswith("elmo-tf: error: --strict: expected regular text, found bytes that are not UTF-8 on line 2")
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def descendants(pid: int) -> list[int]:
+    """Returns the ids of a process's children, their children and so on."""
+    children = [
+        int(child)
+        for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
+        for child in (task / "children").read_text().split()
+    ]
+    return children + [pid for child in children for pid in descendants(child)]
+
+
+def test_a_worker_that_dies_ends_the_job_and_the_same_command_goes_on(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"some words in a sentence\n" * 400_000)
+    arguments = ["--input", tmp_path / "a.txt", f"--output={tmp_path / 'output'}", "--shards=8"]
+    process = start(*arguments, *PROCESSES)
+    notes = tmp_path / "output" / "_unfinished"
+    while not list(notes.glob("write-*.json")) and process.poll() is None:
+        time.sleep(0.02)
+    # The last ones are the workers; before them comes the process that they were forked from.
+    os.kill(descendants(process.pid)[-1], signal.SIGKILL)
+    err = finished(process).splitlines()
+    assert process.returncode == 1
+    assert err[-2:] == ["not finished; the same command goes on from here", "elmo-tf: error: a worker process died"]
+    assert not (tmp_path / "output" / "_SUCCESS").exists()
+    done = {path: path.stat().st_mtime_ns for path in (tmp_path / "output").glob("*.tfrecord")}
+    assert done
+    assert any(line.startswith("going on with 1 file") for line in finished(start(*arguments)).splitlines())
+    assert {path: path.stat().st_mtime_ns for path in done} == done  # used, not written again
+    whole = tmp_path / "whole"
+    finished(start(*arguments[:2], f"--output={whole}", "--shards=8"))
+    assert contents(tmp_path / "output") == contents(whole)
+    assert json.loads((whole / "info.json").read_text())["tokens"] == 2_000_000
