@@ -134,8 +134,6 @@ def _receive(url: str, size: int, part: pathlib.Path) -> str:
     """Appends to `part` what it lacks, over as many connections as it takes; returns the SHA-256 of all of it."""
     waits = iter(())  # before anything has come, the first failure is the last
     with writing(part), open(part, "a+b") as file:
-        if file.tell() > size:
-            file.truncate(0)
         digest = _hash(file, file.tell()) if file.tell() else hashlib.sha256()
         with ByteProgress("downloading", size, file.tell()) as progress:
             while (start := file.tell()) < size:

@@ -73,7 +73,7 @@ def fetch(
     with _own_folder(output):
         files = _finished(output, source)
         if files is not None:
-            _log.info("nothing to do: %s in %s", _describe(files, source), output)
+            _log.info("nothing to do in %s: %s", output, _describe(files, source))
             return files
         fetched = output / f"{source.root}.tar.gz"
         if archive is None:
@@ -91,7 +91,7 @@ def fetch(
         if archive is None and not keep_archive:
             fetched.unlink()
         download.part_of(fetched).unlink(missing_ok=True)  # of a download given up for --archive
-    _log.info("wrote %s to %s; now, for example:\n%s", _describe(files, source), output, _next_command(output, source))
+    _log.info("ready in %s: %s; now, for example:\n%s", output, _describe(files, source), _next_command(output, source))
     return files
 
 
@@ -106,11 +106,9 @@ def _own_folder(output: pathlib.Path) -> Iterator[None]:
         try:
             output.mkdir(parents=True, exist_ok=True)
             lock = os.open(output, os.O_RDONLY)
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"--output: expected a folder of its own, found another run at work: {output}") from None
         except OSError as error:
             raise InputError(f"--output: expected a folder to write in, found {error.strerror}: {output}") from None
+        _take(lock, output)
         yield
     except BaseException as error:
         for path in made:
@@ -122,6 +120,15 @@ def _own_folder(output: pathlib.Path) -> Iterator[None]:
     finally:
         if lock is not None:
             os.close(lock)
+
+
+def _take(lock: int, output: pathlib.Path) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InputError(f"--output: expected a folder of its own, found another run at work: {output}") from None
+    except OSError:  # a file system without locks, such as NFS for folders: nobody is kept out
+        pass
 
 
 def _finished(output: pathlib.Path, source: Source) -> dict[str, int] | None:
@@ -159,7 +166,7 @@ def _unpack(archive: pathlib.Path, output: pathlib.Path, source: Source) -> dict
     files = {}
     with (
         open(archive, "rb") as packed,
-        tarfile.open(fileobj=packed, mode="r|gz") as members,
+        tarfile.open(fileobj=packed, mode="r:gz") as members,
         download.ByteProgress("unpacking", source.size) as progress,
     ):
         for member in members:
@@ -205,7 +212,7 @@ def _write_whole(path: pathlib.Path) -> Iterator[BinaryIO]:
 
 def _describe(files: dict[str, int], source: Source) -> str:
     counts = [f"{sum(name.startswith(f'{folder}/') for name in files)} files in {folder}" for folder in source.folders]
-    return f"{' and '.join(counts)}, {sum(files.values()):,} bytes,"
+    return f"{' and '.join(counts)}, {sum(files.values()):,} bytes"
 
 
 def _next_command(output: pathlib.Path, source: Source) -> str:

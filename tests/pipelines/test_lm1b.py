@@ -1,6 +1,7 @@
 """`elmo-tf corpus lm1b` and what is under it, on a small archive of the same layout."""
 
 import dataclasses
+import errno
 import fcntl
 import hashlib
 import io
@@ -137,7 +138,7 @@ def test_the_command_fetches_unpacks_and_names_the_next_one_which_works(
     told, next_command = told.splitlines()
     count = f"{sum(sizes.values()):,}"
     assert told == (
-        f"wrote 5 files in {TRAINING} and 3 files in {HELDOUT}, {count} bytes, to {output}; now, for example:"
+        f"ready in {output}: 5 files in {TRAINING} and 3 files in {HELDOUT}, {count} bytes; now, for example:"
     )
     monkeypatch.chdir(output.parent)
     name, *arguments = shlex.split(next_command)
@@ -156,7 +157,7 @@ def test_a_second_run_does_nothing_even_without_archive_and_server(source, serve
     assert found == {name: len(data) for name, data in FILES.items()}
     assert written(output) == before
     assert server.ranges == []
-    assert caplog.messages[-1].startswith("nothing to do: 5 files in ")
+    assert caplog.messages[-1].startswith(f"nothing to do in {output}: 5 files in ")
 
 
 def test_a_file_that_was_lost_or_cut_is_put_back_and_the_others_are_not_written_again(source, output, caplog):
@@ -284,10 +285,13 @@ def test_a_disk_without_room_is_told_before_anything_is_written(source, server, 
     with pytest.raises(InputError, match=r"^--output: expected 0.0 GB of free disk, found 0.0 GB: .*corpus"):
         lm1b.fetch(output, source)
     assert server.ranges == []
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=source.unpacked_size - 1))
+    with pytest.raises(InputError, match=r"^--output: expected 0.0 GB of free disk"):
+        lm1b.fetch(output, source, archive="missing")
     assert not output.parent.exists()
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=needed))
     lm1b.fetch(output, source, keep_archive=True)
-    (output / lm1b.MANIFEST_FILE).unlink()
+    (output / lm1b.MANIFEST_FILE).unlink()  # archive and files are there
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=0))
     lm1b.fetch(output, source)
     assert_complete(output)
@@ -303,6 +307,15 @@ def test_two_runs_do_not_work_in_one_folder(source, server, output):
     os.close(other)
     lm1b.fetch(output, source)
     lm1b.fetch(output, source)
+
+
+def test_a_file_system_without_locks_will_do(source, output, monkeypatch):
+    def flock(*_):
+        raise OSError(errno.EBADF, "Bad file descriptor")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    lm1b.fetch(output, source)
+    assert_complete(output)
 
 
 def test_the_command_waits_neither_for_tensorflow_nor_for_beam(tmp_path):
