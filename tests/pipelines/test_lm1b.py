@@ -44,7 +44,13 @@ FILES = {f"{TRAINING}/news.en-{number:05d}-of-00100": text(number) for number in
 def pack() -> bytes:
     """Returns the archive: `FILES` in another order than theirs, among members that are not to be taken."""
     root = lm1b.LM1B.root
-    others = ["README", f"{TRAINING}/._news.en-00001-of-00100", f"{TRAINING}/deeper/news.en", f"{TRAINING}/../evil"]
+    others = [
+        "README",
+        f"{TRAINING}/._news.en-00001-of-00100",
+        f"{TRAINING}/deeper/news.en",
+        f"{TRAINING}/../evil",
+        "other/news.en",
+    ]
     content = dict.fromkeys(others, b"not for us\n") | dict(reversed(FILES.items()))
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
@@ -134,6 +140,7 @@ def test_the_command_fetches_unpacks_and_names_the_next_one_which_works(
     manifest = json.loads((output / "lm1b.json").read_text())
     sizes = {name: len(data) for name, data in FILES.items()}
     assert manifest == {"url": server.url, "sha256": source.sha256, "bytes": len(PACKED), "files": sizes}
+    assert list(manifest["files"]) == sorted(FILES)
     (told,) = caplog.messages
     told, next_command = told.splitlines()
     count = f"{sum(sizes.values()):,}"
