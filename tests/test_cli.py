@@ -323,6 +323,9 @@ def test_wrong_input_is_one_line_that_names_it_and_nothing_is_left_behind(place,
         (f"{EVALUATE} workdir --batch-size 0", "--batch-size: expected a whole number, at least 1, found '0'"),
         (f"{EXPORT} --gamma large", "--gamma: invalid float value: 'large'"),
         ("preprocess --output new/data", "required: --input"),
+        ("corpus", "required: CORPUS"),
+        ("corpus lm1b", "required: --output"),
+        ("corpus lm1b --output new/corpus --url http://host/ --archive text.txt", "not allowed with"),
         ("preprocess --input text.txt --output new/data --shards many", "--shards: invalid int value: 'many'"),
     ],
 )
@@ -358,7 +361,8 @@ def test_help_names_every_command_and_does_not_wait_for_tensorflow():
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", code]
     out = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
-    for name in ("preprocess", "train", "finetune", "evaluate", "export", "import", "dump-weights", "neighbors"):
+    names = "preprocess corpus train finetune evaluate export import dump-weights neighbors"
+    for name in names.split():
         assert re.search(rf"^ +{name}\b", out, re.MULTILINE), name
     assert out.endswith("False\n")
 

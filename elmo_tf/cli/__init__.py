@@ -10,7 +10,7 @@ import os
 import sys
 
 from elmo_tf import __version__
-from elmo_tf.cli import models, training, use
+from elmo_tf.cli import corpus, models, training, use
 from elmo_tf.errors import InputError
 
 
@@ -25,12 +25,8 @@ def main(argv: list[str] | None = None) -> int:
             preprocess.run(argv[1:])
         else:
             arguments = _parser().parse_args(argv)
-            with _quiet_stderr():
-                import tensorflow
-
-                gpus = tensorflow.config.list_physical_devices("GPU")  # the first look for them has its say as well
-                if gpus and not arguments.on_gpu:
-                    tensorflow.config.set_visible_devices([], "GPU")
+            if arguments.needs_tensorflow:
+                _load_tensorflow(arguments.on_gpu)
             arguments.run(arguments)
     except InputError as error:
         return _fail(error)
@@ -51,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"elmo-tf {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     commands.add_parser("preprocess", help="make a folder of records from text, with Apache Beam", add_help=False)
-    for module in (training, models, use):
+    for module in (corpus, training, models, use):
         module.add_commands(commands)
     return parser
 
@@ -61,6 +57,16 @@ def _configure_logging() -> None:
     logging.basicConfig(format="%(message)s", stream=sys.stderr, level=logging.WARNING)
     logging.getLogger("elmo_tf").setLevel(logging.INFO)
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
+
+
+def _load_tensorflow(on_gpu: bool) -> None:
+    """Imports TensorFlow without its remarks, and hides the GPUs from it unless they are wanted."""
+    with _quiet_stderr():
+        import tensorflow
+
+        gpus = tensorflow.config.list_physical_devices("GPU")  # the first look for them has its say as well
+        if gpus and not on_gpu:
+            tensorflow.config.set_visible_devices([], "GPU")
 
 
 @contextlib.contextmanager

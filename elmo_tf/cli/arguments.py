@@ -5,7 +5,12 @@ from collections.abc import Callable
 
 
 def add_command(
-    commands: argparse._SubParsersAction, name: str, run: Callable, help_text: str, on_gpu: bool = False
+    commands: argparse._SubParsersAction,
+    name: str,
+    run: Callable,
+    help_text: str,
+    on_gpu: bool = False,
+    needs_tensorflow: bool = True,
 ) -> argparse.ArgumentParser:
     """Adds a command and returns its parser.
 
@@ -13,9 +18,10 @@ def add_command(
         run: called with the parsed arguments.
         on_gpu: whether it uses a GPU that is there. Others run on the CPU: TensorFlow would take all of a GPU's memory,
             and compute there with less precision.
+        needs_tensorflow: whether it waits for TensorFlow to load, which takes seconds.
     """
     added = commands.add_parser(name, help=help_text, description=help_text, allow_abbrev=False)
-    added.set_defaults(run=run, on_gpu=on_gpu)
+    added.set_defaults(run=run, on_gpu=on_gpu, needs_tensorflow=needs_tensorflow)
     return added
 
 

@@ -1,0 +1,73 @@
+"""A server of one file on 127.0.0.1 that misbehaves as told, for tests of downloads."""
+
+import contextlib
+import http.server
+import threading
+from collections.abc import Callable, Iterator
+
+
+class FileServer(http.server.ThreadingHTTPServer):
+    """Answers every request with `content`.
+
+    Attributes:
+        content: the file.
+        takes_ranges: whether it heeds `Range`; else it answers 200 with all of the file.
+        says_range: an untrue `Content-Range`; None for the true one.
+        says_length: whether it says how long the answer is.
+        statuses: of the 1st, 2nd, ... answer. Later ones get the status that fits.
+        cuts: bytes after which it ends the connection of the 1st, 2nd, ... request. Later ones get the whole answer.
+        before_cut: called before it does so.
+        ranges: the `Range` of each request so far, None for one without.
+    """
+
+    def __init__(self, content: bytes):
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.content, self.takes_ranges, self.says_length = content, True, True
+        self.says_range: str | None = None
+        self.statuses: list[int] = []
+        self.cuts: list[int] = []
+        self.before_cut: Callable[[], None] = lambda: None
+        self.ranges: list[str | None] = []
+
+    @property
+    def url(self) -> str:
+        """The file's address."""
+        return f"http://127.0.0.1:{self.server_port}/corpus.tar.gz"
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        server = self.server
+        asked = self.headers["Range"]
+        server.ranges.append(asked)
+        start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked and server.takes_ranges else 0
+        body = server.content[start:]
+        fitting = 206 if start else 200
+        self.send_response(server.statuses.pop(0) if server.statuses else fitting)
+        if start:
+            true = f"bytes {start}-{len(server.content) - 1}/{len(server.content)}"
+            self.send_header("Content-Range", server.says_range or true)
+        if server.says_length:
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        cut = server.cuts.pop(0) if server.cuts else None
+        with contextlib.suppress(ConnectionError):
+            self.wfile.write(body[:cut])
+            if cut is not None:
+                server.before_cut()
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def serve(content: bytes) -> Iterator[FileServer]:
+    """Serves `content` during a `with` block."""
+    with FileServer(content) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
