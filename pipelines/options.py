@@ -94,6 +94,8 @@ def execute(pipeline: beam.Pipeline) -> None:
     except Exception as error:
         # Most runners pass on the text of an exception, not the exception.
         text = f"{type(error).__name__}: {error}"
+        if "KeyboardInterrupt" in text:
+            raise KeyboardInterrupt from None
         if processes.DIED in text:
             raise ChildProcessError(processes.DIED.removeprefix("elmo_tf: ")) from None
         if found := _OWN_ERROR.findall(text):

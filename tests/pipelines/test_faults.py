@@ -1,0 +1,170 @@
+"""Killed runs, full disks, two runs at once: nothing looks finished that is not, and the same command goes on."""
+
+import json
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from elmo_tf.errors import InputError
+from pipelines import files, journal, preprocess, shards
+
+ROOT = pathlib.Path(__file__).parents[2]
+SHUFFLED = ["--shuffle", "--shards=6", "--min-count=2"]
+
+
+def command(paths: list[str], output: pathlib.Path, *options: str) -> list[str]:
+    return [sys.executable, "-m", "elmo_tf.cli", "preprocess", "--input", *paths, "--output", str(output), *options]
+
+
+def contents(folder: pathlib.Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_run_killed_at_any_moment_is_gone_on_with(corpus, process, tmp_path):
+    lines = [f"word{n % 997} is number{n % 13} of sentence{n}\n".encode() for n in range(60_000)]
+    paths = corpus(b"".join(lines))
+    whole = process(paths, *SHUFFLED, output="whole")
+    output = tmp_path / "killed"
+    choose = random.Random(0)
+    kills = 0
+    for delay in [2.0, *(choose.uniform(1.5, 4) for _ in range(4)), None]:
+        run = subprocess.Popen(command(paths, output, *SHUFFLED), cwd=ROOT, stderr=subprocess.PIPE, text=True)
+        time.sleep(delay or 0)
+        if delay is not None and run.poll() is None:
+            run.kill()
+            kills += 1
+            run.communicate()
+            assert not (output / "_SUCCESS").exists()
+            continue
+        err = run.communicate(timeout=60)[1]
+        assert run.returncode == 0, err
+        break
+    assert kills
+    assert contents(output) == contents(whole)
+
+
+def interrupt(monkeypatch, step: type, after: int) -> None:
+    """Lets a step end with an interrupt in its `after`-th task."""
+    do, count = step.do, iter(range(1000))
+
+    def interrupted(self, task, beat):
+        if next(count) == after:
+            raise KeyboardInterrupt
+        return do(self, task, beat)
+
+    monkeypatch.setattr(step, "do", interrupted)
+
+
+def test_what_is_whole_is_used_again_and_what_is_not_is_not(corpus, process, tmp_path, monkeypatch, caplog):
+    caplog.set_level("INFO", "elmo_tf")
+    paths = corpus(b"a b c\n" * 1000)
+    whole = process(paths, "--shards=5", output="whole")
+    with monkeypatch.context() as patch:
+        interrupt(patch, shards.WriteTask, after=3)
+        with pytest.raises(KeyboardInterrupt):
+            process(paths, "--shards=5")
+    assert caplog.messages[-1] == "not finished; the same command goes on from here"
+    output = tmp_path / "output"
+    assert not (output / "_SUCCESS").exists()
+    written = sorted(output.glob("*.tfrecord"))
+    assert len(written) == 3
+    written[1].write_bytes(b"cut")  # by somebody else
+    (output / "shard-00004-of-00005.tfrecord.tmp-0").write_bytes(b"left by a kill")
+    times = [path.stat().st_mtime_ns for path in written]
+    process(paths, "--shards=5")
+    again = [path.stat().st_mtime_ns for path in written]
+    assert (again[0], again[2]) == (times[0], times[2])
+    assert again[1] > times[1]
+    assert contents(output) == contents(whole)
+
+
+@pytest.mark.parametrize("change", ["text", "option"])
+def test_another_command_does_not_go_on_with_it(corpus, process, tmp_path, monkeypatch, change):
+    (path,) = corpus(b"a b c\n" * 1000)
+    with monkeypatch.context() as patch:
+        interrupt(patch, shards.WriteTask, after=1)
+        with pytest.raises(KeyboardInterrupt):
+            process([path], "--shards=3")
+    options = ["--shards=3"] if change == "text" else ["--shards=2"]
+    if change == "text":
+        pathlib.Path(path).write_bytes(b"c b a\n" * 1000)  # as long as before
+    assert contents(process([path], *options)) == contents(process([path], *options, output="fresh"))
+
+
+def test_two_runs_do_not_write_one_folder(corpus, process, tmp_path):
+    plan = {"some": "plan"}
+    with journal.unfinished({"--output": str(tmp_path / "output")}, plan):
+        with pytest.raises(
+            InputError, match=r"^--output: expected a folder of its own, found one that is being written"
+        ):
+            process(corpus(b"a b\n"))
+        assert files.read_json(str(tmp_path / "output" / "_unfinished" / "plan.json")) == plan
+
+
+def test_a_folder_of_somebody_else_is_refused(corpus, process, tmp_path):
+    (tmp_path / "output").mkdir()
+    (tmp_path / "output" / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"^--output: expected a folder that does not exist yet"):
+        process(corpus(b"a b\n"))
+    assert os.listdir(tmp_path / "output") == ["notes.txt"]
+
+
+def small_disk(path: pathlib.Path, size: str) -> None:
+    path.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(path)], check=False, capture_output=True
+    )
+    if done.returncode:
+        pytest.skip(f"needs the right to mount a tmpfs: {done.stderr.decode().strip()}")
+
+
+@pytest.mark.parametrize("workers", [[], ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]])
+def test_a_full_disk_is_said_and_more_room_is_enough_to_go_on(corpus, process, tmp_path, workers):
+    paths = corpus(b"".join(b"word%d some words in a sentence\n" % (n % 9) for n in range(40_000)))
+    disk = tmp_path / "disk"
+    small_disk(disk, "2m")
+    try:
+        arguments = command(paths, disk / "output", "--shards=4", *workers)
+        run = subprocess.run(arguments, check=False, cwd=ROOT, capture_output=True, text=True, timeout=60)
+        *_, hint, last = run.stderr.splitlines()
+        assert run.returncode == 1
+        assert hint == "not finished; the same command goes on from here"
+        assert re.fullmatch(r"elmo-tf: error: cannot write /.*: No space left on device", last)
+        assert not (disk / "output" / "_SUCCESS").exists()
+        assert not list((disk / "output").glob("*.tmp-*")) or workers  # the other worker is stopped in the middle
+        subprocess.run(["mount", "-o", "remount,size=50m", str(disk)], check=True)
+        subprocess.run(arguments, cwd=ROOT, capture_output=True, check=True, timeout=60)
+        assert contents(disk / "output") == contents(process(paths, "--shards=4", output="whole"))
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_sigint_ends_like_any_command_and_leaves_what_is_done(corpus, tmp_path):
+    paths = corpus(b"some words in a sentence\n" * 400_000)
+    run = subprocess.Popen(
+        command(paths, tmp_path / "output", "--shards=8"),
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while not list((tmp_path / "output").glob("*.tfrecord")) and run.poll() is None:
+        time.sleep(0.02)
+    run.send_signal(signal.SIGINT)
+    assert run.communicate(timeout=60)[1].splitlines()[-1] == "not finished; the same command goes on from here"
+    assert run.returncode == 130
+    assert json.loads((tmp_path / "output" / "_unfinished" / "write-00000.json").read_text())["shards"]
+
+
+def test_an_interrupted_call_of_the_library_keeps_its_notes(corpus, tmp_path, monkeypatch):
+    interrupt(monkeypatch, shards.WriteTask, after=0)
+    with pytest.raises(KeyboardInterrupt):
+        preprocess.run(["--input", *corpus(b"a b\n"), "--output", str(tmp_path / "output")])
+    assert (tmp_path / "output" / "_unfinished" / "plan.json").exists()
