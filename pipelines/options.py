@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 import apache_beam as beam
+from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions, WorkerOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
@@ -56,6 +57,7 @@ def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> tuple[
     if unknown:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     options = PipelineOptions(rest)
+    FileSystems.set_options(options)  # those of HDFS and S3, say
     standard = options.view_as(StandardOptions)
     standard.runner = standard.runner or DEFAULT_RUNNER
     return arguments, options
