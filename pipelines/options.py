@@ -70,15 +70,21 @@ def uses_processes(options: PipelineOptions) -> bool:
 
 
 def make_pipeline(options: PipelineOptions) -> beam.Pipeline:
-    """Returns an empty pipeline that runs as `options` say, and below warnings quietly unless they ask for a log."""
+    """Returns an empty pipeline that runs as `options` say, and below warnings quietly unless they ask for a log.
+
+    Raises:
+        InputError: if they name no runner, or one that lacks options.
+    """
     worker = options.view_as(WorkerOptions)
-    if worker.default_sdk_harness_log_level or worker.sdk_harness_log_level_overrides:
-        return beam.Pipeline(options=options)
-    for name, level in _LOGGERS.items():
+    talkative = worker.default_sdk_harness_log_level or worker.sdk_harness_log_level_overrides
+    for name, level in () if talkative else _LOGGERS.items():
         if logging.getLogger(name).level == logging.NOTSET:
             logging.getLogger(name).setLevel(level)
-    if not uses_processes(options):
-        return beam.Pipeline(options=options)
+    if talkative or not uses_processes(options):
+        try:
+            return beam.Pipeline(options=options)
+        except ValueError as error:
+            raise InputError(f"--runner: expected one that can run, found {' '.join(str(error).split())}") from None
     options = PipelineOptions.from_dictionary(options.get_all_options(drop_default=True))
     options.view_as(DirectOptions).direct_running_mode = ""  # or the runner would start workers of its own kind
     return beam.Pipeline(FnApiRunner(processes.WorkerProcesses()), options)

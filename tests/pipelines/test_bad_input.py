@@ -88,6 +88,8 @@ def test_an_unusable_vocabulary_is_refused(corpus, process, tmp_path, content, m
         (["--heldout={new}", "--heldout-fraction=nan"], "--heldout-fraction: expected a number between 0 and 1"),
         (["--heldout={new}", "--heldout-fraction=1e-9"], "--heldout-fraction: .* found none of 2 held out"),
         (["--heldout={new}", "--heldout-fraction=0.999999"], "--heldout-fraction: .* found none of 2 left"),
+        (["--runner=Nonsense"], "--runner: expected one that can run, found Unexpected pipeline runner: Nonsense"),
+        (["--runner=DataflowRunner"], "--runner: expected one that can run, found .*Missing required option: project"),
         (["--sentence-per-line"], "--sentence-per-line: expected --tokenizer unicode with it"),
         (["--heldout={new}/../output"], "--heldout: expected a folder of its own"),
         (["--heldout={new}/../output/heldout"], "--heldout: expected a folder of its own"),
