@@ -4,7 +4,7 @@ import argparse
 import collections
 import os
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from typing import Any
 
 import apache_beam as beam
@@ -85,20 +85,20 @@ def of_split(split: str, written: Iterable[dict[str, Any]], about: dict[str, Any
     return {"format_version": records.FORMAT_VERSION, "split": split, **totals, **about, "shards": described}
 
 
-def summary(infos: dict[str, dict[str, Any]], folders: dict[str, str], seconds: float) -> str:
-    """Returns the table that is shown at the end, given each split's `info.json` and folder."""
+def summary(infos: dict[str, dict[str, Any]], folders: Iterable[str], seconds: float) -> str:
+    """Returns the table that is shown at the end, given each split's `info.json` and folder, in the same order."""
     first = infos[sentences.TRAIN]
     words, total = first["vocabulary"], sum(one["tokens"] for one in infos.values())
     types = "" if words["types"] is None else f" of {words['types']:,} types"
     rows = [
         ("", *infos),
-        ("folder", *folders.values()),
+        ("folder", *folders),
         ("sentences", *(f"{one['sentences']:,}" for one in infos.values())),
         ("tokens", *(f"{one['tokens']:,}" for one in infos.values())),
         ("unknown", *(f"{one['unknown_tokens'] / one['tokens']:.2%}" for one in infos.values())),
         ("cut at 48 bytes", *(f"{one['cut_tokens']:,} tokens" for one in infos.values())),
         ("like <S> or </S>", *(f"{one['reserved_tokens']:,} tokens" for one in infos.values())),
-        ("records", *(f"{one['bytes'] / 1e6:,.1f} MB, {len(one['shards'])} files" for one in infos.values())),
+        ("records", *(f"{one['bytes'] / 1e6:,.1f} MB, {number(one['shards'], 'file')}" for one in infos.values())),
     ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     table = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
@@ -112,8 +112,14 @@ def summary(infos: dict[str, dict[str, Any]], folders: dict[str, str], seconds: 
         [
             *table,
             f"vocabulary: {words['size']:,} words{types}",
-            f"input: {len(first['inputs']):,} files, {size / 1e6:,.1f} MB; irregular:" + (" nothing" * (not irregular)),
+            f"input: {number(first['inputs'], 'file')}, {size / 1e6:,.1f} MB; irregular:"
+            + " nothing" * (not irregular),
             *irregular,
             f"{total:,} tokens in {seconds:,.1f} s, {total / seconds:,.0f} tokens/s",
         ]
     )
+
+
+def number(things: Sized, noun: str) -> str:
+    """Returns how many there are, in words."""
+    return f"{len(things):,} {noun}{'s' * (len(things) != 1)}"

@@ -10,7 +10,7 @@ import collections
 import logging
 import os
 import time
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 from typing import Any
 
 import elmo_tf
@@ -90,7 +90,7 @@ def run(argv: Sequence[str] | None = None) -> dict[str, Any]:
     outputs = {name: path for name, path in (("--output", arguments.output), ("--heldout", arguments.heldout)) if path}
     with journal.unfinished(outputs, _plan(arguments, corpus, given)) as resumed:
         _log.info(
-            "%s %s, %.1f MB of text", "going on with" if resumed else "reading", _number(corpus, "file"), size / 1e6
+            "%s %s, %.1f MB of text", "going on with" if resumed else "reading", info.number(corpus, "file"), size / 1e6
         )
         try:
             words, types = (given, None) if given else work.count(arguments.min_count or 1, arguments.max_vocab)
@@ -105,7 +105,7 @@ def run(argv: Sequence[str] | None = None) -> dict[str, Any]:
         _check_splits(infos)
         for split, folder in work.folders.items():
             files.write_json(files.join(folder, records.INFO_FILE), infos[split])
-    _log.info("%s", info.summary(infos, work.folders, time.monotonic() - start))
+    _log.info("%s", info.summary(infos, outputs.values(), time.monotonic() - start))
     return infos[sentences.TRAIN]
 
 
@@ -195,7 +195,3 @@ def _check_splits(infos: dict[str, dict[str, Any]]) -> None:
         side = "held out" if split == sentences.HELDOUT else "left to train on"
         expected = "a number that divides the sentences in two"
         _require("--heldout-fraction", about["sentences"] > 0, expected, f"none of {total:,} {side}")
-
-
-def _number(things: Sized, noun: str) -> str:
-    return f"{len(things):,} {noun}{'s' * (len(things) != 1)}"
