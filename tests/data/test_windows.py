@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from elmo_tf.data import windows as windows_lib
+from elmo_tf.data import blocks
 from elmo_tf.data.windows import Position, Windows, prefetch
 from elmo_tf.errors import InputError
 from tests import helpers, reference
@@ -24,8 +24,8 @@ def records(tmp_path_factory):
 @pytest.fixture
 def small_pools(monkeypatch):
     """One shard in memory at a time, few sentences decoded at once."""
-    monkeypatch.setattr(windows_lib, "_POOL_SHARDS", 1)
-    monkeypatch.setattr(windows_lib, "_DECODE_AT_ONCE", 3)
+    monkeypatch.setattr(blocks, "_POOL_SHARDS", 1)
+    monkeypatch.setattr(blocks, "_BLOCK_SENTENCES", 3)
 
 
 def _windows(*arguments, **keywords):
@@ -172,8 +172,8 @@ def test_epochs_differ_in_order(records):
 @pytest.mark.parametrize("seed", [None, 7])
 @pytest.mark.parametrize("pool_shards", [1, 2, 8])
 def test_any_position_goes_on_with_the_very_next_window(records, seed, pool_shards, monkeypatch):
-    monkeypatch.setattr(windows_lib, "_POOL_SHARDS", pool_shards)
-    monkeypatch.setattr(windows_lib, "_DECODE_AT_ONCE", 5)
+    monkeypatch.setattr(blocks, "_POOL_SHARDS", pool_shards)
+    monkeypatch.setattr(blocks, "_BLOCK_SENTENCES", 5)
     arguments = {"batch_size": 3, "unroll_steps": 5, "seed": seed, "epochs": 2}
     every = list(Windows(records, **arguments))
     assert len(every) > 20
