@@ -27,7 +27,7 @@ class Block:
         max_chars_per_token: character ids a token.
 
     Raises:
-        examples.UnfitRecordError: for a record that is not a sentence.
+        records.UnfitRecordError: for a record that is not a sentence.
     """
 
     def __init__(self, records: list[bytes], vocab_size: int, max_chars_per_token: int):
@@ -67,11 +67,11 @@ class _Pool:
         records = [contents[owner][start:end] for owner, start, end in places]
         try:
             return Block(records, vocab_size, max_chars_per_token)
-        except examples.UnfitRecordError as error:
+        except records_lib.UnfitRecordError as error:
             number = numbers[error.number]
             shard = self._shards[int(self._owners(number))]
             offset = self._starts[number] - records_lib.HEADER_BYTES
-            raise InputError(f"{shard.path}: expected a sentence at byte {offset}, found {error}") from None
+            raise InputError(f"{shard.path}: expected a sentence at byte {offset}, found {error.found}") from None
 
     def split(self, order: np.ndarray) -> list[np.ndarray]:
         """Returns record numbers a block each."""

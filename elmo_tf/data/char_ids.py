@@ -82,7 +82,7 @@ class Words:
         keep, frame = self._frames
         frame_of = self._frame_of[numbers]
         rows = self._following[self._starts[numbers]]
-        ids = rows.view(np.uint16).reshape(len(rows), -1)
+        ids = rows.view(np.uint16).reshape(len(rows), self._max_length + NUM_MARKS)
         ids &= keep.take(frame_of, 0)
         ids |= frame.take(frame_of, 0)
         return ids

@@ -28,14 +28,6 @@ class Sentences(NamedTuple):
     char_bytes: np.ndarray  # uint8 (sum(char_lengths),)
 
 
-class UnfitRecordError(ValueError):
-    """A record is not a sentence; says what was found. `number` tells which one of those given."""
-
-    def __init__(self, number: int, found: str):
-        super().__init__(found)
-        self.number = number
-
-
 def decode_examples(records: list[bytes], vocab_size: int) -> Sentences:
     """Returns the sentences of serialized `tf.train.Example`s.
 
@@ -44,7 +36,7 @@ def decode_examples(records: list[bytes], vocab_size: int) -> Sentences:
         vocab_size: token ids must be below.
 
     Raises:
-        UnfitRecordError: for a record that is no Example, lacks a feature, or whose features do not fit each other.
+        records.UnfitRecordError: if one is no Example, lacks a feature, or has features that do not fit each other.
     """
     data, fields, regular = _locate(records)
     if not regular.all():
@@ -58,13 +50,12 @@ def decode_examples(records: list[bytes], vocab_size: int) -> Sentences:
     )
     ids, num_tokens = _varints(token_ids, num_id_bytes)
     num_spelled = _sums(char_lengths, num_words)
-    for number in np.flatnonzero((num_tokens != num_words + 2) | (num_spelled != num_bytes))[:1]:
-        raise UnfitRecordError(
-            number,
-            f"{num_tokens[number]} token_ids and {num_words[number]} char_lengths, not two less"
-            if num_tokens[number] != num_words[number] + 2
-            else f"{num_bytes[number]} bytes of char_ids and char_lengths for {num_spelled[number]}",
-        )
+    for number in np.flatnonzero(num_tokens != num_words + 2)[:1]:
+        found = f"{num_tokens[number]} token_ids, not two more than {num_words[number]} char_lengths"
+        raise records_lib.UnfitRecordError(found, number)
+    for number in np.flatnonzero(num_spelled != num_bytes)[:1]:
+        found = f"{num_bytes[number]} bytes of char_ids, not {num_spelled[number]} as char_lengths add up to"
+        raise records_lib.UnfitRecordError(found, number)
     last = np.cumsum(num_tokens) - 1
     first = last + 1 - num_tokens
     wrong = (ids < 0) | (ids >= vocab_size)
@@ -72,11 +63,11 @@ def decode_examples(records: list[bytes], vocab_size: int) -> Sentences:
     wrong[last] |= ids[last] != vocabulary_lib.END_ID
     for place in np.flatnonzero(wrong)[:1]:
         number = np.searchsorted(last, place)
-        raise UnfitRecordError(
-            number,
-            f"{ids[place]} as number {place - first[number]} of {num_tokens[number]} token_ids, which should be "
-            f"{vocabulary_lib.BEGIN_ID} first, {vocabulary_lib.END_ID} last and below {vocab_size}",
+        found = (
+            f"{ids[place]} as number {place - first[number]} of {num_tokens[number]} token_ids, which should begin "
+            f"with {vocabulary_lib.BEGIN_ID}, end with {vocabulary_lib.END_ID} and be below {vocab_size}"
         )
+        raise records_lib.UnfitRecordError(found, number)
     return Sentences(num_tokens, ids.astype(np.int32), char_lengths, char_bytes)
 
 
@@ -171,7 +162,7 @@ def _rewrite(number: int, record: bytes) -> bytes:
     """Returns a record in the layout of `records.encode_example`."""
     try:
         sentence = records_lib.decode_example(record)
-    except ValueError as error:
-        raise UnfitRecordError(number, str(error)) from None
+    except records_lib.UnfitRecordError as error:
+        raise records_lib.UnfitRecordError(error.found, number) from None
     token_ids, char_bytes, char_lengths = sentence
     return records_lib.encode_example(token_ids.tolist(), char_bytes.tobytes(), char_lengths.tobytes())

@@ -97,22 +97,34 @@ def encode_example(token_ids: list[int], char_bytes: bytes, char_lengths: bytes)
     return example.SerializeToString(deterministic=True)
 
 
+class UnfitRecordError(InputError):
+    """A record is not a sentence.
+
+    Attributes:
+        found: what it is instead.
+        number: which of the records given it is.
+    """
+
+    def __init__(self, found: str, number: int = 0):
+        super().__init__(f"record {number}: expected a sentence, found {found}")
+        self.found = found
+        self.number = number
+
+
 def decode_example(record: bytes) -> Sentence:
-    """Returns the sentence of a serialized `tf.train.Example`; `examples.decode_examples` is for many.
+    """Returns the sentence of a serialized `tf.train.Example`; for many, see `examples.decode_examples`.
 
     Raises:
-        InputError: if it is no Example, or one without these features.
+        UnfitRecordError: if it is no Example, or one without these features.
     """
     try:
         feature = _Example.FromString(record).features.feature
     except DecodeError:
-        raise InputError("record: expected a tf.train.Example, found other bytes") from None
+        raise UnfitRecordError("bytes that are no tf.train.Example") from None
     token_ids = np.array(feature["token_ids"].int64_list.value, np.int64)
     values = [feature[name].bytes_list.value for name in ("char_ids", "char_lengths")]
     if len(token_ids) == 0 or any(len(value) != 1 for value in values):
-        raise InputError(
-            "record: expected token_ids, char_ids and char_lengths, found an Example without one of them or with more"
-        )
+        raise UnfitRecordError("no token_ids, or not one value each of char_ids and char_lengths")
     return Sentence(token_ids, *(np.frombuffer(value[0], np.uint8) for value in values))
 
 

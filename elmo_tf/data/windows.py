@@ -20,7 +20,6 @@ import numpy as np
 from elmo_tf.data import char_ids as char_ids_lib
 from elmo_tf.data import records as records_lib
 from elmo_tf.data.blocks import Block, read_epoch
-from elmo_tf.data.examples import UnfitRecordError
 from elmo_tf.data.streams import Part, Streams
 from elmo_tf.errors import InputError
 
@@ -126,10 +125,9 @@ class Windows:
         records, used, streams = zip(*rows, strict=True)
         try:
             block = Block(list(records), len(self.records.vocabulary), self.max_chars_per_token)
-        except UnfitRecordError as error:
-            raise InputError(
-                f"position: expected a sentence in stream {streams[error.number]}, found {error}"
-            ) from None
+        except records_lib.UnfitRecordError as error:
+            stream = streams[error.number]
+            raise InputError(f"position: expected a sentence in stream {stream}, found {error.found}") from None
         return [Part(block, np.arange(len(rows)), np.array(streams), -np.array(used))]
 
     def _blocks(self) -> Iterator[tuple[int, int, Block]]:
