@@ -5,12 +5,12 @@
     python benchmarks/input_pipeline.py --data data/train
 
 Without --data, `elmo-tf preprocess` first makes records in a temporary folder, from --input or from text made up here.
-A token is one of a window's batch_size x unroll_steps, padding left out: it is made in both directions and counted once. What is measured
-is one pass over the records in shuffled order, from opening the files to the last window, checksums included, in a
-process of its own that is kept to one core; seconds are that process's CPU time, so that other work on the machine does
-not count, and the best of --repeat passes. To tell a slow machine from slow code, the same core's time for a loop of
-Python over as many tokens, and for copying as many bytes as the windows have, stand beside it. Prints a table and a
-line of JSON. About a minute for the text made up here.
+A token is one of a window's batch_size x unroll_steps, padding left out: it is made in both directions and counted
+once. What is measured is one pass over the records in shuffled order, from opening the shards to the last window,
+checksums included, in a process of its own that is kept to one core. Seconds are that process's CPU time, of the best
+of --repeat passes. To tell a slow machine from slow code there is the time that the same process takes for an empty
+loop of Python over as many numbers, and to copy as many bytes as the windows have. Prints a table and a line of JSON.
+About half a minute for the text made up here.
 """
 
 import argparse

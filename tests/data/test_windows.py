@@ -272,7 +272,7 @@ def test_a_block_is_few_sentences_and_few_bytes(records, monkeypatch):
     monkeypatch.setattr(blocks, "_BLOCK_SENTENCES", 7)
     assert [len(block) for block in blocks_of_an_epoch()] == [7] * 5 + [2]
     monkeypatch.setattr(blocks, "_BLOCK_BYTES", 300)
-    assert sum(blocks_of_an_epoch(), []) == expected
+    assert list(itertools.chain(*blocks_of_an_epoch())) == expected
     for block in blocks_of_an_epoch():
         assert len(block) <= 7
         assert sum(map(len, block)) < 300 + max(map(len, expected))
