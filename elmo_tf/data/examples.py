@@ -148,6 +148,7 @@ def _varints(data: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarra
     for back in range(1, min(width.max(initial=0), _VARINT_BYTES)):
         more = width > back
         values = np.where(more, values << 7 | data[last - back] & 127, values)
+    values[width > _VARINT_BYTES] = -1  # not a number at all; no id either
     return values, counts
 
 

@@ -140,6 +140,7 @@ NO_EXAMPLE, LACKS = "bytes that are no tf.train.Example", "no token_ids, or not 
         (b"\xff\xff\xff", NO_EXAMPLE),
         (GOOD[:-1], NO_EXAMPLE),
         (written(features(SENTENCE, field(1, b"\x00\x07\x09\x81"))), NO_EXAMPLE),  # the last number goes on
+        (written(features(SENTENCE, field(1, b"\x00\x07" + b"\x89" + b"\x80" * 10 + b"\x00\x01"))), "-1 as number 2"),
         (b"", LACKS),
         (written(features(SENTENCE)[:2]), LACKS),
         (written(features(SENTENCE)[1:]), LACKS),
