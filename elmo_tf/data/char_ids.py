@@ -4,6 +4,8 @@ A real token is `[BEGIN_WORD, bytes + 1, END_WORD, PAD, PAD, ...]`; a padding to
 more than bilm-tf's (`bilm/data.py`, `UnicodeCharsVocabulary`), so that 0 is free for padding.
 """
 
+import functools
+
 import numpy as np
 
 PADDING = 0  # every id of a padding token; masked
@@ -43,21 +45,74 @@ def encode_bytes(values: np.ndarray, lengths: np.ndarray, max_chars_per_token: i
     Returns:
         int32 `(num_tokens, max_chars_per_token)`.
     """
-    lengths = lengths.astype(np.int64)
-    starts = np.cumsum(lengths) - lengths
-    rows = np.repeat(np.arange(len(lengths)), lengths)
-    columns = np.arange(len(values)) - starts[rows]
-    kept = columns < max_chars_per_token - NUM_MARKS
-    ids = np.full((len(lengths), max_chars_per_token), PAD, np.int32)
-    ids[:, 0] = BEGIN_WORD
-    ids[rows[kept], columns[kept] + 1] = values[kept].astype(np.int32) + 1
-    ids[np.arange(len(lengths)), np.minimum(lengths, max_chars_per_token - NUM_MARKS) + 1] = END_WORD
-    for token, mark in SENTENCE_MARKS.items():
-        spelled = np.frombuffer(token, np.uint8)
-        candidates = np.flatnonzero(lengths == len(token))
-        matches = (values[starts[candidates][:, None] + np.arange(len(token))] == spelled).all(axis=1)
-        ids[candidates[matches]] = boundary(mark, max_chars_per_token)
-    return ids
+    words = Words(values, lengths, max_chars_per_token)
+    return words.char_ids(np.arange(len(lengths))).astype(np.int32)
+
+
+class Words:
+    """Tokens that lie end to end in bytes, whose character ids can be had for many at a time.
+
+    Args:
+        values, lengths, max_chars_per_token: as for `encode_bytes`.
+    """
+
+    def __init__(self, values: np.ndarray, lengths: np.ndarray, max_chars_per_token: int = MAX_CHARS_PER_TOKEN):
+        lengths = lengths.astype(np.int64)
+        self._starts = np.cumsum(lengths) - lengths
+        # A word's ids are what follows the place before its first byte, put in the frame that its length gives.
+        room = np.zeros(len(values) + 1 + max_chars_per_token, np.uint16)
+        room[1 : len(values) + 1] = values
+        room += 1
+        self._following = np.ndarray(len(values) + 1, _row_type(max_chars_per_token), room, strides=room.strides)
+        self._max_length = max_chars_per_token - NUM_MARKS
+        self._frames = _frames(max_chars_per_token)
+        self._frame_of = np.minimum(lengths, self._max_length)
+        for token, mark in SENTENCE_MARKS.items():
+            spelled = np.frombuffer(token, np.uint8)
+            candidates = np.flatnonzero(lengths == len(token))
+            matches = (values[self._starts[candidates][:, None] + np.arange(len(token))] == spelled).all(axis=1)
+            self.set_boundary(candidates[matches], mark)
+
+    def set_boundary(self, numbers: np.ndarray, mark: int) -> None:
+        """Makes words a sentence boundary, whatever their bytes; `mark` is BEGIN_ or END_SENTENCE."""
+        self._frame_of[numbers] = self._max_length + 1 + (BEGIN_SENTENCE, END_SENTENCE).index(mark)
+
+    def char_ids(self, numbers: np.ndarray) -> np.ndarray:
+        """Returns the character ids of words by their numbers, uint16 `(len(numbers), max_chars_per_token)`."""
+        keep, frame = self._frames
+        frame_of = self._frame_of[numbers]
+        rows = self._following[self._starts[numbers]]
+        ids = rows.view(np.uint16).reshape(len(rows), self._max_length + NUM_MARKS)
+        ids &= keep.take(frame_of, 0)
+        ids |= frame.take(frame_of, 0)
+        return ids
+
+
+def put_rows(target: np.ndarray, places: np.ndarray, rows: np.ndarray) -> None:
+    """Does `target[places] = rows` for contiguous uint16 arrays of two dimensions, in a third of the time."""
+    kind = _row_type(target.shape[1])
+    target.view(kind)[places] = rows.view(kind)
+
+
+def _row_type(max_chars_per_token: int) -> np.dtype:
+    """Returns a token's uint16 ids as one opaque item, which NumPy moves much faster than a dimension of its own."""
+    return np.dtype((np.void, max_chars_per_token * np.dtype(np.uint16).itemsize))
+
+
+@functools.cache
+def _frames(max_chars_per_token: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns, for words of every length and then the sentence boundaries, where bytes go and what is around them.
+
+    Both are uint16 `(max_chars_per_token + 1, max_chars_per_token)`: all bits where there is a byte, else 0; and the
+    id where there is none, else 0.
+    """
+    lengths, columns = np.arange(max_chars_per_token - NUM_MARKS + 1)[:, None], np.arange(max_chars_per_token)
+    around = np.where(columns == 0, BEGIN_WORD, np.where(columns == lengths + 1, END_WORD, PAD))
+    inside = (columns > 0) & (columns <= lengths)
+    boundaries = [boundary(mark, max_chars_per_token) for mark in (BEGIN_SENTENCE, END_SENTENCE)]
+    frame = np.concatenate([np.where(inside, 0, around), boundaries])
+    keep = np.concatenate([np.where(inside, 0xFFFF, 0), np.zeros_like(boundaries)])
+    return keep.astype(np.uint16), frame.astype(np.uint16)
 
 
 def boundary(mark: int, max_chars_per_token: int = MAX_CHARS_PER_TOKEN) -> np.ndarray:

@@ -5,6 +5,7 @@ inner token, end to end) and `char_lengths` (bytes: one uint8 a token). Neither 
 TFRecord reader reads the shards.
 """
 
+import functools
 import json
 import os
 import pathlib
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 import google_crc32c
 import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.message import DecodeError
 
 from elmo_tf.data import vocabulary as vocabulary_lib
 from elmo_tf.errors import InputError
@@ -23,6 +25,10 @@ FORMAT_VERSION = 1
 INFO_FILE = "info.json"
 VOCABULARY_FILE = "vocab.txt"
 MARKER_FILE = "_SUCCESS"  # written last: a folder without it is not finished
+# A TFRecord is a header, length and its checksum, then the data, then the checksum of the data.
+_HEADER = struct.Struct("<QI")
+HEADER_BYTES = _HEADER.size
+_CHECKSUM_BYTES = 4
 
 
 class Sentence(NamedTuple):
@@ -96,20 +102,62 @@ def encode_example(token_ids: list[int], char_bytes: bytes, char_lengths: bytes)
     return example.SerializeToString(deterministic=True)
 
 
+class UnfitRecordError(InputError):
+    """A record is not a sentence.
+
+    Attributes:
+        found: what it is instead.
+        number: which of the records given it is.
+    """
+
+    def __init__(self, found: str, number: int = 0):
+        super().__init__(f"record {number}: expected a sentence, found {found}")
+        self.found = found
+        self.number = number
+
+
 def decode_example(record: bytes) -> Sentence:
-    """Returns the sentence of a serialized `tf.train.Example`."""
-    feature = _Example.FromString(record).features.feature
-    return Sentence(
-        np.array(feature["token_ids"].int64_list.value, np.int64),
-        np.frombuffer(feature["char_ids"].bytes_list.value[0], np.uint8),
-        np.frombuffer(feature["char_lengths"].bytes_list.value[0], np.uint8),
-    )
+    """Returns the sentence of a serialized `tf.train.Example`; for many, see `examples.decode_examples`.
+
+    Raises:
+        UnfitRecordError: if it is no Example, or one without these features.
+    """
+    try:
+        feature = _Example.FromString(record).features.feature
+    except DecodeError:
+        raise UnfitRecordError("bytes that are no tf.train.Example") from None
+    token_ids = np.array(feature["token_ids"].int64_list.value, np.int64)
+    values = [feature[name].bytes_list.value for name in ("char_ids", "char_lengths")]
+    if len(token_ids) == 0 or any(len(value) != 1 for value in values):
+        raise UnfitRecordError("no token_ids, or not one value each of char_ids and char_lengths")
+    return Sentence(token_ids, *(np.frombuffer(value[0], np.uint8) for value in values))
 
 
 def frame(record: bytes) -> bytes:
     """Returns `record` as it stands in a TFRecord file: length, checksum of the length, data, checksum of the data."""
     length = struct.pack("<Q", len(record))
     return b"".join((length, _masked_crc(length), record, _masked_crc(record)))
+
+
+class Shard(NamedTuple):
+    """A TFRecord file in memory, its checksums verified."""
+
+    path: pathlib.Path
+    content: bytes
+    starts: np.ndarray  # int64 (num_records,), where each record's data begins
+    ends: np.ndarray  # int64 (num_records,)
+
+
+def load_shard(path: str | os.PathLike) -> Shard:
+    """Returns a TFRecord file as it is, with the places of its records.
+
+    Raises:
+        InputError: if a checksum is wrong or the file ends within a record.
+    """
+    content = pathlib.Path(path).read_bytes()
+    ends = np.fromiter(_ends(content, path), np.int64)
+    starts = np.append(0, ends + _CHECKSUM_BYTES)[:-1] + HEADER_BYTES
+    return Shard(pathlib.Path(path), content, starts, ends)
 
 
 def read_shard(path: str | os.PathLike) -> Iterator[bytes]:
@@ -119,24 +167,36 @@ def read_shard(path: str | os.PathLike) -> Iterator[bytes]:
         InputError: if a checksum is wrong or the file ends within a record.
     """
     content = pathlib.Path(path).read_bytes()
+    start = HEADER_BYTES
+    for end in _ends(content, path):
+        yield content[start:end]
+        start = end + _CHECKSUM_BYTES + HEADER_BYTES
+
+
+def _ends(content: bytes, path: str | os.PathLike) -> Iterator[int]:
+    """Yields where the data of each record ends, its checksums verified."""
     position = 0
     while position < len(content):
-        start = position + 12
-        header = content[position:start]
-        if len(header) < 12 or _masked_crc(header[:8]) != header[8:]:
+        start = position + HEADER_BYTES
+        length, checksum = _HEADER.unpack_from(content, position) if start <= len(content) else (0, None)
+        if _length_checksum(length) != checksum:
             raise InputError(f"{path}: expected a TFRecord at byte {position}, found damaged data")
-        end = start + struct.unpack("<Q", header[:8])[0]
-        record = content[start:end]
-        if _masked_crc(record) != content[end : end + 4]:
+        end = start + length
+        if _masked_crc(content[start:end]) != content[end : end + _CHECKSUM_BYTES]:
             raise InputError(f"{path}: expected an intact TFRecord at byte {position}, found a wrong checksum")
-        yield record
-        position = end + 4
+        yield end
+        position = end + _CHECKSUM_BYTES
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _length_checksum(length: int) -> int:
+    return int.from_bytes(_masked_crc(struct.pack("<Q", length)), "little")
 
 
 def _masked_crc(data: bytes) -> bytes:
     """Returns the four checksum bytes of the TFRecord format (tensorflow/core/lib/hash/crc32c.h)."""
     crc = google_crc32c.value(data)
-    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+    return (((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF).to_bytes(4, "little")
 
 
 def _example_class() -> type:

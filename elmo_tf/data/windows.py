@@ -19,9 +19,9 @@ import numpy as np
 
 from elmo_tf.data import char_ids as char_ids_lib
 from elmo_tf.data import records as records_lib
-
-_POOL_SHARDS = 8  # shards that are in memory, and so shuffled together, at a time
-_DECODE_AT_ONCE = 256  # sentences whose character ids are made in one go
+from elmo_tf.data.blocks import Block, read_epoch
+from elmo_tf.data.streams import Part, Streams
+from elmo_tf.errors import InputError
 
 
 class Window(NamedTuple):
@@ -57,15 +57,6 @@ class Position:
         return cls(values["epoch"], values["sentence"], rows)
 
 
-class _Stream(NamedTuple):
-    """One batch row's sentence and how far it is used."""
-
-    record: bytes
-    token_ids: np.ndarray  # (n + 2,)
-    char_ids: np.ndarray  # (n + 2, max_chars_per_token)
-    used: int
-
-
 class Windows:
     """Iterates over `(Window, Position)`, the position being the one after that window.
 
@@ -98,89 +89,55 @@ class Windows:
         self._position = position or Position(rows=(None,) * batch_size)
 
     def __iter__(self) -> Iterator[tuple[Window, Position]]:
-        sentences = self._sentences()
+        streams = Streams(self._blocks(), self.batch_size, self._resumed())
         epoch, sentence = self._position.epoch, self._position.sentence
-        rows = [row and self._decode([row[0]])[0]._replace(used=row[1]) for row in self._position.rows]
-        while True:
-            window = self._empty_window()
-            for number in range(self.batch_size):
-                filled = 0
-                while filled < self.unroll_steps:
-                    if rows[number] is None:
-                        epoch, sentence, rows[number] = next(sentences, (epoch, sentence, None))
-                        if rows[number] is None:
-                            break
-                    rows[number], filled = self._fill(window, number, filled, rows[number])
-            if not window.mask.any():
+        for end in itertools.count(self.unroll_steps, self.unroll_steps):
+            parts = streams.fill(end)
+            if not parts:
                 return
-            yield window, Position(epoch, sentence, tuple(row and (row.record, row.used) for row in rows))
+            window = self._cut(parts, end)
+            epoch, sentence = streams.dealt or (epoch, sentence)
+            yield window, Position(epoch, sentence, streams.leave(end))
 
-    def _empty_window(self) -> Window:
-        shape = (self.batch_size, self.unroll_steps)
-        direction = [np.zeros(one, np.int32) for one in ((*shape, self.max_chars_per_token), shape, shape) * 2]
-        return Window(*direction, np.zeros(shape, bool))
+    def _cut(self, parts: list[Part], end: int) -> Window:
+        """Returns the window of all streams up to `end`."""
+        size, shape = self.batch_size * self.unroll_steps, (2, self.batch_size, self.unroll_steps)
+        char_ids = np.zeros((2, size, self.max_chars_per_token), np.uint16)  # forward, backward
+        token_ids, targets = np.zeros((2, 2, size), np.int32)
+        mask = np.zeros(size, bool)
+        for part in parts:
+            places, *sources = part.cut(end - self.unroll_steps, end)
+            mask[places] = True
+            for direction, source, step in zip((0, 1), sources, (1, -1), strict=True):
+                char_ids_lib.put_rows(char_ids[direction], places, part.block.words.char_ids(source))
+                token_ids[direction, places] = part.block.token_ids[source]
+                targets[direction, places] = part.block.token_ids[source + step]
+        arrays = char_ids.astype(np.int32).reshape(*shape, -1), token_ids.reshape(shape), targets.reshape(shape)
+        return Window(*(array[direction] for direction in (0, 1) for array in arrays), mask.reshape(shape[1:]))
 
-    def _fill(self, window: Window, number: int, filled: int, row: _Stream) -> tuple[_Stream | None, int]:
-        """Copies what fits of a sentence into a row; returns what is left of it, and how full the row is now."""
-        available = len(row.token_ids) - 1 - row.used
-        count = min(available, self.unroll_steps - filled)
-        place = (number, slice(filled, filled + count))
-        inputs, targets = slice(row.used, row.used + count), slice(row.used + 1, row.used + count + 1)
-        window.forward_char_ids[place] = row.char_ids[inputs]
-        window.forward_token_ids[place] = row.token_ids[inputs]
-        window.forward_targets[place] = row.token_ids[targets]
-        window.backward_char_ids[place] = row.char_ids[::-1][inputs]
-        window.backward_token_ids[place] = row.token_ids[::-1][inputs]
-        window.backward_targets[place] = row.token_ids[::-1][targets]
-        window.mask[place] = True
-        return (row._replace(used=row.used + count) if count < available else None), filled + count
+    def _resumed(self) -> list[Part]:
+        """Returns what the streams of the position are in the middle of."""
+        if len(self._position.rows) != self.batch_size:
+            raise InputError(f"position: expected {self.batch_size} streams, found {len(self._position.rows)}")
+        rows = [(*row, stream) for stream, row in enumerate(self._position.rows) if row]
+        if not rows:
+            return []
+        records, used, streams = zip(*rows, strict=True)
+        try:
+            block = Block(list(records), len(self.records.vocabulary), self.max_chars_per_token)
+        except records_lib.UnfitRecordError as error:
+            stream = streams[error.number]
+            raise InputError(f"position: expected a sentence in stream {stream}, found {error.found}") from None
+        return [Part(block, np.arange(len(rows)), np.array(streams), -np.array(used))]
 
-    def _sentences(self) -> Iterator[tuple[int, int, _Stream]]:
-        """Yields the sentences still to come, each with the epoch and the count of sentences used after it."""
+    def _blocks(self) -> Iterator[tuple[int, int, Block]]:
+        """Yields the sentences still to come, each block with its epoch and the number of sentences before it."""
         epoch, start = self._position.epoch, self._position.sentence
         while self.epochs is None or epoch < self.epochs:
-            order = self._epoch(epoch, start)
-            number = start
-            while chunk := list(itertools.islice(order, _DECODE_AT_ONCE)):
-                for stream in self._decode(chunk):
-                    number += 1
-                    yield epoch, number, stream
+            for block in read_epoch(self.records, self.seed, epoch, start, self.max_chars_per_token):
+                yield epoch, start, block
+                start += len(block.records)
             epoch, start = epoch + 1, 0
-
-    def _epoch(self, epoch: int, start: int) -> Iterator[bytes]:
-        """Yields one epoch's records in its order, without the first `start`."""
-        shards = list(zip(self.records.shards, self.records.info["shards"], strict=True))
-        random = None if self.seed is None else np.random.default_rng([self.seed, epoch])
-        if random is not None:
-            shards = [shards[index] for index in random.permutation(len(shards))]
-        for first in range(0, len(shards), _POOL_SHARDS):
-            pool = shards[first : first + _POOL_SHARDS]
-            count = sum(info["sentences"] for _, info in pool)
-            order = np.arange(count) if random is None else random.permutation(count)
-            if start >= count:
-                start -= count
-                continue
-            loaded = [record for path, _ in pool for record in records_lib.read_shard(path)]
-            for index in order[start:]:
-                yield loaded[index]
-            start = 0
-
-    def _decode(self, chunk: list[bytes]) -> list[_Stream]:
-        """Returns the sentences of some records, their character ids made together."""
-        sentences = [records_lib.decode_example(record) for record in chunk]
-        ids = char_ids_lib.encode_bytes(
-            np.concatenate([sentence.char_bytes for sentence in sentences]),
-            np.concatenate([sentence.char_lengths for sentence in sentences]),
-            self.max_chars_per_token,
-        )
-        begin = char_ids_lib.boundary(char_ids_lib.BEGIN_SENTENCE, self.max_chars_per_token)[None]
-        end = char_ids_lib.boundary(char_ids_lib.END_SENTENCE, self.max_chars_per_token)[None]
-        ends = np.cumsum([len(sentence.char_lengths) for sentence in sentences])
-        inner = np.split(ids, ends[:-1])
-        return [
-            _Stream(record, sentence.token_ids, np.concatenate([begin, tokens, end]), 0)
-            for record, sentence, tokens in zip(chunk, sentences, inner, strict=True)
-        ]
 
 
 def prefetch(items: Iterator, depth: int = 4) -> Iterator:

@@ -53,8 +53,9 @@ def test_one_wrong_byte_is_found(tmp_path, place):
     content = bytearray(records.frame(b"fine") + records.frame(b"then"))
     content[place] ^= 1
     (tmp_path / "shard").write_bytes(content)
-    with pytest.raises(InputError, match=r"shard: expected an? .*TFRecord at byte"):
-        list(records.read_shard(tmp_path / "shard"))
+    for read in (records.read_shard, records.load_shard):
+        with pytest.raises(InputError, match=r"shard: expected an? .*TFRecord at byte"):
+            list(read(tmp_path / "shard"))
 
 
 @pytest.mark.parametrize("missing", [1, 4, 6, 10, 19])
@@ -67,8 +68,23 @@ def test_a_file_that_ends_within_a_record_is_refused(tmp_path, missing):
         next(read)
 
 
+def test_a_loaded_shard_is_its_bytes_and_the_places_of_its_records(tmp_path):
+    contents = [b"", b"one", bytes(range(256)) * 300]
+    (tmp_path / "shard").write_bytes(b"".join(map(records.frame, contents)))
+    shard = records.load_shard(tmp_path / "shard")
+    assert [shard.content[start:end] for start, end in zip(shard.starts, shard.ends, strict=True)] == contents
+    assert shard.content == (tmp_path / "shard").read_bytes()
+
+
+@pytest.mark.parametrize("record", [b"\xff", b"", records.encode_example([], b"", b"")])
+def test_what_is_no_sentence_is_refused(record):
+    with pytest.raises(InputError, match="record 0: expected a sentence, found"):
+        records.decode_example(record)
+
+
 def test_an_empty_shard_has_no_records(tmp_path):
     (tmp_path / "shard").touch()
+    assert len(records.load_shard(tmp_path / "shard").starts) == 0
     assert list(records.read_shard(tmp_path / "shard")) == []
 
 

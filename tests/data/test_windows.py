@@ -3,11 +3,13 @@
 import itertools
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
 
-from elmo_tf.data import windows as windows_lib
+from elmo_tf.data import blocks, char_ids
+from elmo_tf.data import records as records_lib
 from elmo_tf.data.windows import Position, Windows, prefetch
 from elmo_tf.errors import InputError
 from tests import helpers, reference
@@ -24,8 +26,8 @@ def records(tmp_path_factory):
 @pytest.fixture
 def small_pools(monkeypatch):
     """One shard in memory at a time, few sentences decoded at once."""
-    monkeypatch.setattr(windows_lib, "_POOL_SHARDS", 1)
-    monkeypatch.setattr(windows_lib, "_DECODE_AT_ONCE", 3)
+    monkeypatch.setattr(blocks, "_POOL_SHARDS", 1)
+    monkeypatch.setattr(blocks, "_BLOCK_SENTENCES", 3)
 
 
 def _windows(*arguments, **keywords):
@@ -172,8 +174,8 @@ def test_epochs_differ_in_order(records):
 @pytest.mark.parametrize("seed", [None, 7])
 @pytest.mark.parametrize("pool_shards", [1, 2, 8])
 def test_any_position_goes_on_with_the_very_next_window(records, seed, pool_shards, monkeypatch):
-    monkeypatch.setattr(windows_lib, "_POOL_SHARDS", pool_shards)
-    monkeypatch.setattr(windows_lib, "_DECODE_AT_ONCE", 5)
+    monkeypatch.setattr(blocks, "_POOL_SHARDS", pool_shards)
+    monkeypatch.setattr(blocks, "_BLOCK_SENTENCES", 5)
     arguments = {"batch_size": 3, "unroll_steps": 5, "seed": seed, "epochs": 2}
     every = list(Windows(records, **arguments))
     assert len(every) > 20
@@ -204,6 +206,121 @@ def test_damaged_shard_is_an_input_error_that_names_it(tmp_path):
     records.shards[0].write_bytes(content)
     with pytest.raises(InputError, match=records.shards[0].name):
         list(Windows(records, 2, 5, epochs=1))
+
+
+def _with_record(tmp_path, record):
+    """Returns a folder whose second shard has `record` as its second one, all checksums right, and where that is."""
+    made = helpers.write_records(tmp_path, SENTENCES, num_shards=2)
+    shard = made.shards[1]
+    first, _, *rest = map(records_lib.frame, records_lib.read_shard(shard))
+    shard.write_bytes(b"".join([first, records_lib.frame(record), *rest]))
+    return made, shard, len(first)
+
+
+@pytest.mark.parametrize("seed", [None, 7])
+@pytest.mark.parametrize(
+    ("record", "found"),
+    [
+        (b"\xff", "bytes that are no tf.train.Example"),
+        (records_lib.encode_example([0, 3, 3, 1], b"ab", b"\2"), "4 token_ids, not two more than 1 char_lengths"),
+        (records_lib.encode_example([0, 3, 1], b"ab", b"\3"), "2 bytes of char_ids, not 3"),
+        (records_lib.encode_example([0, 99, 1], b"ab", b"\2"), "99 as number 1 of 3 token_ids"),
+    ],
+)
+def test_intact_record_that_is_no_sentence_is_an_input_error_with_its_place(tmp_path, record, found, seed):
+    records, shard, place = _with_record(tmp_path, record)
+    with pytest.raises(InputError, match=f"^{shard}: expected a sentence at byte {place}, found {found}"):
+        list(Windows(records, 2, 5, seed=seed, epochs=1))
+
+
+def test_shard_with_another_number_of_sentences_is_an_input_error(tmp_path):
+    records = helpers.write_records(tmp_path, SENTENCES, num_shards=2)
+    shard = records.shards[1]
+    shard.write_bytes(b"".join(map(records_lib.frame, list(records_lib.read_shard(shard))[1:])))
+    with pytest.raises(InputError, match=f"{shard}: expected 20 sentences, as in info.json, found 19"):
+        list(Windows(records, 2, 5, epochs=1))
+
+
+def test_position_that_does_not_fit_is_an_input_error(records):
+    with pytest.raises(InputError, match="position: expected 3 streams, found 2"):
+        next(iter(Windows(records, 3, 5, position=Position(0, 2, (None, None)))))
+    with pytest.raises(InputError, match="position: expected a sentence in stream 1, found bytes"):
+        next(iter(Windows(records, 2, 5, position=Position(0, 2, (None, (b"?", 1))))))
+
+
+def test_only_one_pool_of_shards_is_in_memory(records, small_pools, monkeypatch):
+    loaded = []
+
+    def load(path):
+        assert [name for name, places in loaded if places() is not None] == []
+        shard = records_lib.load_shard.__wrapped__(path)
+        loaded.append((path.name, weakref.ref(shard.starts)))
+        return shard
+
+    load.__wrapped__ = records_lib.load_shard
+    monkeypatch.setattr(records_lib, "load_shard", load)
+    assert len(_windows(records, 2, 5, seed=7, epochs=2)) > 5
+    assert len(loaded) == 10
+
+
+def test_a_block_is_few_sentences_and_few_bytes(records, monkeypatch):
+    def blocks_of_an_epoch():
+        return [block.records for block in blocks.read_epoch(records, None, epoch=0, start=4, max_chars_per_token=50)]
+
+    expected = [record for shard in records.shards for record in records_lib.read_shard(shard)][4:]
+    assert blocks_of_an_epoch() == [expected]
+    monkeypatch.setattr(blocks, "_BLOCK_SENTENCES", 7)
+    assert [len(block) for block in blocks_of_an_epoch()] == [7] * 5 + [2]
+    monkeypatch.setattr(blocks, "_BLOCK_BYTES", 300)
+    assert list(itertools.chain(*blocks_of_an_epoch())) == expected
+    for block in blocks_of_an_epoch():
+        assert len(block) <= 7
+        assert sum(map(len, block)) < 300 + max(map(len, expected))
+
+
+def _one_by_one(sentences, batch_size, unroll_steps):
+    """Yields windows as lists of each row's inputs, `((forward, target), (backward, target))`: the plain loop."""
+    sentences = iter(sentences)
+    rows = [[] for _ in range(batch_size)]
+    while True:
+        for row in rows:
+            while len(row) < unroll_steps and (ids := next(sentences, None)) is not None:
+                row.extend(zip(itertools.pairwise(ids), itertools.pairwise(ids[::-1]), strict=True))
+        if not any(rows):
+            return
+        yield [row[:unroll_steps] for row in rows]
+        rows = [row[unroll_steps:] for row in rows]
+
+
+@pytest.mark.parametrize(("batch_size", "unroll_steps", "at_once"), [(1, 1, 3), (5, 7, 4), (40, 3, 16), (3, 500, 2)])
+def test_windows_are_those_of_the_plain_loop(tmp_path, monkeypatch, batch_size, unroll_steps, at_once):
+    monkeypatch.setattr(blocks, "_BLOCK_SENTENCES", at_once)
+    monkeypatch.setattr(blocks, "_BLOCK_BYTES", 5_000)
+    random = np.random.default_rng(batch_size)
+    words = [f"{number}" * (number % 17 + 1) for number in range(300)] + ["<S>", "\u00ff"]
+    lengths = random.choice([0, 1, 2, 20, 400], 150, p=[0.1, 0.2, 0.4, 0.25, 0.05])
+    sentences = [" ".join(random.choice(words, length)) for length in lengths]
+    records = helpers.write_records(tmp_path, sentences, words[:100], num_shards=4)
+    ids = [[0, *records.vocabulary.ids(sentence.encode().split()), 1] for sentence in sentences]
+    windows = _windows(records, batch_size, unroll_steps, epochs=1)
+    expected = list(_one_by_one(ids, batch_size, unroll_steps))
+    assert len(windows) == len(expected)
+    for window, rows in zip(windows, expected, strict=True):
+        np.testing.assert_array_equal(window.mask.sum(1), [len(row) for row in rows])
+        for number, row in enumerate(rows):
+            found = [
+                array[number][window.mask[number]].tolist() for array in (window[1], window[2], window[4], window[5])
+            ]
+            assert list(zip(*found, strict=True)) == [(*forward, *backward) for forward, backward in row]
+
+
+def test_characters_are_those_of_the_tokens_ids(tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "_BLOCK_SENTENCES", 3)
+    records = helpers.write_records(tmp_path, SENTENCES)
+    spelled = char_ids.encode_tokens(records.vocabulary.tokens)
+    for window in _windows(records, 3, 5, seed=7, epochs=1):
+        for ids, chars in ((window[1], window[0]), (window[4], window[3])):
+            np.testing.assert_array_equal(chars[window.mask], spelled[ids][window.mask])
 
 
 def test_prefetch_passes_items_on_in_order():
