@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.config import CharCNNConfig, Config, LSTMConfig, ModelConfig, TrainConfig
-from elmo_tf.data import char_ids, records
+from elmo_tf.data import char_ids, records, wire
 from elmo_tf.data import vocabulary as vocabulary_lib
 
 # Everything the presets have, in some thousand parameters.
@@ -48,7 +48,7 @@ def write_records(
     (folder / records.VOCABULARY_FILE).write_bytes(words.to_bytes())
     shards = []
     for number, places in enumerate(np.array_split(np.arange(len(split)), num_shards)):
-        content = b"".join(records.frame(example(split[place], words)) for place in places)
+        content = b"".join(wire.frame(example(split[place], words)) for place in places)
         name = records.shard_name(number, num_shards)
         (folder / name).write_bytes(content)
         digest = hashlib.sha256(content).hexdigest()
@@ -70,7 +70,7 @@ def example(tokens: list[bytes], words: vocabulary_lib.Vocabulary) -> bytes:
     """Returns a sentence as the record that preprocessing makes of it."""
     cut = [token[: char_ids.MAX_CHARS_PER_TOKEN - char_ids.NUM_MARKS] for token in tokens]
     ids = [vocabulary_lib.BEGIN_ID, *words.ids(tokens), vocabulary_lib.END_ID]
-    return records.encode_example(ids, b"".join(cut), bytes(map(len, cut)))
+    return wire.encode_example(wire.varints(ids), b"".join(cut), bytes(map(len, cut)))
 
 
 def batch_char_ids(sentences: list[list[bytes]], max_length: int | None = None) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Many serialized `tf.train.Example`s at a time to arrays: protobuf and NumPy one sentence at a time take too long.
 
-The bytes of an Example that `records.encode_example` wrote are read here with array arithmetic, one NumPy call for all
+The bytes of an Example that `wire.encode_example` wrote are read here with array arithmetic, one NumPy call for all
 records. Any other writer's (features in another order, unpacked numbers, ...) is first written anew in that layout.
 """
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from elmo_tf.data import records as records_lib
 from elmo_tf.data import vocabulary as vocabulary_lib
+from elmo_tf.data import wire
 
 # Protobuf: a field is a tag (number * 8 + type), and for type 2 a length and so many bytes.
 _FIELD_1, _FIELD_2, _FIELD_3 = 1 << 3 | 2, 2 << 3 | 2, 3 << 3 | 2
@@ -74,7 +75,7 @@ def decode_examples(records: list[bytes], vocab_size: int) -> Sentences:
 def _locate(records: list[bytes]) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]], np.ndarray]:
     """Returns all bytes, where each feature's values start and how many bytes they take, and which records are regular.
 
-    A record is regular if it has the layout of `records.encode_example`; of others the places mean nothing.
+    A record is regular if it has the layout of `wire.encode_example`; of others the places mean nothing.
     """
     reader = _Reader(records)
     reader.expect(reader.enter(_FIELD_1) == reader.ends)
@@ -160,10 +161,10 @@ def _sums(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def _rewrite(number: int, record: bytes) -> bytes:
-    """Returns a record in the layout of `records.encode_example`."""
+    """Returns a record in the layout of `wire.encode_example`."""
     try:
         sentence = records_lib.decode_example(record)
     except records_lib.UnfitRecordError as error:
         raise records_lib.UnfitRecordError(error.found, number) from None
     token_ids, char_bytes, char_lengths = sentence
-    return records_lib.encode_example(token_ids.tolist(), char_bytes.tobytes(), char_lengths.tobytes())
+    return wire.encode_example(wire.varints(token_ids.tolist()), char_bytes.tobytes(), char_lengths.tobytes())

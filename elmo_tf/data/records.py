@@ -13,12 +13,12 @@ import struct
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import google_crc32c
 import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
 from elmo_tf.data import vocabulary as vocabulary_lib
+from elmo_tf.data import wire
 from elmo_tf.errors import InputError
 
 FORMAT_VERSION = 1
@@ -92,16 +92,6 @@ def open_folder(path: str | os.PathLike, argument: str = "--data") -> Records:
     return records
 
 
-def encode_example(token_ids: list[int], char_bytes: bytes, char_lengths: bytes) -> bytes:
-    """Returns one sentence as a serialized `tf.train.Example`."""
-    example = _Example()
-    feature = example.features.feature
-    feature["token_ids"].int64_list.value.extend(token_ids)
-    feature["char_ids"].bytes_list.value.append(char_bytes)
-    feature["char_lengths"].bytes_list.value.append(char_lengths)
-    return example.SerializeToString(deterministic=True)
-
-
 class UnfitRecordError(InputError):
     """A record is not a sentence.
 
@@ -131,12 +121,6 @@ def decode_example(record: bytes) -> Sentence:
     if len(token_ids) == 0 or any(len(value) != 1 for value in values):
         raise UnfitRecordError("no token_ids, or not one value each of char_ids and char_lengths")
     return Sentence(token_ids, *(np.frombuffer(value[0], np.uint8) for value in values))
-
-
-def frame(record: bytes) -> bytes:
-    """Returns `record` as it stands in a TFRecord file: length, checksum of the length, data, checksum of the data."""
-    length = struct.pack("<Q", len(record))
-    return b"".join((length, _masked_crc(length), record, _masked_crc(record)))
 
 
 class Shard(NamedTuple):
@@ -182,7 +166,7 @@ def _ends(content: bytes, path: str | os.PathLike) -> Iterator[int]:
         if _length_checksum(length) != checksum:
             raise InputError(f"{path}: expected a TFRecord at byte {position}, found damaged data")
         end = start + length
-        if _masked_crc(content[start:end]) != content[end : end + _CHECKSUM_BYTES]:
+        if wire.masked_crc(content[start:end]) != content[end : end + _CHECKSUM_BYTES]:
             raise InputError(f"{path}: expected an intact TFRecord at byte {position}, found a wrong checksum")
         yield end
         position = end + _CHECKSUM_BYTES
@@ -190,13 +174,7 @@ def _ends(content: bytes, path: str | os.PathLike) -> Iterator[int]:
 
 @functools.lru_cache(maxsize=1 << 12)
 def _length_checksum(length: int) -> int:
-    return int.from_bytes(_masked_crc(struct.pack("<Q", length)), "little")
-
-
-def _masked_crc(data: bytes) -> bytes:
-    """Returns the four checksum bytes of the TFRecord format (tensorflow/core/lib/hash/crc32c.h)."""
-    crc = google_crc32c.value(data)
-    return (((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF).to_bytes(4, "little")
+    return int.from_bytes(wire.masked_crc(struct.pack("<Q", length)), "little")
 
 
 def _example_class() -> type:

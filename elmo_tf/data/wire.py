@@ -6,6 +6,7 @@ serialization of `tf.train.Example` (protobuf.dev/programming-guides/encoding): 
 
 import functools
 import struct
+from collections.abc import Iterable
 
 import google_crc32c
 
@@ -14,7 +15,8 @@ _LENGTH_DELIMITED = 2  # wire type of every field here
 
 
 def varint(value: int) -> bytes:
-    """Returns a number, 0 or more, as protocol buffers write it: seven bits a byte, the lowest first."""
+    """Returns an int64 as protocol buffers write it: seven bits a byte, the lowest first."""
+    value &= 0xFFFF_FFFF_FFFF_FFFF
     parts = bytearray()
     while value > 0x7F:
         parts.append(value & 0x7F | 0x80)
@@ -23,11 +25,16 @@ def varint(value: int) -> bytes:
     return bytes(parts)
 
 
+def varints(values: Iterable[int]) -> bytes:
+    """Returns numbers as `varint`s, end to end."""
+    return b"".join(map(varint, values))
+
+
 def encode_example(token_ids: bytes, char_ids: bytes, char_lengths: bytes) -> bytes:
     """Returns one sentence of n words as a serialized `tf.train.Example`.
 
     Args:
-        token_ids: the n + 2 ids, `<S>` and `</S>` included, as varints end to end.
+        token_ids: the n + 2 ids, `<S>` and `</S>` included, as `varints`.
         char_ids: the words' bytes, end to end.
         char_lengths: one uint8 a word.
     """

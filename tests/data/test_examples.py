@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from elmo_tf.data import examples, records
+from elmo_tf.data import examples, records, wire
 
 VOCAB_SIZE = 3_000_000
 
@@ -47,8 +47,8 @@ def random_sentence(random: np.random.Generator) -> records.Sentence:
 
 
 def plain(sentence: records.Sentence) -> bytes:
-    return records.encode_example(
-        sentence.token_ids.tolist(), sentence.char_bytes.tobytes(), sentence.char_lengths.tobytes()
+    return wire.encode_example(
+        wire.varints(sentence.token_ids.tolist()), sentence.char_bytes.tobytes(), sentence.char_lengths.tobytes()
     )
 
 

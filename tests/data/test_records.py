@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf.data import records
+from elmo_tf.data import records, wire
 from elmo_tf.errors import InputError
 from tests import helpers
 
@@ -26,7 +26,7 @@ def tensorflow_example() -> bytes:
 
 
 def test_an_example_is_the_bytes_that_tensorflow_writes():
-    assert records.encode_example(TOKEN_IDS, CHAR_BYTES, CHAR_LENGTHS) == tensorflow_example()
+    assert wire.encode_example(wire.varints(TOKEN_IDS), CHAR_BYTES, CHAR_LENGTHS) == tensorflow_example()
 
 
 def test_a_sentence_comes_back_from_tensorflows_example():
@@ -42,7 +42,7 @@ def test_a_shard_is_the_file_that_tensorflow_writes_and_reads(tmp_path):
     with tf.io.TFRecordWriter(str(tmp_path / "theirs")) as writer:
         for content in contents:
             writer.write(content)
-    (tmp_path / "ours").write_bytes(b"".join(map(records.frame, contents)))
+    (tmp_path / "ours").write_bytes(b"".join(map(wire.frame, contents)))
     assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()
     assert list(records.read_shard(tmp_path / "theirs")) == contents
     assert list(tf.data.TFRecordDataset(str(tmp_path / "ours")).as_numpy_iterator()) == contents
@@ -50,7 +50,7 @@ def test_a_shard_is_the_file_that_tensorflow_writes_and_reads(tmp_path):
 
 @pytest.mark.parametrize("place", [0, 9, 14, -1])
 def test_one_wrong_byte_is_found(tmp_path, place):
-    content = bytearray(records.frame(b"fine") + records.frame(b"then"))
+    content = bytearray(wire.frame(b"fine") + wire.frame(b"then"))
     content[place] ^= 1
     (tmp_path / "shard").write_bytes(content)
     for read in (records.read_shard, records.load_shard):
@@ -60,7 +60,7 @@ def test_one_wrong_byte_is_found(tmp_path, place):
 
 @pytest.mark.parametrize("missing", [1, 4, 6, 10, 19])
 def test_a_file_that_ends_within_a_record_is_refused(tmp_path, missing):
-    content = records.frame(b"fine") + records.frame(b"then")
+    content = wire.frame(b"fine") + wire.frame(b"then")
     (tmp_path / "shard").write_bytes(content[:-missing])
     read = records.read_shard(tmp_path / "shard")
     assert next(read) == b"fine"
@@ -70,13 +70,13 @@ def test_a_file_that_ends_within_a_record_is_refused(tmp_path, missing):
 
 def test_a_loaded_shard_is_its_bytes_and_the_places_of_its_records(tmp_path):
     contents = [b"", b"one", bytes(range(256)) * 300]
-    (tmp_path / "shard").write_bytes(b"".join(map(records.frame, contents)))
+    (tmp_path / "shard").write_bytes(b"".join(map(wire.frame, contents)))
     shard = records.load_shard(tmp_path / "shard")
     assert [shard.content[start:end] for start, end in zip(shard.starts, shard.ends, strict=True)] == contents
     assert shard.content == (tmp_path / "shard").read_bytes()
 
 
-@pytest.mark.parametrize("record", [b"\xff", b"", records.encode_example([], b"", b"")])
+@pytest.mark.parametrize("record", [b"\xff", b"", wire.encode_example(wire.varints([]), b"", b"")])
 def test_what_is_no_sentence_is_refused(record):
     with pytest.raises(InputError, match="record 0: expected a sentence, found"):
         records.decode_example(record)

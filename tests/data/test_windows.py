@@ -8,7 +8,7 @@ import weakref
 import numpy as np
 import pytest
 
-from elmo_tf.data import blocks, char_ids
+from elmo_tf.data import blocks, char_ids, wire
 from elmo_tf.data import records as records_lib
 from elmo_tf.data.windows import Position, Windows, prefetch
 from elmo_tf.errors import InputError
@@ -212,8 +212,8 @@ def _with_record(tmp_path, record):
     """Returns a folder whose second shard has `record` as its second one, all checksums right, and where that is."""
     made = helpers.write_records(tmp_path, SENTENCES, num_shards=2)
     shard = made.shards[1]
-    first, _, *rest = map(records_lib.frame, records_lib.read_shard(shard))
-    shard.write_bytes(b"".join([first, records_lib.frame(record), *rest]))
+    first, _, *rest = map(wire.frame, records_lib.read_shard(shard))
+    shard.write_bytes(b"".join([first, wire.frame(record), *rest]))
     return made, shard, len(first)
 
 
@@ -222,9 +222,12 @@ def _with_record(tmp_path, record):
     ("record", "found"),
     [
         (b"\xff", "bytes that are no tf.train.Example"),
-        (records_lib.encode_example([0, 3, 3, 1], b"ab", b"\2"), "4 token_ids, not two more than 1 char_lengths"),
-        (records_lib.encode_example([0, 3, 1], b"ab", b"\3"), "2 bytes of char_ids, not 3"),
-        (records_lib.encode_example([0, 99, 1], b"ab", b"\2"), "99 as number 1 of 3 token_ids"),
+        (
+            wire.encode_example(wire.varints([0, 3, 3, 1]), b"ab", b"\2"),
+            "4 token_ids, not two more than 1 char_lengths",
+        ),
+        (wire.encode_example(wire.varints([0, 3, 1]), b"ab", b"\3"), "2 bytes of char_ids, not 3"),
+        (wire.encode_example(wire.varints([0, 99, 1]), b"ab", b"\2"), "99 as number 1 of 3 token_ids"),
     ],
 )
 def test_intact_record_that_is_no_sentence_is_an_input_error_with_its_place(tmp_path, record, found, seed):
@@ -236,7 +239,7 @@ def test_intact_record_that_is_no_sentence_is_an_input_error_with_its_place(tmp_
 def test_shard_with_another_number_of_sentences_is_an_input_error(tmp_path):
     records = helpers.write_records(tmp_path, SENTENCES, num_shards=2)
     shard = records.shards[1]
-    shard.write_bytes(b"".join(map(records_lib.frame, list(records_lib.read_shard(shard))[1:])))
+    shard.write_bytes(b"".join(map(wire.frame, list(records_lib.read_shard(shard))[1:])))
     with pytest.raises(InputError, match=f"{shard}: expected 20 sentences, as in info.json, found 19"):
         list(Windows(records, 2, 5, epochs=1))
 
