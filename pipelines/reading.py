@@ -32,6 +32,7 @@ _OPEN: dict[str, Callable[[BinaryIO], BinaryIO]] = {
     ".bz2": bz2.open,
     ".xz": lzma.open,
 }
+_OPEN |= {f".t{ending[1:]}": _OPEN[ending] for ending in _OPEN}  # .tgz and so on
 _BROKEN = (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, OSError)
 
 
@@ -73,6 +74,20 @@ def read_blocks(part: corpora.Slice, paragraphs: bool = False) -> Iterator[Block
         raise CorpusError(f"--input: expected {expected}, found {path}: {reason}") from None
 
 
+class _Member(tarfile.TarInfo):
+    """A member of an archive, which is an error, and not the archive's end, where it is damaged or cut short."""
+
+    @classmethod
+    def frombuf(cls, *arguments) -> "_Member":
+        """Returns the member that a block of the archive is the header of."""
+        try:
+            return super().frombuf(*arguments)
+        except tarfile.EOFHeaderError:  # zeros
+            raise
+        except tarfile.HeaderError as error:
+            raise tarfile.ReadError(str(error)) from None
+
+
 def line_number(file: corpora.TextFile, block: Block, offset: int) -> int:
     """Returns the number, from 1, of the line in its source that holds byte `offset` of a block."""
     left = block.position
@@ -88,21 +103,29 @@ def line_number(file: corpora.TextFile, block: Block, offset: int) -> int:
 def _texts(file: corpora.TextFile) -> Iterator[tuple[str, BinaryIO]]:
     """Yields the texts in a file, each with its name: one, or those of the archive's members that are wanted."""
     with files.open_file(file.path) as raw:
+        text = _decompressed(raw, file.path)
         if not file.members:
-            opened = _OPEN.get(os.path.splitext(file.path)[1])
-            yield file.path, opened(raw) if opened else raw
+            yield file.path, text
             return
         passed, wanted = [], 0
-        with tarfile.open(fileobj=raw, mode="r|*", bufsize=BLOCK_BYTES) as archive:
+        with tarfile.open(fileobj=text, mode="r|", bufsize=BLOCK_BYTES, tarinfo=_Member) as archive:
             for member in archive:
+                archive.members = []  # or it would remember all of them
                 if member.isfile() and fnmatch.fnmatchcase(member.name.removeprefix("./"), file.members):
                     wanted += 1
-                    yield f"{file.path}/{member.name}", archive.extractfile(member)
-                else:
+                    yield f"{file.path}/{member.name}", _decompressed(archive.extractfile(member), member.name)
+                elif len(passed) < 3:
                     passed.append(member.name)
+        while text.read(BLOCK_BYTES):  # to the end, where its checksum stands
+            pass
         if not wanted:
-            found = ", ".join(passed[:3]) or "none at all"
+            found = ", ".join(passed) or "none at all"
             raise CorpusError(f"--input: expected members that match {file.members}, found {found} in {file.path}")
+
+
+def _decompressed(file: BinaryIO, name: str) -> BinaryIO:
+    opened = _OPEN.get(os.path.splitext(name)[1])
+    return opened(file) if opened else file
 
 
 def _blocks(source: str, text: BinaryIO, part: corpora.Slice, paragraphs: bool) -> Iterator[Block]:
