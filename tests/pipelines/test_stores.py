@@ -161,6 +161,7 @@ def test_wrong_input_leaves_nothing_in_a_store_and_no_folder_of_another_is_touch
     ):
         run("--input=memory://corpus")
     assert written("memory://out") == {"/train/mine": b"mine"}
+    del STORE["memory://out/train/mine"]
     with pytest.raises(
         InputError, match=r"^--input: expected a file, folder or glob that matches files, found no such"
     ):
