@@ -183,13 +183,15 @@ def _line_length(text: BinaryIO) -> int:
 def _last_end(text: bytes, paragraphs: bool) -> tuple[int, bool]:
     """Returns where the last whole line or paragraph ends, and whether it goes on, cut where a line or a word ends.
 
-    0 if there is not even the end of a word.
+    0 if there is not even the end of a word; in running text then where a character ends.
     """
     if paragraphs and (found := _LAST_PARAGRAPH.match(text)):
         return found.end(), False
     if end := text.rfind(b"\n") + 1:
         return end, paragraphs
     found = _LAST_SPACE.match(text)
+    if paragraphs and not found:  # of a language without spaces, it may be
+        return len(text) - _unfinished(text), True
     return (found.end() if found else 0), True
 
 

@@ -165,6 +165,15 @@ def test_of_a_token_longer_than_a_block_the_beginning_is_read(tmp_path, monkeypa
     assert reading.line_number(corpora.TextFile(str(path), 1), last, last.data.index(b"three")) == 2
 
 
+@pytest.mark.parametrize("letter", ["x", "\u00e9", "\u4e2d", "\U0001f600"])
+def test_running_text_without_white_space_is_cut_between_characters(tmp_path, letter):
+    path = tmp_path / "a.txt"
+    path.write_text(letter * 100)
+    blocks = [block.data.decode() for block in blocks_of(path, paragraphs=True)]
+    assert "".join(blocks) == letter * 100
+    assert max(map(len, blocks)) <= 2 * 16
+
+
 def test_lines_are_numbered_in_their_file_or_member(tmp_path):
     text = b"\n".join(LINES)
     (tmp_path / "a.txt").write_bytes(text)
