@@ -24,6 +24,10 @@ class WriteError(OSError):
     """A file cannot be written: the disk is full, say. What is written already stays, to go on with."""
 
 
+class ReadError(OSError):
+    """A file cannot be read, through no fault of its contents. What is written already stays, to go on with."""
+
+
 def is_local(path: str) -> bool:
     """Whether `path` is one of this machine's, not one of a store in the network."""
     return FileSystems.get_scheme(path) is None

@@ -17,6 +17,8 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
 
+from apache_beam.io.filesystem import BeamIOError
+
 from elmo_tf.errors import InputError
 from pipelines import corpora, files
 
@@ -58,8 +60,9 @@ def read_blocks(part: corpora.Slice, paragraphs: bool = False) -> Iterator[Block
         paragraphs: whether blocks and slices have to end with a paragraph, not just with a line.
 
     Raises:
-        CorpusError: if the file cannot be read, is not the compressed file its name says, or an archive has no member
-            of the names wanted.
+        CorpusError: if the file is not the compressed file its name says, or an archive has no member of the names
+            wanted.
+        files.ReadError: if the file cannot be read, as a disk or the network fails.
     """
     path = part.file.path
     try:
@@ -69,9 +72,10 @@ def read_blocks(part: corpora.Slice, paragraphs: bool = False) -> Iterator[Block
                 if number % part.parts == part.part:
                     yield block
     except _BROKEN as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        expected = "a file that can be read" if part.file.is_divisible else "an intact compressed file or archive"
-        raise CorpusError(f"--input: expected {expected}, found {path}: {reason}") from None
+        # What Python's own modules say of damaged contents has no number.
+        if isinstance(error, BeamIOError) or getattr(error, "errno", None):
+            raise files.ReadError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+        raise CorpusError(f"--input: expected an intact compressed file or archive, found {path}: {error}") from None
 
 
 class _Member(tarfile.TarInfo):

@@ -106,6 +106,15 @@ def test_a_line_cut_by_the_reader_is_counted_once():
     assert sum((found.irregular for found in cut), start=cut[0].irregular.__class__()) == {"long_lines": 1}
 
 
+def test_only_lines_that_are_long_are_counted_as_long_wherever_the_reader_has_cut():
+    just = b"word " * 13_107 + b"x"
+    assert len(just) == lines.MAX_LINE_BYTES
+    assert clean(just + b"\n").irregular.total() == 0
+    assert clean(b" " + just + b"\n").irregular == {"long_lines": 1}
+    assert clean(b"end\n" + b" " + just + b"\n", begun=True).irregular == {"long_lines": 1}
+    assert clean(b"short\nword ", is_cut=True).irregular == {"long_lines": 1}
+
+
 def test_paragraphs_are_joined_and_parted_by_blank_lines():
     found = clean(b"\nOne.\nTwo\r\n\n \t\nthree\n\xff\nfour\n\n", paragraphs=True)
     assert [line.split() for line in found.lines] == [[b"One.", b"Two"], [b"three"], [b"four"]]

@@ -42,6 +42,17 @@ def test_byte_ranges_cut_no_line(tmp_path, parts, end):
     assert [block.position for block in blocks] == [0, *itertools.accumulate(len(block.data) for block in blocks)][:-1]
 
 
+def test_a_line_that_begins_where_a_slice_does_is_the_slices(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"one\ntwo\nthree\n")
+    file = corpora.TextFile(str(path), 14)
+    found = [
+        b"".join(block.data for block in reading.read_blocks(corpora.Slice(file, *edge)))
+        for edge in ((0, 4), (4, 5), (5, 8), (8, None))
+    ]
+    assert found == [b"one\n", b"two\n", b"", b"three\n"]
+
+
 @pytest.mark.parametrize("parts", [1, 2, 3, 10, 60, 500])
 def test_byte_ranges_cut_no_paragraph(tmp_path, parts):
     path = tmp_path / "a.txt"
