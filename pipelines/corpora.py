@@ -95,12 +95,16 @@ def plan(corpus: list[TextFile], num_shards: int) -> list[Task]:
     that is larger than a shard gets shards of its own, to which its blocks are dealt. The plan depends on its arguments
     alone.
     """
-    share = sum(file.text_size for file in corpus) / num_shards or 1
-    counts = {file: int(file.text_size / share) for file in corpus if not file.is_divisible and file.text_size > share}
+    total = sum(file.text_size for file in corpus)
+    large = [file for file in corpus if not file.is_divisible and file.text_size * num_shards > total]
+    counts = {file: file.text_size * num_shards // total for file in large}
     rest = [file for file in corpus if file not in counts]
     free = num_shards - sum(counts.values())
     if counts and not rest:  # what rounding down left over
         counts[max(counts)] += free
+    if rest and not free:  # nothing but empty files, which go where they are read all the same
+        counts[max(counts, key=counts.get)] -= 1
+        free = 1
     pieces = _cut(rest, free) if rest else []
     shards = [((number,), slices) for number, slices in enumerate(pieces)]
     first = len(pieces)

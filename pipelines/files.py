@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
-from apache_beam.io.filesystem import CompressionTypes, FileMetadata
+from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadata
 from apache_beam.io.filesystems import FileSystems
 
 from elmo_tf.errors import InputError
@@ -22,6 +22,10 @@ _TEMPORARY = ".tmp-"  # and a random number, at the end of a file's name
 
 class WriteError(OSError):
     """A file cannot be written: the disk is full, say. What is written already stays, to go on with."""
+
+
+class ReadError(OSError):
+    """A file cannot be read, through no fault of its contents. What is written already stays, to go on with."""
 
 
 def is_local(path: str) -> bool:
@@ -102,16 +106,27 @@ def create(path: str) -> Iterator[BinaryIO]:
                 AttributeError, io.UnsupportedOperation
             ):  # a store in the network has no disk here
                 os.fsync(file.fileno())
-        if is_local(path):
-            os.replace(temporary, path)
-        else:
-            FileSystems.rename([temporary], [path])
+        _replace(temporary, path)
     except BaseException as error:
         with contextlib.suppress(OSError):
             FileSystems.delete([temporary])
         if isinstance(error, OSError) and not isinstance(error, WriteError):
             raise WriteError(f"cannot write {path}: {error.strerror or error}") from error
         raise
+
+
+def _replace(source: str, path: str) -> None:
+    """Renames a file, to where there may be another."""
+    if is_local(path):
+        os.replace(source, path)
+        return
+    try:
+        FileSystems.rename([source], [path])
+    except BeamIOError:  # HDFS takes no name that there is already
+        if not exists(path):
+            raise
+        FileSystems.delete([path])
+        FileSystems.rename([source], [path])
 
 
 def write(path: str, content: bytes) -> None:
@@ -121,8 +136,8 @@ def write(path: str, content: bytes) -> None:
 
 
 def write_json(path: str, value: Any) -> None:
-    """Writes a value as a JSON file. Raises `WriteError`."""
-    write(path, json.dumps(value, indent=1, ensure_ascii=False).encode() + b"\n")
+    """Writes a value as a JSON file: in ASCII, as a file's name need not be UTF-8. Raises `WriteError`."""
+    write(path, json.dumps(value, indent=1).encode() + b"\n")
 
 
 def delete(paths: Iterable[str]) -> None:

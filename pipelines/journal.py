@@ -20,7 +20,7 @@ from elmo_tf.errors import InputError
 from pipelines import files
 
 UNFINISHED = "_unfinished"
-_PLAN, _LOCK, _BEAT = "plan.json", "lock", ".beat"
+_PLAN, _BEAT = "plan.json", ".beat"
 _BEAT_SECONDS = 0.5
 
 
@@ -89,10 +89,12 @@ def check(folder: str, argument: str) -> None:
     path = pathlib.Path(os.path.abspath(folder))
     if not files.is_local(folder):
         is_free = not files.match(files.join(folder, "**"))
-    else:
-        is_free = not os.path.lexists(path) or (path.is_dir() and not any(path.iterdir()))
-    if not is_free and (_is_finished(folder) or _plan(folder) is None):
-        raise InputError(f"{argument}: expected a folder that does not exist yet, found one: {folder}")
+    else:  # with notes alone, a run was killed before it had written anything
+        is_free = not os.path.lexists(path) or (
+            path.is_dir() and {entry.name for entry in path.iterdir()} <= {UNFINISHED}
+        )
+    if not is_free and _plan(folder) is None:
+        raise _exists(folder, argument)
 
 
 @contextlib.contextmanager
@@ -111,17 +113,23 @@ def unfinished(outputs: dict[str, str], plan: dict[str, Any]) -> Iterator[bool]:
         Whether an earlier run is gone on with. If not, the folders are empty but for the notes.
 
     Raises:
-        InputError: if a folder cannot be made, or another run is writing it.
+        InputError: if a folder cannot be made, another run is writing it, or has finished it since `check`.
     """
     with contextlib.ExitStack() as stack:
         made = _make(outputs.values())
-        for argument, folder in outputs.items():
-            stack.enter_context(_locked(folder, argument))
         try:
+            for argument, folder in outputs.items():
+                stack.enter_context(_locked(folder, argument))
             resumed = all(_plan(folder) == plan for folder in outputs.values())
+            for argument, folder in outputs.items():
+                if not resumed and files.exists(files.join(folder, records.MARKER_FILE)):
+                    raise _exists(folder, argument)
+        except InputError:
+            _remove(made)
+            raise
+        try:
             for folder in outputs.values():
-                _clear(folder, everything=not resumed)
-                files.write_json(Journal(folder).path(_PLAN), plan)
+                _begin(folder, plan, resumed)
             yield resumed
             for folder in outputs.values():
                 files.write(files.join(folder, records.MARKER_FILE), b"")
@@ -130,12 +138,14 @@ def unfinished(outputs: dict[str, str], plan: dict[str, Any]) -> Iterator[bool]:
                 files.delete_folder(folder)
             _remove(made)
             raise
-    for folder in outputs.values():
-        files.delete_folder(files.join(folder, UNFINISHED))
+        for folder in outputs.values():
+            files.delete([Journal(folder).path(_PLAN)])  # first: without it nobody goes on with the other notes
+        for folder in outputs.values():
+            files.delete_folder(files.join(folder, UNFINISHED))
 
 
-def _is_finished(folder: str) -> bool:
-    return files.exists(files.join(folder, records.MARKER_FILE))
+def _exists(folder: str, argument: str) -> InputError:
+    return InputError(f"{argument}: expected a folder that does not exist yet, found one: {folder}")
 
 
 def _plan(folder: str) -> dict[str, Any] | None:
@@ -166,16 +176,23 @@ def _remove(folders: list[pathlib.Path]) -> None:
             path.rmdir()
 
 
+def _begin(folder: str, plan: dict[str, Any], resumed: bool) -> None:
+    """Deletes what an earlier run left, all of it or just what no run can use, and notes the plan."""
+    path = Journal(folder).path(_PLAN)
+    if not resumed:
+        files.write_json(path, {})  # nobody's plan: a run that is killed from here on leaves nothing to go on with
+    _clear(folder, everything=not resumed)
+    files.write_json(path, plan)
+
+
 def _clear(folder: str, everything: bool) -> None:
-    """Deletes what an earlier run left: all of it, or just what no run can use."""
     notes = files.join(folder, UNFINISHED)
-    names = [(notes, name) for name in files.sizes(notes) if name != _LOCK]
-    if everything:
-        names += [(folder, name) for name in files.sizes(folder) if records.is_own_file(name)]
-    else:
-        names = [(notes, name) for _, name in names if name.endswith(_BEAT)]
-    names += [(folder, name) for name in files.sizes(folder) if files.is_left_over(name)]
-    files.delete(files.join(*place) for place in names)
+    for place in (notes, folder):
+        for name in files.sizes(place):
+            is_old = name != _PLAN if place == notes else records.is_own_file(name)
+            of_no_use = name.endswith(_BEAT) or name == records.MARKER_FILE or files.is_left_over(name)
+            if of_no_use or (everything and is_old):
+                files.delete([files.join(place, name)])
 
 
 @contextlib.contextmanager
@@ -184,11 +201,17 @@ def _locked(folder: str, argument: str) -> Iterator[None]:
     if not files.is_local(folder):
         yield
         return
-    with open(Journal(folder).path(_LOCK), "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(
-                f"{argument}: expected a folder of its own, found one that is being written: {folder}"
-            ) from None
+    notes = os.open(os.path.join(folder, UNFINISHED), os.O_RDONLY)
+    try:
+        fcntl.flock(notes, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(notes)
+        raise InputError(
+            f"{argument}: expected a folder of its own, found one that is being written: {folder}"
+        ) from None
+    except OSError:  # a file system without locks, such as NFS for folders: nobody is kept out
+        pass
+    try:
         yield
+    finally:
+        os.close(notes)

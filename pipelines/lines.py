@@ -34,7 +34,8 @@ RULES = {
     "long_tokens": Rule(f"a token of more than {MAX_TOKEN_BYTES:,} bytes", "cut to that"),
 }
 _LONG_TOKEN = re.compile(rb"(\S{%d})\S+" % MAX_TOKEN_BYTES)
-_AS_MUCH_AS_FITS = re.compile(rb".{1,%d}(?:\s|\Z)" % MAX_LINE_BYTES, re.DOTALL)
+# Up to white space or, where there is none, to the end of a character.
+_AS_MUCH_AS_FITS = re.compile(rb".{1,%d}(?:\s|\Z)|.{1,%d}(?![\x80-\xBF])" % ((MAX_LINE_BYTES,) * 2), re.DOTALL)
 
 
 class Text(NamedTuple):
@@ -49,6 +50,7 @@ class Cleaner(NamedTuple):
 
     paragraphs: bool  # whether lines belong together unless a blank one parts them
     strict: bool  # whether to raise errors for what `RULES` speak of, instead of applying them
+    spaced: bool = True  # whether white space alone parts tokens; where it does not, see `shorten`
 
     def clean(self, block: reading.Block, file: corpora.TextFile) -> Text:
         """Returns what can be used of a block of `file`. Raises `CorpusError`, if strict, unless that is all of it."""
@@ -56,9 +58,7 @@ class Cleaner(NamedTuple):
         found = sorted(self._irregular(block, lines))
         if self.strict and found:
             number, rule = found[0]
-            offset = sum(len(line) + 1 for line in lines[:number])
-            where = f"line {reading.line_number(file, block, offset)} of {block.source}"
-            raise reading.CorpusError(f"--strict: expected regular text, found {RULES[rule].found} on {where}")
+            raise _refusal(rule, block, file, sum(len(line) + 1 for line in lines[:number]))
         irregular = collections.Counter(rule for _, rule in found)
         if irregular["byte_order_marks"]:
             lines[0] = lines[0].removeprefix(codecs.BOM_UTF8)
@@ -70,6 +70,20 @@ class Cleaner(NamedTuple):
         if irregular["long_lines"]:
             units = [piece for unit in units for piece in _AS_MUCH_AS_FITS.findall(unit)]
         return Text([unit for unit in units if unit and not unit.isspace()], irregular)
+
+    def shorten(
+        self, words: list[bytes], block: reading.Block, file: corpora.TextFile, irregular: collections.Counter
+    ) -> list[bytes]:
+        """Applies the rule of long tokens to words of a block, where a tokenizer and not white space has parted them.
+
+        In Chinese, say, what stands between white space is no token but a paragraph.
+        """
+        if self.spaced or not (long := [word for word in words if len(word) > MAX_TOKEN_BYTES]):
+            return words
+        if self.strict:
+            raise _refusal("long_tokens", block, file, block.data.index(long[0]))
+        irregular["long_tokens"] += len(long)
+        return [word[:MAX_TOKEN_BYTES].decode(errors="ignore").encode() for word in words]
 
     def _irregular(self, block: reading.Block, lines: list[bytes]) -> Iterator[tuple[int, str]]:
         """Yields what is irregular: the number of the line in the block, from 0, and the rule for it."""
@@ -85,7 +99,7 @@ class Cleaner(NamedTuple):
         if not self.paragraphs:
             yield from ((number, "blank_lines") for number, line in enumerate(lines) if not line or line.isspace())
         for number, line in enumerate(lines):
-            if len(line) > MAX_TOKEN_BYTES:
+            if len(line) > MAX_TOKEN_BYTES and self.spaced:
                 yield from ((number, "long_tokens") for _ in _LONG_TOKEN.finditer(line))
         yield from ((number, "long_lines") for number in self._long_units(block, lines))
 
@@ -101,6 +115,12 @@ class Cleaner(NamedTuple):
             goes_on = block.is_cut and end == len(lines)
             if (is_long or goes_on) and not (block.begun and start == 0):
                 yield start
+
+
+def _refusal(rule: str, block: reading.Block, file: corpora.TextFile, offset: int) -> reading.CorpusError:
+    """Returns the error of `--strict` for what stands at byte `offset` of a block."""
+    where = f"line {reading.line_number(file, block, offset)} of {block.source}"
+    return reading.CorpusError(f"--strict: expected regular text, found {RULES[rule].found} on {where}")
 
 
 def _joined(lines: list[bytes]) -> list[bytes]:

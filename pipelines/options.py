@@ -24,7 +24,7 @@ _LOGGERS = {
     "apache_beam.runners.portability.portable_runner": logging.CRITICAL,
     "apache_beam.runners.worker": logging.CRITICAL,
 }
-_OWN_ERROR = re.compile(r"(CorpusError|InputError|WriteError): (.*?)(?= \[while running |\\n|\n|$)")
+_OWN_ERROR = re.compile(r"(CorpusError|InputError|ReadError|WriteError): (.*?)(?= \[while running |\\n|\n|$)")
 
 
 class _NoUsage(argparse.ArgumentParser):
@@ -94,7 +94,7 @@ def execute(pipeline: beam.Pipeline) -> None:
     """Runs `pipeline` and waits for its end.
 
     Raises:
-        InputError, WriteError: what a step raised.
+        InputError, ReadError, WriteError: what a step raised.
         ChildProcessError: if a worker process died.
     """
     try:
@@ -108,5 +108,7 @@ def execute(pipeline: beam.Pipeline) -> None:
             raise ChildProcessError(processes.DIED.removeprefix("elmo_tf: ")) from None
         if found := _OWN_ERROR.findall(text):
             kind, message = found[-1]
-            raise (files.WriteError if kind == "WriteError" else InputError)(message) from None
+            raise {"ReadError": files.ReadError, "WriteError": files.WriteError}.get(kind, InputError)(
+                message
+            ) from None
         raise

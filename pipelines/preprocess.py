@@ -68,7 +68,7 @@ def run(argv: Sequence[str] | None = None) -> dict[str, Any]:
 
     Raises:
         InputError: if an argument or a file cannot be used; nothing is left behind then.
-        OSError: if writing fails or a worker process dies. The same command goes on from there.
+        OSError: if reading or writing fails or a worker process dies. The same command goes on from there.
     """
     parser = argparse.ArgumentParser(
         prog="elmo-tf preprocess", description="Turns text into records.", epilog=options.EPILOG, allow_abbrev=False
@@ -80,7 +80,7 @@ def run(argv: Sequence[str] | None = None) -> dict[str, Any]:
     if options.uses_processes(beam_options):
         processes.prepare(["pipelines.job"])
     given = _read_vocabulary(arguments.vocab) if arguments.vocab else None
-    corpus = corpora.match(arguments.input)
+    corpus = _corpus(arguments)
     size = sum(file.text_size for file in corpus)
     num_shards = arguments.shards or -(-size // _SHARD_BYTES) or 1
     settings = _settings(arguments)
@@ -142,7 +142,19 @@ def _require(argument: str, holds: bool, expected: str, found: Any) -> None:
 def _folders(arguments: argparse.Namespace) -> dict[str, str]:
     """Returns the output folder of each split, as any process on this machine finds it."""
     named = {sentences.TRAIN: arguments.output, sentences.HELDOUT: arguments.heldout}
-    return {split: os.path.realpath(path) if files.is_local(path) else path for split, path in named.items() if path}
+    return {split: _real(path) for split, path in named.items() if path}
+
+
+def _real(path: str) -> str:
+    return os.path.realpath(path) if files.is_local(path) else path
+
+
+def _corpus(arguments: argparse.Namespace) -> list[corpora.TextFile]:
+    """Returns the files to read: not those that a run to go on with has written, where --output is in an --input."""
+    written = tuple(f"{folder}/" for folder in _folders(arguments).values())
+    found = [file for file in corpora.match(arguments.input) if not _real(file.path).startswith(written)]
+    _require("--input", bool(found), "files outside of --output and --heldout", "none")
+    return found
 
 
 def _settings(arguments: argparse.Namespace) -> sentences.Settings:

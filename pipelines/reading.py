@@ -17,6 +17,8 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
 
+from apache_beam.io.filesystem import BeamIOError
+
 from elmo_tf.errors import InputError
 from pipelines import corpora, files
 
@@ -32,6 +34,7 @@ _OPEN: dict[str, Callable[[BinaryIO], BinaryIO]] = {
     ".bz2": bz2.open,
     ".xz": lzma.open,
 }
+_OPEN |= {f".t{ending[1:]}": _OPEN[ending] for ending in _OPEN}  # .tgz and so on
 _BROKEN = (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, OSError)
 
 
@@ -57,8 +60,9 @@ def read_blocks(part: corpora.Slice, paragraphs: bool = False) -> Iterator[Block
         paragraphs: whether blocks and slices have to end with a paragraph, not just with a line.
 
     Raises:
-        CorpusError: if the file cannot be read, is not the compressed file its name says, or an archive has no member
-            of the names wanted.
+        CorpusError: if the file is not the compressed file its name says, or an archive has no member of the names
+            wanted.
+        files.ReadError: if the file cannot be read, as a disk or the network fails.
     """
     path = part.file.path
     try:
@@ -68,9 +72,24 @@ def read_blocks(part: corpora.Slice, paragraphs: bool = False) -> Iterator[Block
                 if number % part.parts == part.part:
                     yield block
     except _BROKEN as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        expected = "a file that can be read" if part.file.is_divisible else "an intact compressed file or archive"
-        raise CorpusError(f"--input: expected {expected}, found {path}: {reason}") from None
+        # What Python's own modules say of damaged contents has no number.
+        if isinstance(error, BeamIOError) or getattr(error, "errno", None):
+            raise files.ReadError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+        raise CorpusError(f"--input: expected an intact compressed file or archive, found {path}: {error}") from None
+
+
+class _Member(tarfile.TarInfo):
+    """A member of an archive, which is an error, and not the archive's end, where it is damaged or cut short."""
+
+    @classmethod
+    def frombuf(cls, *arguments) -> "_Member":
+        """Returns the member that a block of the archive is the header of."""
+        try:
+            return super().frombuf(*arguments)
+        except tarfile.EOFHeaderError:  # zeros
+            raise
+        except tarfile.HeaderError as error:
+            raise tarfile.ReadError(str(error)) from None
 
 
 def line_number(file: corpora.TextFile, block: Block, offset: int) -> int:
@@ -88,21 +107,29 @@ def line_number(file: corpora.TextFile, block: Block, offset: int) -> int:
 def _texts(file: corpora.TextFile) -> Iterator[tuple[str, BinaryIO]]:
     """Yields the texts in a file, each with its name: one, or those of the archive's members that are wanted."""
     with files.open_file(file.path) as raw:
+        text = _decompressed(raw, file.path)
         if not file.members:
-            opened = _OPEN.get(os.path.splitext(file.path)[1])
-            yield file.path, opened(raw) if opened else raw
+            yield file.path, text
             return
         passed, wanted = [], 0
-        with tarfile.open(fileobj=raw, mode="r|*", bufsize=BLOCK_BYTES) as archive:
+        with tarfile.open(fileobj=text, mode="r|", bufsize=BLOCK_BYTES, tarinfo=_Member) as archive:
             for member in archive:
+                archive.members = []  # or it would remember all of them
                 if member.isfile() and fnmatch.fnmatchcase(member.name.removeprefix("./"), file.members):
                     wanted += 1
-                    yield f"{file.path}/{member.name}", archive.extractfile(member)
-                else:
+                    yield f"{file.path}/{member.name}", _decompressed(archive.extractfile(member), member.name)
+                elif len(passed) < 3:
                     passed.append(member.name)
+        while text.read(BLOCK_BYTES):  # to the end, where its checksum stands
+            pass
         if not wanted:
-            found = ", ".join(passed[:3]) or "none at all"
+            found = ", ".join(passed) or "none at all"
             raise CorpusError(f"--input: expected members that match {file.members}, found {found} in {file.path}")
+
+
+def _decompressed(file: BinaryIO, name: str) -> BinaryIO:
+    opened = _OPEN.get(os.path.splitext(name)[1])
+    return opened(file) if opened else file
 
 
 def _blocks(source: str, text: BinaryIO, part: corpora.Slice, paragraphs: bool) -> Iterator[Block]:
@@ -160,13 +187,15 @@ def _line_length(text: BinaryIO) -> int:
 def _last_end(text: bytes, paragraphs: bool) -> tuple[int, bool]:
     """Returns where the last whole line or paragraph ends, and whether it goes on, cut where a line or a word ends.
 
-    0 if there is not even the end of a word.
+    0 if there is not even the end of a word; in running text then where a character ends.
     """
     if paragraphs and (found := _LAST_PARAGRAPH.match(text)):
         return found.end(), False
     if end := text.rfind(b"\n") + 1:
         return end, paragraphs
     found = _LAST_SPACE.match(text)
+    if paragraphs and not found:  # of a language without spaces, it may be
+        return len(text) - _unfinished(text), True
     return (found.end() if found else 0), True
 
 

@@ -43,7 +43,7 @@ class Reader:
 
     def __init__(self, settings: Settings):
         self._settings = settings
-        self._cleaner = lines.Cleaner(settings.running, settings.strict)
+        self._cleaner = lines.Cleaner(settings.running, settings.strict, spaced=settings.tokenizer == "whitespace")
         self._tokenize = TOKENIZERS[settings.tokenizer](settings.running)
 
     def read(self, task: corpora.Task) -> Iterator[Batch]:
@@ -52,7 +52,8 @@ class Reader:
             for block in reading.read_blocks(part, self._settings.running):
                 text = self._cleaner.clean(block, part.file)
                 found: dict[str, list[Words]] = {TRAIN: [], HELDOUT: []}
-                for words in self._tokenize(text.lines):
+                for parted in self._tokenize(text.lines):
+                    words = self._cleaner.shorten(parted, block, part.file, text.irregular)
                     if words:
                         found[self._settings.split(words)].append(words)
                 yield Batch(found, text.irregular, len(block.data))

@@ -102,6 +102,15 @@ def test_compressed_files_alone_are_read_once_each(num_shards):
     assert shares == {file: pytest.approx(1) for file in files}
 
 
+@pytest.mark.parametrize("num_shards", [1, 2, 3, 9])
+def test_an_empty_file_beside_large_compressed_ones_is_read_too(num_shards):
+    files = [TextFile("a.gz", 1000), TextFile("b.gz", 1000), TextFile("c.txt", 0)]
+    tasks = corpora.plan(files, num_shards)
+    assert {part.file for task in tasks for part in task.slices} == set(files)
+    assert sorted(shard for task in tasks for shard in task.shards) == list(range(num_shards))
+    assert all(task.shards and task.slices for task in tasks)
+
+
 def test_two_archives_of_one_size_do_not_stand_for_each_other():
     files = [TextFile("a.tar.gz", 100, "x/*"), TextFile("a.tar.gz", 100, "y/*")]
     tasks = corpora.plan(files, 4)

@@ -1,5 +1,6 @@
 """Killed runs, full disks, two runs at once: nothing looks finished that is not, and the same command goes on."""
 
+import errno
 import json
 import os
 import pathlib
@@ -96,6 +97,39 @@ def test_another_command_does_not_go_on_with_it(corpus, process, tmp_path, monke
     if change == "text":
         pathlib.Path(path).write_bytes(b"c b a\n" * 1000)  # as long as before
     assert contents(process([path], *options)) == contents(process([path], *options, output="fresh"))
+
+
+def test_output_in_the_folder_of_the_input_is_not_read_as_text(corpus, process, tmp_path, monkeypatch):
+    folder = pathlib.Path(corpus(b"".join(b"a b %d\n" % number for number in range(1000)))[0]).parent
+    options = ["--shards=3", f"--heldout={folder / 'heldout'}", "--heldout-fraction=0.5"]
+    (folder / "b.txt").write_bytes(b"d e\n")
+    with monkeypatch.context() as patch:
+        interrupt(patch, shards.WriteTask, after=2)
+        with pytest.raises(KeyboardInterrupt):
+            process([str(folder)], *options, output="corpus/output")
+    output = process([str(folder)], *options, output="corpus/output")
+    assert [file["name"] for file in files.read_json(str(output / "info.json"))["inputs"]] == ["0.txt", "b.txt"]
+    with pytest.raises(InputError, match=r"^--input: expected files outside of --output"):
+        (tmp_path / "left" / "_unfinished").mkdir(parents=True)
+        (tmp_path / "left" / "_unfinished" / "plan.json").write_bytes(b"{}")
+        process([str(tmp_path / "left")], output="left")
+
+
+def test_a_failing_disk_under_the_input_leaves_what_is_done(corpus, process, tmp_path, monkeypatch):
+    paths = corpus(b"a b c\n" * 1000, b"d\n")
+    opened = files.open_file
+
+    def failing(path: str):
+        if path == paths[1]:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return opened(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "open_file", failing)
+        with pytest.raises(files.ReadError, match=r"^cannot read /.*/1.txt: Input/output error$"):
+            process(paths, "--shards=3")
+    assert (tmp_path / "output" / "_unfinished" / "plan.json").exists()
+    assert contents(process(paths, "--shards=3")) == contents(process(paths, "--shards=3", output="fresh"))
 
 
 def test_two_runs_do_not_write_one_folder(corpus, process, tmp_path):

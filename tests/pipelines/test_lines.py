@@ -1,5 +1,7 @@
 """Irregular text: what becomes of it, that it is counted, and where --strict complains."""
 
+import collections
+
 import pytest
 
 from elmo_tf.errors import InputError
@@ -64,6 +66,32 @@ def test_regular_text_is_left_as_it_is_strict_or_not():
         assert found.irregular.total() == 0
 
 
+def test_text_without_white_space_is_no_long_token_where_a_tokenizer_parts_it():
+    text = "\u4e2d" * 30_000
+    for strict in (False, True):
+        cleaner = lines.Cleaner(paragraphs=True, strict=strict, spaced=False)
+        assert cleaner.clean(reading.Block(text[:400].encode() + b"\n", "a.txt", 0), None).lines == [
+            text[:400].encode() + b" "
+        ]
+    found = lines.Cleaner(True, False, spaced=False).clean(reading.Block(text.encode() + b"\n", "a.txt", 0), None)
+    assert [piece.decode() for piece in found.lines] == [text[:21_845], text[21_845:] + " "]
+    assert found.irregular == {"long_lines": 1}
+
+
+def test_long_tokens_of_a_tokenizer_are_cut_counted_and_named(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text(f"one\ntwo ({LONG})\n")
+    file = corpora.TextFile(str(path), path.stat().st_size)
+    (block,) = reading.read_blocks(corpora.Slice(file))
+    words = [b"two", b"(", LONG.encode(), b")"]
+    irregular = collections.Counter()
+    cleaner = lines.Cleaner(paragraphs=False, strict=False, spaced=False)
+    assert cleaner.shorten(words, block, file, irregular) == [b"two", b"(", LONG[:850].encode(), b")"]
+    assert irregular == {"long_tokens": 1}
+    with pytest.raises(InputError, match=r"found a token of more than 1,000 bytes on line 2 of .*a\.txt"):
+        cleaner._replace(strict=True).shorten(words, block, file, irregular)
+
+
 def test_a_dropped_line_is_not_counted_as_blank_too():
     assert clean(b"\xff\n").irregular == {"invalid_utf8_lines": 1}
 
@@ -76,6 +104,15 @@ def test_a_line_cut_by_the_reader_is_counted_once():
     cut = [clean(b"a b ", is_cut=True), clean(b"c ", begun=True, is_cut=True), clean(b"d\n", begun=True)]
     assert [found.irregular["long_lines"] for found in cut] == [1, 0, 0]
     assert sum((found.irregular for found in cut), start=cut[0].irregular.__class__()) == {"long_lines": 1}
+
+
+def test_only_lines_that_are_long_are_counted_as_long_wherever_the_reader_has_cut():
+    just = b"word " * 13_107 + b"x"
+    assert len(just) == lines.MAX_LINE_BYTES
+    assert clean(just + b"\n").irregular.total() == 0
+    assert clean(b" " + just + b"\n").irregular == {"long_lines": 1}
+    assert clean(b"end\n" + b" " + just + b"\n", begun=True).irregular == {"long_lines": 1}
+    assert clean(b"short\nword ", is_cut=True).irregular == {"long_lines": 1}
 
 
 def test_paragraphs_are_joined_and_parted_by_blank_lines():

@@ -122,6 +122,13 @@ def test_info_counts_what_was_written(corpus, process):
     assert str(folder.parent) not in json.dumps(info)  # the same wherever it was made
 
 
+def test_a_file_whose_name_is_not_utf8_is_read(process, tmp_path):
+    path = os.fsencode(tmp_path) + b"/caf\xe9.txt"
+    pathlib.Path(os.fsdecode(path)).write_bytes(b"a b\n")
+    folder = process([os.fsdecode(path)])
+    assert os.fsencode(records.open_folder(folder).info["inputs"][0]["name"]) == b"caf\xe9.txt"
+
+
 def test_max_vocab_keeps_the_most_frequent_words(corpus, process):
     folder = process(corpus(b"c c c b b a a d\n"), "--max-vocab=5")
     assert (folder / "vocab.txt").read_text() == "<S>\n</S>\n<UNK>\nc\na\n"
@@ -180,6 +187,16 @@ def test_unicode_tokenizer_makes_sentences_of_running_text(corpus, process):
     assert (info["text"], "blank_lines" in info["irregular"]) == ("running", False)
     lines = process(corpus(text), "--tokenizer=unicode", "--sentence-per-line", output="lines")
     assert [len(sentence) for sentence in read(lines)] == [6, 3, 2, 2]
+
+
+def test_long_paragraphs_without_white_space_are_whole(corpus, process):
+    sentences = ["\u4e2d\u6587\u3002"] * 400 + ["X" * 1500]
+    folder = process(corpus(f"\ufeff{''.join(sentences)}\n".encode()), "--tokenizer=unicode")
+    assert read(folder) == [["\u4e2d\u6587".encode(), "\u3002".encode()]] * 400 + [[b"X" * 48]]
+    info = json.loads((folder / "info.json").read_text())
+    found = {name: rule["count"] for name, rule in info["irregular"].items() if rule["count"]}
+    assert found == {"byte_order_marks": 1, "long_tokens": 1}
+    assert max(map(len, records.open_folder(folder).vocabulary.tokens)) == 1000
 
 
 @pytest.mark.parametrize("num_shards", [1, 4])

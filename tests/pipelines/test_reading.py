@@ -42,6 +42,17 @@ def test_byte_ranges_cut_no_line(tmp_path, parts, end):
     assert [block.position for block in blocks] == [0, *itertools.accumulate(len(block.data) for block in blocks)][:-1]
 
 
+def test_a_line_that_begins_where_a_slice_does_is_the_slices(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"one\ntwo\nthree\n")
+    file = corpora.TextFile(str(path), 14)
+    found = [
+        b"".join(block.data for block in reading.read_blocks(corpora.Slice(file, *edge)))
+        for edge in ((0, 4), (4, 5), (5, 8), (8, None))
+    ]
+    assert found == [b"one\n", b"two\n", b"", b"three\n"]
+
+
 @pytest.mark.parametrize("parts", [1, 2, 3, 10, 60, 500])
 def test_byte_ranges_cut_no_paragraph(tmp_path, parts):
     path = tmp_path / "a.txt"
@@ -84,7 +95,8 @@ def archive(path, members: dict[str, bytes], mode: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "mode"), [("a.tar.gz", "w:gz"), ("a.tgz", "w:gz"), ("a.tar", "w"), ("a.tar.bz2", "w:bz2")]
+    ("name", "mode"),
+    [("a.tar.gz", "w:gz"), ("a.tgz", "w:gz"), ("a.tar", "w"), ("a.tar.bz2", "w:bz2"), ("a.txz", "w:xz")],
 )
 def test_an_archive_is_read_member_by_member(tmp_path, name, mode):
     members = {"r/README": b"not text\n", "r/train/1": b"a b\nc", "r/train/2": b"d\n", "./r/test/1": b"e\n"}
@@ -96,6 +108,50 @@ def test_an_archive_is_read_member_by_member(tmp_path, name, mode):
     assert len(blocks_of(tmp_path / name, members="*")) == 4
     with pytest.raises(InputError, match=r"^--input: expected members that match x/\*, found r/README, .* in .*/a\."):
         blocks_of(tmp_path / name, members="x/*")
+
+
+def test_compressed_members_are_decompressed(tmp_path):
+    members = {f"{number}{ending}": pack(b"some words\n") for number, (ending, pack) in enumerate(PACKERS.items())}
+    archive(tmp_path / "a.tar.gz", {**members, "plain": b"and more\n"}, "w:gz")
+    data = b"".join(block.data for block in blocks_of(tmp_path / "a.tar.gz", members="*"))
+    assert data == b"some words\n" * 3 + b"and more\n"
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
+def test_an_archive_cut_short_anywhere_is_an_error(tmp_path, mode):
+    path = tmp_path / f"a.tar.{mode[2:]}".removesuffix(".")
+    archive(path, {str(number): b"some words\n" * 40 for number in range(3)}, mode)
+    whole = path.read_bytes()
+    texts = 3 * 1024  # what follows in a plain archive are zeros, which nobody needs
+    for size in range(0, texts + 1 if mode == "w" else len(whole), 16):
+        path.write_bytes(whole[:size])
+        with pytest.raises(InputError, match="expected an intact compressed file or archive"):
+            blocks_of(path, members="*")
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz"])
+def test_a_damaged_archive_is_an_error(tmp_path, mode):
+    path = tmp_path / f"a.tar.{mode[2:]}".removesuffix(".")
+    archive(path, {str(number): b"some words\n" * 40 for number in range(3)}, mode)
+    whole = path.read_bytes()
+    if mode == "w":  # has checksums of its headers only
+        damaged = whole[:1034] + b"?" + whole[1035:]
+    else:
+        text = bytearray(gzip.decompress(whole))
+        text[600] ^= 1
+        damaged = gzip.compress(bytes(text))[:-8] + whole[-8:]
+    path.write_bytes(damaged)
+    with pytest.raises(InputError, match="expected an intact compressed file or archive"):
+        blocks_of(path, members="*")
+
+
+def test_of_an_archive_no_more_than_one_member_is_in_memory(tmp_path, monkeypatch):
+    archive(tmp_path / "a.tar", {str(number): b"x\n" for number in range(50)}, "w")
+    opened = []
+    take = tarfile.open
+    monkeypatch.setattr(tarfile, "open", lambda **options: opened.append(take(**options)) or opened[-1])
+    assert len(blocks_of(tmp_path / "a.tar", members="*")) == 50
+    assert len(opened[0].members) <= 1
 
 
 def test_a_line_longer_than_a_block_is_cut_at_white_space(tmp_path):
@@ -118,6 +174,15 @@ def test_of_a_token_longer_than_a_block_the_beginning_is_read(tmp_path, monkeypa
     assert 2 <= text.count(letter) < 30
     last = blocks_of(path)[-1]
     assert reading.line_number(corpora.TextFile(str(path), 1), last, last.data.index(b"three")) == 2
+
+
+@pytest.mark.parametrize("letter", ["x", "\u00e9", "\u4e2d", "\U0001f600"])
+def test_running_text_without_white_space_is_cut_between_characters(tmp_path, letter):
+    path = tmp_path / "a.txt"
+    path.write_text(letter * 100)
+    blocks = [block.data.decode() for block in blocks_of(path, paragraphs=True)]
+    assert "".join(blocks) == letter * 100
+    assert max(map(len, blocks)) <= 2 * 16
 
 
 def test_lines_are_numbered_in_their_file_or_member(tmp_path):

@@ -63,6 +63,8 @@ class MemoryFileSystem(FileSystem):
 
     def rename(self, source_file_names, destination_file_names) -> None:
         for source, destination in zip(source_file_names, destination_file_names, strict=True):
+            if destination in STORE:  # as HDFS has it; in other stores it is replaced
+                raise BeamIOError(f"there already: {destination}")
             STORE[destination] = STORE.pop(source)
 
     def exists(self, path: str) -> bool:
@@ -161,6 +163,7 @@ def test_wrong_input_leaves_nothing_in_a_store_and_no_folder_of_another_is_touch
     ):
         run("--input=memory://corpus")
     assert written("memory://out") == {"/train/mine": b"mine"}
+    del STORE["memory://out/train/mine"]
     with pytest.raises(
         InputError, match=r"^--input: expected a file, folder or glob that matches files, found no such"
     ):
