@@ -1,6 +1,7 @@
 """A corpus as files: finding them, and sharing their text out over tasks and shards."""
 
 import glob
+import itertools
 import os
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -63,8 +64,8 @@ class Task(NamedTuple):
 def match(patterns: Iterable[str], argument: str = "--input") -> list[TextFile]:
     """Returns the files that `patterns` name, each once, sorted by path.
 
-    A pattern is a file, a folder (every file in it, at any depth, but hidden ones), a glob (`*`, `?`, `[..]`, and `**`
-    for folders of any depth), or a tar archive, alone or followed by a slash and a glob for names of its members.
+    A pattern is a file, a folder (every file in it, at any depth, but hidden ones), a glob of such (`*`, `?`, `[..]`,
+    and `**` for folders of any depth), or a tar archive, alone or with a slash and a glob for its members' names.
 
     Raises:
         InputError: naming `argument`, if a pattern matches no file, or a file cannot be read.
@@ -150,10 +151,11 @@ def _part_archive(pattern: str) -> tuple[str, str]:
 
 
 def _match_local(pattern: str) -> dict[str, int]:
-    if os.path.isdir(pattern):
-        paths = glob.glob(os.path.join(glob.escape(pattern), "**"), recursive=True)
-    else:
-        paths = [pattern] if os.path.exists(pattern) else glob.glob(pattern, recursive=True)
+    matched = [pattern] if os.path.exists(pattern) else glob.glob(pattern, recursive=True)
+    inside = [
+        glob.glob(os.path.join(glob.escape(path), "**"), recursive=True) for path in matched if os.path.isdir(path)
+    ]
+    paths = itertools.chain(matched, *inside)
     return {os.path.normpath(path): os.path.getsize(path) for path in paths if os.path.isfile(path)}
 
 

@@ -13,6 +13,8 @@ import elmo_tf
 from elmo_tf.data import char_ids, records, vocabulary
 from pipelines import corpora, lines, sentences, shards
 
+_AS_SPACE = "kept; NUL is white space to this tokenizer"
+
 
 def describe(
     arguments: argparse.Namespace,
@@ -32,20 +34,21 @@ def describe(
         types: distinct words of the training split; None if they were not counted.
         irregular: how often each of `lines.RULES` was applied, of each task.
     """
+    raw = settings.tokenizer == "unicode"
     totals = collections.Counter()
     for counts in irregular:
         totals.update(counts)
     return {
         "seed": settings.seed,
         "tokenizer": settings.tokenizer,
-        "text": "running" if settings.running else "a sentence a line",
+        "line": settings.line,
         "shuffled": arguments.shuffle,
         "max_chars_per_token": char_ids.MAX_CHARS_PER_TOKEN,
         "heldout_fraction": settings.heldout_fraction,
         "irregular": {
-            name: {"count": totals[name], "rule": rule.rule}
+            name: {"count": totals[name], "rule": _AS_SPACE if raw and name == "nul_lines" else rule.rule}
             for name, rule in lines.RULES.items()
-            if not (settings.running and name == "blank_lines")
+            if not (settings.line == sentences.PART and name == "blank_lines")
         },
         "inputs": [
             {
@@ -89,7 +92,7 @@ def summary(infos: dict[str, dict[str, Any]], folders: Iterable[str], seconds: f
     """Returns the table that is shown at the end, given each split's `info.json` and folder, in the same order."""
     first = infos[sentences.TRAIN]
     words, total = first["vocabulary"], sum(one["tokens"] for one in infos.values())
-    types = "" if words["types"] is None else f" of {words['types']:,} types"
+    types = "" if words["types"] is None else f" of {words['types']:,} in the text"
     rows = [
         ("", *infos),
         ("folder", *folders),
@@ -98,12 +101,12 @@ def summary(infos: dict[str, dict[str, Any]], folders: Iterable[str], seconds: f
         ("unknown", *(f"{one['unknown_tokens'] / one['tokens']:.2%}" for one in infos.values())),
         ("cut at 48 bytes", *(f"{one['cut_tokens']:,} tokens" for one in infos.values())),
         ("like <S> or </S>", *(f"{one['reserved_tokens']:,} tokens" for one in infos.values())),
-        ("records", *(f"{one['bytes'] / 1e6:,.1f} MB, {number(one['shards'], 'file')}" for one in infos.values())),
+        ("records", *(f"{megabytes(one['bytes'])}, {number(one['shards'], 'file')}" for one in infos.values())),
     ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     table = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     irregular = [
-        f"  {one['count']:,} {name.replace('_', ' ')}: {one['rule']}"
+        f"  {name.replace('_', ' ')}: {one['count']:,}, {one['rule']}"
         for name, one in first["irregular"].items()
         if one["count"]
     ]
@@ -123,3 +126,8 @@ def summary(infos: dict[str, dict[str, Any]], folders: Iterable[str], seconds: f
 def number(things: Sized, noun: str) -> str:
     """Returns how many there are, in words."""
     return f"{len(things):,} {noun}{'s' * (len(things) != 1)}"
+
+
+def megabytes(size: int) -> str:
+    """Returns a number of bytes in words."""
+    return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} kB"

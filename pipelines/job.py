@@ -69,10 +69,12 @@ class Job(NamedTuple):
         """Writes the shards shuffled; returns the results of reading the text and of writing them."""
         size = sum(task.size for task in self.tasks)
         num_buckets = self.num_shards * max(1, -(-size // (self.num_shards * shuffle.BUCKET_BYTES)))
-        read = self._do("scattering", self.tasks, shuffle.Scatter(self.folders, num_buckets, self.settings))
+        read = self._do(
+            "shuffling, part 1 of 2:", self.tasks, shuffle.Scatter(self.folders, num_buckets, self.settings)
+        )
         gathering = shuffle.gather_tasks(read, self.num_shards)
         step = shuffle.Gather(self.folders, self.num_shards, num_buckets, len(self.tasks), self.settings.seed)
-        return read, self._do("gathering", gathering, step)
+        return read, self._do("shuffling, part 2 of 2:", gathering, step)
 
     def _do(self, doing: str, elements: Sequence[tasks.Numbered], step: tasks.DoOnce) -> Results:
         self._run(doing, step.phase, elements, beam.ParDo(step))
@@ -80,6 +82,6 @@ class Job(NamedTuple):
 
     def _run(self, doing: str, phase: str, elements: Sequence[tasks.Numbered], transform: beam.PTransform) -> None:
         pipeline = options.make_pipeline(self.beam_options)
-        _ = pipeline | "Tasks" >> beam.Create(elements) | doing.capitalize() >> transform
+        _ = pipeline | "Tasks" >> beam.Create(elements) | phase.capitalize() >> transform
         with watch.watched(doing, self.notes, phase, sum(element.size for element in elements)):
             options.execute(pipeline)

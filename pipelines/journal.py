@@ -145,7 +145,8 @@ def unfinished(outputs: dict[str, str], plan: dict[str, Any]) -> Iterator[bool]:
 
 
 def _exists(folder: str, argument: str) -> InputError:
-    return InputError(f"{argument}: expected a folder that does not exist yet, found one: {folder}")
+    found = "a finished one" if files.exists(files.join(folder, records.MARKER_FILE)) else "one"
+    return InputError(f"{argument}: expected a folder that does not exist yet, found {found}: {folder}")
 
 
 def _plan(folder: str) -> dict[str, Any] | None:

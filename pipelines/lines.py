@@ -31,7 +31,17 @@ RULES = {
     "long_lines": Rule(
         f"more than {MAX_LINE_BYTES:,} bytes", f"cut at white space into pieces of {MAX_LINE_BYTES:,} bytes at most"
     ),
-    "long_tokens": Rule(f"a token of more than {MAX_TOKEN_BYTES:,} bytes", "cut to that"),
+    "long_tokens": Rule(f"a token of more than {MAX_TOKEN_BYTES:,} bytes", f"cut to {MAX_TOKEN_BYTES:,} bytes"),
+}
+# How files begin that are not UTF-8 text: read as such they would pass for a few odd lines.
+_NOT_TEXT = {
+    b"\x1f\x8b": "a gzip file whose name does not end in .gz",
+    b"BZh91AY&SY": "a bzip2 file whose name does not end in .bz2",
+    b"\xfd7zXZ\x00": "an xz file whose name does not end in .xz",
+    b"PK\x03\x04": "a zip file",
+    b"\x28\xb5\x2f\xfd": "a zstd file",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
 }
 _LONG_TOKEN = re.compile(rb"(\S{%d})\S+" % MAX_TOKEN_BYTES)
 # Up to white space or, where there is none, to the end of a character.
@@ -53,7 +63,15 @@ class Cleaner(NamedTuple):
     spaced: bool = True  # whether white space alone parts tokens; where it does not, see `shorten`
 
     def clean(self, block: reading.Block, file: corpora.TextFile) -> Text:
-        """Returns what can be used of a block of `file`. Raises `CorpusError`, if strict, unless that is all of it."""
+        """Returns what can be used of a block of `file`.
+
+        Raises:
+            CorpusError: if the file is plainly no text; if strict, unless all of the block can be used.
+        """
+        if block.position == 0:
+            for begin, found in _NOT_TEXT.items():
+                if block.data.startswith(begin):
+                    raise reading.CorpusError(f"--input: expected UTF-8 text, found {found}: {block.source}")
         lines = block.data.removesuffix(b"\n").split(b"\n")
         found = sorted(self._irregular(block, lines))
         if self.strict and found:

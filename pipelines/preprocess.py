@@ -7,10 +7,11 @@ The same input, options and seed give the same bytes, whatever the runner and it
 
 import argparse
 import collections
+import contextlib
 import logging
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import elmo_tf
@@ -20,6 +21,7 @@ from pipelines import corpora, files, info, job, journal, options, processes, se
 
 _SHARD_BYTES = 16 << 20  # of text, when --shards is not given
 _HELDOUT_FRACTION = 0.01
+_MUCH = 0.01  # share of the lines that may be no UTF-8 without a warning
 _SAMPLES = 16  # blocks of text that a given vocabulary's order is checked with
 _log = logging.getLogger("elmo_tf")
 
@@ -45,9 +47,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tokenizer",
         choices=list(sentences.TOKENIZERS),
         default="whitespace",
-        help="whitespace (default): a tokenised sentence a line; unicode: running text, blank lines between paragraphs",
+        help="whitespace (default): tokens stand apart already; unicode: raw text",
     )
-    add("--sentence-per-line", action="store_true", help="with --tokenizer unicode: a line is a sentence already")
+    add(
+        "--line",
+        choices=sentences.LINES,
+        help="what a line of raw text is: a sentence, a paragraph, or part of one that ends at a blank line (default)",
+    )
     add(
         "--strict", action="store_true", help="refuse irregular text (blank lines, not UTF-8 ...), naming file and line"
     )
@@ -75,6 +81,7 @@ def run(argv: Sequence[str] | None = None) -> dict[str, Any]:
     )
     add_arguments(parser)
     arguments, beam_options = options.parse(parser, argv)
+    options.make_pipeline(beam_options)  # complains of a runner that cannot be had
     _check(arguments)
     start = time.monotonic()
     if options.uses_processes(beam_options):
@@ -89,16 +96,14 @@ def run(argv: Sequence[str] | None = None) -> dict[str, Any]:
         _check_order(given, work, f"--vocab {arguments.vocab}")
     outputs = {name: path for name, path in (("--output", arguments.output), ("--heldout", arguments.heldout)) if path}
     with journal.unfinished(outputs, _plan(arguments, corpus, given)) as resumed:
-        _log.info(
-            "%s %s, %.1f MB of text", "going on with" if resumed else "reading", info.number(corpus, "file"), size / 1e6
-        )
-        try:
+        guess = "" if all(file.is_divisible for file in corpus) else "about "
+        _log.info("reading %s, %s%s of text", info.number(corpus, "file"), guess, info.megabytes(size))
+        if resumed:
+            _log.info("going on with an earlier run; what is whole is used again")
+        with _hint():
             words, types = (given, None) if given else work.count(arguments.min_count or 1, arguments.max_vocab)
             work.keep(words)
             read, written = work.shuffle() if arguments.shuffle else work.write()
-        except (OSError, KeyboardInterrupt):
-            _log.info("not finished; the same command goes on from here")
-            raise
         about = info.describe(arguments, settings, corpus, words, types, [result["irregular"] for result in read])
         statistics = [shard for result in written for shard in result["shards"]]
         infos = {split: info.of_split(split, statistics, about, num_shards) for split in work.folders}
@@ -106,7 +111,30 @@ def run(argv: Sequence[str] | None = None) -> dict[str, Any]:
         for split, folder in work.folders.items():
             files.write_json(files.join(folder, records.INFO_FILE), infos[split])
     _log.info("%s", info.summary(infos, outputs.values(), time.monotonic() - start))
+    _warn(infos)
     return infos[sentences.TRAIN]
+
+
+@contextlib.contextmanager
+def _hint() -> Iterator[None]:
+    """Adds to an exception that leaves something to go on with that this is so."""
+    hint = "the same command goes on from here"
+    try:
+        yield
+    except OSError as error:
+        raise type(error)(f"{error}; {hint}") from error
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"interrupted; {hint}") from None
+
+
+def _warn(infos: dict[str, dict[str, Any]]) -> None:
+    """Warns of a corpus that is hardly text."""
+    dropped = infos[sentences.TRAIN]["irregular"]["invalid_utf8_lines"]["count"]
+    share = dropped / (dropped + sum(about["sentences"] for about in infos.values()))
+    if share > _MUCH:
+        _log.warning(
+            "warning: %s lines (%.0f %%) are not UTF-8 and were dropped; --strict names one", dropped, 100 * share
+        )
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -118,9 +146,9 @@ def _check(arguments: argparse.Namespace) -> None:
     for name in ("min_count", "max_vocab"):
         alone = arguments.vocab is None or getattr(arguments, name) is None
         _require("--vocab", alone, "a vocabulary either given or counted", f"--{name.replace('_', '-')} as well")
-    is_running = arguments.tokenizer == "unicode"
+    is_raw = arguments.tokenizer == "unicode"
     _require(
-        "--sentence-per-line", is_running or not arguments.sentence_per_line, "--tokenizer unicode with it", "none"
+        "--line", is_raw or arguments.line is None, "--tokenizer unicode with it", f"--line {arguments.line} alone"
     )
     fraction = arguments.heldout_fraction
     if fraction is not None:
@@ -159,8 +187,8 @@ def _corpus(arguments: argparse.Namespace) -> list[corpora.TextFile]:
 
 def _settings(arguments: argparse.Namespace) -> sentences.Settings:
     fraction = (arguments.heldout_fraction or _HELDOUT_FRACTION) if arguments.heldout else None
-    running = arguments.tokenizer == "unicode" and not arguments.sentence_per_line
-    return sentences.Settings(arguments.tokenizer, running, arguments.strict, arguments.seed, fraction)
+    line = arguments.line or (sentences.PART if arguments.tokenizer == "unicode" else sentences.SENTENCE)
+    return sentences.Settings(arguments.tokenizer, line, arguments.strict, arguments.seed, fraction)
 
 
 def _plan(
@@ -205,5 +233,5 @@ def _check_splits(infos: dict[str, dict[str, Any]]) -> None:
     _require("--input", total > 0, "text", "no words")
     for split, about in infos.items():
         side = "held out" if split == sentences.HELDOUT else "left to train on"
-        expected = "a number that divides the sentences in two"
+        expected = "a share that leaves sentences on both sides"
         _require("--heldout-fraction", about["sentences"] > 0, expected, f"none of {total:,} {side}")

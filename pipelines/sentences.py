@@ -6,9 +6,13 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from elmo_tf.progress import quiet_stderr
 from pipelines import corpora, lines, reading
 
 TRAIN, HELDOUT = "train", "heldout"  # the names of the two splits
+
+# What a line may be: a sentence, a paragraph of sentences, or part of a paragraph that ends where a blank line follows.
+LINES = (SENTENCE, PARAGRAPH, PART) = ("sentence", "paragraph", "part")
 
 Words = list[bytes]  # the tokens of one sentence
 
@@ -17,7 +21,7 @@ class Settings(NamedTuple):
     """What turns text into sentences."""
 
     tokenizer: str  # a key of TOKENIZERS
-    running: bool  # whether the text is running text: paragraphs of sentences, not a sentence a line
+    line: str  # what a line of the text is: one of LINES
     strict: bool  # whether irregular text is an error
     seed: int  # decides which sentences are held out
     heldout_fraction: float | None  # of the distinct sentences; None: none is held out
@@ -43,13 +47,13 @@ class Reader:
 
     def __init__(self, settings: Settings):
         self._settings = settings
-        self._cleaner = lines.Cleaner(settings.running, settings.strict, spaced=settings.tokenizer == "whitespace")
-        self._tokenize = TOKENIZERS[settings.tokenizer](settings.running)
+        self._cleaner = lines.Cleaner(settings.line == PART, settings.strict, spaced=settings.tokenizer == "whitespace")
+        self._tokenize = TOKENIZERS[settings.tokenizer](settings.line != SENTENCE)
 
     def read(self, task: corpora.Task) -> Iterator[Batch]:
         """Yields the sentences of a task. Raises `reading.CorpusError`."""
         for part in task.slices:
-            for block in reading.read_blocks(part, self._settings.running):
+            for block in reading.read_blocks(part, self._settings.line == PART):
                 text = self._cleaner.clean(block, part.file)
                 found: dict[str, list[Words]] = {TRAIN: [], HELDOUT: []}
                 for parted in self._tokenize(text.lines):
@@ -59,19 +63,22 @@ class Reader:
                 yield Batch(found, text.irregular, len(block.data))
 
 
-def _whitespace(running: bool) -> Callable[[list[bytes]], list[Words]]:
-    del running  # a sentence a line: text whose tokens are apart has its sentences apart as well
+def _whitespace(breaking: bool) -> Callable[[list[bytes]], list[Words]]:
+    del breaking  # a sentence a line: text whose tokens are apart has its sentences apart as well
     # Of bytes, `split` knows just the six ASCII white space characters, as tf.strings.split does.
     return lambda text: [line.split() for line in text]
 
 
-def _unicode(running: bool) -> Callable[[list[bytes]], list[Words]]:
-    from elmo_tf.data import raw_text  # noqa: PLC0415 - seconds and TensorFlow, for those who ask for it
+def _unicode(breaking: bool) -> Callable[[list[bytes]], list[Words]]:
+    with quiet_stderr():  # as long as TensorFlow is loaded and looks for devices
+        from elmo_tf.data import raw_text  # noqa: PLC0415 - seconds and TensorFlow, for those who ask for it
+
+        raw_text.tokenize([""])
 
     def tokenize(text: list[bytes]) -> list[Words]:
         if not text:
             return []
-        sentences = raw_text.break_sentences(text) if running else text
+        sentences = raw_text.break_sentences(text) if breaking else text
         ragged = raw_text.tokenize(sentences)
         words = ragged.flat_values.numpy().tolist()
         return [words[start:end] for start, end in itertools.pairwise(ragged.row_splits.numpy().tolist())]

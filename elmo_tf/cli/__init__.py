@@ -4,7 +4,6 @@ Exit status 0, 1 (failed: one line on stderr), 2 (usage) or 130 (interrupted). L
 """
 
 import argparse
-import contextlib
 import logging
 import os
 import sys
@@ -12,6 +11,7 @@ import sys
 from elmo_tf import __version__
 from elmo_tf.cli import corpus, models, training, use
 from elmo_tf.errors import InputError
+from elmo_tf.progress import quiet_stderr
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -61,26 +61,9 @@ def _configure_logging() -> None:
 
 def _load_tensorflow(on_gpu: bool) -> None:
     """Imports TensorFlow without its remarks, and hides the GPUs from it unless they are wanted."""
-    with _quiet_stderr():
+    with quiet_stderr():
         import tensorflow
 
         gpus = tensorflow.config.list_physical_devices("GPU")  # the first look for them has its say as well
         if gpus and not on_gpu:
             tensorflow.config.set_visible_devices([], "GPU")
-
-
-@contextlib.contextmanager
-def _quiet_stderr():
-    """Keeps what TensorFlow's C++ side says of itself when loaded off the terminal; Python's errors still come out."""
-    if os.environ["TF_CPP_MIN_LOG_LEVEL"] in ("0", "1"):  # somebody wants to see it
-        yield
-        return
-    sys.stderr.flush()
-    saved = os.dup(2)
-    try:
-        with open(os.devnull, "wb") as nowhere:
-            os.dup2(nowhere.fileno(), 2)
-        yield
-    finally:
-        os.dup2(saved, 2)
-        os.close(saved)

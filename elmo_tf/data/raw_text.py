@@ -4,18 +4,29 @@ import tensorflow as tf
 import tensorflow_text
 
 _SPACE = r"[\s\p{Z}\p{Cc}]+"
-# Tokens inside a run of letters: a number, an ellipsis or a dash as a whole, other marks and Chinese or Japanese alone.
-_NUMBER = r"\p{N}+(?:[.,:/]\p{N}+)*"
-_MARK = r"\.\.\.+|--+|[\p{P}\p{S}]"
-_SCRIPT = r"\p{Han}+|\p{Hiragana}+|[\p{Katakana}\x{30FC}]+"
-_TOKEN = f"{_NUMBER}|{_MARK}|{_SCRIPT}"
+_WORD = r"[\p{L}\p{M}\p{N}]+"
+# What is one token, the first that fits; all else between white space is one, too, such as a word of letters.
+_TOKEN = "|".join(
+    [
+        r"(?:https?://|www\.)[^\s\p{Z}]*[\p{L}\p{N}/]",  # an address
+        rf"[\w.]+@{_WORD}(?:[.-]{_WORD})+",  # of mail, too
+        r"\b(?:\p{L}\.){2,}",  # U.S., p.m.
+        r"\b(?:Mr|Mrs|Ms|Dr|St|Prof|Jr|Sr)\.",
+        rf"{_WORD}(?:[-\x{{2010}}\x{{2011}}]{_WORD})+",  # well-known, 24-year-old
+        r"['\x{2019}](?i:s|t|re|ve|ll|d|m)\b",  # don 't, the king 's: as in 1 Billion Word
+        r"\p{N}+(?:[.,:/]\p{N}+)+",  # 3.50, 12,000, 10:30, 1/2
+        r"\p{N}+[\p{L}\p{M}]*",  # 1999, 5th, 1990s
+        r"\.\.\.+|--+|[\p{P}\p{S}]",  # punctuation marks, each alone but for ... and --
+        r"\p{Han}+|\p{Hiragana}+|[\p{Katakana}\x{30FC}]+",
+    ]
+)
 
 # Where a sentence may end: a mark, quotes and brackets that close, white space; none is needed in Chinese or Japanese.
 _END = r"[.!?\x{2026}]+[\"'\x{BB}\p{Pf}\p{Pe}]*[\s\p{Z}]+|[\x{3002}\x{FF01}\x{FF1F}]+[\p{Pf}\p{Pe}]*[\s\p{Z}]*"
 # After these it does not: titles and the like, initials, letters with stops between them.
 _WORDS = (
     "mr|mrs|ms|messrs|mme|mlle|dr|prof|rev|hon|st|mt|capt|col|gen|lt|sgt|gov|sen|rep|jr|sr|"
-    "vs|cf|viz|no|vol|fig|pp|inc|co|corp|ltd|dept|jan|feb|mar|apr|aug|sept|oct|nov|dec"
+    "vs|cf|viz|vol|fig|pp|inc|co|corp|ltd|dept|jan|feb|mar|apr|aug|sept|oct|nov|dec"
 )
 _ABBREVIATED = rf"(?s)(?:.*[\s\p{{Z}}\p{{Ps}}\p{{Pi}}\"'])?(?:(?i:{_WORDS})|\p{{Lu}}|(?:\p{{L}}\.)+\p{{L}})"
 _GOES_ON = r"(?s)[\p{Ll},;:].*"  # how no sentence begins

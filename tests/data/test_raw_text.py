@@ -19,9 +19,15 @@ SENTENCES = [
     "Ok",
 ]
 TOKENS = {
-    "Don't stop!\u00a0Now": "Don ' t stop ! Now",
+    "Don't stop!\u00a0Now": "Don 't stop ! Now",
+    "The king\u2019s men 'tis rock 'n' roll": "The king \u2019s men ' tis rock ' n ' roll",
     "It cost $3.50, or 12,000 in 1999.": "It cost $ 3.50 , or 12,000 in 1999 .",
-    "co-operate--well... \u201cyes\u201d (a/b) 10:30": "co - operate -- well ... \u201c yes \u201d ( a / b ) 10:30",
+    "the well-known 24-year-old, 5th of the 1990s - yes": "the well-known 24-year-old , 5th of the 1990s - yes",
+    "co--operate well... \u201cyes\u201d": "co -- operate well ... \u201c yes \u201d",
+    "(a/b) 10:30 1/2": "( a / b ) 10:30 1/2",
+    "Mr. Smith of the U.S. at 5 p.m. (e.g.)": "Mr. Smith of the U.S. at 5 p.m. ( e.g. )",
+    "See https://example.com/a?b=c, or": "See https://example.com/a?b=c , or",
+    "joe.x@mail.example.org.": "joe.x@mail.example.org .",
     "\u00e9t\u00e9 a\u0301b": "\u00e9t\u00e9 a\u0301b",  # a combining mark stays with its letter
     "\u4e2d\u6587abc\u3072\u3089\u30ab\u30fc": "\u4e2d\u6587 abc \u3072\u3089 \u30ab\u30fc",
     "a\0b\x01c \u2003d\r\n": "a b c d",

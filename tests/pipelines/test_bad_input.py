@@ -90,7 +90,7 @@ def test_an_unusable_vocabulary_is_refused(corpus, process, tmp_path, content, m
         (["--heldout={new}", "--heldout-fraction=0.999999"], "--heldout-fraction: .* found none of 2 left"),
         (["--runner=Nonsense"], "--runner: expected one that can run, found Unexpected pipeline runner: Nonsense"),
         (["--runner=DataflowRunner"], "--runner: expected one that can run, found .*Missing required option: project"),
-        (["--sentence-per-line"], "--sentence-per-line: expected --tokenizer unicode with it"),
+        (["--line=part"], "--line: expected --tokenizer unicode with it"),
         (["--heldout={new}/../output"], "--heldout: expected a folder of its own"),
         (["--heldout={new}/../output/heldout"], "--heldout: expected a folder of its own"),
         (["--heldout={new}/.."], "--heldout: expected a folder that does not exist yet"),
@@ -105,7 +105,9 @@ def test_an_unusable_option_is_refused(corpus, process, tmp_path, options, messa
 def test_an_existing_output_stays_as_it_is(corpus, process, tmp_path):
     folder = process(corpus(b"a b\n"))
     before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
-    with pytest.raises(InputError, match=r"^--output: expected a folder that does not exist yet, found one: .*output"):
+    with pytest.raises(
+        InputError, match=r"^--output: expected a folder that does not exist yet, found a finished one: .*output"
+    ):
         process(corpus(b"c\n"))
     with pytest.raises(InputError, match=r"^--heldout: expected a folder that does not exist yet"):
         process(corpus(b"c\n"), f"--heldout={folder}", output="second")

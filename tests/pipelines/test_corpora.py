@@ -29,7 +29,7 @@ def test_overlapping_globs_name_a_file_once_and_names_may_hold_brackets(tmp_path
 
 def test_a_folder_stands_for_every_file_in_it_but_hidden_ones(tmp_path):
     named(tmp_path, "in/b.txt", "in/.hidden", "in/deep/er/c.gz", "out.txt")
-    assert found(tmp_path, "in") == found(tmp_path, "in/") == ["in/b.txt", "in/deep/er/c.gz"]
+    assert found(tmp_path, "in") == found(tmp_path, "in/") == found(tmp_path, "i*") == ["in/b.txt", "in/deep/er/c.gz"]
 
 
 def test_a_pattern_after_an_archive_names_its_members(tmp_path):

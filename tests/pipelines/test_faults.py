@@ -69,9 +69,8 @@ def test_what_is_whole_is_used_again_and_what_is_not_is_not(corpus, process, tmp
     whole = process(paths, "--shards=5", output="whole")
     with monkeypatch.context() as patch:
         interrupt(patch, shards.WriteTask, after=3)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt, match=r"^interrupted; the same command goes on from here$"):
             process(paths, "--shards=5")
-    assert caplog.messages[-1] == "not finished; the same command goes on from here"
     output = tmp_path / "output"
     assert not (output / "_SUCCESS").exists()
     written = sorted(output.glob("*.tfrecord"))
@@ -167,10 +166,10 @@ def test_a_full_disk_is_said_and_more_room_is_enough_to_go_on(corpus, process, t
     try:
         arguments = command(paths, disk / "output", "--shards=4", *workers)
         run = subprocess.run(arguments, check=False, cwd=ROOT, capture_output=True, text=True, timeout=60)
-        *_, hint, last = run.stderr.splitlines()
+        *_, last = run.stderr.splitlines()
         assert run.returncode == 1
-        assert hint == "not finished; the same command goes on from here"
-        assert re.fullmatch(r"elmo-tf: error: cannot write /.*: No space left on device", last)
+        hint = "the same command goes on from here"
+        assert re.fullmatch(rf"elmo-tf: error: cannot write /.*: No space left on device; {hint}", last)
         assert not (disk / "output" / "_SUCCESS").exists()
         assert not list((disk / "output").glob("*.tmp-*")) or workers  # the other worker is stopped in the middle
         subprocess.run(["mount", "-o", "remount,size=50m", str(disk)], check=True)
@@ -192,7 +191,7 @@ def test_sigint_ends_like_any_command_and_leaves_what_is_done(corpus, tmp_path):
     while not list((tmp_path / "output").glob("*.tfrecord")) and run.poll() is None:
         time.sleep(0.02)
     run.send_signal(signal.SIGINT)
-    assert run.communicate(timeout=60)[1].splitlines()[-1] == "not finished; the same command goes on from here"
+    assert run.communicate(timeout=60)[1].splitlines()[-1] == "elmo-tf: interrupted; the same command goes on from here"
     assert run.returncode == 130
     assert json.loads((tmp_path / "output" / "_unfinished" / "write-00000.json").read_text())["shards"]
 

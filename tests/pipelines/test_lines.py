@@ -1,6 +1,9 @@
 """Irregular text: what becomes of it, that it is counted, and where --strict complains."""
 
+import bz2
 import collections
+import gzip
+import lzma
 
 import pytest
 
@@ -56,6 +59,22 @@ def test_strict_names_file_and_line(tmp_path, rule):
     assert (
         str(error.value) == f"--strict: expected regular text, found {lines.RULES[rule].found} on line {line} of {path}"
     )
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (gzip.compress(b"a b\n"), "a gzip file whose name does not end in .gz"),
+        (bz2.compress(b"a b\n"), "a bzip2 file whose name does not end in .bz2"),
+        (lzma.compress(b"a b\n"), "an xz file whose name does not end in .xz"),
+        ("a b\n".encode("utf-16"), "UTF-16"),
+        (b"PK\x03\x04rest", "a zip file"),
+    ],
+)
+def test_a_file_that_is_no_text_is_refused_strict_or_not(content, kind):
+    with pytest.raises(InputError, match=f"^--input: expected UTF-8 text, found {kind}: a.txt$"):
+        clean(content)
+    assert clean(content, position=9) is not None  # in the middle of a file it is a line like any other
 
 
 def test_regular_text_is_left_as_it_is_strict_or_not():

@@ -181,12 +181,13 @@ def test_heldout_sentences_are_in_no_other_split_and_do_not_move(corpus, process
 def test_unicode_tokenizer_makes_sentences_of_running_text(corpus, process):
     text = "Mr. X didn't\nstop! Now\u00a0\n\nA title\n\n\u4e2d\u6587abc".encode()
     running = process(corpus(text), "--tokenizer=unicode")
-    expected = ["Mr . X didn ' t stop !", "Now", "A title", "\u4e2d\u6587 abc"]
+    expected = ["Mr. X didn 't stop !", "Now", "A title", "\u4e2d\u6587 abc"]
     assert read(running) == [sentence.encode().split() for sentence in expected]
     info = json.loads((running / "info.json").read_text())
-    assert (info["text"], "blank_lines" in info["irregular"]) == ("running", False)
-    lines = process(corpus(text), "--tokenizer=unicode", "--sentence-per-line", output="lines")
-    assert [len(sentence) for sentence in read(lines)] == [6, 3, 2, 2]
+    assert (info["line"], "blank_lines" in info["irregular"]) == ("part", False)
+    for line, lengths in (("sentence", [3, 3, 2, 2]), ("paragraph", [3, 2, 1, 2, 2])):
+        folder = process(corpus(text), "--tokenizer=unicode", f"--line={line}", output=line)
+        assert [len(sentence) for sentence in read(folder)] == lengths
 
 
 def test_long_paragraphs_without_white_space_are_whole(corpus, process):
