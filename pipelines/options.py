@@ -21,6 +21,7 @@ _LOGGERS = {
     "apache_beam": logging.WARNING,
     # An error in a step is raised again here, which is enough.
     "apache_beam.runners.common": logging.CRITICAL,
+    "apache_beam.runners.direct": logging.CRITICAL,
     "apache_beam.runners.portability.local_job_service": logging.CRITICAL,
     "apache_beam.runners.portability.portable_runner": logging.CRITICAL,
     "apache_beam.runners.worker": logging.CRITICAL,

@@ -79,7 +79,7 @@ def _work(environment: dict[str, str]) -> None:
     """Serves the runner until it has nothing more to do; what fails in a step, the runner is told."""
     from apache_beam.runners.worker import sdk_worker_main  # noqa: PLC0415 - only in the worker
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the runner decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one, which stops it
     logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
     _, harness, _ = sdk_worker_main.create_harness(environment)
     harness.run()

@@ -111,6 +111,20 @@ def test_an_empty_file_beside_large_compressed_ones_is_read_too(num_shards):
     assert all(task.shards and task.slices for task in tasks)
 
 
+def test_large_compressed_files_share_out_what_rounding_leaves_over():
+    tasks = corpora.plan([TextFile("a.gz", 1000), TextFile("b.gz", 999)], 3)
+    assert [(task.shards, task.slices[0].file.path) for task in tasks] == [
+        ((0,), "a.gz"),
+        ((1,), "b.gz"),
+        ((2,), "b.gz"),
+    ]
+
+
+def test_compressed_files_of_one_size_get_a_task_each():
+    tasks = corpora.plan([TextFile(f"{name}.gz", 1000) for name in "abcd"], 4)
+    assert [[part.file.path for part in task.slices] for task in tasks] == [["a.gz"], ["b.gz"], ["c.gz"], ["d.gz"]]
+
+
 def test_two_archives_of_one_size_do_not_stand_for_each_other():
     files = [TextFile("a.tar.gz", 100, "x/*"), TextFile("a.tar.gz", 100, "y/*")]
     tasks = corpora.plan(files, 4)

@@ -17,6 +17,7 @@ from elmo_tf.errors import InputError
 from pipelines import files, journal, preprocess, shards
 
 ROOT = pathlib.Path(__file__).parents[2]
+PROCESSES = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
 SHUFFLED = ["--shuffle", "--shards=6", "--min-count=2"]
 
 
@@ -158,7 +159,7 @@ def small_disk(path: pathlib.Path, size: str) -> None:
         pytest.skip(f"needs the right to mount a tmpfs: {done.stderr.decode().strip()}")
 
 
-@pytest.mark.parametrize("workers", [[], ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]])
+@pytest.mark.parametrize("workers", [[], PROCESSES])
 def test_a_full_disk_is_said_and_more_room_is_enough_to_go_on(corpus, process, tmp_path, workers):
     paths = corpus(b"".join(b"word%d some words in a sentence\n" % (n % 9) for n in range(40_000)))
     disk = tmp_path / "disk"
@@ -179,21 +180,26 @@ def test_a_full_disk_is_said_and_more_room_is_enough_to_go_on(corpus, process, t
         subprocess.run(["umount", str(disk)], check=True)
 
 
-def test_sigint_ends_like_any_command_and_leaves_what_is_done(corpus, tmp_path):
+@pytest.mark.parametrize("workers", [[], PROCESSES], ids=["alone", "processes"])
+def test_sigint_ends_like_any_command_and_leaves_what_is_done(corpus, tmp_path, workers):
     paths = corpus(b"some words in a sentence\n" * 400_000)
     run = subprocess.Popen(
-        command(paths, tmp_path / "output", "--shards=8"),
+        command(paths, tmp_path / "output", "--shards=8", *workers),
         cwd=ROOT,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
-    while not list((tmp_path / "output").glob("*.tfrecord")) and run.poll() is None:
+    while not list((tmp_path / "output" / "_unfinished").glob("write-*.json")) and run.poll() is None:
         time.sleep(0.02)
-    run.send_signal(signal.SIGINT)
-    assert run.communicate(timeout=60)[1].splitlines()[-1] == "elmo-tf: interrupted; the same command goes on from here"
+    os.killpg(run.pid, signal.SIGINT)  # as Ctrl-C in a terminal: to workers as well
+    err = run.communicate(timeout=60)[1]
+    assert err.splitlines()[-1] == "elmo-tf: interrupted; the same command goes on from here"
+    assert "Traceback" not in err
     assert run.returncode == 130
-    assert json.loads((tmp_path / "output" / "_unfinished" / "write-00000.json").read_text())["shards"]
+    notes = list((tmp_path / "output" / "_unfinished").glob("write-*.json"))
+    assert notes
+    assert all(json.loads(note.read_text())["shards"] for note in notes)
 
 
 def test_an_interrupted_call_of_the_library_keeps_its_notes(corpus, tmp_path, monkeypatch):

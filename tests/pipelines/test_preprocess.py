@@ -109,6 +109,14 @@ def test_shards_hold_every_sentence_once(corpus, process, monkeypatch, num_shard
     }
 
 
+def test_a_task_with_several_shards_deals_its_blocks_out(corpus, process, monkeypatch):
+    monkeypatch.setattr("pipelines.reading.BLOCK_BYTES", 256)
+    text = many_lines(200)
+    folder = process(corpus(**{"a.gz": gzip.compress(text)}), "--shards=11")
+    assert multiset(read(folder)) == multiset([line.split() for line in text.splitlines()])
+    assert min(shard["sentences"] for shard in records.open_folder(folder).info["shards"]) > 0
+
+
 def test_info_counts_what_was_written(corpus, process):
     folder = process(corpus(b"a a b\n\n" + b"x" * 60 + b" <S> b\na\n"), "--min-count=2")
     info = json.loads((folder / "info.json").read_text())

@@ -176,6 +176,14 @@ def test_of_a_token_longer_than_a_block_the_beginning_is_read(tmp_path, monkeypa
     assert reading.line_number(corpora.TextFile(str(path), 1), last, last.data.index(b"three")) == 2
 
 
+def test_what_is_passed_over_of_a_token_counts_for_the_places_of_later_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "LONGEST_BYTES", 8)
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"x" * 1000 + b" a\n" + b"b\n" * 100)
+    last = blocks_of(path)[-1]
+    assert last.position + len(last.data) == 1203
+
+
 @pytest.mark.parametrize("letter", ["x", "\u00e9", "\u4e2d", "\U0001f600"])
 def test_running_text_without_white_space_is_cut_between_characters(tmp_path, letter):
     path = tmp_path / "a.txt"

@@ -114,6 +114,14 @@ def test_an_error_in_a_worker_is_one_line(tmp_path, runner, request):
     assert os.listdir(tmp_path) == ["a.txt"]
 
 
+@pytest.mark.parametrize("beam_options", [[], RUNNERS["bundles"][0]], ids=["default", "bundles"])
+def test_where_no_worker_of_beam_prints_it_an_error_has_no_traceback(tmp_path, beam_options):
+    (tmp_path / "a.txt").write_bytes(b"fine\n\xff\n")
+    err = finished(start("--input", tmp_path / "a.txt", f"--output={tmp_path / 'output'}", "--strict", *beam_options))
+    assert "elmo-tf: error: --strict" in err
+    assert "Traceback" not in err
+
+
 def descendants(pid: int) -> list[int]:
     """Returns the ids of a process's children, their children and so on."""
     children = [

@@ -60,6 +60,13 @@ def test_the_seed_decides_the_order_and_nothing_else(text, process):
     assert sorted(one[0]) == sorted(other[0])
 
 
+def test_what_tasks_read_at_the_same_place_goes_to_different_shards(corpus, process):
+    folder = process(corpus(b"".join(b"number %03d\n" % number for number in range(COUNT))), "--shuffle", "--shards=3")
+    shard = {number: index for index, found in enumerate(numbers(folder)) for number in found}
+    same = sum(shard[number] == shard[number + COUNT // 3] for number in range(COUNT // 3))  # of the first two tasks
+    assert same == pytest.approx(COUNT / 9, abs=40)
+
+
 def test_statistics_are_those_of_the_text_in_order(corpus, process):
     paths = corpus(b"a b <S> unknown\n" * 50 + (b"x" * 60 + b" a b\n") * 20 + b"\n\r\n")
     infos = [
