@@ -27,6 +27,7 @@ class Board:
         self._logs = pathlib.Path(logs)
         self._failed = False
         self._profiling = False
+        self._writer = tf.summary.create_noop_writer()
         with self._guarded():
             self._writer = tf.summary.create_file_writer(str(logs))
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import io
 import os
 import pathlib
 import socket
@@ -28,11 +29,15 @@ def locked(folder: str | os.PathLike, argument: str = "--workdir") -> Iterator[N
             raise InputError(
                 f"{argument}: expected a workdir that no other run is using, found {owner} training in it: {folder}"
             ) from None
-        file.truncate(0)
-        file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
-        file.flush()
+        _write(file, f"process {os.getpid()} on {socket.gethostname()}\n")
         try:
             yield
         finally:
-            with contextlib.suppress(OSError):
-                file.truncate(0)
+            _write(file, "")
+
+
+def _write(file: io.TextIOWrapper, text: str) -> None:
+    """Makes `text` the content, if the disk has room for it; the lock is what counts."""
+    with contextlib.suppress(OSError):
+        os.ftruncate(file.fileno(), 0)
+        os.write(file.fileno(), text.encode())
