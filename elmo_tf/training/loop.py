@@ -112,7 +112,7 @@ def _run(session: Session, last_step: int, profile: bool) -> None:
     with contextlib.closing(_monitor(session, last_step, profile)) as monitor:
         _begin(session, last_step, monitor)
         with contextlib.closing(session.windows()) as windows:
-            while session.step < last_step and not session.stopping():
+            while not session.stopping() and session.step < last_step:
                 window, session.position = next(windows)
                 monitor.look_ahead(window)
                 trainer.set_learning_rate(learning_rate(config, session.step, last_step))
@@ -151,7 +151,7 @@ def _begin(session: Session, last_step: int, monitor: Monitor) -> None:
 def _end(session: Session, monitor: Monitor) -> None:
     """Leaves as asked, or tells the result."""
     workers, found = session.workers, session.evaluations()
-    if session.interrupt.requested:
+    if session.asked_to_stop:
         if session.step > 0 and session.saved_step != session.step:
             session.save(monitor, needed=True)
         workers.wait()

@@ -134,8 +134,8 @@ class Monitor:
         seen = self._look.after()
         self._board.scalars("sampled_against_full_softmax", seen.losses, self._step)
         self._board.scalars("update_to_weight", seen.update_to_weight, self._step)
-        self._board.histograms("weights", seen.weights, self._step)
-        self._board.histograms("activations", seen.activations, self._step)
+        self._board.histograms("weight_histograms", seen.weights, self._step)
+        self._board.histograms("output_histograms", seen.activations, self._step)
         self._board.words(*self._look.words())
 
     def _check(self, values: np.ndarray) -> None:
@@ -154,7 +154,7 @@ class Monitor:
             losses = {"forward_loss": forward, "backward_loss": backward}
             self._journal.add({"step": number} | losses | {"gradient_norm": norm})
         forward, backward, norm = values.mean(axis=0)
-        train = {
+        learning = {
             "loss_forward_nats": forward,
             "loss_backward_nats": backward,
             "perplexity_sampled_softmax": self._perplexity,
@@ -163,13 +163,13 @@ class Monitor:
         if self._timed:
             seconds = (time.monotonic() - self._since) / self._timed
             self._rate = seconds if self._rate is None else 0.7 * self._rate + 0.3 * seconds
-            train["tokens_per_second"] = self._plan.tokens_per_step / seconds
+            learning["tokens_per_second"] = self._plan.tokens_per_step / seconds
         optimizer = {
             "gradient_norm_before_clip": norm,
             "gradient_norm_after_clip": np.minimum(values[:, 2], self._config.clip_norm).mean(),
             "learning_rate": self._learning_rate,
         }
-        self._board.scalars("train", train, self._step)
+        self._board.scalars("learning", learning, self._step)
         self._board.scalars("optimizer", optimizer, self._step)
 
     def _trace(self) -> None:

@@ -35,6 +35,7 @@ class Session:
     step: int = 0
     saved_step: int | None = None
     position: Position | None = None
+    asked_to_stop: bool = False
     out_of_patience: bool = False
 
     def __post_init__(self):
@@ -124,10 +125,10 @@ class Session:
 
     def stopping(self) -> bool:
         """Whether to stop between two steps."""
-        if self.workers.count > 1 and not self.out_of_patience:
-            asking = self.step % self.trainer.config.log_steps == 0  # a round trip, and waits for the device
-            self.interrupt.requested = asking and self.workers.any(self.interrupt.requested)
-        return self.out_of_patience or self.interrupt.requested
+        # Among several workers asking takes a round trip, and waits for the device.
+        if self.workers.count == 1 or self.step % self.trainer.config.log_steps == 0:
+            self.asked_to_stop = self.workers.any(self.interrupt.requested)
+        return self.asked_to_stop or self.out_of_patience
 
     def _check(self, progress: Progress) -> None:
         """Raises `InputError` if a checkpoint belongs to another training than this."""

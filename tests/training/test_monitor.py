@@ -51,12 +51,12 @@ def test_curves_are_in_a_few_groups_under_names_that_say_what_they_are(watched):
         "heldout": {"perplexity", "forward_perplexity", "backward_perplexity"},
         "sampled_against_full_softmax": {"forward_sampled", "forward_full", "backward_sampled", "backward_full"},
         "update_to_weight": LAYERS,
-        "weights": LAYERS,
-        "activations": OUTPUTS,
+        "weight_histograms": LAYERS,
+        "output_histograms": OUTPUTS,
     }
-    assert set(found["train/epoch"]) == {2, 4, 6, 8, 10, 12}
+    assert set(found["learning/epoch"]) == {2, 4, 6, 8, 10, 12}
     assert set(found["heldout/perplexity"]) == {4, 8, 12}
-    assert set(found["weights/softmax"]) == {6, 12}
+    assert set(found["weight_histograms/softmax"]) == {6, 12}
 
 
 def test_values_are_those_of_the_steps(watched):
@@ -64,9 +64,9 @@ def test_values_are_those_of_the_steps(watched):
     steps = losses(workdir.path)
     for step in (2, 12):
         pair = steps[step - 2 : step]
-        assert found["train/loss_forward_nats"][step] == pytest.approx(np.mean([s["forward_loss"] for s in pair]))
+        assert found["learning/loss_forward_nats"][step] == pytest.approx(np.mean([s["forward_loss"] for s in pair]))
         both = np.mean([[s["forward_loss"], s["backward_loss"]] for s in pair])
-        assert found["train/perplexity_sampled_softmax"][step] == pytest.approx(np.exp(both), rel=1e-5)
+        assert found["learning/perplexity_sampled_softmax"][step] == pytest.approx(np.exp(both), rel=1e-5)
         norms = np.array([s["gradient_norm"] for s in pair])
         assert found["optimizer/gradient_norm_before_clip"][step] == pytest.approx(norms.mean())
         assert found["optimizer/gradient_norm_after_clip"][step] == pytest.approx(np.minimum(norms, 1).mean())
