@@ -40,7 +40,7 @@ def test_curves_are_in_a_few_groups_under_names_that_say_what_they_are(watched):
         groups.setdefault(group, set()).add(name)
     assert groups == {
         "configuration": {""},
-        "train": {
+        "learning": {
             "loss_forward_nats",
             "loss_backward_nats",
             "perplexity_sampled_softmax",
