@@ -8,6 +8,8 @@ import typing
 
 from elmo_tf.errors import InputError
 
+DECAYS = ("none", "linear", "cosine", "inverse_sqrt")
+
 
 def _require(name: str, value: typing.Any, holds: bool, expected: str) -> None:
     if not holds:
@@ -93,10 +95,22 @@ class TrainConfig:
     checkpoint_steps: int = 1000  # steps between checkpoints
     keep_checkpoints: int = 3  # the newest so many stay
     log_steps: int = 20  # steps between points in TensorBoard
+    look_steps: int = (
+        1000  # steps between closer looks: histograms, update sizes, sampled against full softmax; 0: never
+    )
+    # Of the schedule and the stop; the released model had neither.
+    warmup_steps: int = 0  # the rate grows evenly up to learning_rate in so many steps
+    decay: str = "none"  # afterwards: "none", to 0 at the last step "linear" or "cosine", or "inverse_sqrt" of the step
+    patience: int = 0  # stop after so many evaluations without a better held-out perplexity; 0: never
+    accumulation_steps: int = 1  # groups of batch_size streams a replica, one after the other, for one update
 
     def __post_init__(self):
-        for name in ("batch_size", "unroll_steps", "epochs", "checkpoint_steps", "keep_checkpoints", "log_steps"):
+        counts = ("batch_size", "unroll_steps", "epochs", "checkpoint_steps", "keep_checkpoints", "log_steps")
+        for name in (*counts, "accumulation_steps"):
             _require(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
+        for name in ("look_steps", "warmup_steps", "patience"):
+            _require(name, getattr(self, name), getattr(self, name) >= 0, "at least 0")
+        _require("decay", self.decay, self.decay in DECAYS, f"one of {', '.join(DECAYS)}")
         for name in ("learning_rate", "initial_accumulator", "clip_norm"):
             _require(name, getattr(self, name), getattr(self, name) > 0, "above 0")
         _require("num_sampled", self.num_sampled, self.num_sampled >= 0, "at least 0")
@@ -119,7 +133,7 @@ PRESETS: dict[str, Config] = {
     # Three million parameters: learns a small text in minutes on two cores.
     "tiny": Config(
         ModelConfig(CharCNNConfig(filters=_FIVE_CONVOLUTIONS, num_highway=1), LSTMConfig(512, 128)),
-        TrainConfig(batch_size=32, num_sampled=1024, checkpoint_steps=200),
+        TrainConfig(batch_size=32, num_sampled=1024, checkpoint_steps=200, look_steps=200),
     ),
     # The three sizes below are those published for ELMo.
     "small": Config(

@@ -1,4 +1,4 @@
-"""Output folders that appear finished or not at all."""
+"""Output folders and files that appear finished or not at all."""
 
 import contextlib
 import os
@@ -76,3 +76,22 @@ def _move(waiting: dict[str, pathlib.Path], finals: dict[str, pathlib.Path]) -> 
         for name in moved:
             finals[name].rename(waiting[name])
         raise
+
+
+def write_file(path: str | os.PathLike, content: bytes) -> None:
+    """Writes a file, or replaces one, in one go: after a crash it holds `content` or what it held before."""
+    place = pathlib.Path(path)
+    staged = place.with_name(f".{place.name}.incomplete")
+    staged.write_bytes(content)
+    sync(staged)
+    os.replace(staged, place)
+    sync(place.parent)
+
+
+def sync(path: str | os.PathLike) -> None:
+    """Waits until a file's content, or the names in a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

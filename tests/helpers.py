@@ -19,7 +19,7 @@ MICRO = ModelConfig(
 )
 
 MICRO_CONFIG = Config(
-    MICRO, TrainConfig(batch_size=2, unroll_steps=5, num_sampled=4, checkpoint_steps=100, log_steps=2)
+    MICRO, TrainConfig(batch_size=2, unroll_steps=5, num_sampled=4, checkpoint_steps=100, log_steps=2, look_steps=0)
 )
 
 

@@ -253,7 +253,10 @@ WRONG = [
     (f"{TRAIN} --heldout other", "--heldout: expected records made with the model's vocabulary .*: other"),
     (f"{TRAIN} --gpus 99", r"--gpus: expected different ones of the GPUs here, .*, found '99'"),
     (f"{TRAIN} --gpus all", r"--gpus: expected different ones of the GPUs here, .*, found 'all'"),
-    (TRAIN.replace("new/workdir", "other"), "--workdir: expected a folder that does not exist yet, found one: other"),
+    (
+        TRAIN.replace("new/workdir", "other"),
+        "--workdir: expected a workdir of `elmo-tf train`, or a folder that is empty or not there, found .*: other",
+    ),
     ("train --data other --workdir workdir", "--data: expected records made with the model's vocabulary .*: other"),
     (
         "train --data records --workdir workdir --preset tiny",

@@ -32,7 +32,8 @@ def main(argv: list[str] | None = None) -> int:
         return _fail(error)
     except OSError as error:
         return _fail(f"{error.strerror}: {error.filename}" if error.filename else error)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
+        print("elmo-tf:", interrupt.args[0] if interrupt.args else "interrupted", file=sys.stderr)
         return 130
     return 0
 

@@ -25,6 +25,16 @@ def add_command(
     return added
 
 
+def add_checkpoint_argument(parser: argparse.ArgumentParser) -> None:
+    """Adds `--checkpoint`, which of a workdir's checkpoints to use."""
+    parser.add_argument(
+        "--checkpoint",
+        default="latest",
+        metavar="WHICH",
+        help="latest (default), best (by held-out perplexity while training) or a step",
+    )
+
+
 def positive(text: str) -> int:
     """Returns a whole number, at least 1."""
     return _at_least(1, text)

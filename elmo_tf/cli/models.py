@@ -3,7 +3,7 @@
 import argparse
 
 from elmo_tf import staging
-from elmo_tf.cli.arguments import add_command
+from elmo_tf.cli.arguments import add_checkpoint_argument, add_command
 from elmo_tf.errors import InputError
 
 
@@ -12,6 +12,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     export = add_command(commands, "export", _export, "write a verified SavedModel; prints its folder")
     export.add_argument("--workdir", required=True, metavar="DIR", help="of `elmo-tf train`")
     export.add_argument("--output", required=True, metavar="DIR", help="savedmodels/NAME; gets a new version inside")
+    add_checkpoint_argument(export)
     _add_mix_arguments(export)
 
     imported = add_command(
@@ -31,6 +32,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     )
     dump.add_argument("--workdir", required=True, metavar="DIR", help="of `elmo-tf train`")
     dump.add_argument("--output", required=True, metavar="DIR", help="a new folder")
+    add_checkpoint_argument(dump)
 
 
 def _add_mix_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,9 +50,9 @@ def _export(arguments: argparse.Namespace) -> None:
     from elmo_tf.training import checkpoints
 
     workdir = checkpoints.open_workdir(arguments.workdir)
-    bilm = workdir.trained_bilm()
+    bilm, progress = workdir.trained(which=arguments.checkpoint)
     mix = export.parse_mix(arguments.mix, bilm.config.lstm.num_layers)
-    provenance = checkpoints.provenance(workdir)
+    provenance = checkpoints.provenance(workdir, progress.step)
     print(export.export(bilm, workdir.config, arguments.output, mix, arguments.gamma, provenance))
 
 
@@ -84,4 +86,4 @@ def _import(arguments: argparse.Namespace) -> None:
 def _dump_weights(arguments: argparse.Namespace) -> None:
     from elmo_tf.training import importing
 
-    print(importing.dump_weights(arguments.workdir, arguments.output))
+    print(importing.dump_weights(arguments.workdir, arguments.output, arguments.checkpoint))

@@ -5,7 +5,7 @@ import dataclasses
 import json
 
 from elmo_tf import config as config_lib
-from elmo_tf.cli.arguments import add_command, natural, positive
+from elmo_tf.cli.arguments import add_checkpoint_argument, add_command, natural, positive
 from elmo_tf.errors import InputError
 
 
@@ -28,6 +28,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     )
     evaluate.add_argument("--workdir", required=True, metavar="DIR", help="of `elmo-tf train`")
     evaluate.add_argument("--data", required=True, metavar="DIR", help="records made with the workdir's vocabulary")
+    add_checkpoint_argument(evaluate)
     evaluate.add_argument(
         "--batch-size", type=positive, default=32, metavar="N", help="streams, the LSTM state carried along each (32)"
     )
@@ -45,6 +46,14 @@ def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="train up to so many passes over the data (train.epochs, as a rule 10)",
     )
+    parser.add_argument(
+        "--patience",
+        type=natural,
+        metavar="N",
+        help="stop after N evaluations without a better --heldout perplexity (train.patience: 0, never)",
+    )
+    parser.add_argument("--seed", type=natural, metavar="N", help="makes a run repeatable (train.seed: 0)")
+    parser.add_argument("--profile", action="store_true", help="trace five steps for TensorBoard's profiler")
     parser.add_argument("--gpus", metavar="0,1,..", help="GPUs to train on (all there are; the CPU if there are none)")
     parser.add_argument(
         "--set",
@@ -69,7 +78,15 @@ def _train(arguments: argparse.Namespace) -> None:
         config = asked
     else:
         raise InputError(f"--preset: expected one of {', '.join(config_lib.PRESETS)} for a new workdir, found none")
-    loop.train(config, arguments.data, arguments.workdir, arguments.heldout, arguments.steps, _strategy(arguments.gpus))
+    loop.train(
+        config,
+        arguments.data,
+        arguments.workdir,
+        arguments.heldout,
+        arguments.steps,
+        _strategy(arguments.gpus),
+        arguments.profile,
+    )
 
 
 def _finetune(arguments: argparse.Namespace) -> None:
@@ -83,6 +100,7 @@ def _finetune(arguments: argparse.Namespace) -> None:
         arguments.heldout,
         arguments.steps,
         _strategy(arguments.gpus),
+        arguments.profile,
     )
 
 
@@ -93,21 +111,23 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     workdir = checkpoints.open_workdir(arguments.workdir)
     records = records_lib.open_folder(arguments.data)
     evaluation.check_records(workdir.config.model, workdir.vocabulary, records, "--data")
-    result = evaluation.evaluate(workdir.trained_bilm(), records, arguments.batch_size)
+    result = evaluation.evaluate(workdir.trained_bilm(which=arguments.checkpoint), records, arguments.batch_size)
     print(json.dumps(dataclasses.asdict(result)))
 
 
 def _assignments(arguments: argparse.Namespace) -> list[str]:
-    epochs = [] if arguments.epochs is None else [f"train.epochs={arguments.epochs}"]
-    return [*arguments.assignments, *epochs]
+    options = {name: getattr(arguments, name) for name in ("epochs", "patience", "seed")}
+    return [*arguments.assignments, *(f"train.{name}={value}" for name, value in options.items() if value is not None)]
 
 
 def _strategy(gpus: str | None):
-    """Returns the strategy for `--gpus`; None when it is not given."""
+    """Returns the strategy for `--gpus` and `TF_CONFIG`; None when neither is given."""
     import tensorflow as tf
 
+    from elmo_tf.training import workers
+
     if gpus is None:
-        return None
+        return workers.from_environment()
     there = tf.config.list_physical_devices("GPU")
     wanted = gpus.split(",")
     numbers = [str(number) for number in range(len(there))]
@@ -117,4 +137,6 @@ def _strategy(gpus: str | None):
         )
     # TensorFlow takes the memory of every GPU it sees.
     tf.config.set_visible_devices([there[int(number)] for number in wanted], "GPU")
+    if several := workers.from_environment():
+        return several
     return tf.distribute.MirroredStrategy([f"GPU:{number}" for number in range(len(wanted))])

@@ -85,7 +85,8 @@ def _own_copy(variable: keras.Variable) -> tf.Variable:
     """Returns the replica's copy of a variable: a lookup in a mirrored one would read, and so copy, all its rows."""
     replica = tf.distribute.get_replica_context()
     copies = replica.strategy.experimental_local_results(variable.value)
-    return copies[tf.get_static_value(replica.replica_id_in_sync_group) or 0]
+    # A worker has only its own replicas' copies, and as many as every other one.
+    return copies[(tf.get_static_value(replica.replica_id_in_sync_group) or 0) % len(copies)]
 
 
 def log_uniform_sample(

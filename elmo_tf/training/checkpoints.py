@@ -2,36 +2,39 @@
 
 WORKDIR/config.json                     the Config
         vocab.txt                       the softmax's words; absent if there is no softmax
-        checkpoints/step-00000500/      variables.*, progress.json, states.npz
+        checkpoints/step-00000500/      see `snapshots`
+        metrics.jsonl                   every step's losses, every evaluation; see `journal`
         logs/                           TensorBoard
+        .lock                           held by the run that trains here; see `lock`
 """
 
 import contextlib
 import dataclasses
 import json
+import logging
 import os
 import pathlib
 import shutil
-import zipfile
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-import tensorflow as tf
-
 from elmo_tf import config as config_lib
 from elmo_tf import staging
-from elmo_tf.bilm import DIRECTIONS, BiLM, States
+from elmo_tf.bilm import BiLM
 from elmo_tf.data import vocabulary as vocabulary_lib
-from elmo_tf.data.windows import Position
 from elmo_tf.errors import InputError
+from elmo_tf.training import journal, snapshots
 from elmo_tf.training.optimizer import Adagrad
+from elmo_tf.training.snapshots import Progress
 
 CONFIG_FILE = "config.json"
 VOCABULARY_FILE = "vocab.txt"
 CHECKPOINTS_FOLDER = "checkpoints"
 LOGS_FOLDER = "logs"
+LATEST, BEST = "latest", "best"
 _PREFIX = "step-"
+
+_log = logging.getLogger("elmo_tf")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,29 +50,27 @@ class Workdir:
         """TensorBoard's log folder."""
         return self.path / LOGS_FOLDER
 
+    @property
+    def metrics(self) -> pathlib.Path:
+        """The file of every step's losses and every evaluation."""
+        return self.path / journal.FILE
+
     def new_bilm(self, product_dtype: str = "float32") -> BiLM:
         """Returns the network of the configuration, with freshly drawn weights."""
         vocab_size = None if self.vocabulary is None else len(self.vocabulary)
         return BiLM(self.config.model, vocab_size, product_dtype)
 
-    def trained_bilm(self, argument: str = "--workdir") -> BiLM:
-        """Returns the network with the newest checkpoint's weights; `InputError` if there is no checkpoint."""
-        path = latest(self)
-        if path is None:
-            raise InputError(f"{argument}: expected a workdir with a checkpoint, found none in {self.path}")
+    def trained_bilm(self, argument: str = "--workdir", which: str = LATEST) -> BiLM:
+        """Returns the network with a checkpoint's weights, as `load` chooses it; `InputError` if there is none."""
+        return self.trained(argument, which)[0]
+
+    def trained(self, argument: str = "--workdir", which: str = LATEST) -> tuple[BiLM, Progress]:
+        """Returns what `trained_bilm` does, and the progress saved with it."""
         bilm = self.new_bilm()
-        restore(path, bilm)
-        return bilm
-
-
-@dataclasses.dataclass(frozen=True)
-class Progress:
-    """How far training has come, apart from the variables."""
-
-    step: int = 0
-    position: Position | None = None  # None: at the beginning of the data
-    data_id: str | None = None  # the records that `position` belongs to
-    states: States | None = None  # the LSTM states of all streams; None: zero
+        progress = load(self, bilm, which=which)
+        if progress is None:
+            raise InputError(f"{argument}: expected a workdir with a checkpoint, found none in {self.path}")
+        return bilm, progress
 
 
 @contextlib.contextmanager
@@ -82,7 +83,7 @@ def new_workdir(
         InputError: if something stands at `path` already.
     """
     with staging.new_folder(path, "--workdir") as folder:
-        _write_config(folder / CONFIG_FILE, config)
+        (folder / CONFIG_FILE).write_bytes(_to_json(config))
         if vocabulary is not None:
             (folder / VOCABULARY_FILE).write_bytes(vocabulary.to_bytes())
         yield Workdir(folder, config, vocabulary)
@@ -94,10 +95,10 @@ def exists(path: str | os.PathLike) -> bool:
 
 
 def update_config(workdir: Workdir) -> None:
-    """Writes the configuration of `workdir` to its folder, in one go."""
-    staged = _hidden(workdir.path / CONFIG_FILE)
-    _write_config(staged, workdir.config)
-    os.replace(staged, workdir.path / CONFIG_FILE)
+    """Writes the configuration of `workdir` to its folder, in one go, if it is another one."""
+    file, content = workdir.path / CONFIG_FILE, _to_json(workdir.config)
+    if file.read_bytes() != content:
+        staging.write_file(file, content)
 
 
 def open_workdir(path: str | os.PathLike, argument: str = "--workdir") -> Workdir:
@@ -116,24 +117,95 @@ def open_workdir(path: str | os.PathLike, argument: str = "--workdir") -> Workdi
 
 
 def save(workdir: Workdir, bilm: BiLM, optimizer: Adagrad | None, progress: Progress) -> pathlib.Path:
-    """Writes a checkpoint, whole or not at all, and removes the oldest above `train.keep_checkpoints`."""
-    folder = workdir.path / CHECKPOINTS_FOLDER / f"{_PREFIX}{progress.step:08d}"
-    staged = _hidden(folder)
+    """Writes a checkpoint, whole or not at all, and removes those that need not be kept.
+
+    The newest `train.keep_checkpoints` stay, and the one with the best held-out perplexity.
+
+    Raises:
+        OSError: if it cannot be written; the checkpoints there are stay as they are.
+    """
+    folder = _folder(workdir, progress.step)
+    staged = folder.with_name(f".{folder.name}.incomplete")
     for left in folder.parent.glob(".*"):  # of a process that was killed
         shutil.rmtree(left)
-    staged.mkdir(parents=True)
-    _variables(bilm, optimizer).write(str(staged / "variables"))
-    position = progress.position and progress.position.to_json()
-    values = {"step": progress.step, "data_id": progress.data_id, "position": position}
-    (staged / "progress.json").write_text(json.dumps(values) + "\n", "utf-8")
-    if progress.states is not None:
-        np.savez(staged / "states.npz", **_named_states(progress.states))
-    if folder.exists():
-        _remove(folder)
-    os.replace(staged, folder)
-    for old in _checkpoints(workdir)[: -workdir.config.train.keep_checkpoints]:
-        _remove(old)
+    try:
+        snapshots.write(staged, bilm, optimizer, progress)
+        if folder.exists():
+            _remove(folder)
+        os.replace(staged, folder)
+        staging.sync(folder.parent)
+    except BaseException:
+        shutil.rmtree(staged, ignore_errors=True)
+        raise
+    _prune(workdir, progress.step)
     return folder
+
+
+def load(workdir: Workdir, bilm: BiLM, optimizer: Adagrad | None = None, which: str = LATEST) -> Progress | None:
+    """Reads a checkpoint into `bilm` and, if given, `optimizer`.
+
+    Args:
+        which: `"latest"`: the newest that is intact, with a warning about newer ones that are not; `"best"`: the one
+            with the lowest held-out perplexity; or a step.
+
+    Returns:
+        the progress saved with them; None if there is no checkpoint at all.
+
+    Raises:
+        InputError: if the one asked for is damaged or not there, or all are damaged.
+    """
+    if which != LATEST:
+        return snapshots.read(_chosen(workdir, which), bilm, optimizer)
+    damaged = []
+    for path in reversed(_checkpoints(workdir)):
+        try:
+            progress = snapshots.read(path, bilm, optimizer)
+        except InputError as error:
+            damaged.append(error)
+            continue
+        for error in damaged:
+            _log.warning("warning: %s; going back to the checkpoint of step %s", error, f"{progress.step:,}")
+        return progress
+    if damaged:
+        more = f"; none of the {len(damaged)} checkpoints is intact" if len(damaged) > 1 else ""
+        raise InputError(f"{damaged[0]}{more}")
+    return None
+
+
+def latest(workdir: Workdir) -> pathlib.Path | None:
+    """Returns the newest checkpoint's folder, or None."""
+    found = _checkpoints(workdir)
+    return found[-1] if found else None
+
+
+def provenance(workdir: Workdir, step: int) -> dict[str, Any]:
+    """Returns what an export tells about the training: the step and the vocabulary."""
+    words = workdir.vocabulary
+    return {"step": step, "vocabulary": words and {"size": len(words), "sha256": words.sha256()}}
+
+
+def _chosen(workdir: Workdir, which: str) -> pathlib.Path:
+    steps = [_step(path) for path in _checkpoints(workdir)]
+    best = journal.best(journal.evaluations(workdir.metrics), steps)
+    if which == BEST and best is None:
+        raise InputError(f"--checkpoint: expected an evaluation with --heldout for best, found none in {workdir.path}")
+    step = best["step"] if which == BEST else which
+    if str(step) not in map(str, steps):
+        known = ", ".join(map(str, steps)) or "of which there are none"
+        raise InputError(f"--checkpoint: expected {LATEST}, {BEST} or one of the steps {known}, found {which!r}")
+    return _folder(workdir, int(step))
+
+
+def _prune(workdir: Workdir, step: int) -> None:
+    paths = _checkpoints(workdir)
+    steps = [_step(path) for path in paths]
+    later = {one for one in steps if one > step}  # they were damaged, or training would have gone on from them
+    kept = set(sorted(set(steps) - later)[-workdir.config.train.keep_checkpoints :])
+    if best := journal.best(journal.evaluations(workdir.metrics), steps):
+        kept.add(best["step"])
+    for path in paths:
+        if _step(path) not in kept - later:
+            _remove(path)
 
 
 def _remove(folder: pathlib.Path) -> None:
@@ -143,84 +215,17 @@ def _remove(folder: pathlib.Path) -> None:
     shutil.rmtree(gone)
 
 
-def latest(workdir: Workdir) -> pathlib.Path | None:
-    """Returns the newest checkpoint's folder, or None."""
-    found = _checkpoints(workdir)
-    return found[-1] if found else None
-
-
-def restore(path: pathlib.Path, bilm: BiLM, optimizer: Adagrad | None = None) -> Progress:
-    """Reads a checkpoint into `bilm` and, if given, `optimizer`; returns the progress saved with them.
-
-    Raises:
-        InputError: if the checkpoint is damaged.
-    """
-    try:
-        return _restore(path, bilm, optimizer)
-    except (tf.errors.OpError, ValueError, LookupError, zipfile.BadZipFile) as error:
-        raise InputError(
-            f"{path}: expected an intact checkpoint, found {error}; without this folder the one before it is used"
-        ) from error
-
-
-def _restore(path: pathlib.Path, bilm: BiLM, optimizer: Adagrad | None) -> Progress:
-    status = _variables(bilm, optimizer).read(str(path / "variables"))
-    status.assert_existing_objects_matched()
-    status.expect_partial()
-    values = json.loads((path / "progress.json").read_text("utf-8"))
-    states = None
-    if (path / "states.npz").exists():
-        with np.load(path / "states.npz") as arrays:
-            states = _unnamed_states(dict(arrays), bilm.config.lstm.num_layers)
-    position = values["position"] and Position.from_json(values["position"])
-    return Progress(values["step"], position, values["data_id"], states)
-
-
-def _write_config(path: pathlib.Path, config: config_lib.Config) -> None:
-    path.write_text(json.dumps(config_lib.to_dict(config), indent=2) + "\n", "utf-8")
-
-
-def provenance(workdir: Workdir) -> dict[str, Any]:
-    """Returns what an export tells about the training: the step and the vocabulary."""
-    path, vocabulary = latest(workdir), workdir.vocabulary
-    return {
-        "step": path and int(path.name.removeprefix(_PREFIX)),
-        "vocabulary": vocabulary and {"size": len(vocabulary), "sha256": vocabulary.sha256()},
-    }
-
-
-def _variables(bilm: BiLM, optimizer: Adagrad | None) -> tf.train.Checkpoint:
-    """Returns the checkpoint object; names in it are the variables' paths, so that code may move around them."""
-    variables = {variable.path: variable.value for variable in bilm.trainable_variables}
-    parts = {"bilm": _tracked(variables)}
-    if optimizer is not None:
-        parts["accumulators"] = _tracked(dict(zip(variables, optimizer.accumulators, strict=True)))
-    return tf.train.Checkpoint(**parts)
-
-
-def _tracked(variables: dict[str, tf.Variable]) -> tf.train.Checkpoint:
-    return tf.train.Checkpoint(**{path.replace("/", "."): variable for path, variable in variables.items()})
+def _to_json(config: config_lib.Config) -> bytes:
+    return (json.dumps(config_lib.to_dict(config), indent=2) + "\n").encode()
 
 
 def _checkpoints(workdir: Workdir) -> list[pathlib.Path]:
-    return sorted((workdir.path / CHECKPOINTS_FOLDER).glob(f"{_PREFIX}*"))
+    return sorted((workdir.path / CHECKPOINTS_FOLDER).glob(f"{_PREFIX}*"), key=_step)
 
 
-def _hidden(folder: pathlib.Path) -> pathlib.Path:
-    return folder.with_name(f".{folder.name}.incomplete")
+def _folder(workdir: Workdir, step: int) -> pathlib.Path:
+    return workdir.path / CHECKPOINTS_FOLDER / f"{_PREFIX}{step:08d}"
 
 
-def _named_states(states: States) -> dict[str, np.ndarray]:
-    return {
-        f"{direction}_{number}_{part}": np.asarray(value)
-        for direction, layers in zip(DIRECTIONS, states, strict=True)
-        for number, pair in enumerate(layers)
-        for part, value in zip(("cell", "recurrent"), pair, strict=True)
-    }
-
-
-def _unnamed_states(arrays: dict[str, np.ndarray], num_layers: int) -> States:
-    return tuple(
-        tuple((arrays[f"{name}_{n}_cell"], arrays[f"{name}_{n}_recurrent"]) for n in range(num_layers))
-        for name in DIRECTIONS
-    )
+def _step(path: pathlib.Path) -> int:
+    return int(path.name.removeprefix(_PREFIX))

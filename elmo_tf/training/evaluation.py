@@ -1,6 +1,8 @@
 """Perplexity on held-out text: the full softmax, every token, each direction."""
 
+import contextlib
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
@@ -25,32 +27,57 @@ class Evaluation:
     unknown_rate: float  # share of these that are <UNK>
 
 
-def evaluate(bilm: BiLM, records: records_lib.Records, batch_size: int = 32, unroll_steps: int = 20) -> Evaluation:
-    """Evaluates `bilm` on all of `records`, in the files' order.
+class Evaluator:
+    """Evaluates one network again and again; its graph is built once.
 
     Args:
-        bilm: a network with a softmax.
-        records: text made with the softmax's vocabulary (`check_records`).
-        batch_size: streams that the sentences are dealt to as they end; the LSTM state is carried along each. One
-            stream is one text from its first token to its last.
-        unroll_steps: tokens a window; does not change the result.
+        bilm: a network with a softmax; its weights at the time of a call count.
     """
-    step = tf.function(bilm.language_model_losses)
-    states = bilm.zero_states(batch_size)
-    max_chars = bilm.config.char_cnn.max_chars_per_token
-    nats, tokens, unknown = np.zeros(2), 0, 0
-    total, line = records.info["tokens"] + records.info["sentences"], ProgressLine()
-    for window, _ in prefetch(iter(Windows(records, batch_size, unroll_steps, max_chars, epochs=1))):
-        losses, states = step(tf.nest.map_structure(tf.constant, window), states)
-        nats += [np.sum(loss.numpy(), dtype=np.float64) for loss in losses]
-        tokens += int(window.mask.sum())
-        unknown += int((window.forward_targets == UNKNOWN_ID).sum())
-        if line.due():
-            line.show(f"evaluating {tokens:,}/{total:,} tokens")
-    line.clear()
-    forward, backward = nats / tokens
-    mean = (forward + backward) / 2
-    return Evaluation(*(float(np.exp(value)) for value in (forward, backward, mean)), tokens, unknown / tokens)
+
+    def __init__(self, bilm: BiLM):
+        self._bilm = bilm
+        self._losses = tf.function(bilm.language_model_losses)
+
+    def __call__(
+        self,
+        records: records_lib.Records,
+        batch_size: int = 32,
+        unroll_steps: int = 20,
+        interrupted: Callable[[], bool] = lambda: False,
+    ) -> Evaluation | None:
+        """Evaluates on all of `records`, in the files' order.
+
+        Args:
+            batch_size: streams that the sentences are dealt to as they end; the LSTM state is carried along each. One
+                stream is one text from its first token to its last.
+            unroll_steps: tokens a window; does not change the result.
+            interrupted: asked between windows; when it says yes, None is returned.
+        """
+        states = self._bilm.zero_states(batch_size)
+        max_chars = self._bilm.config.char_cnn.max_chars_per_token
+        nats, tokens, unknown = np.zeros(2), 0, 0
+        total, line = records.info["tokens"] + records.info["sentences"], ProgressLine()
+        windows = prefetch(iter(Windows(records, batch_size, unroll_steps, max_chars, epochs=1)))
+        with contextlib.closing(windows):
+            for window, _ in windows:
+                losses, states = self._losses(tf.nest.map_structure(tf.constant, window), states)
+                nats += [np.sum(loss.numpy(), dtype=np.float64) for loss in losses]
+                tokens += int(window.mask.sum())
+                unknown += int((window.forward_targets == UNKNOWN_ID).sum())
+                if line.due():
+                    line.show(f"evaluating {tokens:,}/{total:,} tokens")
+                if interrupted():
+                    line.clear()
+                    return None
+        line.clear()
+        forward, backward = nats / tokens
+        mean = (forward + backward) / 2
+        return Evaluation(*(float(np.exp(value)) for value in (forward, backward, mean)), tokens, unknown / tokens)
+
+
+def evaluate(bilm: BiLM, records: records_lib.Records, batch_size: int = 32, unroll_steps: int = 20) -> Evaluation:
+    """Evaluates `bilm` once; arguments as for `Evaluator`."""
+    return Evaluator(bilm)(records, batch_size, unroll_steps)
 
 
 def check_records(

@@ -17,6 +17,7 @@ from elmo_tf.training import checkpoints
 from elmo_tf.training.evaluation import check_records
 from elmo_tf.training.loop import train
 from elmo_tf.training.optimizer import Adagrad
+from elmo_tf.training.workers import Workers
 
 _log = logging.getLogger("elmo_tf")
 
@@ -29,6 +30,7 @@ def finetune(
     heldout: str | os.PathLike | None = None,
     steps: int | None = None,
     strategy: tf.distribute.Strategy | None = None,
+    profile: bool = False,
 ) -> checkpoints.Workdir:
     """Trains the newest model of the workdir `source` on `data`, in a workdir of its own.
 
@@ -38,7 +40,7 @@ def finetune(
     Args:
         source: a workdir with a checkpoint, with a softmax or without.
         assignments: `key=value` changes to the configuration of `source`.
-        data, workdir, heldout, steps, strategy: as for `train`.
+        data, workdir, heldout, steps, strategy, profile: as for `train`.
 
     Raises:
         InputError: as `train`.
@@ -49,14 +51,14 @@ def finetune(
     begun = checkpoints.open_workdir(workdir) if checkpoints.exists(workdir) else None
     config = config_lib.override((begun or opened).config, assignments)
     config_lib.check_same_model(opened.config, config, "--set")
-    if begun is None:
+    if begun is None and (strategy is None or Workers(strategy).is_chief):
         records = records_lib.open_folder(data)
         check_records(config.model, records.vocabulary, records, "--data")
         if heldout is not None:
             heldout_records = records_lib.open_folder(heldout, "--heldout")
             check_records(config.model, records.vocabulary, heldout_records, "--heldout")
         _begin(opened, config, records.vocabulary, workdir)
-    return train(config, data, workdir, heldout, steps, strategy)
+    return train(config, data, workdir, heldout, steps, strategy, profile)
 
 
 def _begin(source: checkpoints.Workdir, config: config_lib.Config, words: Vocabulary, path: str | os.PathLike) -> None:

@@ -48,13 +48,18 @@ def import_checkpoint(
     return save_new(workdir, config, bilm, vocabulary=words, optimizer=optimizer, step=step)
 
 
-def dump_weights(workdir: str | os.PathLike, output: str | os.PathLike) -> pathlib.Path:
-    """Writes the network of a workdir's newest checkpoint as `options.json` and `weights.hdf5` in a new folder.
+def dump_weights(
+    workdir: str | os.PathLike, output: str | os.PathLike, which: str = checkpoints.LATEST
+) -> pathlib.Path:
+    """Writes the network of a workdir's checkpoint as `options.json` and `weights.hdf5` in a new folder.
+
+    Args:
+        which: the checkpoint, as for `checkpoints.load`.
 
     Raises:
         InputError: if there is no checkpoint, or `output` is in use.
     """
-    return published.dump(checkpoints.open_workdir(workdir).trained_bilm(), output)
+    return published.dump(checkpoints.open_workdir(workdir).trained_bilm(which=which), output)
 
 
 def save_new(

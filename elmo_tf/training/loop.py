@@ -2,23 +2,28 @@
 
 import contextlib
 import dataclasses
-import hashlib
 import logging
 import math
 import os
-import signal
+import pathlib
 
 import keras
 import tensorflow as tf
 
 from elmo_tf.config import Config, check_same_model
 from elmo_tf.data import records as records_lib
-from elmo_tf.data.windows import Position, Windows, prefetch
 from elmo_tf.errors import InputError
-from elmo_tf.training import checkpoints
-from elmo_tf.training.evaluation import check_records, evaluate
-from elmo_tf.training.monitor import Monitor
+from elmo_tf.training import checkpoints, lock
+from elmo_tf.training.board import Board
+from elmo_tf.training.evaluation import check_records
+from elmo_tf.training.journal import Journal, best
+from elmo_tf.training.look import CloserLook
+from elmo_tf.training.monitor import Monitor, Plan
+from elmo_tf.training.schedule import learning_rate
+from elmo_tf.training.session import Session
+from elmo_tf.training.signals import Interrupt
 from elmo_tf.training.step import Trainer
+from elmo_tf.training.workers import Workers
 
 _log = logging.getLogger("elmo_tf")
 
@@ -30,8 +35,9 @@ def train(
     heldout: str | os.PathLike | None = None,
     steps: int | None = None,
     strategy: tf.distribute.Strategy | None = None,
+    profile: bool = False,
 ) -> checkpoints.Workdir:
-    """Trains a BiLM on `data`, going on from the newest checkpoint of `workdir` if there is one.
+    """Trains a BiLM on `data`, going on from the newest intact checkpoint of `workdir` if there is one.
 
     Checkpoints, and with `heldout` evaluations, come every `train.checkpoint_steps` and at the end.
 
@@ -41,170 +47,140 @@ def train(
         workdir: where everything is kept; made if it is not there.
         heldout: a folder of records to evaluate on.
         steps: steps in all, those made before included; None: `train.epochs` passes over `data`.
-        strategy: where to run; None: one replica on each visible GPU, or one on the CPU.
+        strategy: where to run; None: one replica on each visible GPU, or one on the CPU. All processes of a
+            `MultiWorkerMirroredStrategy` call this with the same arguments; the first of them writes.
+        profile: whether to trace some steps for TensorBoard.
 
     Returns:
         the workdir, with a checkpoint of the last step.
 
     Raises:
-        InputError: if the folders do not fit each other or the configuration, or a loss is not finite.
+        InputError: if the folders do not fit each other or the configuration, the workdir is in use, or a loss is not
+            finite.
+        OSError: if the last checkpoint cannot be written, or another worker is gone.
         KeyboardInterrupt: on SIGINT or SIGTERM, once the step is finished and a checkpoint saved.
     """
+    strategy = strategy or _all_gpus()
+    workers = Workers(strategy)
     records = records_lib.open_folder(data)
     heldout_records = None if heldout is None else records_lib.open_folder(heldout, "--heldout")
-    existing = checkpoints.open_workdir(workdir) if checkpoints.exists(workdir) else None
-    if existing is not None:
-        check_same_model(existing.config, config, "--preset, --set")
-    vocabulary = records.vocabulary if existing is None else existing.vocabulary
-    check_records(config.model, vocabulary, records, "--data")
-    if heldout_records is not None:
-        check_records(config.model, vocabulary, heldout_records, "--heldout")
-    if existing is None:
-        with checkpoints.new_workdir(workdir, config, vocabulary):
-            pass
-    opened = dataclasses.replace(checkpoints.open_workdir(workdir), config=config)
-    keras.utils.set_random_seed(config.train.seed)
-    trainer = Trainer(strategy or _all_gpus(), config.train, lambda: opened.new_bilm(config.train.precision))
-    session = _Session(opened, trainer, records, heldout_records)
-    session.restore()
-    checkpoints.update_config(opened)
-    session.run(math.ceil(config.train.epochs * session.steps_per_epoch) if steps is None else steps)
+    if config.train.patience and heldout is None:
+        raise InputError("--patience: expected --heldout with it, found none")
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(workers.watched())
+        if workers.is_chief:
+            _prepare(config, workdir, records, heldout_records)
+            stack.enter_context(lock.locked(workdir))
+        workers.wait()
+        interrupt = stack.enter_context(Interrupt())
+        opened = dataclasses.replace(checkpoints.open_workdir(workdir), config=config)
+        keras.utils.set_random_seed(config.train.seed)
+        trainer = Trainer(strategy, config.train, lambda: opened.new_bilm(config.train.precision))
+        session = Session(opened, trainer, records, heldout_records, workers, interrupt)
+        session.restore()
+        _run(session, math.ceil(config.train.epochs * session.steps_per_epoch) if steps is None else steps, profile)
     return opened
 
 
-@dataclasses.dataclass
-class _Session:
-    """A training in progress."""
-
-    workdir: checkpoints.Workdir
-    trainer: Trainer
-    records: records_lib.Records
-    heldout: records_lib.Records | None
-    step: int = 0
-    saved_step: int | None = None
-    position: Position | None = None
-
-    @property
-    def tokens_per_step(self) -> int:
-        return self.trainer.batch_size * self.trainer.config.unroll_steps
-
-    @property
-    def steps_per_epoch(self) -> float:
-        """A pass predicts every word and one boundary a sentence."""
-        return (self.records.info["tokens"] + self.records.info["sentences"]) / self.tokens_per_step
-
-    @property
-    def data_id(self) -> str:
-        """Tells the records and the order of a checkpoint's position from others."""
-        shards = [shard["sha256"] for shard in self.records.info["shards"]]
-        return hashlib.sha256(" ".join([*shards, str(self.trainer.config.seed)]).encode()).hexdigest()
-
-    def restore(self) -> None:
-        """Goes back to the newest checkpoint, if there is one."""
-        path = checkpoints.latest(self.workdir)
-        if path is None:
-            return
-        progress = checkpoints.restore(path, self.trainer.bilm, self.trainer.optimizer)
-        if progress.data_id not in (None, self.data_id):
-            raise InputError(
-                "--data, --set train.seed: expected the records and seed that the workdir was trained with so far, "
-                f"found others: {self.records.path}; `elmo-tf finetune` goes on with other text"
-            )
-        if progress.states is not None:
-            rows = progress.states[0][0][0].shape[0]
-            if rows != self.trainer.batch_size:
-                raise InputError(
-                    f"--set train.batch_size, --gpus: expected {rows} streams in all, as in the checkpoint, found "
-                    f"{self.trainer.config.batch_size} x {self.trainer.strategy.num_replicas_in_sync}"
-                )
-            self.trainer.set_states(progress.states)
-        self.step = self.saved_step = progress.step
-        self.position = progress.position
-
-    def run(self, last_step: int) -> None:
-        """Trains up to `last_step`, evaluating and saving on the way and at the end."""
-        self._describe(last_step)
-        config = self.trainer.config
-        monitor = Monitor(
-            self.workdir.logs, self.step, last_step, self.steps_per_epoch, self.tokens_per_step, config.log_steps
+def _prepare(
+    config: Config,
+    workdir: str | os.PathLike,
+    records: records_lib.Records,
+    heldout: records_lib.Records | None,
+) -> None:
+    """Makes the workdir, unless it is there already; raises `InputError` if something does not fit."""
+    existing = checkpoints.open_workdir(workdir) if checkpoints.exists(workdir) else None
+    if existing is not None:
+        check_same_model(existing.config, config, "--preset, --set")
+    elif pathlib.Path(workdir).is_dir() and any(pathlib.Path(workdir).iterdir()):
+        raise InputError(
+            "--workdir: expected a workdir of `elmo-tf train`, or a folder that is empty or not there, found one with "
+            f"other things in it: {workdir}"
         )
-        with contextlib.closing(monitor), _Interrupt() as interrupt, contextlib.closing(self._windows()) as windows:
-            if self.saved_step is None and last_step == 0:
-                self._save_and_evaluate(monitor)
-            elif self.step >= last_step:
-                _log.info("nothing to do: %s steps are made already; --steps sets another end", f"{self.step:,}")
-            while self.step < last_step and not interrupt.requested:
-                window, self.position = next(windows)
-                monitor.record(self.trainer.step(window, self.step))
-                self.step += 1
-                if self.step % config.checkpoint_steps == 0 or self.step == last_step:
-                    self._save_and_evaluate(monitor)
-            if interrupt.requested:
-                monitor.flush()
-                if self.saved_step != self.step:
-                    self._save()
-                _log.info("stopped at step %s, checkpoint saved; the same command goes on from there", f"{self.step:,}")
-                raise KeyboardInterrupt
-
-    def _windows(self):
-        """Yields windows for ever, and the position after each, from where training stands."""
-        max_chars = self.workdir.config.model.char_cnn.max_chars_per_token
-        config = self.trainer.config
-        windows = Windows(
-            self.records, self.trainer.batch_size, config.unroll_steps, max_chars, config.seed, position=self.position
-        )
-        return prefetch(iter(windows))
-
-    def _save_and_evaluate(self, monitor: Monitor) -> None:
-        monitor.flush()
-        self._save()
-        if self.heldout is not None:
-            config = self.trainer.config
-            monitor.record_evaluation(evaluate(self.trainer.bilm, self.heldout, config.batch_size, config.unroll_steps))
-        monitor.resume_clock()
-
-    def _save(self) -> None:
-        progress = checkpoints.Progress(self.step, self.position, self.data_id, self.trainer.gathered_states())
-        checkpoints.save(self.workdir, self.trainer.bilm, self.trainer.optimizer, progress)
-        self.saved_step = self.step
-
-    def _describe(self, last_step: int) -> None:
-        parameters = sum(variable.shape.num_elements() for variable in self.trainer.variables)
-        _log.info(
-            "%s parameters (softmax included) on %d replica(s), %d x %d tokens a step; %s tokens in the corpus, "
-            "%.1f steps an epoch; from step %s to %s; TensorBoard: tensorboard --logdir %s",
-            f"{parameters:,}",
-            self.trainer.strategy.num_replicas_in_sync,
-            self.trainer.batch_size,
-            self.trainer.config.unroll_steps,
-            f"{self.records.info['tokens']:,}",
-            self.steps_per_epoch,
-            f"{self.step:,}",
-            f"{last_step:,}",
-            self.workdir.logs,
-        )
+    vocabulary = records.vocabulary if existing is None else existing.vocabulary
+    check_records(config.model, vocabulary, records, "--data")
+    if heldout is not None:
+        check_records(config.model, vocabulary, heldout, "--heldout")
+    if existing is None:
+        with checkpoints.new_workdir(workdir, config, vocabulary):
+            pass
 
 
-class _Interrupt:
-    """Turns the first SIGINT or SIGTERM into a request, so that no step is cut in two; the second has its usual way."""
+def _run(session: Session, last_step: int, profile: bool) -> None:
+    """Trains up to `last_step`, evaluating and saving on the way and at the end."""
+    trainer, config = session.trainer, session.trainer.config
+    with contextlib.closing(_monitor(session, last_step, profile)) as monitor:
+        _begin(session, last_step, monitor)
+        with contextlib.closing(session.windows()) as windows:
+            while not session.stopping() and session.step < last_step:
+                window, session.position = next(windows)
+                monitor.look_ahead(window)
+                trainer.set_learning_rate(learning_rate(config, session.step, last_step))
+                monitor.record(trainer.step(window, session.step), trainer.learning_rate)
+                session.step += 1
+                if session.at_checkpoint or session.step == last_step:
+                    session.save(monitor, needed=session.step == last_step)
+                    session.evaluate(monitor)
+        _end(session, monitor)
 
-    def __init__(self):
-        self.requested = False
-        self._before = {}
 
-    def __enter__(self):
-        with contextlib.suppress(ValueError):  # only the main thread may set handlers
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._before[number] = signal.signal(number, self._request)
-        return self
+def _monitor(session: Session, last_step: int, profile: bool) -> Monitor:
+    plan = Plan(session.step, last_step, session.steps_per_epoch, session.tokens_per_step)
+    if not session.workers.is_chief:
+        return Monitor(plan, session.trainer.config)
+    board = Board(session.workdir.logs)
+    board.configuration(session.workdir.config, session.step)
+    lines = Journal(session.workdir.metrics, session.saved_step)
+    look = CloserLook(session.trainer, session.records.vocabulary.tokens)
+    return Monitor(plan, session.trainer.config, lines, board, look, profile)
 
-    def __exit__(self, *_):
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
 
-    def _request(self, number, _frame):
-        self.requested = True
-        signal.signal(number, self._before[number])
+def _begin(session: Session, last_step: int, monitor: Monitor) -> None:
+    """Says what is going to happen, and does what a run that ended here has left to be done."""
+    if session.workers.is_chief:
+        _describe(session, last_step)
+    if session.saved_step is None and last_step == 0:
+        session.save(monitor, needed=True)
+    elif session.step >= last_step and session.workers.is_chief:
+        _log.info("nothing to do: %s steps are made already; --steps sets another end", f"{session.step:,}")
+    # A run may have been killed between saving and evaluating; a model to be finetuned was never evaluated here.
+    if session.saved_step is not None and (session.at_checkpoint or session.step == last_step):
+        session.evaluate(monitor)
+
+
+def _end(session: Session, monitor: Monitor) -> None:
+    """Leaves as asked, or tells the result."""
+    workers, found = session.workers, session.evaluations()
+    if session.asked_to_stop:
+        if session.step > 0 and session.saved_step != session.step:
+            session.save(monitor, needed=True)
+        workers.wait()
+        done = f"at step {session.step:,}, checkpoint saved" if session.step else "before the first step"
+        raise KeyboardInterrupt(f"stopped {done}; the same command goes on from there")
+    if workers.is_chief and session.out_of_patience:
+        patience = session.trainer.config.patience
+        _log.info("train.patience: no better held-out perplexity in %d evaluations, training ends", patience)
+    if workers.is_chief and len(found) > 1:
+        told = [f"{one['perplexity']:.1f} at step {one['step']:,}" for one in (found[0], found[-1], best(found))]
+        _log.info("held-out perplexity: first %s, last %s; best %s, kept as --checkpoint best", *told)
+    workers.wait()
+
+
+def _describe(session: Session, last_step: int) -> None:
+    parameters = sum(variable.shape.num_elements() for variable in session.trainer.variables)
+    _log.info(
+        "%s parameters (softmax included) on %d replica(s), %d x %d tokens a step; %s tokens in the corpus, "
+        "%.1f steps an epoch; from step %s to %s; TensorBoard: tensorboard --logdir %s",
+        f"{parameters:,}",
+        session.trainer.strategy.num_replicas_in_sync,
+        session.trainer.batch_size,
+        session.trainer.config.unroll_steps,
+        f"{session.records.info['tokens']:,}",
+        session.steps_per_epoch,
+        f"{session.step:,}",
+        f"{last_step:,}",
+        session.workdir.logs,
+    )
 
 
 def _all_gpus() -> tf.distribute.Strategy:

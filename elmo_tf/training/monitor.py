@@ -1,133 +1,189 @@
-"""What a person sees of a training: TensorBoard scalars and a progress line."""
+"""What a person sees of a training: a line on stderr, `metrics.jsonl`, TensorBoard's curves."""
 
+import dataclasses
 import datetime
 import math
-import os
 import time
 
 import numpy as np
-import tensorflow as tf
 
+from elmo_tf.config import TrainConfig
+from elmo_tf.data.windows import Window
 from elmo_tf.errors import InputError
 from elmo_tf.progress import ProgressLine
+from elmo_tf.training.board import Board
 from elmo_tf.training.evaluation import Evaluation
+from elmo_tf.training.journal import Journal
+from elmo_tf.training.look import CloserLook
 from elmo_tf.training.step import StepResult
+
+_PROFILED = range(5, 10)  # steps of a run that are traced: the graph is built, the first ones are over
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What lies ahead."""
+
+    first_step: int  # steps made before
+    last_step: int  # steps there will be
+    steps_per_epoch: float  # steps a pass over the corpus takes
+    tokens_per_step: int  # each counted once for both directions
 
 
 class Monitor:
-    """Collects step results, writes their means to TensorBoard and tells on stderr how training goes.
+    """Collects step results, checks them, and tells how training goes.
 
     Args:
-        logs: TensorBoard's log folder.
-        first_step: steps made before.
-        last_step: steps there will be.
-        steps_per_epoch: steps a pass over the corpus takes.
-        tokens_per_step: tokens a step trains on, each counted once for both directions.
-        log_steps: steps between points in TensorBoard.
+        plan: what lies ahead.
+        config: the recipe.
+        journal: keeps every step's losses; None, as in all workers but the chief: nothing is told or written.
+        board: TensorBoard's files; None with `journal`.
+        look: looks at a step closely, for `board`; None with `journal`.
+        profile: whether to trace some steps.
     """
 
     def __init__(
         self,
-        logs: str | os.PathLike,
-        first_step: int,
-        last_step: int,
-        steps_per_epoch: float,
-        tokens_per_step: int,
-        log_steps: int,
+        plan: Plan,
+        config: TrainConfig,
+        journal: Journal | None = None,
+        board: Board | None = None,
+        look: CloserLook | None = None,
+        profile: bool = False,
     ):
-        self._writer = tf.summary.create_file_writer(str(logs))
-        self._step = first_step
-        self._last_step = last_step
-        self._steps_per_epoch = steps_per_epoch
-        self._tokens_per_step = tokens_per_step
-        self._log_steps = log_steps
+        self._plan = plan
+        self._config = config
+        self._journal = journal
+        self._board = board
+        self._look = look
+        self._looking = False
+        self._profile = profile and board is not None
+        self._step = plan.first_step
         self._pending: list[StepResult] = []
         self._since = None  # when the first timed step of those pending began; None before any step
         self._timed = 0  # steps since then
         self._rate = None  # seconds a step, a running mean
         self._perplexity = math.nan
         self._line = ProgressLine()
-        if first_step < last_step:
+        if journal is not None and plan.first_step < plan.last_step:
             self._line.leave("building the graph of a step ...")
 
-    def record(self, result: StepResult) -> None:
+    def record(self, result: StepResult, learning_rate: float) -> None:
         """Takes one step's result; raises `InputError` if a loss is not finite."""
         self._step += 1
+        self._learning_rate = learning_rate
         self._pending.append(result)
         if self._since is None:
             float(result.gradient_norm)  # waits for the step that built the graph, which is not timed
             self.resume_clock()
         else:
             self._timed += 1
-        if len(self._pending) == self._log_steps or self._step == self._last_step:
+        if len(self._pending) == self._config.log_steps or self._step == self._plan.last_step:
             self.flush()
-        if self._step < self._last_step and self._line.due():
+        if self._journal is not None and self._step < self._plan.last_step and self._line.due():
             self._line.show(self._progress())
+        if self._looking:
+            self._write_look()
+        if self._profile:
+            self._trace()
 
-    def flush(self) -> None:
-        """Reads the pending results from the device, writes them and the progress line."""
-        if not self._pending:
-            return
-        values = np.array([[float(value) for value in result] for result in self._pending])
-        first = self._step - len(values) + 1
-        bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
-        if bad.size:
-            raise InputError(
-                f"training: expected finite losses, found {values[bad[0]].tolist()} (forward, backward, gradient norm) "
-                f"at step {first + bad[0]:,}; go on from the last checkpoint with a smaller train.learning_rate"
-            )
-        forward, backward, norm = values.mean(axis=0)
-        self._perplexity = float(np.exp((forward + backward) / 2))
-        scalars = {
-            "train/loss_forward_nats": forward,
-            "train/loss_backward_nats": backward,
-            "train/perplexity_sampled_softmax": self._perplexity,
-            "train/gradient_norm_before_clipping": norm,
-            "train/epoch": self._step / self._steps_per_epoch,
-        }
-        if self._timed:
-            seconds = (time.monotonic() - self._since) / self._timed
-            self._rate = seconds if self._rate is None else 0.7 * self._rate + 0.3 * seconds
-            scalars["train/tokens_per_second"] = self._tokens_per_step / seconds
-        self._write(scalars)
-        self._pending.clear()
-        if self._step == self._last_step:
-            self._line.leave(self._progress())
+    def flush(self, sync: bool = False) -> None:
+        """Reads the pending results from the device and writes them, with `sync` down to the disk."""
+        if self._pending:
+            values = np.array([[float(value) for value in result] for result in self._pending])
+            self._pending.clear()
+            self._check(values)
+            self._perplexity = float(np.exp(values[:, :2].mean()))
+            if self._journal is not None:
+                self._write(values)
+                if self._step == self._plan.last_step:
+                    self._line.leave(self._progress())
+        if self._journal is not None:
+            self._journal.flush(sync)
         self.resume_clock()
 
     def resume_clock(self) -> None:
         """Leaves out of the speed what was done since the last step: an evaluation, a checkpoint."""
         self._since, self._timed = time.monotonic(), 0
 
-    def record_evaluation(self, evaluation: Evaluation) -> None:
-        """Writes a held-out evaluation and a line about it."""
-        self._write(
-            {
-                "heldout/perplexity": evaluation.perplexity,
-                "heldout/perplexity_forward": evaluation.forward_perplexity,
-                "heldout/perplexity_backward": evaluation.backward_perplexity,
-            }
-        )
-        self._writer.flush()
-        self._line.leave(
-            f"step {self._step:,}: held-out perplexity {evaluation.perplexity:.1f} "
-            f"(forward {evaluation.forward_perplexity:.1f}, backward {evaluation.backward_perplexity:.1f})"
-        )
+    def record_evaluation(self, evaluation: Evaluation, heldout_id: str, note: str = "") -> None:
+        """Writes a held-out evaluation and a line about it, `note` at its end."""
+        forward, backward, both = evaluation.forward_perplexity, evaluation.backward_perplexity, evaluation.perplexity
+        values = {"perplexity": both, "forward_perplexity": forward, "backward_perplexity": backward}
+        self._board.scalars("heldout", values, self._step)
+        self._board.flush()
+        self._journal.add({"step": self._step, "heldout": heldout_id} | values | {"tokens": evaluation.tokens})
+        self._journal.flush(sync=True)
+        directions = f"(forward {forward:.1f}, backward {backward:.1f})"
+        self._line.leave(f"step {self._step:,}: held-out perplexity {both:.1f} {directions}{note}")
+
+    def look_ahead(self, window: Window) -> None:
+        """Takes the window of the step that comes next, which is looked at closely every `look_steps`."""
+        every = self._config.look_steps
+        self._looking = self._look is not None and every > 0 and (self._step + 1) % every == 0
+        if self._looking:
+            self._look.before(window, self._step)
 
     def close(self) -> None:
         """Writes out what is left."""
-        self._line.leave()
-        self._writer.close()
+        if self._journal is not None:
+            self._line.leave()
+            self._board.close()
 
-    def _write(self, scalars: dict[str, float]) -> None:
-        with self._writer.as_default():
-            for name, value in scalars.items():
-                tf.summary.scalar(name, value, step=self._step)
+    def _write_look(self) -> None:
+        seen = self._look.after()
+        self._board.scalars("sampled_against_full_softmax", seen.losses, self._step)
+        self._board.scalars("update_to_weight", seen.update_to_weight, self._step)
+        self._board.histograms("weight_histograms", seen.weights, self._step)
+        self._board.histograms("output_histograms", seen.activations, self._step)
+        self._board.words(*self._look.words())
+
+    def _check(self, values: np.ndarray) -> None:
+        bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
+        if bad.size:
+            first = self._step - len(values) + 1
+            raise InputError(
+                f"training: expected finite losses, found {values[bad[0]].tolist()} (forward, backward, gradient norm) "
+                f"at step {first + bad[0]:,} (looked at: {first:,} to {self._step:,}); the last checkpoint is from "
+                "before; go on from it with a smaller --set train.learning_rate=..."
+            )
+
+    def _write(self, values: np.ndarray) -> None:
+        first = self._step - len(values) + 1
+        for number, (forward, backward, norm) in enumerate(values.tolist(), first):
+            losses = {"forward_loss": forward, "backward_loss": backward}
+            self._journal.add({"step": number} | losses | {"gradient_norm": norm})
+        forward, backward, norm = values.mean(axis=0)
+        learning = {
+            "loss_forward_nats": forward,
+            "loss_backward_nats": backward,
+            "perplexity_sampled_softmax": self._perplexity,
+            "epoch": self._step / self._plan.steps_per_epoch,
+        }
+        if self._timed:
+            seconds = (time.monotonic() - self._since) / self._timed
+            self._rate = seconds if self._rate is None else 0.7 * self._rate + 0.3 * seconds
+            learning["tokens_per_second"] = self._plan.tokens_per_step / seconds
+        optimizer = {
+            "gradient_norm_before_clip": norm,
+            "gradient_norm_after_clip": np.minimum(values[:, 2], self._config.clip_norm).mean(),
+            "learning_rate": self._learning_rate,
+        }
+        self._board.scalars("learning", learning, self._step)
+        self._board.scalars("optimizer", optimizer, self._step)
+
+    def _trace(self) -> None:
+        made = self._step - self._plan.first_step
+        if made == _PROFILED.start:
+            self._board.start_profile()
+        elif made == _PROFILED.stop:
+            self._board.stop_profile()
 
     def _progress(self) -> str:
-        line = f"step {self._step:,}/{self._last_step:,}  epoch {self._step / self._steps_per_epoch:.2f}"
+        step, plan = self._step, self._plan
+        line = f"step {step:,}/{plan.last_step:,}  epoch {step / plan.steps_per_epoch:.2f}"
         if self._rate is None:
             return line
-        left = datetime.timedelta(seconds=round((self._last_step - self._step) * self._rate))
-        speed = self._tokens_per_step / self._rate
+        left = datetime.timedelta(seconds=round((plan.last_step - step) * self._rate))
+        speed = plan.tokens_per_step / self._rate
         return f"{line}  training perplexity {self._perplexity:,.1f}  {speed:,.0f} tokens/s  {left} left"

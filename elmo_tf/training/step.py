@@ -8,6 +8,7 @@ import tensorflow as tf
 from elmo_tf.bilm import BiLM, States
 from elmo_tf.config import TrainConfig
 from elmo_tf.data.windows import Window
+from elmo_tf.training.accumulation import in_groups
 from elmo_tf.training.optimizer import Adagrad
 
 
@@ -24,10 +25,11 @@ class Trainer:
 
     The gradient is that of the mean of both directions' mean losses times `unroll_steps`, as in bilm-tf
     (`bilm/training.py`, `train`). Batch rows are split over the replicas in order, so that two replicas of half a batch
-    do what one does with the whole.
+    do what one does with the whole; and on each replica over `accumulation_steps` groups, which do one after the other
+    what so many replicas do at once.
 
     Args:
-        strategy: where to train; `tf.distribute.MirroredStrategy` with one device or more.
+        strategy: where to train; `MirroredStrategy` or `MultiWorkerMirroredStrategy` with one device or more.
         config: the recipe.
         new_bilm: builds the network; called in the strategy's scope.
     """
@@ -38,20 +40,34 @@ class Trainer:
         with strategy.scope():
             self.bilm: BiLM = new_bilm()
             self.variables = [variable.value for variable in self.bilm.trainable_variables]
-            self.optimizer = Adagrad(self.variables, config.learning_rate, config.initial_accumulator, config.clip_norm)
+            self._rate = tf.Variable(config.learning_rate, trainable=False, name="learning_rate")
+            self.optimizer = Adagrad(self.variables, self._rate, config.initial_accumulator, config.clip_norm)
+        self.learning_rate = config.learning_rate
         self.states = self._distribute(self.bilm.zero_states(self.batch_size))
         self._run = tf.function(self._run_replicas)
+        self._gather = tf.function(self._gather_replicas)
 
     @property
     def batch_size(self) -> int:
         """Streams of all replicas together."""
-        return self.config.batch_size * self.strategy.num_replicas_in_sync
+        return self._rows * self.strategy.num_replicas_in_sync
+
+    @property
+    def _rows(self) -> int:
+        """Streams of a replica."""
+        return self.config.batch_size * self.config.accumulation_steps
+
+    def set_learning_rate(self, rate: float) -> None:
+        """Sets the rate of the steps to come."""
+        if rate != self.learning_rate:
+            self._rate.assign(rate)
+            self.learning_rate = rate
 
     def step(self, window: Window, number: int) -> StepResult:
         """Trains on one window, going on from `self.states`, and leaves the states after it there.
 
         Args:
-            window: arrays of all replicas' rows, none of them masked.
+            window: arrays of all replicas' rows, those of other workers included, none of them masked.
             number: of the step; with `config.seed` it decides dropout and negatives.
         """
         seed = tf.constant([self.config.seed, number], tf.int32)
@@ -59,10 +75,11 @@ class Trainer:
         return result
 
     def gathered_states(self) -> States:
-        """Returns the states of all streams as arrays, in the order of the batch's rows."""
-        return tf.nest.map_structure(
-            lambda value: np.concatenate(self.strategy.experimental_local_results(value)), self.states
-        )
+        """Returns the states of all streams as arrays, in the order of the batch's rows; all workers have to ask."""
+        local, replicas = self.strategy.experimental_local_results, self.strategy.num_replicas_in_sync
+        if len(self.strategy.extended.worker_devices) < replicas:
+            return tf.nest.map_structure(lambda value: local(value)[0].numpy(), self._gather(self.states))
+        return tf.nest.map_structure(lambda value: np.concatenate(local(value)), self.states)
 
     def set_states(self, states: States) -> None:
         """Makes arrays of all streams' states the ones that the next step goes on from."""
@@ -70,15 +87,23 @@ class Trainer:
 
     def _distribute(self, values):
         """Splits arrays by rows, a piece a replica; plain tensors for a single one, as `strategy.run` returns them."""
-        if self.strategy.num_replicas_in_sync == 1:
-            return tf.nest.map_structure(tf.constant, values)
 
         def piece(context):
-            rows = self.config.batch_size
-            first = context.replica_id_in_sync_group * rows
-            return tf.nest.map_structure(lambda value: tf.constant(value[first : first + rows]), values)
+            first = context.replica_id_in_sync_group * self._rows
+            return tf.nest.map_structure(lambda value: tf.constant(value[first : first + self._rows]), values)
 
-        return self.strategy.experimental_distribute_values_from_function(piece)
+        pieces = self.strategy.experimental_distribute_values_from_function(piece)
+        if len(self.strategy.extended.worker_devices) == 1:
+            return tf.nest.map_structure(lambda value: self.strategy.experimental_local_results(value)[0], pieces)
+        return pieces
+
+    def _gather_replicas(self, states):
+        def gather(states):
+            context = tf.distribute.get_replica_context()
+            # The identity is placed on the replica's device; a collective asks for one.
+            return tf.nest.map_structure(lambda value: context.all_gather(tf.identity(value), 0), states)
+
+        return self.strategy.run(gather, args=(states,))
 
     def _run_replicas(self, window, states, seed):
         results, states = self.strategy.run(self._replica_step, args=(window, states, seed))
@@ -88,14 +113,23 @@ class Trainer:
         return StepResult(*reduced, norm), states
 
     def _replica_step(self, window, states, seed):
-        config = self.config
+        groups = self.config.accumulation_steps
         replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-        seed = tf.random.experimental.stateless_fold_in(seed, replica)
+
+        def group(number, rows):
+            return self._gradients(*rows, tf.random.experimental.stateless_fold_in(seed, replica * groups + number))
+
+        (losses, gradients), states = in_groups(group, groups, (window, states))
+        norm = self.optimizer.apply(gradients)
+        return StepResult(*losses, norm), states
+
+    def _gradients(self, window, states, seed):
+        """Returns some rows' share of the losses and of the gradients; and their states after the window."""
+        config = self.config
         with tf.GradientTape() as tape:
             losses, states = self.bilm.language_model_losses(
                 window, states, config.num_sampled, config.dropout_rate, seed, training=True
             )
-            forward, backward = (tf.reduce_sum(loss) / (self.batch_size * config.unroll_steps) for loss in losses)
-            objective = 0.5 * (forward + backward) * config.unroll_steps
-        norm = self.optimizer.apply(tape.gradient(objective, self.variables))
-        return StepResult(forward, backward, norm), states
+            losses = [tf.reduce_sum(loss) / (self.batch_size * config.unroll_steps) for loss in losses]
+            objective = 0.5 * (losses[0] + losses[1]) * config.unroll_steps
+        return (losses, tape.gradient(objective, self.variables)), states

@@ -11,7 +11,8 @@ import tensorflow as tf
 
 from elmo_tf.bilm import BiLM
 from elmo_tf.errors import InputError
-from elmo_tf.training import checkpoints
+from elmo_tf.training import checkpoints, journal
+from elmo_tf.training.evaluation import evaluate
 from elmo_tf.training.finetuning import finetune
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG, write_records
@@ -102,6 +103,24 @@ def test_it_trains_and_run_again_it_resumes_and_the_source_stays_as_it_is(workdi
     moved = [name for name, values in saved(whole, "bilm").items() if not name.startswith("softmax.")]
     assert not any(np.array_equal(source[name], saved(whole, "bilm")[name]) for name in moved)
     assert contents(workdir.path) == before
+
+
+@pytest.mark.parametrize("words", ["old", "new"])
+def test_the_heldout_perplexity_is_told_before_and_after(workdir, records, other, tmp_path, caplog, words):
+    text = records if words == "old" else other
+    with caplog.at_level(logging.INFO, "elmo_tf"):
+        target = finetune(workdir.path, text.path, tmp_path / "target", heldout=text.path, steps=3)
+    before, after = journal.evaluations(target.metrics)
+    assert (before["step"], after["step"]) == (0, 3)
+    told = f"held-out perplexity: first {before['perplexity']:.1f} at step 0, last {after['perplexity']:.1f} at step 3"
+    assert told in caplog.text
+    if words == "old":  # every row is carried over
+        expected = evaluate(
+            workdir.trained_bilm(), text, MICRO_CONFIG.train.batch_size, MICRO_CONFIG.train.unroll_steps
+        )
+        assert before["perplexity"] == pytest.approx(expected.perplexity, rel=1e-6)
+    expected = evaluate(target.trained_bilm(), text, MICRO_CONFIG.train.batch_size, MICRO_CONFIG.train.unroll_steps)
+    assert after["perplexity"] == pytest.approx(expected.perplexity, rel=1e-6)
 
 
 def test_a_source_without_a_softmax_gets_a_fresh_one_and_says_so(other, tmp_path, caplog):

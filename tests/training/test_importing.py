@@ -50,7 +50,7 @@ def message_of(parts, workdir, **changes) -> str:
 def restored(workdir):
     bilm = workdir.new_bilm()
     optimizer = Adagrad([variable.value for variable in bilm.trainable_variables], 0.2)
-    return bilm, optimizer, checkpoints.restore(checkpoints.latest(workdir), bilm, optimizer)
+    return bilm, optimizer, checkpoints.load(workdir, bilm, optimizer)
 
 
 def test_a_checkpoint_becomes_a_workdir_with_softmax_accumulators_and_step(parts, tmp_path):

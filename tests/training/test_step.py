@@ -44,6 +44,34 @@ def test_two_replicas_of_half_the_batch_do_what_one_does_with_the_whole(records)
         np.testing.assert_allclose(other, one, atol=1e-6)
 
 
+@pytest.mark.parametrize("random", [False, True])
+def test_groups_one_after_the_other_do_what_so_many_replicas_or_a_large_batch_do(records, random):
+    config = dataclasses.replace(EXACT, batch_size=2, num_sampled=4, dropout_rate=0.5) if random else EXACT
+    data = windows(records, 4)
+    groups = trainer(records, dataclasses.replace(config, batch_size=2, accumulation_steps=2))
+    at_once = trainer(records, config, two_cpus() if random else None)
+    np.testing.assert_allclose(run(groups, data), run(at_once, data), rtol=1e-5, atol=1e-5)
+    for one, other in zip(at_once.variables, groups.variables, strict=True):
+        np.testing.assert_allclose(other.numpy(), one.numpy(), atol=1e-6)
+    flat = [tf.nest.flatten(made.gathered_states()) for made in (at_once, groups)]
+    for one, other in zip(*flat, strict=True):
+        np.testing.assert_allclose(other, one, atol=1e-6)
+
+
+def test_the_rate_set_before_a_step_is_that_of_its_update(records):
+    made, other = trainer(records, EXACT), trainer(records, dataclasses.replace(EXACT, learning_rate=0.05))
+    made.set_learning_rate(0.05)
+    data = windows(records, 4, count=2)
+    assert run(made, data) == run(other, data)
+    made.set_learning_rate(0.1)
+    before = [variable.numpy() for variable in made.variables]
+    run(made, data[:1])
+    moved = [np.abs(variable.numpy() - old).max() for variable, old in zip(made.variables, before, strict=True)]
+    run(other, data[:1])
+    assert max(moved) > 0
+    assert any(not np.array_equal(one, two) for one, two in zip(made.variables, other.variables, strict=True))
+
+
 def test_replicas_keep_the_same_weights_when_dropout_and_negatives_differ(records):
     config = dataclasses.replace(EXACT, batch_size=2, num_sampled=4, dropout_rate=0.5)
     made = trainer(records, config, two_cpus())

@@ -1,0 +1,106 @@
+"""A closer look at a step now and then, at what every step would be slowed down by."""
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from elmo_tf.bilm import DIRECTIONS
+from elmo_tf.data import char_ids as char_ids_lib
+from elmo_tf.data.vocabulary import SPECIAL_TOKENS
+from elmo_tf.data.windows import Window
+from elmo_tf.training.step import Trainer
+
+_WORDS_AT_MOST = 1000  # in the projector
+_VALUES_AT_MOST = 2**18  # of a variable, from rows evenly spread over it
+# What a weight belongs to, by its path.
+_LAYERS = (
+    (r"char_cnn/embedding", "characters"),
+    (r"char_cnn/(kernel|bias)_\d+", "convolutions"),
+    (r"char_cnn/highway_\d+/.*", "highways"),
+    (r"char_cnn/projection/.*", "token_projection"),
+    (r"((forward|backward)_\d+)/.*", r"lstm_\1"),
+    (r"softmax/.*", "softmax"),
+)
+
+
+class Look(NamedTuple):
+    """What was seen."""
+
+    losses: dict[
+        str, float
+    ]  # forward_sampled, forward_full, ...: mean nats of one window, the same weights, no dropout
+    update_to_weight: dict[str, float]  # by layer: the norm of a step's change over that of the weights
+    weights: dict[str, np.ndarray]  # by layer: values of the weights, float32 (n,)
+    activations: dict[str, np.ndarray]  # by layer: values of its output, float32 (n,)
+
+
+class CloserLook:
+    """Looks at the step that is made between `before` and `after`, on the first group of streams of this process.
+
+    Args:
+        trainer: what makes the step.
+        words: of the softmax, by their number.
+    """
+
+    def __init__(self, trainer: Trainer, words: list[bytes]):
+        self._trainer = trainer
+        self._words = words[len(SPECIAL_TOKENS) :][:_WORDS_AT_MOST]
+        self._run = tf.function(self._forward)
+
+    def before(self, window: Window, number: int) -> None:
+        """Takes in what the step with that window and number is going to start from."""
+        trainer, rows = self._trainer, self._trainer.config.batch_size
+        local = trainer.strategy.experimental_local_results
+        states = tf.nest.map_structure(lambda value: local(value)[0][:rows], trainer.states)
+        piece = tf.nest.map_structure(lambda value: tf.constant(value[:rows]), window)
+        losses, outputs = self._run(piece, states, tf.constant([trainer.config.seed, number], tf.int32))
+        self._losses = {name: float(loss) for name, loss in losses.items()}
+        self._activations = {name: np.ravel(output) for name, output in outputs.items()}
+        self._weights = self._copied()
+
+    def after(self) -> Look:
+        """Returns what was seen, once the step is made."""
+        weights = self._copied()
+        ratios = {}
+        for name, before in self._weights.items():
+            change, norm = np.linalg.norm(weights[name] - before), np.linalg.norm(before)
+            ratios[name] = float(change / norm) if norm else 0.0
+        return Look(self._losses, ratios, weights, self._activations)
+
+    def words(self) -> tuple[list[bytes], np.ndarray]:
+        """Returns the most frequent words and their context-free vectors, float32 `(words, projection_dim)`."""
+        bilm = self._trainer.bilm
+        ids = char_ids_lib.encode_tokens(self._words, bilm.config.char_cnn.max_chars_per_token)
+        return self._words, bilm.char_cnn(tf.constant(ids)[None])[0].numpy()
+
+    def _forward(self, window, states, seed):
+        bilm, config = self._trainer.bilm, self._trainer.config
+        vectors = tf.split(bilm.char_cnn(tf.concat([window.forward_char_ids, window.backward_char_ids], 0)), 2)
+        losses, outputs = {}, {"token_vectors": vectors[0]}
+        for number, name in enumerate(DIRECTIONS):
+            layers, _ = bilm.run_direction(number, vectors[number], states[number])
+            outputs |= {f"lstm_{name}_{layer}": values for layer, values in enumerate(layers)}
+            flat = tf.reshape(layers[-1], (-1, layers[-1].shape[-1]))
+            targets = tf.reshape((window.forward_targets, window.backward_targets)[number], (-1,))
+            for kind, num_sampled in (("sampled", config.num_sampled), ("full", 0)):
+                nats = bilm.softmax(flat, targets, num_sampled=num_sampled, seed=seed)
+                losses[f"{name}_{kind}"] = tf.reduce_mean(nats)
+        return losses, outputs
+
+    def _copied(self) -> dict[str, np.ndarray]:
+        """Returns values of the weights by layer."""
+        found: dict[str, list[np.ndarray]] = {}
+        for variable in self._trainer.bilm.trainable_variables:
+            stride = max(1, variable.shape.num_elements() // _VALUES_AT_MOST)
+            found.setdefault(layer_of(variable.path), []).append(np.ravel(variable.value[::stride]))
+        return {name: np.concatenate(values) for name, values in found.items()}
+
+
+def layer_of(path: str) -> str:
+    """Returns the name of the layer that a weight belongs to."""
+    for pattern, name in _LAYERS:
+        if match := re.fullmatch(pattern, path):
+            return match.expand(name)
+    return path.partition("/")[0]

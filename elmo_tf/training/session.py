@@ -1,0 +1,151 @@
+"""A training in progress: where it stands, and how it is restored, saved and evaluated."""
+
+import dataclasses
+import hashlib
+import logging
+from collections.abc import Iterator
+
+from elmo_tf.data.records import Records
+from elmo_tf.data.windows import Position, Window, Windows, prefetch
+from elmo_tf.errors import InputError
+from elmo_tf.training import checkpoints, journal
+from elmo_tf.training.evaluation import Evaluator
+from elmo_tf.training.monitor import Monitor
+from elmo_tf.training.signals import Interrupt
+from elmo_tf.training.snapshots import Progress
+from elmo_tf.training.step import Trainer
+from elmo_tf.training.workers import Workers
+
+_log = logging.getLogger("elmo_tf")
+
+
+@dataclasses.dataclass
+class Session:
+    """One workdir, the trainer for it, and how far they have come.
+
+    What each worker has to do at the same step as all others: `restore`, `save`, `evaluate`, `stopping`.
+    """
+
+    workdir: checkpoints.Workdir
+    trainer: Trainer
+    records: Records
+    heldout: Records | None
+    workers: Workers
+    interrupt: Interrupt
+    step: int = 0
+    saved_step: int | None = None
+    position: Position | None = None
+    asked_to_stop: bool = False
+    out_of_patience: bool = False
+
+    def __post_init__(self):
+        self._evaluator = Evaluator(self.trainer.bilm)
+
+    @property
+    def tokens_per_step(self) -> int:
+        """Tokens that a step trains on, each counted once for both directions."""
+        return self.trainer.batch_size * self.trainer.config.unroll_steps
+
+    @property
+    def steps_per_epoch(self) -> float:
+        """A pass predicts every word and one boundary a sentence."""
+        return (self.records.info["tokens"] + self.records.info["sentences"]) / self.tokens_per_step
+
+    @property
+    def data_id(self) -> str:
+        """Tells the records and the order of a checkpoint's position from others."""
+        return _text_id(self.records, str(self.trainer.config.seed))
+
+    @property
+    def at_checkpoint(self) -> bool:
+        """Whether a checkpoint is regularly made at this step."""
+        return self.step % self.trainer.config.checkpoint_steps == 0
+
+    def restore(self) -> None:
+        """Goes back to the newest intact checkpoint, if there is one."""
+        progress = checkpoints.load(self.workdir, self.trainer.bilm, self.trainer.optimizer)
+        self.workers.agree("checkpoint", -1 if progress is None else progress.step)
+        if progress is not None:
+            self._check(progress)
+            if progress.states is not None:
+                self.trainer.set_states(progress.states)
+            self.step = self.saved_step = progress.step
+            self.position = progress.position
+        if self.workers.is_chief:
+            checkpoints.update_config(self.workdir)
+
+    def windows(self) -> Iterator[tuple[Window, Position]]:
+        """Yields windows for ever, and the position after each, from where training stands."""
+        config, max_chars = self.trainer.config, self.workdir.config.model.char_cnn.max_chars_per_token
+        windows = Windows(
+            self.records, self.trainer.batch_size, config.unroll_steps, max_chars, config.seed, position=self.position
+        )
+        return prefetch(iter(windows))
+
+    def save(self, monitor: Monitor, needed: bool) -> None:
+        """Saves a checkpoint, once all losses so far are known to be finite.
+
+        Raises:
+            OSError: if it cannot be written, and is `needed` now; otherwise there is a warning.
+        """
+        monitor.flush(sync=True)
+        progress = Progress(self.step, self.position, self.data_id, self.trainer.gathered_states())
+        if self.workers.is_chief:
+            try:
+                checkpoints.save(self.workdir, self.trainer.bilm, self.trainer.optimizer, progress)
+            except OSError as error:
+                newest = "there is none" if self.saved_step is None else f"the newest is of step {self.saved_step:,}"
+                message = f"the checkpoint of step {self.step:,} cannot be written: {error}; {newest}"
+                if needed:
+                    raise OSError(message) from error
+                _log.warning("warning: %s; training goes on", message)
+                return
+        self.saved_step = self.step
+
+    def evaluate(self, monitor: Monitor) -> None:
+        """Evaluates on the held-out text, if there is one and this step's weights were not evaluated before."""
+        if self.heldout is None:
+            return
+        config, found = self.trainer.config, self.evaluations()
+        if self.workers.is_chief and (not found or found[-1]["step"] != self.step):
+            result = self._evaluator(
+                self.heldout, config.batch_size, config.unroll_steps, interrupted=lambda: self.interrupt.requested
+            )
+            if result is not None:
+                note = "" if config.precision == "float32" else f" with {config.precision} products"
+                monitor.record_evaluation(result, _text_id(self.heldout), note)
+        waited = journal.waited(self.evaluations())
+        self.out_of_patience = self.workers.any(self.workers.is_chief and 0 < config.patience <= waited)
+        monitor.resume_clock()
+
+    def evaluations(self) -> list[dict]:
+        """Returns the evaluations on this held-out text so far."""
+        heldout = self.heldout and _text_id(self.heldout)
+        return [one for one in journal.evaluations(self.workdir.metrics) if one["heldout"] == heldout]
+
+    def stopping(self) -> bool:
+        """Whether to stop between two steps."""
+        # Among several workers asking takes a round trip, and waits for the device.
+        if self.workers.count == 1 or self.step % self.trainer.config.log_steps == 0:
+            self.asked_to_stop = self.workers.any(self.interrupt.requested)
+        return self.asked_to_stop or self.out_of_patience
+
+    def _check(self, progress: Progress) -> None:
+        """Raises `InputError` if a checkpoint belongs to another training than this."""
+        if progress.data_id not in (None, self.data_id):
+            raise InputError(
+                "--data, --set train.seed: expected the records and seed that the workdir was trained with so far, "
+                f"found others: {self.records.path}; `elmo-tf finetune` goes on with other text"
+            )
+        if progress.states is not None and len(progress.states[0][0][0]) != self.trainer.batch_size:
+            config = self.trainer.config
+            raise InputError(
+                f"--set train.batch_size, train.accumulation_steps, --gpus: expected {len(progress.states[0][0][0])} "
+                f"streams in all, as in the checkpoint, found {config.batch_size} x {config.accumulation_steps} x "
+                f"{self.trainer.strategy.num_replicas_in_sync}"
+            )
+
+
+def _text_id(records: Records, *more: str) -> str:
+    shards = [shard["sha256"] for shard in records.info["shards"]]
+    return hashlib.sha256(" ".join([*shards, *more]).encode()).hexdigest()

@@ -1,0 +1,44 @@
+"""`elmo-tf` as a process of its own, on a micro network, to be killed."""
+
+import functools
+import json
+import operator
+import os
+import pathlib
+import subprocess
+import sys
+
+from elmo_tf import config as config_lib
+from tests.helpers import MICRO_CONFIG
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def arguments(records, workdir, **train) -> list[str]:
+    """Returns the command that trains the micro network, with changes to its recipe."""
+    values = config_lib.to_dict(MICRO_CONFIG)
+    values["train"] |= train
+    settings = []
+    for key in sorted(config_lib.keys()):
+        value = functools.reduce(operator.getitem, key.split("."), values)
+        settings += ["--set", f"{key}={json.dumps(value)}"]
+    return ["train", "--data", str(records.path), "--workdir", str(workdir), "--preset", "tiny", *settings]
+
+
+def start(command: list[str], log: pathlib.Path, prefix: tuple[str, ...] = (), **environment: str) -> subprocess.Popen:
+    """Starts `elmo-tf` with that command; stderr goes to the end of the file `log`."""
+    with log.open("ab") as file:
+        return subprocess.Popen(
+            [*prefix, sys.executable, "-m", "elmo_tf.cli", *command],
+            env=os.environ | {"PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"} | environment,
+            stdout=subprocess.DEVNULL,
+            stderr=file,
+        )
+
+
+def losses(workdir: pathlib.Path) -> list[dict]:
+    """Returns the steps of `metrics.jsonl`; none if it is not there yet."""
+    path = workdir / "metrics.jsonl"
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_bytes().splitlines() if b"forward_loss" in line]

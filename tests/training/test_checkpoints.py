@@ -1,0 +1,201 @@
+"""Checkpoints: damage is seen, a full disk is survived, the best is kept, and one run at a time."""
+
+import json
+import logging
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from elmo_tf import cli
+from elmo_tf.errors import InputError
+from elmo_tf.training import checkpoints, lock, loop, monitor, snapshots
+from elmo_tf.training.evaluation import evaluate
+from tests.helpers import MICRO_CONFIG
+from tests.training.commands import losses
+from tests.training.test_loop import with_train
+
+FILES = ("manifest.json", "progress.json", "states.npz", "variables.data-00000-of-00001", "variables.index")
+
+
+@pytest.fixture(scope="module")
+def trained(records, tmp_path_factory):
+    """A workdir with the checkpoints of steps 2, 4 and 6 and an evaluation of each."""
+    path = tmp_path_factory.mktemp("trained") / "workdir"
+    return loop.train(with_train(checkpoint_steps=2), records.path, path, heldout=records.path, steps=6)
+
+
+@pytest.fixture
+def copy(trained, tmp_path):
+    shutil.copytree(trained.path, tmp_path / "workdir")
+    return checkpoints.open_workdir(tmp_path / "workdir")
+
+
+def names(workdir: checkpoints.Workdir) -> list[str]:
+    """Returns all that lies in the checkpoints' folder."""
+    return sorted(os.listdir(workdir.path / "checkpoints"))
+
+
+def damage(path: pathlib.Path, how: str) -> None:
+    content = path.read_bytes()
+    if how == "cut":
+        path.write_bytes(content[:-1])
+    elif how == "flipped":
+        middle = len(content) // 2
+        path.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
+    else:
+        path.unlink()
+
+
+@pytest.mark.parametrize("how", ["cut", "flipped", "gone"])
+@pytest.mark.parametrize("file", FILES)
+def test_a_damaged_newest_checkpoint_is_named_and_the_one_before_is_used(copy, file, how, caplog):
+    assert sorted(path.name for path in checkpoints.latest(copy).iterdir()) == sorted(FILES)
+    if (file, how) == ("manifest.json", "cut"):
+        how = "flipped"  # its last byte is the end of the line
+    damage(checkpoints.latest(copy) / file, how)
+    bilm = copy.new_bilm()
+    with caplog.at_level(logging.WARNING, "elmo_tf"):
+        assert checkpoints.load(copy, bilm).step == 4
+    assert "step-00000006: expected an intact checkpoint" in caplog.text
+    assert "going back to the checkpoint of step 4" in caplog.text
+    for one, other in zip(bilm.trainable_variables, copy.trained_bilm(which="4").trainable_variables, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_training_goes_on_from_the_one_before_and_writes_the_damaged_one_anew(copy, trained, records):
+    damage(checkpoints.latest(copy) / "states.npz", "flipped")
+    loop.train(with_train(checkpoint_steps=2), records.path, copy.path, heldout=records.path, steps=6)
+    assert copy.metrics.read_bytes() == trained.metrics.read_bytes()
+    snapshots.check(checkpoints.latest(copy))
+    assert names(copy) == names(trained)
+
+
+def test_when_all_are_damaged_that_is_an_error(copy):
+    for path in (copy.path / "checkpoints").iterdir():
+        damage(path / "variables.data-00000-of-00001", "cut")
+    with pytest.raises(InputError, match=r"step-00000006: expected an intact .*; none of the 3 checkpoints is intact$"):
+        checkpoints.load(copy, copy.new_bilm())
+
+
+def test_the_best_and_a_step_can_be_asked_for(copy):
+    perplexities = {2: 8.0, 4: 7.0, 6: 7.5}
+    lines = [{"step": step, "heldout": "text", "perplexity": value} for step, value in perplexities.items()]
+    copy.metrics.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    steps = {which: copy.trained(which=which)[1].step for which in ("latest", "best", "2", "6")}
+    assert steps == {"latest": 6, "best": 4, "2": 2, "6": 6}
+    for wrong in ("3", "newest", "-2"):
+        with pytest.raises(InputError, match=rf"^--checkpoint: expected latest, best or .* 2, 4, 6, found '{wrong}'"):
+            copy.trained(which=wrong)
+    copy.metrics.unlink()
+    with pytest.raises(InputError, match=r"^--checkpoint: expected an evaluation with --heldout for best, found none"):
+        copy.trained(which="best")
+
+
+def test_evaluate_takes_the_checkpoint_asked_for(copy, records, capsys):
+    command = ["evaluate", "--workdir", str(copy.path), "--data", str(records.path), "--batch-size", "2"]
+    assert cli.main([*command, "--checkpoint", "2"]) == 0
+    found = json.loads(capsys.readouterr().out)["perplexity"]
+    expected = [evaluate(copy.trained_bilm(which=which), records, 2).perplexity for which in ("2", "latest")]
+    assert found == pytest.approx(expected[0], rel=1e-6)
+    assert abs(found / expected[1] - 1) > 1e-4
+
+
+def test_the_best_by_heldout_perplexity_is_kept_beside_the_newest(records, tmp_path, monkeypatch):
+    perplexities = iter([9.0, 7.0, 8.0, 8.5, 8.6])
+    real = monitor.Monitor.record_evaluation
+
+    def record(self, evaluation, *more):
+        real(self, type(evaluation)(1.0, 1.0, next(perplexities), 1, 0.0), *more)
+
+    monkeypatch.setattr(monitor.Monitor, "record_evaluation", record)
+    config = with_train(checkpoint_steps=1, keep_checkpoints=1)
+    workdir = loop.train(config, records.path, tmp_path / "w", heldout=records.path, steps=5)
+    assert names(workdir) == ["step-00000002", "step-00000005"]
+    assert workdir.trained(which="best")[1].step == 2
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A folder on a disk of one megabyte."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(place)]
+    if not shutil.which("mount") or subprocess.run(mount, check=False, capture_output=True).returncode != 0:
+        pytest.skip("mounting is not allowed here")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def test_a_full_disk_does_not_end_training(small_disk, records, monkeypatch, caplog, capfd):
+    config = with_train(checkpoint_steps=2, log_steps=1)
+    workdir = loop.train(config, records.path, small_disk / "w", steps=2)
+    filler = small_disk / "filler"
+    with pytest.raises(OSError), filler.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+    real, seen = checkpoints.save, []
+
+    def save(workdir, bilm, optimizer, progress):
+        if progress.step == 6:
+            filler.unlink()
+        try:
+            return real(workdir, bilm, optimizer, progress)
+        finally:
+            seen.append((progress.step, names(workdir)))
+
+    monkeypatch.setattr(checkpoints, "save", save)
+    with caplog.at_level(logging.WARNING, "elmo_tf"):
+        loop.train(config, records.path, workdir.path, steps=6)
+    assert seen == [(4, ["step-00000002"]), (6, ["step-00000002", "step-00000006"])]
+    assert "the checkpoint of step 4 cannot be written" in caplog.text
+    assert "the newest is of step 2; training goes on" in caplog.text
+    for name in names(workdir):
+        snapshots.check(workdir.path / "checkpoints" / name)
+    assert [step["step"] for step in losses(workdir.path)] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_last_checkpoint_that_cannot_be_written_is_an_error_and_leaves_the_old_one(records, tmp_path, monkeypatch):
+    workdir = loop.train(MICRO_CONFIG, records.path, tmp_path / "w", steps=2)
+
+    def fail(path):
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(snapshots.staging, "sync", fail)
+    with pytest.raises(OSError, match=r"checkpoint of step 4 cannot be written: .*No space left.*newest is of step 2"):
+        loop.train(MICRO_CONFIG, records.path, workdir.path, steps=4)
+    assert names(workdir) == ["step-00000002"]
+    assert checkpoints.load(workdir, workdir.new_bilm()).step == 2
+
+
+def test_what_is_renamed_is_on_the_disk_before(trained, tmp_path, monkeypatch):
+    with checkpoints.new_workdir(tmp_path / "w", MICRO_CONFIG, trained.vocabulary) as workdir:
+        pass
+    events, sync, replace = [], snapshots.staging.sync, os.replace
+    monkeypatch.setattr(snapshots.staging, "sync", lambda path: (sync(path), events.append(pathlib.Path(path).name)))
+    monkeypatch.setattr(os, "replace", lambda one, two: (replace(one, two), events.append("replace")))
+    checkpoints.save(workdir, trained.trained_bilm(), None, snapshots.Progress(step=7))
+    saved = events[events.index("replace") :]
+    assert saved == ["replace", "checkpoints"]
+    files = [name for name in FILES if name != "states.npz"]
+    assert sorted(events[: -len(saved)]) == sorted([*files, ".step-00000007.incomplete"])
+
+
+def test_a_workdir_in_use_is_refused_by_name_and_free_again_when_its_process_is_killed(trained, records, tmp_path):
+    path = shutil.copytree(trained.path, tmp_path / "w")
+    code = f"import time\nfrom elmo_tf.training import lock\nwith lock.locked({str(path)!r}): print(1); time.sleep(99)"
+    holder = subprocess.Popen([sys.executable, "-u", "-c", code], stdout=subprocess.PIPE)
+    assert holder.stdout.readline() == b"1\n"
+    message = rf"^--workdir: expected a workdir that no other run is using, found process {holder.pid} on .*: {path}"
+    with pytest.raises(InputError, match=message):
+        loop.train(MICRO_CONFIG, records.path, path, steps=9)
+    holder.kill()
+    holder.communicate()
+    with lock.locked(path):
+        pass
+    with lock.locked(path):  # and after a regular end
+        pass

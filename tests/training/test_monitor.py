@@ -1,0 +1,130 @@
+"""What a person sees: TensorBoard's curves, histograms, words, the profile; `metrics.jsonl`; lines on stderr."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf.bilm import BiLM
+from elmo_tf.training import loop
+from elmo_tf.training.journal import Journal
+from elmo_tf.training.look import layer_of
+from tests.helpers import MICRO
+from tests.training.commands import losses
+from tests.training.test_loop import with_train
+
+LAYERS = {"characters", "convolutions", "highways", "token_projection", "softmax"} | {
+    f"lstm_{direction}_{number}" for direction in ("forward", "backward") for number in (0, 1)
+}
+OUTPUTS = {"token_vectors"} | {name for name in LAYERS if name.startswith("lstm")}
+
+
+@pytest.fixture(scope="module")
+def watched(records, tmp_path_factory):
+    """A training with everything switched on, and its TensorBoard events: tag -> step -> value."""
+    config = with_train(checkpoint_steps=4, look_steps=6, warmup_steps=4, clip_norm=1.0)
+    path = tmp_path_factory.mktemp("watched") / "w"
+    workdir = loop.train(config, records.path, path, heldout=records.path, steps=12, profile=True)
+    found = {}
+    for file in workdir.logs.glob("events.*"):
+        for event in tf.compat.v1.train.summary_iterator(str(file)):
+            for value in event.summary.value:
+                found.setdefault(value.tag, {})[event.step] = tf.make_ndarray(value.tensor)
+    return workdir, found
+
+
+def test_curves_are_in_a_few_groups_under_names_that_say_what_they_are(watched):
+    _, found = watched
+    groups = {}
+    for tag in found:
+        group, _, name = tag.partition("/")
+        groups.setdefault(group, set()).add(name)
+    assert groups == {
+        "configuration": {""},
+        "learning": {
+            "loss_forward_nats",
+            "loss_backward_nats",
+            "perplexity_sampled_softmax",
+            "epoch",
+            "tokens_per_second",
+        },
+        "optimizer": {"gradient_norm_before_clip", "gradient_norm_after_clip", "learning_rate"},
+        "heldout": {"perplexity", "forward_perplexity", "backward_perplexity"},
+        "sampled_against_full_softmax": {"forward_sampled", "forward_full", "backward_sampled", "backward_full"},
+        "update_to_weight": LAYERS,
+        "weight_histograms": LAYERS,
+        "output_histograms": OUTPUTS,
+    }
+    assert set(found["learning/epoch"]) == {2, 4, 6, 8, 10, 12}
+    assert set(found["heldout/perplexity"]) == {4, 8, 12}
+    assert set(found["weight_histograms/softmax"]) == {6, 12}
+
+
+def test_values_are_those_of_the_steps(watched):
+    workdir, found = watched
+    steps = losses(workdir.path)
+    for step in (2, 12):
+        pair = steps[step - 2 : step]
+        assert found["learning/loss_forward_nats"][step] == pytest.approx(np.mean([s["forward_loss"] for s in pair]))
+        both = np.mean([[s["forward_loss"], s["backward_loss"]] for s in pair])
+        assert found["learning/perplexity_sampled_softmax"][step] == pytest.approx(np.exp(both), rel=1e-5)
+        norms = np.array([s["gradient_norm"] for s in pair])
+        assert found["optimizer/gradient_norm_before_clip"][step] == pytest.approx(norms.mean())
+        assert found["optimizer/gradient_norm_after_clip"][step] == pytest.approx(np.minimum(norms, 1).mean())
+    assert found["optimizer/learning_rate"][2] == pytest.approx(0.1)
+    assert found["optimizer/learning_rate"][12] == pytest.approx(0.2)
+    for layer in LAYERS:
+        assert 0 < found[f"update_to_weight/{layer}"][6] < 1
+    for direction in ("forward", "backward"):
+        # The full softmax has more words to be wrong about.
+        full, sampled = (found[f"sampled_against_full_softmax/{direction}_{kind}"][6] for kind in ("full", "sampled"))
+        assert 0.5 < full < np.log(17) * 1.5 and full != sampled
+    assert "| train.warmup_steps | 4 |" in str(found["configuration"][0])
+
+
+def test_the_projector_gets_the_frequent_words_with_their_vectors(watched, records):
+    workdir, _ = watched
+    words = (workdir.logs / "token_vectors_words.tsv").read_bytes().splitlines()
+    assert words == records.vocabulary.tokens[3:]
+    vectors = np.loadtxt(workdir.logs / "token_vectors.tsv", delimiter="\t")
+    assert vectors.shape == (len(words), MICRO.lstm.projection_dim)
+    assert len(np.unique(vectors, axis=0)) == len(words)
+    assert "token_vectors.tsv" in (workdir.logs / "projector_config.pbtxt").read_text()
+
+
+def test_a_profile_is_written(watched):
+    assert list(watched[0].logs.glob("plugins/profile/*/*.xplane.pb"))
+
+
+def test_every_weight_has_a_layer():
+    assert {layer_of(variable.path) for variable in BiLM(MICRO, 9).trainable_variables} == LAYERS
+
+
+def test_the_journal_goes_back_to_a_step_without_a_line_that_was_cut(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    lines = Journal(path, None)
+    for step in (1, 2, 3):
+        lines.add({"step": step})
+        lines.flush()
+    with path.open("ab") as file:
+        file.write(b'{"step": 1')
+    Journal(path, 3)
+    assert path.read_text() == '{"step": 1}\n{"step": 2}\n{"step": 3}\n'
+    again = Journal(path, 1)
+    again.add({"step": 2, "new": True})
+    again.flush(sync=True)
+    assert path.read_text() == '{"step": 1}\n{"step": 2, "new": true}\n'
+    Journal(path, None)
+    assert path.read_text() == ""
+
+
+def test_lines_that_cannot_be_written_are_kept_and_said_once(tmp_path, caplog):
+    path = tmp_path / "metrics.jsonl"
+    lines = Journal(path, None)
+    path.rename(tmp_path / "away")
+    for step in (1, 2):
+        lines.add({"step": step})
+        lines.flush()
+    assert caplog.text.count("are kept until they can be written") == 1
+    (tmp_path / "away").rename(path)
+    lines.flush()
+    assert path.read_text() == '{"step": 1}\n{"step": 2}\n'

@@ -1,0 +1,103 @@
+"""Two processes on one machine train together, and neither waits for the other for ever."""
+
+import dataclasses
+import json
+import socket
+import time
+
+import numpy as np
+import pytest
+
+from elmo_tf.errors import InputError
+from elmo_tf.training import checkpoints, loop, workers
+from tests.helpers import MICRO_CONFIG
+from tests.training import commands
+
+STEPS = 30
+# Nothing random, so that the replicas' draws do not matter; half of the batch for each worker.
+EXACT = {"num_sampled": 0, "dropout_rate": 0.0, "log_steps": 2, "checkpoint_steps": 6}
+
+
+def start_both(records, workdir, logs):
+    """Starts two workers on free ports, without an end."""
+    with socket.socket() as one, socket.socket() as other:
+        for free in (one, other):
+            free.bind(("127.0.0.1", 0))
+        hosts = [f"127.0.0.1:{free.getsockname()[1]}" for free in (one, other)]
+    command = [*commands.arguments(records, workdir, **EXACT), "--steps", "100000"]
+    started = []
+    for index, log in enumerate(logs):
+        task = {"cluster": {"worker": hosts}, "task": {"type": "worker", "index": index}}
+        started.append(commands.start(command, log, TF_CONFIG=json.dumps(task)))
+    return started
+
+
+def wait_for(steps, workdir, started, logs):
+    """Returns when the run has made so many steps."""
+    deadline = time.monotonic() + 200
+    while len(commands.losses(workdir)) < steps:
+        assert [process.poll() for process in started] == [None, None], [log.read_text() for log in logs]
+        assert time.monotonic() < deadline, [log.read_text() for log in logs]
+        time.sleep(0.01)
+
+
+@pytest.fixture(scope="module")
+def together(records, tmp_path_factory):
+    """A workdir of two workers: the second was killed, both were started again, and the second was asked to stop."""
+    folder = tmp_path_factory.mktemp("together")
+    workdir, logs = folder / "workdir", [folder / "log0", folder / "log1"]
+    started = start_both(records, workdir, logs)
+    wait_for(8, workdir, started, logs)
+    started[1].kill()
+    killed = [process.wait(timeout=100) for process in started], logs[0].read_text()
+    reached = int(checkpoints.latest(checkpoints.open_workdir(workdir)).name[-8:])
+    started = start_both(records, workdir, logs)
+    wait_for(max(reached + 10, STEPS), workdir, started, logs)
+    started[1].terminate()
+    stopped = [process.wait(timeout=100) for process in started], [log.read_text() for log in logs]
+    return checkpoints.open_workdir(workdir), reached, killed, stopped
+
+
+def test_two_workers_have_the_losses_of_one_process_with_the_whole_batch(together, records, tmp_path):
+    train = dataclasses.replace(MICRO_CONFIG.train, **EXACT, batch_size=2 * MICRO_CONFIG.train.batch_size)
+    alone = loop.train(dataclasses.replace(MICRO_CONFIG, train=train), records.path, tmp_path / "w", steps=STEPS)
+    found, expected = (
+        [list(step.values()) for step in commands.losses(path)[:STEPS]] for path in (together[0].path, alone.path)
+    )
+    assert [step[0] for step in found] == list(range(1, STEPS + 1))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+
+
+def test_when_one_is_killed_the_other_says_so_and_ends(together):
+    _, _, (statuses, chief), _ = together
+    assert statuses == [1, -9]
+    (line,) = [line for line in chief.splitlines() if line.startswith("elmo-tf: error:")]
+    assert "worker 0 of 2: another worker is gone" in line and "start all of them again" in line
+    assert "Traceback" not in chief
+
+
+def test_both_started_again_go_on_and_only_the_first_talks(together):
+    _, reached, _, (_, (chief, other)) = together
+    assert f"from step {reached} to" in chief
+    assert "tokens/s" in chief and "tokens/s" not in other and "from step" not in other
+    assert "worker 1 of 2: waiting for the others" in other
+
+
+def test_when_one_is_asked_to_stop_both_stop_at_the_same_step_and_it_is_saved(together):
+    workdir, _, _, (statuses, logs) = together
+    assert statuses == [130, 130]
+    last = commands.losses(workdir.path)[-1]["step"]
+    assert checkpoints.latest(workdir).name == f"step-{last:08d}"
+    for log in logs:
+        assert f"stopped at step {last}, checkpoint saved" in log
+    states = np.load(checkpoints.latest(workdir) / "states.npz")
+    assert {len(states[name]) for name in states.files} == {2 * MICRO_CONFIG.train.batch_size}
+
+
+def test_what_is_no_cluster_is_refused(monkeypatch):
+    for text in ("{", json.dumps({"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 2}})):
+        monkeypatch.setenv("TF_CONFIG", text)
+        with pytest.raises(InputError, match=r"^TF_CONFIG: expected a cluster"):
+            workers.from_environment()
+    monkeypatch.delenv("TF_CONFIG")
+    assert workers.from_environment() is None
