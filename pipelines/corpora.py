@@ -12,6 +12,7 @@ from pipelines import files
 COMPRESSED = {".gz": 3, ".bz2": 4, ".xz": 4}  # endings of names, and bytes of text in a byte of such a file, roughly
 _TAR = (".tar", ".tgz", ".tbz2", ".txz", *(f".tar{ending}" for ending in COMPRESSED))
 _PASSES = 8  # tasks that share a compressed file, each of which has to decompress all of it
+_OPEN_SHARDS = 64  # shards that one task writes at the same time, at most
 
 
 class TextFile(NamedTuple):
@@ -110,7 +111,7 @@ def plan(corpus: list[TextFile], num_shards: int) -> list[Task]:
     shards = [((number,), slices) for number, slices in enumerate(pieces)]
     first = len(pieces)
     for file, count in counts.items():
-        passes = min(count, _PASSES)
+        passes = max(min(count, _PASSES), -(-count // _OPEN_SHARDS))
         numbers = range(first, first + count)
         shards.extend((tuple(numbers[n::passes]), (Slice(file, part=n, parts=passes),)) for n in range(passes))
         first += count

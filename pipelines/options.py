@@ -9,6 +9,7 @@ import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions, WorkerOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.runners.runner import PipelineState
 
 from elmo_tf.errors import InputError
 from pipelines import files, processes
@@ -97,10 +98,10 @@ def execute(pipeline: beam.Pipeline) -> None:
 
     Raises:
         InputError, ReadError, WriteError: what a step raised.
-        ChildProcessError: if a worker process died.
+        ChildProcessError: if a worker process died, or the runner gave up for a reason that it does not tell.
     """
     try:
-        pipeline.run().wait_until_finish()
+        state = pipeline.run().wait_until_finish()
     except Exception as error:
         # Most runners pass on the text of an exception, not the exception.
         text = f"{type(error).__name__}: {error}"
@@ -114,3 +115,5 @@ def execute(pipeline: beam.Pipeline) -> None:
                 message
             ) from None
         raise
+    if state not in (None, PipelineState.DONE):
+        raise ChildProcessError(f"the pipeline ended as {state}; the runner's log has the reason")

@@ -7,7 +7,9 @@ lines, and waits for ever once one dies. Here workers are forked from a process 
 import logging
 import multiprocessing
 import multiprocessing.forkserver
+import os
 import signal
+import sys
 import threading
 from collections.abc import Sequence
 
@@ -81,5 +83,6 @@ def _work(environment: dict[str, str]) -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one, which stops it
     logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
+    sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - Beam prints every traceback that the runner raises again
     _, harness, _ = sdk_worker_main.create_harness(environment)
     harness.run()

@@ -6,6 +6,7 @@ each small enough for memory. What goes where depends on the seed and on the pla
 
 import collections
 import contextlib
+import io
 from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple
 
@@ -32,18 +33,19 @@ class _Scattered:
         self._file, self._num_buckets, self._random = file, num_buckets, random
         self._records: list[bytes] = []
         self._buckets: list[np.ndarray] = []
-        self._size = 0
-        self.counts = np.zeros((num_buckets, len(shards.COUNTED)), np.int64)
-        self.runs: list[list[int]] = []  # for each the places in the file at which its buckets begin, and its end
+        self._waiting = 0  # bytes of records in memory
+        self._counts = np.zeros((num_buckets, len(shards.COUNTED)), np.int64)
+        self.size = 0  # bytes in the file
+        self._places: list[np.ndarray] = []  # of each run: begin and end of every bucket in the file
 
     def write(self, encoded: shards.Encoded) -> None:
         """Takes records, each for a random bucket."""
         buckets = self._random.integers(self._num_buckets, size=len(encoded.records))
-        np.add.at(self.counts, buckets, encoded.counts)
+        np.add.at(self._counts, buckets, encoded.counts)
         self._records.extend(encoded.records)
         self._buckets.append(buckets)
-        self._size += sum(map(len, encoded.records))
-        if self._size >= _RUN_BYTES:
+        self._waiting += sum(map(len, encoded.records))
+        if self._waiting >= _RUN_BYTES:
             self.flush()
 
     def flush(self) -> None:
@@ -51,16 +53,20 @@ class _Scattered:
         if not self._records:
             return
         buckets = np.concatenate(self._buckets)
-        lengths = np.array([len(record) for record in self._records])
-        start = self.runs[-1][-1] if self.runs else 0
-        ends = np.cumsum(np.bincount(buckets, lengths, self._num_buckets)).astype(np.int64) + start
+        lengths = np.bincount(buckets, [len(record) for record in self._records], self._num_buckets).astype(np.int64)
+        ends = self.size + np.cumsum(lengths)
+        self._places.append(np.stack([ends - lengths, ends], 1))
         self._file.writelines(self._records[index] for index in np.argsort(buckets, kind="stable").tolist())
-        self.runs.append([start, *ends.tolist()])
-        self._records, self._buckets, self._size = [], [], 0
+        self.size += self._waiting
+        self._records, self._buckets, self._waiting = [], [], 0
+
+    def index(self) -> np.ndarray:
+        """Returns what `Gather` has to know, int64, a row a bucket: its counts, then begin and end in each run."""
+        return np.concatenate([self._counts, *self._places], 1)
 
 
 class Scatter(tasks.DoOnce):
-    """`corpora.Task` -> files of runs among the notes. The result tells where in them each bucket is."""
+    """`corpora.Task` -> among the notes a file of runs, and an index that tells where in them each bucket is."""
 
     phase = "scatter"
 
@@ -76,7 +82,7 @@ class Scatter(tasks.DoOnce):
         with contextlib.ExitStack() as stack:
             written = {}
             for index, split in enumerate(self._folders):
-                file = stack.enter_context(files.create(_path(self._journal, task.number, split)))
+                file = stack.enter_context(files.create(_path(self._journal, task.number, split, "run")))
                 random = np.random.default_rng([self._settings.seed, task.number, index])
                 written[split] = _Scattered(file, self._num_buckets, random)
             for encoded in self._converter.convert(task, beat, irregular):
@@ -84,15 +90,13 @@ class Scatter(tasks.DoOnce):
                     scattered.write(encoded[split])
             for scattered in written.values():
                 scattered.flush()
-        return {
-            "irregular": irregular,
-            "runs": {split: scattered.runs for split, scattered in written.items()},
-            "counts": {split: scattered.counts.tolist() for split, scattered in written.items()},
-            "files": {
-                _path(self._journal, task.number, split): scattered.runs[-1][-1] if scattered.runs else 0
-                for split, scattered in written.items()
-            },
-        }
+            sizes = {}
+            for split, scattered in written.items():
+                index = scattered.index()
+                files.write(_path(self._journal, task.number, split, "index"), index.tobytes())
+                sizes[_path(self._journal, task.number, split, "index")] = index.nbytes
+                sizes[_path(self._journal, task.number, split, "run")] = scattered.size
+            return {"irregular": irregular, "files": sizes}
 
 
 class Gather(tasks.DoOnce):
@@ -105,43 +109,44 @@ class Gather(tasks.DoOnce):
         self._folders, self._num_shards, self._num_buckets = folders, num_shards, num_buckets
         self._num_scattered, self._seed = num_scattered, seed
 
-    def setup(self) -> None:
-        numbers = range(self._num_scattered)
-        self._scattered = [self._journal.result(Scatter.phase, number) for number in numbers]
-
     def do(self, task: GatherTask, beat: journal.Beat) -> dict[str, Any]:
         per_shard = self._num_buckets // self._num_shards
         with shards.open_shards(self._folders, [task.number], self._num_shards) as opened:
-            for index, split in enumerate(self._folders):
+            for number, split in enumerate(self._folders):
                 for bucket in range(task.number * per_shard, (task.number + 1) * per_shard):
-                    records = [record for segment in self._segments(split, bucket) for record in _frames(segment)]
-                    order = np.random.default_rng([self._seed, bucket, index]).permutation(len(records))
-                    counts = np.sum([result["counts"][split][bucket] for result in self._scattered], axis=0)
-                    shuffled = shards.Encoded([records[number] for number in order], counts[None])
-                    opened[split, task.number].write(shuffled)
+                    found, counts = self._bucket(split, bucket)
+                    order = np.random.default_rng([self._seed, bucket, number]).permutation(len(found))
+                    opened[split, task.number].write(shards.Encoded([found[index] for index in order], counts[None]))
                     beat.add(*(int(counts[shards.COUNTED.index(name)]) for name in ("bytes", "sentences", "tokens")))
             statistics = [shard.statistics() for shard in opened.values()]
         return {"shards": statistics, "files": {shard["path"]: shard["bytes"] for shard in statistics}}
 
-    def _segments(self, split: str, bucket: int) -> Iterator[bytes]:
-        """Yields the parts of the scattered files that hold a bucket, in the order of the tasks."""
-        for number, result in enumerate(self._scattered):
-            places = [(run[bucket], run[bucket + 1]) for run in result["runs"][split] if run[bucket + 1] > run[bucket]]
-            if places:
-                with files.open_file(_path(self._journal, number, split)) as file:
-                    for start, end in places:
-                        file.seek(start)
-                        yield file.read(end - start)
+    def _bucket(self, split: str, bucket: int) -> tuple[list[bytes], np.ndarray]:
+        """Returns a bucket's records, in the order of the tasks, and the sums of their counts."""
+        found: list[bytes] = []
+        counts = np.zeros(len(shards.COUNTED), np.int64)
+        for number in range(self._num_scattered):
+            with files.open_file(_path(self._journal, number, split, "index")) as file:
+                width = file.seek(0, io.SEEK_END) // self._num_buckets
+                file.seek(bucket * width)
+                row = np.frombuffer(file.read(width), np.int64)
+            counts += row[: len(counts)]
+            places = row[len(counts) :].reshape(-1, 2).tolist()
+            with files.open_file(_path(self._journal, number, split, "run")) as file:
+                for start, end in places:
+                    file.seek(start)
+                    found.extend(_frames(file.read(end - start)))
+        return found, counts
 
 
 def gather_tasks(results: list[dict[str, Any]], num_shards: int) -> list[GatherTask]:
     """Returns the tasks of `Gather`, given the results of `Scatter`."""
-    size = sum(size for result in results for size in result["files"].values())
+    size = sum(size for result in results for path, size in result["files"].items() if path.endswith(".run"))
     return [GatherTask(number, size // num_shards) for number in range(num_shards)]
 
 
-def _path(notes: journal.Journal, number: int, split: str) -> str:
-    return notes.path(f"{Scatter.phase}-{number:05d}-{split}.run")
+def _path(notes: journal.Journal, number: int, split: str, ending: str) -> str:
+    return notes.path(f"{Scatter.phase}-{number:05d}-{split}.{ending}")
 
 
 def _frames(segment: bytes) -> Iterator[bytes]:

@@ -6,7 +6,7 @@ import pytest
 
 from pipelines import corpora, counts, sentences
 
-SETTINGS = sentences.Settings("whitespace", running=False, strict=False, seed=0, heldout_fraction=None)
+SETTINGS = sentences.Settings("whitespace", line="sentence", strict=False, seed=0, heldout_fraction=None)
 
 
 @pytest.fixture

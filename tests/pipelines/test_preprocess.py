@@ -193,7 +193,7 @@ def test_unicode_tokenizer_makes_sentences_of_running_text(corpus, process):
     assert read(running) == [sentence.encode().split() for sentence in expected]
     info = json.loads((running / "info.json").read_text())
     assert (info["line"], "blank_lines" in info["irregular"]) == ("part", False)
-    for line, lengths in (("sentence", [3, 3, 2, 2]), ("paragraph", [3, 2, 1, 2, 2])):
+    for line, lengths in (("sentence", [4, 3, 2, 2]), ("paragraph", [4, 2, 1, 2, 2])):
         folder = process(corpus(text), "--tokenizer=unicode", f"--line={line}", output=line)
         assert [len(sentence) for sentence in read(folder)] == lengths
 
