@@ -69,7 +69,7 @@ class BiLM(keras.Model):
         self.lstms = [[self._lstm(f"{direction}_{n}") for n in range(lstm.num_layers)] for direction in DIRECTIONS]
         self.softmax = None
         if vocab_size is not None:
-            self.softmax = SampledSoftmax(vocab_size, name="softmax")
+            self.softmax = SampledSoftmax(vocab_size, product_dtype, name="softmax")
             self.softmax.build((None, lstm.projection_dim))
         self.built = True
 
