@@ -130,20 +130,24 @@ class CharCNN(keras.layers.Layer):
         max_chars, widths = char_ids.shape[1], [width for width, _ in self.filters]
         longest = tf.reduce_max(tf.concat([[0], _lengths(char_ids)], 0))
         num_windows = tf.minimum(longest, max_chars - min(widths)) + 1
+        padded = tf.pad(char_ids[:, : longest + max(widths)], ((0, 0), (0, max(widths))))
+        ids = tf.stack([padded[:, offset : offset + num_windows] for offset in range(max(widths))], -1)
         # The row of id 0 is zero. Through tf.pad the table's gradient is dense: it has few rows, and as many for every
         # replica, which their sum needs.
-        table = tf.pad(self.embedding, ((1, 0), (0, 0)))
-        characters = tf.gather(table, tf.pad(char_ids[:, : longest + max(widths)], ((0, 0), (0, max(widths)))))
-        parts = [characters[:, offset : offset + num_windows] for offset in range(max(widths))]
+        characters = tf.gather(tf.pad(self.embedding, ((1, 0), (0, 0))), ids)
+        shape = (tf.shape(char_ids)[0], num_windows)
+        characters = tf.reshape(characters, (*shape, max(widths) * self.embedding_dim))
         beyond = tf.range(num_windows)[:, None] > [max_chars - width for width in widths]
-        shape = (tf.shape(char_ids)[0], num_windows, len(widths))
-        return tf.concat([*parts, tf.broadcast_to(tf.cast(beyond, tf.float32), shape)], -1)
+        return tf.concat([characters, tf.broadcast_to(tf.cast(beyond, tf.float32), (*shape, len(widths)))], -1)
 
     def _kernel(self) -> tf.Tensor:
         """Returns all convolutions as one matrix `(columns of _windows, num_filters)`."""
         rows = max(width for width, _ in self.filters) * self.embedding_dim
         flat = [
-            tf.pad(tf.reshape(kernel, (width * self.embedding_dim, count)), ((0, rows - width * self.embedding_dim), (0, 0)))
+            tf.pad(
+                tf.reshape(kernel, (width * self.embedding_dim, count)),
+                ((0, rows - width * self.embedding_dim), (0, 0)),
+            )
             for (width, count), kernel in zip(self.filters, self.kernels, strict=True)
         ]
         # A window that reaches too far is never the maximum.
