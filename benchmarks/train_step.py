@@ -3,8 +3,8 @@
     python benchmarks/train_step.py --preset original --vocab-size 793471 --batch-size 128 --precision float32
 
 Real steps of the real trainer: sampled softmax, dropout, clipping, Adagrad, the state carried along. The windows are of
-generated text that repeats its words as real text does, or of `--data`, records of `elmo-tf preprocess`. With `--input`,
-windows that are cut while training alternate with one that is there already: what reading costs a step.
+generated text that repeats its words as real text does, or of `--data`, records of `elmo-tf preprocess`. With
+`--input`, windows that are cut while training alternate with one that is there already: what reading costs a step.
 
 Prints a table and a line of JSON. `model_gflops` counts the arithmetic that a step cannot do without: of the character
 encoder, distinct tokens and windows with a character in them; forward and backward, without elementwise work.
@@ -12,7 +12,6 @@ encoder, distinct tokens and windows with a character in them; forward and backw
 """
 
 import argparse
-import dataclasses
 import itertools
 import json
 import os
@@ -121,8 +120,7 @@ def run(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, float]
     config = config_lib.override(config, assignments)
     per_step = config.train.batch_size * config.train.unroll_steps
     if arguments.data is None:
-        steps = 2 + 2 * arguments.rounds * (arguments.steps if arguments.input else 1)
-        records = zipf_text.write_records(folder, arguments.vocab_size, max(200_000, per_step * min(steps, 400)))
+        records = zipf_text.write_records(folder, arguments.vocab_size, 80 * per_step)
     else:
         records = records_lib.open_folder(arguments.data)
     vocab_size = arguments.vocab_size or len(records.vocabulary)

@@ -13,8 +13,13 @@ def fused(function: Callable) -> Callable:
     anew. A GPU has the bandwidth, and XLA there needs libraries that not every installation has.
     """
 
-    @functools.cache
-    def compiled():
-        return tf.function(function, jit_compile=not tf.config.list_physical_devices("GPU"), autograph=False)
+    @functools.wraps(function)
+    def call(*arguments):
+        return _compiled(function)(*arguments)
 
-    return functools.wraps(function)(lambda *arguments: compiled()(*arguments))
+    return call
+
+
+@functools.cache
+def _compiled(function: Callable) -> Callable:
+    return tf.function(function, jit_compile=not tf.config.list_physical_devices("GPU"), autograph=False)

@@ -16,10 +16,10 @@ class Highway(keras.layers.Layer):
         product_dtype: dtype of the matrix products; everything else is float32.
 
     Call arguments:
-        inputs: float32 `(n, dim)`.
+        inputs: float32 `(..., dim)`.
 
     Returns:
-        float32 `(n, dim)`.
+        float32 `(..., dim)`.
 
     Reference:
         Srivastava et al. 2015, "Highway Networks"; bilm-tf, `bilm/model.py`, `high`.

@@ -4,6 +4,6 @@ import tensorflow as tf
 
 
 def matmul(left: tf.Tensor, right: tf.Tensor, dtype: str, **transposes: bool) -> tf.Tensor:
-    """Returns the float32 product of two float32 matrices, multiplied as `dtype`, "float32" or "bfloat16"."""
+    """Returns the float32 product of two float32 arrays, multiplied as `dtype`, "float32" or "bfloat16"."""
     product = tf.matmul(tf.cast(left, dtype), tf.cast(right, dtype), **transposes)
     return tf.cast(product, tf.float32)

@@ -201,6 +201,20 @@ def test_sampled_loss_and_gradients_are_tensorflows(vocab_size):
         np.testing.assert_allclose(one, other, **checks.TOLERANCE)
 
 
+def test_bfloat16_products_stay_near_and_leave_float32_results():
+    seed, found = tf.constant((0, 5), tf.int32), []
+    for dtype in ("float32", "bfloat16"):
+        layer = SampledSoftmax(VOCAB_SIZE, dtype)
+        layer.build((None, DIM))
+        checks.randomize(layer)
+        losses = lambda: layer(INPUTS, TARGETS, num_sampled=9, seed=seed)  # noqa: B023, E731
+        assert losses().dtype == tf.float32
+        found.append([losses().numpy(), *checks.gradients(layer, lambda: tf.reduce_sum(losses()))])  # noqa: B023
+    for one, other in zip(*found, strict=True):
+        assert other.dtype == np.float32
+        assert 0 < np.linalg.norm(one - other) < 0.02 * np.linalg.norm(one)
+
+
 def test_initial_values_are_those_of_the_released_model():
     layer = SampledSoftmax(5000)
     layer.build((None, 16))
@@ -209,7 +223,7 @@ def test_initial_values_are_those_of_the_released_model():
 
 
 def test_config_round_trip():
-    layer = SampledSoftmax(7, name="softmax")
+    layer = SampledSoftmax(7, "bfloat16", name="softmax")
     assert SampledSoftmax.from_config(layer.get_config()).get_config() == layer.get_config()
     assert layer.compute_output_shape((None, 6)) == (None,)
 
