@@ -294,6 +294,13 @@ def test_bfloat16_products_stay_near_and_leave_float32_layers():
     assert 0 < np.abs(layers - expected).max() < 4e-2 * np.abs(expected).max()
 
 
+def test_every_layer_with_products_multiplies_in_the_dtype_asked_for():
+    bilm = BiLM(MICRO, 11, "bfloat16")
+    layers = [layer for layer in bilm._flatten_layers() if hasattr(layer, "product_dtype")]
+    assert len(layers) == 1 + 1 + 2 + 4 + 1  # itself, character encoder, highways, LSTMs, softmax
+    assert {layer.product_dtype for layer in layers} == {"bfloat16"}
+
+
 def test_config_round_trip():
     bilm = BiLM(ANOTHER, 11, "bfloat16", name="elmo")
     again = BiLM.from_config(bilm.get_config())
