@@ -29,7 +29,7 @@ class BiLM(keras.Model):
     Args:
         config: the network's sizes.
         vocab_size: words of the softmax; None builds the network without one, which is all that embedding needs.
-        product_dtype: dtype of the LSTMs' matrix products, `"float32"` or `"bfloat16"`.
+        product_dtype: dtype of the matrix products, `"float32"` or `"bfloat16"`; everything else is float32.
 
     Call arguments:
         char_ids: int32 `(batch, max_length, max_chars_per_token)`, sentences without boundaries, padded with 0.
@@ -62,13 +62,14 @@ class BiLM(keras.Model):
             char_cnn.num_highway,
             char_cnn.activation,
             output_dim=lstm.projection_dim,
+            product_dtype=product_dtype,
             name="char_cnn",
         )
         self.char_cnn.build((None, char_cnn.max_chars_per_token))
         self.lstms = [[self._lstm(f"{direction}_{n}") for n in range(lstm.num_layers)] for direction in DIRECTIONS]
         self.softmax = None
         if vocab_size is not None:
-            self.softmax = SampledSoftmax(vocab_size, name="softmax")
+            self.softmax = SampledSoftmax(vocab_size, product_dtype, name="softmax")
             self.softmax.build((None, lstm.projection_dim))
         self.built = True
 

@@ -3,6 +3,8 @@
 import keras
 import tensorflow as tf
 
+from elmo_tf.layers.products import matmul
+
 
 class Highway(keras.layers.Layer):
     """Lets a learned gate choose, per feature, between a transform of the input and the input itself.
@@ -10,15 +12,22 @@ class Highway(keras.layers.Layer):
     `g = sigmoid(x W_g + b_g)`, `y = g * relu(x W_t + b_t) + (1 - g) * x`. The gate opens the transform; the files
     published for ELMo call it `carry` all the same.
 
+    Args:
+        product_dtype: dtype of the matrix products; everything else is float32.
+
     Call arguments:
-        inputs: float `(..., dim)`.
+        inputs: float32 `(..., dim)`.
 
     Returns:
-        float `(..., dim)`.
+        float32 `(..., dim)`.
 
     Reference:
         Srivastava et al. 2015, "Highway Networks"; bilm-tf, `bilm/model.py`, `high`.
     """
+
+    def __init__(self, product_dtype: str = "float32", **kwargs):
+        super().__init__(**kwargs)
+        self.product_dtype = product_dtype
 
     def build(self, input_shape):
         dim = input_shape[-1]
@@ -30,6 +39,9 @@ class Highway(keras.layers.Layer):
         self.transform_bias = self.add_weight(name="transform_bias", shape=(dim,), initializer="zeros")
 
     def call(self, inputs):
-        gate = tf.sigmoid(tf.matmul(inputs, self.gate_kernel) + self.gate_bias)
-        transformed = tf.nn.relu(tf.matmul(inputs, self.transform_kernel) + self.transform_bias)
+        gate = tf.sigmoid(matmul(inputs, self.gate_kernel, self.product_dtype) + self.gate_bias)
+        transformed = tf.nn.relu(matmul(inputs, self.transform_kernel, self.product_dtype) + self.transform_bias)
         return gate * transformed + (1.0 - gate) * inputs
+
+    def get_config(self):
+        return super().get_config() | {"product_dtype": self.product_dtype}

@@ -3,6 +3,8 @@
 import keras
 import tensorflow as tf
 
+from elmo_tf.layers import lstmp_training
+
 
 class LSTMP(keras.layers.Layer):
     """A long short-term memory whose output is projected and fed back projected (LSTMP).
@@ -64,6 +66,8 @@ class LSTMP(keras.layers.Layer):
             )
 
     def call(self, inputs, initial_state, training=False):
+        if training:
+            return self._run_training(inputs, *initial_state)
         input_dim = inputs.shape[-1]
         kernel = tf.cast(self.kernel, self.product_dtype)
         # The input's share of the gates for all time steps in one product, outside the loop.
@@ -71,8 +75,7 @@ class LSTMP(keras.layers.Layer):
         kernels = [kernel[input_dim:]]
         if self.projection_kernel is not None:
             kernels.append(tf.cast(self.projection_kernel, self.product_dtype))
-        run = self._run_keeping if training else self._run
-        outputs, cell, recurrent = run(from_inputs, *initial_state, *kernels)
+        outputs, cell, recurrent = self._run(from_inputs, *initial_state, *kernels)
         return tf.transpose(outputs, (1, 0, 2)), (cell, recurrent)
 
     def compute_output_shape(self, input_shape, *_):
@@ -87,7 +90,7 @@ class LSTMP(keras.layers.Layer):
         """Returns the outputs `(time, batch, projection_dim)` and the final state."""
 
         def step(time, cell, recurrent, outputs):
-            _, cell, recurrent = self._step(from_inputs[time], cell, recurrent, *kernels)
+            cell, recurrent = self._step(from_inputs[time], cell, recurrent, *kernels)
             return time + 1, cell, recurrent, outputs.write(time, recurrent)
 
         num_steps = tf.shape(from_inputs)[0]
@@ -96,7 +99,7 @@ class LSTMP(keras.layers.Layer):
         return outputs.stack(), cell, recurrent
 
     def _step(self, from_input, cell, recurrent, recurrent_kernel, projection_kernel=None):
-        """Returns the gates after their functions `(batch, 4 * units)`, the next cell and the next recurrent state."""
+        """Returns the next cell and the next recurrent state."""
         entering, candidate, forgetting, leaving = tf.split(
             from_input + self._product(recurrent, recurrent_kernel), 4, -1
         )
@@ -110,105 +113,24 @@ class LSTMP(keras.layers.Layer):
             recurrent = self._product(recurrent, projection_kernel)
             if self.proj_clip is not None:
                 recurrent = tf.clip_by_value(recurrent, -self.proj_clip, self.proj_clip)
-        return (entering, candidate, forgetting, leaving), cell, recurrent
+        return cell, recurrent
 
-    def _run_keeping(self, *arguments):
-        """Does what `_run` does, and keeps gates and cells for a gradient written by hand.
-
-        Derived automatically, the gradient would add to the kernels' gradients at every time step; here these are one
-        product over all steps.
-        """
-
-        @tf.custom_gradient
-        def run(from_inputs, cell, recurrent, *kernels):
-            def step(time, cell, recurrent, gates, cells, outputs):
-                functions, cell, recurrent = self._step(from_inputs[time], cell, recurrent, *kernels)
-                gates = gates.write(time, tf.concat(functions, -1))
-                return time + 1, cell, recurrent, gates, cells.write(time, cell), outputs.write(time, recurrent)
-
-            num_steps = tf.shape(from_inputs)[0]
-            arrays = [tf.TensorArray(tf.float32, num_steps) for _ in range(3)]
-            _, last_cell, last_recurrent, *arrays = _loop(num_steps, step, (0, cell, recurrent, *arrays))
-            gates, cells, outputs = (array.stack() for array in arrays)
-
-            def gradient(d_outputs, d_cell, d_recurrent):
-                earlier_cells = tf.concat([cell[None], cells[:-1]], 0)
-                d_gates, d_products, d_cell, d_recurrent = self._backward(
-                    gates, cells, earlier_cells, outputs, (d_outputs, d_cell, d_recurrent), *kernels
-                )
-                earlier_outputs = tf.concat([recurrent[None], outputs[:-1]], 0)
-                d_kernels = [_kernel_gradient(earlier_outputs, d_gates, kernels[0].dtype)]
-                if len(kernels) == 2:
-                    hidden = tf.split(gates, 4, -1)[3] * tf.tanh(cells)
-                    d_kernels.append(_kernel_gradient(hidden, d_products, kernels[1].dtype))
-                return d_gates, d_cell, d_recurrent, *d_kernels
-
-            return (outputs, last_cell, last_recurrent), gradient
-
-        return run(*arguments)
-
-    def _backward(self, gates, cells, earlier_cells, outputs, upstream, recurrent_kernel, projection_kernel=None):
-        """Goes back through time; all sequences have time first.
-
-        Args:
-            gates, cells, outputs: what the forward pass kept.
-            earlier_cells: the cells before each step.
-            upstream: gradients of the outputs, the final cell and the final recurrent state.
-
-        Returns:
-            gradients of the gates before their functions, of the projections before their clip, and of the initial cell
-            and recurrent state.
-        """
-        d_outputs, d_cell, d_recurrent = upstream
-        num_steps = tf.shape(gates)[0]
-
-        def step(time, d_cell, d_recurrent, all_d_gates, all_d_products):
-            time -= 1
-            entering, candidate, forgetting, leaving = tf.split(gates[time], 4, -1)
-            d_hidden = d_products = d_outputs[time] + d_recurrent
-            if projection_kernel is not None:
-                d_products = _inside(outputs[time], self.proj_clip, d_products)
-                d_hidden = self._product(d_products, projection_kernel, transposed=True)
-            squashed = tf.tanh(cells[time])
-            d_cell += d_hidden * leaving * (1.0 - squashed * squashed)
-            d_cell = _inside(cells[time], self.cell_clip, d_cell)
-            d_gates = tf.concat(
-                [
-                    d_cell * candidate * entering * (1.0 - entering),
-                    d_cell * entering * (1.0 - candidate * candidate),
-                    d_cell * earlier_cells[time] * forgetting * (1.0 - forgetting),
-                    d_hidden * squashed * leaving * (1.0 - leaving),
-                ],
-                -1,
-            )
-            d_recurrent = self._product(d_gates, recurrent_kernel, transposed=True)
-            all_d_gates, all_d_products = all_d_gates.write(time, d_gates), all_d_products.write(time, d_products)
-            return time, d_cell * forgetting, d_recurrent, all_d_gates, all_d_products
-
-        arrays = [tf.TensorArray(tf.float32, num_steps) for _ in range(2)]
-        _, d_cell, d_recurrent, *arrays = tf.while_loop(
-            lambda time, *_: time > 0,
-            step,
-            (num_steps, d_cell, d_recurrent, *arrays),
-            maximum_iterations=num_steps,
+    def _run_training(self, inputs, cell, recurrent):
+        """Does what `call` does, the gradient written by hand."""
+        settings = lstmp_training.Settings(self.cell_clip, self.proj_clip, self.product_dtype)
+        weights = [self.kernel, self.bias, *([] if self.projection_kernel is None else [self.projection_kernel])]
+        outputs, cell, recurrent = lstmp_training.run(
+            settings,
+            tf.transpose(inputs, (1, 2, 0)),
+            tf.transpose(cell),
+            tf.transpose(recurrent),
+            *(tf.convert_to_tensor(weight) for weight in weights),
         )
-        return *(array.stack() for array in arrays), d_cell, d_recurrent
+        return tf.transpose(outputs, (2, 0, 1)), (tf.transpose(cell), tf.transpose(recurrent))
 
-    def _product(self, values, kernel, transposed=False):
-        product = tf.matmul(tf.cast(values, self.product_dtype), kernel, transpose_b=transposed)
-        return tf.cast(product, tf.float32)
+    def _product(self, values, kernel):
+        return tf.cast(tf.matmul(tf.cast(values, self.product_dtype), kernel), tf.float32)
 
 
 def _loop(num_steps, step, start):
     return tf.while_loop(lambda time, *_: time < num_steps, step, start, maximum_iterations=num_steps)
-
-
-def _inside(values, clip, gradient):
-    """Returns the gradient before a clip, from the clipped values and the gradient after it."""
-    return gradient if clip is None else tf.where(tf.abs(values) < clip, gradient, 0.0)
-
-
-def _kernel_gradient(inputs, gradient, dtype):
-    """Returns `inputs^T gradient`, summed over time and batch."""
-    flat = [tf.cast(tf.reshape(values, (-1, values.shape[-1])), dtype) for values in (inputs, gradient)]
-    return tf.matmul(*flat, transpose_a=True)

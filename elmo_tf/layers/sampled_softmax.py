@@ -3,6 +3,8 @@
 import keras
 import tensorflow as tf
 
+from elmo_tf.layers.fused import fused
+
 _LOGITS_AT_ONCE = 2**25  # of the full softmax: 128 MB of float32
 
 
@@ -11,6 +13,7 @@ class SampledSoftmax(keras.layers.Layer):
 
     Args:
         vocab_size: words.
+        product_dtype: dtype of the sampled softmax's matrix products; everything else is float32.
 
     Call arguments:
         inputs: float32 `(num_tokens, dim)`.
@@ -28,9 +31,10 @@ class SampledSoftmax(keras.layers.Layer):
         `bilm/training.py`, `_build_loss`.
     """
 
-    def __init__(self, vocab_size: int, **kwargs):
+    def __init__(self, vocab_size: int, product_dtype: str = "float32", **kwargs):
         super().__init__(**kwargs)
         self.vocab_size = vocab_size
+        self.product_dtype = product_dtype
 
     def build(self, input_shape):
         dim = input_shape[-1]
@@ -42,22 +46,22 @@ class SampledSoftmax(keras.layers.Layer):
         # Drawing nearly all words without repeats takes longer than scoring them all.
         if num_sampled == 0 or 2 * num_sampled > self.vocab_size:
             return self._full(inputs, targets)
-        return tf.nn.sampled_softmax_loss(
-            weights=_own_copy(self.kernel),
-            biases=_own_copy(self.bias),
-            labels=tf.cast(targets, tf.int64)[:, None],
-            inputs=inputs,
-            num_sampled=num_sampled,
-            num_classes=self.vocab_size,
-            sampled_values=log_uniform_sample(targets, num_sampled, self.vocab_size, seed),
-            remove_accidental_hits=True,
-        )
+        return self._sampled(inputs, targets, num_sampled, seed)
 
     def compute_output_shape(self, input_shape, *_, **__):
         return input_shape[:1]
 
     def get_config(self):
-        return super().get_config() | {"vocab_size": self.vocab_size}
+        return super().get_config() | {"vocab_size": self.vocab_size, "product_dtype": self.product_dtype}
+
+    def _sampled(self, inputs, targets, num_sampled, seed):
+        kernel, bias = _own_copy(self.kernel), _own_copy(self.bias)
+        words, target_counts, word_counts = log_uniform_sample(targets, num_sampled, self.vocab_size, seed)
+        true_logits = tf.reduce_sum(inputs * tf.gather(kernel, targets), -1) + tf.gather(bias, targets)
+        true_logits -= tf.math.log(target_counts)
+        offsets = tf.gather(bias, words) - tf.math.log(word_counts)
+        same = tf.cast(words, targets.dtype), targets
+        return _sampled_losses(inputs, true_logits, tf.gather(kernel, words), offsets, *same, self.product_dtype)
 
     def _full(self, inputs, targets):
         """Goes through the tokens in pieces: without a gradient, their logits need not all fit in memory."""
@@ -79,6 +83,51 @@ class SampledSoftmax(keras.layers.Layer):
         )
         every = tf.map_fn(losses, pieces, fn_output_signature=tf.float32, parallel_iterations=1)
         return tf.reshape(every, (-1,))[: tf.shape(inputs)[0]]
+
+
+def _sampled_losses(inputs, true_logits, kernel, offsets, words, targets, dtype):
+    """Returns the negative log-likelihoods `(num_tokens,)` of targets against sampled words, their gradient by hand.
+
+    The scores `(num_sampled, num_tokens)` are by far the largest arrays of a step: only they and their gradient exist.
+    """
+
+    @tf.custom_gradient
+    def losses(inputs, true_logits, kernel, offsets):
+        narrow_inputs, narrow_kernel = tf.cast(inputs, dtype), tf.cast(kernel, dtype)
+        scores = tf.matmul(narrow_kernel, narrow_inputs, transpose_b=True)
+        normalizers = _normalizers(scores, offsets, words, targets, true_logits)
+
+        def gradient(upstream):
+            d_scores = _scores_gradient(scores, offsets, words, targets, normalizers, upstream)
+            d_inputs = tf.cast(tf.matmul(d_scores, narrow_kernel, transpose_a=True), tf.float32)
+            d_kernel = tf.cast(tf.matmul(d_scores, narrow_inputs), tf.float32)
+            d_true_logits = (tf.exp(true_logits - normalizers) - 1.0) * upstream
+            return d_inputs, d_true_logits, d_kernel, tf.reduce_sum(tf.cast(d_scores, tf.float32), 1)
+
+        return normalizers - true_logits, gradient
+
+    return losses(inputs, true_logits, kernel, offsets)
+
+
+@fused
+def _normalizers(scores, offsets, words, targets, true_logits):
+    """Returns the logarithms `(num_tokens,)` of the sums of all words' odds."""
+    logits = _logits(scores, offsets, words, targets)
+    highest = tf.maximum(tf.reduce_max(logits, 0), true_logits)
+    return highest + tf.math.log(tf.reduce_sum(tf.exp(logits - highest), 0) + tf.exp(true_logits - highest))
+
+
+@fused
+def _scores_gradient(scores, offsets, words, targets, normalizers, upstream):
+    """Returns the scores' gradient, of their dtype."""
+    logits = _logits(scores, offsets, words, targets)
+    return tf.cast(tf.exp(logits - normalizers) * upstream, scores.dtype)
+
+
+def _logits(scores, offsets, words, targets):
+    """Returns float32 logits `(num_sampled, num_tokens)`; a word that is the target itself cannot win."""
+    logits = tf.cast(scores, tf.float32) + offsets[:, None]
+    return tf.where(words[:, None] == targets, tf.float32.min, logits)
 
 
 def _own_copy(variable: keras.Variable) -> tf.Variable:
@@ -104,7 +153,7 @@ def log_uniform_sample(
         seed: int32 `(2,)`.
 
     Returns:
-        the words int64 `(num_sampled,)` in the order drawn, the expected count of each target float32 `(num_tokens, 1)`
+        the words int64 `(num_sampled,)` in the order drawn, the expected count of each target float32 `(num_tokens,)`
         and of each word drawn float32 `(num_sampled,)` in as many tries.
     """
     log_range = tf.math.log(tf.cast(vocab_size + 1, tf.float64))
@@ -133,4 +182,4 @@ def log_uniform_sample(
         return -tf.math.expm1(num_tries * tf.math.log1p(-probability))
 
     sampled, num_tries = tf.stop_gradient(sampled), tf.stop_gradient(num_tries)
-    return sampled, expected_count(targets)[:, None], expected_count(sampled)
+    return sampled, expected_count(targets), expected_count(sampled)

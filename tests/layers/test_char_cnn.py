@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf.data import char_ids as char_ids_lib
+from elmo_tf.layers import char_cnn
 from elmo_tf.layers.char_cnn import CharCNN
 from tests import checks, reference
 
@@ -12,10 +13,10 @@ FILTERS = ((1, 4), (2, 6), (3, 8))
 TOKENS = [b"the", b"", b"a", b"x" * 60, b"<S>", "naïve".encode(), b"the", b"12345678", b"123456789", b"y" * 46]
 
 
-def _layer(num_highway=2, activation="relu", output_dim=5, filters=FILTERS, scale=0.5):
-    layer = CharCNN(4, filters, num_highway, activation, output_dim)
+def _layer(num_highway=2, activation="relu", output_dim=5, filters=FILTERS, product_dtype="float32"):
+    layer = CharCNN(4, filters, num_highway, activation, output_dim, product_dtype)
     layer.build((None, 50))
-    return checks.randomize(layer, scale)
+    return checks.randomize(layer)
 
 
 def _reference(layer, ids):
@@ -138,6 +139,32 @@ def test_gradients_equal_differences_in_float64():
     checks.assert_gradients(loss, arrays, found)
 
 
+def test_equal_maxima_share_the_gradient_as_with_tensorflows_own():
+    random = np.random.default_rng(0)
+    products = tf.constant(random.integers(0, 3, (4, 5, 6)), tf.float32)  # so there are ties
+    upstream = random.normal(size=(4, 6)).astype(np.float32)
+    found = []
+    for maximum in (char_cnn._maximum_over_windows, lambda values: tf.reduce_max(values, 1)):
+        with tf.GradientTape() as tape:
+            tape.watch(products)
+            maxima = maximum(products)
+        found.append((maxima, tape.gradient(maxima, products, upstream)))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, **checks.TOLERANCE)
+
+
+def test_bfloat16_products_stay_near_and_leave_float32_results():
+    exact, close = _layer(), _layer(product_dtype="bfloat16")
+    ids = char_ids_lib.encode_tokens([*TOKENS, b"q" * 48])
+    assert close(ids).dtype == tf.float32
+    difference = np.abs(close(ids) - exact(ids))
+    assert 0 < difference.max() < 0.03 * np.abs(exact(ids)).max()
+    gradients = [checks.gradients(layer, lambda: tf.reduce_sum(layer(ids))) for layer in (exact, close)]  # noqa: B023
+    for one, other in zip(*gradients, strict=True):
+        assert other.dtype == np.float32
+        assert np.linalg.norm(one - other) < 0.1 * np.linalg.norm(one)
+
+
 def test_initial_values_are_those_of_the_released_model():
     layer = CharCNN(16, ((1, 32), (7, 64)), 1, "relu", 8)
     layer.build((None, 50))
@@ -148,7 +175,7 @@ def test_initial_values_are_those_of_the_released_model():
 
 
 def test_config_round_trip():
-    layer = CharCNN(4, FILTERS, 2, "tanh", 5, name="tokens")
+    layer = CharCNN(4, FILTERS, 2, "tanh", 5, "bfloat16", name="tokens")
     assert CharCNN.from_config(layer.get_config()).get_config() == layer.get_config()
 
 

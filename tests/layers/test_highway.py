@@ -40,7 +40,7 @@ def test_gate_starts_mostly_closed():
 
 
 def test_config_round_trip():
-    layer = Highway(name="first")
+    layer = Highway("bfloat16", name="first")
     assert Highway.from_config(layer.get_config()).get_config() == layer.get_config()
 
 

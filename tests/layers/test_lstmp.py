@@ -161,6 +161,15 @@ def test_bfloat16_gradients_are_float32_and_near():
         assert np.linalg.norm(one - other) < 0.03 * np.linalg.norm(one)
 
 
+def test_a_value_that_is_not_a_number_stays_one():
+    layer = _layer()
+    inputs, (cell, recurrent) = _inputs(layer)
+    inputs[1, 3, 0] = np.nan
+    outputs, (last_cell, _) = layer(inputs, (cell, recurrent), training=True)
+    np.testing.assert_array_equal(np.isnan(outputs).any(-1), np.arange(TIME) >= np.array([[TIME], [3], [TIME]]))
+    np.testing.assert_array_equal(np.isnan(last_cell).any(-1), [False, True, False])
+
+
 def test_shapes_are_told():
     layer = _layer()
     assert layer.state_size == (UNITS, PROJECTION_DIM)

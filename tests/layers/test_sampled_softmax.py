@@ -80,7 +80,7 @@ def test_gradients_in_pieces_equal_those_of_the_whole(monkeypatch):
 def test_sampled_words_are_distinct_and_in_range():
     words, target_counts, word_counts = (array.numpy() for array in _samples(25, VOCAB_SIZE, TARGETS, _seeds(50)))
     assert words.shape == (50, 25)
-    assert target_counts.shape == (50, len(TARGETS), 1)
+    assert target_counts.shape == (50, len(TARGETS))
     assert words.min() == 0
     assert words.max() == VOCAB_SIZE - 1
     assert all(len(set(row)) == 25 for row in words)
@@ -112,7 +112,7 @@ def test_expected_counts_are_those_of_tensorflows_sampler():
     draw = tf.function(lambda: tf.random.log_uniform_candidate_sampler(targets[:, None], 1, 20, True, 100, seed=1))
     tf.random.set_seed(0)
     theirs = [draw().true_expected_count for _ in range(2000)]
-    np.testing.assert_allclose(np.mean(ours, 0), np.mean(theirs, 0), rtol=0.01)
+    np.testing.assert_allclose(np.mean(ours, 0), np.mean(theirs, 0)[:, 0], rtol=0.01)
 
 
 def test_a_words_expected_count_is_how_often_it_is_drawn():
@@ -120,12 +120,12 @@ def test_a_words_expected_count_is_how_often_it_is_drawn():
     words, expected, _ = _samples(10, 50, targets, _seeds(2000))
     drawn = np.bincount(words.numpy().ravel(), minlength=50) / 2000
     # The formula takes the number of tries as given, which it is not: hence "about".
-    np.testing.assert_allclose(np.mean(expected, 0)[:, 0], drawn, atol=0.04)
+    np.testing.assert_allclose(np.mean(expected, 0), drawn, atol=0.04)
 
 
 def test_expected_counts_of_words_and_of_targets_agree():
     words, of_targets, of_words = log_uniform_sample(np.arange(100), 20, 100, tf.constant((0, 1), tf.int32))
-    np.testing.assert_allclose(tf.gather(of_targets[:, 0], words), of_words, rtol=1e-6)
+    np.testing.assert_allclose(tf.gather(of_targets, words), of_words, rtol=1e-6)
 
 
 def test_sampled_loss_of_frequent_words_is_near_the_full_loss_on_average():
@@ -133,7 +133,7 @@ def test_sampled_loss_of_frequent_words_is_near_the_full_loss_on_average():
     layer = _layer(scale=0.2)
     run = tf.function(lambda seed: layer(INPUTS, TARGETS, num_sampled=15, seed=seed))
     losses = np.mean([run(seed) for seed in _seeds(300)], 0)
-    counts = np.mean(_samples(15, VOCAB_SIZE, TARGETS, _seeds(300))[1], 0)[:, 0]
+    counts = np.mean(_samples(15, VOCAB_SIZE, TARGETS, _seeds(300))[1], 0)
     full = _full_loss(layer)
     np.testing.assert_allclose(losses, np.log1p(counts * np.expm1(full)), atol=0.05)
     np.testing.assert_allclose(losses[TARGETS < 4], full[TARGETS < 4], atol=0.15)
@@ -169,6 +169,52 @@ def test_a_target_among_the_negatives_does_not_compete_with_itself():
     np.testing.assert_allclose(layer(inputs, targets, num_sampled=3, seed=seed), [expected], rtol=1e-5)
 
 
+@pytest.mark.parametrize("vocab_size", [VOCAB_SIZE, 3000])
+def test_sampled_loss_and_gradients_are_tensorflows(vocab_size):
+    layer = SampledSoftmax(vocab_size)
+    layer.build((None, DIM))
+    checks.randomize(layer)
+    seed, upstream = tf.constant((0, 5), tf.int32), np.random.default_rng(1).normal(size=len(TARGETS))
+    words, target_counts, word_counts = log_uniform_sample(TARGETS, 14, vocab_size, seed)
+    inputs = tf.constant(INPUTS)
+
+    def theirs():
+        return tf.nn.sampled_softmax_loss(
+            layer.kernel.value,
+            layer.bias.value,
+            TARGETS[:, None].astype(np.int64),
+            inputs,
+            14,
+            vocab_size,
+            sampled_values=(words, target_counts[:, None], word_counts),
+        )
+
+    found = []
+    for losses in (lambda: layer(inputs, TARGETS, num_sampled=14, seed=seed), theirs):
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            values = losses()
+            total = tf.reduce_sum(values * upstream.astype(np.float32))
+        gradients = tape.gradient(total, [inputs, layer.kernel.value, layer.bias.value])
+        found.append([values, *map(tf.convert_to_tensor, gradients)])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, **checks.TOLERANCE)
+
+
+def test_bfloat16_products_stay_near_and_leave_float32_results():
+    seed, found = tf.constant((0, 5), tf.int32), []
+    for dtype in ("float32", "bfloat16"):
+        layer = SampledSoftmax(VOCAB_SIZE, dtype)
+        layer.build((None, DIM))
+        checks.randomize(layer)
+        losses = lambda: layer(INPUTS, TARGETS, num_sampled=9, seed=seed)  # noqa: B023, E731
+        assert losses().dtype == tf.float32
+        found.append([losses().numpy(), *checks.gradients(layer, lambda: tf.reduce_sum(losses()))])  # noqa: B023
+    for one, other in zip(*found, strict=True):
+        assert other.dtype == np.float32
+        assert 0 < np.linalg.norm(one - other) < 0.02 * np.linalg.norm(one)
+
+
 def test_initial_values_are_those_of_the_released_model():
     layer = SampledSoftmax(5000)
     layer.build((None, 16))
@@ -177,7 +223,7 @@ def test_initial_values_are_those_of_the_released_model():
 
 
 def test_config_round_trip():
-    layer = SampledSoftmax(7, name="softmax")
+    layer = SampledSoftmax(7, "bfloat16", name="softmax")
     assert SampledSoftmax.from_config(layer.get_config()).get_config() == layer.get_config()
     assert layer.compute_output_shape((None, 6)) == (None,)
 

@@ -1,0 +1,177 @@
+"""How fast a training step is, and against what: a bare matrix product in the same process.
+
+    python benchmarks/train_step.py --preset original --vocab-size 793471 --batch-size 128 --precision float32
+
+Real steps of the real trainer: sampled softmax, dropout, clipping, Adagrad, the state carried along. The windows are of
+generated text that repeats its words as real text does, or of `--data`, records of `elmo-tf preprocess`. With
+`--input`, windows that are cut while training alternate with one that is there already: what reading costs a step.
+
+Prints a table and a line of JSON. `model_gflops` counts the arithmetic that a step cannot do without: of the character
+encoder, distinct tokens and windows with a character in them; forward and backward, without elementwise work.
+`gemm_gflops` and the steps take turns, so that other work on the machine falls on both.
+"""
+
+import argparse
+import itertools
+import json
+import os
+import pathlib
+import resource
+import sys
+import tempfile
+import time
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import numpy as np
+import tensorflow as tf
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+
+from benchmarks import zipf_text
+from elmo_tf import config as config_lib
+from elmo_tf.bilm import BiLM
+from elmo_tf.data import char_ids as char_ids_lib
+from elmo_tf.data import records as records_lib
+from elmo_tf.data.windows import Window, Windows, prefetch
+from elmo_tf.errors import InputError
+from elmo_tf.training.step import Trainer
+
+_PRODUCT = 2048  # rows and columns of the bare product
+
+
+def model_flops(config: config_lib.Config, window: Window) -> float:
+    """Returns the arithmetic of a step on `window`: two operations a weight and use, thrice, for the gradients too."""
+    model, num_tokens = config.model, 2 * window.mask.size
+    ids = np.concatenate([window.forward_char_ids, window.backward_char_ids])
+    distinct = np.unique(ids.reshape(-1, ids.shape[-1]), axis=0)
+    num_windows = ((distinct != char_ids_lib.PAD) & (distinct != char_ids_lib.PADDING)).sum() + len(distinct)
+    convolutions = sum(width * model.char_cnn.embedding_dim * count for width, count in model.char_cnn.filters)
+    filters, lstm = model.char_cnn.num_filters, model.lstm
+    dense = model.char_cnn.num_highway * 2 * filters**2
+    dense += filters * lstm.projection_dim * (filters != lstm.projection_dim)
+    per_layer = 2 * lstm.projection_dim * 4 * lstm.units
+    per_layer += lstm.units * lstm.projection_dim * (lstm.units != lstm.projection_dim)
+    per_token = lstm.num_layers * per_layer + (config.train.num_sampled + 1) * lstm.projection_dim
+    # Of the convolutions' gradients (to filters, to characters) only the maxima count.
+    convolved = 2 * convolutions * (num_windows + 2 * len(distinct))
+    return convolved + 6 * (dense * len(distinct) + per_token * num_tokens)
+
+
+def product_timer(dtype: str):
+    """Returns a function that gives the GFLOP/s of one product of `_PRODUCT` rows and columns."""
+    matrix = tf.cast(tf.random.stateless_uniform((_PRODUCT, _PRODUCT), (0, 0)), dtype)
+    product = tf.function(lambda: tf.reduce_sum(tf.linalg.matmul(matrix, matrix)[0]))
+    product()
+
+    def measure() -> float:
+        started = time.perf_counter()
+        float(product())
+        return 2 * _PRODUCT**3 / (time.perf_counter() - started) / 1e9
+
+    return measure
+
+
+def step_seconds(trainer: Trainer, windows, number: int, count: int) -> float:
+    """Trains `count` steps on what `windows` gives; returns seconds a step."""
+    started = time.perf_counter()
+    for step in range(number, number + count):
+        result = trainer.step(next(windows), step)
+    float(result.gradient_norm)
+    return (time.perf_counter() - started) / count
+
+
+def measure(trainer: Trainer, windows: list[Window], rounds: int) -> dict[str, float]:
+    """Times products and steps in turns, after steps that build the graph; medians count."""
+    products, batches = {name: product_timer(name) for name in ("float32", "bfloat16")}, itertools.cycle(windows)
+    step_seconds(trainer, batches, 0, 2)
+    rates, seconds = {name: [] for name in products}, []
+    for number in range(rounds):
+        for name, timed in products.items():
+            rates[name].append(timed())
+        seconds.append(step_seconds(trainer, batches, 2 + number, 1))
+    return {"seconds": float(np.median(seconds))} | {name: float(np.median(rate)) for name, rate in rates.items()}
+
+
+def compare_input(trainer: Trainer, windows: Windows, steps: int, rounds: int) -> dict[str, float]:
+    """Times runs of `steps` steps on windows cut meanwhile, in turns with one window that stays; medians count."""
+    real = (window for window, _ in prefetch(iter(windows)))
+    cached = itertools.repeat(next(real))
+    step_seconds(trainer, cached, 0, 2)
+    seconds = {"cached": [], "real": []}
+    for number in range(rounds):
+        for name, source in (("cached", cached), ("real", real))[:: 1 if number % 2 else -1]:
+            seconds[name].append(step_seconds(trainer, source, number * steps, steps))
+    found = {name: float(np.median(values)) for name, values in seconds.items()}
+    ratio = float(np.median(np.array(seconds["real"]) / np.array(seconds["cached"])))
+    return {f"{name}_step_seconds": value for name, value in found.items()} | {"real_to_cached": ratio}
+
+
+def _strategy() -> tf.distribute.Strategy:
+    return tf.distribute.MirroredStrategy(tf.config.list_logical_devices("GPU")[:1] or ["CPU:0"])
+
+
+def run(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, float]:
+    """Returns the figures of what the command line asks for."""
+    config = config_lib.preset(arguments.preset)
+    assignments = [f"train.precision={arguments.precision}", *arguments.set]
+    if arguments.batch_size is not None:
+        assignments.insert(0, f"train.batch_size={arguments.batch_size}")
+    config = config_lib.override(config, assignments)
+    per_step = config.train.batch_size * config.train.unroll_steps
+    if arguments.data is None:
+        records = zipf_text.write_records(folder, arguments.vocab_size, 80 * per_step)
+    else:
+        records = records_lib.open_folder(arguments.data)
+    vocab_size = arguments.vocab_size or len(records.vocabulary)
+    if vocab_size < len(records.vocabulary):
+        raise InputError(f"--vocab-size: expected at least the {len(records.vocabulary)} of --data, found {vocab_size}")
+    trainer = Trainer(_strategy(), config.train, lambda: BiLM(config.model, vocab_size, config.train.precision))
+    max_chars = config.model.char_cnn.max_chars_per_token
+    windows = Windows(records, trainer.batch_size, config.train.unroll_steps, max_chars, seed=0)
+    if arguments.input:
+        return compare_input(trainer, windows, arguments.steps, arguments.rounds)
+    # The first windows begin with sentences' beginnings in every stream, which later ones do not.
+    cut = [window for window, _ in itertools.islice(windows, 4, 8)]
+    found = measure(trainer, cut, arguments.rounds)
+    gflops = np.mean([model_flops(config, window) for window in cut]) / found["seconds"] / 1e9
+    return {
+        "tokens_per_second": per_step / found["seconds"],
+        "step_seconds": found["seconds"],
+        "gemm_gflops": found["float32"],
+        "gemm_bfloat16_gflops": found["bfloat16"],
+        "model_gflops": gflops,
+        "share_of_gemm": gflops / found["float32"],
+    }
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Prints the figures; returns 1 for a command line that cannot be measured."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--preset", default="tiny", choices=config_lib.PRESETS)
+    parser.add_argument("--vocab-size", type=int, help="words of the softmax (16306, or as many as --data has)")
+    parser.add_argument("--batch-size", type=int, help="streams (the preset's)")
+    parser.add_argument("--precision", default="float32", choices=("float32", "bfloat16"))
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for `elmo-tf train`")
+    parser.add_argument("--data", metavar="DIR", help="records of `elmo-tf preprocess` (generated text)")
+    parser.add_argument("--input", action="store_true", help="compare windows cut meanwhile with one that is there")
+    parser.add_argument("--rounds", type=int, default=9, help="measurements, of which the median counts (9)")
+    parser.add_argument("--steps", type=int, default=10, help="steps a measurement of --input (10)")
+    arguments = parser.parse_args(argv)
+    if arguments.data is None and arguments.vocab_size is None:
+        arguments.vocab_size = 16_306
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            figures = run(arguments, pathlib.Path(folder))
+    except InputError as error:
+        print(f"train_step: error: {' '.join(str(error).split())}", file=sys.stderr)
+        return 1
+    figures["peak_rss_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    for name, value in figures.items():
+        print(f"{name:24} {value:12,.3f}")
+    print(json.dumps({name: round(value, 4) for name, value in figures.items()}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,184 @@
+"""The projected LSTM for training: what `LSTMP` computes, with the gradient written by hand.
+
+Arrays have features first and the batch last, so that in every product the weights stand on the left as they are: a CPU
+repacks the right-hand factor each time, which at every time step takes longer for the weights than the product itself.
+The input's and the recurrent state's share of the gates are one product. Derived automatically, the gradient would add
+to the kernels' gradients at every time step; here these are one product over all steps.
+"""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from elmo_tf.layers.fused import fused
+
+
+class Settings(NamedTuple):
+    """Arguments of `LSTMP` that shape the computation."""
+
+    cell_clip: float | None
+    proj_clip: float | None
+    product_dtype: str
+
+
+def run(settings: Settings, inputs, cell, recurrent, kernel, bias, projection_kernel=None):
+    """Runs the LSTM over all time steps.
+
+    Args:
+        settings: clips, and the dtype of the products.
+        inputs: float32 `(time, input_dim, batch)`.
+        cell: float32 `(units, batch)`.
+        recurrent: float32 `(projection_dim, batch)`.
+        kernel: float32 `(input_dim + projection_dim, 4 * units)`.
+        bias: float32 `(4 * units,)`.
+        projection_kernel: float32 `(units, projection_dim)`; None: no projection.
+
+    Returns:
+        outputs float32 `(time, projection_dim, batch)`, and the final cell and recurrent state.
+    """
+    weights = (kernel, bias) if projection_kernel is None else (kernel, bias, projection_kernel)
+
+    @tf.custom_gradient
+    def differentiable(inputs, cell, recurrent, *weights):
+        return _forward(settings, inputs, cell, recurrent, *weights)
+
+    return differentiable(inputs, cell, recurrent, *weights)
+
+
+def _forward(settings, inputs, first_cell, first_recurrent, kernel, bias, projection_kernel=None):
+    dtype, num_steps = settings.product_dtype, tf.shape(inputs)[0]
+    kernel = tf.cast(kernel, dtype)
+    by_gate = tf.transpose(kernel)
+    if projection_kernel is not None:
+        projection_kernel = tf.cast(projection_kernel, dtype)
+        by_output = tf.transpose(projection_kernel)
+
+    def step(time, cell, recurrent, gates, cells, outputs):
+        seen = tf.cast(tf.concat([inputs[time], recurrent], 0), dtype)
+        functions, cell, hidden = _advance(tf.matmul(by_gate, seen), bias, cell, settings.cell_clip)
+        recurrent = hidden
+        if projection_kernel is not None:
+            recurrent = tf.cast(tf.matmul(by_output, tf.cast(hidden, dtype)), tf.float32)
+            if settings.proj_clip is not None:
+                recurrent = tf.clip_by_value(recurrent, -settings.proj_clip, settings.proj_clip)
+        written = gates.write(time, functions), cells.write(time + 1, cell), outputs.write(time, recurrent)
+        return time + 1, cell, recurrent, *written
+
+    gates, outputs = (tf.TensorArray(tf.float32, num_steps, clear_after_read=False) for _ in range(2))
+    cells = tf.TensorArray(tf.float32, num_steps + 1, clear_after_read=False).write(0, first_cell)
+    _, cell, recurrent, gates, cells, outputs = tf.while_loop(
+        lambda time, *_: time < num_steps,
+        step,
+        (0, first_cell, first_recurrent, gates, cells, outputs),
+        maximum_iterations=num_steps,
+    )
+    outputs = outputs.stack()
+
+    def gradient(*upstream):
+        d_seen, d_gates, d_cell, d_recurrent, hidden, d_products = _backward(
+            settings, gates, cells, outputs, upstream, kernel, projection_kernel
+        )
+        input_dim = inputs.shape[1]
+        seen = tf.concat([inputs, tf.concat([first_recurrent[None], outputs[:-1]], 0)], 1)
+        d_gates = _features_first(d_gates)
+        d_kernels = [_kernel_gradient(_features_first(seen), d_gates, dtype), _row_sums(d_gates)]
+        if projection_kernel is not None:
+            d_kernels.append(_kernel_gradient(_features_first(hidden), _features_first(d_products), dtype))
+        return d_seen[:, :input_dim], d_cell, d_recurrent, *d_kernels
+
+    return (outputs, cell, recurrent), gradient
+
+
+def _backward(settings, gates, cells, outputs, upstream, kernel, projection_kernel):
+    """Goes back through time.
+
+    Args:
+        gates, cells, outputs: what the forward pass kept; `cells` from the initial one on.
+        upstream: gradients of the outputs, the final cell and the final recurrent state.
+        kernel, projection_kernel: of the products' dtype.
+
+    Returns:
+        for all time steps the gradients of what a step sees (its input, then the recurrent state before it) and of the
+        gates before their functions; those of the initial cell and recurrent state; and for all time steps the
+        projection's input and the gradient of its output before the clip.
+    """
+    d_outputs, d_cell, d_recurrent = upstream
+    dtype, num_steps = settings.product_dtype, tf.shape(outputs)[0]
+    input_dim = kernel.shape[0] - outputs.shape[1]
+
+    def step(time, d_cell, d_recurrent, *arrays):
+        time -= 1
+        d_hidden = d_products = d_outputs[time] + d_recurrent
+        if projection_kernel is not None:
+            if settings.proj_clip is not None:
+                d_products = _inside(outputs[time], settings.proj_clip, d_products)
+            d_products = tf.cast(d_products, dtype)
+            d_hidden = tf.matmul(projection_kernel, d_products)
+        given = gates.read(time), cells.read(time + 1), cells.read(time), d_hidden, d_cell
+        d_gates, d_cell, hidden = _retreat(*given, settings.cell_clip, dtype)
+        d_seen = tf.cast(tf.matmul(kernel, d_gates), tf.float32)
+        values = (d_seen, d_gates, hidden, d_products)
+        arrays = [array.write(time, value) for array, value in zip(arrays, values, strict=True)]
+        return time, d_cell, d_seen[input_dim:], *arrays
+
+    of_products = tf.float32 if projection_kernel is None else dtype
+    arrays = [tf.TensorArray(kind, num_steps) for kind in (tf.float32, dtype, dtype, of_products)]
+    _, d_cell, d_recurrent, *arrays = tf.while_loop(
+        lambda time, *_: time > 0,
+        step,
+        (num_steps, d_cell, d_recurrent, *arrays),
+        maximum_iterations=num_steps,
+    )
+    d_seen, d_gates, hidden, d_products = (array.stack() for array in arrays)
+    return d_seen, d_gates, d_cell, d_recurrent, hidden, d_products
+
+
+@fused
+def _advance(products, bias, cell, cell_clip):
+    """Returns the gates after their functions `(4 * units, batch)`, the next cell and what it lets out, float32."""
+    entering, candidate, forgetting, leaving = tf.split(tf.cast(products, tf.float32) + bias[:, None], 4, 0)
+    entering, candidate = tf.sigmoid(entering), tf.tanh(candidate)
+    forgetting, leaving = tf.sigmoid(forgetting + 1.0), tf.sigmoid(leaving)
+    cell = forgetting * cell + entering * candidate
+    if cell_clip is not None:
+        cell = tf.clip_by_value(cell, -cell_clip, cell_clip)
+    return tf.concat([entering, candidate, forgetting, leaving], 0), cell, leaving * tf.tanh(cell)
+
+
+@fused
+def _retreat(gates, cell, earlier_cell, d_hidden, d_cell, cell_clip, dtype):
+    """Returns gradients of the gates before their functions and of the earlier cell, and the projection's input."""
+    entering, candidate, forgetting, leaving = tf.split(gates, 4, 0)
+    squashed, d_hidden = tf.tanh(cell), tf.cast(d_hidden, tf.float32)
+    d_cell += d_hidden * leaving * (1.0 - squashed * squashed)
+    if cell_clip is not None:
+        d_cell = _inside(cell, cell_clip, d_cell)
+    d_gates = tf.concat(
+        [
+            d_cell * candidate * entering * (1.0 - entering),
+            d_cell * entering * (1.0 - candidate * candidate),
+            d_cell * earlier_cell * forgetting * (1.0 - forgetting),
+            d_hidden * squashed * leaving * (1.0 - leaving),
+        ],
+        0,
+    )
+    return tf.cast(d_gates, dtype), d_cell * forgetting, tf.cast(leaving * squashed, dtype)
+
+
+def _inside(values, clip, gradient):
+    """Returns the gradient before a clip, from the clipped values and the gradient after it."""
+    return tf.where(tf.abs(values) < clip, gradient, 0.0)
+
+
+def _features_first(values):
+    """Returns `(time, features, batch)` as `(features, time * batch)`."""
+    return tf.reshape(tf.transpose(values, (1, 0, 2)), (values.shape[1], -1))
+
+
+def _kernel_gradient(inputs, gradient, dtype):
+    """Returns the sum over time and batch of the outer products of two `(features, time * batch)`, float32."""
+    return tf.cast(tf.matmul(tf.cast(inputs, dtype), tf.cast(gradient, dtype), transpose_b=True), tf.float32)
+
+
+def _row_sums(values):
+    return tf.reduce_sum(tf.cast(values, tf.float32), 1)
