@@ -89,8 +89,9 @@ class TrainConfig:
     initial_accumulator: float = 1.0  # Adagrad's
     clip_norm: float = 10.0  # of all gradients together
     num_sampled: int = 8192  # negatives a step and direction; 0, or above half of the vocabulary: the full softmax
+    reset_rate: float = 0.0  # share of the windows beginning with a sentence that begin with a zero state as well
     dropout_rate: float = 0.1  # of every LSTM layer's input and of the softmax's
-    precision: str = "float32"  # of the LSTMs' matrix products: "float32" or "bfloat16"
+    precision: str = "float32"  # of all matrix products but the full softmax's: "float32" or "bfloat16"
     seed: int = 0  # of the initial weights, the order of the sentences, dropout and the negatives
     checkpoint_steps: int = 1000  # steps between checkpoints
     keep_checkpoints: int = 3  # the newest so many stay
@@ -114,7 +115,8 @@ class TrainConfig:
         for name in ("learning_rate", "initial_accumulator", "clip_norm"):
             _require(name, getattr(self, name), getattr(self, name) > 0, "above 0")
         _require("num_sampled", self.num_sampled, self.num_sampled >= 0, "at least 0")
-        _require("dropout_rate", self.dropout_rate, 0 <= self.dropout_rate < 1, "0 or more, below 1")
+        for name in ("dropout_rate", "reset_rate"):
+            _require(name, getattr(self, name), 0 <= getattr(self, name) < 1, "0 or more, below 1")
         _require("seed", self.seed, 0 <= self.seed < 2**31, "0 to 2^31 - 1")
         _require("precision", self.precision, self.precision in ("float32", "bfloat16"), "'float32' or 'bfloat16'")
 
@@ -133,16 +135,16 @@ PRESETS: dict[str, Config] = {
     # Three million parameters: learns a small text in minutes on two cores.
     "tiny": Config(
         ModelConfig(CharCNNConfig(filters=_FIVE_CONVOLUTIONS, num_highway=1), LSTMConfig(512, 128)),
-        TrainConfig(batch_size=32, num_sampled=1024, checkpoint_steps=200, look_steps=200),
+        TrainConfig(batch_size=32, num_sampled=1024, reset_rate=0.5, checkpoint_steps=200, look_steps=200),
     ),
     # The three sizes below are those published for ELMo.
     "small": Config(
         ModelConfig(CharCNNConfig(num_highway=1), LSTMConfig(1024, 128)),
-        TrainConfig(batch_size=32, num_sampled=2048),
+        TrainConfig(batch_size=32, num_sampled=2048, reset_rate=0.5),
     ),
     "medium": Config(
         ModelConfig(CharCNNConfig(num_highway=1), LSTMConfig(2048, 256)),
-        TrainConfig(num_sampled=4096),
+        TrainConfig(num_sampled=4096, reset_rate=0.5),
     ),
     "original": Config(),
 }

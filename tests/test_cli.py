@@ -214,12 +214,12 @@ EXPORT = "export --workdir workdir --output new/model"
 NEIGHBORS = "neighbors --savedmodel model --text text.txt --word bank --sentence bank"
 
 WRONG = [
-    (f"{PREPROCESS} missing.txt", "--input: expected a file or a glob that matches files, found .*missing.txt"),
+    (f"{PREPROCESS} missing.txt", "--input: expected a file, folder or glob that matches files, found .*missing.txt"),
     (f"{PREPROCESS} empty.txt", "--input: expected text, found no words"),
-    (f"{PREPROCESS} text.txt latin1.txt", "--input: .*UTF-8.*0xef on line 2 of .*latin1.txt"),
+    (f"{PREPROCESS} text.txt latin1.txt --strict", "--strict: .* not UTF-8 on line 2 of .*latin1.txt"),
     (
         "preprocess --input text.txt --output records",
-        "--output: expected a folder that does not exist yet, found one: records",
+        "--output: expected a folder that does not exist yet, found a finished one: records",
     ),
     (
         f"{PREPROCESS} counted.txt --vocab unordered.txt",

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from elmo_tf.bilm import BiLM, States
 from elmo_tf.config import TrainConfig
+from elmo_tf.data.vocabulary import BEGIN_ID
 from elmo_tf.data.windows import Window
 from elmo_tf.training.accumulation import in_groups
 from elmo_tf.training.optimizer import Adagrad
@@ -126,6 +127,8 @@ class Trainer:
     def _gradients(self, window, states, seed):
         """Returns some rows' share of the losses and of the gradients; and their states after the window."""
         config = self.config
+        if config.reset_rate:
+            states = _some_reset(states, window, config.reset_rate, seed)
         with tf.GradientTape() as tape:
             losses, states = self.bilm.language_model_losses(
                 window, states, config.num_sampled, config.dropout_rate, seed, training=True
@@ -133,3 +136,10 @@ class Trainer:
             losses = [tf.reduce_sum(loss) / (self.batch_size * config.unroll_steps) for loss in losses]
             objective = 0.5 * (losses[0] + losses[1]) * config.unroll_steps
         return (losses, tape.gradient(objective, self.variables)), states
+
+
+def _some_reset(states, window, rate, seed):
+    """Returns the states; those of a share of the streams whose window begins with a sentence are zero."""
+    begins = window.forward_token_ids[:, :1] == BEGIN_ID  # where the backward direction begins one as well
+    drawn = tf.random.stateless_uniform(tf.shape(begins), tf.random.experimental.stateless_fold_in(seed, -1)) < rate
+    return tf.nest.map_structure(lambda state: tf.where(begins & drawn, 0.0, state), states)

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from elmo_tf.bilm import BiLM
 from elmo_tf.data.windows import Windows
+from elmo_tf.training import step as step_lib
 from elmo_tf.training.step import Trainer
 from tests import reference
 from tests.helpers import MICRO, MICRO_CONFIG, two_cpus
@@ -132,3 +133,22 @@ def test_a_step_is_traced_once_and_reads_no_more_of_the_softmax_than_it_uses(rec
     assert not {(len(records.vocabulary), MICRO.lstm.projection_dim), (len(records.vocabulary),)} & set(
         map(tuple, read)
     )
+
+
+def test_only_streams_whose_window_begins_with_a_sentence_begin_with_a_zero_state(records):
+    made = trainer(records, dataclasses.replace(EXACT, batch_size=8, reset_rate=0.5))
+    ones = tf.nest.map_structure(np.ones_like, made.bilm.zero_states(8))
+    seen = {True: [], False: []}
+    for number, window in enumerate(windows(records, 8, 12)):
+        states = step_lib._some_reset(ones, window, 0.5, tf.constant([0, number]))
+        for state in tf.nest.flatten(states):  # all layers of both directions alike
+            np.testing.assert_array_equal(state, np.ones_like(state) * tf.nest.flatten(states)[0][:, :1])
+        for row, tokens in enumerate(window.forward_token_ids):
+            seen[bool(tokens[0] == 0)].append(float(tf.nest.flatten(states)[0][row, 0]))
+    assert set(seen[False]) == {1.0}
+    assert 0.2 < np.mean(seen[True]) < 0.8
+    made.set_states(ones)
+    kept = trainer(records, dataclasses.replace(EXACT, batch_size=8))
+    kept.set_states(ones)
+    window = windows(records, 8, 1)[0]  # all streams begin one
+    assert float(made.step(window, 0).forward_loss) != float(kept.step(window, 0).forward_loss)
