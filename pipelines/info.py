@@ -114,9 +114,8 @@ def summary(infos: dict[str, dict[str, Any]], folders: Iterable[str], seconds: f
     return "\n".join(
         [
             *table,
-            f"vocabulary: {words['size']:,} words{types}",
-            f"input: {number(first['inputs'], 'file')}, {size / 1e6:,.1f} MB; irregular:"
-            + " nothing" * (not irregular),
+            f"vocabulary: {words['size'] - len(vocabulary.SPECIAL_TOKENS):,} words{types}, and <S>, </S>, <UNK>",
+            f"input: {number(first['inputs'], 'file')}, {megabytes(size)}; irregular:" + " nothing" * (not irregular),
             *irregular,
             f"{total:,} tokens in {seconds:,.1f} s, {total / seconds:,.0f} tokens/s",
         ]
