@@ -28,7 +28,7 @@ demo: setup
 	$(BIN)/python examples/demo.py
 
 test: setup lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: setup
 	$(BIN)/ruff check .
