@@ -19,7 +19,7 @@ from elmo_tf.data import records, vocabulary
 from elmo_tf.errors import InputError
 from pipelines import corpora, files, info, job, journal, options, processes, sentences
 
-_SHARD_BYTES = 16 << 20  # of text, when --shards is not given
+_SHARD_BYTES = 8 << 20  # of text, when --shards is not given
 _HELDOUT_FRACTION = 0.01
 _MUCH = 0.01  # share of the lines that may be no UTF-8 without a warning
 _SAMPLES = 16  # blocks of text that a given vocabulary's order is checked with
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--vocab", metavar="FILE", help="a vocabulary instead of one counted from the text")
     add("--min-count", type=int, metavar="N", help="leave out words that occur less often (default: 1)")
     add("--max-vocab", type=int, metavar="N", help="keep so many words, <S>, </S> and <UNK> included (default: all)")
-    add("--shards", type=int, metavar="N", help="files to write (default: one for about 16 MB of text)")
+    add("--shards", type=int, metavar="N", help="files to write (default: one for about 8 MB of text)")
     add("--shuffle", action="store_true", help="shuffle all sentences, on disk; needs room for the records twice")
     add("--seed", type=int, default=0, metavar="N", help="decides what is held out, and the shuffle (default: 0)")
     add(
