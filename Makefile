@@ -8,7 +8,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 help:
 	@echo "make demo    install, then text -> records -> training -> SavedModel -> nearest uses (about 5 minutes)"
-	@echo "make test    install, then lint and every test (under 10 minutes)"
+	@echo "make test    install, then lint and every test (under 10 minutes on two cores)"
 	@echo "make setup   only install, into .venv"
 	@echo "make format  let ruff format the code"
 	@echo "make clean   remove .venv, build/ and the demo's SavedModel"
