@@ -131,7 +131,7 @@ def replay(trace: Trace) -> tuple[list[tuple], dict[str, float]]:
         "max_loss_difference": float(np.abs(losses[:, :3] - losses[:, 3:]).max()),
         "max_gradient_norm_relative": float(np.abs(norms[:, 1] / norms[:, 0] - 1).max()),
         "max_weight_relative": _worst(weights, [name.variable.value for name in names]),
-        "max_accumulator_relative": _worst(accumulators, trainer.optimizer.accumulators),
+        "max_accumulator_relative": _worst(accumulators, trainer.optimizer.slots["accumulators"]),
         "max_state_difference": float(max(np.abs(theirs - ours).max() for theirs, ours in found)),
     }
 

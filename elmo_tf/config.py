@@ -8,6 +8,8 @@ import typing
 
 from elmo_tf.errors import InputError
 
+OPTIMIZERS = ("adagrad", "adam")
+INITIAL_SOFTMAX = ("normal", "log_uniform")
 DECAYS = ("none", "linear", "cosine", "inverse_sqrt")
 
 
@@ -85,13 +87,17 @@ class TrainConfig:
     batch_size: int = 128  # streams a replica
     unroll_steps: int = 20  # tokens a window; the gradient reaches back no further
     epochs: int = 10  # passes over the corpus
-    learning_rate: float = 0.2  # Adagrad's
+    optimizer: str = "adagrad"  # "adagrad" or "adam"
+    learning_rate: float = 0.2
     initial_accumulator: float = 1.0  # Adagrad's
+    beta_1: float = 0.9  # Adam's
+    beta_2: float = 0.99  # Adam's
     clip_norm: float = 10.0  # of all gradients together
     num_sampled: int = 8192  # negatives a step and direction; 0, or above half of the vocabulary: the full softmax
     reset_rate: float = 0.0  # share of the windows beginning with a sentence that begin with a zero state as well
     dropout_rate: float = 0.1  # of every LSTM layer's input and of the softmax's
     precision: str = "float32"  # of all matrix products but the full softmax's: "float32" or "bfloat16"
+    initial_softmax: str = "normal"  # "normal", the released model's; or "log_uniform": small, biases by words' ranks
     seed: int = 0  # of the initial weights, the order of the sentences, dropout and the negatives
     checkpoint_steps: int = 1000  # steps between checkpoints
     keep_checkpoints: int = 3  # the newest so many stay
@@ -111,6 +117,11 @@ class TrainConfig:
             _require(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
         for name in ("look_steps", "warmup_steps", "patience"):
             _require(name, getattr(self, name), getattr(self, name) >= 0, "at least 0")
+        for name in ("beta_1", "beta_2"):
+            _require(name, getattr(self, name), 0 <= getattr(self, name) < 1, "0 or more, below 1")
+        expected = f"one of {', '.join(INITIAL_SOFTMAX)}"
+        _require("initial_softmax", self.initial_softmax, self.initial_softmax in INITIAL_SOFTMAX, expected)
+        _require("optimizer", self.optimizer, self.optimizer in OPTIMIZERS, f"one of {', '.join(OPTIMIZERS)}")
         _require("decay", self.decay, self.decay in DECAYS, f"one of {', '.join(DECAYS)}")
         for name in ("learning_rate", "initial_accumulator", "clip_norm"):
             _require(name, getattr(self, name), getattr(self, name) > 0, "above 0")
@@ -155,6 +166,17 @@ def preset(name: str) -> Config:
     if name not in PRESETS:
         raise InputError(f"--preset: expected one of {', '.join(PRESETS)}, found {name!r}")
     return PRESETS[name]
+
+
+def with_paper_recipe(config: Config) -> Config:
+    """Returns `config` trained as the released model was, but for what its size or its data decide.
+
+    Optimizer, schedule, clipping, dropout and initial values are the released model's; batch size, negatives, epochs
+    and `reset_rate` stay.
+    """
+    names = ("optimizer", "learning_rate", "initial_accumulator", "clip_norm", "initial_softmax", "dropout_rate")
+    released = {name: getattr(TrainConfig(), name) for name in (*names, "warmup_steps", "decay")}
+    return dataclasses.replace(config, train=dataclasses.replace(config.train, **released))
 
 
 def keys(config_class: type = Config, prefix: str = "") -> dict[str, typing.Any]:

@@ -146,3 +146,24 @@ def adagrad_step(variables, accumulators, gradients, learning_rate, clip_norm):
     accumulators = [a + g**2 for a, g in zip(accumulators, gradients, strict=True)]
     moves = [learning_rate * g / np.sqrt(a) for g, a in zip(gradients, accumulators, strict=True)]
     return [v - move for v, move in zip(variables, moves, strict=True)], accumulators
+
+
+def lazy_adam_step(variables, moments, gradients, step, learning_rate, beta_1, beta_2, clip_norm):
+    """One clip by the global norm, then Adam for the rows whose gradient is not all zero; returns variables, moments.
+
+    `moments` are the lists of means and squares; `step` the number of steps before.
+    """
+    norm = np.sqrt(sum(np.sum(gradient**2) for gradient in gradients))
+    gradients = [gradient * min(1.0, clip_norm / norm) for gradient in gradients]
+    used = [g != 0 if g.ndim == 1 else np.any(g != 0, -1, keepdims=True) for g in gradients]
+    updated = []
+    for mean, square, g in zip(*moments, gradients, strict=True):
+        updated.append((beta_1 * mean + (1 - beta_1) * g, beta_2 * square + (1 - beta_2) * g**2))
+    means = [np.where(u, new[0], old) for u, new, old in zip(used, updated, moments[0], strict=True)]
+    squares = [np.where(u, new[1], old) for u, new, old in zip(used, updated, moments[1], strict=True)]
+    unbiased = [
+        (mean / (1 - beta_1 ** (step + 1)), square / (1 - beta_2 ** (step + 1)))
+        for mean, square in zip(means, squares, strict=True)
+    ]
+    moves = [np.where(u, m / (np.sqrt(s) + 1e-8), 0.0) for u, (m, s) in zip(used, unbiased, strict=True)]
+    return [v - learning_rate * move for v, move in zip(variables, moves, strict=True)], [means, squares]

@@ -127,3 +127,13 @@ def test_json_of_another_shape_is_refused():
 def test_a_config_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
         config.Config().train.batch_size = 1
+
+
+@pytest.mark.parametrize("name", config.PRESETS)
+def test_the_papers_recipe_is_the_originals_but_for_sizes(name):
+    own = config.preset(name)
+    paper, original = config.with_paper_recipe(own), config.preset("original")
+    assert paper.model == own.model
+    sizes = ("batch_size", "num_sampled", "reset_rate", "checkpoint_steps", "look_steps")
+    kept = {size: getattr(own.train, size) for size in sizes}
+    assert paper.train == dataclasses.replace(original.train, **kept)

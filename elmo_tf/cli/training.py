@@ -15,6 +15,11 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         commands, "train", _train, "train a biLM on records; run again with the same workdir, it resumes", on_gpu=True
     )
     train.add_argument("--preset", metavar="NAME", help=f"{', '.join(config_lib.PRESETS)}; not needed to resume")
+    train.add_argument(
+        "--paper-recipe",
+        action="store_true",
+        help="train a smaller preset as the released model was: Adagrad, constant rate, dropout 0.1 (original: always)",
+    )
     _add_training_arguments(train)
 
     finetune = add_command(
@@ -69,7 +74,10 @@ def _train(arguments: argparse.Namespace) -> None:
     from elmo_tf.training import checkpoints, loop
 
     assignments = _assignments(arguments)
-    asked = arguments.preset and config_lib.override(config_lib.preset(arguments.preset), assignments)
+    asked = arguments.preset and config_lib.preset(arguments.preset)
+    if asked and arguments.paper_recipe:
+        asked = config_lib.with_paper_recipe(asked)
+    asked = asked and config_lib.override(asked, assignments)
     if checkpoints.exists(arguments.workdir):
         config = config_lib.override(checkpoints.open_workdir(arguments.workdir).config, assignments)
         if asked:  # the recipe so far goes on, but another model is refused

@@ -42,6 +42,16 @@ class SampledSoftmax(keras.layers.Layer):
         self.kernel = self.add_weight(name="kernel", shape=(self.vocab_size, dim), initializer=initial)
         self.bias = self.add_weight(name="bias", shape=(self.vocab_size,), initializer="zeros")
 
+    def start_log_uniform(self) -> None:
+        """Gives the weights other initial values: small ones, and biases of the log-uniform distribution.
+
+        The layer then begins as a rough unigram model instead of an even one, and rare words, which are seldom updated,
+        do not begin with odds that chance gave them. `num_sampled` of `call` assumes the same distribution.
+        """
+        words = tf.range(self.vocab_size, dtype=tf.float32)
+        self.bias.assign(tf.math.log(_log_uniform_probability(words, self.vocab_size)))
+        self.kernel.assign(self.kernel * 0.1)
+
     def call(self, inputs, targets, num_sampled=0, seed=None):
         # Drawing nearly all words without repeats takes longer than scoring them all.
         if num_sampled == 0 or 2 * num_sampled > self.vocab_size:
@@ -177,9 +187,13 @@ def log_uniform_sample(
     num_tries = tf.cast(tf.argmax(places == num_sampled - 1), tf.float32) + 1.0
 
     def expected_count(words):
-        words = tf.cast(words, tf.float32)
-        probability = tf.math.log1p(1.0 / (words + 1.0)) / tf.cast(log_range, tf.float32)
+        probability = _log_uniform_probability(tf.cast(words, tf.float32), vocab_size)
         return -tf.math.expm1(num_tries * tf.math.log1p(-probability))
 
     sampled, num_tries = tf.stop_gradient(sampled), tf.stop_gradient(num_tries)
     return sampled, expected_count(targets), expected_count(sampled)
+
+
+def _log_uniform_probability(words: tf.Tensor, vocab_size: int) -> tf.Tensor:
+    """Returns the probability of words, float32, by their rank alone; Zipf's law, nearly."""
+    return tf.math.log1p(1.0 / (words + 1.0)) / tf.math.log(vocab_size + 1.0)

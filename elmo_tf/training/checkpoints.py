@@ -24,7 +24,7 @@ from elmo_tf.bilm import BiLM
 from elmo_tf.data import vocabulary as vocabulary_lib
 from elmo_tf.errors import InputError
 from elmo_tf.training import journal, snapshots
-from elmo_tf.training.optimizer import Adagrad
+from elmo_tf.training.optimizer import Optimizer
 from elmo_tf.training.snapshots import Progress
 
 CONFIG_FILE = "config.json"
@@ -58,7 +58,10 @@ class Workdir:
     def new_bilm(self, product_dtype: str = "float32") -> BiLM:
         """Returns the network of the configuration, with freshly drawn weights."""
         vocab_size = None if self.vocabulary is None else len(self.vocabulary)
-        return BiLM(self.config.model, vocab_size, product_dtype)
+        bilm = BiLM(self.config.model, vocab_size, product_dtype)
+        if bilm.softmax is not None and self.config.train.initial_softmax == "log_uniform":
+            bilm.softmax.start_log_uniform()
+        return bilm
 
     def trained_bilm(self, argument: str = "--workdir", which: str = LATEST) -> BiLM:
         """Returns the network with a checkpoint's weights, as `load` chooses it; `InputError` if there is none."""
@@ -116,7 +119,7 @@ def open_workdir(path: str | os.PathLike, argument: str = "--workdir") -> Workdi
     return Workdir(folder, config, vocabulary)
 
 
-def save(workdir: Workdir, bilm: BiLM, optimizer: Adagrad | None, progress: Progress) -> pathlib.Path:
+def save(workdir: Workdir, bilm: BiLM, optimizer: Optimizer | None, progress: Progress) -> pathlib.Path:
     """Writes a checkpoint, whole or not at all, and removes those that need not be kept.
 
     The newest `train.keep_checkpoints` stay, and the one with the best held-out perplexity.
@@ -141,7 +144,7 @@ def save(workdir: Workdir, bilm: BiLM, optimizer: Adagrad | None, progress: Prog
     return folder
 
 
-def load(workdir: Workdir, bilm: BiLM, optimizer: Adagrad | None = None, which: str = LATEST) -> Progress | None:
+def load(workdir: Workdir, bilm: BiLM, optimizer: Optimizer | None = None, which: str = LATEST) -> Progress | None:
     """Reads a checkpoint into `bilm` and, if given, `optimizer`.
 
     Args:

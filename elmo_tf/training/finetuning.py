@@ -14,9 +14,9 @@ from elmo_tf.data import records as records_lib
 from elmo_tf.data.vocabulary import Vocabulary
 from elmo_tf.errors import InputError
 from elmo_tf.training import checkpoints
+from elmo_tf.training import optimizer as optimizers
 from elmo_tf.training.evaluation import check_records
 from elmo_tf.training.loop import train
-from elmo_tf.training.optimizer import Adagrad
 from elmo_tf.training.workers import Workers
 
 _log = logging.getLogger("elmo_tf")
@@ -34,7 +34,7 @@ def finetune(
 ) -> checkpoints.Workdir:
     """Trains the newest model of the workdir `source` on `data`, in a workdir of its own.
 
-    The network starts from `source`'s weights, Adagrad's accumulators anew. The softmax gets the vocabulary of `data`:
+    The network starts from `source`'s weights, the optimizer's values anew. The softmax gets the vocabulary of `data`:
     rows of words that `source` knew are carried over, the others drawn. Run again with the same `workdir`, it resumes.
 
     Args:
@@ -64,11 +64,11 @@ def finetune(
 def _begin(source: checkpoints.Workdir, config: config_lib.Config, words: Vocabulary, path: str | os.PathLike) -> None:
     """Makes the workdir at `path` with a checkpoint of step 0."""
     keras.utils.set_random_seed(config.train.seed)
-    bilm = BiLM(config.model, len(words))
-    _carry_over(source.trained_bilm("--from"), source.vocabulary, bilm, words)
-    variables = [variable.value for variable in bilm.trainable_variables]
-    optimizer = Adagrad(variables, config.train.learning_rate, config.train.initial_accumulator)
     with checkpoints.new_workdir(path, config, words) as new:
+        bilm = new.new_bilm()
+        _carry_over(source.trained_bilm("--from"), source.vocabulary, bilm, words)
+        variables = [variable.value for variable in bilm.trainable_variables]
+        optimizer = optimizers.from_config(config.train, variables)
         checkpoints.save(new, bilm, optimizer, checkpoints.Progress())
 
 

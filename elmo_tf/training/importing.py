@@ -13,7 +13,7 @@ from elmo_tf.data import vocabulary as vocabulary_lib
 from elmo_tf.errors import InputError
 from elmo_tf.published_options import read_options
 from elmo_tf.training import checkpoints
-from elmo_tf.training.optimizer import Adagrad
+from elmo_tf.training.optimizer import Adagrad, Optimizer
 
 _SLOT = "/Adagrad"  # what TF1's optimizer appends to a variable's name
 _SCOPE = "lm/"  # of the network and its slots; the rest are counters
@@ -68,7 +68,7 @@ def save_new(
     bilm: BiLM,
     *,
     vocabulary: vocabulary_lib.Vocabulary | None = None,
-    optimizer: Adagrad | None = None,
+    optimizer: Optimizer | None = None,
     step: int = 0,
 ) -> checkpoints.Workdir:
     """Makes a workdir with a checkpoint in it, both or nothing: of published weights, or of bilm-tf's checkpoint.
@@ -110,13 +110,13 @@ def _open_checkpoint(prefix: str | os.PathLike) -> tuple[published.Source, int]:
 
 def _optimizer(bilm: BiLM, config: config_lib.TrainConfig) -> Adagrad:
     variables = [variable.value for variable in bilm.trainable_variables]
-    return Adagrad(variables, config.learning_rate, config.initial_accumulator, config.clip_norm)
+    return Adagrad(variables, 0.0, config.initial_accumulator, config.clip_norm)
 
 
 def _targets(bilm: BiLM, optimizer: Adagrad) -> dict:
     """Returns the variables and accumulators by their names in the checkpoint, with their shapes there."""
     targets = {}
-    for name, accumulator in zip(published.names(bilm), optimizer.accumulators, strict=True):
+    for name, accumulator in zip(published.names(bilm), optimizer.slots["accumulators"], strict=True):
         targets[name.checkpoint] = (name.variable, name.shape)
         targets[name.checkpoint + _SLOT] = (accumulator, name.shape)
     return targets
@@ -124,7 +124,7 @@ def _targets(bilm: BiLM, optimizer: Adagrad) -> dict:
 
 def _check_accumulators(bilm: BiLM, optimizer: Adagrad, label: str) -> None:
     """Raises if an accumulator is not above 0: the update divides by its root."""
-    for name, accumulator in zip(published.names(bilm), optimizer.accumulators, strict=True):
+    for name, accumulator in zip(published.names(bilm), optimizer.slots["accumulators"], strict=True):
         lowest = float(np.min(accumulator.numpy()))
         if lowest <= 0:
             raise InputError(f"{label}: expected {name.checkpoint}{_SLOT} to be above 0, found {lowest}")

@@ -92,6 +92,9 @@ def _prepare(
     existing = checkpoints.open_workdir(workdir) if checkpoints.exists(workdir) else None
     if existing is not None:
         check_same_model(existing.config, config, "--preset, --set")
+        expected, found = existing.config.train.optimizer, config.train.optimizer
+        if expected != found:
+            raise InputError(f"train.optimizer: expected {expected}, as in the workdir's checkpoints, found {found}")
     elif pathlib.Path(workdir).is_dir() and any(pathlib.Path(workdir).iterdir()):
         raise InputError(
             "--workdir: expected a workdir of `elmo-tf train`, or a folder that is empty or not there, found one with "
@@ -115,7 +118,7 @@ def _run(session: Session, last_step: int, profile: bool) -> None:
             while not session.stopping() and session.step < last_step:
                 window, session.position = next(windows)
                 monitor.look_ahead(window)
-                trainer.set_learning_rate(learning_rate(config, session.step, last_step))
+                trainer.learning_rate = learning_rate(config, session.step, last_step)
                 monitor.record(trainer.step(window, session.step), trainer.learning_rate)
                 session.step += 1
                 if session.at_checkpoint or session.step == last_step:

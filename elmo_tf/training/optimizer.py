@@ -1,41 +1,47 @@
-"""Adagrad as the released model used it: no epsilon, one clip over all gradients, only the rows a step used."""
+"""Optimizers that touch only the rows a step used, with one clip over all gradients: Adagrad and Adam."""
+
+import math
 
 import tensorflow as tf
 
+from elmo_tf.config import TrainConfig
 
-class Adagrad(tf.Module):
-    """Adagrad over one list of variables, for use inside `strategy.run`.
 
-    `accumulator += g * g`, then `variable -= learning_rate * g / sqrt(accumulator)`. Gradients are first summed over
-    the replicas, duplicate rows of sparse ones added up, and clipped together by their global norm. A sparse gradient's
-    time does not depend on the variable's number of rows.
+class Optimizer(tf.Module):
+    """What the optimizers share; for use inside `strategy.run`.
+
+    Gradients are first summed over the replicas, duplicate rows of sparse ones added up, and clipped together by their
+    global norm. A sparse gradient's time does not depend on the variable's number of rows.
 
     Args:
         variables: what to train, `tf.Variable`s; create it in the same `strategy.scope()` as those.
-        learning_rate: the step size.
-        initial_accumulator: the accumulators' first value.
+        step_size: scalar that every update is multiplied with, a `tf.Variable` or a number; see `step_size_at`.
+        slots: for each kind of value that the optimizer keeps beside a variable, its name and first value.
         clip_norm: the largest global norm of the gradients; None: no clipping.
 
-    Reference:
-        Duchi et al. 2011, "Adaptive Subgradient Methods"; bilm-tf, `bilm/training.py`, `clip_grads` and
-        `average_gradients`.
+    Attributes:
+        slots: by name, the kept values: a list of `tf.Variable`s like `variables`.
     """
 
     def __init__(
         self,
         variables: list[tf.Variable],
-        learning_rate: float,
-        initial_accumulator: float = 1.0,
-        clip_norm: float | None = 10.0,
+        step_size: tf.Variable | float,
+        slots: dict[str, float],
+        clip_norm: float | None,
     ):
-        super().__init__(name="adagrad")
+        super().__init__()
         self.trained = list(variables)
-        self.learning_rate = learning_rate
+        self.step_size = step_size
         self.clip_norm = clip_norm
-        self.accumulators = [
-            tf.Variable(tf.fill(variable.shape, initial_accumulator), trainable=False, name="accumulator")
-            for variable in variables
-        ]
+        self.slots = {
+            name: [tf.Variable(tf.fill(variable.shape, first), trainable=False, name=name) for variable in variables]
+            for name, first in slots.items()
+        }
+
+    def step_size_at(self, learning_rate: float, step: int) -> float:
+        """Returns the step size that a learning rate means after `step` steps."""
+        return learning_rate
 
     def apply(self, gradients: list[tf.Tensor | tf.IndexedSlices]) -> tf.Tensor:
         """Updates the variables by this replica's share of the gradients.
@@ -60,22 +66,103 @@ class Adagrad(tf.Module):
 
     def _update(self, strategy, dense, sparse) -> None:
         """Updates every replica's copy, each with its own copy of the same summed gradient."""
-        extended = strategy.extended
         for number, gradient in dense:
-            extended.update(self.trained[number], self._update_dense, args=(self.accumulators[number], gradient))
+            strategy.extended.update(self.trained[number], self._update_dense, args=(*self._slots(number), gradient))
         for number, values, indices in sparse:
-            arguments = (self.accumulators[number], values, indices)
-            extended.update(self.trained[number], self._update_rows, args=arguments)
+            arguments = (*self._slots(number), values, indices)
+            strategy.extended.update(self.trained[number], self._update_rows, args=arguments)
+
+    def _slots(self, number: int) -> list[tf.Variable]:
+        return [slot[number] for slot in self.slots.values()]
+
+
+class Adagrad(Optimizer):
+    """Adagrad as the released model used it: `accumulator += g * g`, `variable -= step_size * g / sqrt(accumulator)`.
+
+    No epsilon; the accumulators begin at `initial_accumulator`.
+
+    Reference:
+        Duchi et al. 2011, "Adaptive Subgradient Methods"; bilm-tf, `bilm/training.py`, `clip_grads` and
+        `average_gradients`.
+    """
+
+    def __init__(
+        self,
+        variables: list[tf.Variable],
+        step_size: tf.Variable | float,
+        initial_accumulator: float = 1.0,
+        clip_norm: float | None = 10.0,
+    ):
+        super().__init__(variables, step_size, {"accumulators": initial_accumulator}, clip_norm)
 
     def _update_dense(self, variable, accumulator, gradient):
         return tf.raw_ops.ResourceApplyAdagrad(
-            var=variable.handle, accum=accumulator.handle, lr=self.learning_rate, grad=gradient
+            var=variable.handle, accum=accumulator.handle, lr=self.step_size, grad=gradient
         )
 
     def _update_rows(self, variable, accumulator, values, indices):
         return tf.raw_ops.ResourceSparseApplyAdagrad(
-            var=variable.handle, accum=accumulator.handle, lr=self.learning_rate, grad=values, indices=indices
+            var=variable.handle, accum=accumulator.handle, lr=self.step_size, grad=values, indices=indices
         )
+
+
+class Adam(Optimizer):
+    """Adam; of a row that a step does not use, moments and variable stay as they are.
+
+    `mean = beta_1 * mean + (1 - beta_1) * g`, `square = beta_2 * square + (1 - beta_2) * g * g`, then
+    `variable -= step_size * mean / (sqrt(square) + epsilon)`. The step size has the correction for moments that begin
+    at zero in it, by the number of all steps.
+
+    Reference:
+        Kingma and Ba 2014, "Adam: A Method for Stochastic Optimization"; the update of rows is TensorFlow Addons'
+        `LazyAdam`.
+    """
+
+    EPSILON = 1e-8
+
+    def __init__(
+        self,
+        variables: list[tf.Variable],
+        step_size: tf.Variable | float,
+        beta_1: float = 0.9,
+        beta_2: float = 0.99,
+        clip_norm: float | None = 10.0,
+    ):
+        super().__init__(variables, step_size, {"means": 0.0, "squares": 0.0}, clip_norm)
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+
+    def step_size_at(self, learning_rate: float, step: int) -> float:
+        return learning_rate * math.sqrt(1 - self.beta_2 ** (step + 1)) / (1 - self.beta_1 ** (step + 1))
+
+    def _update_dense(self, variable, mean, square, gradient):
+        return tf.raw_ops.ResourceApplyAdam(
+            var=variable.handle,
+            m=mean.handle,
+            v=square.handle,
+            beta1_power=0.0,  # the step size is corrected already
+            beta2_power=0.0,
+            lr=self.step_size,
+            beta1=self.beta_1,
+            beta2=self.beta_2,
+            epsilon=self.EPSILON,
+            grad=gradient,
+        )
+
+    def _update_rows(self, variable, mean, square, values, indices):
+        means = self.beta_1 * tf.gather(mean, indices) + (1 - self.beta_1) * values
+        squares = self.beta_2 * tf.gather(square, indices) + (1 - self.beta_2) * values * values
+        moves = self.step_size * means / (tf.sqrt(squares) + self.EPSILON)
+        for target, update in ((mean.scatter_update, means), (square.scatter_update, squares)):
+            target(tf.IndexedSlices(update, indices))
+        variable.scatter_sub(tf.IndexedSlices(moves, indices))
+
+
+def from_config(config: TrainConfig, variables: list[tf.Variable], step_size: tf.Variable | float = 0.0) -> Optimizer:
+    """Returns the optimizer that `config` asks for."""
+    if config.optimizer == "adam":
+        return Adam(variables, step_size, config.beta_1, config.beta_2, config.clip_norm)
+    return Adagrad(variables, step_size, config.initial_accumulator, config.clip_norm)
 
 
 def _without_duplicates(gradient):

@@ -1,6 +1,6 @@
 """One checkpoint: a folder with the variables, the LSTM states, the position, and the checksums of all of these.
 
-step-00000500/variables.*      weights and accumulators, as `tf.train.Checkpoint` writes them
+step-00000500/variables.*      weights and the optimizer's values, as `tf.train.Checkpoint` writes them
               states.npz       the LSTM states of all streams
               progress.json    step, position in the data, whose data
               manifest.json    bytes and CRC-32C of each of the above; written last
@@ -19,7 +19,7 @@ from elmo_tf import staging
 from elmo_tf.bilm import DIRECTIONS, BiLM, States
 from elmo_tf.data.windows import Position
 from elmo_tf.errors import InputError
-from elmo_tf.training.optimizer import Adagrad
+from elmo_tf.training.optimizer import Optimizer
 
 MANIFEST_FILE = "manifest.json"
 PROGRESS_FILE = "progress.json"
@@ -38,7 +38,7 @@ class Progress:
     states: States | None = None  # the LSTM states of all streams; None: zero
 
 
-def write(folder: pathlib.Path, bilm: BiLM, optimizer: Adagrad | None, progress: Progress) -> None:
+def write(folder: pathlib.Path, bilm: BiLM, optimizer: Optimizer | None, progress: Progress) -> None:
     """Makes `folder` and writes a checkpoint in it, down to the disk.
 
     Raises:
@@ -73,7 +73,7 @@ def check(folder: pathlib.Path) -> None:
         raise _damaged(folder, error) from error
 
 
-def read(folder: pathlib.Path, bilm: BiLM, optimizer: Adagrad | None = None) -> Progress:
+def read(folder: pathlib.Path, bilm: BiLM, optimizer: Optimizer | None = None) -> Progress:
     """Reads a checkpoint into `bilm` and, if given, `optimizer`; returns the progress saved with them.
 
     Raises:
@@ -86,7 +86,7 @@ def read(folder: pathlib.Path, bilm: BiLM, optimizer: Adagrad | None = None) -> 
         raise _damaged(folder, error) from error
 
 
-def _read(folder: pathlib.Path, bilm: BiLM, optimizer: Adagrad | None) -> Progress:
+def _read(folder: pathlib.Path, bilm: BiLM, optimizer: Optimizer | None) -> Progress:
     status = _variables(bilm, optimizer).read(str(folder / _VARIABLES))
     status.assert_existing_objects_matched()
     status.expect_partial()
@@ -116,12 +116,13 @@ def _write_json(path: pathlib.Path, values: dict) -> None:
     path.write_text(json.dumps(values) + "\n", "utf-8")
 
 
-def _variables(bilm: BiLM, optimizer: Adagrad | None) -> tf.train.Checkpoint:
+def _variables(bilm: BiLM, optimizer: Optimizer | None) -> tf.train.Checkpoint:
     """Returns the checkpoint object; names in it are the variables' paths, so that code may move around them."""
     variables = {variable.path: variable.value for variable in bilm.trainable_variables}
     parts = {"bilm": _tracked(variables)}
     if optimizer is not None:
-        parts["accumulators"] = _tracked(dict(zip(variables, optimizer.accumulators, strict=True)))
+        for name, slot in optimizer.slots.items():
+            parts[name] = _tracked(dict(zip(variables, slot, strict=True)))
     return tf.train.Checkpoint(**parts)
 
 

@@ -9,8 +9,8 @@ from elmo_tf.bilm import BiLM, States
 from elmo_tf.config import TrainConfig
 from elmo_tf.data.vocabulary import BEGIN_ID
 from elmo_tf.data.windows import Window
+from elmo_tf.training import optimizer as optimizers
 from elmo_tf.training.accumulation import in_groups
-from elmo_tf.training.optimizer import Adagrad
 
 
 class StepResult(NamedTuple):
@@ -33,6 +33,9 @@ class Trainer:
         strategy: where to train; `MirroredStrategy` or `MultiWorkerMirroredStrategy` with one device or more.
         config: the recipe.
         new_bilm: builds the network; called in the strategy's scope.
+
+    Attributes:
+        learning_rate: of the steps to come; `config.learning_rate` at first.
     """
 
     def __init__(self, strategy: tf.distribute.Strategy, config: TrainConfig, new_bilm):
@@ -41,9 +44,10 @@ class Trainer:
         with strategy.scope():
             self.bilm: BiLM = new_bilm()
             self.variables = [variable.value for variable in self.bilm.trainable_variables]
-            self._rate = tf.Variable(config.learning_rate, trainable=False, name="learning_rate")
-            self.optimizer = Adagrad(self.variables, self._rate, config.initial_accumulator, config.clip_norm)
+            self._step_size = tf.Variable(0.0, trainable=False, name="step_size")
+            self.optimizer = optimizers.from_config(config, self.variables, self._step_size)
         self.learning_rate = config.learning_rate
+        self._assigned = 0.0
         self.states = self._distribute(self.bilm.zero_states(self.batch_size))
         self._run = tf.function(self._run_replicas)
         self._gather = tf.function(self._gather_replicas)
@@ -58,12 +62,6 @@ class Trainer:
         """Streams of a replica."""
         return self.config.batch_size * self.config.accumulation_steps
 
-    def set_learning_rate(self, rate: float) -> None:
-        """Sets the rate of the steps to come."""
-        if rate != self.learning_rate:
-            self._rate.assign(rate)
-            self.learning_rate = rate
-
     def step(self, window: Window, number: int) -> StepResult:
         """Trains on one window, going on from `self.states`, and leaves the states after it there.
 
@@ -71,6 +69,10 @@ class Trainer:
             window: arrays of all replicas' rows, those of other workers included, none of them masked.
             number: of the step; with `config.seed` it decides dropout and negatives.
         """
+        step_size = self.optimizer.step_size_at(self.learning_rate, number)
+        if step_size != self._assigned:
+            self._step_size.assign(step_size)
+            self._assigned = step_size
         seed = tf.constant([self.config.seed, number], tf.int32)
         result, self.states = self._run(self._distribute(window), self.states, seed)
         return result

@@ -222,6 +222,19 @@ def test_initial_values_are_those_of_the_released_model():
     assert not np.any(layer.bias)
 
 
+def test_a_log_uniform_start_predicts_nearly_the_log_uniform_distribution():
+    layer = SampledSoftmax(VOCAB_SIZE)
+    layer.build((None, DIM))
+    drawn = np.array(layer.kernel)
+    layer.start_log_uniform()
+    ranks = np.arange(VOCAB_SIZE)
+    probability = np.log((ranks + 2) / (ranks + 1)) / np.log(VOCAB_SIZE + 1)
+    np.testing.assert_allclose(np.exp(layer.bias), probability, rtol=1e-5)
+    np.testing.assert_allclose(layer.kernel, drawn / 10, rtol=1e-5)
+    nats = layer(np.zeros((VOCAB_SIZE, DIM), np.float32), ranks.astype(np.int32))
+    np.testing.assert_allclose(nats, -np.log(probability), rtol=1e-4)
+
+
 def test_config_round_trip():
     layer = SampledSoftmax(7, "bfloat16", name="softmax")
     assert SampledSoftmax.from_config(layer.get_config()).get_config() == layer.get_config()

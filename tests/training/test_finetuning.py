@@ -70,6 +70,14 @@ def test_softmax_rows_go_by_the_word_and_new_words_are_drawn(workdir, carried, o
     np.testing.assert_array_equal(target["softmax.bias"][new], 0)
 
 
+def test_new_words_begin_as_the_recipe_says(workdir, other, tmp_path):
+    made = finetune(workdir.path, other.path, tmp_path / "made", ["train.initial_softmax=log_uniform"], steps=0)
+    bias = saved(made, "bilm")["softmax.bias"]
+    number = next(n for n, word in enumerate(made.vocabulary.tokens) if word not in workdir.vocabulary.tokens)
+    expected = np.log(np.log((number + 2) / (number + 1)) / np.log(len(made.vocabulary) + 1))
+    assert bias[number] == pytest.approx(expected, rel=1e-5)
+
+
 def test_adagrad_begins_anew(workdir, carried):
     assert all((values >= 1).all() and (values > 1).any() for values in saved(workdir, "accumulators").values())
     accumulators = saved(carried, "accumulators")

@@ -68,7 +68,7 @@ def test_a_checkpoint_becomes_a_workdir_with_softmax_accumulators_and_step(parts
         "backward_0/kernel": arrays["lm/RNN_1/rnn/multi_rnn_cell/cell_0/lstm_cell/kernel/Adagrad"],
         "softmax/bias": arrays["lm/softmax/b/Adagrad"],
     }
-    found = {v.path: a.numpy() for v, a in zip(bilm.trainable_variables, optimizer.accumulators, strict=True)}
+    found = {v.path: a.numpy() for v, a in zip(bilm.trainable_variables, optimizer.slots["accumulators"], strict=True)}
     for path, expected in slots.items():
         assert np.array_equal(found[path], expected), path
     importing.dump_weights(tmp_path / "workdir", tmp_path / "dump")

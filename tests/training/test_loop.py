@@ -42,12 +42,21 @@ def assert_same(one: dict, other: dict) -> None:
         np.testing.assert_array_equal(value, other[name], err_msg=name)
 
 
-def test_an_interrupted_training_ends_bit_for_bit_where_an_uninterrupted_one_does(records, tmp_path):
-    config = with_train(checkpoint_steps=2)
+@pytest.mark.parametrize("optimizer", ["adagrad", "adam"])
+def test_an_interrupted_training_ends_bit_for_bit_where_an_uninterrupted_one_does(records, tmp_path, optimizer):
+    config = with_train(checkpoint_steps=2, optimizer=optimizer, initial_softmax="log_uniform")
     whole = loop.train(config, records.path, tmp_path / "whole", steps=30)  # more than an epoch
     for steps in (1, 7, 30):
         parts = loop.train(config, records.path, tmp_path / "parts", steps=steps)
     assert_same(everything(whole), everything(parts))
+
+
+def test_another_optimizer_than_the_checkpoints_is_refused(records, tmp_path):
+    loop.train(MICRO_CONFIG, records.path, tmp_path / "workdir", steps=1)
+    with pytest.raises(
+        InputError, match=r"train\.optimizer: expected adagrad, as in the workdir's checkpoints, found adam"
+    ):
+        loop.train(with_train(optimizer="adam"), records.path, tmp_path / "workdir", steps=2)
 
 
 def test_sigterm_finishes_the_step_saves_it_and_stops(records, tmp_path, monkeypatch):

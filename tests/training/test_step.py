@@ -61,10 +61,10 @@ def test_groups_one_after_the_other_do_what_so_many_replicas_or_a_large_batch_do
 
 def test_the_rate_set_before_a_step_is_that_of_its_update(records):
     made, other = trainer(records, EXACT), trainer(records, dataclasses.replace(EXACT, learning_rate=0.05))
-    made.set_learning_rate(0.05)
+    made.learning_rate = 0.05
     data = windows(records, 4, count=2)
     assert run(made, data) == run(other, data)
-    made.set_learning_rate(0.1)
+    made.learning_rate = 0.1
     before = [variable.numpy() for variable in made.variables]
     run(made, data[:1])
     moved = [np.abs(variable.numpy() - old).max() for variable, old in zip(made.variables, before, strict=True)]
