@@ -28,10 +28,9 @@ import tensorflow as tf
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
-from benchmarks import zipf_text
+from benchmarks import arithmetic, zipf_text
 from elmo_tf import config as config_lib
 from elmo_tf.bilm import BiLM
-from elmo_tf.data import char_ids as char_ids_lib
 from elmo_tf.data import records as records_lib
 from elmo_tf.data.windows import Window, Windows, prefetch
 from elmo_tf.errors import InputError
@@ -45,17 +44,10 @@ def model_flops(config: config_lib.Config, window: Window) -> float:
     model, num_tokens = config.model, 2 * window.mask.size
     ids = np.concatenate([window.forward_char_ids, window.backward_char_ids])
     distinct = np.unique(ids.reshape(-1, ids.shape[-1]), axis=0)
-    num_windows = ((distinct != char_ids_lib.PAD) & (distinct != char_ids_lib.PADDING)).sum() + len(distinct)
-    convolutions = sum(width * model.char_cnn.embedding_dim * count for width, count in model.char_cnn.filters)
-    filters, lstm = model.char_cnn.num_filters, model.lstm
-    dense = model.char_cnn.num_highway * 2 * filters**2
-    dense += filters * lstm.projection_dim * (filters != lstm.projection_dim)
-    per_layer = 2 * lstm.projection_dim * 4 * lstm.units
-    per_layer += lstm.units * lstm.projection_dim * (lstm.units != lstm.projection_dim)
-    per_token = lstm.num_layers * per_layer + (config.train.num_sampled + 1) * lstm.projection_dim
+    per_token = arithmetic.per_token(model) + (config.train.num_sampled + 1) * model.lstm.projection_dim
     # Of the convolutions' gradients (to filters, to characters) only the maxima count.
-    convolved = 2 * convolutions * (num_windows + 2 * len(distinct))
-    return convolved + 6 * (dense * len(distinct) + per_token * num_tokens)
+    convolved = 2 * arithmetic.per_window(model) * (arithmetic.num_windows(distinct) + 2 * len(distinct))
+    return convolved + 6 * (arithmetic.per_distinct_token(model) * len(distinct) + per_token * num_tokens)
 
 
 def product_timer(dtype: str):

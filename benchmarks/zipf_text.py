@@ -10,7 +10,6 @@ import numpy as np
 
 from elmo_tf.data import records as records_lib
 from elmo_tf.data.vocabulary import SPECIAL_TOKENS
-from pipelines import preprocess
 
 _ENDINGS = ("", "n", "s", "r", "ning", "ty", "nly", "st", "l", "mation", "d")  # a consonant first: words stay distinct
 _OFFSET, _EXPONENT = 5, 1.2
@@ -29,17 +28,23 @@ def _vowels(number: int) -> str:
     return spelled
 
 
-def write_records(folder: pathlib.Path, vocab_size: int, num_tokens: int, seed: int = 0) -> records_lib.Records:
-    """Makes records of generated text in `folder`, with a vocabulary of `vocab_size` words, as `elmo-tf preprocess`."""
-    random = np.random.default_rng(seed)
-    vocabulary = words(vocab_size - len(SPECIAL_TOKENS))
+def sentences(vocab_size: int, num_tokens: int, seed: int = 0) -> list[str]:
+    """Returns sentences of 3 to 47 of `vocab_size` generated words, `num_tokens` in all."""
+    random, vocabulary = np.random.default_rng(seed), words(vocab_size)
     shares = (np.arange(len(vocabulary)) + _OFFSET) ** -_EXPONENT
     text = np.array(vocabulary)[random.choice(len(vocabulary), num_tokens, p=shares / shares.sum())]
     ends = np.cumsum(random.integers(3, 48, num_tokens // 25))
-    lines = (" ".join(sentence) for sentence in np.split(text, ends[ends < num_tokens]))
-    (folder / "text.txt").write_text("\n".join(lines) + "\n")
+    return [" ".join(sentence) for sentence in np.split(text, ends[ends < num_tokens])]
+
+
+def write_records(folder: pathlib.Path, vocab_size: int, num_tokens: int, seed: int = 0) -> records_lib.Records:
+    """Makes records of generated text in `folder`, with a vocabulary of `vocab_size` words, as `elmo-tf preprocess`."""
+    from pipelines import preprocess  # noqa: PLC0415 - Beam is large: not for those that measure memory
+
+    size = vocab_size - len(SPECIAL_TOKENS)
+    (folder / "text.txt").write_text("\n".join(sentences(size, num_tokens, seed)) + "\n")
     special = [token.decode() for token in SPECIAL_TOKENS]
-    (folder / "words.txt").write_text("\n".join([*special, *vocabulary]) + "\n")
+    (folder / "words.txt").write_text("\n".join([*special, *words(size)]) + "\n")
     arguments = ("--input", "text.txt", "--vocab", "words.txt", "--output", "records")
     preprocess.run([part if part.startswith("--") else str(folder / part) for part in arguments])
     return records_lib.open_folder(folder / "records")

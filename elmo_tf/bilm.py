@@ -3,22 +3,21 @@
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
-from elmo_tf.data import char_ids as char_ids_lib
+from elmo_tf import inference
 from elmo_tf.data.windows import Window
+from elmo_tf.inference import DirectionState, States
+from elmo_tf.layers import lstmp_packed
 from elmo_tf.layers.char_cnn import CharCNN
 from elmo_tf.layers.lstmp import LSTMP
 from elmo_tf.layers.sampled_softmax import SampledSoftmax
 
 DIRECTIONS = ("forward", "backward")
 
-# One direction's state: for each layer the cell (batch, units) and the recurrent state (batch, projection_dim).
-DirectionState = tuple[tuple[tf.Tensor, tf.Tensor], ...]
-# Both directions' states, forward first.
-States = tuple[DirectionState, DirectionState]
+# For each direction, for each layer.
+Kernels = tuple[tuple[lstmp_packed.Kernels, ...], ...]
 
 
 class BiLM(keras.Model):
@@ -99,27 +98,34 @@ class BiLM(keras.Model):
             for layers in self.lstms
         )
 
+    def kernels(self, dtype: str | None = None) -> Kernels:
+        """Returns the LSTMs' weights as inference wants them, of `dtype`, or of the products' if it is None."""
+        return tuple(tuple(layer.kernels(dtype) for layer in layers) for layers in self.lstms)
+
     def call(self, char_ids):
-        max_chars = self.config.char_cnn.max_chars_per_token
-        marks = (char_ids_lib.BEGIN_SENTENCE, char_ids_lib.END_SENTENCE)
-        marks = np.stack([char_ids_lib.boundary(mark, max_chars) for mark in marks])[None]
-        batch_size, max_length = tf.shape(char_ids)[0], tf.shape(char_ids)[1]
-        lengths = tf.reduce_sum(tf.cast(tf.reduce_any(char_ids != char_ids_lib.PADDING, -1), tf.int32), 1)
-        with_marks = tf.concat([tf.tile(marks, (batch_size, 1, 1)), char_ids], 1)
-        vectors = self.char_cnn(with_marks)
-        begin, end, words = vectors[:, :1], vectors[:, 1:2], vectors[:, 2:]
+        layers, mask, _ = self.embed(char_ids, self.zero_states(1))
+        return layers, mask
 
-        def reverse(values):
-            return tf.reverse_sequence(values, lengths, seq_axis=1, batch_axis=0)
+    def embed(
+        self,
+        char_ids: tf.Tensor,
+        initial_states: States,
+        kernels: Kernels | None = None,
+    ) -> tuple[tf.Tensor, tf.Tensor, States]:
+        """Does what a call does, from states of one's choice.
 
-        states = self.zero_states(batch_size)
-        forward, _ = self.run_direction(0, tf.concat([begin, words], 1), states[0])
-        backward, _ = self.run_direction(1, tf.concat([end, reverse(words)], 1), states[1])
-        layers = [tf.concat([words, words], -1)]
-        for ahead, back in zip(forward, backward, strict=True):
-            layers.append(tf.concat([ahead[:, 1:], reverse(back[:, 1:])], -1))
-        mask = tf.sequence_mask(lengths, max_length)
-        return tf.where(mask[:, None, :, None], tf.stack(layers, 1), 0.0), mask
+        Args:
+            char_ids: as for a call.
+            initial_states: what stands before each sentence, a row for each or one row for all.
+            kernels: what `kernels()` returned, to save its work; None: made here.
+
+        Returns:
+            layers and mask as from a call; and the states after each sentence's last token, in the backward direction
+            after its first. A sentence without tokens leaves them as they were.
+        """
+        clips, skips = self.lstms[0][0].clips, self.config.lstm.use_skip_connections
+        stacks = tuple(inference.Stack(layers, clips, skips) for layers in kernels or self.kernels())
+        return inference.embed(self.char_cnn, stacks, char_ids, initial_states)
 
     def run_direction(
         self,

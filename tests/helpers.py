@@ -75,7 +75,9 @@ def example(tokens: list[bytes], words: vocabulary_lib.Vocabulary) -> bytes:
 
 def batch_char_ids(sentences: list[list[bytes]], max_length: int | None = None) -> np.ndarray:
     """Returns sentences as a batch of character ids, int32 `(batch, max_length, 50)`, padded with 0."""
-    ids = np.zeros((len(sentences), max_length or max(map(len, sentences)), char_ids.MAX_CHARS_PER_TOKEN), np.int32)
+    if max_length is None:
+        max_length = max(map(len, sentences))
+    ids = np.zeros((len(sentences), max_length, char_ids.MAX_CHARS_PER_TOKEN), np.int32)
     for row, sentence in zip(ids, sentences, strict=True):
         row[: len(sentence)] = char_ids.encode_tokens(sentence)
     return ids

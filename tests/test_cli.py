@@ -94,6 +94,7 @@ def assert_exported(savedmodel: pathlib.Path, workdir: checkpoints.Workdir, weig
     words = workdir.vocabulary
     assert json.loads((savedmodel / "assets" / "provenance.json").read_text()) == {
         "elmo_tf": __version__,
+        "tokenizer": "whitespace",
         "step": STEPS,
         "vocabulary": {"size": len(words), "sha256": words.sha256()},
     }
@@ -142,6 +143,7 @@ def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, capsys):
     assert os.listdir(tmp_path / "models" / "bank") == ["1"]
     weights = 2 * np.exp([0.5, 0, 1]) / np.exp([0.5, 0, 1]).sum()
     assert_exported(tmp_path / "models" / "bank" / "1", opened, weights)
+    assert elmo_tf(tmp_path, "verify", "models/bank").count("models/bank/1: ") == 2
 
     query = "zoë sat on the bank of the river at night ."
     found = ["--savedmodel", "models/bank/1", "--text", "text.txt", "--word", "bank", "--sentence", query]
@@ -185,6 +187,9 @@ def place(records, workdir, savedmodel, tmp_path_factory):
     whole = (workdir.path / data).read_bytes()
     changed("bad_bits", "workdir", data, whole[:-500] + bytes(400) + whole[-100:])
     changed("no_index", "workdir", "checkpoints/step-00000003/variables.index", None)
+    changed("no_model", "model", "saved_model.pb", None)
+    changed("no_asset", "model", "assets/config.json", None)
+    changed("bad_graph", "model", "saved_model.pb", b"\n")
     with checkpoints.new_workdir(folder / "untrained", MICRO_CONFIG, records.vocabulary):
         pass
     with checkpoints.new_workdir(folder / "no_softmax", MICRO_CONFIG, None):
@@ -294,6 +299,9 @@ WRONG = [
         "--savedmodel: expected a folder with saved_model.pb, .*missing",
     ),
     (NEIGHBORS.replace("--word bank", "--word tree"), "--sentence: expected the word 'tree' in it, found 'bank'"),
+    ("verify no_model", "DIR: expected a folder with saved_model.pb, found none: no_model"),
+    ("verify no_asset", "DIR: expected the file assets/config.json, found none in no_asset"),
+    ("verify bad_graph", r"DIR: expected \d+ bytes in saved_model.pb, found 1: bad_graph"),
     (NEIGHBORS.replace("text.txt", "missing.txt"), "--text: expected a file, found No such file .*missing.txt"),
     (NEIGHBORS.replace("text.txt", "latin1.txt"), "--text: expected UTF-8, found .*latin1.txt"),
 ]
@@ -364,7 +372,7 @@ def test_help_names_every_command_and_does_not_wait_for_tensorflow():
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", code]
     out = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
-    names = "preprocess corpus train finetune evaluate export import dump-weights neighbors"
+    names = "preprocess corpus train finetune evaluate export import dump-weights neighbors verify"
     for name in names.split():
         assert re.search(rf"^ +{name}\b", out, re.MULTILINE), name
     assert out.endswith("False\n")

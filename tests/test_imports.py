@@ -10,11 +10,12 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[1]
 # From the ground up; a package stands for all its modules.
 FLOORS = (
-    {"elmo_tf", "elmo_tf.errors", "elmo_tf.progress", "elmo_tf.staging"},
+    {"elmo_tf", "elmo_tf.checksums", "elmo_tf.errors", "elmo_tf.progress", "elmo_tf.staging"},
     {"elmo_tf.config", "elmo_tf.data", "elmo_tf.layers"},
+    {"elmo_tf.inference"},
     {"elmo_tf.bilm"},
     {"elmo_tf.export", "elmo_tf.neighbors", "elmo_tf.published", "elmo_tf.published_options"}
-    | {"elmo_tf.verify_savedmodel"},
+    | {"elmo_tf.savedmodels", "elmo_tf.verification", "elmo_tf.verify_savedmodel"},
     {"elmo_tf.elmo", "elmo_tf.training", "pipelines"},
     {"elmo_tf.cli"},
 )

@@ -13,7 +13,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     export.add_argument("--workdir", required=True, metavar="DIR", help="of `elmo-tf train`")
     export.add_argument("--output", required=True, metavar="DIR", help="savedmodels/NAME; gets a new version inside")
     add_checkpoint_argument(export)
-    _add_mix_arguments(export)
+    _add_savedmodel_arguments(export)
 
     imported = add_command(
         commands, "import", _import, "turn published weights or a bilm-tf checkpoint into a SavedModel or a workdir"
@@ -25,7 +25,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     imported.add_argument("--vocab", metavar="FILE", help="with --checkpoint: the vocabulary it was trained with")
     imported.add_argument("--output", metavar="DIR", help="with --weights: savedmodels/NAME; gets a new version inside")
     imported.add_argument("--workdir", metavar="DIR", help="a new workdir, to train, evaluate or export")
-    _add_mix_arguments(imported)
+    _add_savedmodel_arguments(imported)
 
     dump = add_command(
         commands, "dump-weights", _dump_weights, "write options.json and weights.hdf5 for bilm-tf and AllenNLP"
@@ -35,7 +35,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     add_checkpoint_argument(dump)
 
 
-def _add_mix_arguments(parser: argparse.ArgumentParser) -> None:
+def _add_savedmodel_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mix",
         default="average",
@@ -43,6 +43,13 @@ def _add_mix_arguments(parser: argparse.ArgumentParser) -> None:
         help="average (default), top, or one number a layer, token layer first, softmax-normalized: 0.1,0.5,-0.2",
     )
     parser.add_argument("--gamma", type=float, default=1.0, help="scale of the ELMo vector (1)")
+    parser.add_argument(
+        "--tokenizer",
+        choices=("whitespace", "unicode"),
+        default="whitespace",
+        help="how the signature default parts sentences: whitespace (default), or unicode, as preprocess "
+        "--tokenizer unicode does; programs that load such a model have to import tensorflow_text first",
+    )
 
 
 def _export(arguments: argparse.Namespace) -> None:
@@ -53,7 +60,8 @@ def _export(arguments: argparse.Namespace) -> None:
     bilm, progress = workdir.trained(which=arguments.checkpoint)
     mix = export.parse_mix(arguments.mix, bilm.config.lstm.num_layers)
     provenance = checkpoints.provenance(workdir, progress.step)
-    print(export.export(bilm, workdir.config, arguments.output, mix, arguments.gamma, provenance))
+    settings = (mix, arguments.gamma, provenance, arguments.tokenizer)
+    print(export.export(bilm, workdir.config, arguments.output, *settings))
 
 
 def _import(arguments: argparse.Namespace) -> None:
@@ -76,9 +84,9 @@ def _import(arguments: argparse.Namespace) -> None:
     mix = export.parse_mix(arguments.mix, config.model.lstm.num_layers)
     if output is not None:
         described = published.provenance(options, weights)
-        print(export.export(bilm, config, output, mix, arguments.gamma, described))
-    elif any(mix) or arguments.gamma != 1:
-        raise InputError("--mix, --gamma: expected --output with it; a workdir gets its mix when it is exported")
+        print(export.export(bilm, config, output, mix, arguments.gamma, described, arguments.tokenizer))
+    elif any(mix) or arguments.gamma != 1 or arguments.tokenizer != "whitespace":
+        raise InputError("--mix, --gamma, --tokenizer: expected --output with it; a workdir gets its own when exported")
     if workdir is not None:
         print(importing.save_new(workdir, config, bilm).path)
 

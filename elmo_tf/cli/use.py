@@ -1,4 +1,4 @@
-"""The commands that use a SavedModel: `neighbors`."""
+"""The commands that use a SavedModel: `neighbors`, `verify`."""
 
 import argparse
 
@@ -13,6 +13,22 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     neighbors.add_argument("--word", required=True, metavar="W")
     neighbors.add_argument("--sentence", required=True, metavar='"..."', help="tokens between spaces, W among them")
     neighbors.add_argument("--count", type=positive, default=10, metavar="N", help="uses to print (10)")
+
+    verify = add_command(
+        commands,
+        "verify",
+        _verify,
+        "check an exported model: its files by their SHA-256, then, in a fresh process, its vectors of a few sentences",
+        needs_tensorflow=False,
+    )
+    verify.add_argument("savedmodel", metavar="DIR", help="a version's folder, or a model's: then its newest version")
+
+
+def _verify(arguments: argparse.Namespace) -> None:
+    from elmo_tf import verification
+
+    for line in verification.verify(arguments.savedmodel):
+        print(line, flush=True)
 
 
 def _neighbors(arguments: argparse.Namespace) -> None:

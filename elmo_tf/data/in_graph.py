@@ -4,18 +4,27 @@ import tensorflow as tf
 
 from elmo_tf.data import char_ids as char_ids_lib
 
+TOKENIZERS = ("whitespace", "unicode")
 
-def split(sentences: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Splits sentences on runs of ASCII white space.
+
+def split(sentences: tf.Tensor, tokenizer: str = "whitespace") -> tuple[tf.Tensor, tf.Tensor]:
+    """Splits sentences into tokens, by the rule that preprocessing has under the same name.
 
     Args:
-        sentences: string `(batch,)`.
+        sentences: string `(batch,)`; bytes that are no UTF-8 stay as they are.
+        tokenizer: `"whitespace"`: on runs of ASCII white space; `"unicode"`: words, numbers and punctuation marks, by
+            an operation of tensorflow-text.
 
     Returns:
         tokens: string `(batch, max_length)`, padded with `""`.
         lengths: int32 `(batch,)`.
     """
-    tokens = tf.strings.split(sentences)
+    if tokenizer == "unicode":
+        from elmo_tf.data import raw_text  # noqa: PLC0415 - tensorflow-text is loaded only where it is asked for
+
+        tokens = raw_text.tokenize(sentences)
+    else:
+        tokens = tf.strings.split(sentences)
     return tokens.to_tensor(default_value=""), tf.cast(tokens.row_lengths(), tf.int32)
 
 

@@ -51,6 +51,11 @@ def encode_example(token_ids: bytes, char_ids: bytes, char_lengths: bytes) -> by
     return _field_header(1, len(features)) + features
 
 
+def field(number: int, content: bytes) -> bytes:
+    """Returns a field of a message that is a string, bytes or a message itself; `number` is at most 15."""
+    return _field_header(number, len(content)) + content
+
+
 def frame(record: bytes) -> bytes:
     """Returns `record` as it stands in a TFRecord file: length, checksum of the length, data, checksum of the data."""
     return _frame_header(len(record)) + record + masked_crc(record)

@@ -3,7 +3,8 @@
 import keras
 import tensorflow as tf
 
-from elmo_tf.layers import lstmp_training
+from elmo_tf.layers import lstmp_packed, lstmp_training
+from elmo_tf.layers.packing import pack
 
 
 class LSTMP(keras.layers.Layer):
@@ -68,15 +69,24 @@ class LSTMP(keras.layers.Layer):
     def call(self, inputs, initial_state, training=False):
         if training:
             return self._run_training(inputs, *initial_state)
-        input_dim = inputs.shape[-1]
-        kernel = tf.cast(self.kernel, self.product_dtype)
-        # The input's share of the gates for all time steps in one product, outside the loop.
-        from_inputs = self._product(tf.transpose(inputs, (1, 0, 2)), kernel[:input_dim]) + self.bias
-        kernels = [kernel[input_dim:]]
-        if self.projection_kernel is not None:
-            kernels.append(tf.cast(self.projection_kernel, self.product_dtype))
-        outputs, cell, recurrent = self._run(from_inputs, *initial_state, *kernels)
-        return tf.transpose(outputs, (1, 0, 2)), (cell, recurrent)
+        batch_size, num_steps, input_dim = tf.unstack(tf.shape(inputs))
+        packed = tf.reshape(tf.transpose(inputs, (1, 0, 2)), (num_steps * batch_size, input_dim))
+        packing = pack(tf.fill((batch_size,), num_steps))
+        state = tuple(map(tf.transpose, initial_state))
+        outputs, final = lstmp_packed.run(self.kernels(), self.clips, packed, packing, state)
+        outputs = tf.reshape(outputs, (num_steps, batch_size, self.projection_dim))
+        return tf.transpose(outputs, (1, 0, 2)), tuple(map(tf.transpose, final))
+
+    @property
+    def clips(self) -> lstmp_packed.Clips:
+        """What cell and projection are cut to."""
+        return lstmp_packed.Clips(self.cell_clip, None if self.projection_kernel is None else self.proj_clip)
+
+    def kernels(self, dtype: str | None = None) -> lstmp_packed.Kernels:
+        """Returns the weights as inference wants them, of `dtype`, or of the products' if it is None."""
+        weights = (self.kernel, self.bias, self.projection_kernel)
+        weights = (None if weight is None else tf.convert_to_tensor(weight) for weight in weights)
+        return lstmp_packed.kernels(*weights, dtype or self.product_dtype)
 
     def compute_output_shape(self, input_shape, *_):
         batch = input_shape[0]
@@ -85,35 +95,6 @@ class LSTMP(keras.layers.Layer):
     def get_config(self):
         own = ("units", "projection_dim", "cell_clip", "proj_clip", "product_dtype")
         return super().get_config() | {name: getattr(self, name) for name in own}
-
-    def _run(self, from_inputs, cell, recurrent, *kernels):
-        """Returns the outputs `(time, batch, projection_dim)` and the final state."""
-
-        def step(time, cell, recurrent, outputs):
-            cell, recurrent = self._step(from_inputs[time], cell, recurrent, *kernels)
-            return time + 1, cell, recurrent, outputs.write(time, recurrent)
-
-        num_steps = tf.shape(from_inputs)[0]
-        outputs = tf.TensorArray(tf.float32, num_steps, element_shape=recurrent.shape)
-        _, cell, recurrent, outputs = _loop(num_steps, step, (0, cell, recurrent, outputs))
-        return outputs.stack(), cell, recurrent
-
-    def _step(self, from_input, cell, recurrent, recurrent_kernel, projection_kernel=None):
-        """Returns the next cell and the next recurrent state."""
-        entering, candidate, forgetting, leaving = tf.split(
-            from_input + self._product(recurrent, recurrent_kernel), 4, -1
-        )
-        entering, candidate = tf.sigmoid(entering), tf.tanh(candidate)
-        forgetting, leaving = tf.sigmoid(forgetting + 1.0), tf.sigmoid(leaving)
-        cell = forgetting * cell + entering * candidate
-        if self.cell_clip is not None:
-            cell = tf.clip_by_value(cell, -self.cell_clip, self.cell_clip)
-        recurrent = leaving * tf.tanh(cell)
-        if projection_kernel is not None:
-            recurrent = self._product(recurrent, projection_kernel)
-            if self.proj_clip is not None:
-                recurrent = tf.clip_by_value(recurrent, -self.proj_clip, self.proj_clip)
-        return cell, recurrent
 
     def _run_training(self, inputs, cell, recurrent):
         """Does what `call` does, the gradient written by hand."""
@@ -127,10 +108,3 @@ class LSTMP(keras.layers.Layer):
             *(tf.convert_to_tensor(weight) for weight in weights),
         )
         return tf.transpose(outputs, (2, 0, 1)), (tf.transpose(cell), tf.transpose(recurrent))
-
-    def _product(self, values, kernel):
-        return tf.cast(tf.matmul(tf.cast(values, self.product_dtype), kernel), tf.float32)
-
-
-def _loop(num_steps, step, start):
-    return tf.while_loop(lambda time, *_: time < num_steps, step, start, maximum_iterations=num_steps)

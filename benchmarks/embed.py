@@ -1,0 +1,164 @@
+"""How fast a SavedModel embeds sentences, and against what: bare matrix products in the same process.
+
+    python benchmarks/embed.py --savedmodel savedmodels/NAME/1 --text FILE
+    python benchmarks/embed.py --preset original --precision bfloat16
+
+With `--preset`, a model of random weights is exported first. Without `--text`, generated text that repeats its words as
+real text does is embedded. Only the SavedModel's signature `default` is called, on batches in the order of the text.
+
+Prints a table and a line of JSON. `tokens_per_second` counts real tokens. `share_of_limit` is the time that bare
+products would need for the arithmetic of these tokens, each distinct token of a batch encoded once, over the time
+taken; `share_of_limit_cpu` is the same in CPU time, for a machine that is not quiet. `share_of_bandwidth` is the time
+that reading the recurrent weights from memory at every time step would need, over the time taken: the limit of small
+batches. Products and batches take turns, so that other work on the machine falls on both; the median of the rounds
+counts. `peak_rss_mb` is this process's, TensorFlow itself and the bare product's 50 MB included.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import numpy as np
+import tensorflow as tf
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+
+from benchmarks import arithmetic, zipf_text
+from elmo_tf import config as config_lib
+from elmo_tf.data import char_ids as char_ids_lib
+from elmo_tf.errors import InputError
+
+_PRODUCT = 2048  # rows and columns of the bare product
+_READ = 100_000_000  # numbers that are read to measure the memory's bandwidth
+_CLOCKS = (time.perf_counter, time.process_time)
+
+
+def make_model(preset: str, precision: str, folder: str) -> None:
+    """Exports a network of random weights to `folder/1`."""
+    from elmo_tf import export  # noqa: PLC0415 - only this process, which is not the one measured
+    from elmo_tf.bilm import BiLM  # noqa: PLC0415
+
+    config = config_lib.preset(preset)
+    export.export(BiLM(config.model), config, folder, precision=precision)
+
+
+def read_batches(arguments: argparse.Namespace) -> list[list[bytes]]:
+    """Returns the sentences to embed, in batches."""
+    if arguments.text is None:
+        lines = [line.encode() for line in zipf_text.sentences(16_000, 40 * arguments.sentences)]
+    else:
+        lines = pathlib.Path(arguments.text).read_bytes().split(b"\n")
+    sentences = [line for line in lines if line.split()][: arguments.sentences]
+    if not sentences:
+        raise InputError(f"--text: expected sentences, found none: {arguments.text}")
+    if arguments.sorted:
+        sentences.sort(key=lambda line: len(line.split()))
+    size = arguments.batch_size
+    return [sentences[start : start + size] for start in range(0, len(sentences), size)]
+
+
+def arithmetic_of(model: config_lib.ModelConfig, batch: list[bytes]) -> tuple[float, float]:
+    """Returns a batch's floating point operations, and the bytes of recurrent weights that it reads from memory."""
+    words = [line.split() for line in batch]
+    distinct = char_ids_lib.encode_tokens(sorted({word for line in words for word in line}))
+    encoder = arithmetic.per_window(model) * arithmetic.num_windows(distinct)
+    encoder += arithmetic.per_distinct_token(model) * len(distinct)
+    num_read = 2 * model.lstm.num_layers * arithmetic.recurrent_weights(model) * max(map(len, words))
+    return 2.0 * (encoder + 2 * arithmetic.per_token(model) * sum(map(len, words))), 4.0 * num_read
+
+
+def timed(function) -> np.ndarray:
+    """Returns the seconds and the CPU seconds of a call."""
+    started = [clock() for clock in _CLOCKS]
+    function()
+    return np.array([clock() - start for clock, start in zip(_CLOCKS, started, strict=True)])
+
+
+def bandwidth() -> float:
+    """Returns how many bytes a second are read from memory, at best."""
+    values = tf.zeros((_READ,))
+    read = tf.function(lambda: tf.reduce_max(values))
+    read()
+    return 4 * _READ / min(timed(lambda: read().numpy())[0] for _ in range(5))
+
+
+def memory_mb(name: str) -> float:
+    """Returns a figure of this process's memory, `VmRSS` or `VmHWM` (the peak), in units of 2^20 bytes."""
+    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{name}:"))
+
+
+def measure(savedmodel: pathlib.Path, batches: list[list[bytes]], rounds: int) -> dict[str, float]:
+    """Returns the figures of a model."""
+    config = config_lib.from_dict(json.loads((savedmodel / "assets" / "config.json").read_text()))
+    started = time.perf_counter()
+    signature = tf.saved_model.load(str(savedmodel)).signatures["default"]
+    figures = {"load_seconds": time.perf_counter() - started, "loaded_rss_mb": memory_mb("VmRSS")}
+    inputs = [tf.constant(batch) for batch in batches]
+    signature(strings=inputs[0])  # prepares the graph
+    matrix = tf.random.stateless_uniform((_PRODUCT, _PRODUCT), (0, 0))
+    product = tf.function(lambda: tf.linalg.matmul(matrix, matrix)[0, 0])
+    product()
+    products, embeddings = [], []
+    for _ in range(rounds):
+        turns = [(timed(lambda: product().numpy()), timed(lambda: signature(strings=one))) for one in inputs]  # noqa: B023
+        products.append(np.mean([turn[0] for turn in turns], 0))
+        embeddings.append(np.sum([turn[1] for turn in turns], 0))
+    figures["peak_rss_mb"] = memory_mb("VmHWM")
+    flops, num_bytes = np.sum([arithmetic_of(config.model, batch) for batch in batches], 0)
+    num_tokens = sum(len(line.split()) for batch in batches for line in batch)
+    products, embeddings = np.array(products), np.array(embeddings)
+    shares = np.median(flops / (2 * _PRODUCT**3) * products / embeddings, 0)
+    seconds = float(np.median(embeddings[:, 0]))
+    gb_per_second = bandwidth() / 1e9
+    return {
+        "tokens_per_second": num_tokens / seconds,
+        "share_of_limit": shares[0],
+        "share_of_limit_cpu": shares[1],
+        "share_of_bandwidth": num_bytes / gb_per_second / 1e9 / seconds,
+        "gemm_gflops": 2 * _PRODUCT**3 / float(np.median(products[:, 0])) / 1e9,
+        "memory_gb_per_second": gb_per_second,
+        **figures,
+    }
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Prints the figures; returns 1 for a command line that cannot be measured."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    model = parser.add_mutually_exclusive_group(required=True)
+    model.add_argument("--savedmodel", metavar="DIR", help="a version's folder")
+    model.add_argument("--preset", choices=config_lib.PRESETS, help="random weights of this size")
+    parser.add_argument("--precision", default="float32", help="with --preset: as for `elmo-tf export` (float32)")
+    parser.add_argument("--text", metavar="FILE", help="a sentence a line (generated text)")
+    parser.add_argument("--sentences", type=int, default=256, help="how many of the text, from its beginning (256)")
+    parser.add_argument("--batch-size", type=int, default=32, help="sentences a call (32)")
+    parser.add_argument("--sorted", action="store_true", help="batches of about equal lengths")
+    parser.add_argument("--rounds", type=int, default=3, help="measurements, of which the median counts (3)")
+    arguments = parser.parse_args(argv)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            batches = read_batches(arguments)
+            if arguments.preset is not None:
+                code = "import sys; from benchmarks import embed; embed.make_model(*sys.argv[1:])"
+                made = [arguments.preset, arguments.precision, folder]
+                environment = os.environ | {"PYTHONPATH": str(pathlib.Path(__file__).parent.parent)}
+                subprocess.run([sys.executable, "-c", code, *made], check=True, env=environment)
+            figures = measure(pathlib.Path(arguments.savedmodel or f"{folder}/1"), batches, arguments.rounds)
+    except (InputError, OSError, subprocess.CalledProcessError) as error:
+        print(f"embed: error: {' '.join(str(error).split())}", file=sys.stderr)
+        return 1
+    for name, value in figures.items():
+        print(f"{name:24} {value:12,.3f}")
+    print(json.dumps({name: round(float(value), 4) for name, value in figures.items()}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+"""The LSTM states of a SavedModel: their names, and those that a model starts from."""
+
+import hashlib
+import os
+import pathlib
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from elmo_tf.bilm import DIRECTIONS, BiLM
+from elmo_tf.errors import InputError
+from elmo_tf.inference import States
+
+_STREAMS = 32  # that are averaged
+_SENTENCES = 1024  # of a text, that are read
+_PARTS = ("cell", "recurrent")
+
+
+def names(num_layers: int) -> list[str]:
+    """Returns the names of all states, in the order of `tf.nest.flatten` of `States`."""
+    numbers = range(1, num_layers + 1)
+    return [f"{direction}_{part}{number}" for direction in DIRECTIONS for number in numbers for part in _PARTS]
+
+
+def by_name(states: States) -> dict[str, tf.Tensor]:
+    """Returns states by their names."""
+    return dict(zip(names(len(states[0])), tf.nest.flatten(states), strict=True))
+
+
+def nested(states: dict[str, tf.Tensor]) -> States:
+    """Returns states by name as `States`."""
+    number = len(states) // (len(DIRECTIONS) * len(_PARTS))
+    values = iter(states[name] for name in names(number))
+    return tuple(tuple((next(values), next(values)) for _ in range(number)) for _ in DIRECTIONS)
+
+
+def zero(bilm: BiLM) -> States:
+    """Returns variables of one row, zero: the states before every sentence."""
+    return tf.nest.map_structure(lambda state: tf.Variable(state, trainable=False), bilm.zero_states(1))
+
+
+def warm_up(root: tf.train.Checkpoint, initial: States, text: str | os.PathLike) -> dict[str, Any]:
+    """Sets `initial` to the state after typical text.
+
+    The first sentences of the text, a line each, are shared out over streams that carry their states, as in training;
+    after their last sentences the streams' states are averaged.
+
+    Args:
+        root: with `stream`, as exported.
+        initial: variables of `root`, zero.
+        text: a text file.
+
+    Returns:
+        what was read, for the provenance.
+
+    Raises:
+        InputError: if there is no such file, or no word in it.
+    """
+    try:
+        content = pathlib.Path(text).read_bytes()
+    except OSError as error:
+        raise InputError(f"--warm-text: expected a text file, found {error.strerror}: {text}") from None
+    sentences = [words for words in map(bytes.split, content.split(b"\n")) if words][:_SENTENCES]
+    if not sentences:
+        raise InputError(f"--warm-text: expected a text with words, found none: {text}")
+    streams = np.array_split(np.arange(len(sentences)), min(_STREAMS, len(sentences)))
+    states = by_name(tf.nest.map_structure(lambda state: tf.repeat(state, len(streams), 0), initial))
+    for number in range(len(streams[0])):  # none has more
+        batch = [sentences[stream[number]] if number < len(stream) else [] for stream in streams]
+        ragged = tf.ragged.constant(batch, dtype=tf.string, ragged_rank=1)
+        found = root.stream(tokens=ragged.to_tensor(), sequence_len=tf.cast(ragged.row_lengths(), tf.int32), **states)
+        states = {name: found[name] for name in states}
+    for variable, state in zip(tf.nest.flatten(initial), tf.nest.flatten(nested(states)), strict=True):
+        variable.assign(tf.reduce_mean(state, 0, keepdims=True))
+    return {"text_sha256": hashlib.sha256(content).hexdigest(), "sentences": len(sentences)}

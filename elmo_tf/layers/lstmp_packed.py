@@ -1,0 +1,142 @@
+"""The projected LSTM over packed rows: what `LSTMP` computes, without arithmetic on padding.
+
+Within a time step, arrays have features first and the batch last, as in training: weights stand on the left of every
+product, where a CPU need not repack them each time, and the gates of a batch lie one after the other. The batch shrinks
+as rows end. The input's share of the gates comes from products over many time steps at once, outside the time loop.
+"""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from elmo_tf.layers.packing import Packing
+
+_POSITIONS = 512  # whose gates are in memory at once: at 4096 units, 32 MB
+
+# Cell float32 (units, batch) and recurrent state float32 (projection_dim, batch).
+State = tuple[tf.Tensor, tf.Tensor]
+
+
+class Kernels(NamedTuple):
+    """Weights as they are used here, of the products' dtype: transposed, gates in the order i, f, o, j."""
+
+    from_input: (
+        tf.Tensor
+    )  # (4 * units, input_dim + 2): the last two columns add up to the bias, 1 for forgetting included
+    recurrent: tf.Tensor  # (4 * units, projection_dim)
+    projection: tf.Tensor | None  # (projection_dim, units)
+
+
+class Clips(NamedTuple):
+    """What cell and projection are cut to; None: never."""
+
+    cell: float | None
+    projection: float | None
+
+
+def kernels(kernel: tf.Tensor, bias: tf.Tensor, projection_kernel: tf.Tensor | None, dtype: str) -> Kernels:
+    """Returns the weights of `LSTMP` as `Kernels` of `dtype`."""
+    units = bias.shape[0] // 4
+    projection_dim = units if projection_kernel is None else projection_kernel.shape[-1]
+    bias += tf.repeat(tf.constant([0.0, 0.0, 1.0, 0.0]), units)
+    rounded = tf.cast(tf.cast(bias, dtype), tf.float32)  # what bfloat16 takes off is a column of its own
+    from_input = tf.concat([kernel[:-projection_dim], rounded[None], (bias - rounded)[None]], 0)
+    projection = None if projection_kernel is None else tf.cast(tf.transpose(projection_kernel), dtype)
+    return Kernels(_by_gate(from_input, dtype), _by_gate(kernel[-projection_dim:], dtype), projection)
+
+
+def run(kernels: Kernels, clips: Clips, inputs: tf.Tensor, packing: Packing, state: State) -> tuple[tf.Tensor, State]:
+    """Runs the LSTM over every row.
+
+    Args:
+        kernels: the weights.
+        clips: of cell and projection.
+        inputs: float32 `(N, input_dim)`, packed.
+        packing: where the rows' positions are.
+        state: before the first time step, of all ranks.
+
+    Returns:
+        outputs float32 `(N, projection_dim)`, packed, and the state of each rank after its last position.
+    """
+    inputs, started, num_steps = _with_ones(inputs), packing.started, tf.size(packing.sizes)
+    (units, _), (width, _) = (part.shape for part in state)
+    next_sizes = tf.concat([packing.sizes[1:], [0]], 0)
+
+    def piece(start, cell, recurrent, outputs, cells):
+        first = packing.offsets[start]
+        # The time steps whose positions fit; always one.
+        fitting = tf.searchsorted(packing.offsets, [first + _POSITIONS], side="right")[0] - 1
+        end = tf.maximum(fitting, start + 1)
+        gates = _product(kernels.from_input, inputs[first : packing.offsets[end]], transpose_b=True)
+
+        def step(time, cell, recurrent, outputs, cells):
+            place, size = packing.offsets[time] - first, packing.sizes[time]
+            given = cell[:, :size], recurrent[:, :size]
+            cell, recurrent = _advance(kernels, clips, gates[:, place : place + size], given)
+            ending = tf.transpose(cell[:, next_sizes[time] :])
+            return time + 1, cell, recurrent, outputs.write(time, tf.transpose(recurrent)), cells.write(time, ending)
+
+        return _loop(end, step, (start, cell, recurrent, outputs, cells))
+
+    # One piece after the other, or the gates of several would be in memory.
+    arrays = _array(num_steps, width), _array(num_steps, units)
+    start = (0, *(part[:, :started] for part in state), *arrays)
+    *_, outputs, cells = _loop(num_steps, piece, start, parallel_iterations=1)
+    outputs = outputs.concat()
+    # Cells were kept as rows ended: the shortest first, those of one length by rank.
+    ends = packing.lengths[:started] - 1
+    kept = started - tf.gather(packing.sizes, ends) + tf.range(started) - tf.gather(next_sizes, ends)
+    final = tf.gather(cells.concat(), kept), tf.gather(outputs, packing.last)
+    return outputs, tuple(
+        tf.concat([tf.transpose(after), before[:, started:]], 1) for after, before in zip(final, state, strict=True)
+    )
+
+
+def advance(kernels: Kernels, clips: Clips, inputs: tf.Tensor, state: State) -> State:
+    """Returns the state after one time step of inputs float32 `(batch, input_dim)`."""
+    return _advance(kernels, clips, _product(kernels.from_input, _with_ones(inputs), transpose_b=True), state)
+
+
+def _advance(kernels: Kernels, clips: Clips, from_inputs: tf.Tensor, state: State) -> State:
+    """Returns the next state, given the input's share of the gates `(4 * units, batch)`."""
+    cell, recurrent = state
+    units = cell.shape[0]
+    gates = tf.reshape(from_inputs + _product(kernels.recurrent, recurrent), (4, -1))
+    (entering, forgetting, leaving), candidate = tf.unstack(tf.sigmoid(gates[:3])), tf.tanh(gates[3])
+    cell = _clip(forgetting * tf.reshape(cell, (-1,)) + entering * candidate, clips.cell)
+    recurrent = tf.reshape(leaving * tf.tanh(cell), (units, -1))
+    if kernels.projection is not None:
+        recurrent = _clip(_product(kernels.projection, recurrent), clips.projection)
+    return tf.reshape(cell, (units, -1)), recurrent
+
+
+def _by_gate(rows: tf.Tensor, dtype: str) -> tf.Tensor:
+    """Returns `(dim, 4 * units)`, gates i, j, f, o, as `(4 * units, dim)`, gates i, f, o, j."""
+    entering, candidate, forgetting, leaving = tf.split(tf.cast(rows, dtype), 4, -1)
+    return tf.transpose(tf.concat([entering, forgetting, leaving, candidate], -1))
+
+
+def _with_ones(inputs: tf.Tensor) -> tf.Tensor:
+    """Returns the inputs with the columns that the bias is multiplied by."""
+    return tf.pad(inputs, ((0, 0), (0, 2)), constant_values=1.0)
+
+
+def _product(kernel: tf.Tensor, values: tf.Tensor, **transposes: bool) -> tf.Tensor:
+    return tf.cast(tf.matmul(kernel, tf.cast(values, kernel.dtype), **transposes), tf.float32)
+
+
+def _clip(values: tf.Tensor, clip: float | None) -> tf.Tensor:
+    return values if clip is None else tf.raw_ops.ClipByValue(t=values, clip_value_min=-clip, clip_value_max=clip)
+
+
+def _array(num_steps: tf.Tensor, width: int) -> tf.TensorArray:
+    """Returns an array of `(any, width)` for each time step, and an empty one, to be read also without time steps."""
+    array = tf.TensorArray(tf.float32, num_steps + 1, infer_shape=False, element_shape=(None, width))
+    return array.write(num_steps, tf.zeros((0, width)))
+
+
+def _loop(end, step, start, parallel_iterations=10):
+    """Repeats `step` of a time step, a state and arrays until time step `end`; the batch may shrink."""
+    shapes = [tf.TensorShape(())] * len(start)
+    shapes[1:3] = [tf.TensorShape((part.shape[0], None)) for part in start[1:3]]
+    return tf.while_loop(lambda time, *_: time < end, step, start, tuple(shapes), parallel_iterations)

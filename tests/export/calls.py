@@ -1,0 +1,41 @@
+"""Calls to the signatures of a loaded model, with the same sentences in every form."""
+
+import numpy as np
+import tensorflow as tf
+
+from tests.helpers import batch_char_ids
+
+TEXT = [
+    b"The bank of the river .",
+    b"",
+    b"  A\tbank lends\nmoney to whoever asks  ",
+    "naïve 日本語".encode(),
+    b"x" * 200 + b" <S> \x00 </S>",
+]
+WORDS = [sentence.split() for sentence in TEXT]
+LENGTHS = [len(words) for words in WORDS]
+LONGEST = max(LENGTHS)
+SAME = {"rtol": 0, "atol": 1e-6}
+
+
+def embed(model, sentences: list[bytes], name: str = "default") -> dict[str, np.ndarray]:
+    found = model.signatures[name](strings=tf.constant(sentences, tf.string))
+    return {name: value.numpy() for name, value in found.items()}
+
+
+def embed_tokens(model, sentences: list[list[bytes]], max_length: int, filler: bytes = b"") -> dict[str, np.ndarray]:
+    tokens = [words + [filler] * (max_length - len(words)) for words in sentences]
+    lengths = tf.constant([len(words) for words in sentences], tf.int32)
+    found = model.signatures["tokens"](tokens=tf.constant(tokens, tf.string), sequence_len=lengths)
+    return {name: value.numpy() for name, value in found.items()}
+
+
+def embed_char_ids(model, sentences: list[list[bytes]], max_length: int) -> dict[str, np.ndarray]:
+    found = model.signatures["char_ids"](char_ids=tf.constant(batch_char_ids(sentences, max_length)))
+    return {name: value.numpy() for name, value in found.items()}
+
+
+def assert_same(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
+    assert found.keys() == expected.keys()
+    for name, value in found.items():
+        np.testing.assert_allclose(value, expected[name], **SAME, err_msg=name)
