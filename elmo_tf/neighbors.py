@@ -1,95 +1,98 @@
-"""The nearest uses in context of a word: what an exported model makes of a word with several senses."""
+"""The nearest uses of words in context: what a model makes of a word with several senses (the paper's table 4)."""
 
-import os
-from collections.abc import Iterator
+import bisect
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
 from elmo_tf.errors import InputError
 
-_BATCH_SIZE = 32
+Words = list[bytes]  # the tokens of a sentence
+
+
+class Query(NamedTuple):
+    """A word at one place of one sentence."""
+
+    sentence: Words
+    position: int  # of the word in the sentence
+
+    @property
+    def word(self) -> bytes:
+        """The word."""
+        return self.sentence[self.position]
 
 
 class Use(NamedTuple):
-    """A word at one place of one sentence."""
+    """A word at one place of one sentence of the text."""
 
-    similarity: float  # cosine of the ELMo vectors, -1 to 1
+    similarity: float  # cosine of its vector and the query's, -1 to 1
+    line: int  # of the text, from 0
     sentence: list[str]
     position: int  # of the word in the sentence
 
 
-def nearest_uses(
-    savedmodel: str | os.PathLike, text: str | os.PathLike, word: str, sentence: str, count: int = 10
-) -> list[Use]:
-    """Returns the uses of `word` in a text that are most like its first use in `sentence`, best first.
+def find_query(word: str, sentence: str, position: int | None = None) -> Query:
+    """Returns the word in the sentence.
 
     Args:
-        savedmodel: a version's folder, as `elmo-tf export` wrote it.
-        text: UTF-8, one tokenised sentence a line.
         word: compared as it is written.
-        sentence: tokens between white space, `word` among them; its own line in `text` is left out.
-        count: uses to return at most.
+        sentence: tokens between white space, `word` among them.
+        position: of the word, counted from 0; None: the only one, or the first.
 
     Raises:
-        InputError: if `word` is not in the sentence or the text, or a file cannot be used.
+        InputError: if the word is not there.
     """
-    if not os.path.isfile(os.path.join(savedmodel, "saved_model.pb")):
-        raise InputError(f"--savedmodel: expected a folder with saved_model.pb, found none: {savedmodel}")
-    wanted = os.fsencode(word)  # a terminal's bytes, UTF-8 or not
-    query = os.fsencode(sentence).split()
-    if wanted not in query:
+    wanted, words = word.encode(errors="surrogateescape"), sentence.encode(errors="surrogateescape").split()
+    if wanted not in words:
         raise InputError(f"--sentence: expected the word {word!r} in it, found {sentence!r}")
-    sentences = [line for line in _lines_with(text, wanted) if line != query]
-    if not sentences:
-        raise InputError(f"--text: expected a line with the word {word!r}, found none in {text}")
-    embed = _load(savedmodel)
-    target = _vectors(embed, [query])[0][query.index(wanted)]
-    uses = []
-    for first in range(0, len(sentences), _BATCH_SIZE):
-        batch = sentences[first : first + _BATCH_SIZE]
-        for tokens, vectors in zip(batch, _vectors(embed, batch), strict=True):
-            for position in (place for place, token in enumerate(tokens) if token == wanted):
-                uses.append(Use(_cosine(target, vectors[position]), [token.decode() for token in tokens], position))
-    return sorted(uses, key=lambda use: -use.similarity)[:count]
+    places = [place for place, found in enumerate(words) if found == wanted]
+    if position is not None and position not in places:
+        raise InputError(f"--position: expected one of {places}, where {word!r} stands, found {position}")
+    return Query(words, places[0] if position is None else position)
 
 
-def _load(savedmodel: str | os.PathLike):
-    try:
-        signatures = tf.saved_model.load(str(savedmodel)).signatures
-    except (OSError, tf.errors.OpError) as error:
-        raise InputError(f"--savedmodel: expected an intact SavedModel, found {error}: {savedmodel}") from None
-    if "tokens" not in signatures:
-        expected = "a model of `elmo-tf export` with the signature tokens"
-        raise InputError(f"--savedmodel: expected {expected}, found {sorted(signatures)}: {savedmodel}")
-    return signatures["tokens"]
+def nearest_uses(
+    query: Query,
+    target: np.ndarray,
+    embedded: Iterable[tuple[int, Words, np.ndarray]],
+    count: int = 10,
+    same_word: bool = False,
+) -> list[Use]:
+    """Returns the uses of words that are most like the query's, best first, at most one of each different sentence.
+
+    Memory does not grow with the text.
+
+    Args:
+        query: the query's own sentence is passed over wherever it occurs.
+        target: float32 `(dim,)`, the vector of the query.
+        embedded: the text: of each line its number, its tokens and their vectors, `(tokens, dim)`.
+        count: uses to return at most.
+        same_word: whether to look at uses of the query's word only.
+    """
+    best: list[Use] = []
+    known: set[tuple[bytes, ...]] = {tuple(query.sentence)}
+    for line, words, vectors in embedded:
+        if not words or tuple(words) in known:
+            continue
+        similarities = _cosines(vectors, target)
+        if same_word:
+            similarities[[word != query.word for word in words]] = -np.inf
+        position = int(similarities.argmax())
+        similarity = float(similarities[position])
+        if similarity == -np.inf or (len(best) == count and similarity <= best[-1].similarity):
+            continue
+        use = Use(similarity, line, [word.decode(errors="replace") for word in words], position)
+        bisect.insort(best, use, key=lambda one: (-one.similarity, one.line))
+        known.add(tuple(words))
+        for gone in best[count:]:
+            known.discard(tuple(word.encode() for word in gone.sentence))
+        del best[count:]
+    return best
 
 
-def _lines_with(text: str | os.PathLike, word: bytes) -> Iterator[list[bytes]]:
-    """Yields the tokens of each different sentence that has the word."""
-    seen = set()
-    try:
-        with open(text, encoding="utf-8", newline="\n") as lines:  # as in preprocessing, nothing else ends a line
-            for line in lines:
-                tokens = line.encode().split()
-                if word in tokens and tuple(tokens) not in seen:
-                    seen.add(tuple(tokens))
-                    yield tokens
-    except UnicodeDecodeError as error:
-        raise InputError(f"--text: expected UTF-8, found {error.reason} in {text}") from None
-    except OSError as error:
-        raise InputError(f"--text: expected a file, found {error.strerror}: {text}") from None
-
-
-def _vectors(embed, batch: list[list[bytes]]) -> np.ndarray:
-    """Returns the ELMo vectors float32 `(batch, max_length, dim)`."""
-    longest = max(len(tokens) for tokens in batch)
-    tokens = [tokens + [b""] * (longest - len(tokens)) for tokens in batch]
-    lengths = [len(tokens) for tokens in batch]
-    return embed(tokens=tf.constant(tokens), sequence_len=tf.constant(lengths, tf.int32))["elmo"].numpy()
-
-
-def _cosine(one: np.ndarray, other: np.ndarray) -> float:
-    cosine = one @ other / (np.linalg.norm(one) * np.linalg.norm(other))
-    return float(np.clip(cosine, -1, 1))  # rounding may step over
+def _cosines(vectors: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Returns the cosine of each row, float32 `(tokens,)`; 0 for a vector without length."""
+    vectors = vectors.astype(np.float32, copy=False)
+    lengths = np.linalg.norm(vectors, axis=-1) * np.linalg.norm(target)
+    return np.clip(vectors @ target / np.where(lengths == 0, 1, lengths), -1, 1)  # rounding may step over

@@ -118,6 +118,11 @@ def plan(corpus: list[TextFile], num_shards: int) -> list[Task]:
     return [Task(number, *task) for number, task in enumerate(shards)]
 
 
+def plan_in_order(corpus: list[TextFile], count: int) -> list[Task]:
+    """Returns `count` tasks that together read `corpus` from its beginning to its end; only divisible files are cut."""
+    return [Task(number, (number,), slices) for number, slices in enumerate(_cut(corpus, count))]
+
+
 def _cut(corpus: list[TextFile], count: int) -> list[tuple[Slice, ...]]:
     """Returns `count` tuples of slices, in the order of the files, of about the same size."""
     total = sum(file.text_size for file in corpus)

@@ -4,16 +4,14 @@ import argparse
 import collections
 import os
 import platform
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable, Sequence, Sized
 from typing import Any
 
 import apache_beam as beam
 
 import elmo_tf
 from elmo_tf.data import char_ids, records, vocabulary
-from pipelines import corpora, lines, sentences, shards
-
-_AS_SPACE = "kept; NUL is white space to this tokenizer"
+from pipelines import corpora, sentences, shards
 
 
 def describe(
@@ -34,7 +32,6 @@ def describe(
         types: distinct words of the training split; None if they were not counted.
         irregular: how often each of `lines.RULES` was applied, of each task.
     """
-    raw = settings.tokenizer == "unicode"
     totals = collections.Counter()
     for counts in irregular:
         totals.update(counts)
@@ -45,11 +42,7 @@ def describe(
         "shuffled": arguments.shuffle,
         "max_chars_per_token": char_ids.MAX_CHARS_PER_TOKEN,
         "heldout_fraction": settings.heldout_fraction,
-        "irregular": {
-            name: {"count": totals[name], "rule": _AS_SPACE if raw and name == "nul_lines" else rule.rule}
-            for name, rule in lines.RULES.items()
-            if not (settings.line == sentences.PART and name == "blank_lines")
-        },
+        "irregular": {name: {"count": totals[name], "rule": rule} for name, rule in sentences.rules(settings).items()},
         "inputs": [
             {
                 "name": os.path.basename(file.path),
@@ -66,11 +59,16 @@ def describe(
             "min_count": None if arguments.vocab else arguments.min_count or 1,
             "max_vocab": arguments.max_vocab,
         },
-        "versions": {
-            "elmo_tf": elmo_tf.__version__,
-            "apache_beam": beam.__version__,
-            "python": platform.python_version(),
-        },
+        "versions": versions(),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Returns which software is at work."""
+    return {
+        "elmo_tf": elmo_tf.__version__,
+        "apache_beam": beam.__version__,
+        "python": platform.python_version(),
     }
 
 
@@ -103,23 +101,29 @@ def summary(infos: dict[str, dict[str, Any]], folders: Iterable[str], seconds: f
         ("like <S> or </S>", *(f"{one['reserved_tokens']:,} tokens" for one in infos.values())),
         ("records", *(f"{megabytes(one['bytes'])}, {number(one['shards'], 'file')}" for one in infos.values())),
     ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    table = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    irregular = [
-        f"  {name.replace('_', ' ')}: {one['count']:,}, {one['rule']}"
-        for name, one in first["irregular"].items()
-        if one["count"]
-    ]
     size = sum(file["bytes"] for file in first["inputs"])
     return "\n".join(
         [
-            *table,
+            *table(rows),
             f"vocabulary: {words['size'] - len(vocabulary.SPECIAL_TOKENS):,} words{types}, and <S>, </S>, <UNK>",
-            f"input: {number(first['inputs'], 'file')}, {megabytes(size)}; irregular:" + " nothing" * (not irregular),
-            *irregular,
+            f"input: {number(first['inputs'], 'file')}, {megabytes(size)}; {describe_irregular(first['irregular'])}",
             f"{total:,} tokens in {seconds:,.1f} s, {total / seconds:,.0f} tokens/s",
         ]
     )
+
+
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Returns rows as lines with columns of even widths."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def describe_irregular(found: dict[str, dict[str, Any]]) -> str:
+    """Returns in words what was irregular: a line for each rule that was applied."""
+    applied = [
+        f"\n  {name.replace('_', ' ')}: {one['count']:,}, {one['rule']}" for name, one in found.items() if one["count"]
+    ]
+    return "irregular:" + ("".join(applied) or " nothing")
 
 
 def number(things: Sized, noun: str) -> str:

@@ -8,7 +8,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from elmo_tf.data import records, vocabulary
 from elmo_tf.errors import InputError
-from pipelines import corpora, counts, files, journal, options, sentences, shards, shuffle, tasks, watch
+from pipelines import corpora, counts, files, journal, sentences, shards, shuffle, tasks
 
 _VOCABULARY = "vocabulary"  # phase, for the journal
 
@@ -37,7 +37,8 @@ class Job(NamedTuple):
         """
         done = self.notes.result(_VOCABULARY, 0)
         if done is None:
-            self._run("counting", counts.PHASE, self.tasks, counts.WriteCounts(self.notes.folder, self.settings))
+            counting = counts.WriteCounts(self.notes.folder, self.settings)
+            tasks.run("counting", self.notes, counts.PHASE, self.tasks, counting, self.beam_options)
             kept, types, most = [], 0, 0
             for pairs in counts.read_counts(self.notes.folder):
                 types += len(pairs)
@@ -77,11 +78,5 @@ class Job(NamedTuple):
         return read, self._do("shuffling, part 2 of 2:", gathering, step)
 
     def _do(self, doing: str, elements: Sequence[tasks.Numbered], step: tasks.DoOnce) -> Results:
-        self._run(doing, step.phase, elements, beam.ParDo(step))
+        tasks.run(doing, self.notes, step.phase, elements, beam.ParDo(step), self.beam_options)
         return [self.notes.result(step.phase, element.number) for element in elements]
-
-    def _run(self, doing: str, phase: str, elements: Sequence[tasks.Numbered], transform: beam.PTransform) -> None:
-        pipeline = options.make_pipeline(self.beam_options)
-        _ = pipeline | "Tasks" >> beam.Create(elements) | phase.capitalize() >> transform
-        with watch.watched(doing, self.notes, phase, sum(element.size for element in elements)):
-            options.execute(pipeline)

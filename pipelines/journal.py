@@ -11,6 +11,7 @@ import fcntl
 import json
 import os
 import pathlib
+import re
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -54,10 +55,29 @@ class Journal(NamedTuple):
         """Notes that a task is done, all its files being in their places."""
         files.write_json(self.path(f"{phase}-{number:05d}.json"), result)
 
-    def amount(self, phase: str) -> Amount:
-        """Returns what the tasks of a phase have done up to now."""
-        beats = pathlib.Path(self.folder, UNFINISHED).glob(f"{phase}-*{_BEAT}")
-        return sum((Amount(*json.loads(beat.read_text())) for beat in beats), Amount())
+    def forget(self, phase: str) -> None:
+        """Deletes the results of a phase: none of its tasks is done."""
+        names = files.sizes(files.join(self.folder, UNFINISHED))
+        files.delete(self.path(name) for name in names if name.startswith(f"{phase}-"))
+
+
+class Beats:
+    """What the tasks of a phase tell of how far they are. Of thousands of them, those are read that have changed."""
+
+    def __init__(self, journal: Journal, phase: str):
+        self._pattern = re.compile(rf"{phase}-\d+\{_BEAT}")
+        self._folder = os.path.join(journal.folder, UNFINISHED)
+        self._known: dict[str, tuple[int, Amount]] = {}
+
+    def amount(self) -> Amount:
+        """Returns what the tasks have done up to now."""
+        with os.scandir(self._folder) as entries:
+            for entry in entries:
+                if self._pattern.fullmatch(entry.name):
+                    changed = entry.stat().st_mtime_ns
+                    if self._known.get(entry.name, (None,))[0] != changed:
+                        self._known[entry.name] = changed, Amount(*json.loads(pathlib.Path(entry.path).read_text()))
+        return sum((amount for _, amount in self._known.values()), Amount())
 
 
 class Beat:
@@ -93,7 +113,7 @@ def check(folder: str, argument: str) -> None:
         is_free = not os.path.lexists(path) or (
             path.is_dir() and {entry.name for entry in path.iterdir()} <= {UNFINISHED}
         )
-    if not is_free and _plan(folder) is None:
+    if not is_free and plan_of(folder) is None:
         raise _exists(folder, argument)
 
 
@@ -120,7 +140,7 @@ def unfinished(outputs: dict[str, str], plan: dict[str, Any]) -> Iterator[bool]:
         try:
             for argument, folder in outputs.items():
                 stack.enter_context(_locked(folder, argument))
-            resumed = all(_plan(folder) == plan for folder in outputs.values())
+            resumed = all(plan_of(folder) == plan for folder in outputs.values())
             for argument, folder in outputs.items():
                 if not resumed and files.exists(files.join(folder, records.MARKER_FILE)):
                     raise _exists(folder, argument)
@@ -149,8 +169,8 @@ def _exists(folder: str, argument: str) -> InputError:
     return InputError(f"{argument}: expected a folder that does not exist yet, found {found}: {folder}")
 
 
-def _plan(folder: str) -> dict[str, Any] | None:
-    """Returns the plan of an unfinished folder; None if it is none."""
+def plan_of(folder: str) -> dict[str, Any] | None:
+    """Returns the plan of an unfinished folder; None if it is none, and an empty one if nobody can go on with it."""
     path = Journal(folder).path(_PLAN)
     return files.read_json(path) if files.exists(path) else None
 

@@ -51,7 +51,7 @@ _AS_MUCH_AS_FITS = re.compile(rb".{1,%d}(?:\s|\Z)|.{1,%d}(?![\x80-\xBF])" % ((MA
 class Text(NamedTuple):
     """What can be used of a block."""
 
-    lines: list[bytes]  # or paragraphs: valid UTF-8, without line feeds, none blank
+    lines: list[bytes]  # or paragraphs: valid UTF-8, without line feeds, none blank unless they are numbered
     irregular: collections.Counter  # how often each of `RULES` was applied
 
 
@@ -61,12 +61,14 @@ class Cleaner(NamedTuple):
     paragraphs: bool  # whether lines belong together unless a blank one parts them
     strict: bool  # whether to raise errors for what `RULES` speak of, instead of applying them
     spaced: bool = True  # whether white space alone parts tokens; where it does not, see `shorten`
+    refused: tuple[str, ...] = ()  # the rules that are errors if it is not strict
+    numbered: bool = False  # whether every line counts: none is cut, and one that is dropped leaves an empty one
 
     def clean(self, block: reading.Block, file: corpora.TextFile) -> Text:
         """Returns what can be used of a block of `file`.
 
         Raises:
-            CorpusError: if the file is plainly no text; if strict, unless all of the block can be used.
+            CorpusError: if the file is plainly no text, or something in the block is refused.
         """
         if block.position == 0:
             for begin, found in _NOT_TEXT.items():
@@ -74,8 +76,8 @@ class Cleaner(NamedTuple):
                     raise reading.CorpusError(f"--input: expected UTF-8 text, found {found}: {block.source}")
         lines = block.data.removesuffix(b"\n").split(b"\n")
         found = sorted(self._irregular(block, lines))
-        if self.strict and found:
-            number, rule = found[0]
+        if refused := [(number, rule) for number, rule in found if self.strict or rule in self.refused]:
+            number, rule = refused[0]
             raise _refusal(rule, block, file, sum(len(line) + 1 for line in lines[:number]))
         irregular = collections.Counter(rule for _, rule in found)
         if irregular["byte_order_marks"]:
@@ -87,6 +89,8 @@ class Cleaner(NamedTuple):
         units = _joined(lines) if self.paragraphs else lines
         if irregular["long_lines"]:
             units = [piece for unit in units for piece in _AS_MUCH_AS_FITS.findall(unit)]
+        if self.numbered:
+            return Text(units, irregular)
         return Text([unit for unit in units if unit and not unit.isspace()], irregular)
 
     def shorten(
@@ -119,7 +123,8 @@ class Cleaner(NamedTuple):
         for number, line in enumerate(lines):
             if len(line) > MAX_TOKEN_BYTES and self.spaced:
                 yield from ((number, "long_tokens") for _ in _LONG_TOKEN.finditer(line))
-        yield from ((number, "long_lines") for number in self._long_units(block, lines))
+        if not self.numbered:
+            yield from ((number, "long_lines") for number in self._long_units(block, lines))
 
     def _long_units(self, block: reading.Block, lines: list[bytes]) -> Iterator[int]:
         """Yields the number of the first line of each line, or paragraph, that is too long and began in this block."""

@@ -7,17 +7,16 @@ The same input, options and seed give the same bytes, whatever the runner and it
 
 import argparse
 import collections
-import contextlib
 import logging
-import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import elmo_tf
 from elmo_tf.data import records, vocabulary
 from elmo_tf.errors import InputError
-from pipelines import corpora, files, info, job, journal, options, processes, sentences
+from pipelines import corpora, files, info, job, journal, options, processes, sentences, text_options
+from pipelines.text_options import require
 
 _SHARD_BYTES = 8 << 20  # of text, when --shards is not given
 _HELDOUT_FRACTION = 0.01
@@ -29,13 +28,7 @@ _log = logging.getLogger("elmo_tf")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `elmo-tf preprocess` to `parser`."""
     add = parser.add_argument
-    add(
-        "--input",
-        nargs="+",
-        required=True,
-        metavar="GLOB",
-        help="UTF-8 text, plain, .gz, .bz2 or .xz: files, folders, globs; tar archives, or ARCHIVE/GLOB for members",
-    )
+    text_options.add(parser)
     add("--output", required=True, metavar="DIR", help="folder to make; one that a killed run left is gone on with")
     add("--vocab", metavar="FILE", help="a vocabulary instead of one counted from the text")
     add("--min-count", type=int, metavar="N", help="leave out words that occur less often (default: 1)")
@@ -43,20 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--shards", type=int, metavar="N", help="files to write (default: one for about 8 MB of text)")
     add("--shuffle", action="store_true", help="shuffle all sentences, on disk; needs room for the records twice")
     add("--seed", type=int, default=0, metavar="N", help="decides what is held out, and the shuffle (default: 0)")
-    add(
-        "--tokenizer",
-        choices=list(sentences.TOKENIZERS),
-        default="whitespace",
-        help="whitespace (default): tokens stand apart already; unicode: raw text",
-    )
-    add(
-        "--line",
-        choices=sentences.LINES,
-        help="what a line of raw text is: a sentence, a paragraph, or part of one that ends at a blank line (default)",
-    )
-    add(
-        "--strict", action="store_true", help="refuse irregular text (blank lines, not UTF-8 ...), naming file and line"
-    )
     add("--heldout", metavar="DIR", help="folder to make of sentences that --output then lacks")
     add(
         "--heldout-fraction",
@@ -87,7 +66,7 @@ def run(argv: Sequence[str] | None = None) -> dict[str, Any]:
     if options.uses_processes(beam_options):
         processes.prepare(["pipelines.job"])
     given = _read_vocabulary(arguments.vocab) if arguments.vocab else None
-    corpus = _corpus(arguments)
+    corpus = text_options.corpus(arguments.input, _folders(arguments).values())
     size = sum(file.text_size for file in corpus)
     num_shards = arguments.shards or -(-size // _SHARD_BYTES) or 1
     settings = _settings(arguments)
@@ -100,7 +79,7 @@ def run(argv: Sequence[str] | None = None) -> dict[str, Any]:
         _log.info("reading %s, %s%s of text", info.number(corpus, "file"), guess, info.megabytes(size))
         if resumed:
             _log.info("going on with an earlier run; what is whole is used again")
-        with _hint():
+        with text_options.hint():
             words, types = (given, None) if given else work.count(arguments.min_count or 1, arguments.max_vocab)
             work.keep(words)
             read, written = work.shuffle() if arguments.shuffle else work.write()
@@ -113,18 +92,6 @@ def run(argv: Sequence[str] | None = None) -> dict[str, Any]:
     _log.info("%s", info.summary(infos, outputs.values(), time.monotonic() - start))
     _warn(infos)
     return infos[sentences.TRAIN]
-
-
-@contextlib.contextmanager
-def _hint() -> Iterator[None]:
-    """Adds to an exception that leaves something to go on with that this is so."""
-    hint = "the same command goes on from here"
-    try:
-        yield
-    except OSError as error:
-        raise type(error)(f"{error}; {hint}") from error
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"interrupted; {hint}") from None
 
 
 def _warn(infos: dict[str, dict[str, Any]]) -> None:
@@ -141,54 +108,33 @@ def _check(arguments: argparse.Namespace) -> None:
     """Raises `InputError` for what can be seen before any work."""
     for name, least in (("shards", 1), ("min_count", 1), ("max_vocab", len(vocabulary.SPECIAL_TOKENS) + 1)):
         value = getattr(arguments, name)
-        _require(f"--{name.replace('_', '-')}", value is None or value >= least, f"at least {least}", value)
-    _require("--seed", 0 <= arguments.seed < 2**63, "0 to 2^63 - 1", arguments.seed)
+        require(f"--{name.replace('_', '-')}", value is None or value >= least, f"at least {least}", value)
+    require("--seed", 0 <= arguments.seed < 2**63, "0 to 2^63 - 1", arguments.seed)
     for name in ("min_count", "max_vocab"):
         alone = arguments.vocab is None or getattr(arguments, name) is None
-        _require("--vocab", alone, "a vocabulary either given or counted", f"--{name.replace('_', '-')} as well")
-    is_raw = arguments.tokenizer == "unicode"
-    _require(
-        "--line", is_raw or arguments.line is None, "--tokenizer unicode with it", f"--line {arguments.line} alone"
-    )
+        require("--vocab", alone, "a vocabulary either given or counted", f"--{name.replace('_', '-')} as well")
+    _settings(arguments)
     fraction = arguments.heldout_fraction
     if fraction is not None:
-        _require("--heldout-fraction", 0 < fraction < 1, "a number between 0 and 1", fraction)
-        _require("--heldout-fraction", arguments.heldout is not None, "--heldout with it", "none")
+        require("--heldout-fraction", 0 < fraction < 1, "a number between 0 and 1", fraction)
+        require("--heldout-fraction", arguments.heldout is not None, "--heldout with it", "none")
     journal.check(arguments.output, "--output")
     if arguments.heldout is not None:
         journal.check(arguments.heldout, "--heldout")
         one, other = (f"{path}/" for path in _folders(arguments).values())
         apart = not one.startswith(other) and not other.startswith(one)
-        _require("--heldout", apart, "a folder of its own, neither in nor around --output", arguments.heldout)
-
-
-def _require(argument: str, holds: bool, expected: str, found: Any) -> None:
-    if not holds:
-        raise InputError(f"{argument}: expected {expected}, found {found}")
+        require("--heldout", apart, "a folder of its own, neither in nor around --output", arguments.heldout)
 
 
 def _folders(arguments: argparse.Namespace) -> dict[str, str]:
     """Returns the output folder of each split, as any process on this machine finds it."""
     named = {sentences.TRAIN: arguments.output, sentences.HELDOUT: arguments.heldout}
-    return {split: _real(path) for split, path in named.items() if path}
-
-
-def _real(path: str) -> str:
-    return os.path.realpath(path) if files.is_local(path) else path
-
-
-def _corpus(arguments: argparse.Namespace) -> list[corpora.TextFile]:
-    """Returns the files to read: not those that a run to go on with has written, where --output is in an --input."""
-    written = tuple(f"{folder}/" for folder in _folders(arguments).values())
-    found = [file for file in corpora.match(arguments.input) if not _real(file.path).startswith(written)]
-    _require("--input", bool(found), "files outside of --output and --heldout", "none")
-    return found
+    return {split: text_options.real_path(path) for split, path in named.items() if path}
 
 
 def _settings(arguments: argparse.Namespace) -> sentences.Settings:
     fraction = (arguments.heldout_fraction or _HELDOUT_FRACTION) if arguments.heldout else None
-    line = arguments.line or (sentences.PART if arguments.tokenizer == "unicode" else sentences.SENTENCE)
-    return sentences.Settings(arguments.tokenizer, line, arguments.strict, arguments.seed, fraction)
+    return text_options.settings(arguments, arguments.seed, fraction)
 
 
 def _plan(
@@ -230,8 +176,8 @@ def _check_order(words: vocabulary.Vocabulary, work: job.Job, source: str) -> No
 def _check_splits(infos: dict[str, dict[str, Any]]) -> None:
     """Raises `InputError` if a split came out empty."""
     total = sum(about["sentences"] for about in infos.values())
-    _require("--input", total > 0, "text", "no words")
+    require("--input", total > 0, "text", "no words")
     for split, about in infos.items():
         side = "held out" if split == sentences.HELDOUT else "left to train on"
         expected = "a share that leaves sentences on both sides"
-        _require("--heldout-fraction", about["sentences"] > 0, expected, f"none of {total:,} {side}")
+        require("--heldout-fraction", about["sentences"] > 0, expected, f"none of {total:,} {side}")

@@ -3,7 +3,7 @@
 import collections
 import hashlib
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 from elmo_tf.progress import quiet_stderr
@@ -13,6 +13,8 @@ TRAIN, HELDOUT = "train", "heldout"  # the names of the two splits
 
 # What a line may be: a sentence, a paragraph of sentences, or part of a paragraph that ends where a blank line follows.
 LINES = (SENTENCE, PARAGRAPH, PART) = ("sentence", "paragraph", "part")
+
+MOST_TOKENS = reading.BLOCK_BYTES  # of a line that is a sentence; lines of one block cannot have more
 
 Words = list[bytes]  # the tokens of one sentence
 
@@ -34,6 +36,28 @@ class Settings(NamedTuple):
         return HELDOUT if int.from_bytes(digest, "little") < self.heldout_fraction * 2**64 else TRAIN
 
 
+def rules(settings: Settings, numbered: bool = False) -> dict[str, str]:
+    """Returns what is done with irregular text, by the names in `lines.RULES`; see `Reader`."""
+    found = {name: rule.rule for name, rule in lines.RULES.items()}
+    if settings.tokenizer == "unicode":
+        found["nul_lines"] = "kept; NUL is white space to this tokenizer"
+    if settings.line == PART:
+        del found["blank_lines"]  # they part paragraphs
+    if numbered and settings.line == SENTENCE:
+        del found["long_lines"]
+        found |= dict.fromkeys(("blank_lines", "invalid_utf8_lines"), "kept as a sentence without tokens")
+    return found
+
+
+class Numbered(NamedTuple):
+    """The sentences of one block of text, each whole."""
+
+    source: str  # the file, or the archive with the member's name
+    sentences: list[Words]  # see `Reader.read_numbered`
+    irregular: collections.Counter  # see `lines.RULES`
+    size: int  # bytes of text
+
+
 class Batch(NamedTuple):
     """The sentences of one block of text."""
 
@@ -45,22 +69,73 @@ class Batch(NamedTuple):
 class Reader:
     """Reads tasks as sentences. Make it where it is used: the tokenizer may need TensorFlow."""
 
-    def __init__(self, settings: Settings):
+    def __init__(self, settings: Settings, numbered: bool = False, refused: Collection[str] = ()):
+        """Makes a reader.
+
+        Args:
+            settings: what turns text into sentences.
+            numbered: whether each line, where lines are sentences, is to be one of the reader's.
+            refused: of `lines.RULES`, what is an error even if the settings are not strict.
+        """
         self._settings = settings
-        self._cleaner = lines.Cleaner(settings.line == PART, settings.strict, spaced=settings.tokenizer == "whitespace")
+        self._numbered = numbered and settings.line == SENTENCE
+        self._cleaner = lines.Cleaner(
+            settings.line == PART,
+            settings.strict,
+            spaced=settings.tokenizer == "whitespace",
+            refused=tuple(refused),
+            numbered=self._numbered,
+        )
         self._tokenize = TOKENIZERS[settings.tokenizer](settings.line != SENTENCE)
 
     def read(self, task: corpora.Task) -> Iterator[Batch]:
         """Yields the sentences of a task. Raises `reading.CorpusError`."""
         for part in task.slices:
             for block in reading.read_blocks(part, self._settings.line == PART):
-                text = self._cleaner.clean(block, part.file)
+                words, irregular = self._parted(block, part.file)
                 found: dict[str, list[Words]] = {TRAIN: [], HELDOUT: []}
-                for parted in self._tokenize(text.lines):
-                    words = self._cleaner.shorten(parted, block, part.file, text.irregular)
-                    if words:
-                        found[self._settings.split(words)].append(words)
-                yield Batch(found, text.irregular, len(block.data))
+                for sentence in filter(None, words):
+                    found[self._settings.split(sentence)].append(sentence)
+                yield Batch(found, irregular, len(block.data))
+
+    def read_numbered(self, task: corpora.Task) -> Iterator[Numbered]:
+        """Yields the sentences of a task in their order.
+
+        Where lines are sentences, each line is one, however long; it has no tokens if it is blank or was dropped. Else
+        there are no sentences without tokens.
+
+        Raises:
+            reading.CorpusError: also for a line of more than `MOST_TOKENS`, which is to be one sentence.
+        """
+        for part in task.slices:
+            begun: list[Numbered] = []  # the beginning of a line that goes on in the next block
+            for block in reading.read_blocks(part, self._settings.line == PART):
+                found, irregular = self._parted(block, part.file)
+                if not self._numbered:
+                    yield Numbered(block.source, list(filter(None, found)), irregular, len(block.data))
+                    continue
+                if begun and block.begun:
+                    found[0] = begun.pop().sentences[0] + found[0]
+                    if len(found[0]) > MOST_TOKENS:
+                        raise _long_line(block, part.file)
+                yield from begun
+                begun = [Numbered(block.source, [found.pop()], collections.Counter(), 0)] if block.is_cut else []
+                yield Numbered(block.source, found, irregular, len(block.data))
+            yield from begun
+
+    def _parted(self, block: reading.Block, file: corpora.TextFile) -> tuple[list[Words], collections.Counter]:
+        """Returns the sentences of a block, some perhaps without tokens, and how often each rule was applied."""
+        text = self._cleaner.clean(block, file)
+        shorten = self._cleaner.shorten
+        return [shorten(words, block, file, text.irregular) for words in self._tokenize(text.lines)], text.irregular
+
+
+def _long_line(block: reading.Block, file: corpora.TextFile) -> reading.CorpusError:
+    where = f"line {reading.line_number(file, block, 0):,} of {block.source}"
+    return reading.CorpusError(
+        f"--input: expected a sentence a line, found more than {MOST_TOKENS:,} tokens on {where}; "
+        "--tokenizer unicode --line paragraph breaks running text into sentences"
+    )
 
 
 def _whitespace(breaking: bool) -> Callable[[list[bytes]], list[Words]]:

@@ -1,12 +1,14 @@
-"""A Beam step that does each task once, however often workers are killed and bundles repeated."""
+"""A Beam step that does each task once, however often workers are killed and bundles repeated; a pipeline of tasks."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import apache_beam as beam
 from apache_beam.metrics import Metrics
+from apache_beam.options.pipeline_options import PipelineOptions
 
-from pipelines import files, journal
+from pipelines import files, journal, options, watch
 
 
 class Numbered(Protocol):
@@ -33,20 +35,51 @@ class DoOnce(beam.DoFn):
 
     @beam.typehints.no_annotations
     def process(self, task: Numbered) -> Iterator[int]:
-        beat = journal.Beat(self._journal, self.phase, task.number)
-        result = self._journal.result(self.phase, task.number)
-        if result is not None and _is_there(result["files"]):
-            beat.add(task.size, 0, 0, task.size)
-        else:
+        result = done(self._journal, self.phase, task)
+        if result is None:
+            beat = journal.Beat(self._journal, self.phase, task.number)
             result = self.do(task, beat)
             self._journal.done(self.phase, task.number, result)
-        beat.tell()
+            beat.tell()
         for name, count in result.get("irregular", {}).items():
             Metrics.counter("preprocess", name).inc(count)
         yield task.number
 
 
+def run(
+    doing: str,
+    notes: journal.Journal,
+    phase: str,
+    tasks: Sequence[Numbered],
+    transform: beam.PTransform,
+    beam_options: PipelineOptions,
+) -> None:
+    """Has a pipeline do the tasks of a phase, and shows how far they are.
+
+    Raises:
+        InputError, ReadError, WriteError: what a step raised.
+        ChildProcessError: if a worker process died.
+    """
+    pipeline = options.make_pipeline(beam_options)
+    _ = pipeline | "Tasks" >> beam.Create(tasks) | phase.capitalize() >> transform
+    with watch.watched(doing, notes, phase, sum(task.size for task in tasks)):
+        options.execute(pipeline)
+
+
+def done(notes: journal.Journal, phase: str, task: Numbered) -> dict[str, Any] | None:
+    """Returns the result of a task that an earlier run has done, and tells so; None if it is not done."""
+    result = notes.result(phase, task.number)
+    if result is None or not _is_there(result["files"]):
+        return None
+    beat = journal.Beat(notes, phase, task.number)
+    beat.add(task.size, 0, 0, task.size)
+    beat.tell()
+    return result
+
+
 def _is_there(sizes: dict[str, int]) -> bool:
+    if all(map(files.is_local, sizes)):  # in a folder of thousands of files, listing it for each task would take long
+        return all(os.path.isfile(path) and os.path.getsize(path) == size for path, size in sizes.items())
     folders = {path.rpartition("/")[0] for path in sizes}
     there = {files.join(folder, name): size for folder in folders for name, size in files.sizes(folder).items()}
     return all(there.get(path) == size for path, size in sizes.items())

@@ -27,12 +27,13 @@ def watched(doing: str, notes: journal.Journal, phase: str, size: int) -> Iterat
         yield
         return
     line, stop, start = ProgressLine(at_once=False), threading.Event(), time.monotonic()
+    beats = journal.Beats(notes, phase)
 
     def show() -> None:
         while not stop.wait(_POLL_SECONDS):
             if line.due():
                 with contextlib.suppress(OSError, ValueError):  # a beat is being replaced
-                    line.show(f"{doing} {describe(notes.amount(phase), size, time.monotonic() - start)}")
+                    line.show(f"{doing} {describe(beats.amount(), size, time.monotonic() - start)}")
 
     thread = threading.Thread(target=show, daemon=True)
     thread.start()

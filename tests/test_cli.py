@@ -100,6 +100,24 @@ def assert_exported(savedmodel: pathlib.Path, workdir: checkpoints.Workdir, weig
     }
 
 
+def assert_neighbors(tmp_path: pathlib.Path) -> None:
+    """The nearest uses of a word are printed, and come out the same from vectors that `embed` has made."""
+    query = "zoë sat on the bank of the river at night ."
+    found = ["--savedmodel", "models/bank/1", "--text", "text.txt", "--word", "bank", "--sentence", query]
+    lines = elmo_tf(tmp_path, "neighbors", *found, "--count", "5").splitlines()
+    assert len(lines) == 5
+    pattern = r" (\d\.\d{3})  +([\d,]+)  (\S+ sat on the \[bank\] of the .*)"
+    uses = [re.fullmatch(pattern, line).groups() for line in lines]
+    similarities = [float(similarity) for similarity, _, _ in uses]
+    assert similarities == sorted(similarities, reverse=True)
+    assert similarities[0] > 0.8
+    for _, number, marked in uses:
+        assert sentences()[int(number.replace(",", ""))] == re.sub(r"[\[\]]", "", marked)
+    elmo_tf(tmp_path, "embed", "--savedmodel", "models/bank", "--input", "text.txt", "--output", "vectors.hdf5")
+    again = json.loads(elmo_tf(tmp_path, "neighbors", *found, "--vectors", "vectors.hdf5", "--same-word", "--json"))
+    assert [use["line"] for use in again["uses"]][:5] == [int(number.replace(",", "")) for _, number, _ in uses]
+
+
 def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, capsys):
     text = tmp_path / "text.txt"
     text.write_text("".join(f"{line}\n" for line in sentences()), "utf-8")
@@ -145,19 +163,12 @@ def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, capsys):
     assert_exported(tmp_path / "models" / "bank" / "1", opened, weights)
     assert elmo_tf(tmp_path, "verify", "models/bank").count("models/bank/1: ") == 2
 
-    query = "zoë sat on the bank of the river at night ."
-    found = ["--savedmodel", "models/bank/1", "--text", "text.txt", "--word", "bank", "--sentence", query]
-    lines = elmo_tf(tmp_path, "neighbors", *found, "--count", "5").splitlines()
-    assert len(lines) == 5
-    similarities = [float(re.fullmatch(r"(\d\.\d{3})  \S+ sat on the \[bank\] of the .*", one)[1]) for one in lines]
-    assert similarities == sorted(similarities, reverse=True)
-    assert similarities[0] > 0.8
-    assert {re.sub(r"^\S+  |[\[\]]", "", line) for line in lines} <= set(sentences())
+    assert_neighbors(tmp_path)
 
     assert cli.main([*train, "--steps", str(STEPS + 2)]) == 0
     assert checkpoints.latest(opened).name == f"step-{STEPS + 2:08d}"
     assert capsys.readouterr().out == ""
-    assert sorted(os.listdir(tmp_path)) == ["data", "held", "models", "stderr", "text.txt", "work"]
+    assert sorted(os.listdir(tmp_path)) == ["data", "held", "models", "stderr", "text.txt", "vectors.hdf5", "work"]
 
 
 @pytest.fixture(scope="module")
@@ -302,8 +313,11 @@ WRONG = [
     ("verify no_model", "DIR: expected a folder with saved_model.pb, found none: no_model"),
     ("verify no_asset", "DIR: expected the file assets/config.json, found none in no_asset"),
     ("verify bad_graph", r"DIR: expected \d+ bytes in saved_model.pb, found 1: bad_graph"),
-    (NEIGHBORS.replace("text.txt", "missing.txt"), "--text: expected a file, found No such file .*missing.txt"),
-    (NEIGHBORS.replace("text.txt", "latin1.txt"), "--text: expected UTF-8, found .*latin1.txt"),
+    (
+        NEIGHBORS.replace("text.txt", "missing.txt"),
+        "--text: expected a file, folder or glob that matches files, found .*missing.txt",
+    ),
+    (NEIGHBORS.replace("text.txt", "latin1.txt"), "--text: .* not UTF-8 on line 2 of .*latin1.txt"),
 ]
 
 
@@ -372,7 +386,7 @@ def test_help_names_every_command_and_does_not_wait_for_tensorflow():
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", code]
     out = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
-    names = "preprocess corpus train finetune evaluate export import dump-weights neighbors verify"
+    names = "preprocess corpus train finetune evaluate export import dump-weights embed neighbors verify"
     for name in names.split():
         assert re.search(rf"^ +{name}\b", out, re.MULTILINE), name
     assert out.endswith("False\n")

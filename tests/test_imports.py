@@ -14,7 +14,7 @@ FLOORS = (
     {"elmo_tf.config", "elmo_tf.data", "elmo_tf.layers"},
     {"elmo_tf.inference"},
     {"elmo_tf.bilm"},
-    {"elmo_tf.export", "elmo_tf.neighbors", "elmo_tf.published", "elmo_tf.published_options"}
+    {"elmo_tf.embedding", "elmo_tf.export", "elmo_tf.neighbors", "elmo_tf.published", "elmo_tf.published_options"}
     | {"elmo_tf.savedmodels", "elmo_tf.verification", "elmo_tf.verify_savedmodel"},
     {"elmo_tf.elmo", "elmo_tf.training", "pipelines"},
     {"elmo_tf.cli"},
@@ -85,10 +85,20 @@ def test_nothing_imports_the_command_line():
     assert users == {"elmo_tf.cli"}  # its own modules
 
 
-LIGHT = ("elmo_tf.data.char_ids", "elmo_tf.data.vocabulary", "elmo_tf.data.records", "elmo_tf.data.windows")
+LIGHT = (
+    "elmo_tf.data.char_ids",
+    "elmo_tf.data.vocabulary",
+    "elmo_tf.data.records",
+    "elmo_tf.data.windows",
+    "elmo_tf.data.vectors",
+)
 
 
-@pytest.mark.parametrize("modules", [LIGHT, ("pipelines.preprocess",)], ids=["data", "preprocess"])
+@pytest.mark.parametrize(
+    "modules",
+    [LIGHT, ("pipelines.preprocess",), ("pipelines.embed", "pipelines.neighbors")],
+    ids=["data", "preprocess", "embed"],
+)
 def test_light_modules_do_not_import_tensorflow(modules):
     heavy = "[name for name in sys.modules if name.partition('.')[0] in ('tensorflow', 'keras')]"
     code = f"import sys, {', '.join(modules)}; print({heavy})"

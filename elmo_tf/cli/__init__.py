@@ -23,6 +23,10 @@ def main(argv: list[str] | None = None) -> int:
             from pipelines import preprocess
 
             preprocess.run(argv[1:])
+        elif argv[:1] == ["embed"]:
+            from pipelines import embed
+
+            embed.run(argv[1:])
         else:
             arguments = _parser().parse_args(argv)
             if arguments.needs_tensorflow:
@@ -48,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"elmo-tf {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     commands.add_parser("preprocess", help="make a folder of records from text, with Apache Beam", add_help=False)
+    commands.add_parser("embed", help="make vectors of a text, with Apache Beam", add_help=False)
     for module in (corpus, training, models, use):
         module.add_commands(commands)
     return parser

@@ -1,18 +1,28 @@
-"""The commands that use a SavedModel: `neighbors`, `verify`."""
+"""The commands that use a SavedModel: `neighbors`, `verify`; `embed` takes Beam's options as well: see `main`."""
 
 import argparse
 
-from elmo_tf.cli.arguments import add_command, positive
+from elmo_tf.cli.arguments import add_command, natural, positive
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
     """Adds the commands of this file."""
-    neighbors = add_command(commands, "neighbors", _neighbors, "print the nearest uses of a word in context")
-    neighbors.add_argument("--savedmodel", required=True, metavar="DIR", help="a version's folder")
-    neighbors.add_argument("--text", required=True, metavar="FILE", help="one tokenised sentence a line")
-    neighbors.add_argument("--word", required=True, metavar="W")
-    neighbors.add_argument("--sentence", required=True, metavar='"..."', help="tokens between spaces, W among them")
-    neighbors.add_argument("--count", type=positive, default=10, metavar="N", help="uses to print (10)")
+    neighbors = add_command(
+        commands, "neighbors", _neighbors, "print the uses of words in a text that are nearest to one in a sentence"
+    )
+    add = neighbors.add_argument
+    add("--savedmodel", required=True, metavar="DIR", help="a version's folder, or a model's: then its newest version")
+    add("--text", required=True, metavar="GLOB", help="one tokenised sentence a line; .gz and the like, folders, globs")
+    add("--word", required=True, metavar="W")
+    add("--sentence", required=True, metavar='"..."', help="tokens between spaces, W among them; left out of the text")
+    add("--position", type=natural, metavar="N", help="which token of the sentence, from 0, if W occurs twice (first)")
+    add("--layer", default="elmo", metavar="L", help="elmo (default), the weighted vector, or 0, 1, 2, ..: one layer")
+    add("--count", type=positive, default=10, metavar="N", help="uses to print, of different sentences (10)")
+    which = neighbors.add_mutually_exclusive_group()
+    which.add_argument("--any-word", action="store_false", dest="same_word", help="look at all words (default)")
+    which.add_argument("--same-word", action="store_true", help="look at uses of W only")
+    add("--vectors", metavar="FILE", help="HDF5 that `elmo-tf embed` made of the text: nothing is embedded again")
+    add("--json", action="store_true", help="print one line of JSON")
 
     verify = add_command(
         commands,
@@ -32,12 +42,8 @@ def _verify(arguments: argparse.Namespace) -> None:
 
 
 def _neighbors(arguments: argparse.Namespace) -> None:
-    from elmo_tf import neighbors
+    from pipelines import neighbors
 
-    uses = neighbors.nearest_uses(
-        arguments.savedmodel, arguments.text, arguments.word, arguments.sentence, arguments.count
-    )
-    for use in uses:
-        tokens = list(use.sentence)
-        tokens[use.position] = f"[{tokens[use.position]}]"
-        print(f"{use.similarity:.3f}  {' '.join(tokens)}")
+    search = neighbors.Search(**{name: getattr(arguments, name) for name in neighbors.Search._fields})
+    query, uses = search.run()
+    print(neighbors.as_json(query, uses) if arguments.json else neighbors.as_table(uses))

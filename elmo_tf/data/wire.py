@@ -9,8 +9,9 @@ import struct
 from collections.abc import Iterable
 
 import google_crc32c
+import numpy as np
 
-_TOKEN_IDS_KIND, _BYTES_KIND = 3, 1  # fields of tf.train.Feature: int64_list, bytes_list
+_INT64_KIND, _BYTES_KIND = 3, 1  # fields of tf.train.Feature: int64_list, bytes_list
 _LENGTH_DELIMITED = 2  # wire type of every field here
 
 
@@ -44,7 +45,7 @@ def encode_example(token_ids: bytes, char_ids: bytes, char_lengths: bytes) -> by
             char_ids,
             _feature_header(b"char_lengths", _BYTES_KIND, len(char_lengths)),
             char_lengths,
-            _feature_header(b"token_ids", _TOKEN_IDS_KIND, len(token_ids)),
+            _feature_header(b"token_ids", _INT64_KIND, len(token_ids)),
             token_ids,
         )
     )
@@ -54,6 +55,32 @@ def encode_example(token_ids: bytes, char_ids: bytes, char_lengths: bytes) -> by
 def field(number: int, content: bytes) -> bytes:
     """Returns a field of a message that is a string, bytes or a message itself; `number` is at most 15."""
     return _field_header(number, len(content)) + content
+
+
+def encode_vectors(line: int, tokens: list[bytes], vectors: np.ndarray) -> bytes:
+    """Returns the vectors of one line of a text as a serialized `tf.train.Example`.
+
+    Args:
+        line: its number.
+        tokens: of which there are as many as vectors.
+        vectors: little-endian, as they are to be in the feature `vectors`.
+    """
+    values = b"".join([_field_header(1, len(token)) + token for token in tokens])
+    features = b"".join(
+        (
+            _feature_header(b"dtype", _BYTES_KIND, len(vectors.dtype.name)),
+            vectors.dtype.name.encode(),
+            _feature_header(b"line", _INT64_KIND, len(varint(line))),
+            varint(line),
+            _feature_header(b"shape", _INT64_KIND, len(varints(vectors.shape))),
+            varints(vectors.shape),
+            _list_header(b"tokens", _BYTES_KIND, len(values)),
+            values,
+            _feature_header(b"vectors", _BYTES_KIND, vectors.nbytes),
+            vectors.tobytes(),
+        )
+    )
+    return _field_header(1, len(features)) + features
 
 
 def frame(record: bytes) -> bytes:
@@ -77,7 +104,12 @@ def _frame_header(length: int) -> bytes:
 def _feature_header(name: bytes, kind: int, length: int) -> bytes:
     """Returns all that stands before `length` bytes of content in an entry of the map of tf.train.Features."""
     value = _field_header(1, length)
-    feature = _field_header(kind, len(value) + length) + value
+    return _list_header(name, kind, len(value) + length) + value
+
+
+def _list_header(name: bytes, kind: int, length: int) -> bytes:
+    """Returns all that stands before a list of `length` bytes, its values with their own headers."""
+    feature = _field_header(kind, length)
     key = _field_header(1, len(name)) + name
     entry = key + _field_header(2, len(feature) + length) + feature
     return _field_header(1, len(entry) + length) + entry

@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -26,6 +27,23 @@ def test_examples_are_the_bytes_of_protobuf(count):
     text = choose.randbytes(sum(lengths))
     written = wire.encode_example(b"".join(map(wire.varint, token_ids)), text, lengths)
     assert written == example(token_ids, text, lengths)
+
+
+@pytest.mark.parametrize(("line", "num_tokens"), [(0, 0), (1, 1), (127, 2), (128, 30), (2**40, 300)])
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_examples_of_vectors_are_the_bytes_of_protobuf(line, num_tokens, dtype):
+    choose = random.Random(num_tokens)
+    tokens = [choose.randbytes(choose.choice([0, 1, 127, 128, 1000])) for _ in range(num_tokens)]
+    vectors = np.random.default_rng(0).normal(size=(3, num_tokens, 50)).astype(dtype)
+    feature = {
+        "dtype": tf.train.Feature(bytes_list=tf.train.BytesList(value=[dtype.encode()])),
+        "line": tf.train.Feature(int64_list=tf.train.Int64List(value=[line])),
+        "shape": tf.train.Feature(int64_list=tf.train.Int64List(value=vectors.shape)),
+        "tokens": tf.train.Feature(bytes_list=tf.train.BytesList(value=tokens)),
+        "vectors": tf.train.Feature(bytes_list=tf.train.BytesList(value=[vectors.tobytes()])),
+    }
+    expected = tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString(deterministic=True)
+    assert wire.encode_vectors(line, tokens, vectors) == expected
 
 
 @pytest.mark.parametrize("size", [0, 1, 100, 70_000])

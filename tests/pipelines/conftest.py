@@ -2,9 +2,11 @@
 
 import pathlib
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from elmo_tf import embedding
 from pipelines import preprocess
 
 
@@ -32,3 +34,22 @@ def process(tmp_path: pathlib.Path) -> Callable[..., pathlib.Path]:
         return tmp_path / output
 
     return run
+
+
+@pytest.fixture(scope="session")
+def loaded() -> dict[pathlib.Path, Any]:
+    """SavedModels that a test has loaded, by path."""
+    return {}
+
+
+@pytest.fixture
+def loaded_once(monkeypatch, loaded: dict[pathlib.Path, Any]) -> None:
+    """Loads a SavedModel once for all tests, which takes longer than most of them."""
+    load = embedding.open_savedmodel
+
+    def open_savedmodel(model: embedding.Model, *arguments: Any) -> Any:
+        if model.path not in loaded:
+            loaded[model.path] = load(model, *arguments)
+        return loaded[model.path]
+
+    monkeypatch.setattr(embedding, "open_savedmodel", open_savedmodel)

@@ -15,6 +15,7 @@ import pytest
 
 from elmo_tf.errors import InputError
 from pipelines import files, journal, preprocess, shards
+from tests.pipelines.disks import small_disk
 
 ROOT = pathlib.Path(__file__).parents[2]
 PROCESSES = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
@@ -152,21 +153,10 @@ def test_a_folder_of_somebody_else_is_refused(corpus, process, tmp_path):
     assert os.listdir(tmp_path / "output") == ["notes.txt"]
 
 
-def small_disk(path: pathlib.Path, size: str) -> None:
-    path.mkdir()
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(path)], check=False, capture_output=True
-    )
-    if done.returncode:
-        pytest.skip(f"needs the right to mount a tmpfs: {done.stderr.decode().strip()}")
-
-
 @pytest.mark.parametrize("workers", [[], PROCESSES])
 def test_a_full_disk_is_said_and_more_room_is_enough_to_go_on(corpus, process, tmp_path, workers):
     paths = corpus(b"".join(b"word%d some words in a sentence\n" % (n % 9) for n in range(40_000)))
-    disk = tmp_path / "disk"
-    small_disk(disk, "2m")
-    try:
+    with small_disk(tmp_path / "disk", "2m") as disk:
         arguments = command(paths, disk / "output", "--shards=4", *workers)
         run = subprocess.run(arguments, check=False, cwd=ROOT, capture_output=True, text=True, timeout=60)
         *_, last = run.stderr.splitlines()
@@ -178,8 +168,6 @@ def test_a_full_disk_is_said_and_more_room_is_enough_to_go_on(corpus, process, t
         subprocess.run(["mount", "-o", "remount,size=50m", str(disk)], check=True)
         subprocess.run(arguments, cwd=ROOT, capture_output=True, check=True, timeout=60)
         assert contents(disk / "output") == contents(process(paths, "--shards=4", output="whole"))
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
 
 
 @pytest.mark.parametrize("workers", [[], PROCESSES], ids=["alone", "processes"])
