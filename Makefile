@@ -16,7 +16,7 @@ help:
 
 setup: .venv/installed
 
-.venv/installed: requirements.txt requirements-dev.txt pyproject.toml
+.venv/installed: requirements.txt requirements-tasks.txt requirements-dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; v == (3, 11) or sys.exit("elmo_tf needs Python 3.11; %s is %d.%d. Name another one: make PYTHON=/path/to/python3.11" % (sys.executable, *v))'
 	@echo "== Installing into .venv (about a minute; TensorFlow is the large one)"
 	$(PYTHON) -m venv .venv

@@ -1,5 +1,6 @@
 """The bidirectional language model: the one network that training, evaluation and export share."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -32,6 +33,7 @@ class BiLM(keras.Model):
 
     Call arguments:
         char_ids: int32 `(batch, max_length, max_chars_per_token)`, sentences without boundaries, padded with 0.
+        encode: what gives token vectors instead of `char_cnn`.
 
     Returns:
         layers: float32 `(batch, num_layers + 1, max_length, 2 * projection_dim)`, 0 at padding; layer 0 is the token
@@ -102,8 +104,8 @@ class BiLM(keras.Model):
         """Returns the LSTMs' weights as inference wants them, of `dtype`, or of the products' if it is None."""
         return tuple(tuple(layer.kernels(dtype) for layer in layers) for layers in self.lstms)
 
-    def call(self, char_ids):
-        layers, mask, _ = self.embed(char_ids, self.zero_states(1))
+    def call(self, char_ids, encode=None):
+        layers, mask, _ = self.embed(char_ids, self.zero_states(1), encode=encode)
         return layers, mask
 
     def embed(
@@ -111,6 +113,7 @@ class BiLM(keras.Model):
         char_ids: tf.Tensor,
         initial_states: States,
         kernels: Kernels | None = None,
+        encode: Callable[[tf.Tensor], tf.Tensor] | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor, States]:
         """Does what a call does, from states of one's choice.
 
@@ -118,6 +121,7 @@ class BiLM(keras.Model):
             char_ids: as for a call.
             initial_states: what stands before each sentence, a row for each or one row for all.
             kernels: what `kernels()` returned, to save its work; None: made here.
+            encode: as for a call.
 
         Returns:
             layers and mask as from a call; and the states after each sentence's last token, in the backward direction
@@ -125,7 +129,7 @@ class BiLM(keras.Model):
         """
         clips, skips = self.lstms[0][0].clips, self.config.lstm.use_skip_connections
         stacks = tuple(inference.Stack(layers, clips, skips) for layers in kernels or self.kernels())
-        return inference.embed(self.char_cnn, stacks, char_ids, initial_states)
+        return inference.embed(encode or self.char_cnn, stacks, char_ids, initial_states)
 
     def run_direction(
         self,

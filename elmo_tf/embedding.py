@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from elmo_tf import checksums
 from elmo_tf.errors import InputError
 from elmo_tf.progress import quiet_stderr
 
 LAYERS = ("all", "top", "average", "mix")
 BATCH_TOKENS = 2048  # positions of a batch, padding included
 PIECE_TOKENS = 5000  # of a longer sentence, what is embedded at a time: memory grows with the longest row
-_GRAPH = "saved_model.pb"
 _SIGNATURE = "tokens"
 
 Words = Sequence[bytes]  # the tokens of a sentence
@@ -37,13 +37,15 @@ class Model(NamedTuple):
         return (self.num_layers, self.dim) if layers == "all" else (self.dim,)
 
     def sha256(self) -> str:
-        """Returns a checksum of the graph and the weights, names included."""
-        digest = hashlib.sha256()
-        for path in (self.path / _GRAPH, *sorted((self.path / "variables").iterdir())):
-            with open(path, "rb") as file:
-                content = hashlib.file_digest(file, "sha256").hexdigest()
-            digest.update(f"{path.relative_to(self.path)} {content}\n".encode())
-        return digest.hexdigest()
+        """Returns a checksum of the graph and the weights, once all files are seen to be as they were exported.
+
+        Raises:
+            InputError: naming a file that is not.
+        """
+        checksums.check(self.path, thorough=True)
+        listed = checksums.read(self.path).items()
+        counts = [f"{name} {about['sha256']}" for name, about in listed if not name.startswith("assets")]
+        return hashlib.sha256("\n".join(counts).encode()).hexdigest()
 
 
 def find_model(savedmodel: str | os.PathLike) -> Model:
@@ -52,14 +54,8 @@ def find_model(savedmodel: str | os.PathLike) -> Model:
     Raises:
         InputError: if there is none, or it is not one of `elmo-tf export` or `import`.
     """
-    folder = pathlib.Path(savedmodel)
-    if not (folder / _GRAPH).is_file():
-        versions = [path.parent for path in folder.glob(f"*/{_GRAPH}") if path.parent.name.isdecimal()]
-        if not versions:
-            raise InputError(f"--savedmodel: expected a folder with {_GRAPH}, found none: {savedmodel}")
-        folder = max(versions, key=lambda version: int(version.name))
-    if not (folder / "variables" / "variables.index").is_file():
-        raise InputError(f"--savedmodel: expected an intact SavedModel, found no variables/variables.index: {folder}")
+    folder = checksums.find_version(savedmodel)
+    checksums.check(folder)
     try:
         model = json.loads((folder / "assets" / "config.json").read_bytes())["model"]
         return Model(folder, model["lstm"]["num_layers"] + 1, 2 * model["lstm"]["projection_dim"])
@@ -81,10 +77,10 @@ class Embedder:
                 has begun to compute.
 
         Raises:
-            InputError: if TensorFlow cannot load it, or it lacks the signature `tokens`.
+            InputError: if it is damaged, or lacks the contract's signatures.
         """
         self._batch_tokens = batch_tokens
-        self._loaded = open_savedmodel(model, num_threads)
+        self._loaded = _open(model, num_threads)
         self._signature = self._loaded.signatures[_SIGNATURE]
 
     def mix_weights(self) -> np.ndarray:
@@ -147,29 +143,16 @@ def batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
         yield batch
 
 
-def open_savedmodel(model: Model, num_threads: int | None = None) -> Any:
-    """Returns a loaded SavedModel, once it is known to be what its configuration says.
-
-    Raises:
-        InputError: if it cannot be loaded, or has not the signature `tokens` with the outputs of the contract.
-    """
+def _open(model: Model, num_threads: int | None) -> Any:
+    """Returns the loaded SavedModel."""
     with quiet_stderr():  # as long as TensorFlow is loaded and looks for devices
         import tensorflow as tf  # noqa: PLC0415 - see above
+
+        from elmo_tf import savedmodels  # noqa: PLC0415 - it imports TensorFlow
 
         with contextlib.suppress(RuntimeError):  # it has begun to compute
             for gpu in tf.config.list_physical_devices("GPU"):  # of which other processes may want some memory too
                 tf.config.experimental.set_memory_growth(gpu, True)
             if num_threads is not None:
                 tf.config.threading.set_intra_op_parallelism_threads(num_threads)
-        try:
-            loaded = tf.saved_model.load(str(model.path))
-        except (OSError, ValueError, tf.errors.OpError) as error:
-            raise InputError(f"--savedmodel: expected an intact SavedModel, found {error}: {model.path}") from None
-    if _SIGNATURE not in loaded.signatures:
-        expected = f"a model of `elmo-tf export` with the signature {_SIGNATURE}"
-        raise InputError(f"--savedmodel: expected {expected}, found {sorted(loaded.signatures)}: {model.path}")
-    found = loaded.signatures[_SIGNATURE].structured_outputs.get("layers")
-    if found is None or found.shape.as_list()[1::2] != [model.num_layers, model.dim]:
-        expected = f"the output layers [batch, {model.num_layers}, max_length, {model.dim}]"
-        raise InputError(f"--savedmodel: expected {expected}, found {found and found.shape}: {model.path}")
-    return loaded
+        return savedmodels.open_savedmodel(model.path).loaded

@@ -103,10 +103,9 @@ def _by_rank(state: tf.Tensor, packing: Packing, axis: int) -> tf.Tensor:
 
 def _by_row(final: lstmp_packed.State, initial: tuple[tf.Tensor, tf.Tensor], packing: Packing):
     """Returns final states in the order of the batch; without tokens, the state before the boundary."""
-    places = tf.math.invert_permutation(packing.order)
     has_tokens = (packing.lengths > 0)[:, None]
     pairs = zip(final, initial, strict=True)
     return tuple(
-        tf.gather(tf.where(has_tokens, tf.transpose(after), _by_rank(before, packing, axis=0)), places)
+        tf.gather(tf.where(has_tokens, tf.transpose(after), _by_rank(before, packing, axis=0)), packing.places)
         for after, before in pairs
     )

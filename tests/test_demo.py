@@ -63,7 +63,7 @@ def test_the_demo_goes_from_text_to_the_nearest_uses(tmp_path):
         "biLM, preset tiny": f"{after:,.1f}",
     }
     assert "elmo (2, 5, 256) - layers (2, 3, 5, 256)" in done.stdout
-    uses = re.findall(r"^[\d.-]+  (.*\[set\].*)$", done.stdout, re.MULTILINE)
+    uses = re.findall(r"^ ?[\d.-]+  +[\d,]+  (.*\[set\].*)$", done.stdout, re.MULTILINE)
     assert len(uses) == 5 * len(demo.SENSES["set"])
     assert {use.replace("[set]", "set") for use in uses} <= set(lines)
     vectors = tf.saved_model.load(str(output / "1")).signatures["default"](strings=tf.constant(["a set of values"]))

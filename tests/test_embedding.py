@@ -1,14 +1,17 @@
 """A model on disk and in use: which batches it gets, from how many threads."""
 
 import concurrent.futures
+import hashlib
 import itertools
+import json
 import random
 import shutil
 
 import numpy as np
 import pytest
 
-from elmo_tf import embedding
+from elmo_tf import checksums, embedding
+from elmo_tf.errors import InputError
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 10, 64, 10_000])
@@ -65,16 +68,18 @@ def test_it_is_told_of_every_batch(model):
     assert len(told) > 10
 
 
-def test_the_checksum_is_that_of_graph_and_weights(savedmodel, tmp_path):
-
+def test_the_checksum_is_that_of_graph_and_weights_if_these_are_whole(savedmodel, tmp_path):
+    whole = embedding.find_model(savedmodel.path).sha256()
     one = embedding.find_model(shutil.copytree(savedmodel.path, tmp_path / "one"))
-    checksums = {embedding.find_model(savedmodel.path).sha256(), one.sha256()}
-    assert len(checksums) == 1
-    (one.path / "assets" / "provenance.json").write_text("{}")
-    assert one.sha256() in checksums
-    for name in ("variables/variables.index", "saved_model.pb"):
+    assert one.sha256() == whole
+    listed = json.loads((one.path / checksums.FILE).read_text())
+    for name, counts in (("assets/config.json", False), ("variables/variables.index", True), ("saved_model.pb", True)):
         content = bytearray((one.path / name).read_bytes())
         content[-1] ^= 1
         (one.path / name).write_bytes(content)
-        checksums.add(one.sha256())
-    assert len(checksums) == 3
+        with pytest.raises(InputError, match=f"expected {name} with SHA-256"):
+            one.sha256()
+        listed[name]["sha256"] = hashlib.sha256(content).hexdigest()
+        (one.path / checksums.FILE).write_text(json.dumps(listed))
+        assert (one.sha256() != whole) == counts
+        whole = one.sha256()

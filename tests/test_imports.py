@@ -16,7 +16,7 @@ FLOORS = (
     {"elmo_tf.bilm"},
     {"elmo_tf.embedding", "elmo_tf.export", "elmo_tf.neighbors", "elmo_tf.published", "elmo_tf.published_options"}
     | {"elmo_tf.savedmodels", "elmo_tf.verification", "elmo_tf.verify_savedmodel"},
-    {"elmo_tf.elmo", "elmo_tf.training", "pipelines"},
+    {"elmo_tf.elmo", "elmo_tf.probes", "elmo_tf.training", "pipelines"},
     {"elmo_tf.cli"},
 )
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

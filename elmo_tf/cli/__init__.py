@@ -9,7 +9,7 @@ import os
 import sys
 
 from elmo_tf import __version__
-from elmo_tf.cli import corpus, models, training, use
+from elmo_tf.cli import corpus, models, probes, training, use
 from elmo_tf.errors import InputError
 from elmo_tf.progress import quiet_stderr
 
@@ -53,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     commands.add_parser("preprocess", help="make a folder of records from text, with Apache Beam", add_help=False)
     commands.add_parser("embed", help="make vectors of a text, with Apache Beam", add_help=False)
-    for module in (corpus, training, models, use):
+    for module in (corpus, training, models, use, probes):
         module.add_commands(commands)
     return parser
 

@@ -1,10 +1,13 @@
 """The commands `export`, `import` and `dump-weights`."""
 
 import argparse
+from typing import Any
 
 from elmo_tf import staging
 from elmo_tf.cli.arguments import add_checkpoint_argument, add_command
 from elmo_tf.errors import InputError
+
+_PLAIN = {"gamma": 1.0, "tokenizer": "whitespace", "precision": "float32", "warm_text": None}
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
@@ -50,6 +53,36 @@ def _add_savedmodel_arguments(parser: argparse.ArgumentParser) -> None:
         help="how the signature default parts sentences: whitespace (default), or unicode, as preprocess "
         "--tokenizer unicode does; programs that load such a model have to import tensorflow_text first",
     )
+    parser.add_argument(
+        "--precision",
+        choices=("float32", "bfloat16"),
+        default="float32",
+        help="of the stored weights: float32 (default), or bfloat16, which takes half the space, not half the time",
+    )
+    parser.add_argument(
+        "--initial-state",
+        choices=("zero", "warm"),
+        default="zero",
+        help="what a sentence starts from: zero (default), or the average state after the text of --warm-text",
+    )
+    parser.add_argument("--warm-text", metavar="FILE", help="typical sentences, one a line; the first 1,024 are read")
+
+
+def _settings(arguments: argparse.Namespace, num_layers: int) -> dict[str, Any]:
+    """Returns what `_add_savedmodel_arguments` gives `export.export`."""
+    from elmo_tf import export
+
+    warm = arguments.initial_state == "warm"
+    if warm != (arguments.warm_text is not None):
+        missing = "--warm-text" if warm else "--initial-state warm"
+        raise InputError(f"--initial-state, --warm-text: expected both for a warm state, found no {missing}")
+    return {
+        "scalar_parameters": export.parse_mix(arguments.mix, num_layers),
+        "gamma": arguments.gamma,
+        "tokenizer": arguments.tokenizer,
+        "precision": arguments.precision,
+        "warm_text": arguments.warm_text,
+    }
 
 
 def _export(arguments: argparse.Namespace) -> None:
@@ -58,10 +91,9 @@ def _export(arguments: argparse.Namespace) -> None:
 
     workdir = checkpoints.open_workdir(arguments.workdir)
     bilm, progress = workdir.trained(which=arguments.checkpoint)
-    mix = export.parse_mix(arguments.mix, bilm.config.lstm.num_layers)
+    settings = _settings(arguments, bilm.config.lstm.num_layers)
     provenance = checkpoints.provenance(workdir, progress.step)
-    settings = (mix, arguments.gamma, provenance, arguments.tokenizer)
-    print(export.export(bilm, workdir.config, arguments.output, *settings))
+    print(export.export(bilm, workdir.config, arguments.output, provenance=provenance, **settings))
 
 
 def _import(arguments: argparse.Namespace) -> None:
@@ -81,12 +113,12 @@ def _import(arguments: argparse.Namespace) -> None:
     if workdir is not None:
         staging.check_absent(workdir, "--workdir")
     config, bilm = published.load(options, weights)
-    mix = export.parse_mix(arguments.mix, config.model.lstm.num_layers)
+    settings = _settings(arguments, config.model.lstm.num_layers)
     if output is not None:
-        described = published.provenance(options, weights)
-        print(export.export(bilm, config, output, mix, arguments.gamma, described, arguments.tokenizer))
-    elif any(mix) or arguments.gamma != 1 or arguments.tokenizer != "whitespace":
-        raise InputError("--mix, --gamma, --tokenizer: expected --output with it; a workdir gets its own when exported")
+        print(export.export(bilm, config, output, provenance=published.provenance(options, weights), **settings))
+    elif any(settings.pop("scalar_parameters")) or settings != _PLAIN:
+        expected = "--output with what describes a SavedModel; a workdir gets its own when exported"
+        raise InputError(f"--mix, --gamma, --tokenizer, --precision, --initial-state: expected {expected}")
     if workdir is not None:
         print(importing.save_new(workdir, config, bilm).path)
 

@@ -27,9 +27,11 @@ _MODEL_SPEC = {"name": 1, "signature_name": 3}
 _MAP_ENTRY = {"key": 1, "value": 2}
 
 
-def write_warmup(folder: pathlib.Path, model_name: str, max_chars_per_token: int) -> None:
-    """Writes one request to each signature into the SavedModel that is in `folder`."""
-    requests = warmup_inputs(max_chars_per_token)
+def write_warmup(
+    folder: pathlib.Path, model_name: str, max_chars_per_token: int, states: dict[str, np.ndarray]
+) -> None:
+    """Writes one request to each signature into the SavedModel that is in `folder`; `states` are for `stream`."""
+    requests = warmup_inputs(max_chars_per_token, states)
     place = folder / FILE
     place.parent.mkdir(exist_ok=True)
     place.write_bytes(
@@ -37,7 +39,7 @@ def write_warmup(folder: pathlib.Path, model_name: str, max_chars_per_token: int
     )
 
 
-def warmup_inputs(max_chars_per_token: int) -> dict[str, dict[str, np.ndarray]]:
+def warmup_inputs(max_chars_per_token: int, states: dict[str, np.ndarray]) -> dict[str, dict[str, np.ndarray]]:
     """Returns the arguments of the requests, by signature: `SENTENCES` in every form."""
     strings = np.array([sentence.encode() for sentence in SENTENCES])
     tokens, lengths = in_graph.split(tf.constant(strings))
@@ -46,6 +48,7 @@ def warmup_inputs(max_chars_per_token: int) -> dict[str, dict[str, np.ndarray]]:
         "serving_default": {"strings": strings},
         "default": {"strings": strings},
         "tokens": {"tokens": tokens.numpy(), "sequence_len": lengths.numpy()},
+        "stream": {"tokens": tokens.numpy(), "sequence_len": lengths.numpy(), **states},
         "char_ids": {"char_ids": ids.numpy()},
     }
 

@@ -1,12 +1,15 @@
 """The network's weights as a SavedModel keeps them: in the layout of inference and the precision asked for."""
 
 import uuid
+from collections.abc import Mapping
 
 import keras
+import numpy as np
 import tensorflow as tf
 
-from elmo_tf.bilm import BiLM
+from elmo_tf.bilm import DIRECTIONS, BiLM
 from elmo_tf.inference import States
+from elmo_tf.layers import lstmp_packed
 
 PRECISIONS = ("float32", "bfloat16")
 
@@ -27,8 +30,14 @@ class Weights:
         self._precision = precision
         self.stored: list[tf.Variable] = []  # what is on disk
         self.expanded: list[Expanded] = []
-        self._kernels = tf.nest.map_structure(self._keep, bilm.kernels(precision))
-        self._encoder = [(variable, self._keep(variable.value)) for variable in bilm.char_cnn.variables]
+        self._kernels = tuple(
+            tuple(
+                kernels._make(map(self._keep, kernels, _names(direction, number)))
+                for number, kernels in enumerate(layers)
+            )
+            for direction, layers in zip(DIRECTIONS, bilm.kernels(precision), strict=True)
+        )
+        self._encoder = [(variable, self._keep(variable.value, variable.path)) for variable in bilm.char_cnn.variables]
 
     def embed(self, char_ids: tf.Tensor, initial_states: States):
         """Does what `BiLM.embed` does."""
@@ -36,16 +45,37 @@ class Weights:
         with keras.StatelessScope([(variable, _read(kept)) for variable, kept in self._encoder]):
             return self._bilm.embed(char_ids, initial_states, kernels)
 
-    def _keep(self, weight: tf.Tensor | None) -> "tf.Variable | Expanded | None":
+    def _keep(self, weight: tf.Tensor | None, name: str) -> "tf.Variable | Expanded | None":
         if weight is None:
             return None
-        name = f"weight_{len(self.stored)}"
         if self._precision == "float32" or weight.shape.rank < 2:
             self.stored.append(tf.Variable(tf.cast(weight, tf.float32), trainable=False, name=name))
             return self.stored[-1]
         self.stored.append(tf.Variable(tf.cast(weight, tf.bfloat16), trainable=False, name=name))
         self.expanded.append(Expanded(self.stored[-1]))
         return self.expanded[-1]
+
+
+def assign(bilm: BiLM, stored: Mapping[str, np.ndarray]) -> None:
+    """Gives `bilm` the weights that `Weights` stored, by their names.
+
+    Raises:
+        KeyError: if one is missing, which is the argument.
+        ValueError: if one has another shape.
+    """
+    for variable in bilm.char_cnn.variables:
+        variable.assign(tf.cast(stored[variable.path], tf.float32))
+    for direction, layers in zip(DIRECTIONS, bilm.lstms, strict=True):
+        for number, layer in enumerate(layers):
+            names = _names(direction, number)[: len(layer.weights)]  # without a projection, one weight less
+            kernels = lstmp_packed.Kernels(*(tf.cast(stored[name], tf.float32) for name in names))
+            for variable, value in zip(layer.weights, lstmp_packed.originals(kernels), strict=False):
+                variable.assign(value)
+
+
+def _names(direction: str, number: int) -> list[str]:
+    """Returns what a layer's `Kernels` are called."""
+    return [f"{direction}_{number}/{field}" for field in lstmp_packed.Kernels._fields]
 
 
 class Expanded(tf.saved_model.experimental.TrackableResource):

@@ -66,7 +66,9 @@ def export(
     with staging.new_folder(finished, "--output") as made, tempfile.TemporaryDirectory() as scratch:
         built.assets = assets.write_assets(pathlib.Path(scratch), config, about)
         _save(built, made)
-        warmup.write_warmup(made, os.path.basename(os.path.abspath(folder)), config.model.char_cnn.max_chars_per_token)
+        name, max_chars = os.path.basename(os.path.abspath(folder)), config.model.char_cnn.max_chars_per_token
+        before = {name: state.numpy() for name, state in built.initial_states(1).items()}
+        warmup.write_warmup(made, name, max_chars, before)
         probes.write_probes(made, built, tokenizer)
         checksums.write(made)
         problems = verification.problems_in_fresh_process(made)

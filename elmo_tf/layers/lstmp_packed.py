@@ -24,7 +24,7 @@ class Kernels(NamedTuple):
         tf.Tensor
     )  # (4 * units, input_dim + 2): the last two columns add up to the bias, 1 for forgetting included
     recurrent: tf.Tensor  # (4 * units, projection_dim)
-    projection: tf.Tensor | None  # (projection_dim, units)
+    projection: tf.Tensor | None = None  # (projection_dim, units)
 
 
 class Clips(NamedTuple):
@@ -45,6 +45,20 @@ def kernels(kernel: tf.Tensor, bias: tf.Tensor, projection_kernel: tf.Tensor | N
     return Kernels(_by_gate(from_input, dtype), _by_gate(kernel[-projection_dim:], dtype), projection)
 
 
+def originals(kernels: Kernels) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor | None]:
+    """Returns the kernel, the bias and the projection kernel of which `kernels` made float32 `Kernels`."""
+
+    def by_gate(weights):
+        entering, forgetting, leaving, candidate = tf.split(tf.transpose(weights), 4, -1)
+        return tf.concat([entering, candidate, forgetting, leaving], -1)
+
+    from_input, recurrent = by_gate(kernels.from_input), by_gate(kernels.recurrent)
+    units = from_input.shape[-1] // 4
+    bias = from_input[-2] + from_input[-1] - tf.repeat(tf.constant([0.0, 0.0, 1.0, 0.0]), units)
+    projection = None if kernels.projection is None else tf.transpose(kernels.projection)
+    return tf.concat([from_input[:-2], recurrent], 0), bias, projection
+
+
 def run(kernels: Kernels, clips: Clips, inputs: tf.Tensor, packing: Packing, state: State) -> tuple[tf.Tensor, State]:
     """Runs the LSTM over every row.
 
@@ -58,9 +72,8 @@ def run(kernels: Kernels, clips: Clips, inputs: tf.Tensor, packing: Packing, sta
     Returns:
         outputs float32 `(N, projection_dim)`, packed, and the state of each rank after its last position.
     """
-    inputs, started, num_steps = _with_ones(inputs), packing.started, tf.size(packing.sizes)
+    inputs, started, num_steps = _with_ones(inputs), packing.started, packing.num_steps
     (units, _), (width, _) = (part.shape for part in state)
-    next_sizes = tf.concat([packing.sizes[1:], [0]], 0)
 
     def piece(start, cell, recurrent, outputs, cells):
         first = packing.offsets[start]
@@ -73,7 +86,7 @@ def run(kernels: Kernels, clips: Clips, inputs: tf.Tensor, packing: Packing, sta
             place, size = packing.offsets[time] - first, packing.sizes[time]
             given = cell[:, :size], recurrent[:, :size]
             cell, recurrent = _advance(kernels, clips, gates[:, place : place + size], given)
-            ending = tf.transpose(cell[:, next_sizes[time] :])
+            ending = tf.transpose(cell[:, packing.sizes[time + 1] :])
             return time + 1, cell, recurrent, outputs.write(time, tf.transpose(recurrent)), cells.write(time, ending)
 
         return _loop(end, step, (start, cell, recurrent, outputs, cells))
@@ -83,10 +96,7 @@ def run(kernels: Kernels, clips: Clips, inputs: tf.Tensor, packing: Packing, sta
     start = (0, *(part[:, :started] for part in state), *arrays)
     *_, outputs, cells = _loop(num_steps, piece, start, parallel_iterations=1)
     outputs = outputs.concat()
-    # Cells were kept as rows ended: the shortest first, those of one length by rank.
-    ends = packing.lengths[:started] - 1
-    kept = started - tf.gather(packing.sizes, ends) + tf.range(started) - tf.gather(next_sizes, ends)
-    final = tf.gather(cells.concat(), kept), tf.gather(outputs, packing.last)
+    final = tf.gather(cells.concat(), packing.ended), tf.gather(outputs, packing.last)
     return outputs, tuple(
         tf.concat([tf.transpose(after), before[:, started:]], 1) for after, before in zip(final, state, strict=True)
     )

@@ -13,43 +13,46 @@ class Packing(NamedTuple):
     """
 
     order: tf.Tensor  # int32 (batch,): the row of each rank
+    places: tf.Tensor  # int32 (batch,): the rank of each row
     lengths: tf.Tensor  # int32 (batch,): real positions of each rank
-    sizes: tf.Tensor  # int32 (steps,): ranks that go on at each time step
-    offsets: tf.Tensor  # int32 (steps + 1,): real positions before each time step
+    started: tf.Tensor  # int32 (): ranks that have a position
+    sizes: tf.Tensor  # int32 (steps + 1,): ranks that go on at each time step; none after the last
+    offsets: tf.Tensor  # int32 (steps + 1,): real positions before each time step, and all
     steps: tf.Tensor  # int32 (N,): the time step of each real position
     ranks: tf.Tensor  # int32 (N,): its rank
+    rows: tf.Tensor  # int32 (N,): its row
+    mirrored: tf.Tensor  # int32 (N,): which real position it is when every row is read from its end
+    last: tf.Tensor  # int32 (started,): the last real position of each rank
+    ended: tf.Tensor  # int32 (started,): how many ranks end before each, or at the same step with a lower number
 
     @property
-    def started(self) -> tf.Tensor:
-        """How many ranks have a position, int32."""
-        return tf.math.count_nonzero(self.lengths, dtype=tf.int32)
-
-    @property
-    def rows(self) -> tf.Tensor:
-        """The row of each real position, int32 `(N,)`."""
-        return tf.gather(self.order, self.ranks)
-
-    @property
-    def mirrored(self) -> tf.Tensor:
-        """Which real position each is when every row is read from its end, int32 `(N,)`."""
-        return tf.gather(self.offsets, tf.gather(self.lengths, self.ranks) - 1 - self.steps) + self.ranks
-
-    @property
-    def last(self) -> tf.Tensor:
-        """The last real position of each rank that has one, int32 `(started,)`."""
-        lengths = self.lengths[: self.started]
-        return tf.gather(self.offsets, lengths - 1) + tf.range(self.started)
+    def num_steps(self) -> tf.Tensor:
+        """How many positions the longest row has, int32."""
+        return tf.size(self.sizes) - 1
 
 
 def pack(lengths: tf.Tensor) -> Packing:
     """Returns where the positions of rows of int32 `(batch,)` lengths stand."""
     order = tf.argsort(lengths, direction="DESCENDING", stable=True)
     lengths = tf.gather(lengths, order)
-    steps = tf.range(tf.reduce_max(tf.concat([[0], lengths], 0)))
-    sizes = tf.size(lengths) - tf.searchsorted(
-        lengths[::-1], steps, side="right"
-    )  # ranks longer than the step's number
-    offsets = tf.concat([[0], tf.cumsum(sizes)], 0)
+    steps = tf.range(tf.reduce_max(tf.concat([[0], lengths], 0)) + 1)
+    sizes = tf.size(lengths) - tf.searchsorted(lengths[::-1], steps, side="right")  # longer than the step's number
+    offsets = tf.cumsum(sizes, exclusive=True)
     step_of = tf.repeat(steps, sizes)
-    ranks = tf.range(offsets[-1]) - tf.gather(offsets, step_of)
-    return Packing(order, lengths, sizes, offsets, step_of, ranks)
+    ranks = tf.range(tf.size(step_of)) - tf.gather(offsets, step_of)
+    started = tf.math.count_nonzero(lengths, dtype=tf.int32)
+    ends, ranked = lengths[:started] - 1, tf.range(started)
+    return Packing(
+        order=order,
+        places=tf.math.invert_permutation(order),
+        lengths=lengths,
+        started=started,
+        sizes=sizes,
+        offsets=offsets,
+        steps=step_of,
+        ranks=ranks,
+        rows=tf.gather(order, ranks),
+        mirrored=tf.gather(offsets, tf.gather(lengths, ranks) - 1 - step_of) + ranks,
+        last=tf.gather(offsets, ends) + ranked,
+        ended=started - tf.gather(sizes, ends) + ranked - tf.gather(sizes, ends + 1),
+    )

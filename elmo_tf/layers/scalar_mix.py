@@ -1,7 +1,12 @@
 """The weighted sum of a biLM's layers."""
 
+from collections.abc import Sequence
+
 import keras
+import numpy as np
 import tensorflow as tf
+
+_EPSILON = 1e-6  # added to a variance: a vector of one value, as padding is, becomes 0
 
 
 class ScalarMix(keras.layers.Layer):
@@ -9,6 +14,11 @@ class ScalarMix(keras.layers.Layer):
 
     Args:
         num_layers: layers to mix, the token layer included.
+        scalar_parameters: fixed ones, one a layer; None: they are learned, from 0. gamma is always learned, from 1.
+        penalty: lambda; `lambda * sum_j scalar_parameters_j^2` is added to the loss, if they are learned. On the
+            parameters before the softmax, as in bilm-tf: a large lambda makes the mix an average.
+        layer_norm: whether each layer's vector of a token is first brought to mean 0 and variance 1 over its features.
+            Nothing else enters, unlike in bilm-tf, where all tokens of a batch are normalized together.
 
     Call arguments:
         layers: float32 `(batch, num_layers, time, dim)`.
@@ -17,24 +27,53 @@ class ScalarMix(keras.layers.Layer):
         float32 `(batch, time, dim)`.
 
     Reference:
-        Peters et al. 2018, equation 1.
+        Peters et al. 2018, equation 1 and section 3.4; bilm-tf, `bilm/elmo.py`, `weight_layers`.
     """
 
-    def __init__(self, num_layers: int, **kwargs):
+    def __init__(
+        self,
+        num_layers: int,
+        scalar_parameters: Sequence[float] | None = None,
+        penalty: float = 0.0,
+        layer_norm: bool = False,
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         self.num_layers = num_layers
+        self.fixed_parameters = None if scalar_parameters is None else [float(number) for number in scalar_parameters]
+        self.penalty = penalty
+        self.layer_norm = layer_norm
 
     def build(self, _):
+        learned = self.fixed_parameters is None
         self.scalar_parameters = self.add_weight(
-            name="scalar_parameters", shape=(self.num_layers,), initializer="zeros"
+            name="scalar_parameters",
+            shape=(self.num_layers,),
+            initializer="zeros",
+            regularizer=keras.regularizers.L2(self.penalty) if learned and self.penalty else None,
+            trainable=learned,
         )
+        if not learned:
+            self.scalar_parameters.assign(self.fixed_parameters)
         self.gamma = self.add_weight(name="gamma", shape=(), initializer="ones")
 
     def call(self, layers):
+        if self.layer_norm:
+            mean, variance = tf.nn.moments(layers, -1, keepdims=True)
+            layers = (layers - mean) * tf.math.rsqrt(variance + _EPSILON)
         return self.gamma * tf.einsum("j,bjtd->btd", tf.nn.softmax(self.scalar_parameters), layers)
+
+    def weights_of_layers(self) -> np.ndarray:
+        """Returns what each layer counts, float32 `(num_layers,)`: positive numbers whose sum is 1."""
+        return tf.nn.softmax(self.scalar_parameters).numpy()
 
     def compute_output_shape(self, input_shape):
         return (input_shape[0], *input_shape[2:])
 
     def get_config(self):
-        return super().get_config() | {"num_layers": self.num_layers}
+        return super().get_config() | {
+            "num_layers": self.num_layers,
+            "scalar_parameters": self.fixed_parameters,
+            "penalty": self.penalty,
+            "layer_norm": self.layer_norm,
+        }

@@ -19,10 +19,19 @@ OUTPUTS = {
     "mask": ((None, None), tf.bool),
 }
 STRINGS = {"strings": ((None,), tf.string)}
+# Each layer's states, in and out: 24 units.
+STATES = {
+    f"{direction}_{part}{number}": ((None, width), tf.float32)
+    for direction in ("forward", "backward")
+    for number in (1, 2)
+    for part, width in (("cell", 24), ("recurrent", 8))
+}
+TOKENS = {"tokens": ((None, None), tf.string), "sequence_len": ((None,), tf.int32)}
 INPUTS = {
     "default": STRINGS,
     "serving_default": STRINGS,
-    "tokens": {"tokens": ((None, None), tf.string), "sequence_len": ((None,), tf.int32)},
+    "tokens": TOKENS,
+    "stream": TOKENS | STATES,
     "char_ids": {"char_ids": ((None, None, 50), tf.int32)},
 }
 
@@ -37,7 +46,7 @@ def test_signatures_have_the_names_shapes_and_dtypes_of_the_contract(loaded):
         positional, keywords = signature.structured_input_signature
         assert positional == ()
         assert described(keywords) == INPUTS[name], name
-        assert described(signature.structured_outputs) == OUTPUTS, name
+        assert described(signature.structured_outputs) == OUTPUTS | (STATES if name == "stream" else {}), name
 
 
 def test_real_shapes_and_the_mask_follow_the_batch(loaded):

@@ -45,11 +45,11 @@ def loaded() -> dict[pathlib.Path, Any]:
 @pytest.fixture
 def loaded_once(monkeypatch, loaded: dict[pathlib.Path, Any]) -> None:
     """Loads a SavedModel once for all tests, which takes longer than most of them."""
-    load = embedding.open_savedmodel
+    load = embedding._open
 
-    def open_savedmodel(model: embedding.Model, *arguments: Any) -> Any:
+    def open_once(model: embedding.Model, *arguments: Any) -> Any:
         if model.path not in loaded:
             loaded[model.path] = load(model, *arguments)
         return loaded[model.path]
 
-    monkeypatch.setattr(embedding, "open_savedmodel", open_savedmodel)
+    monkeypatch.setattr(embedding, "_open", open_once)

@@ -214,11 +214,11 @@ def spoil(savedmodel, folder: pathlib.Path, what: str) -> None:
     ("what", "message"),
     [
         ("missing", r"expected a folder with saved_model.pb, found none: .*bad"),
-        ("no config", r"expected a model of `elmo-tf export` or `import`, with assets/config.json, found another"),
-        ("no variables", r"expected an intact SavedModel, found no variables/variables.index"),
-        ("cut", r"expected an intact SavedModel, found .*bad"),
-        ("other size", r"expected the output layers \[batch, 3, max_length, 10\], found \(None, 3, None, 16\)"),
-        ("foreign", r"expected a model of `elmo-tf export` with the signature tokens, found \['serving_default'\]"),
+        ("no config", r"expected the file assets/config.json, found none in .*bad"),
+        ("no variables", r"expected the file variables/variables.index, found none in .*bad"),
+        ("cut", r"expected \d+ bytes in saved_model.pb, found \d+: .*bad"),
+        ("other size", r"expected \d+ bytes in assets/config.json, found \d+: .*bad"),
+        ("foreign", r"expected \d+ bytes in saved_model.pb, found \d+: .*bad"),
     ],
 )
 def test_a_model_that_cannot_be_used_is_refused_and_nothing_is_left(savedmodel, tmp_path, corpus, what, message):

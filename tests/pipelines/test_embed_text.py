@@ -1,7 +1,9 @@
 """Text as numbered sentences: each line one of them, however long; chunks that hold all of them once."""
 
 import collections
+import io
 import pathlib
+import tarfile
 
 import pytest
 
@@ -37,12 +39,15 @@ def test_a_line_of_any_length_is_one_sentence(corpus, count, ending):
 
 def test_a_line_that_ends_where_a_block_is_cut_is_not_lost(corpus):
     text = (b"x" * 31 + b" ") * (1 << 12)  # 128 kB, as much as a block
-    paths = corpus(text, text + b"\n", b"after it\n")
-    assert [(source, len(words)) for source, words in numbered(paths)] == [
-        ("0.txt", 4096),
-        ("1.txt", 4096),
-        ("2.txt", 2),
-    ]
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        for name, content in (("one", text), ("two", b"of it")):
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    paths = corpus(text, text + b"\n", b"after it\n") + corpus(**{"a.tar": archive.getvalue()})
+    expected = [("0.txt", 4096), ("1.txt", 4096), ("2.txt", 2), ("one", 4096), ("two", 2)]
+    assert [(source, len(words)) for source, words in numbered(paths)] == expected
 
 
 def test_sentences_of_raw_text_have_tokens(corpus):

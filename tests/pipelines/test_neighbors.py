@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from elmo_tf import checksums
 from elmo_tf.errors import InputError
 from pipelines import embed, neighbors
 
@@ -147,6 +148,7 @@ def test_vectors_of_something_else_are_refused(savedmodel, search, corpus, tmp_p
         model = str(shutil.copytree(savedmodel.path, tmp_path / "model"))
         with open(tmp_path / "model" / "variables" / "variables.index", "ab") as file:
             file.write(b"\0")
+        checksums.write(tmp_path / "model")
         options = []
     embed.run([*given, *options])
     text = asked.pop("text", TEXT)

@@ -1,0 +1,123 @@
+"""What `elmo-tf embed` costs beside the model alone, and whether its memory grows with the text.
+
+    .venv/bin/python benchmarks/embed_job.py --savedmodel savedmodels/mine --input corpus.txt [--repeat 3] [--memory]
+
+The model alone: a loop over unsorted batches of 32 sentences through the signature `tokens`, nothing kept; and one over
+the batches of the job. The job: the whole of `elmo-tf embed`, from text to a finished file on disk, but for loading the
+model. All run in turns in one process; the best of each counts. For memory, the command runs on the text once and ten
+times over, in processes of their own. Prints a table and, as its last line, JSON.
+"""
+
+import argparse
+import json
+import logging
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+from elmo_tf import embedding
+from pipelines import embed
+
+ROOT = pathlib.Path(__file__).parents[1]
+BATCH_SIZE = 32
+# A process's peak, from within: a child's as its parent sees it begins with the parent's own.
+COMMAND = """
+import pathlib, re, sys
+from elmo_tf import cli
+status = cli.main(sys.argv[1:])
+print(re.search(r"VmHWM:\\s*(\\d+)", pathlib.Path("/proc/self/status").read_text())[1])
+sys.exit(status)
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--savedmodel", required=True, metavar="DIR", help="a version's folder, or a model's")
+    parser.add_argument("--input", required=True, metavar="FILE", help="UTF-8 text, a tokenised sentence a line")
+    parser.add_argument("--sentences", type=int, default=512, metavar="N", help="of the text to embed (512)")
+    parser.add_argument("--repeat", type=int, default=3, metavar="N", help="times each is run (3)")
+    parser.add_argument("--layers", default="all", choices=embedding.LAYERS, help="as of `elmo-tf embed` (all)")
+    parser.add_argument("--memory", action="store_true", help="also measure memory on ten times the text")
+    arguments = parser.parse_args()
+    logging.getLogger("elmo_tf").setLevel(logging.WARNING)
+
+    with open(arguments.input, "rb") as file:
+        lines = [line for line, _ in zip(file, range(arguments.sentences), strict=False)]
+    sentences = [line.split() for line in lines]
+    num_tokens = sum(map(len, sentences))
+    model = embedding.find_model(arguments.savedmodel)
+    loaded = embedding.open_savedmodel(model)
+    embedding.open_savedmodel = lambda *_: loaded  # so that the job need not load it again and again
+    alone = embedding.Embedder(model)
+    rows: dict[str, list[tuple[float, float]]] = {"model alone": [], "its batches": [], "hdf5": [], "tfrecord": []}
+    with tempfile.TemporaryDirectory(prefix="elmo_tf-embed-", dir=".") as folder:
+        text = pathlib.Path(folder, "text.txt")
+        text.write_bytes(b"".join(lines))
+        given = ["--savedmodel", str(model.path), "--input", str(text), f"--layers={arguments.layers}"]
+        run_alone(alone, sentences[:BATCH_SIZE])
+        for number in range(arguments.repeat):
+            rows["model alone"].append(timed(lambda: run_alone(alone, sentences)))
+            rows["its batches"].append(timed(lambda: run_batches(alone, sentences, arguments.layers)))
+            for kind in ("hdf5", "tfrecord"):
+                output = pathlib.Path(folder, f"{kind}-{number}")
+                asked = [*given, f"--output={output}", f"--format={kind}"]
+                rows[kind].append(timed(lambda asked=asked: embed.run(asked)))
+        multiples = (1, 10) if arguments.memory else ()
+        peaks = [peak(folder, given[:3], lines * times, arguments.layers) for times in multiples]
+    report(num_tokens, rows, peaks)
+
+
+def run_alone(model: embedding.Embedder, sentences: list[list[bytes]]) -> None:
+    for start in range(0, len(sentences), BATCH_SIZE):
+        model._vectors(sentences[start : start + BATCH_SIZE], "all")
+
+
+def run_batches(model: embedding.Embedder, sentences: list[list[bytes]], layers: str) -> None:
+    for _ in model.embed(sentences, layers):
+        pass
+
+
+def timed(call: Callable[[], object]) -> tuple[float, float]:
+    """Returns seconds on the clock and of the processor."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    call()
+    return time.perf_counter() - wall, time.process_time() - cpu
+
+
+def peak(folder: str, given: list[str], lines: list[bytes], layers: str) -> int:
+    """Returns the peak memory in MB of the command on some text."""
+    text, output = (pathlib.Path(folder, f"{name}-{len(lines)}") for name in ("text", "vectors"))
+    text.write_bytes(b"".join(lines))
+    arguments = ["embed", *given, str(text), f"--layers={layers}", "--output", str(output)]
+    done = subprocess.run([sys.executable, "-c", COMMAND, *arguments], cwd=ROOT, check=True, capture_output=True)
+    output.unlink()
+    return int(done.stdout) // 1024
+
+
+def report(num_tokens: int, rows: dict[str, list[tuple[float, float]]], peaks: list[int]) -> None:
+    """Prints the table and the line of JSON."""
+    best = {name: [min(values) for values in zip(*times, strict=True)] for name, times in rows.items()}
+    wall, cpu = best["model alone"]
+    print(f"{'':<14}{'tokens/s':>10}{'of alone':>10}{'of its CPU time':>18}")
+    for name, (seconds, used) in best.items():
+        print(f"{name:<14}{num_tokens / seconds:>10,.0f}{wall / seconds:>10.2f}{cpu / used:>18.2f}")
+    result = {
+        "tokens": num_tokens,
+        "tokens_per_second": round(num_tokens / best["hdf5"][0]),
+        "share_of_model_alone": {name: round(wall / best[name][0], 3) for name in ("hdf5", "tfrecord")},
+        "share_of_cpu_time": {name: round(cpu / best[name][1], 3) for name in ("hdf5", "tfrecord")},
+    }
+    if peaks:
+        print(f"peak memory: {peaks[0]:,} MB, with ten times the text {peaks[1]:,} MB")
+        result["peak_rss_mb"] = peaks
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

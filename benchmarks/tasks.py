@@ -1,0 +1,128 @@
+"""What a model knows and what it does for tasks: probes and examples on one SavedModel, as one table.
+
+    python benchmarks/tasks.py --savedmodel DIR --data DIR --output DIR
+
+`--data` is a folder with ud_ewt, semcor30, wnut17, wikigold, sentence_polarity and glove_small, their files named as
+below. Runs `elmo-tf probe` and the programs of examples/ as a user would, prints each command, a table and a line of
+JSON; keeps every command's result in `--output`, and goes on there after a break. --only names some of the tasks;
+--fractions, --seeds and --epochs say how much of each.
+"""
+
+import argparse
+import json
+import pathlib
+import shlex
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TASKS = ("pos", "wsd", "wnut17", "wikigold", "polarity")
+
+
+def main() -> None:
+    """Runs the tasks that are asked for and have not been run yet, and prints all that is there."""
+    arguments = parse_arguments()
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    found = {}
+    for task in arguments.only:
+        for name, command in commands(task, arguments).items():
+            found[name] = result(name, [str(word) for word in command], arguments.output)
+    print()
+    for name, values in found.items():
+        print(f"{name:20} {values['seconds']:7.0f} s  {summary(values)}")
+    print(json.dumps(found))
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Returns the command line's arguments."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--savedmodel", type=pathlib.Path, required=True, help="a version's folder")
+    parser.add_argument("--data", type=pathlib.Path, required=True, help="a folder of data sets")
+    parser.add_argument("--output", type=pathlib.Path, required=True, help="a folder for results")
+    parser.add_argument("--only", nargs="+", choices=TASKS, default=TASKS, metavar="TASK", help=", ".join(TASKS))
+    parser.add_argument("--fractions", nargs="+", type=float, default=(0.1, 1.0), help="of the training data (0.1 1.0)")
+    parser.add_argument("--seeds", type=int, default=3, help="repetitions of each task (3)")
+    parser.add_argument("--epochs", type=int, help="passes over all of the training data; as many steps for a fraction")
+    return parser.parse_args()
+
+
+def commands(task: str, arguments: argparse.Namespace) -> dict[str, list]:
+    """Returns a task's commands by name."""
+    data, output = arguments.data, arguments.output
+    if task in ("pos", "wsd"):
+        files = {
+            "pos": [
+                "--train",
+                data / "ud_ewt/en_ewt-ud-train.conllu.xz",
+                "--test",
+                data / "ud_ewt/en_ewt-ud-test.conllu",
+            ],
+            "wsd": ["--train", data / "semcor30/semcor30.tsv.xz"],
+        }[task]
+        probe = [sys.executable, "-m", "elmo_tf.cli", "probe", task, "--savedmodel", arguments.savedmodel]
+        return {task: [*probe, *files, "--output", output / task]}
+    found = {}
+    for fraction in arguments.fractions:
+        name = f"{task}_{round(100 * fraction)}"
+        common = ["--elmo", arguments.savedmodel, "--glove", data / "glove_small/glove.twitter.27B.25d.12k.txt"]
+        common += ["--fraction", fraction, "--seeds", arguments.seeds, "--save", output / name]
+        if task == "polarity":
+            folder = data / "sentence_polarity"
+            files = ["--class", f"pos={folder / 'rt-polarity.pos'}", "--class", f"neg={folder / 'rt-polarity.neg'}"]
+            program, epochs = "sentence_classifier.py", arguments.epochs or 4
+        else:
+            files, program, epochs = (
+                [*entities(task, data, output), "--output-mix"],
+                "ner_tagger.py",
+                arguments.epochs or 10,
+            )
+        epochs = round(epochs * min(4, 1 / fraction))  # less data: more passes, but not as many steps
+        found[name] = [sys.executable, ROOT / "examples" / program, *common, *files, "--epochs", epochs]
+    return found
+
+
+def entities(task: str, data: pathlib.Path, output: pathlib.Path) -> list:
+    """Returns the options with an entity task's files; of wikigold, one file, 8, 1 and 1 tenths of the sentences."""
+    if task == "wnut17":
+        names = ("wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated")
+        files = [data / "wnut17" / name for name in names]
+    else:
+        blocks = (data / "wikigold" / "wikigold.conll.txt").read_text("utf-8").strip().split("\n\n")
+        # In a fixed random order: neighbors are of one article.
+        order = np.random.default_rng(0).permutation(len(blocks))
+        files = [output / f"wikigold.{part}" for part in ("train", "dev", "test")]
+        for part, places in zip(files, np.split(order, [len(order) * 8 // 10, len(order) * 9 // 10]), strict=True):
+            part.write_text("\n\n".join(blocks[place] for place in places) + "\n", "utf-8")
+    return [word for option, path in zip(("--train", "--dev", "--test"), files, strict=True) for word in (option, path)]
+
+
+def result(name: str, command: list[str], output: pathlib.Path) -> dict:
+    """Returns the JSON that a command's last line is, and its seconds: from its file, or by running it."""
+    path = output / f"{name}.result.json"
+    if not path.exists():
+        print("$", shlex.join(command), flush=True)
+        started = time.monotonic()
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        print(done.stdout, flush=True)
+        values = json.loads(done.stdout.splitlines()[-1])
+        values |= {"seconds": round(time.monotonic() - started), "command": shlex.join(command)}
+        path.write_text(json.dumps(values) + "\n", "utf-8")
+    return json.loads(path.read_text("utf-8"))
+
+
+def summary(values: dict) -> str:
+    """Returns the scores of one result on a line."""
+    if "scores" in values:
+        return "  ".join(f"{name} {100 * next(iter(row.values())):.1f}" for name, row in values["scores"].items())
+    measure = "f1" if "f1" in values else "accuracy"
+    return "  ".join(
+        f"{name} ELMo {measure} {100 * np.mean(scores):.1f} +- {100 * np.std(scores):.1f}"
+        for name, scores in values[measure].items()
+    )
+
+
+if __name__ == "__main__":
+    main()

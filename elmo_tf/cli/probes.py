@@ -1,0 +1,130 @@
+"""The commands that look into a model: `probe`, `weights-plot` and `projector`."""
+
+import argparse
+import contextlib
+import json
+from collections.abc import Iterator
+
+from elmo_tf import staging
+from elmo_tf.cli.arguments import add_command, natural
+from elmo_tf.errors import InputError
+
+
+def add_commands(commands: argparse._SubParsersAction) -> None:
+    """Adds the commands of this file."""
+    help_text = "find out what each layer of a model knows"
+    probe = commands.add_parser("probe", help=help_text, description=help_text, allow_abbrev=False)
+    tasks = probe.add_subparsers(title="tasks", metavar="TASK", required=True)
+    pos = add_command(
+        tasks, "pos", _pos, "part-of-speech tagging by a linear classifier on each layer and on their learned mix"
+    )
+    _add_probe_arguments(pos, "CoNLL-U, plain or compressed")
+    pos.add_argument("--test", required=True, metavar="FILE", help="CoNLL-U, plain or compressed")
+    pos.add_argument("--tags", choices=("upos", "xpos"), default="upos", help="the column of the tags (upos)")
+    pos.add_argument("--seed", type=natural, default=0, metavar="N", help="of the mix's training (0)")
+    wsd = add_command(
+        tasks, "wsd", _wsd, "word sense disambiguation by the nearest average vector of the training senses"
+    )
+    _add_probe_arguments(wsd, "SemCor's four columns, form, part of speech, lemma, sense; plain or compressed")
+    wsd.add_argument(
+        "--test", metavar="FILE", help="as --train; without it, every fifth document of --train is held out"
+    )
+
+    plot = add_command(
+        commands,
+        "weights-plot",
+        _weights_plot,
+        "draw the layer weights that models have learned",
+        needs_tensorflow=False,
+    )
+    plot.add_argument(
+        "--model",
+        required=True,
+        action="append",
+        metavar="FILE",
+        help="a .keras file with an ELMo layer; may be repeated",
+    )
+    plot.add_argument("--output", required=True, metavar="FILE", help="a PNG file, replaced if it is there")
+
+    projector = add_command(
+        commands, "projector", _projector, "write the uses of one word for TensorBoard's projector; prints its command"
+    )
+    projector.add_argument("--savedmodel", required=True, metavar="DIR", help="a version's folder")
+    source = projector.add_mutually_exclusive_group(required=True)
+    source.add_argument("--text", metavar="FILE", help="one tokenised sentence a line")
+    source.add_argument("--semcor", metavar="FILE", help="SemCor's four columns: uses are labelled with their senses")
+    projector.add_argument(
+        "--word", required=True, metavar="W", help="as written in --text; with --semcor a lemma, play or play%%2"
+    )
+    projector.add_argument("--logdir", required=True, metavar="DIR", help="a new folder")
+
+
+def _add_probe_arguments(parser: argparse.ArgumentParser, train_help: str) -> None:
+    parser.add_argument("--savedmodel", required=True, metavar="DIR", help="a version's folder")
+    parser.add_argument("--train", required=True, metavar="FILE", help=train_help)
+    parser.add_argument("--output", required=True, metavar="DIR", help="a new folder for table, JSON and plot")
+
+
+@contextlib.contextmanager
+def _task_libraries() -> Iterator[None]:
+    """Says what to install when a library is missing that only these commands need."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise InputError(f"expected the module {error.name}, found none: pip install 'elmo-tf[tasks]'") from None
+
+
+def _pos(arguments: argparse.Namespace) -> None:
+    with _task_libraries():
+        from elmo_tf.probes import pos
+    from elmo_tf.data import annotated
+
+    staging.check_absent(arguments.output, "--output")
+    train = annotated.read_conllu(arguments.train, arguments.tags, "--train")
+    test = annotated.read_conllu(arguments.test, arguments.tags, "--test")
+    _finish(pos.probe(arguments.savedmodel, train, test, arguments.seed), "pos", arguments)
+
+
+def _wsd(arguments: argparse.Namespace) -> None:
+    with _task_libraries():
+        from elmo_tf.probes import wsd
+    from elmo_tf.data import annotated
+
+    staging.check_absent(arguments.output, "--output")
+    train = annotated.read_semcor(arguments.train, "--train")
+    if arguments.test is None:
+        train, test = wsd.split(train)
+    else:
+        test = annotated.read_semcor(arguments.test, "--test")
+    _finish(wsd.probe(arguments.savedmodel, train, test), "wsd", arguments)
+
+
+def _finish(results, name: str, arguments: argparse.Namespace) -> None:
+    results.write(arguments.output, name)
+    print(results.table())
+    print(json.dumps(results.to_json() | {"savedmodel": arguments.savedmodel}))
+
+
+def _weights_plot(arguments: argparse.Namespace) -> None:
+    with _task_libraries():
+        from elmo_tf.probes import learned_weights
+
+    mixes = [mix for model in arguments.model for mix in learned_weights.read(model)]
+    learned_weights.plot(mixes, arguments.output)
+    for mix in mixes:
+        print(mix.name, "  ".join(f"{weight:.3f}" for weight in mix.weights), f" gamma {mix.gamma:.3f}", sep="  ")
+    print(json.dumps({mix.name: {"weights": mix.weights, "gamma": mix.gamma} for mix in mixes}))
+
+
+def _projector(arguments: argparse.Namespace) -> None:
+    from elmo_tf.data import annotated
+    from elmo_tf.probes import projector
+
+    staging.check_absent(arguments.logdir, "--logdir")
+    if arguments.text is not None:
+        uses = projector.uses_in_lines(arguments.text, arguments.word)
+    else:
+        sentences = annotated.read_semcor(arguments.semcor, "--semcor")
+        uses = projector.uses_with_senses(sentences, arguments.word, arguments.semcor)
+    projector.write(arguments.savedmodel, uses, arguments.logdir)
+    print(f"tensorboard --logdir {arguments.logdir}")

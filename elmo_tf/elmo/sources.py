@@ -1,0 +1,98 @@
+"""Where the layer's network can come from: an exported SavedModel, a workdir, published files."""
+
+import json
+import os
+import pathlib
+from collections.abc import Sequence
+
+import keras
+import numpy as np
+import tensorflow as tf
+from google.protobuf.message import DecodeError
+from tensorflow.core.protobuf import trackable_object_graph_pb2
+
+from elmo_tf import config as config_lib
+from elmo_tf import published
+from elmo_tf.bilm import BiLM
+from elmo_tf.errors import InputError
+from elmo_tf.export import weights
+from elmo_tf.training import checkpoints
+
+# A folder, options.json with weights.hdf5, or sizes alone, for weights that are loaded later.
+Source = str | os.PathLike | Sequence[str | os.PathLike] | config_lib.ModelConfig
+
+_SAVEDMODEL_FILE = "saved_model.pb"
+_OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # of a TensorFlow checkpoint: what is called how
+_EXPECTED = (
+    "a SavedModel's version, a workdir, a folder of options.json and weights.hdf5, or the pair of these two files"
+)
+
+
+def load(source: Source) -> BiLM:
+    """Returns the network of `source`, without a softmax.
+
+    Raises:
+        InputError: if `source` is none of what it can be, or damaged.
+    """
+    if isinstance(source, config_lib.ModelConfig):
+        return BiLM(source)
+    if not isinstance(source, str | os.PathLike):
+        if len(source) != 2:
+            raise InputError(f"source: expected {_EXPECTED}, found {source!r}")
+        return _without_softmax(published.load(*source)[1])
+    folder = pathlib.Path(source)
+    if (folder / _SAVEDMODEL_FILE).is_file():
+        return _from_savedmodel(folder)
+    if checkpoints.exists(folder):
+        return _without_softmax(checkpoints.open_workdir(folder, "source").trained_bilm("source"))
+    if (folder / published.OPTIONS_FILE).is_file():
+        return _without_softmax(published.load(folder / published.OPTIONS_FILE, folder / published.WEIGHTS_FILE)[1])
+    raise InputError(f"source: expected {_EXPECTED}, found none of them: {source}")
+
+
+def _from_savedmodel(folder: pathlib.Path) -> BiLM:
+    """Reads the configuration from the assets, and the weights by the names they have in the SavedModel.
+
+    From its checkpoint alone: loading the graph takes a thousand times as long.
+    """
+    bilm = BiLM(_savedmodel_config(folder))
+    try:
+        reader = tf.train.load_checkpoint(str(folder / "variables" / "variables"))
+        graph = trackable_object_graph_pb2.TrackableObjectGraph.FromString(reader.get_tensor(_OBJECT_GRAPH))
+        keys = {one.full_name: one.checkpoint_key for node in graph.nodes for one in node.attributes}
+        weights.assign(bilm, {name: reader.get_tensor(key) for name, key in keys.items()})
+    except KeyError as error:
+        raise InputError(f"source: expected the variable {error} in a SavedModel, found none: {folder}") from None
+    except (ValueError, DecodeError, tf.errors.OpError) as error:
+        raise InputError(f"source: expected a SavedModel of `elmo-tf export`, found {error}: {folder}") from None
+    return bilm
+
+
+def _savedmodel_config(folder: pathlib.Path) -> config_lib.ModelConfig:
+    path = folder / "assets" / "config.json"
+    try:
+        values = json.loads(path.read_text("utf-8"))
+    except OSError:
+        raise InputError(f"source: expected a SavedModel of `elmo-tf export`, found no {path}") from None
+    except ValueError as error:
+        raise InputError(f"source: expected JSON, found {error}: {path}") from None
+    return config_lib.from_dict(values).model
+
+
+def _without_softmax(bilm: BiLM) -> BiLM:
+    if bilm.softmax is None:
+        return bilm
+    copy = BiLM(bilm.config)
+    _assign(copy, {variable.path: variable for variable in bilm.variables}, "")
+    return copy
+
+
+def _assign(bilm: BiLM, values: dict[str, np.ndarray | keras.Variable], label: str | os.PathLike) -> None:
+    """Gives each of the network's variables the value of its name."""
+    for variable in bilm.variables:
+        value = values.get(variable.path)
+        if value is None or tuple(value.shape) != tuple(variable.shape):
+            found = "none" if value is None else f"shape {tuple(value.shape)}"
+            expected = f"the variable {variable.path} of shape {tuple(variable.shape)}"
+            raise InputError(f"source: expected {expected}, found {found}: {label}")
+        variable.assign(tf.cast(value, variable.dtype))

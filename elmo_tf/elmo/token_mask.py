@@ -1,0 +1,44 @@
+"""Which positions of a batch are real tokens, as Keras takes it."""
+
+import keras
+import tensorflow as tf
+
+from elmo_tf.data import char_ids as char_ids_lib
+
+
+@keras.saving.register_keras_serializable("elmo_tf")
+class TokenMask(keras.layers.Layer):
+    """The mask of the ELMo layer's output, a layer so that a functional model can hold it.
+
+    Args:
+        boundaries: whether the output has `<S>` and `</S>` as well.
+
+    Call arguments:
+        inputs: string `(batch, time)` or integers `(batch, time, max_chars_per_token)`, padded on the right.
+
+    Returns:
+        bool `(batch, time)`, or `(batch, time + 2)` with boundaries.
+    """
+
+    def __init__(self, boundaries: bool = False, **kwargs):
+        super().__init__(**kwargs)
+        self.boundaries = boundaries
+
+    def call(self, inputs):
+        more = 2 if self.boundaries else 0
+        return tf.sequence_mask(lengths(inputs) + more, tf.shape(inputs)[1] + more)
+
+    def compute_output_spec(self, inputs):
+        batch_size, time = inputs.shape[:2]
+        if self.boundaries and time is not None:
+            time += 2
+        return keras.KerasTensor((batch_size, time), "bool")
+
+    def get_config(self):
+        return super().get_config() | {"boundaries": self.boundaries}
+
+
+def lengths(inputs: tf.Tensor) -> tf.Tensor:
+    """Returns each row's number of tokens, int32 `(batch,)`: up to the last one that is not padding."""
+    real = inputs != "" if inputs.dtype == tf.string else tf.reduce_any(inputs != char_ids_lib.PADDING, -1)
+    return tf.reduce_max(tf.where(real, tf.range(1, tf.shape(inputs)[1] + 1), 0), 1)

@@ -1,0 +1,101 @@
+"""A linear-chain conditional random field: scores of whole label sequences."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+
+class CRF(keras.layers.Layer):
+    """Adds to each token's scores of labels what a label's following another one, beginning or ending counts.
+
+    Called, it returns its inputs: as the last layer of a tagger it holds the weights. The tagger's loss is
+    `-log_likelihood`, its answer `decode`.
+
+    Args:
+        num_labels: labels a token can have.
+
+    Call arguments:
+        scores: float32 `(batch, time, num_labels)`, of each token by itself, with a Keras mask or without.
+
+    Returns:
+        the same.
+
+    Reference:
+        Lafferty et al. 2001; Lample et al. 2016, section 2.2, for the use above a BiLSTM.
+    """
+
+    def __init__(self, num_labels: int, **kwargs):
+        super().__init__(**kwargs)
+        self.num_labels = num_labels
+        self.supports_masking = True
+
+    def build(self, _):
+        square = (self.num_labels, self.num_labels)
+        self.transitions = self.add_weight(name="transitions", shape=square, initializer="zeros")  # from, to
+        self.begin = self.add_weight(name="begin", shape=(self.num_labels,), initializer="zeros")
+        self.end = self.add_weight(name="end", shape=(self.num_labels,), initializer="zeros")
+
+    def call(self, scores):
+        return scores
+
+    def get_config(self):
+        return super().get_config() | {"num_labels": self.num_labels}
+
+    def log_likelihood(self, scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+        """Returns the log probability of each row's labels.
+
+        Args:
+            scores: float32 `(batch, time, num_labels)`.
+            labels: integers `(batch, time)`; -1 on the right is padding.
+
+        Returns:
+            float32 `(batch,)`; 0 for a row of padding alone.
+        """
+        mask = tf.cast(labels >= 0, scores.dtype)
+        return self._path_score(scores, labels, mask) - self._log_sum_of_paths(scores, mask)
+
+    def decode(self, scores: np.ndarray, mask: np.ndarray) -> list[list[int]]:
+        """Returns the best label sequence of each row (Viterbi), as long as the row has tokens.
+
+        Args:
+            scores: `(batch, time, num_labels)`.
+            mask: bool `(batch, time)`, real tokens, none of them behind padding.
+        """
+        transitions, begin, end = (np.asarray(weight) for weight in (self.transitions, self.begin, self.end))
+        paths = []
+        for row, length in zip(np.asarray(scores), np.sum(mask, 1), strict=True):
+            if not length:
+                paths.append([])
+                continue
+            best, before = row[0] + begin, []
+            for token in row[1:length]:
+                ways = best[:, None] + transitions
+                before.append(ways.argmax(0))
+                best = ways.max(0) + token
+            path = [int((best + end).argmax())]
+            for pointers in reversed(before):
+                path.append(int(pointers[path[-1]]))
+            paths.append(path[::-1])
+        return paths
+
+    def _path_score(self, scores: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        labels = tf.maximum(labels, 0)
+        tokens = tf.gather(scores, labels, axis=2, batch_dims=2)
+        steps = tf.gather_nd(self.transitions, tf.stack([labels[:, :-1], labels[:, 1:]], -1))
+        last = tf.maximum(tf.cast(tf.reduce_sum(mask, 1), tf.int32) - 1, 0)
+        ends = tf.gather(self.begin, labels[:, 0]) + tf.gather(self.end, tf.gather(labels, last, batch_dims=1))
+        inner = tf.reduce_sum(tokens * mask, 1) + tf.reduce_sum(steps * mask[:, 1:], 1)
+        return inner + ends * mask[:, 0]
+
+    def _log_sum_of_paths(self, scores: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+        """Returns the logarithm of the sum over all paths, by the forward algorithm."""
+        first = scores[:, 0] + self.begin
+
+        def step(sums, inputs):
+            token, real = inputs
+            longer = tf.reduce_logsumexp(sums[:, :, None] + self.transitions, 1) + token
+            return tf.where(real[:, None] > 0, longer, sums)
+
+        following = (tf.transpose(scores[:, 1:], (1, 0, 2)), tf.transpose(mask[:, 1:]))
+        sums = tf.foldl(step, following, initializer=first)
+        return tf.reduce_logsumexp(sums + self.end, 1) * mask[:, 0]

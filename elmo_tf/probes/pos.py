@@ -1,0 +1,107 @@
+"""Part-of-speech tagging by a linear classifier on each layer alone, and on their learned mix."""
+
+import collections
+import os
+import warnings
+
+import keras
+import numpy as np
+import sklearn.exceptions
+import sklearn.linear_model
+import sklearn.metrics
+import sklearn.preprocessing
+
+from elmo_tf.data.annotated import Tagged
+from elmo_tf.errors import InputError
+from elmo_tf.layers.scalar_mix import ScalarMix
+from elmo_tf.probes import vectors
+from elmo_tf.probes.results import Results, Row
+
+_MEASURE = "accuracy"
+_MIX_EPOCHS, _MIX_BATCH_SIZE, _MIX_RATE = 3, 256, 1e-3
+_ITERATIONS = 200  # of L-BFGS at most; what is gained later is below a tenth of a percent
+
+
+def probe(savedmodel: str | os.PathLike, train: list[Tagged], test: list[Tagged], seed: int = 0) -> Results:
+    """Returns the accuracy on `test` of logistic regressions trained on single tokens' vectors.
+
+    One regression for each layer and one for the mix, whose scalar parameters are learned beforehand, together with a
+    linear classifier, by gradient descent on the same tokens. Beside them, the most frequent tag of each word.
+
+    Args:
+        savedmodel: a version's folder.
+        train, test: sentences with a tag for each token.
+        seed: of the mix's training.
+
+    Raises:
+        InputError: if a set is empty, or `train` has one tag only.
+    """
+    for argument, sentences in (("--train", train), ("--test", test)):
+        if not any(sentence.tokens for sentence in sentences):
+            raise InputError(f"{argument}: expected at least one token with a tag, found none")
+    tags = sorted({label for sentence in train for label in sentence.labels})
+    if len(tags) < 2:
+        raise InputError(f"--train: expected at least two different tags, found {tags}")
+    numbers = {tag: number for number, tag in enumerate(tags)}
+    answers = [
+        np.array([numbers.get(tag, -1) for sentence in sentences for tag in sentence.labels])
+        for sentences in (train, test)
+    ]
+    layers = [_embed(savedmodel, sentences) for sentences in (train, test)]
+    rows = [Row("most frequent tag", "baseline", {_MEASURE: _most_frequent(train, test)})]
+    for number in range(layers[0].shape[1]):
+        accuracy = _accuracy(*(one[:, number].astype(np.float32) for one in layers), *answers)
+        rows.append(Row(f"layer {number}", "layer", {_MEASURE: accuracy}))
+    weights = _learned_weights(layers[0], answers[0], len(tags), seed)
+    mixed = [np.einsum("j,njd->nd", weights.astype(np.float32), one, dtype=np.float32) for one in layers]
+    rows.append(Row("mix", "mix", {_MEASURE: _accuracy(*mixed, *answers)}))
+    details = {
+        "train_tokens": len(answers[0]),
+        "test_tokens": len(answers[1]),
+        "tags": tags,
+        "mix_weights": [round(float(weight), 4) for weight in weights],
+    }
+    return Results("POS", rows, details)
+
+
+def _embed(savedmodel: str | os.PathLike, sentences: list[Tagged]) -> np.ndarray:
+    spans = [[(place, place + 1) for place in range(len(sentence.tokens))] for sentence in sentences]
+    return vectors.embed(savedmodel, [sentence.tokens for sentence in sentences], spans)
+
+
+def _accuracy(train: np.ndarray, test: np.ndarray, train_answers: np.ndarray, test_answers: np.ndarray) -> float:
+    """Returns the accuracy of a logistic regression on float32 `(tokens, dim)` features, standardized in place."""
+    scaler = sklearn.preprocessing.StandardScaler(copy=False).fit(train)
+    model = sklearn.linear_model.LogisticRegression(max_iter=_ITERATIONS, tol=1e-3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sklearn.exceptions.ConvergenceWarning)  # see _ITERATIONS
+        model.fit(scaler.transform(train), train_answers)
+    return float(sklearn.metrics.accuracy_score(test_answers, model.predict(scaler.transform(test))))
+
+
+def _learned_weights(layers: np.ndarray, answers: np.ndarray, num_tags: int, seed: int) -> np.ndarray:
+    """Returns the softmax-normalized weights of the layers that suit a linear classifier best."""
+    keras.utils.set_random_seed(seed)
+    num_layers, dim = layers.shape[1:]
+    inputs = keras.Input((num_layers, dim))
+    mix = ScalarMix(num_layers)
+    mixed = mix(keras.layers.Reshape((num_layers, 1, dim))(inputs))
+    outputs = keras.layers.Dense(num_tags)(keras.layers.Reshape((dim,))(mixed))
+    model = keras.Model(inputs, outputs)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.Adam(_MIX_RATE), loss)
+    model.fit(layers, answers, batch_size=_MIX_BATCH_SIZE, epochs=_MIX_EPOCHS, verbose=0)
+    return mix.weights_of_layers()
+
+
+def _most_frequent(train: list[Tagged], test: list[Tagged]) -> float:
+    """Returns the accuracy of each word's most frequent tag; of unknown words, the most frequent one of all."""
+    counts, every = collections.defaultdict(collections.Counter), collections.Counter()
+    for sentence in train:
+        for token, tag in zip(sentence.tokens, sentence.labels, strict=True):
+            counts[token][tag] += 1
+            every[tag] += 1
+    best = {token: tags.most_common(1)[0][0] for token, tags in counts.items()}
+    usual = every.most_common(1)[0][0]
+    guesses = [best.get(token, usual) for sentence in test for token in sentence.tokens]
+    return float(sklearn.metrics.accuracy_score([tag for one in test for tag in one.labels], guesses))

@@ -1,0 +1,75 @@
+"""A probe's results as a table, as JSON and as a plot."""
+
+import dataclasses
+import json
+import os
+import pathlib
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from elmo_tf import staging
+
+_COLORS = {"baseline": "0.7", "layer": "tab:blue", "mix": "tab:orange"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One way to solve the task and how well it does."""
+
+    name: str
+    kind: str  # "baseline", "layer" or "mix"
+    scores: dict[str, float]  # by measure, 0 to 1; the first one is plotted
+
+
+@dataclasses.dataclass(frozen=True)
+class Results:
+    """What a probe found.
+
+    Args:
+        title: of the task.
+        rows: as they are to be shown.
+        details: JSON about data and method.
+    """
+
+    title: str
+    rows: list[Row]
+    details: dict[str, Any]
+
+    def table(self) -> str:
+        """Returns the rows as lines of text, scores in percent."""
+        measures = list(self.rows[0].scores)
+        width = max(len(row.name) for row in self.rows)
+        lines = [f"{self.title:{width}}" + "".join(f"  {measure:>12}" for measure in measures)]
+        for row in self.rows:
+            lines.append(f"{row.name:{width}}" + "".join(f"  {row.scores[one]:12.1%}" for one in measures))
+        return "\n".join(lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns everything as values for JSON."""
+        return {"task": self.title, "scores": {row.name: row.scores for row in self.rows}, **self.details}
+
+    def write(self, output: str | os.PathLike, name: str) -> None:
+        """Writes `name`.json, .txt and .png to the new folder `output`, all or nothing.
+
+        Raises:
+            InputError: if something stands there.
+        """
+        with staging.new_folder(output, "--output") as folder:
+            (folder / f"{name}.json").write_text(json.dumps(self.to_json(), indent=2) + "\n", "utf-8")
+            (folder / f"{name}.txt").write_text(self.table() + "\n", "utf-8")
+            self._plot(folder / f"{name}.png")
+
+    def _plot(self, path: pathlib.Path) -> None:
+        measure = next(iter(self.rows[0].scores))
+        values = [100 * row.scores[measure] for row in self.rows]
+        figure = Figure(figsize=(1.1 * len(values) + 2, 3.6), layout="constrained")  # needs no screen
+        axes = figure.subplots()
+        bars = axes.bar([row.name for row in self.rows], values, color=[_COLORS[row.kind] for row in self.rows])
+        axes.bar_label(bars, fmt="%.1f")
+        room = max(values) - min(values) or 1
+        axes.set_ylim(max(0, min(values) - room), min(100, max(values) + room / 4) if max(values) < 99 else 101)
+        axes.set_ylabel(f"{measure} (%)")
+        axes.set_title(self.title)
+        axes.spines[["top", "right"]].set_visible(False)
+        figure.savefig(path, dpi=150)

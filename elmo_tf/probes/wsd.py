@@ -1,0 +1,123 @@
+"""Word sense disambiguation: the nearest average vector of a lemma's senses in training."""
+
+import collections
+import os
+
+import numpy as np
+import sklearn.metrics
+
+from elmo_tf.data.annotated import SenseSentence
+from elmo_tf.errors import InputError
+from elmo_tf.probes import vectors
+from elmo_tf.probes.results import Results, Row
+
+_UNKNOWN = ""  # the answer for a lemma that training does not have
+_EVERY = 5  # of the documents, every fifth is held out
+
+
+def split(sentences: list[SenseSentence]) -> tuple[list[SenseSentence], list[SenseSentence]]:
+    """Returns the sentences to train and to test on: every fifth document, in the file's order, is held out.
+
+    Raises:
+        InputError: if there are fewer than five documents.
+    """
+    documents = list(dict.fromkeys(sentence.document for sentence in sentences))
+    if len(documents) < _EVERY:
+        raise InputError(f"--train: expected at least {_EVERY} documents to hold out some, found {len(documents)}")
+    held_out = set(documents[_EVERY - 1 :: _EVERY])
+    parts = [[], []]
+    for sentence in sentences:
+        parts[sentence.document in held_out].append(sentence)
+    return parts[0], parts[1]
+
+
+def probe(savedmodel: str | os.PathLike, train: list[SenseSentence], test: list[SenseSentence]) -> Results:
+    """Returns the F1 on `test` of the training sense with the nearest average vector, for each layer and their average.
+
+    Nearest by cosine, among the senses that the lemma (with its part of speech) has in `train`. Each way answers a
+    lemma that training lacks in the same way, with nothing: this costs recall. So does the baseline, each lemma's most
+    frequent sense. `ambiguous` is the F1 on the uses of lemmas with several senses in training.
+
+    Args:
+        savedmodel: a version's folder.
+        train, test: sentences with senses.
+
+    Raises:
+        InputError: if either has no word with a sense.
+    """
+    answers = [np.array([use.sense for one in part for use in one.uses]) for part in (train, test)]
+    lemmas = [[use.lemma for one in part for use in one.uses] for part in (train, test)]
+    for argument, found in zip(("--train", "--test"), answers, strict=True):
+        if not len(found):
+            raise InputError(f"{argument}: expected words with senses, found none")
+    senses = _senses(lemmas[0], answers[0])
+    usual = np.array([next(iter(senses.get(lemma, [_UNKNOWN]))) for lemma in lemmas[1]])
+    ambiguous = np.array([len(senses.get(lemma, ())) > 1 for lemma in lemmas[1]])
+    layers = [_embed(savedmodel, part) for part in (train, test)]
+    rows = [Row("most frequent sense", "baseline", _scores(answers[1], usual, ambiguous))]
+    for number in range(layers[0].shape[1]):
+        found = _nearest([one[:, number].astype(np.float32) for one in layers], answers[0], lemmas[1], senses)
+        rows.append(Row(f"layer {number}", "layer", _scores(answers[1], found, ambiguous)))
+    found = _nearest([one.mean(1, dtype=np.float32) for one in layers], answers[0], lemmas[1], senses)
+    rows.append(Row("average", "mix", _scores(answers[1], found, ambiguous)))
+    details = {
+        "train_uses": len(answers[0]),
+        "test_uses": len(answers[1]),
+        "unseen_rate": round(float(np.mean(usual == _UNKNOWN)), 4),
+        "ambiguous_rate": round(float(np.mean(ambiguous)), 4),
+    }
+    return Results("WSD", rows, details)
+
+
+def _embed(savedmodel: str | os.PathLike, sentences: list[SenseSentence]) -> np.ndarray:
+    spans = [[(use.start, use.end) for use in sentence.uses] for sentence in sentences]
+    return vectors.embed(savedmodel, [sentence.tokens for sentence in sentences], spans)
+
+
+def _senses(lemmas: list[str], answers: np.ndarray) -> dict[str, list[str]]:
+    """Returns the senses of each lemma, the most frequent first; of equally frequent ones, that which came first."""
+    counts = collections.defaultdict(collections.Counter)
+    for lemma, sense in zip(lemmas, answers, strict=True):
+        counts[lemma][str(sense)] += 1
+    return {lemma: [sense for sense, _ in found.most_common()] for lemma, found in counts.items()}
+
+
+def _nearest(
+    layers: list[np.ndarray], train_answers: np.ndarray, lemmas: list[str], senses: dict[str, list[str]]
+) -> np.ndarray:
+    """Returns for each test use the sense whose average training vector has the largest cosine with it.
+
+    Args:
+        layers: float32 `(uses, dim)` of training and test.
+        train_answers: the training uses' senses.
+        lemmas: of the test uses.
+        senses: of each lemma in training.
+    """
+    names, places = np.unique(train_answers, return_inverse=True)
+    averages = np.zeros((len(names), layers[0].shape[1]), np.float32)
+    np.add.at(averages, places, layers[0])  # their direction is all that counts
+    averages /= np.linalg.norm(averages, axis=1, keepdims=True) + np.finfo(np.float32).tiny
+    numbers = {str(name): number for number, name in enumerate(names)}
+    found = []
+    for lemma, vector in zip(lemmas, layers[1], strict=True):
+        candidates = senses.get(lemma, [_UNKNOWN])
+        if len(candidates) > 1:
+            similarities = averages[[numbers[sense] for sense in candidates]] @ vector
+            candidates = [candidates[int(similarities.argmax())]]
+        found.append(candidates[0])
+    return np.array(found)
+
+
+def _scores(answers: np.ndarray, found: np.ndarray, ambiguous: np.ndarray) -> dict[str, float]:
+    """Returns micro F1 in which no answer is neither right nor wrong, for all uses and for the ambiguous ones."""
+
+    def f1(chosen: np.ndarray) -> float:
+        # As numbers: scikit-learn sorts labels, which takes it long for a hundred thousand strings.
+        names, numbers = np.unique(np.concatenate([answers[chosen], found[chosen]]), return_inverse=True)
+        if not len(names):
+            return 0.0
+        half = len(numbers) // 2
+        labels = np.flatnonzero(names != _UNKNOWN)
+        return float(sklearn.metrics.f1_score(numbers[:half], numbers[half:], labels=labels, average="micro"))
+
+    return {"F1": f1(np.ones_like(ambiguous)), "ambiguous F1": f1(ambiguous)}

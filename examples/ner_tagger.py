@@ -1,0 +1,161 @@
+"""Named entities by a BiLSTM-CRF, without and with ELMo, scored by seqeval.
+
+    python examples/ner_tagger.py --elmo savedmodels/mine/1 --train train.conll --dev dev.conll --test test.conll
+
+Files have a token and a BIO tag a line and an empty line between sentences. Words have vectors that are learned, or
+start from --glove. The weights of the best epoch, by F1 on --dev, are scored on --test. With --save DIR the models with
+ELMo are kept: `elmo-tf weights-plot --model DIR/ner_0.keras --output weights.png` draws what their mixes have learned.
+"""
+
+import argparse
+import json
+import pathlib
+import statistics
+
+import keras
+import numpy as np
+import seqeval.metrics
+import tensorflow as tf
+
+import elmo_tf
+from elmo_tf.data.annotated import Tagged, read_columns, read_word_vectors
+from elmo_tf.layers.crf import CRF
+
+BATCH_SIZE = 16
+WORD_DIM = 50  # of vectors that are learned
+PADDING, UNKNOWN = 0, 1  # word ids
+
+
+def main() -> None:
+    """Trains and scores the tagger without and with ELMo, once for each seed."""
+    arguments = parse_arguments()
+    train = read_columns(arguments.train, "--train")
+    order = np.random.default_rng(0).permutation(len(train))  # the same sentences for every seed and model
+    train = [train[number] for number in order[: max(1, round(arguments.fraction * len(train)))]]
+    dev, test = read_columns(arguments.dev, "--dev"), read_columns(arguments.test, "--test")
+    print(f"{len(train)} sentences to train on, {len(dev)} to choose the epoch by, {len(test)} to test on", flush=True)
+    scores = {"without": [], "with": []}
+    for seed in range(arguments.seeds):
+        for name, elmo in (("without", None), ("with", arguments.elmo)):
+            keras.utils.set_random_seed(seed)
+            tagger = build(train, elmo, arguments)
+            data = tagger.batches(train)  # which shuffles by itself
+            tagger.fit(data, epochs=arguments.epochs, callbacks=[KeepBest(dev)], shuffle=False, verbose=0)
+            scores[name].append(round(tagger.f1(test), 4))
+            print(f"seed {seed}, {name} ELMo: F1 {scores[name][-1]:.4f}", flush=True)
+            if elmo is not None and arguments.save is not None:
+                arguments.save.mkdir(parents=True, exist_ok=True)
+                keras.Model(tagger.inputs, tagger.outputs).save(arguments.save / f"ner_{seed}.keras")
+    means = {name: round(statistics.mean(values), 4) for name, values in scores.items()}
+    print(f"\n{'mean F1 without ELMo':24}{means['without']:.4f}\n{'mean F1 with ELMo':24}{means['with']:.4f}")
+    print(json.dumps({"task": "ner", "train_sentences": len(train), "f1": scores, "mean_f1": means}))
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Returns the command line's arguments."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--elmo", required=True, help="a SavedModel's version folder, or a workdir")
+    for name in ("--train", "--dev", "--test"):
+        parser.add_argument(name, required=True, help="two columns, token and BIO tag")
+    parser.add_argument("--glove", help="a text file of lower-case word vectors to start from")
+    parser.add_argument("--output-mix", action="store_true", help="ELMo at the BiLSTM's output as well as at its input")
+    parser.add_argument("--fraction", type=float, default=1.0, help="of the training sentences (1)")
+    parser.add_argument("--epochs", type=int, default=15, help="passes over the training sentences (15)")
+    parser.add_argument("--units", type=int, default=100, help="of the LSTM, each direction (100)")
+    parser.add_argument("--seeds", type=int, default=1, help="repetitions, with seeds 0, 1, .. (1)")
+    parser.add_argument("--save", type=pathlib.Path, help="a folder for the models with ELMo")
+    arguments = parser.parse_args()
+    if not 0 < arguments.fraction <= 1 or min(arguments.epochs, arguments.units, arguments.seeds) < 1:
+        parser.error("expected 0 < --fraction <= 1 and --epochs, --units, --seeds of at least 1")
+    return arguments
+
+
+def build(train: list[Tagged], elmo: str | None, arguments: argparse.Namespace) -> "Tagger":
+    """Returns an untrained tagger."""
+    if arguments.glove is None:
+        words = sorted({token.lower() for sentence in train for token in sentence.tokens})
+        table = np.random.default_rng(0).uniform(-0.05, 0.05, (len(words), WORD_DIM))
+    else:
+        words, table = read_word_vectors(arguments.glove)
+    word_ids = {word: number for number, word in enumerate(words, UNKNOWN + 1)}
+    initial = keras.initializers.Constant(np.concatenate([np.zeros((UNKNOWN + 1, table.shape[1])), table]))
+
+    tokens, ids = keras.Input((None,), dtype="string"), keras.Input((None,), dtype="int32")
+    vectors = [keras.layers.Embedding(len(words) + 2, table.shape[1], initial, mask_zero=True)(ids)]
+    above = []
+    if elmo is not None:
+        known = sorted({token for sentence in train for token in sentence.tokens})
+        mixes = elmo_tf.ELMo(elmo, 1 + arguments.output_mix, dropout_rate=0.5, vocabulary=known)(tokens)
+        below, *above = mixes if arguments.output_mix else [mixes]
+        vectors.append(below)
+    lstm = keras.layers.LSTM(arguments.units, return_sequences=True)
+    hidden = keras.layers.Bidirectional(lstm)(keras.layers.Dropout(0.3)(joined(vectors)))
+    tags = sorted({label for sentence in train for label in sentence.labels})
+    scores = keras.layers.Dense(len(tags))(keras.layers.Dropout(0.3)(joined([hidden, *above])))
+    crf = CRF(len(tags))
+    tagger = Tagger([tokens, ids], crf(scores), crf, tags, word_ids)
+    tagger.compile(keras.optimizers.Adam(2e-3))
+    return tagger
+
+
+def joined(vectors: list[keras.KerasTensor]) -> keras.KerasTensor:
+    """Returns vectors side by side."""
+    return keras.layers.Concatenate()(vectors) if len(vectors) > 1 else vectors[0]
+
+
+class Tagger(keras.Model):
+    """A functional model of tag scores, trained by the likelihood of whole tag sequences."""
+
+    def __init__(self, inputs, outputs, crf: CRF, tags: list[str], word_ids: dict[str, int]):
+        super().__init__(inputs, outputs)
+        self.crf = crf
+        self.tags = tags
+        self.word_ids = word_ids
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        return -tf.reduce_mean(self.crf.log_likelihood(y_pred, y)) + sum(self.losses)
+
+    def batches(self, sentences: list[Tagged], shuffle: bool = True) -> tf.data.Dataset:
+        """Returns batches of tokens and word ids, and tag numbers, -1 at padding and for unknown tags."""
+        numbers = {tag: number for number, tag in enumerate(self.tags)}
+        columns = (
+            [sentence.tokens for sentence in sentences],
+            [[self.word_ids.get(token.lower(), UNKNOWN) for token in sentence.tokens] for sentence in sentences],
+            [[numbers.get(label, -1) for label in sentence.labels] for sentence in sentences],
+        )
+        data = tf.data.Dataset.from_tensor_slices(tuple(tf.ragged.constant(column) for column in columns))
+        data = data.shuffle(len(sentences)) if shuffle else data
+        data = data.ragged_batch(BATCH_SIZE)
+        return data.map(lambda tokens, ids, tags: ((tokens.to_tensor(), ids.to_tensor()), tags.to_tensor(-1))).prefetch(
+            2
+        )
+
+    def f1(self, sentences: list[Tagged]) -> float:
+        """Returns seqeval's micro F1 of entities."""
+        found = []
+        for inputs, _ in self.batches(sentences, shuffle=False):
+            paths = self.crf.decode(self.predict_on_batch(inputs), inputs[1].numpy() != PADDING)
+            found += [[self.tags[number] for number in path] for path in paths]
+        return float(seqeval.metrics.f1_score([sentence.labels for sentence in sentences], found))
+
+
+class KeepBest(keras.callbacks.Callback):
+    """Ends the training with the weights of the epoch that was best on the dev set."""
+
+    def __init__(self, dev: list[Tagged]):
+        super().__init__()
+        self.dev = dev
+        self.best, self.weights = -1.0, None
+
+    def on_epoch_end(self, epoch, logs=None):
+        f1 = self.model.f1(self.dev)
+        print(f"  epoch {epoch + 1}: loss {logs['loss']:.3f}, dev F1 {f1:.4f}", flush=True)
+        if f1 > self.best:
+            self.best, self.weights = f1, self.model.get_weights()
+
+    def on_train_end(self, logs=None):
+        self.model.set_weights(self.weights)
+
+
+if __name__ == "__main__":
+    main()

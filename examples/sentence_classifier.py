@@ -1,0 +1,132 @@
+"""Sentence classification by a BiLSTM with max-pooling, without and with ELMo, scored by scikit-learn.
+
+    python examples/sentence_classifier.py --elmo savedmodels/mine/1 --class good=good.txt --class bad=bad.txt
+
+Each class has a file of tokenised sentences, one a line: of every ten, the last is tested on, the one before it chooses
+the epoch, the others train. Words have vectors that are learned, or start from --glove.
+"""
+
+import argparse
+import json
+import pathlib
+import statistics
+
+import keras
+import numpy as np
+import sklearn.metrics
+import tensorflow as tf
+
+import elmo_tf
+from elmo_tf.data.annotated import read_word_vectors
+from elmo_tf.errors import InputError
+
+BATCH_SIZE = 32
+WORD_DIM = 50  # of vectors that are learned
+PADDING, UNKNOWN = 0, 1  # word ids
+
+Sentences = list[tuple[list[str], int]]  # tokens, the class's number
+
+
+def main() -> None:
+    """Trains and scores the classifier without and with ELMo, once for each seed."""
+    arguments = parse_arguments()
+    train, dev, test = read(arguments.classes)
+    order = np.random.default_rng(0).permutation(len(train))  # the same sentences for every seed and model
+    train = [train[number] for number in order[: max(1, round(arguments.fraction * len(train)))]]
+    print(f"{len(train)} sentences to train on, {len(dev)} to choose the epoch by, {len(test)} to test on", flush=True)
+    scores = {"without": [], "with": []}
+    for seed in range(arguments.seeds):
+        for name, elmo in (("without", None), ("with", arguments.elmo)):
+            keras.utils.set_random_seed(seed)
+            model, word_ids = build(train, elmo, arguments)
+            best = keras.callbacks.EarlyStopping("val_accuracy", patience=arguments.epochs, restore_best_weights=True)
+            data = [batches(part, word_ids, part is train) for part in (train, dev, test)]
+            run = {"epochs": arguments.epochs, "callbacks": [best], "shuffle": False, "verbose": 0}
+            log = model.fit(data[0], validation_data=data[1], **run)  # the data shuffles by itself
+            print("  dev accuracy by epoch:", *(f"{value:.4f}" for value in log.history["val_accuracy"]), flush=True)
+            found = np.concatenate([model.predict_on_batch(inputs).argmax(-1) for inputs, _ in data[2]])
+            scores[name].append(round(float(sklearn.metrics.accuracy_score([label for _, label in test], found)), 4))
+            print(f"seed {seed}, {name} ELMo: accuracy {scores[name][-1]:.4f}", flush=True)
+            if elmo is not None and arguments.save is not None:
+                arguments.save.mkdir(parents=True, exist_ok=True)
+                model.save(arguments.save / f"classifier_{seed}.keras")
+    means = {name: round(statistics.mean(values), 4) for name, values in scores.items()}
+    print(
+        f"\n{'mean accuracy without ELMo':30}{means['without']:.4f}\n{'mean accuracy with ELMo':30}{means['with']:.4f}"
+    )
+    print(json.dumps({"task": "classes", "train_sentences": len(train), "accuracy": scores, "mean_accuracy": means}))
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Returns the command line's arguments."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--elmo", required=True, help="a SavedModel's version folder, or a workdir")
+    parser.add_argument(
+        "--class", dest="classes", action="append", required=True, metavar="NAME=FILE", help="repeat it"
+    )
+    parser.add_argument("--glove", help="a text file of lower-case word vectors to start from")
+    parser.add_argument("--fraction", type=float, default=1.0, help="of the training sentences (1)")
+    parser.add_argument("--epochs", type=int, default=5, help="passes over the training sentences (5)")
+    parser.add_argument("--units", type=int, default=100, help="of the LSTM, each direction (100)")
+    parser.add_argument("--seeds", type=int, default=1, help="repetitions, with seeds 0, 1, .. (1)")
+    parser.add_argument("--save", type=pathlib.Path, help="a folder for the models with ELMo")
+    arguments = parser.parse_args()
+    if not 0 < arguments.fraction <= 1 or min(arguments.epochs, arguments.units, arguments.seeds) < 1:
+        parser.error("expected 0 < --fraction <= 1 and --epochs, --units, --seeds of at least 1")
+    if len(arguments.classes) < 2 or not all("=" in one for one in arguments.classes):
+        parser.error(f"--class: expected NAME=FILE at least twice, found {' '.join(arguments.classes)}")
+    return arguments
+
+
+def read(classes: list[str]) -> tuple[Sentences, Sentences, Sentences]:
+    """Returns the sentences to train, choose the epoch and test on."""
+    parts = ([], [], [])
+    for label, one in enumerate(classes):
+        path = pathlib.Path(one.partition("=")[2])
+        sentences = [line.split() for line in path.read_text("utf-8").split("\n") if line.strip()]
+        if len(sentences) < 10:
+            raise InputError(f"--class: expected at least 10 sentences, found {len(sentences)} in {path}")
+        for number, tokens in enumerate(sentences):
+            parts[{8: 1, 9: 2}.get(number % 10, 0)].append((tokens, label))
+    return parts
+
+
+def build(train: Sentences, elmo: str | None, arguments: argparse.Namespace) -> tuple[keras.Model, dict[str, int]]:
+    """Returns an untrained classifier and its word ids."""
+    if arguments.glove is None:
+        words = sorted({token.lower() for tokens, _ in train for token in tokens})
+        table = np.random.default_rng(0).uniform(-0.05, 0.05, (len(words), WORD_DIM))
+    else:
+        words, table = read_word_vectors(arguments.glove)
+    initial = keras.initializers.Constant(np.concatenate([np.zeros((UNKNOWN + 1, table.shape[1])), table]))
+
+    tokens, ids = keras.Input((None,), dtype="string"), keras.Input((None,), dtype="int32")
+    vectors = keras.layers.Embedding(len(words) + 2, table.shape[1], initial, mask_zero=True)(ids)
+    if elmo is not None:
+        known = sorted({token for tokens, _ in train for token in tokens})
+        vectors = keras.layers.Concatenate()([vectors, elmo_tf.ELMo(elmo, dropout_rate=0.5, vocabulary=known)(tokens)])
+    lstm = keras.layers.LSTM(arguments.units, return_sequences=True)
+    hidden = keras.layers.Bidirectional(lstm)(keras.layers.Dropout(0.3)(vectors))
+    pooled = keras.layers.GlobalMaxPooling1D()(hidden)
+    outputs = keras.layers.Dense(len(arguments.classes))(keras.layers.Dropout(0.3)(pooled))
+    model = keras.Model([tokens, ids], outputs)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.Adam(1e-3), loss, metrics=["accuracy"])
+    return model, {word: number for number, word in enumerate(words, UNKNOWN + 1)}
+
+
+def batches(sentences: Sentences, word_ids: dict[str, int], shuffle: bool) -> tf.data.Dataset:
+    """Returns batches of tokens and word ids, and class numbers."""
+    columns = (
+        tf.ragged.constant([tokens for tokens, _ in sentences]),
+        tf.ragged.constant([[word_ids.get(token.lower(), UNKNOWN) for token in tokens] for tokens, _ in sentences]),
+        tf.constant([label for _, label in sentences]),
+    )
+    data = tf.data.Dataset.from_tensor_slices(columns)
+    data = data.shuffle(len(sentences)) if shuffle else data
+    data = data.ragged_batch(BATCH_SIZE)
+    return data.map(lambda tokens, ids, labels: ((tokens.to_tensor(), ids.to_tensor()), labels)).prefetch(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,429 @@
+"""The Keras layer: values of every mix, masks, what is trained, and life in models that fit, save and distribute."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import elmo_tf
+from elmo_tf import export, published
+from elmo_tf.bilm import BiLM
+from elmo_tf.config import ModelConfig
+from elmo_tf.elmo.token_mask import TokenMask
+from elmo_tf.errors import InputError
+from tests import reference
+from tests.helpers import MICRO, batch_char_ids, two_cpus
+
+SENTENCES = [
+    [b"the", b"bank", b"of", b"the", b"river"],
+    [b"a", b"", b"bank"],
+    [],
+    ["naïve".encode(), b"x" * 60, b"<S>"],
+]
+LENGTHS = [len(sentence) for sentence in SENTENCES]
+TOKENS = np.array([sentence + [b""] * (6 - len(sentence)) for sentence in SENTENCES], object)
+MASK = np.arange(6) < np.array(LENGTHS)[:, None]
+LABELS = np.where(MASK, np.arange(6) % 3, 0)
+
+
+def expected_layers(savedmodel, sentence: list[bytes]) -> np.ndarray:
+    """The layers of one sentence in float64, `(num_layers, time, dim)`."""
+    return reference.layers(reference.weights_of(savedmodel.bilm), MICRO, sentence)
+
+
+def assert_vectors(found, savedmodel, parameters, gamma=1.0, normalize=False):
+    """Asserts that every sentence has its mix of the reference's layers, and padding 0."""
+    assert found.shape == (4, 6, 16)
+    for row, sentence in enumerate(SENTENCES):
+        if sentence:
+            layers = expected_layers(savedmodel, sentence)
+            if normalize:
+                layers = layers - layers.mean(-1, keepdims=True)
+                layers /= np.sqrt(np.square(layers).mean(-1, keepdims=True) + 1e-6)
+            wanted = reference.scalar_mix(layers, np.array(parameters, np.float64), gamma)
+            np.testing.assert_allclose(found[row, : len(sentence)], wanted, rtol=1e-4, atol=1e-5)
+        assert not np.any(found[row, len(sentence) :])
+
+
+@pytest.mark.parametrize(
+    ("mix", "parameters"),
+    [
+        ("learned", [0, 0, 0]),
+        ("average", [0, 0, 0]),
+        ("top", [-200, -200, 0]),
+        (2, [-200, -200, 0]),
+        (0, [0, -200, -200]),
+        ([0.3, -0.5, 1.0], [0.3, -0.5, 1.0]),
+    ],
+)
+def test_every_mix_weights_the_layers_as_it_says(savedmodel, mix, parameters):
+    layer = elmo_tf.ELMo(savedmodel.path, mix=mix)
+    assert_vectors(layer(TOKENS), savedmodel, parameters)
+    layer.mixes[0].gamma.assign(-1.5)
+    assert_vectors(layer(TOKENS), savedmodel, parameters, -1.5)
+    learned = {weight.path for weight in layer.trainable_weights}
+    assert learned == {"mix_0/gamma"} | ({"mix_0/scalar_parameters"} if mix == "learned" else set())
+
+
+def test_each_of_several_mixes_has_parameters_of_its_own(savedmodel):
+    layer = elmo_tf.ELMo(savedmodel.path, num_mixes=2)
+    for mix, parameters, gamma in zip(layer.mixes, ([1.0, 0.0, -1.0], [0.0, 2.0, 0.5]), (2.0, 0.5), strict=True):
+        mix.scalar_parameters.assign(parameters)
+        mix.gamma.assign(gamma)
+    first, second = layer(TOKENS)
+    assert_vectors(first, savedmodel, [1.0, 0.0, -1.0], 2.0)
+    assert_vectors(second, savedmodel, [0.0, 2.0, 0.5], 0.5)
+    assert all(np.array_equal(one, MASK) for one in layer.compute_mask(tf.constant(TOKENS)))
+
+
+def test_normalization_is_of_each_token_by_itself(savedmodel):
+    layer = elmo_tf.ELMo(savedmodel.path, layer_norm=True)
+    assert_vectors(layer(TOKENS), savedmodel, [0, 0, 0], normalize=True)
+
+
+def test_character_ids_give_what_their_tokens_give(savedmodel):
+    layer = elmo_tf.ELMo(savedmodel.path)
+    ids = batch_char_ids(SENTENCES, max_length=6)
+    expected = layer(TOKENS)
+    for dtype in (np.int32, np.int64, np.uint16):
+        vectors = layer(ids.astype(dtype))
+        np.testing.assert_allclose(vectors, expected, atol=1e-6)
+        np.testing.assert_array_equal(vectors._keras_mask, MASK)
+
+
+def test_the_vectors_are_those_of_the_savedmodel_whatever_the_batch(savedmodel):
+    model = tf.saved_model.load(str(savedmodel.path))
+    expected = model.signatures["tokens"](tokens=tf.constant(TOKENS), sequence_len=tf.constant(LENGTHS, tf.int32))
+    layer = elmo_tf.ELMo(savedmodel.path, mix=savedmodel.scalar_parameters)
+    layer.mixes[0].gamma.assign(savedmodel.gamma)
+    np.testing.assert_allclose(layer(TOKENS), expected["elmo"], atol=1e-5)
+    for row, length in enumerate(LENGTHS):
+        alone = layer(TOKENS[row : row + 1, : length + 1])
+        np.testing.assert_allclose(alone[0, :length], expected["elmo"][row, :length], atol=1e-5)
+
+
+def test_boundaries_are_returned_with_what_both_directions_make_of_them(savedmodel):
+    layer = elmo_tf.ELMo(savedmodel.path, boundaries=True)
+    vectors = layer(TOKENS)
+    np.testing.assert_array_equal(vectors._keras_mask, np.arange(8) < np.array(LENGTHS)[:, None] + 2)
+    inner = elmo_tf.ELMo(savedmodel.path)(TOKENS)
+    weights = reference.weights_of(savedmodel.bilm)
+    for row, sentence in enumerate(SENTENCES):
+        length = len(sentence)
+        np.testing.assert_allclose(vectors[row, 1 : length + 1], inner[row, :length], atol=1e-6)
+        assert not np.any(vectors[row, length + 2 :])
+        ids = [reference.encode(token) for token in [b"<S>", *sentence, b"</S>"]]
+        tokens = np.stack([reference.char_cnn(weights, one) for one in ids])
+        states = reference.zero_states(MICRO)
+        ahead, _ = reference.direction(tokens, states, weights.lstms[0], MICRO)
+        back, _ = reference.direction(tokens[::-1], states, weights.lstms[1], MICRO)
+        layers = [np.tile(tokens, 2), *(np.concatenate([a, b[::-1]], -1) for a, b in zip(ahead, back, strict=True))]
+        np.testing.assert_allclose(vectors[row, : length + 2], np.mean(layers, 0), rtol=1e-4, atol=1e-5)
+
+
+def test_known_tokens_are_looked_up_and_others_encoded_with_the_same_result(savedmodel):
+    words = ["the", "bank", "the", "", "x" * 48, "x" * 49, "unused"]  # the two of x are one token
+    plain = elmo_tf.ELMo(savedmodel.path)
+    for boundaries in (False, True):
+        expected = elmo_tf.ELMo(savedmodel.path, boundaries=boundaries)(TOKENS)
+        layer = elmo_tf.ELMo(savedmodel.path, boundaries=boundaries, vocabulary=words)
+        assert layer.known_tokens.vectors.shape == (5 + 2, 8)
+        np.testing.assert_allclose(layer(TOKENS), expected, atol=1e-6)
+    encoded = []
+    layer = elmo_tf.ELMo(savedmodel.path, vocabulary=words)
+    real = layer.bilm.char_cnn.call
+    layer.bilm.char_cnn.call = lambda ids: encoded.append(ids.numpy()) or real(ids)
+    vectors = layer(TOKENS)
+    spelled = {tuple(row) for ids in encoded for row in ids if row.any()}
+    assert spelled == {tuple(reference.encode(token)) for token in (b"of", b"river", b"a", "naïve".encode())}
+    layer.known_tokens.vectors.assign(layer.known_tokens.vectors + 1)
+    changed = np.abs(layer(TOKENS) - vectors).max(-1) > 1e-3
+    assert changed[0].any()  # they are what is looked up
+    np.testing.assert_allclose(plain(TOKENS), vectors, atol=1e-6)
+
+
+def test_dropout_is_of_each_mix_and_only_in_training(savedmodel):
+    keras.utils.set_random_seed(0)
+    layer = elmo_tf.ELMo(savedmodel.path, num_mixes=2, dropout_rate=0.4)
+    exact = np.array(layer(TOKENS)[0])
+    np.testing.assert_array_equal(layer(TOKENS, training=False)[0], exact)
+    first, second = (np.array(one) for one in layer(TOKENS, training=True))
+    assert not np.array_equal(first, second)
+    for dropped in (first, second):
+        kept = dropped != 0
+        assert 0.45 < kept[MASK].mean() < 0.75
+        np.testing.assert_allclose(dropped[kept], exact[kept] / 0.6, rtol=1e-5)
+
+
+def test_the_penalty_is_lambda_times_the_squares_of_each_learned_mix(savedmodel):
+    layer = elmo_tf.ELMo(savedmodel.path, num_mixes=2, penalty=0.1)
+    layer.mixes[0].scalar_parameters.assign([1.0, -2.0, 0.5])
+    layer.mixes[1].scalar_parameters.assign([0.0, 3.0, 0.0])
+    np.testing.assert_allclose(layer.losses, [0.1 * 5.25, 0.1 * 9], rtol=1e-6)
+    assert elmo_tf.ELMo(savedmodel.path, mix="top", penalty=0.1).losses == []
+    assert elmo_tf.ELMo(savedmodel.path).losses == []
+
+
+def gradients(layer) -> dict[str, bool]:
+    """Whether a gradient of the vectors reaches each of the layer's variables."""
+    variables = [variable.value for variable in layer.variables if variable.dtype == "float32"]
+    with tf.GradientTape() as tape:
+        tape.watch(variables)
+        loss = tf.reduce_sum(tf.square(layer(TOKENS)))
+    found = tape.gradient(loss, variables)
+    names = [variable.path for variable in layer.variables if variable.dtype == "float32"]
+    return {
+        name: gradient is not None and bool(np.any(tf.convert_to_tensor(gradient)))
+        for name, gradient in zip(names, found, strict=True)
+    }
+
+
+def test_gradients_reach_the_mix_and_the_network_only_if_it_is_to_be_trained(savedmodel):
+    mix = {"mix_0/scalar_parameters", "mix_0/gamma"}
+    frozen = gradients(elmo_tf.ELMo(savedmodel.path))
+    assert {name for name, reached in frozen.items() if reached} == mix
+    trained = gradients(elmo_tf.ELMo(savedmodel.path, trainable_bilm=True))
+    assert [name for name, reached in trained.items() if not reached] == []
+    assert len(trained) == len(savedmodel.bilm.variables) + 2
+
+
+def test_the_frozen_network_stays_frozen_when_its_model_is_thawed(savedmodel):
+    frozen, trained = (elmo_tf.ELMo(savedmodel.path, trainable_bilm=trainable) for trainable in (False, True))
+    for layer, count in ((frozen, 2), (trained, 2 + len(savedmodel.bilm.variables))):
+        model = keras.Sequential([keras.Input((None,), dtype="string"), layer])
+        assert len(model.trainable_variables) == count
+        model.trainable = False
+        assert model.trainable_variables == []
+        model.trainable = True
+        assert len(model.trainable_variables) == count
+
+
+def tagger(layer: elmo_tf.ELMo, shape=(None,), dtype="string") -> keras.Model:
+    """A tagger with ELMo at the input, and at the output of its LSTM if the layer has two mixes."""
+    inputs = keras.Input(shape, dtype=dtype)
+    first, *rest = keras.tree.flatten(layer(inputs))
+    hidden = keras.layers.Bidirectional(keras.layers.LSTM(4, return_sequences=True))(first)
+    hidden = keras.layers.Concatenate()([hidden, *rest]) if rest else hidden
+    model = keras.Model(inputs, keras.layers.Dense(3, activation="softmax")(hidden))
+    model.compile(keras.optimizers.Adam(0.05), "sparse_categorical_crossentropy", weighted_metrics=["accuracy"])
+    return model
+
+
+CONFIGURATIONS = {
+    "frozen": {"num_mixes": 2, "penalty": 0.01, "layer_norm": True, "dropout_rate": 0.2, "vocabulary": ["the", "of"]},
+    "trained": {"trainable_bilm": True, "mix": [0.5, 0.0, 1.0], "boundaries": True},
+}
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_a_model_fits_predicts_and_is_the_same_after_saving_and_loading(savedmodel, tmp_path, name):
+    keras.utils.set_random_seed(1)
+    source = shutil.copytree(savedmodel.path, tmp_path / "source")
+    layer = elmo_tf.ELMo(source, **CONFIGURATIONS[name])
+    model = tagger(layer)
+    labels = np.pad(LABELS, ((0, 0), (1, 1))) if layer.boundaries else LABELS
+    data = tf.data.Dataset.from_tensor_slices((TOKENS, labels)).batch(3)
+    before = [np.array(weight) for weight in layer.bilm.weights]
+    losses = model.fit(data, epochs=4, shuffle=False, verbose=0).history["loss"]
+    assert losses[-1] < losses[0]
+    moved = [not np.array_equal(old, new) for old, new in zip(before, layer.bilm.weights, strict=True)]
+    assert moved == [layer.trainable_bilm] * len(moved)
+    predicted = model.predict(data, verbose=0) if name == "frozen" else model(tf.constant(TOKENS))
+
+    model.save(tmp_path / "model.keras")
+    shutil.rmtree(source)
+    again = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_allclose(again(tf.constant(TOKENS)), predicted, rtol=0, atol=1e-6)
+    np.testing.assert_array_equal(again(tf.constant(TOKENS)), model(tf.constant(TOKENS)))
+    assert [v.shape for v in again.trainable_variables] == [v.shape for v in model.trainable_variables]
+
+
+def test_loss_and_metric_count_real_tokens_only(savedmodel):
+    model = tagger(elmo_tf.ELMo(savedmodel.path))
+    loss, accuracy = model.evaluate(tf.constant(TOKENS), LABELS, verbose=0)
+    predicted = np.array(model(tf.constant(TOKENS)))[MASK]
+    wanted = -np.log(predicted[np.arange(len(predicted)), LABELS[MASK]])
+    assert loss == pytest.approx(wanted.mean(), rel=1e-5)
+    assert accuracy == pytest.approx((predicted.argmax(-1) == LABELS[MASK]).mean())
+
+
+def test_padding_does_not_reach_the_layers_above(savedmodel):
+    model = tagger(elmo_tf.ELMo(savedmodel.path, num_mixes=2))
+    wide = np.pad(TOKENS, ((0, 0), (0, 4)), constant_values=b"")
+    expected, found = (np.array(model(tf.constant(tokens))) for tokens in (TOKENS, wide))
+    np.testing.assert_allclose(found[:, :6][MASK], expected[MASK], atol=1e-6)
+
+
+def test_character_ids_as_inputs_of_a_model(savedmodel):
+    model = tagger(elmo_tf.ELMo(savedmodel.path), (None, 50), "int32")
+    same = tagger(elmo_tf.ELMo(savedmodel.path))
+    same.set_weights(model.get_weights())
+    ids = batch_char_ids(SENTENCES, max_length=6)
+    np.testing.assert_allclose(model(ids), same(tf.constant(TOKENS)), atol=1e-6)
+
+
+def test_two_layers_in_one_model_keep_apart(savedmodel, tmp_path):
+    inputs = keras.Input((None,), dtype="string")
+    layers = [elmo_tf.ELMo(savedmodel.path, mix=number) for number in (0, 2)]
+    lstms = [keras.layers.LSTM(2)(layer(inputs)) for layer in layers]
+    model = keras.Model(inputs, lstms)
+    model.save(tmp_path / "two.keras")
+    again = keras.models.load_model(tmp_path / "two.keras")
+    for one, same in zip(model(tf.constant(TOKENS)), again(tf.constant(TOKENS)), strict=True):
+        np.testing.assert_array_equal(one, same)
+
+
+def test_two_replicas_take_the_step_of_one(savedmodel):
+    def trained(strategy):
+        with strategy.scope():
+            keras.utils.set_random_seed(2)
+            layer = elmo_tf.ELMo(savedmodel.path, penalty=0.1, trainable_bilm=True)
+            inputs = keras.Input((None, 50), dtype="int32")
+            model = keras.Model(inputs, keras.layers.Dense(3, activation="softmax")(layer(inputs)))
+            model.compile(keras.optimizers.SGD(0.5), "sparse_categorical_crossentropy")
+        rows = [0, 1, 0, 3]  # as many tokens for either replica: Keras takes the mean over each one's
+        data = tf.data.Dataset.from_tensor_slices((TOKENS[rows], LABELS[rows])).batch(4)
+        data = data.map(lambda tokens, labels: (layer.char_ids(tokens), labels))
+        before = [np.array(weight) for weight in model.weights]
+        model.fit(data, shuffle=False, verbose=0)
+        assert all(not np.array_equal(old, new) for old, new in zip(before, model.weights, strict=True))
+        return model
+
+    one, two = trained(tf.distribute.get_strategy()), trained(two_cpus())
+    for single, mirrored in zip(one.trainable_weights, two.trainable_weights, strict=True):
+        np.testing.assert_allclose(np.array(mirrored), np.array(single), rtol=1e-3, atol=1e-5, err_msg=single.path)
+
+
+def test_replicas_look_tokens_up_and_drop_out(savedmodel):
+    strategy = two_cpus()
+    expected = elmo_tf.ELMo(savedmodel.path)(TOKENS)
+    with strategy.scope():
+        layer = elmo_tf.ELMo(savedmodel.path, vocabulary=["the", "bank"], dropout_rate=0.5)
+    for training in (False, True):
+        run = tf.function(lambda training=training: layer(tf.constant(TOKENS), training=training))
+        for vectors in strategy.experimental_local_results(strategy.run(run)):
+            kept = vectors.numpy() != 0
+            np.testing.assert_allclose(vectors[kept], expected[kept] * (1 + training), rtol=1e-4, atol=1e-6)
+            assert np.all(kept[MASK]) != training
+
+
+def test_under_a_mixed_policy_the_network_stays_float32_and_the_vectors_are_cast(savedmodel):
+    exact = elmo_tf.ELMo(savedmodel.path)(TOKENS)
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        layer = elmo_tf.ELMo(savedmodel.path, dropout_rate=0.1)
+        vectors = layer(TOKENS)
+        layer(TOKENS, training=True)
+        assert keras.config.dtype_policy().name == "mixed_bfloat16"
+    finally:
+        keras.config.set_dtype_policy("float32")
+    assert vectors.dtype == tf.bfloat16
+    assert {variable.dtype for variable in layer.variables if "float" in variable.dtype} == {"float32"}
+    np.testing.assert_array_equal(vectors, tf.cast(exact, tf.bfloat16))
+
+
+def test_sources_give_the_same_network(workdir, tmp_path):
+    bilm = workdir.trained_bilm()
+    folder = published.dump(bilm, tmp_path / "published")
+    version = export.export(bilm, workdir.config, tmp_path / "exported")
+    expected = elmo_tf.ELMo(workdir.path)(TOKENS)
+    np.testing.assert_allclose(expected, tf.reduce_mean(bilm(batch_char_ids(SENTENCES, 6))[0], 1), atol=1e-6)
+    pair = (folder / "options.json", folder / "weights.hdf5")
+    for source in (version, str(version), folder, pair, [str(path) for path in pair]):
+        np.testing.assert_allclose(elmo_tf.ELMo(source)(TOKENS), expected, atol=1e-6)
+    sizes_alone = elmo_tf.ELMo(workdir.config.model)
+    assert len(sizes_alone.weights) == len(elmo_tf.ELMo(version).weights)
+
+
+def test_importing_the_package_does_not_import_tensorflow_and_the_layer_is_there_when_asked_for():
+    code = "import sys, elmo_tf; print('tensorflow' in sys.modules, elmo_tf.ELMo.__name__, 'tensorflow' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ | {"PYTHONPATH": "."}
+    )
+    assert done.stdout == "False ELMo True\n"
+    with pytest.raises(AttributeError, match="has no attribute 'Elmo'"):
+        elmo_tf.Elmo  # noqa: B018
+
+
+def test_names_are_elmo_and_numbered():
+    first, second = (elmo_tf.ELMo(MICRO).name.split("_") for _ in range(2))
+    assert first[0] == second[0] == "elmo"
+    assert int(second[1]) == int((*first, "0")[1]) + 1
+    assert elmo_tf.ELMo(MICRO, name="mine").name == "mine"
+
+
+@pytest.mark.parametrize("boundaries", [False, True])
+def test_the_static_shape_is_known(savedmodel, boundaries):
+    layer = elmo_tf.ELMo(MICRO, num_mixes=2, boundaries=boundaries)
+    more = 2 * boundaries
+    for time, expected in ((None, None), (6, 6 + more)):
+        outputs = layer(keras.Input((time,), dtype="string"))
+        assert [one.shape for one in outputs] == [(None, expected, 16)] * 2
+        assert [one._keras_mask.shape for one in outputs] == [(None, expected)] * 2
+    mask = TokenMask.from_config(layer.token_mask.get_config())
+    assert mask.boundaries == boundaries
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"source": "nothing/here"}, "source: expected a SavedModel's version, a workdir, .* found none of them: noth"),
+        ({"source": ("one", "two", "three")}, r"source: expected .*, found \('one', 'two', 'three'\)"),
+        ({"mix": 3}, "mix: expected a layer from 0 to 2, found 3"),
+        ({"mix": -1}, "mix: expected a layer from 0 to 2, found -1"),
+        ({"mix": "best"}, "mix: expected learned, average, top, a layer's number or 3 scalar parameters, found 'best'"),
+        ({"mix": [1.0, 2.0]}, r"mix: expected .* 3 scalar parameters, found \[1.0, 2.0\]"),
+        ({"mix": [1.0, 2.0, float("nan")]}, r"mix: expected .*, found \[1.0, 2.0, nan\]"),
+        ({"num_mixes": 0}, "num_mixes: expected at least 1, found 0"),
+        ({"vocabulary": ["a"], "trainable_bilm": True}, "vocabulary: expected trainable_bilm=False with it"),
+        ({"vocabulary": "abc"}, "vocabulary: expected a list of words, found 'abc'"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments, message):
+    with pytest.raises(InputError, match=f"^{message}"):
+        elmo_tf.ELMo(**{"source": MICRO} | arguments)
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [np.array(["one sentence"]), np.zeros((2, 3), np.int32), np.zeros((2, 3, 49), np.int32), np.zeros((2, 3, 50))],
+)
+def test_wrong_inputs_are_refused(inputs):
+    layer = elmo_tf.ELMo(MICRO)
+    message = r"inputs: expected strings \(batch, time\) or integers \(batch, time, 50\), found"
+    with pytest.raises(InputError, match=message):
+        layer(inputs)
+    symbolic = keras.Input(inputs.shape[1:], dtype=str(inputs.dtype) if inputs.dtype.kind != "U" else "string")
+    with pytest.raises(InputError, match=message):
+        layer(symbolic)
+
+
+def test_a_savedmodel_that_is_not_ours_is_refused(savedmodel, tmp_path):
+    foreign = tf.Module()
+    foreign.variable = tf.Variable(1.0)
+    tf.saved_model.save(foreign, str(tmp_path / "foreign"))
+    with pytest.raises(InputError, match=r"source: expected a SavedModel of `elmo-tf export`, found no .*config.json"):
+        elmo_tf.ELMo(tmp_path / "foreign")
+    other = shutil.copytree(savedmodel.path, tmp_path / "other")
+    text = (other / "assets" / "config.json").read_text()
+    (other / "assets" / "config.json").write_text(text.replace('"units": 24', '"units": 23'))
+    with pytest.raises(InputError, match=r"source: expected the variable forward_0/kernel of shape \(16, 92\), found"):
+        elmo_tf.ELMo(other)
+    (other / "assets" / "config.json").write_text(text)
+    (other / "variables" / "variables.index").write_bytes(b"broken")
+    with pytest.raises(InputError, match="source: expected a SavedModel of `elmo-tf export`, found"):
+        elmo_tf.ELMo(other)
+
+
+def test_the_layer_is_made_from_its_own_configuration():
+    layer = elmo_tf.ELMo(MICRO, num_mixes=2, mix=[1, 2, 3], penalty=0.5, boundaries=True, vocabulary=["a"], name="e")
+    again = elmo_tf.ELMo.from_config(layer.get_config())
+    assert again.get_config() == layer.get_config()
+    assert isinstance(again.bilm, BiLM)
+    assert again.bilm.config == MICRO
+    assert ModelConfig() != MICRO

@@ -1,0 +1,60 @@
+"""The examples as a user starts them, on a few sentences."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).parents[2]
+ENTITIES = [
+    "anna/B-PER sat/O in/O new/B-LOC york/I-LOC",
+    "new/B-LOC york/I-LOC sleeps/O",
+    "the/O cat/O and/O anna/B-PER smith/I-PER",
+    "boris/B-PER sat/O there/O",
+] * 24
+
+
+def run(example: str, *arguments: str | os.PathLike) -> tuple[list[str], dict]:
+    """Runs an example; returns its lines and the JSON of the last one."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    command = [sys.executable, ROOT / "examples" / example, *map(str, arguments)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    return lines, json.loads(lines[-1])
+
+
+def test_the_tagger_learns_entities_without_and_with_elmo_at_input_and_output(savedmodel, tmp_path):
+    rows = ["".join(f"{word.replace('/', ' ')}\n" for word in sentence.split()) for sentence in ENTITIES]
+    (tmp_path / "data").write_text("\n".join(rows))
+    (tmp_path / "glove").write_text("anna 1 0 0\nboris 0.9 0 0\nnew 0 1 0\nyork 0 0 1\n")
+    files = [part for name in ("--train", "--dev", "--test") for part in (name, tmp_path / "data")]
+    options = [
+        "--epochs",
+        "25",
+        "--units",
+        "8",
+        "--output-mix",
+        "--glove",
+        tmp_path / "glove",
+        "--save",
+        tmp_path / "saved",
+    ]
+    lines, found = run("ner_tagger.py", "--elmo", savedmodel.path, *files, *options, "--fraction", "0.75")
+    assert found["train_sentences"] == 72
+    assert found["f1"].keys() == found["mean_f1"].keys() == {"without", "with"}
+    assert found["mean_f1"]["without"] > 0.5
+    assert found["mean_f1"]["with"] > 0.1  # random vectors help nobody
+    assert f"mean F1 with ELMo       {found['mean_f1']['with']:.4f}" in lines
+    assert (tmp_path / "saved" / "ner_0.keras").exists()
+
+
+def test_the_classifier_learns_classes_without_and_with_elmo(savedmodel, tmp_path):
+    for name, word in (("good", "fine"), ("bad", "poor")):
+        lines = [f"a {word} film of {number}" for number in range(200)]
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    classes = [part for name in ("good", "bad") for part in ("--class", f"{name}={tmp_path / name}")]
+    _, found = run("sentence_classifier.py", "--elmo", savedmodel.path, *classes, "--epochs", "5", "--units", "8")
+    assert found["train_sentences"] == 320
+    assert min(found["mean_accuracy"].values()) > 0.5

@@ -1,0 +1,62 @@
+"""The CRF against all paths, one by one."""
+
+import itertools
+
+import numpy as np
+import tensorflow as tf
+
+from elmo_tf.layers.crf import CRF
+from tests import checks
+
+SCORES = np.random.default_rng(0).normal(size=(4, 4, 3)).astype(np.float32)
+LABELS = np.array([[0, 2, 1, 1], [2, 0, -1, -1], [1, -1, -1, -1], [-1, -1, -1, -1]])
+LENGTHS = [4, 2, 1, 0]
+
+
+def crf() -> CRF:
+    layer = CRF(3)
+    layer.build(None)
+    return checks.randomize(layer, scale=1.0)
+
+
+def path_score(layer: CRF, scores, path) -> float:
+    """The score of one path in float64, as the definition has it."""
+    transitions, begin, end = (np.asarray(one, np.float64) for one in (layer.transitions, layer.begin, layer.end))
+    steps = sum(transitions[a, b] for a, b in itertools.pairwise(path))
+    return (
+        sum(float(row[label]) for row, label in zip(scores, path, strict=True)) + begin[path[0]] + steps + end[path[-1]]
+    )
+
+
+def test_likelihood_is_that_of_the_path_among_all_of_its_length():
+    layer = crf()
+    found = layer.log_likelihood(tf.constant(SCORES), tf.constant(LABELS)).numpy()
+    for row, length in enumerate(LENGTHS[:3]):
+        paths = itertools.product(range(3), repeat=length)
+        every = np.logaddexp.reduce([path_score(layer, SCORES[row, :length], path) for path in paths])
+        own = path_score(layer, SCORES[row, :length], tuple(LABELS[row, :length]))
+        np.testing.assert_allclose(found[row], own - every, rtol=1e-5, atol=1e-5)
+    assert found[3] == 0
+
+
+def test_the_decoded_path_is_the_best_of_all():
+    layer = crf()
+    found = layer.decode(SCORES, np.arange(4) < np.array(LENGTHS)[:, None])
+    assert [len(path) for path in found] == LENGTHS
+    for row, length in enumerate(LENGTHS[:3]):
+        paths = itertools.product(range(3), repeat=length)
+        assert tuple(found[row]) == max(
+            paths, key=lambda path, row=row: path_score(layer, SCORES[row, : len(path)], path)
+        )
+
+
+def test_padding_changes_nothing_and_one_step_changes_every_weight():
+    layer = crf()
+    wide = np.pad(SCORES, ((0, 0), (0, 3), (0, 0)), constant_values=9)
+    labels = np.pad(LABELS, ((0, 0), (0, 3)), constant_values=-1)
+    expected = layer.log_likelihood(tf.constant(SCORES), tf.constant(LABELS))
+    np.testing.assert_allclose(layer.log_likelihood(tf.constant(wide), tf.constant(labels)), expected, rtol=1e-5)
+    loss = lambda: -tf.reduce_sum(layer.log_likelihood(tf.constant(SCORES), tf.constant(LABELS)))  # noqa: E731
+    assert checks.unchanged_by_a_step(layer, loss) == []
+    assert CRF.from_config(layer.get_config()).num_labels == 3
+    np.testing.assert_array_equal(layer(SCORES), SCORES)

@@ -1,0 +1,132 @@
+"""LSTMP over packed rows: values against float64, and that padding costs nothing."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf.layers import lstmp_packed
+from elmo_tf.layers.lstmp import LSTMP
+from elmo_tf.layers.packing import pack
+from tests import checks, reference
+
+INPUT_DIM, UNITS, PROJECTION_DIM = 4, 12, 7
+LENGTHS = [3, 0, 5, 1, 0, 5, 2]
+# (projection_dim, cell_clip, proj_clip): as for LSTMP, small clips are reached all the time.
+KINDS = {
+    "plain": (PROJECTION_DIM, None, None),
+    "clips": (PROJECTION_DIM, 0.4, 0.3),
+    "no projection": (UNITS, 0.4, 0.01),
+}
+
+
+def _layer(kind="clips"):
+    layer = LSTMP(UNITS, *KINDS[kind])
+    layer.build((None, None, INPUT_DIM))
+    return checks.randomize(layer)
+
+
+def _rows(layer, lengths=LENGTHS):
+    """Inputs of each row, and an initial state that is not zero."""
+    random = np.random.default_rng(0)
+    sizes = (len(lengths), UNITS), (len(lengths), layer.projection_dim)
+    state = tuple(random.uniform(-0.3, 0.3, size).astype(np.float32) for size in sizes)
+    return [random.uniform(-1.5, 1.5, (length, INPUT_DIM)).astype(np.float32) for length in lengths], state
+
+
+def _run(layer, rows, state, **keywords):
+    """Packs, runs and unpacks; returns the outputs of each row and the final state `(rows, ...)`."""
+    packing = pack(tf.constant([len(row) for row in rows], tf.int32))
+    positions = list(zip(packing.rows.numpy(), packing.steps.numpy(), strict=True))
+    packed = np.array([rows[row][step] for row, step in positions], np.float32).reshape(-1, INPUT_DIM)
+    ranked = tuple(part[packing.order.numpy()].T for part in state)
+    outputs, final = lstmp_packed.run(layer.kernels(), layer.clips, packed, packing, ranked, **keywords)
+    unpacked = [np.zeros((len(row), layer.projection_dim), np.float32) for row in rows]
+    for (row, step), value in zip(positions, outputs.numpy(), strict=True):
+        unpacked[row][step] = value
+    places = np.argsort(packing.order.numpy())
+    return unpacked, [part.numpy().T[places] for part in final]
+
+
+@pytest.mark.parametrize("positions", [1, 6, 1000])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_row_equals_the_reference_however_many_steps_are_prepared_at_once(kind, positions, monkeypatch):
+    monkeypatch.setattr(lstmp_packed, "_POSITIONS", positions)
+    layer = _layer(kind)
+    rows, state = _rows(layer)
+    outputs, final = _run(layer, rows, state)
+    weights = reference.weights_of_lstmp(layer)
+    for number, row in enumerate(rows):
+        before = tuple(part[number] for part in state)
+        if not len(row):
+            for part, same in zip(final, before, strict=True):
+                np.testing.assert_array_equal(part[number], same)
+            continue
+        expected, after = reference.lstmp(row, before, *weights, layer.cell_clip, layer.proj_clip)
+        np.testing.assert_allclose(outputs[number], expected, **checks.TOLERANCE)
+        for part, expected_part in zip(final, after, strict=True):
+            np.testing.assert_allclose(part[number], expected_part, **checks.TOLERANCE)
+
+
+@pytest.mark.parametrize("lengths", [[], [0, 0]])
+def test_rows_without_a_position_are_fine(lengths):
+    layer = _layer()
+    rows, state = _rows(layer, lengths)
+    outputs, final = _run(layer, rows, state)
+    assert [len(row) for row in outputs] == lengths
+    for part, same in zip(final, state, strict=True):
+        np.testing.assert_array_equal(part, same)
+
+
+def test_products_have_a_column_for_each_real_position_and_no_other(monkeypatch):
+    layer, columns = _layer(), {}
+    rows, state = _rows(layer)
+    kernels, real = layer.kernels(), lstmp_packed._product
+
+    def product(kernel, values, **transposes):
+        found = real(kernel, values, **transposes)
+        columns[kernel.shape] = columns.get(kernel.shape, 0) + found.shape[1]
+        return found
+
+    monkeypatch.setattr(lstmp_packed, "_product", product)
+    _run(layer, rows, state)
+    assert columns == {kernel.shape: sum(LENGTHS) for kernel in kernels}
+
+
+def test_at_most_so_many_positions_are_prepared_at_once_but_one_step_at_least(monkeypatch):
+    layer, prepared = _layer(), []
+    rows, state = _rows(layer)
+    real = lstmp_packed._product
+
+    def product(kernel, values, **transposes):
+        if transposes:  # the input's, of many steps
+            prepared.append(len(values))
+        return real(kernel, values, **transposes)
+
+    monkeypatch.setattr(lstmp_packed, "_product", product)
+    for positions, expected in ((6, [5, 4, 5, 2]), (1, [5, 4, 3, 2, 2]), (16, [16])):
+        prepared.clear()
+        monkeypatch.setattr(lstmp_packed, "_POSITIONS", positions)
+        _run(layer, rows, state)
+        assert prepared == expected
+
+
+def test_bfloat16_kernels_keep_the_bias():
+    layer = _layer()
+    layer.bias.assign(np.linspace(-3, 3, 4 * UNITS))
+    exact, rounded = (layer.kernels(dtype).from_input[:, -2:] for dtype in ("float32", "bfloat16"))
+    assert rounded.dtype == tf.bfloat16
+    np.testing.assert_allclose(tf.reduce_sum(tf.cast(rounded, tf.float32), 1), tf.reduce_sum(exact, 1), atol=2e-5)
+    assert np.abs(tf.cast(rounded[:, 0], tf.float32) - tf.reduce_sum(exact, 1)).max() > 1e-3  # one column would not do
+
+
+def test_gradients_are_those_of_the_layers_training():
+    layer = _layer()
+    rows, state = _rows(layer, [4, 4, 4])
+    inputs, weights = tf.constant(np.stack(rows)), np.random.default_rng(1).normal(size=(3, 4, PROJECTION_DIM))
+
+    def loss(training):
+        outputs, final = layer(inputs, state, training=training)
+        return tf.reduce_sum(outputs * weights) + sum(map(tf.reduce_sum, final))
+
+    for one, other in zip(*(checks.gradients(layer, lambda t=t: loss(t)) for t in (False, True)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)

@@ -1,0 +1,240 @@
+"""The probes as commands: numbers that can be worked out, files, and everything that is refused."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import elmo_tf
+from elmo_tf import cli
+from elmo_tf.data.annotated import SenseSentence, Tagged, Use
+from elmo_tf.errors import InputError
+from elmo_tf.layers.scalar_mix import ScalarMix
+from elmo_tf.probes import learned_weights, pos, vectors, wsd
+from tests.helpers import MICRO
+
+# The tag follows from the word before: no layer without context can tell.
+WORDS = ["one", "two", "six", "ten"]
+SENTENCES = [[WORDS[int(n)] for n in np.random.default_rng(seed).integers(4, size=6)] for seed in range(60)]
+
+
+def tagged(sentences) -> list[Tagged]:
+    return [Tagged(one, ["X", *("A" if before in WORDS[:2] else "B" for before in one[:-1])]) for one in sentences]
+
+
+def conllu(sentences: list[Tagged]) -> str:
+    rows = [
+        "".join(
+            f"{n}\t{token}\t_\t{tag}\t{tag}\t_\t_\t_\t_\t_\n"
+            for n, (token, tag) in enumerate(zip(*one, strict=True), 1)
+        )
+        for one in sentences
+    ]
+    return "\n".join(rows)
+
+
+def test_layers_of_spans_are_those_of_the_signature_in_the_order_asked_for(savedmodel):
+    sentences = [["a", "bank", "lends"], [], ["the", "river", "bank", "naïve"], ["x"]]
+    spans = [[(2, 3), (0, 2)], [], [(1, 4)], []]
+    found = vectors.embed(savedmodel.path, sentences, spans)
+    model = tf.saved_model.load(str(savedmodel.path)).signatures["default"]
+    first, third = (model(strings=tf.constant([" ".join(sentences[n])]))["layers"][0].numpy() for n in (0, 2))
+    expected = np.stack([first[:, 2], first[:, :2].mean(1), third[:, 1:4].mean(1)])
+    assert found.dtype == np.float16
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
+
+
+def test_pos_finds_in_the_upper_layers_what_only_context_tells(savedmodel, tmp_path, capsys):
+    (tmp_path / "train").write_text(conllu(tagged(SENTENCES[:45])))
+    (tmp_path / "test").write_text(conllu(tagged(SENTENCES[45:])))
+    command = ["probe", "pos", "--savedmodel", str(savedmodel.path), "--output", str(tmp_path / "out")]
+    assert cli.main([*command, "--train", str(tmp_path / "train"), "--test", str(tmp_path / "test")]) == 0
+    *table, last = capsys.readouterr().out.splitlines()
+    results = json.loads(last)
+    scores = {name: row["accuracy"] for name, row in results["scores"].items()}
+    assert list(scores) == ["most frequent tag", "layer 0", "layer 1", "layer 2", "mix"]
+    assert scores["layer 0"] < 0.65
+    assert scores["layer 1"] > 0.8
+    assert scores["mix"] > scores["layer 0"]
+    assert (results["train_tokens"], results["test_tokens"], results["tags"]) == (270, 90, ["A", "B", "X"])
+    assert sum(results["mix_weights"]) == pytest.approx(1, abs=1e-3)
+    assert table[2].split() == ["layer", "0", f"{100 * scores['layer 0']:.1f}%"]
+    written = json.loads((tmp_path / "out" / "pos.json").read_text())
+    assert written == {key: value for key, value in results.items() if key != "savedmodel"}
+    assert (tmp_path / "out" / "pos.txt").read_text().splitlines() == table
+    assert (tmp_path / "out" / "pos.png").read_bytes().startswith(b"\x89PNG")
+    again = [*command, "--train", str(tmp_path / "train"), "--test", str(tmp_path / "test")]
+    assert cli.main(again) == 1
+    assert "--output: expected a folder that does not exist yet" in capsys.readouterr().err
+
+
+def test_the_most_frequent_tag_is_the_words_own_or_the_usual_one():
+    train = [Tagged(["a", "a", "a", "b"], ["X", "X", "Y", "Z"])]
+    assert pos._most_frequent(train, [Tagged(["a", "b", "new"], ["X", "Z", "X"])]) == 1
+    assert pos._most_frequent(train, [Tagged(["a", "b", "new"], ["Y", "X", "Z"])]) == 0
+
+
+def senses(text: str, document: str = "") -> SenseSentence:
+    """Words between spaces; `word/3` is a use of sense 3."""
+    tokens, uses = [], []
+    for place, word in enumerate(text.split()):
+        form, _, sense = word.partition("/")
+        tokens.append(form)
+        if sense:
+            uses.append(Use(place, place + 1, f"{form}%1", f"{form}%1:0{sense}::"))
+    return SenseSentence(document, tokens, uses)
+
+
+TRAIN = [*["the bank/1 lends"] * 3, "river bank/2 here", "the/7 tree/3"]
+TEST = ["the bank/1 lends", "river bank/2 here", "tree/3", "unseen/4"]
+
+
+def test_wsd_takes_the_nearest_average_and_the_baseline_the_most_frequent_sense(savedmodel):
+    results = wsd.probe(savedmodel.path, [senses(one) for one in TRAIN], [senses(one) for one in TEST])
+    scores = {row.name: row.scores for row in results.rows}
+    assert list(scores) == ["most frequent sense", "layer 0", "layer 1", "layer 2", "average"]
+    # Three answers for four uses, two of them right: precision 2/3, recall 1/2.
+    assert scores["most frequent sense"] == {"F1": pytest.approx(4 / 7), "ambiguous F1": pytest.approx(1 / 2)}
+    assert scores["layer 1"] == {"F1": pytest.approx(6 / 7), "ambiguous F1": pytest.approx(1)}
+    assert results.details == {"train_uses": 6, "test_uses": 4, "unseen_rate": 0.25, "ambiguous_rate": 0.5}
+
+
+def test_nearest_is_by_the_cosine_with_the_averages_of_the_lemmas_own_senses():
+    train = np.array([[4, 0], [0, 2], [9, 9], [-1, 5]], np.float32)
+    answers = np.array(["a%1:1", "a%1:2", "b%1:1", "a%1:2"])
+    own = {"a%1": ["a%1:1", "a%1:2"], "b%1": ["b%1:1"]}
+    test = np.array([[1.0, 0.9], [0.1, 0.2], [-1, -1], [1, 1]], np.float32)
+    found = wsd._nearest([train, test], answers, ["a%1", "a%1", "b%1", "c%1"], own)
+    assert found.tolist() == ["a%1:1", "a%1:2", "b%1:1", ""]
+
+
+def test_every_fifth_document_is_held_out():
+    sentences = [senses("a/1", f"d{number // 2}") for number in range(22)]
+    train, test = wsd.split(sentences)
+    assert [one.document for one in test] == ["d4", "d4", "d9", "d9"]
+    assert len(train) == 18
+    with pytest.raises(InputError, match="--train: expected at least 5 documents to hold out some, found 4"):
+        wsd.split(sentences[:8])
+
+
+def test_wsd_as_a_command(savedmodel, tmp_path, capsys):
+    rows = []
+    for number, text in enumerate([*TRAIN[:4], TEST[0]]):
+        rows.append(f"# doc d{number}\n")
+        for word in text.split():
+            form, _, sense = word.partition("/")
+            rows.append(f"{form}\tNN\t{form}\t{f'{form}%1:0{sense}::' if sense else '_'}\n")
+        rows.append("\n")
+    (tmp_path / "semcor.tsv").write_text("".join(rows))
+    command = ["probe", "wsd", "--savedmodel", str(savedmodel.path), "--train", str(tmp_path / "semcor.tsv")]
+    assert cli.main([*command, "--output", str(tmp_path / "held")]) == 0
+    results = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (results["train_uses"], results["test_uses"]) == (4, 1)
+    assert cli.main([*command, "--test", str(tmp_path / "semcor.tsv"), "--output", str(tmp_path / "same")]) == 0
+    results = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (results["train_uses"], results["test_uses"]) == (5, 5)
+    assert sorted(path.name for path in (tmp_path / "same").iterdir()) == ["wsd.json", "wsd.png", "wsd.txt"]
+
+    logdir = tmp_path / "logs"
+    show = ["projector", "--savedmodel", str(savedmodel.path), "--logdir", str(logdir)]
+    assert cli.main([*show, "--semcor", str(tmp_path / "semcor.tsv"), "--word", "bank"]) == 0
+    assert capsys.readouterr().out == f"tensorboard --logdir {logdir}\n"
+    labels = (logdir / "uses.tsv").read_text().splitlines()
+    assert labels[:2] == ["sense\tsentence", "bank%1:01::\tthe [bank] lends"]
+    assert len(labels) == 6
+    names = ["layer_0", "layer_1", "layer_2", "average"]
+    points = [np.loadtxt(logdir / f"{name}.tsv", delimiter="\t") for name in names]
+    assert {one.shape for one in points} == {(5, 16)}
+    np.testing.assert_allclose(points[3], np.mean(points[:3], 0), rtol=1e-2, atol=1e-3)
+    config = (logdir / "projector_config.pbtxt").read_text()
+    assert all(f'tensor_path: "{name}.tsv"' in config for name in names)
+    assert config.count('metadata_path: "uses.tsv"') == 4
+
+
+def test_projector_takes_every_use_in_a_text_each_sentence_once(savedmodel, tmp_path, capsys):
+    (tmp_path / "text").write_text("a bank and a bank\nno\na  bank and a bank\nbank\nBank\n")
+    command = ["projector", "--savedmodel", str(savedmodel.path), "--text", str(tmp_path / "text")]
+    assert cli.main([*command, "--logdir", str(tmp_path / "logs"), "--word", "bank"]) == 0
+    labels = (tmp_path / "logs" / "uses.tsv").read_text().splitlines()
+    assert labels[1:] == ["-\ta [bank] and a bank", "-\ta bank and a [bank]", "-\t[bank]"]
+    for word, message in (("no", "expected at least two uses of 'no', found 1"), ("zoo", "of 'zoo', found 0")):
+        assert cli.main([*command, "--logdir", str(tmp_path / "other"), "--word", word]) == 1
+        assert message in capsys.readouterr().err
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "message"),
+    [
+        ([], tagged(SENTENCES), "--train: expected at least one token with a tag, found none"),
+        (tagged(SENTENCES), [], "--test: expected at least one token with a tag, found none"),
+        ([Tagged(["a"], ["X"])], tagged(SENTENCES), r"--train: expected at least two different tags, found \['X'\]"),
+    ],
+)
+def test_sets_that_cannot_be_probed_are_refused(savedmodel, train, test, message):
+    with pytest.raises(InputError, match=message):
+        pos.probe(savedmodel.path, train, test)
+
+
+def test_uses_without_senses_are_refused(savedmodel):
+    with pytest.raises(InputError, match="--test: expected words with senses, found none"):
+        wsd.probe(savedmodel.path, [senses("a/1")], [senses("a")])
+
+
+def test_models_without_the_signature_are_refused(tmp_path):
+    module = tf.Module()
+    module.double = tf.function(lambda x: 2 * x, input_signature=[tf.TensorSpec((), tf.float32)])
+    tf.saved_model.save(module, str(tmp_path / "foreign"))
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "saved_model.pb").write_bytes(b"\x00broken")
+    expected = {
+        "missing": "--savedmodel: expected a folder with saved_model.pb, found none: .*missing",
+        "foreign": r"--savedmodel: expected a model .* with the signature tokens, found \['serving_default'\]",
+        "broken": "--savedmodel: expected an intact SavedModel, found",
+    }
+    for name, message in expected.items():
+        with pytest.raises(InputError, match=message):
+            vectors.open_model(tmp_path / name)
+
+
+def test_weights_plot_reads_every_mix_of_saved_models(tmp_path, capsys):
+    inputs = keras.Input((None,), dtype="string")
+    two, fixed = elmo_tf.ELMo(MICRO, 2), elmo_tf.ELMo(MICRO, mix=1)
+    two.mixes[0].scalar_parameters.assign([1.0, 0.0, -1.0])
+    two.mixes[1].gamma.assign(2.5)
+    keras.Model(inputs, two(inputs)).save(tmp_path / "ner.keras")
+    keras.Model(inputs, fixed(inputs)).save(tmp_path / "one.keras")
+    picture = tmp_path / "new" / "weights.png"
+    command = ["weights-plot", "--model", str(tmp_path / "ner.keras"), "--model", str(tmp_path / "one.keras")]
+    assert cli.main([*command, "--output", str(picture)]) == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert list(found) == ["ner input", "ner output", "one"]
+    np.testing.assert_allclose(found["ner input"]["weights"], two.mixes[0].weights_of_layers(), atol=1e-4)
+    np.testing.assert_allclose(found["ner input"]["weights"], [0.6652, 0.2447, 0.09], atol=1e-4)
+    assert found["ner output"] == {"weights": [0.3333] * 3, "gamma": 2.5}
+    assert found["one"] == {"weights": [0, 1, 0], "gamma": 1}
+
+
+def test_files_without_mixes_are_refused(tmp_path):
+    keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]).save(tmp_path / "other.keras")
+    (tmp_path / "text.keras").write_text("no archive")
+    for name, message in (
+        ("other", "expected a model with an elmo_tf.ELMo layer, found none in"),
+        ("text", "expected a model saved as .keras, found"),
+        ("missing", "expected a model saved as .keras, found"),
+    ):
+        with pytest.raises(InputError, match=f"^--model: {message}"):
+            learned_weights.read(tmp_path / f"{name}.keras")
+    mixes = [learned_weights.Mix("a", [0.5, 0.5], 1.0), learned_weights.Mix("b", [1.0], 1.0)]
+    with pytest.raises(InputError, match=r"--model: expected models with as many layers each, found \[1, 2\]"):
+        learned_weights.plot(mixes, tmp_path / "plot.png")
+    assert not (tmp_path / "plot.png").exists()
+
+
+def test_weights_of_layers_are_positive_and_sum_to_1():
+    mix = ScalarMix(2, [0.0, np.log(3)])
+    mix.build(None)
+    np.testing.assert_allclose(mix.weights_of_layers(), [0.25, 0.75], rtol=1e-6)
