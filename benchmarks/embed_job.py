@@ -52,11 +52,11 @@ def main() -> None:
     sentences = [line.split() for line in lines]
     num_tokens = sum(map(len, sentences))
     model = embedding.find_model(arguments.savedmodel)
-    loaded = embedding.open_savedmodel(model)
-    embedding.open_savedmodel = lambda *_: loaded  # so that the job need not load it again and again
+    loaded = embedding._open(model)
+    embedding._open = lambda *_: loaded  # so that the job need not load it again and again
     alone = embedding.Embedder(model)
     rows: dict[str, list[tuple[float, float]]] = {"model alone": [], "its batches": [], "hdf5": [], "tfrecord": []}
-    with tempfile.TemporaryDirectory(prefix="elmo_tf-embed-", dir=".") as folder:
+    with tempfile.TemporaryDirectory(prefix="elmo_tf-embed-") as folder:
         text = pathlib.Path(folder, "text.txt")
         text.write_bytes(b"".join(lines))
         given = ["--savedmodel", str(model.path), "--input", str(text), f"--layers={arguments.layers}"]

@@ -143,7 +143,7 @@ def batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
         yield batch
 
 
-def _open(model: Model, num_threads: int | None) -> Any:
+def _open(model: Model, num_threads: int | None = None) -> Any:
     """Returns the loaded SavedModel."""
     with quiet_stderr():  # as long as TensorFlow is loaded and looks for devices
         import tensorflow as tf  # noqa: PLC0415 - see above

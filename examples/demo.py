@@ -91,7 +91,7 @@ def main() -> None:
 def parse_arguments() -> argparse.Namespace:
     """Returns the command line's arguments; what the demo would remove is its own."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--steps", type=int, default=1000, help="training steps (1000)")
+    parser.add_argument("--steps", type=int, default=1500, help="training steps (1500)")
     parser.add_argument("--folder", type=pathlib.Path, default=FOLDER, help="work folder, made anew")
     parser.add_argument("--output", type=pathlib.Path, default=OUTPUT, help="the model's folder, made anew as well")
     arguments = parser.parse_args()

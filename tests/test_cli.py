@@ -16,9 +16,11 @@ import tensorflow as tf
 
 from elmo_tf import __version__, cli
 from elmo_tf import config as config_lib
+from elmo_tf import export as export_lib
 from elmo_tf.data import records as records_lib
 from elmo_tf.data.unigram import unigram_perplexity
 from elmo_tf.training import checkpoints
+from tests import published_files
 from tests.helpers import MICRO_CONFIG, batch_char_ids, write_records
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -95,6 +97,8 @@ def assert_exported(savedmodel: pathlib.Path, workdir: checkpoints.Workdir, weig
     assert json.loads((savedmodel / "assets" / "provenance.json").read_text()) == {
         "elmo_tf": __version__,
         "tokenizer": "whitespace",
+        "precision": "float32",
+        "initial_state": {"kind": "zero"},
         "step": STEPS,
         "vocabulary": {"size": len(words), "sha256": words.sha256()},
     }
@@ -130,7 +134,7 @@ def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, capsys):
 
     workdir = tmp_path / "work"
     train = ["train", "--data", str(data.path), "--workdir", str(workdir)]
-    assert cli.main([*train, "--preset", "tiny", *SET, "--steps", "0"]) == 0
+    assert cli.main([*train, "--preset", "tiny", "--paper-recipe", *SET, "--steps", "0"]) == 0
     evaluate = ["evaluate", "--workdir", str(workdir), "--data", str(heldout.path)]
     capsys.readouterr()
     assert cli.main([*evaluate, "--batch-size", "2"]) == 0
@@ -144,7 +148,7 @@ def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, capsys):
     assert re.search(rf"step {STEPS}: held-out perplexity [\d.]+ \(forward [\d.]+, backward [\d.]+\)", told)
     opened = checkpoints.open_workdir(workdir)
     asked = [f"{key}={value}" for key, value in SETTINGS.items()]
-    assert opened.config == config_lib.override(config_lib.preset("tiny"), asked)
+    assert opened.config == config_lib.override(config_lib.with_paper_recipe(config_lib.preset("tiny")), asked)
     assert opened.vocabulary.tokens == data.vocabulary.tokens
 
     printed = elmo_tf(tmp_path, "evaluate", "--workdir", "work", "--data", "held", "--batch-size", "2")
@@ -305,6 +309,13 @@ WRONG = [
     (f"{EXPORT} --mix bottom", "--mix: expected average, top or 3 numbers between commas, found 'bottom'"),
     (f"{EXPORT} --mix 1,2", "--mix: expected average, top or 3 numbers between commas, found '1,2'"),
     (f"{EXPORT} --gamma nan", "--gamma: expected a finite number, found nan"),
+    (f"{EXPORT} --initial-state warm", "--initial-state, --warm-text: expected both .*, found no --warm-text"),
+    (f"{EXPORT} --warm-text text.txt", "--initial-state, --warm-text: expected both .*, found no --initial-state warm"),
+    (
+        f"{EXPORT} --initial-state warm --warm-text missing.txt",
+        "--warm-text: expected a text file, .*missing.txt",
+    ),
+    (f"{EXPORT} --initial-state warm --warm-text empty.txt", "--warm-text: expected a text with words, .*empty.txt"),
     (
         NEIGHBORS.replace("model model", "model missing"),
         "--savedmodel: expected a folder with saved_model.pb, .*missing",
@@ -332,6 +343,21 @@ def test_wrong_input_is_one_line_that_names_it_and_nothing_is_left_behind(place,
     (line,) = err.splitlines()
     assert re.match(f"elmo-tf: error: {message}", line), line
     assert snapshot(place) == before
+
+
+def test_what_describes_a_savedmodel_reaches_the_export_of_both_commands(place, tmp_path, monkeypatch):
+    monkeypatch.chdir(place)
+    asked = []
+    monkeypatch.setattr(export_lib, "export", lambda *_, **settings: asked.append(settings))
+    options = "--mix top --gamma 2 --tokenizer unicode --precision bfloat16 --initial-state warm --warm-text text.txt"
+    values = published_files.options()
+    files = published_files.write_pair(tmp_path, values, published_files.draw_hdf5(values))
+    for command in (EXPORT, f"import --options {files[0]} --weights {files[1]} --output new/model"):
+        assert cli.main([*command.split(), *options.split()]) == 0
+        settings = asked.pop()
+        assert settings.pop("provenance")
+        assert settings.pop("scalar_parameters")[-1] > 50
+        assert settings == {"gamma": 2.0, "tokenizer": "unicode", "precision": "bfloat16", "warm_text": "text.txt"}
 
 
 @pytest.mark.parametrize(

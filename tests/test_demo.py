@@ -54,8 +54,8 @@ def test_the_demo_goes_from_text_to_the_nearest_uses(tmp_path):
 
     before, after = (json.loads(line)["perplexity"] for line in done.stdout.splitlines() if line.startswith("{"))
     assert before != after
-    assert before == pytest.approx(len(data.vocabulary), rel=0.2)  # an untrained model knows nothing
     unigram = unigram_perplexity(data, heldout)
+    assert unigram < before < len(data.vocabulary)  # an untrained model knows that words are in order of their counts
     table = dict(re.findall(r"^  (untrained|unigram model|biLM, preset tiny) +([\d,.]+)$", done.stdout, re.MULTILINE))
     assert table == {
         "untrained": f"{before:,.1f}",

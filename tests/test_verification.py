@@ -36,7 +36,7 @@ def test_a_whole_model_is_told_to_be_so(copy, in_this_process):
     files, vectors = verification.verify(copy.parent)
     total = sum(about["bytes"] for about in checksums.read(copy).values())
     assert files == f"{copy}: 8 files, {total:,} bytes, all with the SHA-256 of assets.extra/checksums.json"
-    ways = "serving_default, default, tokens, char_ids"
+    ways = "serving_default, default, tokens, char_ids, stream"
     assert vectors == f"{copy}: signatures {ways} and the call give the vectors of {PROBES_FILE}"
 
 
@@ -64,7 +64,7 @@ def test_other_vectors_than_the_stored_ones_are_told_in_one_line(copy, in_this_p
     with pytest.raises(InputError) as caught:
         list(verification.verify(copy))
     first = "serving_default: output 'elmo' differs from what was exported"
-    assert str(caught.value) == f"DIR: expected what was exported, found {first} (and 7 more): {copy}"
+    assert str(caught.value) == f"DIR: expected what was exported, found {first} (and 8 more): {copy}"
 
 
 def test_what_tensorflow_cannot_load_is_told_in_its_last_words(copy):
@@ -100,7 +100,7 @@ def test_every_output_of_every_signature_is_compared(copy):
 
 def test_a_lost_signature_is_named(savedmodel, tmp_path):
     model = tf.saved_model.load(str(savedmodel.path))
-    signatures = {name: model.signatures[name] for name in ("default", "tokens", "char_ids")}
+    signatures = {name: model.signatures[name] for name in ("default", "tokens", "char_ids", "stream")}
     tf.saved_model.save(model, str(tmp_path / "model"), signatures=signatures)
     found = verify_savedmodel.main(str(tmp_path / "model"), str(savedmodel.path / PROBES_FILE))
     assert found == ["signature 'serving_default' is missing"]

@@ -90,8 +90,8 @@ def build_root(
     root.stream = stream.get_concrete_function(**specs)
     root.__call__ = call
     root.trainable_variables = [variable.value for variable in mix.trainable_variables]
-    root.variables = [*root.trainable_variables, *weights.stored, *tf.nest.flatten(initial)]
-    root.expanded = weights.expanded
+    root.variables = [*root.trainable_variables, *weights.stored]
+    root.expanded, root.initial = weights.expanded, tf.nest.flatten(initial)
     root.regularization_losses = []
     return root
 

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import pathlib
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -40,37 +40,42 @@ def zero(bilm: BiLM) -> States:
     return tf.nest.map_structure(lambda state: tf.Variable(state, trainable=False), bilm.zero_states(1))
 
 
-def warm_up(root: tf.train.Checkpoint, initial: States, text: str | os.PathLike) -> dict[str, Any]:
-    """Sets `initial` to the state after typical text.
+class TypicalText(NamedTuple):
+    """What a model is warmed up with."""
 
-    The first sentences of the text, a line each, are shared out over streams that carry their states, as in training;
-    after their last sentences the streams' states are averaged.
+    sentences: list[list[bytes]]  # words
+    sha256: str  # of the whole file
 
-    Args:
-        root: with `stream`, as exported.
-        initial: variables of `root`, zero.
-        text: a text file.
 
-    Returns:
-        what was read, for the provenance.
+def read_typical(path: str | os.PathLike) -> TypicalText:
+    """Returns the first lines with words of a text file.
 
     Raises:
         InputError: if there is no such file, or no word in it.
     """
     try:
-        content = pathlib.Path(text).read_bytes()
+        content = pathlib.Path(path).read_bytes()
     except OSError as error:
-        raise InputError(f"--warm-text: expected a text file, found {error.strerror}: {text}") from None
+        raise InputError(f"--warm-text: expected a text file, found {error.strerror}: {path}") from None
     sentences = [words for words in map(bytes.split, content.split(b"\n")) if words][:_SENTENCES]
     if not sentences:
-        raise InputError(f"--warm-text: expected a text with words, found none: {text}")
+        raise InputError(f"--warm-text: expected a text with words, found none: {path}")
+    return TypicalText(sentences, hashlib.sha256(content).hexdigest())
+
+
+def warm_up(root: tf.train.Checkpoint, initial: States, sentences: list[list[bytes]]) -> None:
+    """Sets `initial`, variables of `root`, to the state after typical sentences.
+
+    These are shared out over streams that carry their states, as in training; after their last sentences the streams'
+    states are averaged.
+    """
     streams = np.array_split(np.arange(len(sentences)), min(_STREAMS, len(sentences)))
-    states = by_name(tf.nest.map_structure(lambda state: tf.repeat(state, len(streams), 0), initial))
+    states = dict(root.initial_states(len(streams)))
     for number in range(len(streams[0])):  # none has more
         batch = [sentences[stream[number]] if number < len(stream) else [] for stream in streams]
         ragged = tf.ragged.constant(batch, dtype=tf.string, ragged_rank=1)
-        found = root.stream(tokens=ragged.to_tensor(), sequence_len=tf.cast(ragged.row_lengths(), tf.int32), **states)
+        lengths = tf.cast(ragged.row_lengths(), tf.int32)
+        found = root.stream(tokens=ragged.to_tensor(), sequence_len=lengths, **states)
         states = {name: found[name] for name in states}
     for variable, state in zip(tf.nest.flatten(initial), tf.nest.flatten(nested(states)), strict=True):
         variable.assign(tf.reduce_mean(state, 0, keepdims=True))
-    return {"text_sha256": hashlib.sha256(content).hexdigest(), "sentences": len(sentences)}

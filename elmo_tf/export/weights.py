@@ -69,7 +69,8 @@ def assign(bilm: BiLM, stored: Mapping[str, np.ndarray]) -> None:
         for number, layer in enumerate(layers):
             names = _names(direction, number)[: len(layer.weights)]  # without a projection, one weight less
             kernels = lstmp_packed.Kernels(*(tf.cast(stored[name], tf.float32) for name in names))
-            for variable, value in zip(layer.weights, lstmp_packed.originals(kernels), strict=False):
+            input_dim = layer.kernel.shape[0] - layer.projection_dim
+            for variable, value in zip(layer.weights, lstmp_packed.originals(kernels, input_dim), strict=False):
                 variable.assign(value)
 
 

@@ -56,18 +56,20 @@ def export(
         raise InputError(f"--tokenizer: expected one of {', '.join(in_graph.TOKENIZERS)}, found {tokenizer!r}")
     if precision not in weights.PRECISIONS:
         raise InputError(f"--precision: expected one of {', '.join(weights.PRECISIONS)}, found {precision!r}")
+    typical = None if warm_text is None else states.read_typical(warm_text)
     _next_version(folder)
     mixed, initial = mix.build_mix(bilm.config.lstm.num_layers + 1, scalar_parameters, gamma), states.zero(bilm)
     built = root.build_root(bilm, mixed, tokenizer, precision, initial)
     about = {"tokenizer": tokenizer, "precision": precision, "initial_state": {"kind": "zero"}, **(provenance or {})}
-    if warm_text is not None:
-        about["initial_state"] = {"kind": "warm", **states.warm_up(built, initial, warm_text)}
+    if typical is not None:
+        states.warm_up(built, initial, typical.sentences)
+        about["initial_state"] = {"kind": "warm", "text_sha256": typical.sha256, "sentences": len(typical.sentences)}
     finished = folder / f"unnumbered-{os.getpid()}"
     with staging.new_folder(finished, "--output") as made, tempfile.TemporaryDirectory() as scratch:
         built.assets = assets.write_assets(pathlib.Path(scratch), config, about)
         _save(built, made)
         name, max_chars = os.path.basename(os.path.abspath(folder)), config.model.char_cnn.max_chars_per_token
-        before = {name: state.numpy() for name, state in built.initial_states(1).items()}
+        before = {key: state.numpy() for key, state in built.initial_states(1).items()}
         warmup.write_warmup(made, name, max_chars, before)
         probes.write_probes(made, built, tokenizer)
         checksums.write(made)

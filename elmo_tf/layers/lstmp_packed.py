@@ -22,7 +22,7 @@ class Kernels(NamedTuple):
 
     from_input: (
         tf.Tensor
-    )  # (4 * units, input_dim + 2): the last two columns add up to the bias, 1 for forgetting included
+    )  # (4 * units, input_dim + 1 or 2): the last columns add up to the bias, 1 for forgetting included
     recurrent: tf.Tensor  # (4 * units, projection_dim)
     projection: tf.Tensor | None = None  # (projection_dim, units)
 
@@ -39,13 +39,16 @@ def kernels(kernel: tf.Tensor, bias: tf.Tensor, projection_kernel: tf.Tensor | N
     units = bias.shape[0] // 4
     projection_dim = units if projection_kernel is None else projection_kernel.shape[-1]
     bias += tf.repeat(tf.constant([0.0, 0.0, 1.0, 0.0]), units)
-    rounded = tf.cast(tf.cast(bias, dtype), tf.float32)  # what bfloat16 takes off is a column of its own
-    from_input = tf.concat([kernel[:-projection_dim], rounded[None], (bias - rounded)[None]], 0)
+    biases = [bias]
+    if dtype != "float32":  # what rounding takes off is a column of its own
+        rounded = tf.cast(tf.cast(bias, dtype), tf.float32)
+        biases = [rounded, bias - rounded]
+    from_input = tf.concat([kernel[:-projection_dim], tf.stack(biases)], 0)
     projection = None if projection_kernel is None else tf.cast(tf.transpose(projection_kernel), dtype)
     return Kernels(_by_gate(from_input, dtype), _by_gate(kernel[-projection_dim:], dtype), projection)
 
 
-def originals(kernels: Kernels) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor | None]:
+def originals(kernels: Kernels, input_dim: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor | None]:
     """Returns the kernel, the bias and the projection kernel of which `kernels` made float32 `Kernels`."""
 
     def by_gate(weights):
@@ -54,9 +57,9 @@ def originals(kernels: Kernels) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor | None]
 
     from_input, recurrent = by_gate(kernels.from_input), by_gate(kernels.recurrent)
     units = from_input.shape[-1] // 4
-    bias = from_input[-2] + from_input[-1] - tf.repeat(tf.constant([0.0, 0.0, 1.0, 0.0]), units)
+    bias = tf.reduce_sum(from_input[input_dim:], 0) - tf.repeat(tf.constant([0.0, 0.0, 1.0, 0.0]), units)
     projection = None if kernels.projection is None else tf.transpose(kernels.projection)
-    return tf.concat([from_input[:-2], recurrent], 0), bias, projection
+    return tf.concat([from_input[:input_dim], recurrent], 0), bias, projection
 
 
 def run(kernels: Kernels, clips: Clips, inputs: tf.Tensor, packing: Packing, state: State) -> tuple[tf.Tensor, State]:
@@ -72,7 +75,7 @@ def run(kernels: Kernels, clips: Clips, inputs: tf.Tensor, packing: Packing, sta
     Returns:
         outputs float32 `(N, projection_dim)`, packed, and the state of each rank after its last position.
     """
-    inputs, started, num_steps = _with_ones(inputs), packing.started, packing.num_steps
+    inputs, started, num_steps = _with_ones(inputs, kernels), packing.started, packing.num_steps
     (units, _), (width, _) = (part.shape for part in state)
 
     def piece(start, cell, recurrent, outputs, cells):
@@ -104,7 +107,7 @@ def run(kernels: Kernels, clips: Clips, inputs: tf.Tensor, packing: Packing, sta
 
 def advance(kernels: Kernels, clips: Clips, inputs: tf.Tensor, state: State) -> State:
     """Returns the state after one time step of inputs float32 `(batch, input_dim)`."""
-    return _advance(kernels, clips, _product(kernels.from_input, _with_ones(inputs), transpose_b=True), state)
+    return _advance(kernels, clips, _product(kernels.from_input, _with_ones(inputs, kernels), transpose_b=True), state)
 
 
 def _advance(kernels: Kernels, clips: Clips, from_inputs: tf.Tensor, state: State) -> State:
@@ -126,9 +129,10 @@ def _by_gate(rows: tf.Tensor, dtype: str) -> tf.Tensor:
     return tf.transpose(tf.concat([entering, forgetting, leaving, candidate], -1))
 
 
-def _with_ones(inputs: tf.Tensor) -> tf.Tensor:
+def _with_ones(inputs: tf.Tensor, kernels: Kernels) -> tf.Tensor:
     """Returns the inputs with the columns that the bias is multiplied by."""
-    return tf.pad(inputs, ((0, 0), (0, 2)), constant_values=1.0)
+    num_biases = kernels.from_input.shape[1] - inputs.shape[1]
+    return tf.pad(inputs, ((0, 0), (0, num_biases)), constant_values=1.0)
 
 
 def _product(kernel: tf.Tensor, values: tf.Tensor, **transposes: bool) -> tf.Tensor:

@@ -10,6 +10,7 @@ import sklearn.exceptions
 import sklearn.linear_model
 import sklearn.metrics
 import sklearn.preprocessing
+import threadpoolctl
 
 from elmo_tf.data.annotated import Tagged
 from elmo_tf.errors import InputError
@@ -73,7 +74,8 @@ def _accuracy(train: np.ndarray, test: np.ndarray, train_answers: np.ndarray, te
     """Returns the accuracy of a logistic regression on float32 `(tokens, dim)` features, standardized in place."""
     scaler = sklearn.preprocessing.StandardScaler(copy=False).fit(train)
     model = sklearn.linear_model.LogisticRegression(max_iter=_ITERATIONS, tol=1e-3)
-    with warnings.catch_warnings():
+    # One thread: several, when another program has a core too, wait for each other ten times as long as they compute.
+    with warnings.catch_warnings(), threadpoolctl.threadpool_limits(1):
         warnings.simplefilter("ignore", sklearn.exceptions.ConvergenceWarning)  # see _ITERATIONS
         model.fit(scaler.transform(train), train_answers)
     return float(sklearn.metrics.accuracy_score(test_answers, model.predict(scaler.transform(test))))

@@ -125,7 +125,7 @@ class Adam(Optimizer):
         variables: list[tf.Variable],
         step_size: tf.Variable | float,
         beta_1: float = 0.9,
-        beta_2: float = 0.99,
+        beta_2: float = 0.999,
         clip_norm: float | None = 10.0,
     ):
         super().__init__(variables, step_size, {"means": 0.0, "squares": 0.0}, clip_norm)

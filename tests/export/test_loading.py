@@ -66,7 +66,8 @@ def test_each_signature_is_a_layer_of_a_functional_keras_model(savedmodel, loade
     assert_same(model.predict([values[name] for name in inputs], verbose=0), embed(loaded, TEXT))
     assert [tuple(variable.shape) for variable in layer.trainable_variables] == [(3,), ()]
     num_network = sum(int(np.prod(variable.shape)) for variable in savedmodel.bilm.variables)
-    assert sum(int(np.prod(variable.shape)) for variable in layer.non_trainable_variables) == num_network
+    num_states = 2 * 2 * (24 + 8)  # what sentences start from
+    assert sum(int(np.prod(variable.shape)) for variable in layer.non_trainable_variables) == num_network + num_states
 
 
 def test_a_keras_model_trains_the_mix_and_nothing_else_of_it(savedmodel):
@@ -101,15 +102,29 @@ def test_saved_model_cli_shows_the_contract_and_nothing_else(savedmodel):
     command = [sys.executable, "-m", "tensorflow.python.tools.saved_model_cli", "show", "--all", "--dir"]
     shown = subprocess.run([*command, savedmodel.path], capture_output=True, text=True, check=True).stdout
     signatures = re.findall(r"^signature_def\['(\w+)'\]", shown, re.MULTILINE)
-    assert signatures == ["__saved_model_init_op", "char_ids", "default", "serving_default", "tokens"]
-    assert re.findall(r"Function Name: '(\w+)'", shown) == ["__call__", "char_ids", "default", "tokens"]
+    assert signatures == ["__saved_model_init_op", "char_ids", "default", "serving_default", "stream", "tokens"]
+    assert re.findall(r"Function Name: '(\w+)'", shown) == [
+        "__call__",
+        "char_ids",
+        "default",
+        "initial_states",
+        "stream",
+        "tokens",
+    ]
     arguments = re.findall(r"^ +(\w+: TensorSpec.*)", shown, re.MULTILINE)
+    tokens = [
+        "tokens: TensorSpec(shape=(None, None), dtype=tf.string, name='tokens')",
+        "sequence_len: TensorSpec(shape=(None,), dtype=tf.int32, name='sequence_len')",
+    ]
     assert arguments == [
         "strings: TensorSpec(shape=(None,), dtype=tf.string, name='strings')",
         "training: TensorSpec(shape=(), dtype=tf.bool, name='training')",
         "char_ids: TensorSpec(shape=(None, None, 50), dtype=tf.int32, name='char_ids')",
         "strings: TensorSpec(shape=(None,), dtype=tf.string, name='strings')",
-        "tokens: TensorSpec(shape=(None, None), dtype=tf.string, name='tokens')",
-        "sequence_len: TensorSpec(shape=(None,), dtype=tf.int32, name='sequence_len')",
+        "batch_size: TensorSpec(shape=(), dtype=tf.int32, name='batch_size')",
+        *tokens,
+        *tokens,
     ]
-    assert set(re.findall(r"inputs\['(\w+)'\]", shown)) == {"strings", "tokens", "sequence_len", "char_ids"}
+    states = {f"{one}_{part}{n}" for one in ("forward", "backward") for part in ("cell", "recurrent") for n in (1, 2)}
+    inputs = set(re.findall(r"inputs\['(\w+)'\]", shown))
+    assert inputs == {"strings", "tokens", "sequence_len", "char_ids"} | states

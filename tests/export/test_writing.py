@@ -29,8 +29,8 @@ ROOT = pathlib.Path(__file__).parents[2]
 def test_assets_hold_the_configuration_and_where_the_model_comes_from(savedmodel):
     assets = {path.name: json.loads(path.read_text("utf-8")) for path in (savedmodel.path / "assets").iterdir()}
     assert config_lib.from_dict(assets.pop("config.json")) == MICRO_CONFIG
-    about = {"elmo_tf": __version__, "tokenizer": "whitespace", "vocabulary": {"size": 3}}
-    assert assets == {"provenance.json": about}
+    settings = {"tokenizer": "whitespace", "precision": "float32", "initial_state": {"kind": "zero"}}
+    assert assets == {"provenance.json": {"elmo_tf": __version__, **settings, "vocabulary": {"size": 3}}}
 
 
 def test_the_first_version_is_1_and_the_next_leaves_those_there_as_they_are(savedmodel, tmp_path):

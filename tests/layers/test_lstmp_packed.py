@@ -113,7 +113,8 @@ def test_at_most_so_many_positions_are_prepared_at_once_but_one_step_at_least(mo
 def test_bfloat16_kernels_keep_the_bias():
     layer = _layer()
     layer.bias.assign(np.linspace(-3, 3, 4 * UNITS))
-    exact, rounded = (layer.kernels(dtype).from_input[:, -2:] for dtype in ("float32", "bfloat16"))
+    exact, rounded = (layer.kernels(dtype).from_input[:, INPUT_DIM:] for dtype in ("float32", "bfloat16"))
+    assert (exact.shape[1], rounded.shape[1]) == (1, 2)
     assert rounded.dtype == tf.bfloat16
     np.testing.assert_allclose(tf.reduce_sum(tf.cast(rounded, tf.float32), 1), tf.reduce_sum(exact, 1), atol=2e-5)
     assert np.abs(tf.cast(rounded[:, 0], tf.float32) - tf.reduce_sum(exact, 1)).max() > 1e-3  # one column would not do
@@ -130,3 +131,14 @@ def test_gradients_are_those_of_the_layers_training():
 
     for one, other in zip(*(checks.gradients(layer, lambda t=t: loss(t)) for t in (False, True)), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_the_weights_can_be_had_back(kind, dtype):
+    layer = _layer(kind)
+    kernels = [None if one is None else tf.cast(one, tf.float32) for one in layer.kernels(dtype)]
+    found = lstmp_packed.originals(lstmp_packed.Kernels(*kernels), INPUT_DIM)
+    for variable, value in zip(layer.weights, found, strict=False):
+        np.testing.assert_allclose(value, variable, rtol=0 if dtype == "float32" else 2**-8, atol=2e-7)
+    assert (found[2] is None) == (kind == "no projection")

@@ -117,9 +117,11 @@ def test_without_its_frame_an_hdf5_file_is_begun_anew(arguments, tmp_path, monke
     assert contents(tmp_path / "output") == contents(tmp_path / "whole")
 
 
-def test_a_run_killed_at_any_moment_is_gone_on_with(arguments, tmp_path):
+def test_a_run_killed_at_any_moment_is_gone_on_with(arguments, tmp_path, monkeypatch):
     command = [sys.executable, "-c", SMALL, "embed"]
-    subprocess.run([*command, *arguments("whole")], cwd=ROOT, check=True, capture_output=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(embed_job, "_CHUNK_BYTES", 1 << 12)
+        embed.run(arguments("whole"))
     notes = tmp_path / "output.unfinished" / "_unfinished"
     choose = random.Random(0)
     done = 0
@@ -179,9 +181,8 @@ def test_worker_processes_make_the_same_vectors(arguments, tmp_path):
             np.testing.assert_allclose(one[name], two[name], atol=2e-6)
 
 
-@pytest.mark.parametrize("workers", [[], PROCESSES], ids=["alone", "processes"])
-def test_an_error_in_a_worker_is_one_line(arguments, tmp_path, workers):
-    given = arguments("output", *workers)
+def test_an_error_in_a_worker_is_one_line(arguments, tmp_path):
+    given = arguments("output", *PROCESSES)
     given[1] = str(shutil.copytree(given[1], tmp_path / "model"))
     (tmp_path / "model" / "saved_model.pb").write_bytes(b"no graph")
     command = [sys.executable, "-m", "elmo_tf.cli", "embed", *given]
