@@ -35,8 +35,8 @@ def build_root(
     @tf.function(input_signature=[ids_spec, tf.nest.map_structure(_any_rows, initial)])
     def outputs(char_ids, before):
         layers, mask, after = weights.embed(char_ids, before)
-        # Only the mix is trainable.
-        layers = tf.ensure_shape(tf.stop_gradient(layers), (None, mix.num_layers, None, 2 * dim))
+        layers, after = tf.nest.map_structure(tf.stop_gradient, (layers, after))  # only the mix is trainable
+        layers = tf.ensure_shape(layers, (None, mix.num_layers, None, 2 * dim))
         elmo = mix(layers)
         num_tokens = tf.reduce_sum(tf.cast(mask, tf.float32), 1, keepdims=True)
         result = {"layers": layers, "word_emb": layers[:, 0, :, :dim], "elmo": elmo, "mask": mask}
