@@ -1,4 +1,4 @@
-"""Sentence classification by a BiLSTM with max-pooling, without and with ELMo, scored by scikit-learn.
+"""Sentence classification by a BiLSTM with mean-pooling, without and with ELMo, scored by scikit-learn.
 
     python examples/sentence_classifier.py --elmo savedmodels/mine/1 --class good=good.txt --class bad=bad.txt
 
@@ -107,7 +107,7 @@ def build(train: Sentences, elmo: str | None, arguments: argparse.Namespace) -> 
         vectors = keras.layers.Concatenate()([vectors, elmo_tf.ELMo(elmo, dropout_rate=0.5, vocabulary=known)(tokens)])
     lstm = keras.layers.LSTM(arguments.units, return_sequences=True)
     hidden = keras.layers.Bidirectional(lstm)(keras.layers.Dropout(0.3)(vectors))
-    pooled = keras.layers.GlobalMaxPooling1D()(hidden)
+    pooled = keras.layers.GlobalAveragePooling1D()(hidden)  # over real tokens only: it knows masks
     outputs = keras.layers.Dense(len(arguments.classes))(keras.layers.Dropout(0.3)(pooled))
     model = keras.Model([tokens, ids], outputs)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)

@@ -67,8 +67,7 @@ class Results:
         axes = figure.subplots()
         bars = axes.bar([row.name for row in self.rows], values, color=[_COLORS[row.kind] for row in self.rows])
         axes.bar_label(bars, fmt="%.1f")
-        room = max(values) - min(values) or 1
-        axes.set_ylim(max(0, min(values) - room), min(100, max(values) + room / 4) if max(values) < 99 else 101)
+        axes.set_ylim(0, 105)
         axes.set_ylabel(f"{measure} (%)")
         axes.set_title(self.title)
         axes.spines[["top", "right"]].set_visible(False)
