@@ -50,7 +50,7 @@ def record(path, **changes) -> dict[str, np.ndarray]:
         results.append([float(value) for value in trainer.step(window, step)])
     losses = np.array(results)
     trace |= {"losses_fwd_bwd": losses[:, :2], "loss": losses[:, :2].mean(1), "gnorm_preclip": losses[:, 2]}
-    for name, accumulator in zip(ours, trainer.optimizer.accumulators, strict=True):
+    for name, accumulator in zip(ours, trainer.optimizer.slots["accumulators"], strict=True):
         theirs = name.checkpoint
         if config.model.lstm.num_layers == 1:
             theirs = theirs.replace("multi_rnn_cell/cell_0/", "")

@@ -28,8 +28,9 @@ class ELMo(keras.layers.Layer):
     it, `source` need not be there any more, but `elmo_tf.ELMo` has to be imported.
 
     Args:
-        source: a SavedModel's version folder, a workdir, a folder of `options.json` and `weights.hdf5`, or the pair of
-            these two files. The mixes do not start from a SavedModel's own, but from the average and gamma 1.
+        source: a SavedModel (its version's folder, or the model's with the newest version), a workdir, a folder of
+            `options.json` and `weights.hdf5`, or the pair of these two files. Of a SavedModel the layer takes the
+            network's weights alone: its mixes start from the average and gamma 1, each sentence from zero states.
         num_mixes: mixes to return, each with scalar parameters and gamma of its own; the paper puts one at the task
             network's input and one at its output.
         mix: `"learned"`; `"average"`; `"top"`; the number of a layer, 0 being the token layer; or fixed scalar

@@ -11,8 +11,8 @@ import tensorflow as tf
 from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
+from elmo_tf import checksums, published, savedmodels
 from elmo_tf import config as config_lib
-from elmo_tf import published
 from elmo_tf.bilm import BiLM
 from elmo_tf.errors import InputError
 from elmo_tf.export import weights
@@ -21,11 +21,8 @@ from elmo_tf.training import checkpoints
 # A folder, options.json with weights.hdf5, or sizes alone, for weights that are loaded later.
 Source = str | os.PathLike | Sequence[str | os.PathLike] | config_lib.ModelConfig
 
-_SAVEDMODEL_FILE = "saved_model.pb"
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # of a TensorFlow checkpoint: what is called how
-_EXPECTED = (
-    "a SavedModel's version, a workdir, a folder of options.json and weights.hdf5, or the pair of these two files"
-)
+_EXPECTED = "a SavedModel, a workdir, a folder of options.json and weights.hdf5, or the pair of these two files"
 
 
 def load(source: Source) -> BiLM:
@@ -41,13 +38,15 @@ def load(source: Source) -> BiLM:
             raise InputError(f"source: expected {_EXPECTED}, found {source!r}")
         return _without_softmax(published.load(*source)[1])
     folder = pathlib.Path(source)
-    if (folder / _SAVEDMODEL_FILE).is_file():
-        return _from_savedmodel(folder)
     if checkpoints.exists(folder):
         return _without_softmax(checkpoints.open_workdir(folder, "source").trained_bilm("source"))
     if (folder / published.OPTIONS_FILE).is_file():
         return _without_softmax(published.load(folder / published.OPTIONS_FILE, folder / published.WEIGHTS_FILE)[1])
-    raise InputError(f"source: expected {_EXPECTED}, found none of them: {source}")
+    try:
+        version = checksums.find_version(folder)
+    except InputError:
+        raise InputError(f"source: expected {_EXPECTED}, found none of them: {source}") from None
+    return _from_savedmodel(savedmodels.check(version, "source", verify_checksums=True))
 
 
 def _from_savedmodel(folder: pathlib.Path) -> BiLM:
@@ -55,28 +54,17 @@ def _from_savedmodel(folder: pathlib.Path) -> BiLM:
 
     From its checkpoint alone: loading the graph takes a thousand times as long.
     """
-    bilm = BiLM(_savedmodel_config(folder))
     try:
+        bilm = BiLM(config_lib.from_dict(json.loads((folder / "assets" / "config.json").read_text("utf-8"))).model)
         reader = tf.train.load_checkpoint(str(folder / "variables" / "variables"))
         graph = trackable_object_graph_pb2.TrackableObjectGraph.FromString(reader.get_tensor(_OBJECT_GRAPH))
         keys = {one.full_name: one.checkpoint_key for node in graph.nodes for one in node.attributes}
         weights.assign(bilm, {name: reader.get_tensor(key) for name, key in keys.items()})
     except KeyError as error:
         raise InputError(f"source: expected the variable {error} in a SavedModel, found none: {folder}") from None
-    except (ValueError, DecodeError, tf.errors.OpError) as error:
+    except (OSError, ValueError, DecodeError, tf.errors.OpError) as error:
         raise InputError(f"source: expected a SavedModel of `elmo-tf export`, found {error}: {folder}") from None
     return bilm
-
-
-def _savedmodel_config(folder: pathlib.Path) -> config_lib.ModelConfig:
-    path = folder / "assets" / "config.json"
-    try:
-        values = json.loads(path.read_text("utf-8"))
-    except OSError:
-        raise InputError(f"source: expected a SavedModel of `elmo-tf export`, found no {path}") from None
-    except ValueError as error:
-        raise InputError(f"source: expected JSON, found {error}: {path}") from None
-    return config_lib.from_dict(values).model
 
 
 def _without_softmax(bilm: BiLM) -> BiLM:

@@ -14,6 +14,7 @@ import h5py
 import numpy as np
 import pytest
 
+from elmo_tf import checksums
 from elmo_tf.errors import InputError
 from pipelines import embed, embed_files, embed_job, files
 from tests.pipelines.disks import small_disk
@@ -95,6 +96,8 @@ def test_another_model_or_text_does_not_go_on_with_it(arguments, tmp_path, monke
     content = bytearray(changed.read_bytes())
     content[7] ^= 1
     changed.write_bytes(content)
+    if change == "model":
+        checksums.write(tmp_path / "model")  # not damaged: another one
     found = {"model": "another --savedmodel", "text": "other --input files"}[change]
     with pytest.raises(InputError, match=rf"found one begun with {found}\. .*delete .*output.unfinished$"):
         embed.run(given)
@@ -185,12 +188,13 @@ def test_an_error_in_a_worker_is_one_line(arguments, tmp_path):
     given = arguments("output", *PROCESSES)
     given[1] = str(shutil.copytree(given[1], tmp_path / "model"))
     (tmp_path / "model" / "saved_model.pb").write_bytes(b"no graph")
+    checksums.write(tmp_path / "model")
     command = [sys.executable, "-m", "elmo_tf.cli", "embed", *given]
     done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
     assert re.fullmatch(
         r"embedding 1 file with .*model\n[0-9,]+ tokens to embed, .*\n(embedding 0%.*\n)*"
-        r"elmo-tf: error: --savedmodel: expected an intact SavedModel, found .*model\n",
+        r"elmo-tf: error: --savedmodel: expected a readable saved_model.pb, found .*model\n",
         done.stderr,
     ), done.stderr
     assert sorted(os.listdir(tmp_path)) == ["corpus", "model"]
