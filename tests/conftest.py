@@ -9,7 +9,6 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import pytest
 import tensorflow as tf
 
-from elmo_tf import export
 from elmo_tf.bilm import BiLM
 from elmo_tf.training import loop
 from tests import checks
@@ -54,5 +53,6 @@ def savedmodel(tmp_path_factory):
     """A model of random weights, exported with a mix that is not uniform, for tests that only read it."""
     bilm, mix, gamma = checks.randomize(BiLM(MICRO), scale=0.4), [0.3, -0.5, 1.0], 1.7
     provenance = {"vocabulary": {"size": 3}}
-    path = export.export(bilm, MICRO_CONFIG, tmp_path_factory.mktemp("exported") / "micro", mix, gamma, provenance)
+    folder = tmp_path_factory.mktemp("exported") / "micro"
+    path = checks.export_unverified(bilm, MICRO_CONFIG, folder, mix, gamma, provenance)
     return Exported(path, bilm, mix, gamma)

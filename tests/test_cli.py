@@ -1,6 +1,7 @@
 """The command line: the whole way from text to vectors as a user types it, and every wrong input."""
 
 import collections
+import contextlib
 import json
 import os
 import pathlib
@@ -104,7 +105,7 @@ def assert_exported(savedmodel: pathlib.Path, workdir: checkpoints.Workdir, weig
     }
 
 
-def assert_neighbors(tmp_path: pathlib.Path) -> None:
+def assert_neighbors(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture) -> None:
     """The nearest uses of a word are printed, and come out the same from vectors that `embed` has made."""
     query = "zoë sat on the bank of the river at night ."
     found = ["--savedmodel", "models/bank/1", "--text", "text.txt", "--word", "bank", "--sentence", query]
@@ -118,7 +119,10 @@ def assert_neighbors(tmp_path: pathlib.Path) -> None:
     for _, number, marked in uses:
         assert sentences()[int(number.replace(",", ""))] == re.sub(r"[\[\]]", "", marked)
     elmo_tf(tmp_path, "embed", "--savedmodel", "models/bank", "--input", "text.txt", "--output", "vectors.hdf5")
-    again = json.loads(elmo_tf(tmp_path, "neighbors", *found, "--vectors", "vectors.hdf5", "--same-word", "--json"))
+    capsys.readouterr()
+    with contextlib.chdir(tmp_path):
+        assert cli.main(["neighbors", *found, "--vectors", "vectors.hdf5", "--same-word", "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
     assert [use["line"] for use in again["uses"]][:5] == [int(number.replace(",", "")) for _, number, _ in uses]
 
 
@@ -165,9 +169,10 @@ def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, capsys):
     assert os.listdir(tmp_path / "models" / "bank") == ["1"]
     weights = 2 * np.exp([0.5, 0, 1]) / np.exp([0.5, 0, 1]).sum()
     assert_exported(tmp_path / "models" / "bank" / "1", opened, weights)
-    assert elmo_tf(tmp_path, "verify", "models/bank").count("models/bank/1: ") == 2
+    assert cli.main(["verify", str(tmp_path / "models" / "bank")]) == 0
+    assert capsys.readouterr().out.count("models/bank/1: ") == 2
 
-    assert_neighbors(tmp_path)
+    assert_neighbors(tmp_path, capsys)
 
     assert cli.main([*train, "--steps", str(STEPS + 2)]) == 0
     assert checkpoints.latest(opened).name == f"step-{STEPS + 2:08d}"

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from elmo_tf import export as export_lib
 from elmo_tf.bilm import BiLM
 from elmo_tf.config import CharCNNConfig, Config, LSTMConfig, ModelConfig
 from elmo_tf.errors import InputError
+from tests import checks
 from tests.export.calls import TEXT, assert_same, embed
 from tests.helpers import MICRO, MICRO_CONFIG
 
@@ -21,12 +23,14 @@ WIDE = ModelConfig(
 )
 
 
-def _export(folder: pathlib.Path, config: ModelConfig, precision: str) -> tuple[pathlib.Path, BiLM]:
+def _export(
+    folder: pathlib.Path, config: ModelConfig, precision: str, export: Callable = checks.export_unverified
+) -> tuple[pathlib.Path, BiLM]:
     bilm = BiLM(config)
     random = np.random.default_rng(0)
     for variable in bilm.trainable_variables:
         variable.assign(random.normal(0, 0.05, variable.shape))
-    return export_lib.export(bilm, Config(config), folder / precision, precision=precision), bilm
+    return export(bilm, Config(config), folder / precision, precision=precision), bilm
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +66,7 @@ def test_vectors_keep_their_direction_and_are_float32(both):
 
 
 def test_two_models_in_one_process_do_not_disturb_each_other(tmp_path, both):
-    other_path, _ = _export(tmp_path, MICRO, "bfloat16")
+    other_path, _ = _export(tmp_path, MICRO, "bfloat16", export_lib.export)
     first = tf.saved_model.load(str(both[0]["bfloat16"]))
     expected = embed(first, TEXT)
     other, again = (tf.saved_model.load(str(path)) for path in (other_path, both[0]["bfloat16"]))
