@@ -16,6 +16,7 @@ import time
 
 from elmo_tf.data import records
 from elmo_tf.data.unigram import unigram_perplexity
+from elmo_tf.training import journal
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "demo"
@@ -60,20 +61,17 @@ def main() -> None:
         "2",
     )
 
-    title("Held-out perplexity before training")
-    train = ("train", "--data", data, "--workdir", workdir, "--preset", "tiny")
-    elmo(*train, "--steps", "0")
-    before = evaluate(workdir, heldout)
-
     title(f"Training: {arguments.steps:,} steps of preset tiny")
-    elmo(*train, "--heldout", heldout, "--steps", str(arguments.steps))
+    train = ("train", "--data", data, "--heldout", heldout, "--workdir", workdir, "--preset", "tiny")
+    elmo(*train, "--steps", str(arguments.steps))
+    untrained = journal.evaluations(workdir / journal.FILE)[0]["perplexity"]
 
     title("Held-out perplexity after training")
-    after = evaluate(workdir, heldout)
+    trained = evaluate(workdir, heldout)
     unigram = unigram_perplexity(records.open_folder(data), records.open_folder(heldout))
-    print(f"\n  {'untrained':<24}{before:>10,.1f}")
+    print(f"\n  {'untrained':<24}{untrained:>10,.1f}")
     print(f"  {'unigram model':<24}{unigram:>10,.1f}")
-    print(f"  {'biLM, preset tiny':<24}{after:>10,.1f}")
+    print(f"  {'biLM, preset tiny':<24}{trained:>10,.1f}")
 
     title("Export, verified in a process that knows TensorFlow only")
     elmo("export", "--workdir", workdir, "--output", output)

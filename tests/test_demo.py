@@ -52,7 +52,8 @@ def test_the_demo_goes_from_text_to_the_nearest_uses(tmp_path):
     assert 0.03 < heldout.info["sentences"] / len(lines) < 0.07
     assert checkpoints.latest(checkpoints.open_workdir(folder / "workdir")).name == "step-00000002"
 
-    before, after = (json.loads(line)["perplexity"] for line in done.stdout.splitlines() if line.startswith("{"))
+    before = json.loads((folder / "workdir" / "metrics.jsonl").read_text().partition("\n")[0])["perplexity"]
+    (after,) = (json.loads(line)["perplexity"] for line in done.stdout.splitlines() if line.startswith("{"))
     assert before != after
     unigram = unigram_perplexity(data, heldout)
     assert unigram < before < len(data.vocabulary)  # an untrained model knows that words are in order of their counts
