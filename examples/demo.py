@@ -63,6 +63,7 @@ def main() -> None:
 
     title(f"Training: {arguments.steps:,} steps of preset tiny")
     train = ("train", "--data", data, "--heldout", heldout, "--workdir", workdir, "--preset", "tiny")
+    elmo(*train, "--steps", "0")  # a checkpoint to go on from, whose perplexity is told first
     elmo(*train, "--steps", str(arguments.steps))
     untrained = journal.evaluations(workdir / journal.FILE)[0]["perplexity"]
 

@@ -52,7 +52,7 @@ def test_the_demo_goes_from_text_to_the_nearest_uses(tmp_path):
     assert 0.03 < heldout.info["sentences"] / len(lines) < 0.07
     assert checkpoints.latest(checkpoints.open_workdir(folder / "workdir")).name == "step-00000002"
 
-    (before,) = re.findall(r"^step 0: held-out perplexity ([\d.]+) ", done.stderr, re.MULTILINE)
+    (before,) = re.findall(r"step 0: held-out perplexity ([\d.]+) ", done.stderr)
     (after,) = (json.loads(line)["perplexity"] for line in done.stdout.splitlines() if line.startswith("{"))
     unigram = unigram_perplexity(data, heldout)
     assert (
