@@ -12,11 +12,16 @@ import argparse
 import json
 import pathlib
 import shlex
+import shutil
 import subprocess
 import sys
 import time
 
 import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+
+from elmo_tf import staging
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TASKS = ("pos", "wsd", "wnut17", "wikigold", "polarity")
@@ -103,14 +108,18 @@ def result(name: str, command: list[str], output: pathlib.Path) -> dict:
     """Returns the JSON that a command's last line is, and its seconds: from its file, or by running it."""
     path = output / f"{name}.result.json"
     if not path.exists():
+        shutil.rmtree(output / name, ignore_errors=True)  # of a run that was broken off
         print("$", shlex.join(command), flush=True)
         started = time.monotonic()
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         print(done.stdout, flush=True)
         values = json.loads(done.stdout.splitlines()[-1])
         values |= {"seconds": round(time.monotonic() - started), "command": shlex.join(command)}
-        path.write_text(json.dumps(values) + "\n", "utf-8")
-    return json.loads(path.read_text("utf-8"))
+        staging.write_file(path, json.dumps(values).encode() + b"\n")
+    values = json.loads(path.read_bytes())
+    if values["command"] != shlex.join(command):
+        sys.exit(f"--output: expected results of {shlex.join(command)}, found those of {values['command']} in {path}")
+    return values
 
 
 def summary(values: dict) -> str:

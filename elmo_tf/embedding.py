@@ -134,7 +134,8 @@ def batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
     """Yields places of sentences that share a batch, by ascending length; those without tokens are left out."""
     batch: list[int] = []
     for place in np.argsort(lengths, kind="stable").tolist():
-        if batch and lengths[place] * (len(batch) + 1) > min(batch_tokens, PIECE_TOKENS):
+        # A sentence that is embedded in pieces comes alone.
+        if batch and (lengths[place] * (len(batch) + 1) > batch_tokens or lengths[place] > PIECE_TOKENS):
             yield batch
             batch = []
         if lengths[place]:

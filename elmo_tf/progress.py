@@ -4,11 +4,13 @@ import contextlib
 import math
 import os
 import sys
+import threading
 import time
 from collections.abc import Iterator
 
 _LINE_SECONDS = 10.0  # between lines when stderr is no terminal
 _REDRAW_SECONDS = 0.5  # between renewals of the line on a terminal
+_redirecting = threading.RLock()  # one after the other, or one thread would take another's detour for the way back
 
 
 class ProgressLine:
@@ -54,12 +56,13 @@ def quiet_stderr() -> Iterator[None]:
     if os.environ.get("TF_CPP_MIN_LOG_LEVEL") in ("0", "1"):  # somebody wants to see it
         yield
         return
-    sys.stderr.flush()
-    saved = os.dup(2)
-    try:
-        with open(os.devnull, "wb") as nowhere:
-            os.dup2(nowhere.fileno(), 2)
-        yield
-    finally:
-        os.dup2(saved, 2)
-        os.close(saved)
+    with _redirecting:
+        sys.stderr.flush()
+        saved = os.dup(2)
+        try:
+            with open(os.devnull, "wb") as nowhere:
+                os.dup2(nowhere.fileno(), 2)
+            yield
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)

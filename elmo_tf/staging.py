@@ -4,6 +4,7 @@ import contextlib
 import os
 import pathlib
 import shutil
+import uuid
 from collections.abc import Iterator
 
 from elmo_tf.errors import InputError
@@ -43,7 +44,8 @@ def new_folders(outputs: dict[str, str | os.PathLike]) -> Iterator[dict[str, pat
         InputError: if a folder cannot be made there.
     """
     finals = {name: pathlib.Path(os.path.abspath(path)) for name, path in outputs.items()}
-    waiting = {name: path.with_name(f".{path.name}.incomplete-{os.getpid()}") for name, path in finals.items()}
+    unique = uuid.uuid4().hex[:12]  # on every machine that sees this disk
+    waiting = {name: path.with_name(f".{path.name}.incomplete-{unique}") for name, path in finals.items()}
     made: list[pathlib.Path] = []
     try:
         for path in waiting.values():

@@ -12,6 +12,10 @@ from elmo_tf.errors import InputError
 PROBES_FILE = "assets.extra/probes.npz"
 
 
+class VerificationError(OSError):
+    """A model that was just written does not do what it should: TensorFlow, disk or memory have a defect."""
+
+
 def verify(path: str | os.PathLike, argument: str = "DIR") -> Iterator[str]:
     """Yields a line for each thing that was found right.
 

@@ -65,6 +65,8 @@ def run(argv: Sequence[str] | None = None) -> dict[str, Any]:
     )
     add_arguments(parser)
     arguments, beam_options = options.parse(parser, argv)
+    if files.is_local(arguments.output):
+        arguments.output = os.path.realpath(arguments.output)  # as any process on this machine finds it
     options.make_pipeline(beam_options)  # complains of a runner that cannot be had
     _check(arguments)
     start = time.monotonic()
@@ -107,10 +109,8 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _folder(arguments: argparse.Namespace) -> str:
-    """Returns the folder that is worked in, as any process on this machine finds it."""
-    if arguments.format == "hdf5":
-        return os.path.realpath(arguments.output) + ".unfinished"
-    return os.path.realpath(arguments.output) if files.is_local(arguments.output) else arguments.output
+    """Returns the folder that is worked in."""
+    return arguments.output + ".unfinished" if arguments.format == "hdf5" else arguments.output
 
 
 def _plan(arguments: argparse.Namespace, corpus: list[corpora.TextFile], sha256: str) -> dict[str, Any]:

@@ -122,7 +122,13 @@ class Hdf5(NamedTuple):
         return {self.path: os.path.getsize(self.path)}
 
     def finish(self, output: str) -> None:
-        """Moves the file to `output`, where none may be."""
+        """Moves the file to `output`, where none may be.
+
+        Raises:
+            files.WriteError: if something has come to be there meanwhile.
+        """
+        if os.path.lexists(output):
+            raise files.WriteError(f"cannot move {self.path} to {output}: something is there already")
         os.rename(self.path, output)
         _sync(os.path.dirname(os.path.abspath(output)))
 

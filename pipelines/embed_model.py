@@ -9,7 +9,8 @@ import numpy as np
 from apache_beam.ml.inference.base import ModelHandler, PredictionResult, RunInference
 
 from elmo_tf import embedding
-from pipelines import embed_files, embed_text, journal, tasks
+from elmo_tf.errors import InputError
+from pipelines import embed_files, embed_text, files, journal, tasks
 
 PHASE = "embed"
 
@@ -41,8 +42,16 @@ class Handler(ModelHandler[ChunkText, PredictionResult, embedding.Embedder]):
         self._settings = settings
 
     def load_model(self) -> embedding.Embedder:
-        """Returns the loaded model. Raises `InputError`."""
-        return embedding.Embedder(self._settings.model, self._settings.batch_tokens, self._settings.num_threads)
+        """Returns the loaded model.
+
+        Raises:
+            files.ReadError: if it cannot be loaded here; as its files were whole when the job began, what is written
+                already stays.
+        """
+        try:
+            return embedding.Embedder(self._settings.model, self._settings.batch_tokens, self._settings.num_threads)
+        except InputError as error:
+            raise files.ReadError(str(error)) from None
 
     def run_inference(
         self,

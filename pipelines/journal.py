@@ -154,9 +154,10 @@ def unfinished(outputs: dict[str, str], plan: dict[str, Any]) -> Iterator[bool]:
             for folder in outputs.values():
                 files.write(files.join(folder, records.MARKER_FILE), b"")
         except InputError:
-            for folder in outputs.values():
-                files.delete_folder(folder)
-            _remove(made)
+            if not resumed:  # else work of an earlier run is in there
+                for folder in outputs.values():
+                    files.delete_folder(folder)
+                _remove(made)
             raise
         for folder in outputs.values():
             files.delete([Journal(folder).path(_PLAN)])  # first: without it nobody goes on with the other notes

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf import __version__, cli
+from elmo_tf import __version__, cli, verification
 from elmo_tf import config as config_lib
 from elmo_tf import export as export_lib
 from elmo_tf.data import records as records_lib
@@ -347,6 +347,16 @@ def test_wrong_input_is_one_line_that_names_it_and_nothing_is_left_behind(place,
     assert err.endswith("\n")
     (line,) = err.splitlines()
     assert re.match(f"elmo-tf: error: {message}", line), line
+    assert snapshot(place) == before
+
+
+def test_a_model_that_fails_its_verification_is_one_line_and_nothing_is_left_behind(place, capsys, monkeypatch):
+    monkeypatch.chdir(place)
+    before = snapshot(place)
+    monkeypatch.setattr(verification, "problems_in_fresh_process", lambda _: ["output 'elmo' differs", "more"])
+    assert cli.main(EXPORT.split()) == 1
+    failed = "the exported model failed its verification in a fresh process: output 'elmo' differs more"
+    assert capsys.readouterr() == ("", f"elmo-tf: error: {failed}\n")
     assert snapshot(place) == before
 
 

@@ -109,11 +109,11 @@ def _weights_plot(arguments: argparse.Namespace) -> None:
     with _task_libraries():
         from elmo_tf.probes import learned_weights
 
-    mixes = [mix for model in arguments.model for mix in learned_weights.read(model)]
+    mixes = learned_weights.read_all(arguments.model)
     learned_weights.plot(mixes, arguments.output)
     for mix in mixes:
         print(mix.name, "  ".join(f"{weight:.3f}" for weight in mix.weights), f" gamma {mix.gamma:.3f}", sep="  ")
-    print(json.dumps({mix.name: {"weights": mix.weights, "gamma": mix.gamma} for mix in mixes}))
+    print(json.dumps([mix._asdict() for mix in mixes]))
 
 
 def _projector(arguments: argparse.Namespace) -> None:

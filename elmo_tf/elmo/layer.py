@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import numbers
 from collections.abc import Iterator, Sequence
 
 import keras
@@ -15,6 +16,7 @@ from elmo_tf.elmo.boundaries import layers_with_boundaries
 from elmo_tf.elmo.known_tokens import KnownTokens
 from elmo_tf.elmo.token_mask import TokenMask, lengths
 from elmo_tf.errors import InputError
+from elmo_tf.export import arguments
 from elmo_tf.layers.scalar_mix import ScalarMix
 
 _SURE = 100.0  # one scalar parameter above the others by this: the softmax gives its layer all the weight
@@ -74,12 +76,14 @@ class ELMo(keras.layers.Layer):
         super().__init__(autocast=False, **kwargs)
         if num_mixes < 1:
             raise InputError(f"num_mixes: expected at least 1, found {num_mixes}")
+        if not 0 <= penalty < np.inf:
+            raise InputError(f"penalty: expected a number that is not negative, found {penalty}")
         if vocabulary is not None and trainable_bilm:
             raise InputError("vocabulary: expected trainable_bilm=False with it, as its vectors are computed once")
         self.supports_masking = True
         self.supports_jit = False  # XLA knows no strings
         self.num_mixes = num_mixes
-        self.mix = mix
+        self.mix = mix if isinstance(mix, str) else np.array(mix).tolist()  # JSON knows no arrays
         self.penalty = penalty
         self.layer_norm = layer_norm
         self.dropout_rate = dropout_rate
@@ -101,7 +105,8 @@ class ELMo(keras.layers.Layer):
             if vocabulary is not None:
                 max_chars = self.bilm.config.char_cnn.max_chars_per_token
                 self.known_tokens = KnownTokens(self.vocabulary, max_chars, lstm.projection_dim, name="known_tokens")
-                self.known_tokens.fill(self.bilm.char_cnn)
+                if not isinstance(source, config_lib.ModelConfig):  # whose weights, and these vectors, come later
+                    self.known_tokens.fill(self.bilm.char_cnn)
         self.token_mask = TokenMask(boundaries)  # with a name of its own, as it becomes part of functional models
         self.dropout = keras.layers.Dropout(dropout_rate, dtype=self.dtype_policy, name="dropout")
         self.built = True
@@ -140,7 +145,8 @@ class ELMo(keras.layers.Layer):
         self._check(inputs)
         if inputs.dtype == tf.string:
             return in_graph.encode_tokens(inputs, lengths(inputs), self._max_chars)
-        return tf.ensure_shape(tf.cast(inputs, tf.int32), (None, None, self._max_chars))
+        checked = arguments.checked_char_ids(tf.cast(inputs, tf.int32), self._max_chars)
+        return tf.ensure_shape(checked, (None, None, self._max_chars))
 
     def compute_mask(self, inputs, previous_mask=None):
         """Returns bool `(batch, time)`: real tokens, and sentence boundaries if these are returned."""
@@ -186,20 +192,22 @@ def _unique_name() -> str:
 
 def _fixed_parameters(mix: str | int | Sequence[float], num_layers: int) -> list[float] | None:
     """Returns the scalar parameters that `mix` fixes; None if they are to be learned."""
-    if mix == "learned":
-        return None
-    if mix == "average":
-        return [0.0] * num_layers
-    number = num_layers - 1 if mix == "top" else mix
-    if isinstance(number, int) and not isinstance(number, bool):
+    named = {"learned": None, "average": [0.0] * num_layers}
+    if isinstance(mix, str) and mix in named:
+        return named[mix]
+    number = num_layers - 1 if isinstance(mix, str) and mix == "top" else mix
+    if isinstance(number, numbers.Integral) and not isinstance(number, bool):
         if not 0 <= number < num_layers:
             raise InputError(f"mix: expected a layer from 0 to {num_layers - 1}, found {number}")
         return [_SURE * (layer == number) for layer in range(num_layers)]
-    parameters = [] if isinstance(number, str) else list(number)
-    if len(parameters) != num_layers or not np.isfinite(parameters).all():
+    try:
+        parameters = np.array(number, float)
+    except (TypeError, ValueError):
+        parameters = np.array(())
+    if parameters.shape != (num_layers,) or not np.isfinite(parameters).all():
         expected = f"learned, average, top, a layer's number or {num_layers} scalar parameters"
         raise InputError(f"mix: expected {expected}, found {mix!r}")
-    return parameters
+    return parameters.tolist()
 
 
 @contextlib.contextmanager

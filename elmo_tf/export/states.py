@@ -1,6 +1,7 @@
 """The LSTM states of a SavedModel: their names, and those that a model starts from."""
 
 import hashlib
+import itertools
 import os
 import pathlib
 from typing import NamedTuple
@@ -9,12 +10,14 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.bilm import DIRECTIONS, BiLM
+from elmo_tf.data import in_graph
 from elmo_tf.errors import InputError
 from elmo_tf.inference import States
 
 _STREAMS = 32  # that are averaged
 _SENTENCES = 1024  # of a text, that are read
 _PARTS = ("cell", "recurrent")
+_COMPRESSED = (".bz2", ".gz", ".xz", ".zip", ".zst")
 
 
 def names(num_layers: int) -> list[str]:
@@ -43,7 +46,7 @@ def zero(bilm: BiLM) -> States:
 class TypicalText(NamedTuple):
     """What a model is warmed up with."""
 
-    sentences: list[list[bytes]]  # words
+    sentences: list[bytes]
     sha256: str  # of the whole file
 
 
@@ -51,20 +54,24 @@ def read_typical(path: str | os.PathLike) -> TypicalText:
     """Returns the first lines with words of a text file.
 
     Raises:
-        InputError: if there is no such file, or no word in it.
+        InputError: if there is no such file, no word in it, or it is compressed.
     """
+    if pathlib.Path(path).suffix in _COMPRESSED:
+        raise InputError(f"--warm-text: expected plain text, found a compressed file: {path}")
     try:
-        content = pathlib.Path(path).read_bytes()
+        with pathlib.Path(path).open("rb") as file:
+            sentences = list(itertools.islice((line for line in file if line.split()), _SENTENCES))
+            file.seek(0)
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise InputError(f"--warm-text: expected a text file, found {error.strerror}: {path}") from None
-    sentences = [words for words in map(bytes.split, content.split(b"\n")) if words][:_SENTENCES]
     if not sentences:
         raise InputError(f"--warm-text: expected a text with words, found none: {path}")
-    return TypicalText(sentences, hashlib.sha256(content).hexdigest())
+    return TypicalText(sentences, digest)
 
 
-def warm_up(root: tf.train.Checkpoint, initial: States, sentences: list[list[bytes]]) -> None:
-    """Sets `initial`, variables of `root`, to the state after typical sentences.
+def warm_up(root: tf.train.Checkpoint, initial: States, sentences: list[bytes], tokenizer: str) -> None:
+    """Sets `initial`, variables of `root`, to the state after typical sentences, parted by `tokenizer`.
 
     These are shared out over streams that carry their states, as in training; after their last sentences the streams'
     states are averaged.
@@ -72,10 +79,9 @@ def warm_up(root: tf.train.Checkpoint, initial: States, sentences: list[list[byt
     streams = np.array_split(np.arange(len(sentences)), min(_STREAMS, len(sentences)))
     states = dict(root.initial_states(len(streams)))
     for number in range(len(streams[0])):  # none has more
-        batch = [sentences[stream[number]] if number < len(stream) else [] for stream in streams]
-        ragged = tf.ragged.constant(batch, dtype=tf.string, ragged_rank=1)
-        lengths = tf.cast(ragged.row_lengths(), tf.int32)
-        found = root.stream(tokens=ragged.to_tensor(), sequence_len=lengths, **states)
+        batch = [sentences[stream[number]] if number < len(stream) else b"" for stream in streams]
+        tokens, lengths = in_graph.split(tf.constant(batch), tokenizer)
+        found = root.stream(tokens=tokens, sequence_len=lengths, **states)
         states = {name: found[name] for name in states}
     for variable, state in zip(tf.nest.flatten(initial), tf.nest.flatten(nested(states)), strict=True):
         variable.assign(tf.reduce_mean(state, 0, keepdims=True))

@@ -49,7 +49,8 @@ def export(
         InputError: if `output` is no folder, there are not as many parameters as layers, no such tokenizer or
             precision, or no words in `warm_text`.
         OSError: if the model cannot be written, for instance because the disk is full; nothing is left then.
-        RuntimeError: if the written model does not do in another process what `bilm` does here; nothing is left then.
+        VerificationError: if the written model does not do in another process what `bilm` does here; nothing is left
+            then.
     """
     folder = pathlib.Path(output)
     if tokenizer not in in_graph.TOKENIZERS:
@@ -62,7 +63,7 @@ def export(
     built = root.build_root(bilm, mixed, tokenizer, precision, initial)
     about = {"tokenizer": tokenizer, "precision": precision, "initial_state": {"kind": "zero"}, **(provenance or {})}
     if typical is not None:
-        states.warm_up(built, initial, typical.sentences)
+        states.warm_up(built, initial, typical.sentences, tokenizer)
         about["initial_state"] = {"kind": "warm", "text_sha256": typical.sha256, "sentences": len(typical.sentences)}
     finished = folder / f"unnumbered-{os.getpid()}"
     with staging.new_folder(finished, "--output") as made, tempfile.TemporaryDirectory() as scratch:
@@ -75,7 +76,8 @@ def export(
         checksums.write(made)
         problems = verification.problems_in_fresh_process(made)
         if problems:
-            raise RuntimeError("\n".join(["the exported model failed its verification in a fresh process:", *problems]))
+            told = "\n".join(["the exported model failed its verification in a fresh process:", *problems])
+            raise verification.VerificationError(told)
     return _number(finished)
 
 

@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import zipfile
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import h5py
@@ -25,6 +26,16 @@ class Mix(NamedTuple):
     name: str  # model and role
     weights: list[float]  # softmax-normalized, the token layer's first
     gamma: float
+
+
+def read_all(paths: Sequence[str | os.PathLike], argument: str = "--model") -> list[Mix]:
+    """Returns the mixes of several files, the folder in their names where files of several folders have one name."""
+    stems = [pathlib.Path(path).stem for path in paths]
+    found = []
+    for path, stem in zip(paths, stems, strict=True):
+        folder = f"{pathlib.Path(path).absolute().parent.name}/" if stems.count(stem) > 1 else ""
+        found += [mix._replace(name=folder + mix.name) for mix in read(path, argument)]
+    return found
 
 
 def read(path: str | os.PathLike, argument: str = "--model") -> list[Mix]:

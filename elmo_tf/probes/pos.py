@@ -40,6 +40,10 @@ def probe(savedmodel: str | os.PathLike, train: list[Tagged], test: list[Tagged]
     for argument, sentences in (("--train", train), ("--test", test)):
         if not any(sentence.tokens for sentence in sentences):
             raise InputError(f"{argument}: expected at least one token with a tag, found none")
+        for tokens, labels in sentences:
+            if len(tokens) != len(labels):
+                found = f"{len(labels)} in {' '.join(tokens)!r}"
+                raise InputError(f"{argument}: expected {len(tokens)} tags for as many tokens, found {found}")
     tags = sorted({label for sentence in train for label in sentence.labels})
     if len(tags) < 2:
         raise InputError(f"--train: expected at least two different tags, found {tags}")

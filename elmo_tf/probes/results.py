@@ -43,7 +43,12 @@ class Results:
         lines = [f"{self.title:{width}}" + "".join(f"  {measure:>12}" for measure in measures)]
         for row in self.rows:
             lines.append(f"{row.name:{width}}" + "".join(f"  {row.scores[one]:12.1%}" for one in measures))
-        return "\n".join(lines)
+        return "\n".join([*lines, self.facts()])
+
+    def facts(self) -> str:
+        """Returns the details that are one number each, on a line."""
+        numbers = [(name, value) for name, value in self.details.items() if isinstance(value, int | float)]
+        return "  ".join(f"{name} {value:,}" for name, value in numbers)
 
     def to_json(self) -> dict[str, Any]:
         """Returns everything as values for JSON."""

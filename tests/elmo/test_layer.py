@@ -254,6 +254,19 @@ def test_loss_and_metric_count_real_tokens_only(savedmodel):
     assert accuracy == pytest.approx((predicted.argmax(-1) == LABELS[MASK]).mean())
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda ids: ids[:, ::-1], "padding only on the right"),  # as keras.utils.pad_sequences pads
+        (lambda ids: np.where(ids == 0, 262, ids), "ids from 0 to 261, found 1 to 262"),
+    ],
+)
+def test_odd_character_ids_are_refused(savedmodel, change, message):
+    ids = batch_char_ids(SENTENCES, max_length=6)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"char_ids: expected {message}"):
+        elmo_tf.ELMo(savedmodel.path)(np.ascontiguousarray(change(ids)))
+
+
 def test_padding_does_not_reach_the_layers_above(savedmodel):
     model = tagger(elmo_tf.ELMo(savedmodel.path, num_mixes=2))
     wide = np.pad(TOKENS, ((0, 0), (0, 4)), constant_values=b"")
@@ -381,6 +394,9 @@ def test_the_static_shape_is_known(savedmodel, boundaries):
         ({"mix": "best"}, "mix: expected learned, average, top, a layer's number or 3 scalar parameters, found 'best'"),
         ({"mix": [1.0, 2.0]}, r"mix: expected .* 3 scalar parameters, found \[1.0, 2.0\]"),
         ({"mix": [1.0, 2.0, float("nan")]}, r"mix: expected .*, found \[1.0, 2.0, nan\]"),
+        ({"mix": np.zeros(2)}, r"mix: expected .* 3 scalar parameters, found array\(\[0., 0.\]\)"),
+        ({"mix": None}, "mix: expected .* 3 scalar parameters, found None"),
+        ({"penalty": -0.1}, "penalty: expected a number that is not negative, found -0.1"),
         ({"num_mixes": 0}, "num_mixes: expected at least 1, found 0"),
         ({"vocabulary": ["a"], "trainable_bilm": True}, "vocabulary: expected trainable_bilm=False with it"),
         ({"vocabulary": "abc"}, "vocabulary: expected a list of words, found 'abc'"),
@@ -417,6 +433,14 @@ def test_a_savedmodel_that_is_not_ours_is_refused(savedmodel, tmp_path):
     checksums.write(other)
     with pytest.raises(InputError, match=r"source: expected a SavedModel of .*, found .*forward_0/kernel"):
         elmo_tf.ELMo(other)
+
+
+def test_scalar_parameters_may_be_an_array_and_a_layers_number_numpys():
+    for mix, same in ((np.array([0.5, 0, 1]), [0.5, 0.0, 1.0]), (np.int64(2), 2)):
+        layer = elmo_tf.ELMo(MICRO, mix=mix)
+        assert layer.get_config()["mix"] == same
+        again = elmo_tf.ELMo(MICRO, mix=same)
+        np.testing.assert_array_equal(layer.mixes[0].scalar_parameters, again.mixes[0].scalar_parameters)
 
 
 def test_the_layer_is_made_from_its_own_configuration():

@@ -50,14 +50,20 @@ def draw_sentences(parted: bool, count: int = 300) -> list[list[bytes]]:
 
 
 class Pool:
-    """Sentences, and what a model gives for each alone."""
+    """Sentences, and what a model gives for each alone, after the states `before` where there are any."""
 
-    def __init__(self, model, sentences: list[list[bytes]]):
+    def __init__(self, model, sentences: list[list[bytes]], before: dict[str, np.ndarray] | None = None):
         self.sentences = sentences
+        self.before = before or {}
         self.alone = []
         for words in sentences:
-            found = model.signatures["char_ids"](char_ids=tf.constant(batch_char_ids([words])))
-            self.alone.append({name: found[name].numpy()[0] for name in ("layers", "elmo", "default")})
+            if before is None:
+                found = model.signatures["char_ids"](char_ids=tf.constant(batch_char_ids([words])))
+            else:
+                tokens, length = np.array(words, object).reshape(1, -1), np.array([len(words)], np.int32)
+                tensors = {"tokens": tf.constant(tokens, tf.string), "sequence_len": tf.constant(length)}
+                found = model.signatures["stream"](**tensors, **before)
+            self.alone.append({name: found[name].numpy()[0] for name in ("layers", "elmo", "default", *self.before)})
 
     def draw(self, random) -> list[int]:
         """Returns the numbers of the sentences of one batch, none to five."""
@@ -77,7 +83,10 @@ def model(tmp_path_factory):
 @pytest.fixture(scope="module")
 def pools(model):
     found = {"default": Pool(model, draw_sentences(parted=True)), "tokens": Pool(model, draw_sentences(parted=False))}
-    return found | {"char_ids": found["tokens"]}
+    random = np.random.default_rng(SEED)
+    before = {name: random.normal(0, 0.5, state.shape) for name, state in model.initial_states(1).items()}
+    before = {name: state.astype(np.float32) for name, state in before.items()}
+    return found | {"char_ids": found["tokens"], "stream": Pool(model, found["tokens"].sentences, before)}
 
 
 def strings_of(random, sentences):
@@ -106,15 +115,21 @@ def char_ids_of(random, sentences):
     return {"char_ids": batch_char_ids(sentences, max_length)}, max_length
 
 
-DTYPES = {"strings": tf.string, "tokens": tf.string, "sequence_len": tf.int32, "char_ids": tf.int32}
-INPUTS = {"default": strings_of, "tokens": tokens_of, "char_ids": char_ids_of}
+DTYPES = {"strings": tf.string, "tokens": tf.string}
+INPUTS = {"default": strings_of, "tokens": tokens_of, "char_ids": char_ids_of, "stream": tokens_of}
 
 
 def spoil(random, name: str, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Returns the batch with one mistake."""
     if name == "default":
         return {"strings": inputs["strings"][None]}
-    if name == "tokens":
+    if name == "stream" and random.random() < 0.5:
+        state = random.choice([key for key in inputs if key not in ("tokens", "sequence_len")])
+        rows, width = inputs[state].shape
+        return inputs | {
+            state: np.zeros((len(inputs["tokens"]) + 2, width) if random.random() < 0.5 else (rows, width + 1))
+        }
+    if name in ("tokens", "stream"):
         tokens, lengths = inputs["tokens"], inputs["sequence_len"]
         wrong = lengths.copy()
         if len(wrong):
@@ -140,7 +155,11 @@ def expected_outputs(pool: Pool, numbers: list[int], max_length: int) -> dict[st
         layers[row, :, :length], elmo[row, :length], default[row] = alone["layers"], alone["elmo"], alone["default"]
     mask = np.arange(max_length) < np.array(lengths, int)[:, None]
     parts = {"word_emb": layers[:, 0, :, :4], "lstm_outputs1": layers[:, 1], "lstm_outputs2": layers[:, 2]}
-    return {"layers": layers, "elmo": elmo, "default": default, "mask": mask, **parts}
+    after = {
+        name: np.array([pool.alone[number][name] for number in numbers], np.float32).reshape(-1, state.shape[1])
+        for name, state in pool.before.items()
+    }
+    return {"layers": layers, "elmo": elmo, "default": default, "mask": mask, **parts, **after}
 
 
 def assert_batch(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
@@ -171,10 +190,15 @@ def test_any_batch_gives_what_its_sentences_give_alone_or_is_refused(model, pool
         random = np.random.default_rng([SEED, batch])
         numbers = pool.draw(random)
         inputs, max_length = INPUTS[name](random, [pool.sentences[number] for number in numbers])
+        for state, row in pool.before.items():  # for all sentences, or for each
+            inputs[state] = row if random.random() < 0.5 else np.repeat(row, len(numbers), 0)
         wrong = batch % 10 == 9
         if wrong:
             inputs = spoil(random, name, inputs)
-        tensors = {key: tf.constant(value, DTYPES[key]) for key, value in inputs.items()}
+        tensors = {
+            key: tf.constant(value, DTYPES.get(key, tf.float32 if key in pool.before else tf.int32))
+            for key, value in inputs.items()
+        }
         try:
             found = signature(**tensors)
             assert not wrong, f"batch {batch}: expected to be refused"

@@ -103,6 +103,11 @@ def test_the_assets_tell_what_sentences_start_from(warm, savedmodel):
     assert cold == {"kind": "zero"}
 
 
+def test_a_compressed_text_is_refused(savedmodel, tmp_path):
+    with pytest.raises(InputError, match=r"^--warm-text: expected plain text, found a compressed file: .*text.txt.gz"):
+        export_lib.export(savedmodel.bilm, MICRO_CONFIG, tmp_path / "model", warm_text=tmp_path / "text.txt.gz")
+
+
 @pytest.mark.parametrize(
     ("content", "message"), [(None, "expected a text file, found No such"), (" \n\n", "with words")]
 )

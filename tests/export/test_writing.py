@@ -83,7 +83,7 @@ def test_a_model_that_fails_its_verification_leaves_nothing_behind(tmp_path, mon
         damage(root, folder)
 
     monkeypatch.setattr(tf.saved_model, "save", save)
-    with pytest.raises(RuntimeError, match=rf"(?s)failed its verification.*{message}"):
+    with pytest.raises(verification.VerificationError, match=rf"(?s)failed its verification.*{message}"):
         export_lib.export(bilm, MICRO_CONFIG, tmp_path / "new" / "micro")
     assert os.listdir(tmp_path) == []
 

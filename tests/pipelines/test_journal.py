@@ -59,6 +59,18 @@ def test_what_a_kill_has_left_of_another_run_is_not_gone_on_with(tmp_path, monke
         assert os.listdir(tmp_path / "_unfinished") == ["plan.json"]
 
 
+@pytest.mark.parametrize("resumed", [False, True])
+def test_what_an_earlier_run_has_done_stays_when_input_turns_out_wrong(tmp_path, resumed):
+    outputs, plan = {"--output": str(tmp_path / "output")}, {"plan": "plan"}
+    if resumed:
+        with pytest.raises(KeyboardInterrupt), journal.unfinished(outputs, plan):
+            (tmp_path / "output" / "hours.hdf5").touch()
+            raise KeyboardInterrupt
+    with pytest.raises(InputError, match="wrong"), journal.unfinished(outputs, plan):
+        raise InputError("wrong")
+    assert (tmp_path / "output").exists() == (tmp_path / "output" / "hours.hdf5").exists() == resumed
+
+
 def test_a_run_killed_between_the_markers_is_gone_on_with(corpus, process, tmp_path, monkeypatch):
     paths = corpus(b"".join(b"a b %d\n" % number for number in range(100)))
     outputs = tmp_path / "output", tmp_path / "heldout"

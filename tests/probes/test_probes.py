@@ -178,6 +178,13 @@ def test_sets_that_cannot_be_probed_are_refused(savedmodel, train, test, message
         pos.probe(savedmodel.path, train, test)
 
 
+def test_tags_that_do_not_fit_the_tokens_are_refused(savedmodel):
+    fits, odd = Tagged(["a", "b"], ["X", "Y"]), Tagged(["a", "b", "c"], ["X", "Y"])
+    for train, test, argument in (([fits, odd], [fits], "--train"), ([fits], [odd, fits], "--test")):
+        with pytest.raises(InputError, match=f"^{argument}: expected 3 tags for as many tokens, found 2 in 'a b c'"):
+            pos.probe(savedmodel.path, train, test)
+
+
 def test_uses_without_senses_are_refused(savedmodel):
     with pytest.raises(InputError, match="--test: expected words with senses, found none"):
         wsd.probe(savedmodel.path, [senses("a/1")], [senses("a")])
@@ -206,11 +213,24 @@ def test_weights_plot_reads_every_mix_of_saved_models(tmp_path, capsys):
     assert cli.main([*command, "--output", str(picture)]) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
     found = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert list(found) == ["ner input", "ner output", "one"]
-    np.testing.assert_allclose(found["ner input"]["weights"], two.mixes[0].weights_of_layers(), atol=1e-4)
-    np.testing.assert_allclose(found["ner input"]["weights"], [0.6652, 0.2447, 0.09], atol=1e-4)
-    assert found["ner output"] == {"weights": [0.3333] * 3, "gamma": 2.5}
-    assert found["one"] == {"weights": [0, 1, 0], "gamma": 1}
+    np.testing.assert_allclose(found[0]["weights"], two.mixes[0].weights_of_layers(), atol=1e-4)
+    np.testing.assert_allclose(found[0]["weights"], [0.6652, 0.2447, 0.09], atol=1e-4)
+    assert (found[0]["name"], found[0]["gamma"]) == ("ner input", 1)
+    assert found[1:] == [
+        {"name": "ner output", "weights": [0.3333] * 3, "gamma": 2.5},
+        {"name": "one", "weights": [0, 1, 0], "gamma": 1},
+    ]
+
+
+def test_models_of_one_name_in_several_folders_are_told_apart(tmp_path):
+    inputs = keras.Input((None,), dtype="string")
+    model = keras.Model(inputs, elmo_tf.ELMo(MICRO)(inputs))
+    paths = [tmp_path / folder / "ner_0.keras" for folder in ("wnut", "wikigold")]
+    for path in paths:
+        path.parent.mkdir()
+        model.save(path)
+    assert [mix.name for mix in learned_weights.read_all(paths)] == ["wnut/ner_0", "wikigold/ner_0"]
+    assert [mix.name for mix in learned_weights.read_all(paths[:1])] == ["ner_0"]
 
 
 def test_files_without_mixes_are_refused(tmp_path):
