@@ -17,9 +17,7 @@ from elmo_tf.elmo.known_tokens import KnownTokens
 from elmo_tf.elmo.token_mask import TokenMask, lengths
 from elmo_tf.errors import InputError
 from elmo_tf.export import arguments
-from elmo_tf.layers.scalar_mix import ScalarMix
-
-_SURE = 100.0  # one scalar parameter above the others by this: the softmax gives its layer all the weight
+from elmo_tf.layers.scalar_mix import ScalarMix, one_layer
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
@@ -199,7 +197,7 @@ def _fixed_parameters(mix: str | int | Sequence[float], num_layers: int) -> list
     if isinstance(number, numbers.Integral) and not isinstance(number, bool):
         if not 0 <= number < num_layers:
             raise InputError(f"mix: expected a layer from 0 to {num_layers - 1}, found {number}")
-        return [_SURE * (layer == number) for layer in range(num_layers)]
+        return one_layer(number, num_layers)
     try:
         parameters = np.array(number, float)
     except (TypeError, ValueError):

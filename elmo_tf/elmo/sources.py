@@ -5,8 +5,6 @@ import os
 import pathlib
 from collections.abc import Sequence
 
-import keras
-import numpy as np
 import tensorflow as tf
 from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import trackable_object_graph_pb2
@@ -71,16 +69,7 @@ def _without_softmax(bilm: BiLM) -> BiLM:
     if bilm.softmax is None:
         return bilm
     copy = BiLM(bilm.config)
-    _assign(copy, {variable.path: variable for variable in bilm.variables}, "")
+    values = {variable.path: variable for variable in bilm.variables}
+    for variable in copy.variables:
+        variable.assign(values[variable.path])
     return copy
-
-
-def _assign(bilm: BiLM, values: dict[str, np.ndarray | keras.Variable], label: str | os.PathLike) -> None:
-    """Gives each of the network's variables the value of its name."""
-    for variable in bilm.variables:
-        value = values.get(variable.path)
-        if value is None or tuple(value.shape) != tuple(variable.shape):
-            found = "none" if value is None else f"shape {tuple(value.shape)}"
-            expected = f"the variable {variable.path} of shape {tuple(variable.shape)}"
-            raise InputError(f"source: expected {expected}, found {found}: {label}")
-        variable.assign(tf.cast(value, variable.dtype))

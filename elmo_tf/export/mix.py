@@ -3,9 +3,7 @@
 import numpy as np
 
 from elmo_tf.errors import InputError
-from elmo_tf.layers.scalar_mix import ScalarMix
-
-_SURE = 100.0  # one scalar parameter above the others by this: the softmax gives its layer all the weight
+from elmo_tf.layers.scalar_mix import ScalarMix, one_layer
 
 
 def parse_mix(text: str, num_layers: int) -> list[float]:
@@ -17,7 +15,7 @@ def parse_mix(text: str, num_layers: int) -> list[float]:
     if text == "average":
         return [0.0] * (num_layers + 1)
     if text == "top":
-        return [0.0] * num_layers + [_SURE]
+        return one_layer(num_layers, num_layers + 1)
     try:
         numbers = [float(number) for number in text.split(",")]
     except ValueError:

@@ -77,3 +77,8 @@ class ScalarMix(keras.layers.Layer):
             "penalty": self.penalty,
             "layer_norm": self.layer_norm,
         }
+
+
+def one_layer(number: int, num_layers: int) -> list[float]:
+    """Returns scalar parameters that give all the weight to one layer, in float32 as well."""
+    return [100.0 * (layer == number) for layer in range(num_layers)]
