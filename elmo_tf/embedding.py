@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from elmo_tf import checksums
+from elmo_tf import checksums, loading
 from elmo_tf.errors import InputError
-from elmo_tf.progress import quiet_stderr
 
 LAYERS = ("all", "top", "average", "mix")
 BATCH_TOKENS = 2048  # positions of a batch, padding included
@@ -146,7 +145,7 @@ def batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
 
 def _open(model: Model, num_threads: int | None = None) -> Any:
     """Returns the loaded SavedModel."""
-    with quiet_stderr():  # as long as TensorFlow is loaded and looks for devices
+    with loading.tensorflow():
         import tensorflow as tf  # noqa: PLC0415 - see above
 
         from elmo_tf import savedmodels  # noqa: PLC0415 - it imports TensorFlow

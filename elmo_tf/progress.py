@@ -1,16 +1,11 @@
-"""What stands on stderr: one line that tells how far something is, and nothing from TensorFlow's loading."""
+"""The line on stderr that tells how far something is."""
 
-import contextlib
 import math
-import os
 import sys
-import threading
 import time
-from collections.abc import Iterator
 
 _LINE_SECONDS = 10.0  # between lines when stderr is no terminal
 _REDRAW_SECONDS = 0.5  # between renewals of the line on a terminal
-_redirecting = threading.RLock()  # one after the other, or one thread would take another's detour for the way back
 
 
 class ProgressLine:
@@ -48,21 +43,3 @@ class ProgressLine:
 
 def _print(text: str, end: str = "\n") -> None:
     print(text, end=end, file=sys.stderr, flush=True)
-
-
-@contextlib.contextmanager
-def quiet_stderr() -> Iterator[None]:
-    """Keeps what TensorFlow's C++ side says of itself when loaded off the terminal; Python's errors still come out."""
-    if os.environ.get("TF_CPP_MIN_LOG_LEVEL") in ("0", "1"):  # somebody wants to see it
-        yield
-        return
-    with _redirecting:
-        sys.stderr.flush()
-        saved = os.dup(2)
-        try:
-            with open(os.devnull, "wb") as nowhere:
-                os.dup2(nowhere.fileno(), 2)
-            yield
-        finally:
-            os.dup2(saved, 2)
-            os.close(saved)

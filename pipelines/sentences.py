@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
-from elmo_tf.progress import quiet_stderr
+from elmo_tf import loading
 from pipelines import corpora, lines, reading
 
 TRAIN, HELDOUT = "train", "heldout"  # the names of the two splits
@@ -145,7 +145,7 @@ def _whitespace(breaking: bool) -> Callable[[list[bytes]], list[Words]]:
 
 
 def _unicode(breaking: bool) -> Callable[[list[bytes]], list[Words]]:
-    with quiet_stderr():  # as long as TensorFlow is loaded and looks for devices
+    with loading.tensorflow():
         from elmo_tf.data import raw_text  # noqa: PLC0415 - seconds and TensorFlow, for those who ask for it
 
         raw_text.tokenize([""])

@@ -10,7 +10,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[1]
 # From the ground up; a package stands for all its modules.
 FLOORS = (
-    {"elmo_tf", "elmo_tf.checksums", "elmo_tf.errors", "elmo_tf.progress", "elmo_tf.staging"},
+    {"elmo_tf", "elmo_tf.checksums", "elmo_tf.errors", "elmo_tf.loading", "elmo_tf.progress", "elmo_tf.staging"},
     {"elmo_tf.config", "elmo_tf.data", "elmo_tf.layers"},
     {"elmo_tf.inference"},
     {"elmo_tf.bilm"},

@@ -8,10 +8,9 @@ import logging
 import os
 import sys
 
-from elmo_tf import __version__
+from elmo_tf import __version__, loading
 from elmo_tf.cli import corpus, models, probes, training, use
 from elmo_tf.errors import InputError
-from elmo_tf.progress import quiet_stderr
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -67,7 +66,7 @@ def _configure_logging() -> None:
 
 def _load_tensorflow(on_gpu: bool) -> None:
     """Imports TensorFlow without its remarks, and hides the GPUs from it unless they are wanted."""
-    with quiet_stderr():
+    with loading.tensorflow():
         import tensorflow
 
         gpus = tensorflow.config.list_physical_devices("GPU")  # the first look for them has its say as well
