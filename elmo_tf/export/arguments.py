@@ -78,7 +78,7 @@ def checked_char_ids(ids: tf.Tensor, max_chars_per_token: int) -> tf.Tensor:
 
 
 def checked_states(states: dict[str, tf.Tensor], batch_size: tf.Tensor) -> dict[str, tf.Tensor]:
-    """Returns float32 `(rows, width)` states by name if each has a row for every sentence, or one for all."""
+    """Returns float32 `(batch, width)` states by name if each has a row for every sentence, or one for all."""
     checked = {}
     for name, state in states.items():
         shape, width = _shape(state), state.shape[1]
@@ -87,7 +87,7 @@ def checked_states(states: dict[str, tf.Tensor], batch_size: tf.Tensor) -> dict[
             expected = f"{name}: expected shape [{{}}, {width}] or [1, {width}], found {{}}"
             check = _assert(rows & tf.equal(shape[1], width), expected, batch_size, shape)
         with tf.control_dependencies([check]):
-            checked[name] = tf.identity(state)
+            checked[name] = tf.broadcast_to(state, [batch_size, width])
     return checked
 
 
