@@ -30,6 +30,7 @@ class Model(NamedTuple):
     path: pathlib.Path  # the version's folder
     num_layers: int  # the token layer included
     dim: int  # of a vector: 2P
+    tokenizer: str  # with which the signature `default` splits sentences
 
     def shape(self, layers: str) -> tuple[int, ...]:
         """Returns the shape of a token's vectors: `(num_layers, dim)` for "all", else `(dim,)`."""
@@ -56,10 +57,11 @@ def find_model(savedmodel: str | os.PathLike) -> Model:
     folder = checksums.find_version(savedmodel)
     checksums.check(folder)
     try:
-        model = json.loads((folder / "assets" / "config.json").read_bytes())["model"]
-        return Model(folder, model["lstm"]["num_layers"] + 1, 2 * model["lstm"]["projection_dim"])
+        lstm = json.loads((folder / "assets" / "config.json").read_bytes())["model"]["lstm"]
+        about = json.loads((folder / "assets" / "provenance.json").read_bytes())
+        return Model(folder, lstm["num_layers"] + 1, 2 * lstm["projection_dim"], about["tokenizer"])
     except (OSError, ValueError, LookupError, TypeError):
-        expected = "a model of `elmo-tf export` or `import`, with assets/config.json"
+        expected = "a model of `elmo-tf export` or `import`, with assets/config.json and provenance.json"
         raise InputError(f"--savedmodel: expected {expected}, found another: {folder}") from None
 
 

@@ -91,8 +91,13 @@ def parse_arguments() -> argparse.Namespace:
     """Returns the command line's arguments; what the demo would remove is its own."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--steps", type=int, default=1500, help="training steps (1500)")
-    parser.add_argument("--folder", type=pathlib.Path, default=FOLDER, help="work folder, made anew")
-    parser.add_argument("--output", type=pathlib.Path, default=OUTPUT, help="the model's folder, made anew as well")
+    parser.add_argument(
+        "--folder",
+        type=pathlib.Path,
+        default=FOLDER,
+        help="work folder; the usual one is made anew, another must not be there yet",
+    )
+    parser.add_argument("--output", type=pathlib.Path, default=OUTPUT, help="the model's folder, likewise")
     arguments = parser.parse_args()
     for option, usual in (("folder", FOLDER), ("output", OUTPUT)):
         path = getattr(arguments, option)

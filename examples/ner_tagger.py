@@ -5,12 +5,14 @@
 Files have a token and a BIO tag a line and an empty line between sentences. Words have vectors that are learned, or
 start from --glove. The weights of the best epoch, by F1 on --dev, are scored on --test. With --save DIR the models with
 ELMo are kept: `elmo-tf weights-plot --model DIR/ner_0.keras --output weights.png` draws what their mixes have learned.
+To load one with Keras, import `elmo_tf.ELMo` and `elmo_tf.layers.crf.CRF` first.
 """
 
 import argparse
 import json
 import pathlib
 import statistics
+import sys
 
 import keras
 import numpy as np
@@ -19,6 +21,7 @@ import tensorflow as tf
 
 import elmo_tf
 from elmo_tf.data.annotated import Tagged, read_columns, read_word_vectors
+from elmo_tf.errors import InputError
 from elmo_tf.layers.crf import CRF
 
 BATCH_SIZE = 16
@@ -34,6 +37,7 @@ def main() -> None:
     train = [train[number] for number in order[: max(1, round(arguments.fraction * len(train)))]]
     dev, test = read_columns(arguments.dev, "--dev"), read_columns(arguments.test, "--test")
     print(f"{len(train)} sentences to train on, {len(dev)} to choose the epoch by, {len(test)} to test on", flush=True)
+    elmo_tf.ELMo(arguments.elmo)  # a wrong one is to be told before anything is trained
     scores = {"without": [], "with": []}
     for seed in range(arguments.seeds):
         for name, elmo in (("without", None), ("with", arguments.elmo)):
@@ -56,7 +60,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--elmo", required=True, help="a SavedModel's version folder, or a workdir")
     for name in ("--train", "--dev", "--test"):
-        parser.add_argument(name, required=True, help="two columns, token and BIO tag")
+        parser.add_argument(name, required=True, help="two columns, token and BIO tag; empty lines")
     parser.add_argument("--glove", help="a text file of lower-case word vectors to start from")
     parser.add_argument("--output-mix", action="store_true", help="ELMo at the BiLSTM's output as well as at its input")
     parser.add_argument("--fraction", type=float, default=1.0, help="of the training sentences (1)")
@@ -158,4 +162,7 @@ class KeepBest(keras.callbacks.Callback):
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (InputError, OSError) as error:
+        sys.exit(f"ner_tagger.py: error: {error}")

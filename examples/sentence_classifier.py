@@ -10,6 +10,7 @@ import argparse
 import json
 import pathlib
 import statistics
+import sys
 
 import keras
 import numpy as np
@@ -34,6 +35,7 @@ def main() -> None:
     order = np.random.default_rng(0).permutation(len(train))  # the same sentences for every seed and model
     train = [train[number] for number in order[: max(1, round(arguments.fraction * len(train)))]]
     print(f"{len(train)} sentences to train on, {len(dev)} to choose the epoch by, {len(test)} to test on", flush=True)
+    elmo_tf.ELMo(arguments.elmo)  # a wrong one is to be told before anything is trained
     scores = {"without": [], "with": []}
     for seed in range(arguments.seeds):
         for name, elmo in (("without", None), ("with", arguments.elmo)):
@@ -62,7 +64,12 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--elmo", required=True, help="a SavedModel's version folder, or a workdir")
     parser.add_argument(
-        "--class", dest="classes", action="append", required=True, metavar="NAME=FILE", help="repeat it"
+        "--class",
+        dest="classes",
+        action="append",
+        required=True,
+        metavar="NAME=FILE",
+        help="its sentences, one a line; once for each class",
     )
     parser.add_argument("--glove", help="a text file of lower-case word vectors to start from")
     parser.add_argument("--fraction", type=float, default=1.0, help="of the training sentences (1)")
@@ -129,4 +136,7 @@ def batches(sentences: Sentences, word_ids: dict[str, int], shuffle: bool) -> tf
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (InputError, OSError) as error:
+        sys.exit(f"sentence_classifier.py: error: {error}")

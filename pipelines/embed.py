@@ -80,6 +80,9 @@ def run(argv: Sequence[str] | None = None) -> dict[str, Any]:
     _check_plan(folder, plan)
     with journal.unfinished({"--output": folder}, plan) as resumed:
         _log.info("embedding %s with %s", info.number(corpus, "file"), model.path)
+        if model.tokenizer != arguments.tokenizer:
+            told = "the text is split with --tokenizer %s, the model's own sentences (signature default) with %s"
+            _log.warning(told, arguments.tokenizer, model.tokenizer)
         if resumed:
             _log.info("going on with an earlier run; what is whole is used again")
         with text_options.hint():
@@ -124,13 +127,17 @@ def _plan(arguments: argparse.Namespace, corpus: list[corpora.TextFile], sha256:
     }
 
 
+def _told(value: Any) -> Any:
+    return "not given" if value is None else value
+
+
 def _check_plan(folder: str, plan: dict[str, Any]) -> None:
     """Raises `InputError` if another command has begun to write the folder: hours of work may be in it."""
     begun = journal.plan_of(folder)
     if begun and begun != plan:
         long = {"--input": "other --input files", "--savedmodel": "another --savedmodel"}
         found = [
-            long.get(name, f"{name} {begun.get(name)}, now {value}")
+            long.get(name, f"{name} {_told(begun.get(name))}, now {_told(value)}")
             for name, value in plan.items()
             if begun.get(name) != value
         ]

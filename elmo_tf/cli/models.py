@@ -1,12 +1,14 @@
 """The commands `export`, `import` and `dump-weights`."""
 
 import argparse
+import logging
 from typing import Any
 
 from elmo_tf import staging
 from elmo_tf.cli.arguments import add_checkpoint_argument, add_command
 from elmo_tf.errors import InputError
 
+_log = logging.getLogger("elmo_tf")
 _PLAIN = {"gamma": 1.0, "tokenizer": "whitespace", "precision": "float32", "warm_text": None}
 
 
@@ -94,6 +96,9 @@ def _export(arguments: argparse.Namespace) -> None:
     settings = _settings(arguments, bilm.config.lstm.num_layers)
     provenance = checkpoints.provenance(workdir, progress.step)
     print(export.export(bilm, workdir.config, arguments.output, provenance=provenance, **settings))
+    _log.info("verified; of step %s", f"{progress.step:,}")
+    if arguments.tokenizer == "unicode":
+        _log.info("a program that loads it has to import tensorflow_text first")
 
 
 def _import(arguments: argparse.Namespace) -> None:

@@ -9,6 +9,11 @@ from elmo_tf import staging
 from elmo_tf.cli.arguments import add_command, natural
 from elmo_tf.errors import InputError
 
+_SEMCOR = (
+    "SemCor's four columns between tabs, form, part of speech, lemma, sense key or _; empty lines between sentences, "
+    "lines `# doc NAME` before documents; plain or compressed"
+)
+
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
     """Adds the commands of this file."""
@@ -25,7 +30,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     wsd = add_command(
         tasks, "wsd", _wsd, "word sense disambiguation by the nearest average vector of the training senses"
     )
-    _add_probe_arguments(wsd, "SemCor's four columns, form, part of speech, lemma, sense; plain or compressed")
+    _add_probe_arguments(wsd, _SEMCOR)
     wsd.add_argument(
         "--test", metavar="FILE", help="as --train; without it, every fifth document of --train is held out"
     )
@@ -52,7 +57,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     projector.add_argument("--savedmodel", required=True, metavar="DIR", help="a version's folder")
     source = projector.add_mutually_exclusive_group(required=True)
     source.add_argument("--text", metavar="FILE", help="one tokenised sentence a line")
-    source.add_argument("--semcor", metavar="FILE", help="SemCor's four columns: uses are labelled with their senses")
+    source.add_argument("--semcor", metavar="FILE", help=f"{_SEMCOR}: uses are labelled with their senses")
     projector.add_argument(
         "--word", required=True, metavar="W", help="as written in --text; with --semcor a lemma, play or play%%2"
     )

@@ -152,7 +152,7 @@ def _lemma(sense: str, argument: str, path: str | os.PathLike, number: int) -> s
     lemma, _, rest = sense.partition("%")
     kind = rest[:1]
     if not lemma or kind not in tuple("12345") or rest[1:2] != ":":
-        raise _wrong(argument, path, number, "a sense key such as play%2:33:00::", sense)
+        raise _wrong(argument, path, number, "a sense key such as play%2:33:00::, or _ for none", sense)
     return f"{lemma}%{'3' if kind == '5' else kind}"
 
 

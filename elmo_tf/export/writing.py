@@ -1,6 +1,7 @@
 """The order of an export: build, save to a staging folder, verify, move into place."""
 
 import errno
+import logging
 import os
 import pathlib
 import tempfile
@@ -14,6 +15,8 @@ from elmo_tf.bilm import BiLM
 from elmo_tf.data import in_graph
 from elmo_tf.errors import InputError
 from elmo_tf.export import assets, mix, probes, root, states, warmup, weights
+
+_log = logging.getLogger("elmo_tf")
 
 
 def export(
@@ -74,6 +77,7 @@ def export(
         warmup.write_warmup(made, name, max_chars, before)
         probes.write_probes(made, built, tokenizer)
         checksums.write(made)
+        _log.info("saved; verifying it in a process that imports TensorFlow only")
         problems = verification.problems_in_fresh_process(made)
         if problems:
             told = "\n".join(["the exported model failed its verification in a fresh process:", *problems])

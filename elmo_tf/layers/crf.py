@@ -5,6 +5,7 @@ import numpy as np
 import tensorflow as tf
 
 
+@keras.saving.register_keras_serializable("elmo_tf")
 class CRF(keras.layers.Layer):
     """Adds to each token's scores of labels what a label's following another one, beginning or ending counts.
 

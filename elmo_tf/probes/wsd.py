@@ -23,7 +23,9 @@ def split(sentences: list[SenseSentence]) -> tuple[list[SenseSentence], list[Sen
     """
     documents = list(dict.fromkeys(sentence.document for sentence in sentences))
     if len(documents) < _EVERY:
-        raise InputError(f"--train: expected at least {_EVERY} documents to hold out some, found {len(documents)}")
+        raise InputError(
+            f"--train: expected at least {_EVERY} documents, begun by `# doc`, to hold out some, found {len(documents)}"
+        )
     held_out = set(documents[_EVERY - 1 :: _EVERY])
     parts = [[], []]
     for sentence in sentences:

@@ -70,11 +70,13 @@ def test_each_signature_is_a_layer_of_a_functional_keras_model(savedmodel, loade
     assert sum(int(np.prod(variable.shape)) for variable in layer.non_trainable_variables) == num_network + num_states
 
 
-def test_a_keras_model_trains_the_mix_and_nothing_else_of_it(savedmodel):
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_a_keras_model_trains_the_mix_and_nothing_else_of_it(savedmodel, optimizer):
     strings = keras.Input((), dtype="string")
     layer = keras.layers.TFSMLayer(str(savedmodel.path), call_endpoint="default")
     model = keras.Model(strings, keras.layers.Dense(1)(layer(strings)["default"]))
-    model.compile("sgd", "mse")
+    model.compile(optimizer, "mse")
+    model.optimizer.build(model.trainable_variables)  # as savedmodels/README.md says
     mixed, frozen = layer.trainable_variables, layer.non_trainable_variables
     before = [[variable.numpy().copy() for variable in part] for part in (mixed, frozen)]
     model.fit(tf.constant(TEXT), np.ones((len(TEXT), 1)), epochs=2, verbose=0)

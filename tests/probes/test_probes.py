@@ -115,7 +115,9 @@ def test_every_fifth_document_is_held_out():
     train, test = wsd.split(sentences)
     assert [one.document for one in test] == ["d4", "d4", "d9", "d9"]
     assert len(train) == 18
-    with pytest.raises(InputError, match="--train: expected at least 5 documents to hold out some, found 4"):
+    with pytest.raises(
+        InputError, match="--train: expected at least 5 documents, begun by `# doc`, to hold out some, found 4"
+    ):
         wsd.split(sentences[:8])
 
 
