@@ -4,11 +4,12 @@ BIN := .venv/bin
 # Graph building and progress belong to the commands; TensorFlow's own start-up notes do not help anybody here.
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
-.PHONY: help setup demo test property lint format clean
+.PHONY: help setup demo test test-all property lint format clean
 
 help:
 	@echo "make demo    install, then text -> records -> training -> SavedModel -> nearest uses (about 5 minutes)"
 	@echo "make test    install, then lint and every test (under 10 minutes on two cores)"
+	@echo "make test-all   also the slowest tests, of which the others show a part (about 15 minutes)"
 	@echo "make property   10,000 generated batches through each signature of a SavedModel (about 2 minutes)"
 	@echo "make setup   only install, into .venv"
 	@echo "make format  let ruff format the code"
@@ -30,6 +31,9 @@ demo: setup
 
 test: setup lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+test-all: setup lint
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m ""
 
 property: setup
 	ELMO_TF_PROPERTY_BATCHES=10000 $(BIN)/python -m pytest -n 2 tests/export/test_properties.py

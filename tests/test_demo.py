@@ -33,6 +33,7 @@ def test_the_text_is_thousands_of_english_sentences_without_grammar_and_code():
         assert all(word in query.split() for query in queries)
 
 
+@pytest.mark.slow  # `make demo` is the same
 @pytest.mark.skipif(not demo.COMMAND.exists(), reason=f"no {demo.COMMAND}; `make setup` installs it")
 def test_the_demo_goes_from_text_to_the_nearest_uses(tmp_path):
     folder, output = tmp_path / "work", tmp_path / "models" / "demo"

@@ -222,7 +222,7 @@ CONFIGURATIONS = {
 }
 
 
-@pytest.mark.parametrize("name", CONFIGURATIONS)
+@pytest.mark.parametrize("name", ["frozen", pytest.param("trained", marks=pytest.mark.slow)])
 def test_a_model_fits_predicts_and_is_the_same_after_saving_and_loading(savedmodel, tmp_path, name):
     keras.utils.set_random_seed(1)
     source = shutil.copytree(savedmodel.path, tmp_path / "source")
@@ -258,7 +258,7 @@ def test_loss_and_metric_count_real_tokens_only(savedmodel):
     ("change", "message"),
     [
         (lambda ids: ids[:, ::-1], "padding only on the right"),  # as keras.utils.pad_sequences pads
-        (lambda ids: np.where(ids == 0, 262, ids), "ids from 0 to 261, found 1 to 262"),
+        (lambda ids: np.where(ids == 0, 262, ids), "ids from 0 to 261, found .* to 262"),
     ],
 )
 def test_odd_character_ids_are_refused(savedmodel, change, message):

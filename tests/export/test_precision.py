@@ -65,6 +65,7 @@ def test_vectors_keep_their_direction_and_are_float32(both):
         assert np.abs(one - other).max() > 1e-5  # they are not the same weights
 
 
+@pytest.mark.slow
 def test_two_models_in_one_process_do_not_disturb_each_other(tmp_path, both):
     other_path, _ = _export(tmp_path, MICRO, "bfloat16", export_lib.export)
     first = tf.saved_model.load(str(both[0]["bfloat16"]))

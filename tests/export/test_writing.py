@@ -72,7 +72,10 @@ def differ(root: tf.train.Checkpoint, _: str) -> None:
         variable.assign(variable + 0.01)
 
 
-@pytest.mark.parametrize(("damage", "message"), [(corrupt, ""), (differ, "output 'lstm_outputs1' differs")])
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [pytest.param(corrupt, "", marks=pytest.mark.slow), (differ, "output 'lstm_outputs1' differs")],
+)
 def test_a_model_that_fails_its_verification_leaves_nothing_behind(tmp_path, monkeypatch, damage, message):
     bilm = checks.randomize(BiLM(MICRO), scale=0.4)
     real = tf.saved_model.save
@@ -142,6 +145,7 @@ export.export(BiLM(MICRO), MICRO_CONFIG, sys.argv[1])
 """
 
 
+@pytest.mark.slow
 def test_a_killed_export_leaves_no_version(savedmodel, tmp_path):
     output = tmp_path / "micro"
     done = subprocess.run([sys.executable, "-c", KILLED, str(output)], cwd=ROOT, capture_output=True, check=False)

@@ -198,6 +198,7 @@ def test_resuming_refuses_what_does_not_fit_and_changes_nothing(records, tmp_pat
     assert json.loads((workdir.path / "config.json").read_text())["train"]["batch_size"] == 2
 
 
+@pytest.mark.slow
 def test_two_replicas_resume_bit_for_bit_as_well(records, tmp_path):
     one_layer = dataclasses.replace(MICRO, lstm=dataclasses.replace(MICRO.lstm, num_layers=1))
     config = dataclasses.replace(MICRO_CONFIG, model=one_layer)

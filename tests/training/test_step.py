@@ -45,7 +45,7 @@ def test_two_replicas_of_half_the_batch_do_what_one_does_with_the_whole(records)
         np.testing.assert_allclose(other, one, atol=1e-6)
 
 
-@pytest.mark.parametrize("random", [False, True])
+@pytest.mark.parametrize("random", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_groups_one_after_the_other_do_what_so_many_replicas_or_a_large_batch_do(records, random):
     config = dataclasses.replace(EXACT, batch_size=2, num_sampled=4, dropout_rate=0.5) if random else EXACT
     data = windows(records, 4)
