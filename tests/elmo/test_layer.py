@@ -314,6 +314,7 @@ def test_two_replicas_take_the_step_of_one():
         np.testing.assert_allclose(np.array(mirrored), np.array(single), rtol=1e-3, atol=1e-5, err_msg=single.path)
 
 
+@pytest.mark.slow
 def test_replicas_look_tokens_up_and_drop_out(savedmodel):
     strategy = two_cpus()
     expected = elmo_tf.ELMo(savedmodel.path)(TOKENS)

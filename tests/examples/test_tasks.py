@@ -27,6 +27,7 @@ def run(example: str, *arguments: str | os.PathLike) -> tuple[list[str], dict]:
     return lines, json.loads(lines[-1])
 
 
+@pytest.mark.slow
 def test_the_tagger_learns_entities_without_and_with_elmo_at_input_and_output(savedmodel, tmp_path):
     rows = ["".join(f"{word.replace('/', ' ')}\n" for word in sentence.split()) for sentence in ENTITIES]
     (tmp_path / "data").write_text("\n".join(rows))

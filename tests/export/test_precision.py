@@ -45,6 +45,7 @@ def _weight_bytes(path: pathlib.Path) -> int:
     return sum(file.stat().st_size for file in (path / "variables").iterdir())
 
 
+@pytest.mark.slow
 def test_weights_take_four_bytes_each_or_two(both):
     paths, count = both
     assert _weight_bytes(paths["float32"]) < 1.01 * 4 * count
@@ -53,6 +54,7 @@ def test_weights_take_four_bytes_each_or_two(both):
         assert sum(f.stat().st_size for f in path.rglob("*") if f.is_file()) < _weight_bytes(path) + 1_000_000
 
 
+@pytest.mark.slow
 def test_vectors_keep_their_direction_and_are_float32(both):
     exact, rounded = (embed(tf.saved_model.load(str(path)), TEXT) for path in both[0].values())
     for name in ("layers", "elmo", "default", "word_emb"):
@@ -76,6 +78,7 @@ def test_two_models_in_one_process_do_not_disturb_each_other(tmp_path, both):
     assert_same(embed(again, TEXT), expected)
 
 
+@pytest.mark.slow
 def test_the_assets_tell_the_precision(both):
     for precision, path in both[0].items():
         assert json.loads((path / "assets" / "provenance.json").read_text())["precision"] == precision
