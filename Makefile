@@ -8,8 +8,8 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 help:
 	@echo "make demo    install, then text -> records -> training -> SavedModel -> nearest uses (about 5 minutes)"
-	@echo "make test    install, then lint and every test (under 10 minutes on two cores)"
-	@echo "make test-all   also the slowest tests, of which the others show a part (about 15 minutes)"
+	@echo "make test    install, then lint and every test but the slowest (10 to 15 minutes on two cores)"
+	@echo "make test-all   also the slowest tests, of which the others show a part"
 	@echo "make property   10,000 generated batches through each signature of a SavedModel (about 2 minutes)"
 	@echo "make setup   only install, into .venv"
 	@echo "make format  let ruff format the code"
