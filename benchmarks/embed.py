@@ -156,7 +156,7 @@ def main(argv: list[str] | None = None) -> int:
         return 1
     for name, value in figures.items():
         print(f"{name:24} {value:12,.3f}")
-    print(json.dumps({name: round(float(value), 4) for name, value in figures.items()}))
+    print(json.dumps({name: float(f"{value:.5g}") for name, value in figures.items()}))
     return 0
 
 

@@ -170,7 +170,7 @@ def main(argv: list[str] | None = None) -> int:
     figures["peak_rss_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     for name, value in figures.items():
         print(f"{name:24} {value:12,.3f}")
-    print(json.dumps({name: round(value, 4) for name, value in figures.items()}))
+    print(json.dumps({name: float(f"{value:.5g}") for name, value in figures.items()}))
     return 0
 
 

@@ -1,10 +1,11 @@
-"""Set once for all tests: two logical CPUs, as two replicas need two devices."""
+"""Set once for all tests: two logical CPUs, as two replicas need two devices; one thread an operation."""
 
 import os
 import pathlib
 from typing import NamedTuple
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")  # two test processes share two cores
 
 import pytest
 import tensorflow as tf

@@ -32,7 +32,10 @@ def rewrite(file, **changes):
     np.savez(file, **{**np.load(file), **changes})
 
 
-def test_a_whole_model_is_told_to_be_so(copy, in_this_process):
+def test_a_model_that_is_whole_within_its_tolerance_is_told_to_be_so(copy, in_this_process):
+    elmo = np.load(copy / PROBES_FILE)["elmo"]
+    rewrite(copy / PROBES_FILE, elmo=elmo + np.float32(3e-5) * np.abs(elmo).max(), tolerance=1e-4)
+    checksums.write(copy)
     files, vectors = verification.verify(copy.parent)
     total = sum(about["bytes"] for about in checksums.read(copy).values())
     assert files == f"{copy}: 8 files, {total:,} bytes, all with the SHA-256 of assets.extra/checksums.json"
@@ -94,7 +97,6 @@ def test_every_output_of_every_signature_is_compared(copy):
         for name, fault in faults
     }
     assert len([line for line in found if "alone differs" in line]) == 3  # one sentence is empty
-    assert problems(**wrong, tolerance=1e-4) == []
 
 
 def test_a_lost_signature_is_named(savedmodel, tmp_path):

@@ -84,6 +84,7 @@ np.save(sys.argv[2], model(tf.constant(["The bank."]))["elmo"])
 """
 
 
+@pytest.mark.slow  # two fresh processes
 def test_a_program_that_loads_it_has_to_import_tensorflow_text(unicode_model, tmp_path):
     command = [sys.executable, "-I", "-c", FRESH, str(unicode_model), str(tmp_path / "found.npy")]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)

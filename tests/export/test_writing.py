@@ -72,10 +72,8 @@ def differ(root: tf.train.Checkpoint, _: str) -> None:
         variable.assign(variable + 0.01)
 
 
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [pytest.param(corrupt, "", marks=pytest.mark.slow), (differ, "output 'lstm_outputs1' differs")],
-)
+@pytest.mark.slow  # tests/test_cli.py has a verification that fails, too
+@pytest.mark.parametrize(("damage", "message"), [(corrupt, ""), (differ, "output 'lstm_outputs1' differs")])
 def test_a_model_that_fails_its_verification_leaves_nothing_behind(tmp_path, monkeypatch, damage, message):
     bilm = checks.randomize(BiLM(MICRO), scale=0.4)
     real = tf.saved_model.save

@@ -117,7 +117,9 @@ def test_a_server_that_is_busy_in_between_is_asked_again(server, path, status):
     server.cuts, server.statuses = [150_000, 0], [200, status]
     fetch(server, path)
     assert_only(path, CONTENT)
-    assert server.ranges == [None, "bytes=150000-", "bytes=150000-"]
+    # Once more where a busy machine breaks a connection by itself.
+    assert server.ranges[0] is None
+    assert server.ranges[1:] in (["bytes=150000-"] * 2, ["bytes=150000-"] * 3)
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,7 @@ def test_a_folder_of_somebody_else_is_refused(corpus, process, tmp_path):
     assert os.listdir(tmp_path / "output") == ["notes.txt"]
 
 
-@pytest.mark.parametrize("workers", [[], PROCESSES])
+@pytest.mark.parametrize("workers", [[], pytest.param(PROCESSES, marks=pytest.mark.slow)])
 def test_a_full_disk_is_said_and_more_room_is_enough_to_go_on(corpus, process, tmp_path, workers):
     paths = corpus(b"".join(b"word%d some words in a sentence\n" % (n % 9) for n in range(40_000)))
     with small_disk(tmp_path / "disk", "2m") as disk:

@@ -9,7 +9,7 @@ import pytest
 from elmo_tf.training import checkpoints
 from tests.training import commands
 
-STEPS = 90  # seven epochs
+STEPS = 60  # more than four epochs
 RECIPE = {"checkpoint_steps": 5, "log_steps": 3, "decay": "cosine", "warmup_steps": 5}
 
 

@@ -73,6 +73,7 @@ def test_the_rate_set_before_a_step_is_that_of_its_update(records):
     assert any(not np.array_equal(one, two) for one, two in zip(made.variables, other.variables, strict=True))
 
 
+@pytest.mark.slow
 def test_replicas_keep_the_same_weights_when_dropout_and_negatives_differ(records):
     config = dataclasses.replace(EXACT, batch_size=2, num_sampled=4, dropout_rate=0.5)
     made = trainer(records, config, two_cpus())
