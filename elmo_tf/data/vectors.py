@@ -30,13 +30,17 @@ def open_hdf5(path: str | os.PathLike, argument: str = "--vectors") -> tuple[h5p
     Raises:
         InputError: naming `argument`, if `elmo-tf embed` has not written it.
     """
+    expected = f"{argument}: expected an HDF5 file of `elmo-tf embed`"
+    for found, is_there in (("none", os.path.exists(path)), ("a folder", not os.path.isdir(path))):
+        if not is_there:
+            raise InputError(f"{expected}, found {found}: {path}")
     try:
         file = h5py.File(path)
     except OSError as error:
-        raise InputError(f"{argument}: expected an HDF5 file of `elmo-tf embed`, found {error}: {path}") from None
+        raise InputError(f"{expected}, found {error}: {path}") from None
     if INFO_ATTRIBUTE not in file.attrs:
         file.close()
-        raise InputError(f"{argument}: expected an HDF5 file of `elmo-tf embed`, found one of something else: {path}")
+        raise InputError(f"{expected}, found one of something else: {path}")
     return file, json.loads(file.attrs[INFO_ATTRIBUTE])
 
 
