@@ -27,9 +27,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TASKS = ("pos", "wsd", "wnut17", "wikigold", "polarity")
 
 
-def main() -> None:
+def main(argv: list[str] | None = None) -> None:
     """Runs the tasks that are asked for and have not been run yet, and prints all that is there."""
-    arguments = parse_arguments()
+    arguments = parse_arguments(argv)
     arguments.output.mkdir(parents=True, exist_ok=True)
     found = {}
     for task in arguments.only:
@@ -41,7 +41,7 @@ def main() -> None:
     print(json.dumps(found))
 
 
-def parse_arguments() -> argparse.Namespace:
+def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     """Returns the command line's arguments."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--savedmodel", type=pathlib.Path, required=True, help="a version's folder")
@@ -51,7 +51,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--fractions", nargs="+", type=float, default=(0.1, 1.0), help="of the training data (0.1 1.0)")
     parser.add_argument("--seeds", type=int, default=3, help="repetitions of each task (3)")
     parser.add_argument("--epochs", type=int, help="passes over all of the training data; as many steps for a fraction")
-    return parser.parse_args()
+    return parser.parse_args(argv)
 
 
 def commands(task: str, arguments: argparse.Namespace) -> dict[str, list]:
@@ -111,9 +111,14 @@ def result(name: str, command: list[str], output: pathlib.Path) -> dict:
         shutil.rmtree(output / name, ignore_errors=True)  # of a run that was broken off
         print("$", shlex.join(command), flush=True)
         started = time.monotonic()
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-        print(done.stdout, flush=True)
-        values = json.loads(done.stdout.splitlines()[-1])
+        lines = []
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            for line in process.stdout:
+                print(line, end="", flush=True)
+                lines.append(line)
+        if process.returncode:
+            sys.exit(process.returncode)
+        values = json.loads(lines[-1])
         values |= {"seconds": round(time.monotonic() - started), "command": shlex.join(command)}
         staging.write_file(path, json.dumps(values).encode() + b"\n")
     values = json.loads(path.read_bytes())

@@ -1,0 +1,39 @@
+"""The benchmark of tasks: what it keeps of a command, and what it refuses to mix."""
+
+import sys
+
+import pytest
+
+from benchmarks import tasks
+
+SCORES = 'print(\'epoch 1\'); print(\'{"accuracy": {"without": [0.5, 0.7], "with": [0.75]}}\')'
+
+
+def test_the_last_line_is_kept_and_the_command_not_run_again(tmp_path, capsys):
+    command = [sys.executable, "-c", SCORES]
+    values = tasks.result("polarity_10", command, tmp_path)
+    told, epoch, last = capsys.readouterr().out.splitlines()
+    assert told.startswith("$ ") and epoch == "epoch 1" and last.startswith("{")
+    assert values["accuracy"] == {"without": [0.5, 0.7], "with": [0.75]}
+    assert tasks.summary(values) == "without ELMo accuracy 60.0 +- 10.0  with ELMo accuracy 75.0 +- 0.0"
+    assert tasks.result("polarity_10", command, tmp_path) == values
+    assert capsys.readouterr().out == ""
+
+
+def test_a_command_that_fails_ends_it_and_is_run_again(tmp_path):
+    with pytest.raises(SystemExit) as ended:
+        tasks.result("pos", [sys.executable, "-c", "raise SystemExit(3)"], tmp_path)
+    assert ended.value.code == 3
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_results_of_another_command_are_refused(tmp_path):
+    tasks.result("pos", [sys.executable, "-c", "print('{}')"], tmp_path)
+    with pytest.raises(SystemExit, match=r"^--output: expected results of .*, found those of .* in .*pos.result.json"):
+        tasks.result("pos", [sys.executable, "-c", "print('{}') "], tmp_path)
+
+
+def test_less_data_is_passed_over_more_often_but_not_for_as_many_steps(tmp_path):
+    arguments = tasks.parse_arguments(["--savedmodel", "1", "--data", "data", "--output", str(tmp_path)])
+    commands = tasks.commands("polarity", arguments)
+    assert {name: command[-1] for name, command in commands.items()} == {"polarity_10": 16, "polarity_100": 4}
