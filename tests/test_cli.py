@@ -1,182 +1,22 @@
-"""The command line: the whole way from text to vectors as a user types it, and every wrong input."""
+"""The command line: every wrong input, and help."""
 
-import collections
-import contextlib
-import json
 import os
 import pathlib
-import random
 import re
 import shutil
 import subprocess
 import sys
 
-import numpy as np
 import pytest
-import tensorflow as tf
 
 from elmo_tf import __version__, cli, verification
 from elmo_tf import config as config_lib
 from elmo_tf import export as export_lib
-from elmo_tf.data import records as records_lib
-from elmo_tf.data.unigram import unigram_perplexity
 from elmo_tf.training import checkpoints
 from tests import published_files
-from tests.helpers import MICRO_CONFIG, batch_char_ids, write_records
+from tests.helpers import MICRO_CONFIG, write_records
 
 ROOT = pathlib.Path(__file__).parents[1]
-NOISE = re.compile(r"Traceback|Warning|WARNING|oneDNN|cuda|absl::|E0000|I0000|W0000")
-
-SETTINGS = {
-    "model.char_cnn.embedding_dim": "4",
-    "model.char_cnn.filters": "[[1, 8], [3, 16]]",
-    "model.lstm.units": "32",
-    "model.lstm.projection_dim": "16",
-    "train.batch_size": "4",
-    "train.unroll_steps": "10",
-    "train.num_sampled": "20",
-    "train.learning_rate": "0.5",
-    "train.dropout_rate": "0",
-}
-SET = [word for key, value in SETTINGS.items() for word in ("--set", f"{key}={value}")]
-STEPS = 250
-
-
-def sentences(count: int = 400) -> list[str]:
-    """Returns text in which each word tells much about its neighbors."""
-    draw = random.Random(0)
-    people, banks = ["anna", "boris", "zoë", "chen"], ["river", "stream"]
-    lines = []
-    for number in range(count):
-        who = draw.choice(people)
-        lines.append(
-            f"{who} sat on the bank of the {draw.choice(banks)} at {number} ."
-            if draw.random() < 0.5
-            else f"the bank lends money to {who} {'again ' * draw.randint(0, 3)}."
-        )
-    return lines
-
-
-def elmo_tf(folder: pathlib.Path, *arguments: str | os.PathLike) -> str:
-    """Runs a command in a process of its own, as a user would in `folder`; returns what it wrote to stdout."""
-    environment = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
-    done = subprocess.run(
-        [sys.executable, "-m", "elmo_tf.cli", *arguments],
-        cwd=folder,
-        env=environment | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert not NOISE.search(done.stderr), done.stderr
-    (folder / "stderr").write_text(done.stderr)
-    return done.stdout
-
-
-def words_of(folder: records_lib.Records) -> list[str]:
-    """Returns the folder's sentences as text."""
-    found = []
-    for shard in folder.shards:
-        for record in records_lib.read_shard(shard):
-            sentence = records_lib.decode_example(record)
-            ends = np.cumsum(sentence.char_lengths, dtype=np.int64)
-            words = np.split(sentence.char_bytes, ends[:-1])
-            found.append(b" ".join(word.tobytes() for word in words).decode())
-            assert folder.vocabulary.ids(word.tobytes() for word in words) == sentence.token_ids[1:-1].tolist()
-    return found
-
-
-def assert_exported(savedmodel: pathlib.Path, workdir: checkpoints.Workdir, weights: np.ndarray) -> None:
-    """Asserts that a SavedModel does what the workdir's network does, its layers mixed by `weights`."""
-    probe = b"anna sat on the bank of the river"
-    vectors = tf.saved_model.load(str(savedmodel)).signatures["default"](strings=tf.constant([probe]))
-    layers, _ = workdir.trained_bilm()(batch_char_ids([probe.split()]))
-    np.testing.assert_allclose(vectors["layers"], layers, rtol=0, atol=1e-5)
-    np.testing.assert_allclose(vectors["elmo"], np.tensordot(weights, layers, (0, 1)), rtol=0, atol=1e-5)
-    words = workdir.vocabulary
-    assert json.loads((savedmodel / "assets" / "provenance.json").read_text()) == {
-        "elmo_tf": __version__,
-        "tokenizer": "whitespace",
-        "precision": "float32",
-        "initial_state": {"kind": "zero"},
-        "step": STEPS,
-        "vocabulary": {"size": len(words), "sha256": words.sha256()},
-    }
-
-
-def assert_neighbors(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture) -> None:
-    """The nearest uses of a word are printed, and come out the same from vectors that `embed` has made."""
-    query = "zoë sat on the bank of the river at night ."
-    found = ["--savedmodel", "models/bank/1", "--text", "text.txt", "--word", "bank", "--sentence", query]
-    lines = elmo_tf(tmp_path, "neighbors", *found, "--count", "5").splitlines()
-    assert len(lines) == 5
-    pattern = r" (\d\.\d{3})  +([\d,]+)  (\S+ sat on the \[bank\] of the .*)"
-    uses = [re.fullmatch(pattern, line).groups() for line in lines]
-    similarities = [float(similarity) for similarity, _, _ in uses]
-    assert similarities == sorted(similarities, reverse=True)
-    assert similarities[0] > 0.8
-    for _, number, marked in uses:
-        assert sentences()[int(number.replace(",", ""))] == re.sub(r"[\[\]]", "", marked)
-    elmo_tf(tmp_path, "embed", "--savedmodel", "models/bank", "--input", "text.txt", "--output", "vectors.hdf5")
-    capsys.readouterr()
-    with contextlib.chdir(tmp_path):
-        assert cli.main(["neighbors", *found, "--vectors", "vectors.hdf5", "--same-word", "--json"]) == 0
-    again = json.loads(capsys.readouterr().out)
-    assert [use["line"] for use in again["uses"]][:5] == [int(number.replace(",", "")) for _, number, _ in uses]
-
-
-def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, capsys, monkeypatch):
-    text = tmp_path / "text.txt"
-    text.write_text("".join(f"{line}\n" for line in sentences()), "utf-8")
-
-    split = ["--heldout", "held", "--heldout-fraction", "0.1", "--min-count", "2"]
-    assert elmo_tf(tmp_path, "preprocess", "--input", "text.txt", "--output", "data", *split) == ""
-    data, heldout = (records_lib.open_folder(tmp_path / name) for name in ("data", "held"))
-    assert 10 < len(words_of(heldout)) < 100
-    assert collections.Counter(words_of(data) + words_of(heldout)) == collections.Counter(sentences())
-
-    workdir = tmp_path / "work"
-    train = ["train", "--data", str(data.path), "--workdir", str(workdir)]
-    assert cli.main([*train, "--preset", "tiny", "--paper-recipe", *SET, "--steps", "0"]) == 0
-    evaluate = ["evaluate", "--workdir", str(workdir), "--data", str(heldout.path)]
-    capsys.readouterr()
-    assert cli.main([*evaluate, "--batch-size", "2"]) == 0
-    before = json.loads(capsys.readouterr().out)
-
-    resume = ["train", "--data", "data", "--workdir", "work", "--heldout", "held", "--steps", str(STEPS)]
-    assert elmo_tf(tmp_path, *resume) == ""
-    told = (tmp_path / "stderr").read_text()
-    assert f"from step 0 to {STEPS}" in told
-    assert re.search(rf"step {STEPS}/{STEPS} .* tokens/s", told)
-    assert re.search(rf"step {STEPS}: held-out perplexity [\d.]+ \(forward [\d.]+, backward [\d.]+\)", told)
-    opened = checkpoints.open_workdir(workdir)
-    asked = [f"{key}={value}" for key, value in SETTINGS.items()]
-    assert opened.config == config_lib.override(config_lib.with_paper_recipe(config_lib.preset("tiny")), asked)
-    assert opened.vocabulary.tokens == data.vocabulary.tokens
-
-    printed = elmo_tf(tmp_path, "evaluate", "--workdir", "work", "--data", "held", "--batch-size", "2")
-    after = json.loads(printed.splitlines()[-1])
-    assert list(after) == ["forward_perplexity", "backward_perplexity", "perplexity", "tokens", "unknown_rate"]
-    assert after["tokens"] == before["tokens"] == heldout.info["tokens"] + heldout.info["sentences"]
-    assert after["unknown_rate"] == before["unknown_rate"] > 0  # a number is there once
-    for name in ("forward_perplexity", "backward_perplexity", "perplexity"):
-        assert 1 < after[name] < before[name] / 2
-    assert after["perplexity"] < unigram_perplexity(data, heldout) / 2
-
-    options = ["--mix", "0.5,0,1", "--gamma", "2"]
-    assert elmo_tf(tmp_path, "export", "--workdir", "work", "--output", "models/bank", *options) == "models/bank/1\n"
-    assert os.listdir(tmp_path / "models" / "bank") == ["1"]
-    weights = 2 * np.exp([0.5, 0, 1]) / np.exp([0.5, 0, 1]).sum()
-    assert_exported(tmp_path / "models" / "bank" / "1", opened, weights)
-    with monkeypatch.context() as patch:  # which the export has just been through
-        patch.setattr(verification, "problems_in_fresh_process", lambda _: [])
-        assert cli.main(["verify", str(tmp_path / "models" / "bank")]) == 0
-    assert capsys.readouterr().out.count("models/bank/1: ") == 2
-
-    assert_neighbors(tmp_path, capsys)
-
-    assert sorted(os.listdir(tmp_path)) == ["data", "held", "models", "stderr", "text.txt", "vectors.hdf5", "work"]
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
-"""The Keras layer: values of every mix, masks, what is trained, and life in models that fit, save and distribute."""
+"""The Keras layer by itself: values of every mix, masks, what it refuses."""
 
-import dataclasses
 import os
 import shutil
 import subprocess
@@ -18,19 +17,8 @@ from elmo_tf.config import ModelConfig
 from elmo_tf.elmo.token_mask import TokenMask
 from elmo_tf.errors import InputError
 from tests import checks, reference
-from tests.helpers import MICRO, batch_char_ids, two_cpus
-
-SENTENCES = [
-    [b"the", b"bank", b"of", b"the", b"river"],
-    [b"a", b"", b"bank"],
-    [],
-    ["naïve".encode(), b"x" * 60, b"<S>"],
-]
-LENGTHS = [len(sentence) for sentence in SENTENCES]
-TOKENS = np.array([sentence + [b""] * (6 - len(sentence)) for sentence in SENTENCES], object)
-MASK = np.arange(6) < np.array(LENGTHS)[:, None]
-ONE_LAYER = dataclasses.replace(MICRO, lstm=dataclasses.replace(MICRO.lstm, num_layers=1))
-LABELS = np.where(MASK, np.arange(6) % 3, 0)
+from tests.elmo.sentences import LENGTHS, MASK, SENTENCES, TOKENS
+from tests.helpers import MICRO, batch_char_ids
 
 
 def expected_layers(savedmodel, sentence: list[bytes]) -> np.ndarray:
@@ -194,66 +182,6 @@ def test_gradients_reach_the_mix_and_the_network_only_if_it_is_to_be_trained(sav
     assert len(trained) == len(savedmodel.bilm.variables) + 2
 
 
-def test_the_frozen_network_stays_frozen_when_its_model_is_thawed(savedmodel):
-    frozen, trained = (elmo_tf.ELMo(savedmodel.path, trainable_bilm=trainable) for trainable in (False, True))
-    for layer, count in ((frozen, 2), (trained, 2 + len(savedmodel.bilm.variables))):
-        model = keras.Sequential([keras.Input((None,), dtype="string"), layer])
-        assert len(model.trainable_variables) == count
-        model.trainable = False
-        assert model.trainable_variables == []
-        model.trainable = True
-        assert len(model.trainable_variables) == count
-
-
-def tagger(layer: elmo_tf.ELMo, shape=(None,), dtype="string") -> keras.Model:
-    """A tagger with ELMo at the input, and at the output of its LSTM if the layer has two mixes."""
-    inputs = keras.Input(shape, dtype=dtype)
-    first, *rest = keras.tree.flatten(layer(inputs))
-    hidden = keras.layers.Bidirectional(keras.layers.LSTM(4, return_sequences=True))(first)
-    hidden = keras.layers.Concatenate()([hidden, *rest]) if rest else hidden
-    model = keras.Model(inputs, keras.layers.Dense(3, activation="softmax")(hidden))
-    model.compile(keras.optimizers.Adam(0.05), "sparse_categorical_crossentropy", weighted_metrics=["accuracy"])
-    return model
-
-
-CONFIGURATIONS = {
-    "frozen": {"num_mixes": 2, "penalty": 0.01, "layer_norm": True, "dropout_rate": 0.2, "vocabulary": ["the", "of"]},
-    "trained": {"trainable_bilm": True, "mix": [0.5, 0.0, 1.0], "boundaries": True},
-}
-
-
-@pytest.mark.parametrize("name", ["frozen", pytest.param("trained", marks=pytest.mark.slow)])
-def test_a_model_fits_predicts_and_is_the_same_after_saving_and_loading(savedmodel, tmp_path, name):
-    keras.utils.set_random_seed(1)
-    source = shutil.copytree(savedmodel.path, tmp_path / "source")
-    layer = elmo_tf.ELMo(source, **CONFIGURATIONS[name])
-    model = tagger(layer)
-    labels = np.pad(LABELS, ((0, 0), (1, 1))) if layer.boundaries else LABELS
-    data = tf.data.Dataset.from_tensor_slices((TOKENS, labels)).batch(3)
-    before = [np.array(weight) for weight in layer.bilm.weights]
-    losses = model.fit(data, epochs=4, shuffle=False, verbose=0).history["loss"]
-    assert losses[-1] < losses[0]
-    moved = [not np.array_equal(old, new) for old, new in zip(before, layer.bilm.weights, strict=True)]
-    assert moved == [layer.trainable_bilm] * len(moved)
-    predicted = model.predict(data, verbose=0) if name == "frozen" else model(tf.constant(TOKENS))
-
-    model.save(tmp_path / "model.keras")
-    shutil.rmtree(source)
-    again = keras.models.load_model(tmp_path / "model.keras")
-    np.testing.assert_allclose(again(tf.constant(TOKENS)), predicted, rtol=0, atol=1e-6)
-    np.testing.assert_array_equal(again(tf.constant(TOKENS)), model(tf.constant(TOKENS)))
-    assert [v.shape for v in again.trainable_variables] == [v.shape for v in model.trainable_variables]
-
-
-def test_loss_and_metric_count_real_tokens_only(savedmodel):
-    model = tagger(elmo_tf.ELMo(savedmodel.path))
-    loss, accuracy = model.evaluate(tf.constant(TOKENS), LABELS, verbose=0)
-    predicted = np.array(model(tf.constant(TOKENS)))[MASK]
-    wanted = -np.log(predicted[np.arange(len(predicted)), LABELS[MASK]])
-    assert loss == pytest.approx(wanted.mean(), rel=1e-5)
-    assert accuracy == pytest.approx((predicted.argmax(-1) == LABELS[MASK]).mean())
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -265,67 +193,6 @@ def test_odd_character_ids_are_refused(savedmodel, change, message):
     ids = batch_char_ids(SENTENCES, max_length=6)
     with pytest.raises(tf.errors.InvalidArgumentError, match=f"char_ids: expected {message}"):
         elmo_tf.ELMo(savedmodel.path)(np.ascontiguousarray(change(ids)))
-
-
-def test_padding_does_not_reach_the_layers_above(savedmodel):
-    model = tagger(elmo_tf.ELMo(savedmodel.path, num_mixes=2))
-    wide = np.pad(TOKENS, ((0, 0), (0, 4)), constant_values=b"")
-    expected, found = (np.array(model(tf.constant(tokens))) for tokens in (TOKENS, wide))
-    np.testing.assert_allclose(found[:, :6][MASK], expected[MASK], atol=1e-6)
-
-
-def test_character_ids_as_inputs_of_a_model(savedmodel):
-    model = tagger(elmo_tf.ELMo(savedmodel.path), (None, 50), "int32")
-    same = tagger(elmo_tf.ELMo(savedmodel.path))
-    same.set_weights(model.get_weights())
-    ids = batch_char_ids(SENTENCES, max_length=6)
-    np.testing.assert_allclose(model(ids), same(tf.constant(TOKENS)), atol=1e-6)
-
-
-def test_two_layers_in_one_model_keep_apart(savedmodel, tmp_path):
-    inputs = keras.Input((None,), dtype="string")
-    layers = [elmo_tf.ELMo(savedmodel.path, mix=number) for number in (0, 2)]
-    lstms = [keras.layers.LSTM(2)(layer(inputs)) for layer in layers]
-    model = keras.Model(inputs, lstms)
-    model.save(tmp_path / "two.keras")
-    again = keras.models.load_model(tmp_path / "two.keras")
-    for one, same in zip(model(tf.constant(TOKENS)), again(tf.constant(TOKENS)), strict=True):
-        np.testing.assert_array_equal(one, same)
-
-
-def test_two_replicas_take_the_step_of_one():
-    def trained(strategy):
-        with strategy.scope():
-            keras.utils.set_random_seed(2)
-            layer = elmo_tf.ELMo(ONE_LAYER, penalty=0.1, trainable_bilm=True)
-            inputs = keras.Input((None, 50), dtype="int32")
-            model = keras.Model(inputs, keras.layers.Dense(3, activation="softmax")(layer(inputs)))
-            model.compile(keras.optimizers.SGD(0.5), "sparse_categorical_crossentropy")
-        rows = [0, 1, 0, 3]  # as many tokens for either replica: Keras takes the mean over each one's
-        data = tf.data.Dataset.from_tensor_slices((TOKENS[rows], LABELS[rows])).batch(4)
-        data = data.map(lambda tokens, labels: (layer.char_ids(tokens), labels))
-        before = [np.array(weight) for weight in model.weights]
-        model.fit(data, shuffle=False, verbose=0)
-        assert all(not np.array_equal(old, new) for old, new in zip(before, model.weights, strict=True))
-        return model
-
-    one, two = trained(tf.distribute.get_strategy()), trained(two_cpus())
-    for single, mirrored in zip(one.trainable_weights, two.trainable_weights, strict=True):
-        np.testing.assert_allclose(np.array(mirrored), np.array(single), rtol=1e-3, atol=1e-5, err_msg=single.path)
-
-
-@pytest.mark.slow
-def test_replicas_look_tokens_up_and_drop_out(savedmodel):
-    strategy = two_cpus()
-    expected = elmo_tf.ELMo(savedmodel.path)(TOKENS)
-    with strategy.scope():
-        layer = elmo_tf.ELMo(savedmodel.path, vocabulary=["the", "bank"], dropout_rate=0.5)
-    for training in (False, True):
-        run = tf.function(lambda training=training: layer(tf.constant(TOKENS), training=training))
-        for vectors in strategy.experimental_local_results(strategy.run(run)):
-            kept = vectors.numpy() != 0
-            np.testing.assert_allclose(vectors[kept], expected[kept] * (1 + training), rtol=1e-4, atol=1e-6)
-            assert np.all(kept[MASK]) != training
 
 
 def test_under_a_mixed_policy_the_network_stays_float32_and_the_vectors_are_cast(savedmodel):
