@@ -157,4 +157,7 @@ def shown(path: pathlib.Path) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit("\nstopped; the demo begins anew each time")
