@@ -7,8 +7,8 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 .PHONY: help setup demo test test-all property lint format clean
 
 help:
-	@echo "make demo    install, then text -> records -> training -> SavedModel -> nearest uses (about 5 minutes)"
-	@echo "make test    install, then lint and every test but the slowest (10 to 15 minutes on two cores)"
+	@echo "make demo    install, then text -> records -> training -> SavedModel -> nearest uses (5 to 10 minutes)"
+	@echo "make test    install, then lint and every test but the slowest (about 10 minutes on two cores)"
 	@echo "make test-all   also the slowest tests, of which the others show a part"
 	@echo "make property   10,000 generated batches through each signature of a SavedModel (about 2 minutes)"
 	@echo "make setup   only install, into .venv"
