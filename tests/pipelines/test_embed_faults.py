@@ -132,7 +132,7 @@ def test_a_run_killed_at_any_moment_is_gone_on_with(arguments, tmp_path, monkeyp
         run = subprocess.Popen([*command, *arguments("output")], cwd=ROOT, stderr=subprocess.DEVNULL)
         while len(list(notes.glob("embed-*.json"))) <= done and run.poll() is None:
             time.sleep(0.01)
-        time.sleep(choose.random() / 3)
+        time.sleep(choose.random() / 20)
         assert run.poll() is None, "it was too fast to be killed"
         run.kill()
         run.wait()

@@ -9,7 +9,7 @@ import pytest
 from elmo_tf.training import checkpoints
 from tests.training import commands
 
-STEPS = 60  # more than four epochs
+STEPS = 90  # seven epochs
 RECIPE = {"checkpoint_steps": 5, "log_steps": 3, "decay": "cosine", "warmup_steps": 5}
 
 
@@ -40,7 +40,7 @@ def killed(records, tmp_path_factory):
         return len(commands.losses(workdir))
 
     first = commands.start(command(records, workdir), log)
-    kill(first, lambda: steps() > 10, wait=random.random() * 0.3)
+    kill(first, lambda: steps() > 10, wait=random.random() * 0.1)
     second, begun = commands.start(command(records, workdir), log), steps()
     kill(second, lambda: steps() > begun + 10 and any(saves.glob(".*.incomplete")))
     left = [path.name for path in saves.glob(".*")]
