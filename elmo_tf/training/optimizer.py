@@ -150,12 +150,13 @@ class Adam(Optimizer):
         )
 
     def _update_rows(self, variable, mean, square, values, indices):
-        means = self.beta_1 * tf.gather(mean, indices) + (1 - self.beta_1) * values
-        squares = self.beta_2 * tf.gather(square, indices) + (1 - self.beta_2) * values * values
+        # Raw operations: a method of a variable adds a read of all its rows, which each step would copy.
+        means = self.beta_1 * _rows(mean, indices) + (1 - self.beta_1) * values
+        squares = self.beta_2 * _rows(square, indices) + (1 - self.beta_2) * values * values
         moves = self.step_size * means / (tf.sqrt(squares) + self.EPSILON)
-        for target, update in ((mean.scatter_update, means), (square.scatter_update, squares)):
-            target(tf.IndexedSlices(update, indices))
-        variable.scatter_sub(tf.IndexedSlices(moves, indices))
+        for slot, updates in ((mean, means), (square, squares)):
+            tf.raw_ops.ResourceScatterUpdate(resource=slot.handle, indices=indices, updates=updates)
+        tf.raw_ops.ResourceScatterSub(resource=variable.handle, indices=indices, updates=moves)
 
 
 def from_config(config: TrainConfig, variables: list[tf.Variable], step_size: tf.Variable | float = 0.0) -> Optimizer:
@@ -163,6 +164,10 @@ def from_config(config: TrainConfig, variables: list[tf.Variable], step_size: tf
     if config.optimizer == "adam":
         return Adam(variables, step_size, config.beta_1, config.beta_2, config.clip_norm)
     return Adagrad(variables, step_size, config.initial_accumulator, config.clip_norm)
+
+
+def _rows(variable: tf.Variable, indices: tf.Tensor) -> tf.Tensor:
+    return tf.raw_ops.ResourceGather(resource=variable.handle, indices=indices, dtype=variable.dtype)
 
 
 def _without_duplicates(gradient):

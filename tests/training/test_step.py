@@ -120,9 +120,9 @@ def test_the_same_number_draws_the_same_and_another_draws_anew(records):
     assert losses[0] == losses[1] != losses[2]
 
 
-@pytest.mark.parametrize("replicas", [1, 2])
-def test_a_step_is_traced_once_and_reads_no_more_of_the_softmax_than_it_uses(records, replicas):
-    config = dataclasses.replace(EXACT, batch_size=4 // replicas, num_sampled=4)
+@pytest.mark.parametrize(("replicas", "optimizer"), [(1, "adam"), (2, "adagrad")])
+def test_a_step_is_traced_once_and_reads_no_more_of_the_softmax_than_it_uses(records, replicas, optimizer):
+    config = dataclasses.replace(EXACT, batch_size=4 // replicas, num_sampled=4, optimizer=optimizer)
     made = trainer(records, config, two_cpus() if replicas == 2 else None)
     data = windows(records, 4)
     run(made, data)
