@@ -31,9 +31,8 @@ def open_hdf5(path: str | os.PathLike, argument: str = "--vectors") -> tuple[h5p
         InputError: naming `argument`, if `elmo-tf embed` has not written it.
     """
     expected = f"{argument}: expected an HDF5 file of `elmo-tf embed`"
-    for found, is_there in (("none", os.path.exists(path)), ("a folder", not os.path.isdir(path))):
-        if not is_there:
-            raise InputError(f"{expected}, found {found}: {path}")
+    if not os.path.isfile(path):
+        raise InputError(f"{expected}, found {'a folder' if os.path.isdir(path) else 'none'}: {path}")
     try:
         file = h5py.File(path)
     except OSError as error:
