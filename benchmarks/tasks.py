@@ -50,7 +50,9 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=TASKS, default=TASKS, metavar="TASK", help=", ".join(TASKS))
     parser.add_argument("--fractions", nargs="+", type=float, default=(0.1, 1.0), help="of the training data (0.1 1.0)")
     parser.add_argument("--seeds", type=int, default=3, help="repetitions of each task (3)")
-    parser.add_argument("--epochs", type=int, help="passes over all of the training data; as many steps for a fraction")
+    parser.add_argument(
+        "--epochs", type=int, help="passes over all of the training data; up to 4 times as many over a part"
+    )
     return parser.parse_args(argv)
 
 
@@ -71,9 +73,10 @@ def commands(task: str, arguments: argparse.Namespace) -> dict[str, list]:
         return {task: [*probe, *files, "--output", output / task]}
     found = {}
     for fraction in arguments.fractions:
-        name = f"{task}_{round(100 * fraction)}"
+        name = f"{task}_{100 * fraction:g}"
         common = ["--elmo", arguments.savedmodel, "--glove", data / "glove_small/glove.twitter.27B.25d.12k.txt"]
         common += ["--fraction", fraction, "--seeds", arguments.seeds, "--save", output / name]
+        common += ["--mix", "learned", "top"]
         if task == "polarity":
             folder = data / "sentence_polarity"
             files = ["--class", f"pos={folder / 'rt-polarity.pos'}", "--class", f"neg={folder / 'rt-polarity.neg'}"]
@@ -90,17 +93,18 @@ def commands(task: str, arguments: argparse.Namespace) -> dict[str, list]:
 
 
 def entities(task: str, data: pathlib.Path, output: pathlib.Path) -> list:
-    """Returns the options with an entity task's files; of wikigold, one file, 8, 1 and 1 tenths of the sentences."""
+    """Returns the options with an entity task's files; of wikigold, one file, 8, 1 and 1 tenths of the articles."""
     if task == "wnut17":
         names = ("wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated")
         files = [data / "wnut17" / name for name in names]
     else:
-        blocks = (data / "wikigold" / "wikigold.conll.txt").read_text("utf-8").strip().split("\n\n")
-        # In a fixed random order: neighbors are of one article.
-        order = np.random.default_rng(0).permutation(len(blocks))
+        # Whole articles, as names come again within one.
+        articles = (data / "wikigold" / "wikigold.conll.txt").read_text("utf-8").split("-DOCSTART- O\n")
+        articles = [article.strip() for article in articles if article.strip()]
+        order = np.random.default_rng(0).permutation(len(articles))
         files = [output / f"wikigold.{part}" for part in ("train", "dev", "test")]
         for part, places in zip(files, np.split(order, [len(order) * 8 // 10, len(order) * 9 // 10]), strict=True):
-            part.write_text("\n\n".join(blocks[place] for place in places) + "\n", "utf-8")
+            part.write_text("\n\n".join(articles[place] for place in places) + "\n", "utf-8")
     return [word for option, path in zip(("--train", "--dev", "--test"), files, strict=True) for word in (option, path)]
 
 
@@ -127,14 +131,19 @@ def result(name: str, command: list[str], output: pathlib.Path) -> dict:
     return values
 
 
+def deviation(scores: list[float]) -> float:
+    """Returns the standard deviation of the population that the scores are a sample of; NaN for one score."""
+    return float(np.std(scores, ddof=1)) if len(scores) > 1 else float("nan")
+
+
 def summary(values: dict) -> str:
     """Returns the scores of one result on a line."""
     if "scores" in values:
         return "  ".join(f"{name} {100 * next(iter(row.values())):.1f}" for name, row in values["scores"].items())
     measure = "f1" if "f1" in values else "accuracy"
     return "  ".join(
-        f"{name} ELMo {measure} {100 * np.mean(scores):.1f} +- {100 * np.std(scores):.1f}"
-        for name, scores in values[measure].items()
+        f"{way}: {measure} {100 * np.mean(scores):.1f} +- {100 * deviation(scores):.1f}"
+        for way, scores in values[measure].items()
     )
 
 

@@ -84,9 +84,13 @@ def write_file(path: str | os.PathLike, content: bytes) -> None:
     """Writes a file, or replaces one, in one go: after a crash it holds `content` or what it held before."""
     place = pathlib.Path(path)
     staged = place.with_name(f".{place.name}.incomplete")
-    staged.write_bytes(content)
-    sync(staged)
-    os.replace(staged, place)
+    try:
+        staged.write_bytes(content)
+        sync(staged)
+        os.replace(staged, place)
+    except BaseException:
+        staged.unlink(missing_ok=True)
+        raise
     sync(place.parent)
 
 

@@ -3,9 +3,10 @@
     python examples/ner_tagger.py --elmo savedmodels/mine/1 --train train.conll --dev dev.conll --test test.conll
 
 Files have a token and a BIO tag a line and an empty line between sentences. Words have vectors that are learned, or
-start from --glove. The weights of the best epoch, by F1 on --dev, are scored on --test. With --save DIR the models with
-ELMo are kept: `elmo-tf weights-plot --model DIR/ner_0.keras --output weights.png` draws what their mixes have learned.
-To load one with Keras, import `elmo_tf.ELMo` and `elmo_tf.layers.crf.CRF` first.
+start from --glove; --mix says how ELMo's layers are combined, one model for each. The weights of the best epoch, by F1
+on --dev, are scored on --test. With --save DIR the models with ELMo are kept: `elmo-tf weights-plot --model
+DIR/learned_0.keras --output weights.png` draws what their mixes have learned. To load one with Keras, import
+`elmo_tf.ELMo` and `elmo_tf.layers.crf.CRF` first.
 """
 
 import argparse
@@ -27,6 +28,7 @@ from elmo_tf.layers.crf import CRF
 BATCH_SIZE = 16
 WORD_DIM = 50  # of vectors that are learned
 PADDING, UNKNOWN = 0, 1  # word ids
+MIXES = ("learned", "average", "top")
 
 
 def main() -> None:
@@ -38,20 +40,23 @@ def main() -> None:
     dev, test = read_columns(arguments.dev, "--dev"), read_columns(arguments.test, "--test")
     print(f"{len(train)} sentences to train on, {len(dev)} to choose the epoch by, {len(test)} to test on", flush=True)
     elmo_tf.ELMo(arguments.elmo)  # a wrong one is to be told before anything is trained
-    scores = {"without": [], "with": []}
+    ways = {"without ELMo": None} | {f"ELMo {mix}": mix for mix in arguments.mix}
+    scores = {way: [] for way in ways}
     for seed in range(arguments.seeds):
-        for name, elmo in (("without", None), ("with", arguments.elmo)):
+        for way, mix in ways.items():
             keras.utils.set_random_seed(seed)
-            tagger = build(train, elmo, arguments)
+            tagger = build(train, mix, arguments)
             data = tagger.batches(train)  # which shuffles by itself
             tagger.fit(data, epochs=arguments.epochs, callbacks=[KeepBest(dev)], shuffle=False, verbose=0)
-            scores[name].append(round(tagger.f1(test), 4))
-            print(f"seed {seed}, {name} ELMo: F1 {scores[name][-1]:.4f}", flush=True)
-            if elmo is not None and arguments.save is not None:
+            scores[way].append(round(tagger.f1(test), 4))
+            print(f"seed {seed}, {way}: F1 {scores[way][-1]:.4f}", flush=True)
+            if mix is not None and arguments.save is not None:
                 arguments.save.mkdir(parents=True, exist_ok=True)
-                keras.Model(tagger.inputs, tagger.outputs).save(arguments.save / f"ner_{seed}.keras")
-    means = {name: round(statistics.mean(values), 4) for name, values in scores.items()}
-    print(f"\n{'mean F1 without ELMo':24}{means['without']:.4f}\n{'mean F1 with ELMo':24}{means['with']:.4f}")
+                keras.Model(tagger.inputs, tagger.outputs).save(arguments.save / f"{mix}_{seed}.keras")
+    means = {way: round(statistics.mean(values), 4) for way, values in scores.items()}
+    print()
+    for way, mean in means.items():
+        print(f"mean F1, {way:14}{mean:.4f}")
     print(json.dumps({"task": "ner", "train_sentences": len(train), "f1": scores, "mean_f1": means}))
 
 
@@ -63,6 +68,7 @@ def parse_arguments() -> argparse.Namespace:
         parser.add_argument(name, required=True, help="two columns, token and BIO tag; empty lines")
     parser.add_argument("--glove", help="a text file of lower-case word vectors to start from")
     parser.add_argument("--output-mix", action="store_true", help="ELMo at the BiLSTM's output as well as at its input")
+    parser.add_argument("--mix", nargs="+", choices=MIXES, default=["learned"], help="of ELMo's layers (learned)")
     parser.add_argument("--fraction", type=float, default=1.0, help="of the training sentences (1)")
     parser.add_argument("--epochs", type=int, default=15, help="passes over the training sentences (15)")
     parser.add_argument("--units", type=int, default=100, help="of the LSTM, each direction (100)")
@@ -74,7 +80,7 @@ def parse_arguments() -> argparse.Namespace:
     return arguments
 
 
-def build(train: list[Tagged], elmo: str | None, arguments: argparse.Namespace) -> "Tagger":
+def build(train: list[Tagged], mix: str | None, arguments: argparse.Namespace) -> "Tagger":
     """Returns an untrained tagger."""
     if arguments.glove is None:
         words = sorted({token.lower() for sentence in train for token in sentence.tokens})
@@ -87,10 +93,10 @@ def build(train: list[Tagged], elmo: str | None, arguments: argparse.Namespace) 
     tokens, ids = keras.Input((None,), dtype="string"), keras.Input((None,), dtype="int32")
     vectors = [keras.layers.Embedding(len(words) + 2, table.shape[1], initial, mask_zero=True)(ids)]
     above = []
-    if elmo is not None:
+    if mix is not None:
         known = sorted({token for sentence in train for token in sentence.tokens})
-        mixes = elmo_tf.ELMo(elmo, 1 + arguments.output_mix, dropout_rate=0.5, vocabulary=known)(tokens)
-        below, *above = mixes if arguments.output_mix else [mixes]
+        layer = elmo_tf.ELMo(arguments.elmo, 1 + arguments.output_mix, mix, dropout_rate=0.5, vocabulary=known)
+        below, *above = layer(tokens) if arguments.output_mix else [layer(tokens)]
         vectors.append(below)
     lstm = keras.layers.LSTM(arguments.units, return_sequences=True)
     hidden = keras.layers.Bidirectional(lstm)(keras.layers.Dropout(0.3)(joined(vectors)))

@@ -3,7 +3,8 @@
     python examples/sentence_classifier.py --elmo savedmodels/mine/1 --class good=good.txt --class bad=bad.txt
 
 Each class has a file of tokenised sentences, one a line: of every ten, the last is tested on, the one before it chooses
-the epoch, the others train. Words have vectors that are learned, or start from --glove.
+the epoch, the others train. Words have vectors that are learned, or start from --glove; --mix says how ELMo's layers
+are combined, one model for each. With --save DIR the models with ELMo are kept.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from elmo_tf.errors import InputError
 BATCH_SIZE = 32
 WORD_DIM = 50  # of vectors that are learned
 PADDING, UNKNOWN = 0, 1  # word ids
+MIXES = ("learned", "average", "top")
 
 Sentences = list[tuple[list[str], int]]  # tokens, the class's number
 
@@ -36,26 +38,27 @@ def main() -> None:
     train = [train[number] for number in order[: max(1, round(arguments.fraction * len(train)))]]
     print(f"{len(train)} sentences to train on, {len(dev)} to choose the epoch by, {len(test)} to test on", flush=True)
     elmo_tf.ELMo(arguments.elmo)  # a wrong one is to be told before anything is trained
-    scores = {"without": [], "with": []}
+    ways = {"without ELMo": None} | {f"ELMo {mix}": mix for mix in arguments.mix}
+    scores = {way: [] for way in ways}
     for seed in range(arguments.seeds):
-        for name, elmo in (("without", None), ("with", arguments.elmo)):
+        for way, mix in ways.items():
             keras.utils.set_random_seed(seed)
-            model, word_ids = build(train, elmo, arguments)
+            model, word_ids = build(train, mix, arguments)
             best = keras.callbacks.EarlyStopping("val_accuracy", patience=arguments.epochs, restore_best_weights=True)
             data = [batches(part, word_ids, part is train) for part in (train, dev, test)]
             run = {"epochs": arguments.epochs, "callbacks": [best], "shuffle": False, "verbose": 0}
             log = model.fit(data[0], validation_data=data[1], **run)  # the data shuffles by itself
             print("  dev accuracy by epoch:", *(f"{value:.4f}" for value in log.history["val_accuracy"]), flush=True)
             found = np.concatenate([model.predict_on_batch(inputs).argmax(-1) for inputs, _ in data[2]])
-            scores[name].append(round(float(sklearn.metrics.accuracy_score([label for _, label in test], found)), 4))
-            print(f"seed {seed}, {name} ELMo: accuracy {scores[name][-1]:.4f}", flush=True)
-            if elmo is not None and arguments.save is not None:
+            scores[way].append(round(float(sklearn.metrics.accuracy_score([label for _, label in test], found)), 4))
+            print(f"seed {seed}, {way}: accuracy {scores[way][-1]:.4f}", flush=True)
+            if mix is not None and arguments.save is not None:
                 arguments.save.mkdir(parents=True, exist_ok=True)
-                model.save(arguments.save / f"classifier_{seed}.keras")
-    means = {name: round(statistics.mean(values), 4) for name, values in scores.items()}
-    print(
-        f"\n{'mean accuracy without ELMo':30}{means['without']:.4f}\n{'mean accuracy with ELMo':30}{means['with']:.4f}"
-    )
+                model.save(arguments.save / f"{mix}_{seed}.keras")
+    means = {way: round(statistics.mean(values), 4) for way, values in scores.items()}
+    print()
+    for way, mean in means.items():
+        print(f"mean accuracy, {way:14}{mean:.4f}")
     print(json.dumps({"task": "classes", "train_sentences": len(train), "accuracy": scores, "mean_accuracy": means}))
 
 
@@ -72,6 +75,7 @@ def parse_arguments() -> argparse.Namespace:
         help="its sentences, one a line; once for each class",
     )
     parser.add_argument("--glove", help="a text file of lower-case word vectors to start from")
+    parser.add_argument("--mix", nargs="+", choices=MIXES, default=["learned"], help="of ELMo's layers (learned)")
     parser.add_argument("--fraction", type=float, default=1.0, help="of the training sentences (1)")
     parser.add_argument("--epochs", type=int, default=5, help="passes over the training sentences (5)")
     parser.add_argument("--units", type=int, default=100, help="of the LSTM, each direction (100)")
@@ -90,7 +94,11 @@ def read(classes: list[str]) -> tuple[Sentences, Sentences, Sentences]:
     parts = ([], [], [])
     for label, one in enumerate(classes):
         path = pathlib.Path(one.partition("=")[2])
-        sentences = [line.split() for line in path.read_text("utf-8").split("\n") if line.strip()]
+        try:
+            text = path.read_text("utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(f"--class: expected UTF-8, found {error.reason} in {path}") from None
+        sentences = [line.split() for line in text.split("\n") if line.strip()]
         if len(sentences) < 10:
             raise InputError(f"--class: expected at least 10 sentences, found {len(sentences)} in {path}")
         for number, tokens in enumerate(sentences):
@@ -98,7 +106,7 @@ def read(classes: list[str]) -> tuple[Sentences, Sentences, Sentences]:
     return parts
 
 
-def build(train: Sentences, elmo: str | None, arguments: argparse.Namespace) -> tuple[keras.Model, dict[str, int]]:
+def build(train: Sentences, mix: str | None, arguments: argparse.Namespace) -> tuple[keras.Model, dict[str, int]]:
     """Returns an untrained classifier and its word ids."""
     if arguments.glove is None:
         words = sorted({token.lower() for tokens, _ in train for token in tokens})
@@ -109,9 +117,10 @@ def build(train: Sentences, elmo: str | None, arguments: argparse.Namespace) -> 
 
     tokens, ids = keras.Input((None,), dtype="string"), keras.Input((None,), dtype="int32")
     vectors = keras.layers.Embedding(len(words) + 2, table.shape[1], initial, mask_zero=True)(ids)
-    if elmo is not None:
+    if mix is not None:
         known = sorted({token for tokens, _ in train for token in tokens})
-        vectors = keras.layers.Concatenate()([vectors, elmo_tf.ELMo(elmo, dropout_rate=0.5, vocabulary=known)(tokens)])
+        layer = elmo_tf.ELMo(arguments.elmo, mix=mix, dropout_rate=0.5, vocabulary=known)
+        vectors = keras.layers.Concatenate()([vectors, layer(tokens)])
     lstm = keras.layers.LSTM(arguments.units, return_sequences=True)
     hidden = keras.layers.Bidirectional(lstm)(keras.layers.Dropout(0.3)(vectors))
     pooled = keras.layers.GlobalAveragePooling1D()(hidden)  # over real tokens only: it knows masks

@@ -34,6 +34,11 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     wsd.add_argument(
         "--test", metavar="FILE", help="as --train; without it, every fifth document of --train is held out"
     )
+    wsd.add_argument(
+        "--sense-index",
+        metavar="FILE",
+        help="WordNet's index.sense: lemmas that training lacks get their first sense (without it: no answer)",
+    )
 
     plot = add_command(
         commands,
@@ -101,7 +106,8 @@ def _wsd(arguments: argparse.Namespace) -> None:
         train, test = wsd.split(train)
     else:
         test = annotated.read_semcor(arguments.test, "--test")
-    _finish(wsd.probe(arguments.savedmodel, train, test), "wsd", arguments)
+    first_senses = annotated.read_first_senses(arguments.sense_index) if arguments.sense_index else None
+    _finish(wsd.probe(arguments.savedmodel, train, test, first_senses), "wsd", arguments)
 
 
 def _finish(results, name: str, arguments: argparse.Namespace) -> None:

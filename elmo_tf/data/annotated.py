@@ -71,7 +71,7 @@ def read_conllu(path: str | os.PathLike, column: str = "upos", argument: str = "
             tokens.append(_one_token(fields[1]))
             labels.append(fields[_TAGS[column]])
         sentences.append(Tagged(tokens, labels))
-    return _some(sentences, argument, path)
+    return _some([one for one in sentences if one.tokens], argument, path, "sentence")
 
 
 def read_columns(path: str | os.PathLike, argument: str = "--train") -> list[Tagged]:
@@ -94,7 +94,7 @@ def read_columns(path: str | os.PathLike, argument: str = "--train") -> list[Tag
             tokens.append(_one_token(fields[0]))
             labels.append(fields[-1])
         sentences.append(Tagged(tokens, _begun(labels)))
-    return _some(sentences, argument, path)
+    return _some([one for one in sentences if one.tokens], argument, path, "sentence")
 
 
 def read_semcor(path: str | os.PathLike, argument: str = "--train") -> list[SenseSentence]:
@@ -123,7 +123,26 @@ def read_semcor(path: str | os.PathLike, argument: str = "--train") -> list[Sens
                 uses.append(Use(len(tokens), len(tokens) + len(words), lemma, sense))
             tokens += words
         sentences.append(SenseSentence(document, tokens, uses))
-    return _some(sentences, argument, path)
+    return _some([one for one in sentences if one.tokens], argument, path, "sentence")
+
+
+def read_first_senses(path: str | os.PathLike, argument: str = "--sense-index") -> dict[str, str]:
+    """Returns the first sense key of each lemma, with its part of speech as in `Use`, from WordNet's `index.sense`.
+
+    A line has a sense key, the synset's offset, the sense's number (the first is the most frequent) and its uses.
+
+    Raises:
+        InputError: naming the line that has other columns or no sense key; or if there is no first sense.
+    """
+    first = {}
+    for number, line in _lines(path, argument):
+        fields = line.split()
+        if len(fields) != 4 or not fields[2].isdecimal():
+            raise _wrong(argument, path, number, "a sense key, an offset, a sense's number and a count", line)
+        lemma = _lemma(fields[0], argument, path, number)
+        if int(fields[2]) == 1:
+            first[lemma] = fields[0]
+    return _some(first, argument, path, "first sense")
 
 
 def read_word_vectors(path: str | os.PathLike, argument: str = "--glove") -> tuple[list[str], np.ndarray]:
@@ -144,7 +163,7 @@ def read_word_vectors(path: str | os.PathLike, argument: str = "--glove") -> tup
             raise _wrong(argument, path, number, expected, line)
         words.append(word)
         vectors.append(vector)
-    return _some(words, argument, path), np.stack(vectors)
+    return _some(words, argument, path, "word"), np.stack(vectors)
 
 
 def _lemma(sense: str, argument: str, path: str | os.PathLike, number: int) -> str:
@@ -190,10 +209,9 @@ def _lines(path: str | os.PathLike, argument: str) -> Iterator[tuple[int, str]]:
         raise InputError(f"{argument}: expected a readable file, found {error}: {path}") from None
 
 
-def _some(found: list, argument: str, path: str | os.PathLike) -> list:
-    found = [one for one in found if not isinstance(one, Tagged | SenseSentence) or one.tokens]
+def _some(found: list | dict, argument: str, path: str | os.PathLike, what: str) -> list | dict:
     if not found:
-        raise InputError(f"{argument}: expected at least one sentence, found none in {path}")
+        raise InputError(f"{argument}: expected at least one {what}, found none in {path}")
     return found
 
 

@@ -87,10 +87,9 @@ class ELMo(keras.layers.Layer):
         self.dropout_rate = dropout_rate
         self.boundaries = boundaries
         self.trainable_bilm = trainable_bilm
-        self.vocabulary = vocabulary
+        self.vocabulary = None
         with _float32_layers():
             self.bilm = sources.load(source)
-            self.bilm.trainable = trainable_bilm
             lstm = self.bilm.config.lstm
             fixed = _fixed_parameters(mix, lstm.num_layers + 1)
             self.mixes = [
@@ -102,11 +101,14 @@ class ELMo(keras.layers.Layer):
             self.known_tokens = None
             if vocabulary is not None:
                 max_chars = self.bilm.config.char_cnn.max_chars_per_token
-                self.known_tokens = KnownTokens(self.vocabulary, max_chars, lstm.projection_dim, name="known_tokens")
+                self.known_tokens = KnownTokens(vocabulary, max_chars, lstm.projection_dim, name="known_tokens")
+                self.vocabulary = [str(word) for word in vocabulary]  # JSON knows no NumPy
                 if not isinstance(source, config_lib.ModelConfig):  # whose weights, and these vectors, come later
                     self.known_tokens.fill(self.bilm.char_cnn)
         self.token_mask = TokenMask(boundaries)  # with a name of its own, as it becomes part of functional models
         self.dropout = keras.layers.Dropout(dropout_rate, dtype=self.dtype_policy, name="dropout")
+        # For what is in here; not by an assignment, which does nothing where the value is the same.
+        ELMo.trainable.fset(self, self._trainable)
         self.built = True
 
     @property

@@ -32,19 +32,26 @@ def load(source: Source) -> BiLM:
     if isinstance(source, config_lib.ModelConfig):
         return BiLM(source)
     if not isinstance(source, str | os.PathLike):
-        if len(source) != 2:
+        if not isinstance(source, Sequence) or len(source) != 2:
             raise InputError(f"source: expected {_EXPECTED}, found {source!r}")
-        return _without_softmax(published.load(*source)[1])
+        return _from_published(*source)
     folder = pathlib.Path(source)
     if checkpoints.exists(folder):
         return _without_softmax(checkpoints.open_workdir(folder, "source").trained_bilm("source"))
     if (folder / published.OPTIONS_FILE).is_file():
-        return _without_softmax(published.load(folder / published.OPTIONS_FILE, folder / published.WEIGHTS_FILE)[1])
+        return _from_published(folder / published.OPTIONS_FILE, folder / published.WEIGHTS_FILE)
     try:
         version = checksums.find_version(folder)
     except InputError:
         raise InputError(f"source: expected {_EXPECTED}, found none of them: {source}") from None
     return _from_savedmodel(savedmodels.check(version, "source", verify_checksums=True))
+
+
+def _from_published(options: str | os.PathLike, weights_file: str | os.PathLike) -> BiLM:
+    try:
+        return published.load(options, weights_file)[1]
+    except InputError as error:
+        raise InputError(f"source: {error}") from None
 
 
 def _from_savedmodel(folder: pathlib.Path) -> BiLM:

@@ -16,7 +16,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.staging import write_file
 
 _WEIGHTS_FILE = "model.weights.h5"
-_MIX = re.compile(r"(?:.*/)?(?P<layer>[^/]+)/mixes/scalar_mix(?:_(?P<number>\d+))?/vars")
+_MIX = re.compile(r"(?P<layer>.+)/mixes/scalar_mix(?:_(?P<number>\d+))?/vars")
 _ROLES = {1: ("",), 2: ("input", "output")}  # of a layer's mixes, as the paper uses two
 
 
@@ -51,11 +51,13 @@ def read(path: str | os.PathLike, argument: str = "--model") -> list[Mix]:
         raise InputError(f"{argument}: expected a model saved as .keras, found {error}: {path}") from None
     if not found:
         raise InputError(f"{argument}: expected a model with an elmo_tf.ELMo layer, found none in {path}")
+    layers = {layer for layer, _ in found}
+    ends = [_last(layer) for layer in layers]
     mixes = []
     for (layer, number), (parameters, gamma) in sorted(found.items()):
         count = sum(other == layer for other, _ in found)
         role = _ROLES.get(count, [str(one) for one in range(count)])[number]
-        several = layer if len({other for other, _ in found}) > 1 else ""
+        several = "" if len(layers) == 1 else layer if ends.count(_last(layer)) > 1 else _last(layer)
         weights = np.exp(parameters - parameters.max())
         name = " ".join(part for part in (pathlib.Path(path).stem, several, role) if part)
         mixes.append(Mix(name, [round(float(one), 4) for one in weights / weights.sum()], float(gamma)))
@@ -66,8 +68,11 @@ def plot(mixes: list[Mix], output: str | os.PathLike) -> None:
     """Draws the mixes side by side, the top layer above, to a PNG file, which is written whole or not at all.
 
     Raises:
-        InputError: if the mixes have different numbers of layers.
+        InputError: if the mixes have different numbers of layers, or `output` is a folder.
     """
+    path = pathlib.Path(output)
+    if path.is_dir():
+        raise InputError(f"--output: expected a PNG file, found a folder: {output}")
     counts = sorted({len(mix.weights) for mix in mixes})
     if len(counts) > 1:
         raise InputError(f"--model: expected models with as many layers each, found {counts}")
@@ -80,15 +85,18 @@ def plot(mixes: list[Mix], output: str | os.PathLike) -> None:
     for (row, column), value in np.ndenumerate(values):
         axes.text(column, row, f"{value:.2f}", ha="center", va="center", color="white" if value > 0.6 else "black")
     figure.colorbar(image, ax=axes, label="weight after the softmax")
-    path = pathlib.Path(output)
     path.parent.mkdir(parents=True, exist_ok=True)
     with io.BytesIO() as picture:
         figure.savefig(picture, format="png", dpi=150)
         write_file(path, picture.getvalue())
 
 
+def _last(layer: str) -> str:
+    return layer.rpartition("/")[2]
+
+
 def _parameters(file: h5py.File) -> dict[tuple[str, int], tuple[np.ndarray, np.ndarray]]:
-    """Returns scalar parameters and gamma, by the layer's name in the file and the mix's number."""
+    """Returns scalar parameters and gamma, by the layer's path in the file and the mix's number."""
     found = {}
 
     def visit(name, item):

@@ -2,6 +2,7 @@
 
 import collections
 import os
+from collections.abc import Mapping
 
 import numpy as np
 import sklearn.metrics
@@ -11,7 +12,8 @@ from elmo_tf.errors import InputError
 from elmo_tf.probes import vectors
 from elmo_tf.probes.results import Results, Row
 
-_UNKNOWN = ""  # the answer for a lemma that training does not have
+_UNKNOWN = ""  # no answer: for a lemma that neither training nor the dictionary has
+_TIE = 1e-6  # cosines that differ by less are equal but for rounding
 _EVERY = 5  # of the documents, every fifth is held out
 
 
@@ -33,16 +35,23 @@ def split(sentences: list[SenseSentence]) -> tuple[list[SenseSentence], list[Sen
     return parts[0], parts[1]
 
 
-def probe(savedmodel: str | os.PathLike, train: list[SenseSentence], test: list[SenseSentence]) -> Results:
+def probe(
+    savedmodel: str | os.PathLike,
+    train: list[SenseSentence],
+    test: list[SenseSentence],
+    first_senses: Mapping[str, str] | None = None,
+) -> Results:
     """Returns the F1 on `test` of the training sense with the nearest average vector, for each layer and their average.
 
-    Nearest by cosine, among the senses that the lemma (with its part of speech) has in `train`. Each way answers a
-    lemma that training lacks in the same way, with nothing: this costs recall. So does the baseline, each lemma's most
-    frequent sense. `ambiguous` is the F1 on the uses of lemmas with several senses in training.
+    Nearest by cosine, among the senses that the lemma (with its part of speech) has in `train`. Each way, and the
+    baseline too, which is each lemma's most frequent sense, answers a lemma that training lacks with its first sense
+    (section 5.3 of the paper), or without `first_senses` with nothing: this costs recall. `ambiguous` is the F1 on the
+    uses of lemmas with several senses in training.
 
     Args:
         savedmodel: a version's folder.
         train, test: sentences with senses.
+        first_senses: the most frequent sense of each lemma in a dictionary.
 
     Raises:
         InputError: if either has no word with a sense.
@@ -52,7 +61,8 @@ def probe(savedmodel: str | os.PathLike, train: list[SenseSentence], test: list[
     for argument, found in zip(("--train", "--test"), answers, strict=True):
         if not len(found):
             raise InputError(f"{argument}: expected words with senses, found none")
-    senses = _senses(lemmas[0], answers[0])
+    in_training = _senses(lemmas[0], answers[0])
+    senses = {lemma: [sense] for lemma, sense in (first_senses or {}).items()} | in_training
     usual = np.array([next(iter(senses.get(lemma, [_UNKNOWN]))) for lemma in lemmas[1]])
     ambiguous = np.array([len(senses.get(lemma, ())) > 1 for lemma in lemmas[1]])
     layers = [_embed(savedmodel, part) for part in (train, test)]
@@ -65,7 +75,7 @@ def probe(savedmodel: str | os.PathLike, train: list[SenseSentence], test: list[
     details = {
         "train_uses": len(answers[0]),
         "test_uses": len(answers[1]),
-        "unseen_rate": round(float(np.mean(usual == _UNKNOWN)), 4),
+        "unseen_rate": round(float(np.mean([lemma not in in_training for lemma in lemmas[1]])), 4),
         "ambiguous_rate": round(float(np.mean(ambiguous)), 4),
     }
     return Results("WSD", rows, details)
@@ -89,14 +99,16 @@ def _nearest(
 ) -> np.ndarray:
     """Returns for each test use the sense whose average training vector has the largest cosine with it.
 
+    Of senses as near, as those of one form are without context, the most frequent.
+
     Args:
         layers: float32 `(uses, dim)` of training and test.
         train_answers: the training uses' senses.
         lemmas: of the test uses.
-        senses: of each lemma in training.
+        senses: of each lemma: those in training, or the dictionary's first.
     """
     names, places = np.unique(train_answers, return_inverse=True)
-    averages = np.zeros((len(names), layers[0].shape[1]), np.float32)
+    averages = np.zeros((len(names), layers[0].shape[1]))
     np.add.at(averages, places, layers[0])  # their direction is all that counts
     averages /= np.linalg.norm(averages, axis=1, keepdims=True) + np.finfo(np.float32).tiny
     numbers = {str(name): number for number, name in enumerate(names)}
@@ -105,7 +117,8 @@ def _nearest(
         candidates = senses.get(lemma, [_UNKNOWN])
         if len(candidates) > 1:
             similarities = averages[[numbers[sense] for sense in candidates]] @ vector
-            candidates = [candidates[int(similarities.argmax())]]
+            near = similarities >= similarities.max() - _TIE * np.linalg.norm(vector)
+            candidates = [candidates[int(near.argmax())]]
         found.append(candidates[0])
     return np.array(found)
 

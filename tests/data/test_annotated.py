@@ -70,6 +70,12 @@ def test_semcor_has_words_documents_and_senses(tmp_path):
     assert second.uses == [(1, 2, "play%2", "play%2:33:00::")]  # the first of two
 
 
+def test_first_senses_are_those_with_number_one(tmp_path):
+    index = "play%2:33:00:: 01072949 1 107\nplay%2:36:00:: 01714208 2 50\nrecent%5:00:00:past:00 01 1 11\n"
+    first = annotated.read_first_senses(write(tmp_path, index))
+    assert first == {"play%2": "play%2:33:00::", "recent%3": "recent%5:00:00:past:00"}
+
+
 def test_word_vectors_are_read(tmp_path):
     words, vectors = annotated.read_word_vectors(write(tmp_path, "the 0.5 -1\nna\u00efve 2 3e-1\n"))
     assert words == ["the", "na\u00efve"]
@@ -101,6 +107,10 @@ def test_word_vectors_are_read(tmp_path):
             "--train: expected a sense key such as .*, found 'sense' in line 1",
         ),
         (annotated.read_semcor, "# doc a\n", "--train: expected at least one sentence"),
+        (annotated.read_first_senses, "play%2:33:00:: 1 1\n", "--sense-index: expected a sense key, .* in line 1"),
+        (annotated.read_first_senses, "play 01072949 1 107\n", "--sense-index: expected a sense key such as"),
+        (annotated.read_first_senses, "a%1:03:00:: 01 2 3\n", "--sense-index: expected at least one first sense"),
+        (annotated.read_word_vectors, "", "--glove: expected at least one word, found none in"),
         (annotated.read_word_vectors, "a 1 2\nb 1\n", "--glove: expected a word and 2 numbers, found 'b 1' in line 2"),
         (annotated.read_word_vectors, "a 1 x\n", "--glove: expected a word and some numbers, found"),
     ],

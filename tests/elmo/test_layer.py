@@ -1,5 +1,6 @@
 """The Keras layer by itself: values of every mix, masks, what it refuses."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -99,6 +100,9 @@ def test_the_vectors_are_those_of_the_savedmodel_whatever_the_batch(savedmodel):
 
 def test_boundaries_are_returned_with_what_both_directions_make_of_them(savedmodel):
     layer = elmo_tf.ELMo(savedmodel.path, boundaries=True)
+    empty = layer(tf.constant([], tf.string, (2, 0)))  # batches of empty sentences may have no column
+    assert np.asarray(empty._keras_mask).tolist() == [[True, True]] * 2
+    np.testing.assert_allclose(empty, layer(tf.constant([[""], [""]]))[:, :2], atol=1e-6)
     vectors = layer(TOKENS)
     np.testing.assert_array_equal(vectors._keras_mask, np.arange(8) < np.array(LENGTHS)[:, None] + 2)
     inner = elmo_tf.ELMo(savedmodel.path)(TOKENS)
@@ -256,6 +260,8 @@ def test_the_static_shape_is_known(savedmodel, boundaries):
     ("arguments", "message"),
     [
         ({"source": "nothing/here"}, "source: expected a SavedModel, a workdir, .* found none of them: noth"),
+        ({"source": ("no.json", "no.hdf5")}, "source: --options: expected an options.json, found"),
+        ({"source": 5}, "source: expected a SavedModel, a workdir, .*, found 5"),
         ({"source": ("one", "two", "three")}, r"source: expected .*, found \('one', 'two', 'three'\)"),
         ({"mix": 3}, "mix: expected a layer from 0 to 2, found 3"),
         ({"mix": -1}, "mix: expected a layer from 0 to 2, found -1"),
@@ -309,6 +315,22 @@ def test_scalar_parameters_may_be_an_array_and_a_layers_number_numpys():
         assert layer.get_config()["mix"] == same
         again = elmo_tf.ELMo(MICRO, mix=same)
         np.testing.assert_array_equal(layer.mixes[0].scalar_parameters, again.mixes[0].scalar_parameters)
+
+
+def test_a_vocabulary_may_be_an_array():
+    layer = elmo_tf.ELMo(MICRO, vocabulary=np.unique(["b", "a"]))
+    assert json.dumps(list(layer.get_config()["vocabulary"])) == '["a", "b"]'
+    assert type(layer.get_config()["vocabulary"][0]) is str
+
+
+@pytest.mark.parametrize("trainable_bilm", [False, True])
+def test_a_layer_made_frozen_has_nothing_to_train(trainable_bilm):
+    layer = elmo_tf.ELMo(MICRO, trainable_bilm=trainable_bilm, trainable=False)
+    assert layer.trainable_variables == []
+    assert [variable for variable in layer.variables if variable.trainable] == []
+    assert elmo_tf.ELMo.from_config(layer.get_config()).trainable_variables == []
+    layer.trainable = True
+    assert len(layer.trainable_variables) == 2 + len(layer.bilm.variables) * trainable_bilm
 
 
 def test_the_layer_is_made_from_its_own_configuration():

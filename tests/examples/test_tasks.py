@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from elmo_tf.probes import learned_weights
+
 ROOT = pathlib.Path(__file__).parents[2]
 ENTITIES = [
     "anna/B-PER sat/O in/O new/B-LOC york/I-LOC",
@@ -17,11 +19,15 @@ ENTITIES = [
 ] * 24
 
 
-def run(example: str, *arguments: str | os.PathLike) -> tuple[list[str], dict]:
-    """Runs an example; returns its lines and the JSON of the last one."""
+def start(example: str, *arguments: str | os.PathLike) -> subprocess.CompletedProcess:
     environment = os.environ | {"PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
     command = [sys.executable, ROOT / "examples" / example, *map(str, arguments)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def run(example: str, *arguments: str | os.PathLike) -> tuple[list[str], dict]:
+    """Runs an example; returns its lines and the JSON of the last one."""
+    done = start(example, *arguments)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     return lines, json.loads(lines[-1])
@@ -46,11 +52,11 @@ def test_the_tagger_learns_entities_without_and_with_elmo_at_input_and_output(sa
     ]
     lines, found = run("ner_tagger.py", "--elmo", savedmodel.path, *files, *options, "--fraction", "0.75")
     assert found["train_sentences"] == 72
-    assert found["f1"].keys() == found["mean_f1"].keys() == {"without", "with"}
-    assert found["mean_f1"]["without"] > 0.5
-    assert found["mean_f1"]["with"] > 0.1  # random vectors help nobody
-    assert f"mean F1 with ELMo       {found['mean_f1']['with']:.4f}" in lines
-    assert (tmp_path / "saved" / "ner_0.keras").exists()
+    assert found["f1"].keys() == found["mean_f1"].keys() == {"without ELMo", "ELMo learned"}
+    assert found["mean_f1"]["without ELMo"] > 0.5
+    assert found["mean_f1"]["ELMo learned"] > 0.1  # random vectors help nobody
+    assert f"mean F1, ELMo learned  {found['mean_f1']['ELMo learned']:.4f}" in lines
+    assert (tmp_path / "saved" / "learned_0.keras").exists()
 
 
 def test_the_classifier_learns_classes_without_and_with_elmo(savedmodel, tmp_path):
@@ -58,6 +64,19 @@ def test_the_classifier_learns_classes_without_and_with_elmo(savedmodel, tmp_pat
         lines = [f"a {word} film of {number}" for number in range(200)]
         (tmp_path / name).write_text("\n".join(lines) + "\n")
     classes = [part for name in ("good", "bad") for part in ("--class", f"{name}={tmp_path / name}")]
-    _, found = run("sentence_classifier.py", "--elmo", savedmodel.path, *classes, "--epochs", "5", "--units", "8")
+    options = ["--epochs", "3", "--units", "8", "--mix", "top", "--save", tmp_path / "saved"]
+    lines, found = run("sentence_classifier.py", "--elmo", savedmodel.path, *classes, *options)
     assert found["train_sentences"] == 320
+    assert list(found["accuracy"]) == list(found["mean_accuracy"]) == ["without ELMo", "ELMo top"]
     assert min(found["mean_accuracy"].values()) > 0.5
+    assert f"mean accuracy, ELMo top      {found['mean_accuracy']['ELMo top']:.4f}" in lines
+    (mix,) = learned_weights.read(tmp_path / "saved" / "top_0.keras")
+    assert mix.weights == [0, 0, 1]
+
+
+def test_the_classifier_refuses_a_file_that_is_not_utf_8(savedmodel, tmp_path):
+    (tmp_path / "good").write_bytes("café\n".encode("latin-1") * 20)
+    classes = [part for name in ("good", "bad") for part in ("--class", f"{name}={tmp_path / 'good'}")]
+    done = start("sentence_classifier.py", "--elmo", savedmodel.path, *classes)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("sentence_classifier.py: error: --class: expected UTF-8, found")

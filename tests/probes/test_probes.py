@@ -101,6 +101,17 @@ def test_wsd_takes_the_nearest_average_and_the_baseline_the_most_frequent_sense(
     assert results.details == {"train_uses": 6, "test_uses": 4, "unseen_rate": 0.25, "ambiguous_rate": 0.5}
 
 
+def test_a_lemma_that_training_lacks_gets_the_dictionarys_first_sense(savedmodel):
+    first_senses = {"unseen%1": "unseen%1:04::", "bank%1": "bank%1:09::"}
+    uses = [[senses(one) for one in part] for part in (TRAIN, TEST)]
+    results = wsd.probe(savedmodel.path, *uses, first_senses)
+    found = {row.name: row.scores for row in results.rows}
+    # The dictionary changes no answer for a lemma that training has.
+    assert found["most frequent sense"] == {"F1": pytest.approx(3 / 4), "ambiguous F1": pytest.approx(1 / 2)}
+    assert found["layer 1"] == {"F1": 1, "ambiguous F1": 1}
+    assert results.details["unseen_rate"] == 0.25
+
+
 def test_nearest_is_by_the_cosine_with_the_averages_of_the_lemmas_own_senses():
     train = np.array([[4, 0], [0, 2], [9, 9], [-1, 5]], np.float32)
     answers = np.array(["a%1:1", "a%1:2", "b%1:1", "a%1:2"])
@@ -108,6 +119,15 @@ def test_nearest_is_by_the_cosine_with_the_averages_of_the_lemmas_own_senses():
     test = np.array([[1.0, 0.9], [0.1, 0.2], [-1, -1], [1, 1]], np.float32)
     found = wsd._nearest([train, test], answers, ["a%1", "a%1", "b%1", "c%1"], own)
     assert found.tolist() == ["a%1:1", "a%1:2", "b%1:1", ""]
+
+
+def test_of_senses_as_near_the_most_frequent_is_taken():
+    vectors = np.random.default_rng(0).normal(size=(40, 64)).astype(np.float16).astype(np.float32)
+    for vector in vectors:  # of one form without context: equal but for rounding
+        train = np.repeat(vector[None], 12, 0)
+        answers = np.array(["a%1:2"] * 7 + ["a%1:1"] * 5)
+        found = wsd._nearest([train, vector[None]], answers, ["a%1"], {"a%1": ["a%1:2", "a%1:1"]})
+        assert found.tolist() == ["a%1:2"]
 
 
 def test_every_fifth_document_is_held_out():
@@ -123,7 +143,7 @@ def test_every_fifth_document_is_held_out():
 
 def test_wsd_as_a_command(savedmodel, tmp_path, capsys):
     rows = []
-    for number, text in enumerate([*TRAIN[:4], TEST[0]]):
+    for number, text in enumerate([*TRAIN[:4], f"{TEST[0]} unseen/4"]):
         rows.append(f"# doc d{number}\n")
         for word in text.split():
             form, _, sense = word.partition("/")
@@ -131,12 +151,15 @@ def test_wsd_as_a_command(savedmodel, tmp_path, capsys):
         rows.append("\n")
     (tmp_path / "semcor.tsv").write_text("".join(rows))
     command = ["probe", "wsd", "--savedmodel", str(savedmodel.path), "--train", str(tmp_path / "semcor.tsv")]
+    (tmp_path / "index.sense").write_text("unseen%1:04:: 01 1 9\n")
+    command += ["--sense-index", str(tmp_path / "index.sense")]
     assert cli.main([*command, "--output", str(tmp_path / "held")]) == 0
     results = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert (results["train_uses"], results["test_uses"]) == (4, 1)
+    assert (results["train_uses"], results["test_uses"]) == (4, 2)
+    assert results["scores"]["most frequent sense"]["F1"] == 1  # with the dictionary's for a lemma that training lacks
     assert cli.main([*command, "--test", str(tmp_path / "semcor.tsv"), "--output", str(tmp_path / "same")]) == 0
     results = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert (results["train_uses"], results["test_uses"]) == (5, 5)
+    assert (results["train_uses"], results["test_uses"]) == (6, 6)
     assert sorted(path.name for path in (tmp_path / "same").iterdir()) == ["wsd.json", "wsd.png", "wsd.txt"]
 
     logdir = tmp_path / "logs"
@@ -218,6 +241,8 @@ def test_weights_plot_reads_every_mix_of_saved_models(tmp_path, capsys):
     np.testing.assert_allclose(found[0]["weights"], two.mixes[0].weights_of_layers(), atol=1e-4)
     np.testing.assert_allclose(found[0]["weights"], [0.6652, 0.2447, 0.09], atol=1e-4)
     assert (found[0]["name"], found[0]["gamma"]) == ("ner input", 1)
+    assert cli.main([*command, "--output", str(tmp_path)]) == 1
+    assert "--output: expected a PNG file, found a folder" in capsys.readouterr().err
     assert found[1:] == [
         {"name": "ner output", "weights": [0.3333] * 3, "gamma": 2.5},
         {"name": "one", "weights": [0, 1, 0], "gamma": 1},
@@ -233,6 +258,20 @@ def test_models_of_one_name_in_several_folders_are_told_apart(tmp_path):
         model.save(path)
     assert [mix.name for mix in learned_weights.read_all(paths)] == ["wnut/ner_0", "wikigold/ner_0"]
     assert [mix.name for mix in learned_weights.read_all(paths[:1])] == ["ner_0"]
+
+
+def test_layers_of_submodels_are_told_apart(tmp_path):
+    towers = []
+    for gamma in (5.0, 6.0):
+        tokens = keras.Input((None,), dtype="string")
+        layer = elmo_tf.ELMo(MICRO, name="elmo")
+        layer.mixes[0].gamma.assign(gamma)
+        towers.append(keras.Model(tokens, layer(tokens)))
+    inputs = keras.Input((None,), dtype="string")
+    keras.Model(inputs, [tower(inputs) for tower in towers]).save(tmp_path / "two.keras")
+    found = learned_weights.read(tmp_path / "two.keras")
+    assert [mix.gamma for mix in found] == [5.0, 6.0]
+    assert len({mix.name for mix in found}) == 2
 
 
 def test_files_without_mixes_are_refused(tmp_path):
