@@ -5,7 +5,7 @@
 `--data` is a folder with ud_ewt, semcor30, wnut17, wikigold, sentence_polarity and glove_small, their files named as
 below. Runs `elmo-tf probe` and the programs of examples/ as a user would, prints each command, a table and a line of
 JSON; keeps every command's result in `--output`, and goes on there after a break. --only names some of the tasks;
---fractions, --seeds and --epochs say how much of each.
+--mix, --fractions, --seeds and --epochs say what of each.
 """
 
 import argparse
@@ -49,6 +49,7 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--output", type=pathlib.Path, required=True, help="a folder for results")
     parser.add_argument("--only", nargs="+", choices=TASKS, default=TASKS, metavar="TASK", help=", ".join(TASKS))
     parser.add_argument("--fractions", nargs="+", type=float, default=(0.1, 1.0), help="of the training data (0.1 1.0)")
+    parser.add_argument("--mix", nargs="+", default=("learned", "top"), help="of the examples (learned top)")
     parser.add_argument("--seeds", type=int, default=3, help="repetitions of each task (3)")
     parser.add_argument(
         "--epochs", type=int, help="passes over all of the training data; up to 4 times as many over a part"
@@ -76,7 +77,7 @@ def commands(task: str, arguments: argparse.Namespace) -> dict[str, list]:
         name = f"{task}_{100 * fraction:g}"
         common = ["--elmo", arguments.savedmodel, "--glove", data / "glove_small/glove.twitter.27B.25d.12k.txt"]
         common += ["--fraction", fraction, "--seeds", arguments.seeds, "--save", output / name]
-        common += ["--mix", "learned", "top"]
+        common += ["--mix", *arguments.mix]
         if task == "polarity":
             folder = data / "sentence_polarity"
             files = ["--class", f"pos={folder / 'rt-polarity.pos'}", "--class", f"neg={folder / 'rt-polarity.neg'}"]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from elmo_tf import savedmodels
 from elmo_tf.embedding import Embedder, find_model
 from elmo_tf.progress import ProgressLine
 
@@ -23,9 +24,9 @@ def embed(
         float16 `(spans, num_layers, dim)`: exact to 0.05 %, enough to probe, in half the memory.
 
     Raises:
-        InputError: if there is no such model, or it is damaged.
+        InputError: if there is no such model, it lacks the contract's signatures or is damaged.
     """
-    model = find_model(savedmodel)
+    model = find_model(savedmodels.check(savedmodel))
     firsts = np.cumsum([0, *(len(one) for one in spans)])
     found = np.zeros((firsts[-1], model.num_layers, model.dim), np.float16)
     # Sentences that nobody asks about stay empty, which the model skips.
