@@ -152,14 +152,17 @@ def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, capsys, monk
     assert opened.config == config_lib.override(config_lib.with_paper_recipe(config_lib.preset("tiny")), asked)
     assert opened.vocabulary.tokens == data.vocabulary.tokens
 
-    printed = elmo_tf(tmp_path, "evaluate", "--workdir", "work", "--data", "held", "--batch-size", "2")
+    more = ["--batch-size", "2", "--unigram", "data"]
+    printed = elmo_tf(tmp_path, "evaluate", "--workdir", "work", "--data", "held", *more)
     after = json.loads(printed.splitlines()[-1])
-    assert list(after) == ["forward_perplexity", "backward_perplexity", "perplexity", "tokens", "unknown_rate"]
+    assert list(before) == ["forward_perplexity", "backward_perplexity", "perplexity", "tokens", "unknown_rate"]
+    assert list(after) == [*before, "unigram_perplexity"]
     assert after["tokens"] == before["tokens"] == heldout.info["tokens"] + heldout.info["sentences"]
     assert after["unknown_rate"] == before["unknown_rate"] > 0  # a number is there once
     for name in ("forward_perplexity", "backward_perplexity", "perplexity"):
         assert 1 < after[name] < before[name] / 2
-    assert after["perplexity"] < unigram_perplexity(data, heldout) / 2
+    assert after["unigram_perplexity"] == unigram_perplexity(data, heldout)
+    assert after["perplexity"] < after["unigram_perplexity"] / 2
 
     options = ["--mix", "0.5,0,1", "--gamma", "2"]
     assert elmo_tf(tmp_path, "export", "--workdir", "work", "--output", "models/bank", *options) == "models/bank/1\n"

@@ -37,6 +37,9 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     evaluate.add_argument(
         "--batch-size", type=positive, default=32, metavar="N", help="streams, the LSTM state carried along each (32)"
     )
+    evaluate.add_argument(
+        "--unigram", metavar="DIR", help="the records trained on: prints the perplexity of their word counts as well"
+    )
 
 
 def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
@@ -114,13 +117,20 @@ def _finetune(arguments: argparse.Namespace) -> None:
 
 def _evaluate(arguments: argparse.Namespace) -> None:
     from elmo_tf.data import records as records_lib
+    from elmo_tf.data.unigram import unigram_perplexity
     from elmo_tf.training import checkpoints, evaluation
 
     workdir = checkpoints.open_workdir(arguments.workdir)
-    records = records_lib.open_folder(arguments.data)
-    evaluation.check_records(workdir.config.model, workdir.vocabulary, records, "--data")
-    result = evaluation.evaluate(workdir.trained_bilm(which=arguments.checkpoint), records, arguments.batch_size)
-    print(json.dumps(dataclasses.asdict(result)))
+    folders = {"--data": arguments.data, "--unigram": arguments.unigram}
+    records = {option: records_lib.open_folder(path, option) for option, path in folders.items() if path is not None}
+    for option, one in records.items():
+        evaluation.check_records(workdir.config.model, workdir.vocabulary, one, option)
+    data = records["--data"]
+    result = evaluation.evaluate(workdir.trained_bilm(which=arguments.checkpoint), data, arguments.batch_size)
+    found = dataclasses.asdict(result)
+    if "--unigram" in records:
+        found["unigram_perplexity"] = unigram_perplexity(records["--unigram"], data)
+    print(json.dumps(found))
 
 
 def _assignments(arguments: argparse.Namespace) -> list[str]:
