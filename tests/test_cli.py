@@ -147,6 +147,10 @@ WRONG = [
         "--data: expected records made with the model's vocabulary of [0-9]+ words .*, found another one of 5: other",
     ),
     ("evaluate --data workdir --workdir workdir", "--data: expected a finished folder .* found no _SUCCESS marker"),
+    (
+        f"{EVALUATE} workdir --unigram other",
+        "--unigram: expected records made with the model's vocabulary of .*, found another one of 5: other",
+    ),
     (f"{EVALUATE} workdir --unigram workdir", "--unigram: expected a finished folder .* found no _SUCCESS marker"),
     (EXPORT.replace("--workdir workdir", "--workdir records"), "--workdir: expected a workdir .*in records"),
     (EXPORT.replace("--workdir workdir", "--workdir bad_variables"), ".*expected an intact checkpoint"),

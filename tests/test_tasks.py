@@ -46,6 +46,7 @@ def test_articles_of_wikigold_are_not_split(tmp_path):
 
 
 def test_less_data_is_passed_over_more_often_but_not_for_as_many_steps(tmp_path):
-    arguments = tasks.parse_arguments(["--savedmodel", "1", "--data", "data", "--output", str(tmp_path)])
-    commands = tasks.commands("polarity", arguments)
-    assert {name: command[-1] for name, command in commands.items()} == {"polarity_10": 16, "polarity_100": 4}
+    options = ["--savedmodel", "1", "--data", "data", "--output", str(tmp_path), "--fractions", "0.005", "0.1", "1"]
+    commands = tasks.commands("polarity", tasks.parse_arguments(options))
+    passes = {name: command[-1] for name, command in commands.items()}
+    assert passes == {"polarity_0.5": 16, "polarity_10": 16, "polarity_100": 4}

@@ -33,12 +33,25 @@ def run(example: str, *arguments: str | os.PathLike) -> tuple[list[str], dict]:
     return lines, json.loads(lines[-1])
 
 
+def entities(folder: pathlib.Path) -> list[str | os.PathLike]:
+    """Writes the sentences to a file; returns the tagger's options, which train, choose and test on them."""
+    rows = ["".join(f"{word.replace('/', ' ')}\n" for word in sentence.split()) for sentence in ENTITIES]
+    (folder / "data").write_text("\n".join(rows))
+    return [part for name in ("--train", "--dev", "--test") for part in (name, folder / "data")]
+
+
+def test_the_tagger_has_the_mix_that_was_asked_for(savedmodel, tmp_path):
+    options = ["--mix", "top", "--epochs", "1", "--units", "2", "--output-mix", "--save", tmp_path / "saved"]
+    _, found = run("ner_tagger.py", "--elmo", savedmodel.path, *entities(tmp_path), *options, "--fraction", "0.25")
+    assert found["train_sentences"] == 24
+    assert list(found["f1"]) == list(found["mean_f1"]) == ["without ELMo", "ELMo top"]
+    mixes = learned_weights.read(tmp_path / "saved" / "top_0.keras")
+    assert [mix.weights for mix in mixes] == [[0, 0, 1]] * 2
+
+
 @pytest.mark.slow
 def test_the_tagger_learns_entities_without_and_with_elmo_at_input_and_output(savedmodel, tmp_path):
-    rows = ["".join(f"{word.replace('/', ' ')}\n" for word in sentence.split()) for sentence in ENTITIES]
-    (tmp_path / "data").write_text("\n".join(rows))
     (tmp_path / "glove").write_text("anna 1 0 0\nboris 0.9 0 0\nnew 0 1 0\nyork 0 0 1\n")
-    files = [part for name in ("--train", "--dev", "--test") for part in (name, tmp_path / "data")]
     options = [
         "--epochs",
         "25",
@@ -50,7 +63,7 @@ def test_the_tagger_learns_entities_without_and_with_elmo_at_input_and_output(sa
         "--save",
         tmp_path / "saved",
     ]
-    lines, found = run("ner_tagger.py", "--elmo", savedmodel.path, *files, *options, "--fraction", "0.75")
+    lines, found = run("ner_tagger.py", "--elmo", savedmodel.path, *entities(tmp_path), *options, "--fraction", "0.75")
     assert found["train_sentences"] == 72
     assert found["f1"].keys() == found["mean_f1"].keys() == {"without ELMo", "ELMo learned"}
     assert found["mean_f1"]["without ELMo"] > 0.5
