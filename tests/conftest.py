@@ -1,7 +1,8 @@
-"""Set once for all tests: two logical CPUs, as two replicas need two devices; one thread an operation."""
+"""Set once for all tests: two logical CPUs, as two replicas need two devices; one thread an operation; Ctrl-C heard."""
 
 import os
 import pathlib
+import signal
 from typing import NamedTuple
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -14,6 +15,9 @@ from elmo_tf.bilm import BiLM
 from elmo_tf.training import loop
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG, write_records
+
+# Shells have what they start in the background ignore SIGINT, which the commands under test would inherit.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
