@@ -149,7 +149,7 @@ def read_word_vectors(path: str | os.PathLike, argument: str = "--glove") -> tup
     """Returns the words and the float32 `(words, dim)` vectors of a text file like GloVe's, a word and numbers a line.
 
     Raises:
-        InputError: naming the line that has no vector or one of another length.
+        InputError: naming the line that has no vector or one of another length; or if there is no word.
     """
     words, vectors = [], []
     for number, line in _lines(path, argument):
