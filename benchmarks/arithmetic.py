@@ -3,7 +3,7 @@
 import numpy as np
 
 from elmo_tf.config import ModelConfig
-from elmo_tf.data import char_ids as char_ids_lib
+from elmo_tf.text import char_ids as char_ids_lib
 
 
 def num_windows(char_ids: np.ndarray) -> int:

@@ -32,8 +32,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
 from benchmarks import arithmetic, zipf_text
 from elmo_tf import config as config_lib
-from elmo_tf.data import char_ids as char_ids_lib
 from elmo_tf.errors import InputError
+from elmo_tf.text import char_ids as char_ids_lib
 
 _PRODUCT = 2048  # rows and columns of the bare product
 _READ = 100_000_000  # numbers that are read to measure the memory's bandwidth
@@ -42,11 +42,11 @@ _CLOCKS = (time.perf_counter, time.process_time)
 
 def make_model(preset: str, precision: str, folder: str) -> None:
     """Exports a network of random weights to `folder/1`."""
-    from elmo_tf import export  # noqa: PLC0415 - only this process, which is not the one measured
-    from elmo_tf.bilm import BiLM  # noqa: PLC0415
+    from elmo_tf.bilm.model import BiLM  # noqa: PLC0415
+    from elmo_tf.savedmodel import writing  # noqa: PLC0415 - only this process, which is not the one measured
 
     config = config_lib.preset(preset)
-    export.export(BiLM(config.model), config, folder, precision=precision)
+    writing.export(BiLM(config.model), config, folder, precision=precision)
 
 
 def read_batches(arguments: argparse.Namespace) -> list[list[bytes]]:

@@ -21,8 +21,8 @@ from collections.abc import Callable
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-from elmo_tf import embedding
-from pipelines import embed
+from elmo_tf.savedmodel import embedding
+from pipelines.embed import command as embed_command
 
 ROOT = pathlib.Path(__file__).parents[1]
 BATCH_SIZE = 32
@@ -67,7 +67,7 @@ def main() -> None:
             for kind in ("hdf5", "tfrecord"):
                 output = pathlib.Path(folder, f"{kind}-{number}")
                 asked = [*given, f"--output={output}", f"--format={kind}"]
-                rows[kind].append(timed(lambda asked=asked: embed.run(asked)))
+                rows[kind].append(timed(lambda asked=asked: embed_command.run(asked)))
         multiples = (1, 10) if arguments.memory else ()
         peaks = [peak(folder, given[:3], lines * times, arguments.layers) for times in multiples]
     report(num_tokens, rows, peaks)

@@ -70,18 +70,19 @@ def write_files(folder: pathlib.Path) -> None:
 
 def import_and_export(folder: pathlib.Path) -> None:
     """Makes a verified SavedModel of the files."""
-    from elmo_tf import export, published
+    from elmo_tf.published import weights as published_weights
+    from elmo_tf.savedmodel import writing
 
     files = folder / "options.json", folder / "weights.hdf5"
-    config, bilm = published.load(*files)
-    export.export(bilm, config, folder / "savedmodel", provenance=published.provenance(*files))
+    config, bilm = published_weights.load(*files)
+    writing.export(bilm, config, folder / "savedmodel", provenance=published_weights.provenance(*files))
 
 
 def only_import(folder: pathlib.Path) -> None:
     """Reads the files into a network."""
-    from elmo_tf import published
+    from elmo_tf.published import weights as published_weights
 
-    published.load(folder / "options.json", folder / "weights.hdf5")
+    published_weights.load(folder / "options.json", folder / "weights.hdf5")
 
 
 def load_and_embed(folder: pathlib.Path) -> None:

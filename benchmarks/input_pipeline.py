@@ -25,8 +25,8 @@ import time
 
 import numpy as np
 
-from elmo_tf.data import records as records_lib
-from elmo_tf.data.windows import Windows
+from elmo_tf.records import record_folder
+from elmo_tf.records.windows import Windows
 
 SEED = 1
 
@@ -59,7 +59,7 @@ def preprocess(source: str | None, num_tokens: int, folder: pathlib.Path) -> pat
 def measure(arguments: argparse.Namespace) -> dict[str, float]:
     """Reads the records once, in this process."""
     os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
-    records = records_lib.open_folder(arguments.data)
+    records = record_folder.open_folder(arguments.data)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start, wall = time.process_time(), time.perf_counter()
     tokens, window = 0, None

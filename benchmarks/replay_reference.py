@@ -24,11 +24,11 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf import published
-from elmo_tf.bilm import BiLM
-from elmo_tf.data.windows import Window
+from elmo_tf.bilm.model import BiLM
 from elmo_tf.errors import InputError
-from elmo_tf.published_options import parse_options
+from elmo_tf.published import weights as published_weights
+from elmo_tf.published.options import parse_options
+from elmo_tf.records.windows import Window
 from elmo_tf.training.step import Trainer
 
 _WINDOW = {
@@ -70,7 +70,7 @@ class Trace:
             raise InputError(f"{self.label}: expected an array {name}, found none")
         return self._arrays[name]
 
-    def variables(self, kind: str) -> published.Source:
+    def variables(self, kind: str) -> published_weights.Source:
         """The arrays `kind/NAME:0` by their names."""
         prefix = f"{kind}/"
         found = {
@@ -79,7 +79,7 @@ class Trace:
             if name.startswith(prefix)
         }
         shapes = {name: array.shape for name, array in found.items()}
-        return published.Source(f"{self.label}, {kind}", shapes, found.__getitem__)
+        return published_weights.Source(f"{self.label}, {kind}", shapes, found.__getitem__)
 
     def window(self, step: int) -> Window:
         """The inputs of a step, character ids one more than bilm-tf's."""
@@ -116,8 +116,8 @@ def replay(trace: Trace) -> tuple[list[tuple], dict[str, float]]:
     """
     strategy = tf.distribute.MirroredStrategy(["CPU:0"])
     trainer = Trainer(strategy, trace.config.train, lambda: BiLM(trace.config.model, trace.vocab_size))
-    names = published.names(trainer.bilm)
-    published.assign(trace.variables("init"), {name.checkpoint: (name.variable, name.shape) for name in names})
+    names = published_weights.names(trainer.bilm)
+    published_weights.assign(trace.variables("init"), {name.checkpoint: (name.variable, name.shape) for name in names})
     weights, accumulators = (_expected(trace.variables(kind), names) for kind in ("final", "accum"))
     states = trace.states([array.shape for array in tf.nest.flatten(trainer.gathered_states())])
     rows = []
@@ -136,10 +136,10 @@ def replay(trace: Trace) -> tuple[list[tuple], dict[str, float]]:
     }
 
 
-def _expected(source: published.Source, names: list[published.Names]) -> list[tf.Variable]:
+def _expected(source: published_weights.Source, names: list[published_weights.Names]) -> list[tf.Variable]:
     """Returns the arrays of `source` in the network's order and shapes, checked as weights are."""
     arrays = [tf.Variable(tf.zeros(name.variable.shape)) for name in names]
-    published.assign(source, {n.checkpoint: (array, n.shape) for n, array in zip(names, arrays, strict=True)})
+    published_weights.assign(source, {n.checkpoint: (array, n.shape) for n, array in zip(names, arrays, strict=True)})
     return arrays
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
-from elmo_tf import staging
+from elmo_tf.files import staging
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TASKS = ("pos", "wsd", "wnut17", "wikigold", "polarity")

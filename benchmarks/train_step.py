@@ -31,10 +31,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
 from benchmarks import arithmetic, zipf_text
 from elmo_tf import config as config_lib
-from elmo_tf.bilm import BiLM
-from elmo_tf.data import records as records_lib
-from elmo_tf.data.windows import Window, Windows, prefetch
+from elmo_tf.bilm.model import BiLM
 from elmo_tf.errors import InputError
+from elmo_tf.records import record_folder
+from elmo_tf.records.windows import Window, Windows, prefetch
 from elmo_tf.training.step import Trainer
 
 _PRODUCT = 2048  # rows and columns of the bare product
@@ -123,7 +123,7 @@ def run(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, float]
     if arguments.data is None:
         records = zipf_text.write_records(folder, arguments.vocab_size, 80 * per_step)
     else:
-        records = records_lib.open_folder(arguments.data)
+        records = record_folder.open_folder(arguments.data)
     vocab_size = arguments.vocab_size or len(records.vocabulary)
     if vocab_size < len(records.vocabulary):
         raise InputError(f"--vocab-size: expected at least the {len(records.vocabulary)} of --data, found {vocab_size}")

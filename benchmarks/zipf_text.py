@@ -8,8 +8,8 @@ import pathlib
 
 import numpy as np
 
-from elmo_tf.data import records as records_lib
-from elmo_tf.data.vocabulary import SPECIAL_TOKENS
+from elmo_tf.records import record_folder
+from elmo_tf.text.vocabulary import SPECIAL_TOKENS
 
 _ENDINGS = ("", "n", "s", "r", "ning", "ty", "nly", "st", "l", "mation", "d")  # a consonant first: words stay distinct
 _OFFSET, _EXPONENT = 5, 1.2
@@ -37,14 +37,14 @@ def sentences(vocab_size: int, num_tokens: int, seed: int = 0) -> list[str]:
     return [" ".join(sentence) for sentence in np.split(text, ends[ends < num_tokens])]
 
 
-def write_records(folder: pathlib.Path, vocab_size: int, num_tokens: int, seed: int = 0) -> records_lib.Records:
+def write_records(folder: pathlib.Path, vocab_size: int, num_tokens: int, seed: int = 0) -> record_folder.Records:
     """Makes records of generated text in `folder`, with a vocabulary of `vocab_size` words, as `elmo-tf preprocess`."""
-    from pipelines import preprocess  # noqa: PLC0415 - Beam is large: not for those that measure memory
+    from pipelines.preprocess import command as preprocess_command  # noqa: PLC0415 - Beam is large: not for those that measure memory
 
     size = vocab_size - len(SPECIAL_TOKENS)
     (folder / "text.txt").write_text("\n".join(sentences(size, num_tokens, seed)) + "\n")
     special = [token.decode() for token in SPECIAL_TOKENS]
     (folder / "words.txt").write_text("\n".join([*special, *words(size)]) + "\n")
     arguments = ("--input", "text.txt", "--vocab", "words.txt", "--output", "records")
-    preprocess.run([part if part.startswith("--") else str(folder / part) for part in arguments])
-    return records_lib.open_folder(folder / "records")
+    preprocess_command.run([part if part.startswith("--") else str(folder / part) for part in arguments])
+    return record_folder.open_folder(folder / "records")

@@ -1,7 +1,7 @@
 """ELMo in TensorFlow: from a text corpus to a SavedModel of contextual word vectors.
 
-Nothing is imported here, so that a Beam worker which needs `elmo_tf.data` does not wait for TensorFlow; `elmo_tf.ELMo`,
-the Keras layer, is loaded when it is first asked for.
+Nothing is imported here, so that a Beam worker which needs `elmo_tf.records` does not wait for TensorFlow;
+`elmo_tf.ELMo`, the Keras layer, is loaded when it is first asked for.
 """
 
 import importlib

@@ -1,9 +1,35 @@
 """The one exception that means "the input is wrong", as opposed to "the program is wrong"."""
 
+import re
+
 
 class InputError(ValueError):
     """A user's argument, file or setting cannot be used.
 
-    The message is one line that names the argument, what was expected and what was found. The command line prints it
-    and exits with status 1; any other exception is a defect and keeps its traceback.
+    The message is one line, `parameter: expected ..., found ...`. The library speaks of its own parameters; the command
+    line puts its flags in their place, prints the line and exits with status 1. Any other exception is a defect and
+    keeps its traceback.
+
+    Args:
+        parameter: what cannot be used: a parameter of the function that was called, several between `", "`, a
+            configuration key (`train.seed`), or a file's path.
+        expected: what it has to be. Names of other parameters stand in backticks: "`heldout` with it".
+        found: what it is instead, and where: with the path if it is a file's contents.
     """
+
+    def __init__(self, parameter: str, expected: str = "", found: object = ""):
+        super().__init__(parameter, expected, found)
+        self.parameter = parameter
+        self.expected = expected
+        self.found = found
+
+    def __str__(self) -> str:
+        if not self.expected:
+            return self.parameter
+        return f"{self.parameter}: expected {self.expected}, found {self.found}"
+
+    @classmethod
+    def from_message(cls, message: str) -> "InputError":
+        """Returns the error that has this message: all that is left of one raised in another process."""
+        parts = re.fullmatch(r"(.*?): expected (.*?), found (.*)", message, re.DOTALL)
+        return cls(*parts.groups()) if parts else cls(message)

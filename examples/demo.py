@@ -14,9 +14,9 @@ import subprocess
 import sys
 import time
 
-from elmo_tf.data import records
-from elmo_tf.data.unigram import unigram_perplexity
-from elmo_tf.training import journal
+from elmo_tf.records import record_folder
+from elmo_tf.records.unigram import unigram_perplexity
+from elmo_tf.training import metrics_file
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "demo"
@@ -65,11 +65,11 @@ def main() -> None:
     train = ("train", "--data", data, "--heldout", heldout, "--workdir", workdir, "--preset", "tiny")
     elmo(*train, "--steps", "0")  # a checkpoint to go on from, whose perplexity is told first
     elmo(*train, "--steps", str(arguments.steps))
-    untrained = journal.evaluations(workdir / journal.FILE)[0]["perplexity"]
+    untrained = metrics_file.evaluations(workdir / metrics_file.FILE)[0]["perplexity"]
 
     title("Held-out perplexity after training")
     trained = evaluate(workdir, heldout)
-    unigram = unigram_perplexity(records.open_folder(data), records.open_folder(heldout))
+    unigram = unigram_perplexity(record_folder.open_folder(data), record_folder.open_folder(heldout))
     print(f"\n  {'untrained':<24}{untrained:>10,.1f}")
     print(f"  {'unigram model':<24}{unigram:>10,.1f}")
     print(f"  {'biLM, preset tiny':<24}{trained:>10,.1f}")

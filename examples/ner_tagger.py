@@ -21,7 +21,8 @@ import seqeval.metrics
 import tensorflow as tf
 
 import elmo_tf
-from elmo_tf.data.annotated import Tagged, read_columns, read_word_vectors
+from elmo_tf.annotated.columns import Tagged, read_columns
+from elmo_tf.annotated.word_vectors import read_word_vectors
 from elmo_tf.errors import InputError
 from elmo_tf.layers.crf import CRF
 

@@ -19,7 +19,7 @@ import sklearn.metrics
 import tensorflow as tf
 
 import elmo_tf
-from elmo_tf.data.annotated import read_word_vectors
+from elmo_tf.annotated.word_vectors import read_word_vectors
 from elmo_tf.errors import InputError
 
 BATCH_SIZE = 32

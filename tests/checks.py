@@ -8,16 +8,16 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf import export, verification
+from elmo_tf.savedmodel import verification, writing
 
 # Of a float32 result of order 1 against float64: sums of up to 100 products, each off by 6e-8 at most.
 TOLERANCE = {"rtol": 1e-5, "atol": 3e-6}
 
 
 def export_unverified(*arguments, **options) -> pathlib.Path:
-    """Does what `export.export` does, without the fresh process at its end, which takes longer than all before it."""
+    """Does what `writing.export` does, without the fresh process at its end, which takes longer than all before it."""
     with mock.patch.object(verification, "problems_in_fresh_process", return_value=[]):
-        return export.export(*arguments, **options)
+        return writing.export(*arguments, **options)
 
 
 def randomize(layer: keras.layers.Layer, scale: float = 0.5, seed: int = 0) -> keras.layers.Layer:

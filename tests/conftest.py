@@ -11,7 +11,7 @@ os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")  # two test processes share
 import pytest
 import tensorflow as tf
 
-from elmo_tf.bilm import BiLM
+from elmo_tf.bilm.model import BiLM
 from elmo_tf.training import loop
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG, write_records

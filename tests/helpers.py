@@ -9,8 +9,9 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.config import CharCNNConfig, Config, LSTMConfig, ModelConfig, TrainConfig
-from elmo_tf.data import char_ids, records, wire
-from elmo_tf.data import vocabulary as vocabulary_lib
+from elmo_tf.records import record_folder, wire
+from elmo_tf.text import char_ids
+from elmo_tf.text import vocabulary as vocabulary_lib
 
 # Everything the presets have, in some thousand parameters.
 MICRO = ModelConfig(
@@ -28,7 +29,7 @@ def write_records(
     sentences: list[str],
     vocabulary: list[str] | None = None,
     num_shards: int = 2,
-) -> records.Records:
+) -> record_folder.Records:
     """Writes a finished records folder and opens it.
 
     Args:
@@ -45,25 +46,25 @@ def write_records(
         words = vocabulary_lib.from_counts([(token, tokens.count(token)) for token in set(tokens)])
     else:
         words = vocabulary_lib.Vocabulary([*vocabulary_lib.SPECIAL_TOKENS, *(word.encode() for word in vocabulary)])
-    (folder / records.VOCABULARY_FILE).write_bytes(words.to_bytes())
+    (folder / record_folder.VOCABULARY_FILE).write_bytes(words.to_bytes())
     shards = []
     for number, places in enumerate(np.array_split(np.arange(len(split)), num_shards)):
         content = b"".join(wire.frame(example(split[place], words)) for place in places)
-        name = records.shard_name(number, num_shards)
+        name = record_folder.shard_name(number, num_shards)
         (folder / name).write_bytes(content)
         digest = hashlib.sha256(content).hexdigest()
         shards.append({"name": name, "sentences": len(places), "bytes": len(content), "sha256": digest})
     info = {
-        "format_version": records.FORMAT_VERSION,
+        "format_version": record_folder.FORMAT_VERSION,
         "sentences": len(split),
         "tokens": len(tokens),
         "max_chars_per_token": char_ids.MAX_CHARS_PER_TOKEN,
         "vocabulary": {"size": len(words), "sha256": words.sha256()},
         "shards": shards,
     }
-    (folder / records.INFO_FILE).write_text(json.dumps(info))
-    (folder / records.MARKER_FILE).touch()
-    return records.open_folder(folder)
+    (folder / record_folder.INFO_FILE).write_text(json.dumps(info))
+    (folder / record_folder.MARKER_FILE).touch()
+    return record_folder.open_folder(folder)
 
 
 def example(tokens: list[bytes], words: vocabulary_lib.Vocabulary) -> bytes:

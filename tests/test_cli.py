@@ -9,12 +9,12 @@ import sys
 
 import pytest
 
-from elmo_tf import __version__, cli, verification
+from elmo_tf import __version__, cli
 from elmo_tf import config as config_lib
-from elmo_tf import export as export_lib
+from elmo_tf.savedmodel import verification, writing
 from elmo_tf.training import checkpoints
-from tests import published_files
 from tests.helpers import MICRO_CONFIG, write_records
+from tests.published import published_files
 
 ROOT = pathlib.Path(__file__).parents[1]
 
@@ -208,7 +208,7 @@ def test_a_model_that_fails_its_verification_is_one_line_and_nothing_is_left_beh
 def test_what_describes_a_savedmodel_reaches_the_export_of_both_commands(place, tmp_path, monkeypatch):
     monkeypatch.chdir(place)
     asked = []
-    monkeypatch.setattr(export_lib, "export", lambda *_, **settings: asked.append(settings))
+    monkeypatch.setattr(writing, "export", lambda *_, **settings: asked.append(settings))
     options = "--mix top --gamma 2 --tokenizer unicode --precision bfloat16 --initial-state warm --warm-text text.txt"
     values = published_files.options()
     files = published_files.write_pair(tmp_path, values, published_files.draw_hdf5(values))

@@ -10,8 +10,8 @@ import sys
 import pytest
 import tensorflow as tf
 
-from elmo_tf.data import records
-from elmo_tf.data.unigram import unigram_perplexity
+from elmo_tf.records import record_folder
+from elmo_tf.records.unigram import unigram_perplexity
 from elmo_tf.training import checkpoints
 from examples import demo
 
@@ -46,7 +46,7 @@ def test_the_demo_goes_from_text_to_the_nearest_uses(tmp_path):
     assert sorted(os.listdir(folder)) == ["heldout", "records", "topics.txt", "workdir"]
     assert sorted(os.listdir(output)) == ["1"]
 
-    data, heldout = (records.open_folder(folder / name) for name in ("records", "heldout"))
+    data, heldout = (record_folder.open_folder(folder / name) for name in ("records", "heldout"))
     lines = (folder / "topics.txt").read_text("utf-8").splitlines()
     assert lines == list(demo.tokenized_sentences())
     assert data.info["sentences"] + heldout.info["sentences"] == len(lines)

@@ -8,11 +8,11 @@ import pytest
 import tensorflow as tf
 
 from benchmarks import replay_reference
-from elmo_tf import published
+from elmo_tf.published import weights as published_weights
 from elmo_tf.training import importing
 from elmo_tf.training.evaluation import check_records, evaluate
-from tests import published_files as files
 from tests.helpers import write_records
+from tests.published import published_files as files
 
 ORACLE = pathlib.Path(__file__).parents[2] / "shared" / "oracle"
 CHECKPOINT = ORACLE / "checkpoint"
@@ -30,7 +30,7 @@ def imported(tmp_path_factory):
 @pytest.mark.parametrize("case", ["micro_real", "micro_noskip_nohighway", "micro_3layer_tanh"])
 def test_every_layer_agrees_with_the_reference(case, tmp_path):
     folder = ORACLE / "embed" / case
-    _, bilm = published.load(folder / "options.json", folder / "weights.hdf5")
+    _, bilm = published_weights.load(folder / "options.json", folder / "weights.hdf5")
     expected = np.load(folder / "expected.npz")
     numbers = sorted(int(name.removeprefix("layers/")) for name in expected if name.startswith("layers/"))
     rows = [expected[f"char_ids/{number}"][1:-1] for number in numbers]
@@ -40,7 +40,7 @@ def test_every_layer_agrees_with_the_reference(case, tmp_path):
     found = bilm(tf.constant(batch))[0].numpy()
     for number, row, layers in zip(numbers, rows, found, strict=True):
         np.testing.assert_allclose(layers[:, : len(row)], expected[f"layers/{number}"], rtol=0, atol=2e-5)
-    published.dump(bilm, tmp_path / "dump")
+    published_weights.dump(bilm, tmp_path / "dump")
     assert_same_file(tmp_path / "dump" / "weights.hdf5", folder / "weights.hdf5")
     dumped = json.loads((tmp_path / "dump" / "options.json").read_text())
     assert dumped == json.loads((folder / "options.json").read_text())

@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf import __version__, cli, verification
+from elmo_tf import __version__, cli
 from elmo_tf import config as config_lib
-from elmo_tf.data import records as records_lib
-from elmo_tf.data.unigram import unigram_perplexity
+from elmo_tf.records import record_folder
+from elmo_tf.records.unigram import unigram_perplexity
+from elmo_tf.savedmodel import verification
 from elmo_tf.training import checkpoints
 from tests.helpers import batch_char_ids
 
@@ -71,12 +72,12 @@ def elmo_tf(folder: pathlib.Path, *arguments: str | os.PathLike) -> str:
     return done.stdout
 
 
-def words_of(folder: records_lib.Records) -> list[str]:
+def words_of(folder: record_folder.Records) -> list[str]:
     """Returns the folder's sentences as text."""
     found = []
     for shard in folder.shards:
-        for record in records_lib.read_shard(shard):
-            sentence = records_lib.decode_example(record)
+        for record in record_folder.read_shard(shard):
+            sentence = record_folder.decode_example(record)
             ends = np.cumsum(sentence.char_lengths, dtype=np.int64)
             words = np.split(sentence.char_bytes, ends[:-1])
             found.append(b" ".join(word.tobytes() for word in words).decode())
@@ -129,7 +130,7 @@ def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, capsys, monk
 
     split = ["--heldout", "held", "--heldout-fraction", "0.1", "--min-count", "2"]
     assert elmo_tf(tmp_path, "preprocess", "--input", "text.txt", "--output", "data", *split) == ""
-    data, heldout = (records_lib.open_folder(tmp_path / name) for name in ("data", "held"))
+    data, heldout = (record_folder.open_folder(tmp_path / name) for name in ("data", "held"))
     assert 10 < len(words_of(heldout)) < 100
     assert collections.Counter(words_of(data) + words_of(heldout)) == collections.Counter(sentences())
 

@@ -19,13 +19,13 @@ def main(argv: list[str] | None = None) -> int:
     _configure_logging()
     try:
         if argv[:1] == ["preprocess"]:  # its options are Beam's as well, which argparse need not know
-            from pipelines import preprocess
+            from pipelines.preprocess import command as preprocess_command
 
-            preprocess.run(argv[1:])
+            preprocess_command.run(argv[1:])
         elif argv[:1] == ["embed"]:
-            from pipelines import embed
+            from pipelines.embed import command as embed_command
 
-            embed.run(argv[1:])
+            embed_command.run(argv[1:])
         else:
             arguments = _parser().parse_args(argv)
             if arguments.needs_tensorflow:

@@ -4,9 +4,9 @@ import argparse
 import logging
 from typing import Any
 
-from elmo_tf import staging
 from elmo_tf.cli.arguments import add_checkpoint_argument, add_command
 from elmo_tf.errors import InputError
+from elmo_tf.files import staging
 
 _log = logging.getLogger("elmo_tf")
 _PLAIN = {"gamma": 1.0, "tokenizer": "whitespace", "precision": "float32", "warm_text": None}
@@ -71,15 +71,15 @@ def _add_savedmodel_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _settings(arguments: argparse.Namespace, num_layers: int) -> dict[str, Any]:
-    """Returns what `_add_savedmodel_arguments` gives `export.export`."""
-    from elmo_tf import export
+    """Returns what `_add_savedmodel_arguments` gives `writing.export`."""
+    from elmo_tf.savedmodel import mix
 
     warm = arguments.initial_state == "warm"
     if warm != (arguments.warm_text is not None):
         missing = "--warm-text" if warm else "--initial-state warm"
         raise InputError(f"--initial-state, --warm-text: expected both for a warm state, found no {missing}")
     return {
-        "scalar_parameters": export.parse_mix(arguments.mix, num_layers),
+        "scalar_parameters": mix.parse_mix(arguments.mix, num_layers),
         "gamma": arguments.gamma,
         "tokenizer": arguments.tokenizer,
         "precision": arguments.precision,
@@ -88,21 +88,22 @@ def _settings(arguments: argparse.Namespace, num_layers: int) -> dict[str, Any]:
 
 
 def _export(arguments: argparse.Namespace) -> None:
-    from elmo_tf import export
+    from elmo_tf.savedmodel import writing
     from elmo_tf.training import checkpoints
 
     workdir = checkpoints.open_workdir(arguments.workdir)
     bilm, progress = workdir.trained(which=arguments.checkpoint)
     settings = _settings(arguments, bilm.config.lstm.num_layers)
     provenance = checkpoints.provenance(workdir, progress.step)
-    print(export.export(bilm, workdir.config, arguments.output, provenance=provenance, **settings))
+    print(writing.export(bilm, workdir.config, arguments.output, provenance=provenance, **settings))
     _log.info("verified; of step %s", f"{progress.step:,}")
     if arguments.tokenizer == "unicode":
         _log.info("a program that loads it has to import tensorflow_text first")
 
 
 def _import(arguments: argparse.Namespace) -> None:
-    from elmo_tf import export, published
+    from elmo_tf.published import weights as published_weights
+    from elmo_tf.savedmodel import writing
     from elmo_tf.training import importing
 
     options, weights, output, workdir = arguments.options, arguments.weights, arguments.output, arguments.workdir
@@ -117,10 +118,12 @@ def _import(arguments: argparse.Namespace) -> None:
         raise InputError("--weights: expected --output, --workdir or both with it, found neither")
     if workdir is not None:
         staging.check_absent(workdir, "--workdir")
-    config, bilm = published.load(options, weights)
+    config, bilm = published_weights.load(options, weights)
     settings = _settings(arguments, config.model.lstm.num_layers)
     if output is not None:
-        print(export.export(bilm, config, output, provenance=published.provenance(options, weights), **settings))
+        print(
+            writing.export(bilm, config, output, provenance=published_weights.provenance(options, weights), **settings)
+        )
     elif any(settings.pop("scalar_parameters")) or settings != _PLAIN:
         expected = "--output with what describes a SavedModel; a workdir gets its own when exported"
         raise InputError(f"--mix, --gamma, --tokenizer, --precision, --initial-state: expected {expected}")

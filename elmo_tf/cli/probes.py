@@ -5,9 +5,9 @@ import contextlib
 import json
 from collections.abc import Iterator
 
-from elmo_tf import staging
 from elmo_tf.cli.arguments import add_command, natural
 from elmo_tf.errors import InputError
+from elmo_tf.files import staging
 
 _SEMCOR = (
     "SemCor's four columns between tabs, form, part of speech, lemma, sense key or _; empty lines between sentences, "
@@ -87,26 +87,26 @@ def _task_libraries() -> Iterator[None]:
 def _pos(arguments: argparse.Namespace) -> None:
     with _task_libraries():
         from elmo_tf.probes import pos
-    from elmo_tf.data import annotated
+    from elmo_tf.annotated import conllu
 
     staging.check_absent(arguments.output, "--output")
-    train = annotated.read_conllu(arguments.train, arguments.tags, "--train")
-    test = annotated.read_conllu(arguments.test, arguments.tags, "--test")
+    train = conllu.read_conllu(arguments.train, arguments.tags, "--train")
+    test = conllu.read_conllu(arguments.test, arguments.tags, "--test")
     _finish(pos.probe(arguments.savedmodel, train, test, arguments.seed), "pos", arguments)
 
 
 def _wsd(arguments: argparse.Namespace) -> None:
     with _task_libraries():
         from elmo_tf.probes import wsd
-    from elmo_tf.data import annotated
+    from elmo_tf.annotated import semcor
 
     staging.check_absent(arguments.output, "--output")
-    train = annotated.read_semcor(arguments.train, "--train")
+    train = semcor.read_semcor(arguments.train, "--train")
     if arguments.test is None:
         train, test = wsd.split(train)
     else:
-        test = annotated.read_semcor(arguments.test, "--test")
-    first_senses = annotated.read_first_senses(arguments.sense_index) if arguments.sense_index else None
+        test = semcor.read_semcor(arguments.test, "--test")
+    first_senses = semcor.read_first_senses(arguments.sense_index) if arguments.sense_index else None
     _finish(wsd.probe(arguments.savedmodel, train, test, first_senses), "wsd", arguments)
 
 
@@ -128,14 +128,14 @@ def _weights_plot(arguments: argparse.Namespace) -> None:
 
 
 def _projector(arguments: argparse.Namespace) -> None:
-    from elmo_tf.data import annotated
+    from elmo_tf.annotated import semcor
     from elmo_tf.probes import projector
 
     staging.check_absent(arguments.logdir, "--logdir")
     if arguments.text is not None:
         uses = projector.uses_in_lines(arguments.text, arguments.word)
     else:
-        sentences = annotated.read_semcor(arguments.semcor, "--semcor")
+        sentences = semcor.read_semcor(arguments.semcor, "--semcor")
         uses = projector.uses_with_senses(sentences, arguments.word, arguments.semcor)
     projector.write(arguments.savedmodel, uses, arguments.logdir)
     print(f"tensorboard --logdir {arguments.logdir}")

@@ -116,13 +116,13 @@ def _finetune(arguments: argparse.Namespace) -> None:
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
-    from elmo_tf.data import records as records_lib
-    from elmo_tf.data.unigram import unigram_perplexity
+    from elmo_tf.records import record_folder
+    from elmo_tf.records.unigram import unigram_perplexity
     from elmo_tf.training import checkpoints, evaluation
 
     workdir = checkpoints.open_workdir(arguments.workdir)
     folders = {"--data": arguments.data, "--unigram": arguments.unigram}
-    records = {option: records_lib.open_folder(path, option) for option, path in folders.items() if path is not None}
+    records = {option: record_folder.open_folder(path, option) for option, path in folders.items() if path is not None}
     for option, one in records.items():
         evaluation.check_records(workdir.config.model, workdir.vocabulary, one, option)
     data = records["--data"]

@@ -35,14 +35,14 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 
 
 def _verify(arguments: argparse.Namespace) -> None:
-    from elmo_tf import verification
+    from elmo_tf.savedmodel import verification
 
     for line in verification.verify(arguments.savedmodel):
         print(line, flush=True)
 
 
 def _neighbors(arguments: argparse.Namespace) -> None:
-    from pipelines import neighbors
+    from pipelines.embed import search as neighbors
 
     search = neighbors.Search(**{name: getattr(arguments, name) for name in neighbors.Search._fields})
     query, uses = search.run()

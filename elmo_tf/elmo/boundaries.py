@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from elmo_tf.bilm import BiLM
-from elmo_tf.data import char_ids as char_ids_lib
+from elmo_tf.bilm.model import BiLM
+from elmo_tf.text import char_ids as char_ids_lib
 
 
 def layers_with_boundaries(

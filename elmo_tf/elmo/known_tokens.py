@@ -6,8 +6,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.data import char_ids as char_ids_lib
 from elmo_tf.errors import InputError
+from elmo_tf.text import char_ids as char_ids_lib
 
 _BATCH_SIZE = 1024
 

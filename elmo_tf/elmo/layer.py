@@ -10,14 +10,14 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
-from elmo_tf.data import in_graph
 from elmo_tf.elmo import sources
 from elmo_tf.elmo.boundaries import layers_with_boundaries
 from elmo_tf.elmo.known_tokens import KnownTokens
 from elmo_tf.elmo.token_mask import TokenMask, lengths
 from elmo_tf.errors import InputError
-from elmo_tf.export import arguments
 from elmo_tf.layers.scalar_mix import ScalarMix, one_layer
+from elmo_tf.savedmodel import arguments
+from elmo_tf.text import in_graph
 
 
 @keras.saving.register_keras_serializable("elmo_tf")

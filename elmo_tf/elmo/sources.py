@@ -9,11 +9,11 @@ import tensorflow as tf
 from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
-from elmo_tf import checksums, published, savedmodels
 from elmo_tf import config as config_lib
-from elmo_tf.bilm import BiLM
+from elmo_tf.bilm.model import BiLM
 from elmo_tf.errors import InputError
-from elmo_tf.export import weights
+from elmo_tf.published import weights as published_weights
+from elmo_tf.savedmodel import checksums, opening, stored_weights
 from elmo_tf.training import checkpoints
 
 # A folder, options.json with weights.hdf5, or sizes alone, for weights that are loaded later.
@@ -38,18 +38,18 @@ def load(source: Source) -> BiLM:
     folder = pathlib.Path(source)
     if checkpoints.exists(folder):
         return _without_softmax(checkpoints.open_workdir(folder, "source").trained_bilm("source"))
-    if (folder / published.OPTIONS_FILE).is_file():
-        return _from_published(folder / published.OPTIONS_FILE, folder / published.WEIGHTS_FILE)
+    if (folder / published_weights.OPTIONS_FILE).is_file():
+        return _from_published(folder / published_weights.OPTIONS_FILE, folder / published_weights.WEIGHTS_FILE)
     try:
         version = checksums.find_version(folder)
     except InputError:
         raise InputError(f"source: expected {_EXPECTED}, found none of them: {source}") from None
-    return _from_savedmodel(savedmodels.check(version, "source", verify_checksums=True))
+    return _from_savedmodel(opening.check(version, "source", verify_checksums=True))
 
 
 def _from_published(options: str | os.PathLike, weights_file: str | os.PathLike) -> BiLM:
     try:
-        return published.load(options, weights_file)[1]
+        return published_weights.load(options, weights_file)[1]
     except InputError as error:
         raise InputError(f"source: {error}") from None
 
@@ -64,7 +64,7 @@ def _from_savedmodel(folder: pathlib.Path) -> BiLM:
         reader = tf.train.load_checkpoint(str(folder / "variables" / "variables"))
         graph = trackable_object_graph_pb2.TrackableObjectGraph.FromString(reader.get_tensor(_OBJECT_GRAPH))
         keys = {one.full_name: one.checkpoint_key for node in graph.nodes for one in node.attributes}
-        weights.assign(bilm, {name: reader.get_tensor(key) for name, key in keys.items()})
+        stored_weights.assign(bilm, {name: reader.get_tensor(key) for name, key in keys.items()})
     except KeyError as error:
         raise InputError(f"source: expected the variable {error} in a SavedModel, found none: {folder}") from None
     except (OSError, ValueError, DecodeError, tf.errors.OpError) as error:

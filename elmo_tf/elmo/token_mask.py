@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from elmo_tf.data import char_ids as char_ids_lib
+from elmo_tf.text import char_ids as char_ids_lib
 
 
 @keras.saving.register_keras_serializable("elmo_tf")

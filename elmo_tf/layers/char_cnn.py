@@ -6,9 +6,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.data import char_ids as char_ids_lib
 from elmo_tf.layers.highway import Highway
 from elmo_tf.layers.products import matmul
+from elmo_tf.text import char_ids as char_ids_lib
 
 _LONGEST = (8, 12)  # ids, two marks included, of the tokens that are encoded together; the others are the last group
 _NEVER = -1e9  # below any convolution's value

@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from elmo_tf.errors import InputError
-from elmo_tf.staging import write_file
+from elmo_tf.files.staging import write_file
 
 _WEIGHTS_FILE = "model.weights.h5"
 _MIX = re.compile(r"(?P<layer>.+)/mixes/scalar_mix(?:_(?P<number>\d+))?/vars")

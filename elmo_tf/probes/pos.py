@@ -12,7 +12,7 @@ import sklearn.metrics
 import sklearn.preprocessing
 import threadpoolctl
 
-from elmo_tf.data.annotated import Tagged
+from elmo_tf.annotated.columns import Tagged
 from elmo_tf.errors import InputError
 from elmo_tf.layers.scalar_mix import ScalarMix
 from elmo_tf.probes import vectors

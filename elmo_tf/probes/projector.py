@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from tensorboard.plugins import projector
 
-from elmo_tf import staging
-from elmo_tf.data.annotated import SenseSentence
+from elmo_tf.annotated.semcor import SenseSentence
 from elmo_tf.errors import InputError
+from elmo_tf.files import staging
 from elmo_tf.probes import vectors
 
 _CONFIG_FILE = "projector_config.pbtxt"  # the name that TensorBoard looks for

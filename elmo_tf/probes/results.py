@@ -8,7 +8,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from elmo_tf import staging
+from elmo_tf.files import staging
 
 _COLORS = {"baseline": "0.7", "layer": "tab:blue", "mix": "tab:orange"}
 

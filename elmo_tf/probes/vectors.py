@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from elmo_tf import savedmodels
-from elmo_tf.embedding import Embedder, find_model
-from elmo_tf.progress import ProgressLine
+from elmo_tf.files.progress import ProgressLine
+from elmo_tf.savedmodel import opening
+from elmo_tf.savedmodel.embedding import Embedder, find_model
 
 
 def embed(
@@ -26,7 +26,7 @@ def embed(
     Raises:
         InputError: if there is no such model, it lacks the contract's signatures or is damaged.
     """
-    model = find_model(savedmodels.check(savedmodel))
+    model = find_model(opening.check(savedmodel))
     firsts = np.cumsum([0, *(len(one) for one in spans)])
     found = np.zeros((firsts[-1], model.num_layers, model.dim), np.float16)
     # Sentences that nobody asks about stay empty, which the model skips.

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import sklearn.metrics
 
-from elmo_tf.data.annotated import SenseSentence
+from elmo_tf.annotated.semcor import SenseSentence
 from elmo_tf.errors import InputError
 from elmo_tf.probes import vectors
 from elmo_tf.probes.results import Results, Row

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
-from elmo_tf import staging
+from elmo_tf.files import staging
 
 _log = logging.getLogger("elmo_tf")
 

@@ -3,7 +3,7 @@
 WORKDIR/config.json                     the Config
         vocab.txt                       the softmax's words; absent if there is no softmax
         checkpoints/step-00000500/      see `snapshots`
-        metrics.jsonl                   every step's losses, every evaluation; see `journal`
+        metrics.jsonl                   every step's losses, every evaluation; see `metrics_file`
         logs/                           TensorBoard
         .lock                           held by the run that trains here; see `lock`
 """
@@ -19,11 +19,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from elmo_tf import config as config_lib
-from elmo_tf import staging
-from elmo_tf.bilm import BiLM
-from elmo_tf.data import vocabulary as vocabulary_lib
+from elmo_tf.bilm.model import BiLM
 from elmo_tf.errors import InputError
-from elmo_tf.training import journal, snapshots
+from elmo_tf.files import staging
+from elmo_tf.text import vocabulary as vocabulary_lib
+from elmo_tf.training import metrics_file, snapshots
 from elmo_tf.training.optimizer import Optimizer
 from elmo_tf.training.snapshots import Progress
 
@@ -53,7 +53,7 @@ class Workdir:
     @property
     def metrics(self) -> pathlib.Path:
         """The file of every step's losses and every evaluation."""
-        return self.path / journal.FILE
+        return self.path / metrics_file.FILE
 
     def new_bilm(self, product_dtype: str = "float32") -> BiLM:
         """Returns the network of the configuration, with freshly drawn weights."""
@@ -189,7 +189,7 @@ def provenance(workdir: Workdir, step: int) -> dict[str, Any]:
 
 def _chosen(workdir: Workdir, which: str) -> pathlib.Path:
     steps = [_step(path) for path in _checkpoints(workdir)]
-    best = journal.best(journal.evaluations(workdir.metrics), steps)
+    best = metrics_file.best(metrics_file.evaluations(workdir.metrics), steps)
     if which == BEST and best is None:
         raise InputError(f"--checkpoint: expected an evaluation with --heldout for best, found none in {workdir.path}")
     step = best["step"] if which == BEST else which
@@ -204,7 +204,7 @@ def _prune(workdir: Workdir, step: int) -> None:
     steps = [_step(path) for path in paths]
     later = {one for one in steps if one > step}  # they were damaged, or training would have gone on from them
     kept = set(sorted(set(steps) - later)[-workdir.config.train.keep_checkpoints :])
-    if best := journal.best(journal.evaluations(workdir.metrics), steps):
+    if best := metrics_file.best(metrics_file.evaluations(workdir.metrics), steps):
         kept.add(best["step"])
     for path in paths:
         if _step(path) not in kept - later:

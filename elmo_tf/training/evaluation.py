@@ -7,13 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.bilm import BiLM
+from elmo_tf.bilm.model import BiLM
 from elmo_tf.config import ModelConfig
-from elmo_tf.data import records as records_lib
-from elmo_tf.data.vocabulary import UNKNOWN_ID, Vocabulary
-from elmo_tf.data.windows import Windows, prefetch
 from elmo_tf.errors import InputError
-from elmo_tf.progress import ProgressLine
+from elmo_tf.files.progress import ProgressLine
+from elmo_tf.records import record_folder
+from elmo_tf.records.windows import Windows, prefetch
+from elmo_tf.text.vocabulary import UNKNOWN_ID, Vocabulary
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Evaluator:
 
     def __call__(
         self,
-        records: records_lib.Records,
+        records: record_folder.Records,
         batch_size: int = 32,
         unroll_steps: int = 20,
         interrupted: Callable[[], bool] = lambda: False,
@@ -75,13 +75,13 @@ class Evaluator:
         return Evaluation(*(float(np.exp(value)) for value in (forward, backward, mean)), tokens, unknown / tokens)
 
 
-def evaluate(bilm: BiLM, records: records_lib.Records, batch_size: int = 32, unroll_steps: int = 20) -> Evaluation:
+def evaluate(bilm: BiLM, records: record_folder.Records, batch_size: int = 32, unroll_steps: int = 20) -> Evaluation:
     """Evaluates `bilm` once; arguments as for `Evaluator`."""
     return Evaluator(bilm)(records, batch_size, unroll_steps)
 
 
 def check_records(
-    model: ModelConfig, vocabulary: Vocabulary | None, records: records_lib.Records, argument: str
+    model: ModelConfig, vocabulary: Vocabulary | None, records: record_folder.Records, argument: str
 ) -> None:
     """Raises `InputError`, naming `argument`, if a network with that vocabulary cannot be tried on `records`."""
     if vocabulary is None:

@@ -9,10 +9,10 @@ import keras
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
-from elmo_tf.bilm import BiLM
-from elmo_tf.data import records as records_lib
-from elmo_tf.data.vocabulary import Vocabulary
+from elmo_tf.bilm.model import BiLM
 from elmo_tf.errors import InputError
+from elmo_tf.records import record_folder
+from elmo_tf.text.vocabulary import Vocabulary
 from elmo_tf.training import checkpoints
 from elmo_tf.training import optimizer as optimizers
 from elmo_tf.training.evaluation import check_records
@@ -52,10 +52,10 @@ def finetune(
     config = config_lib.override((begun or opened).config, assignments)
     config_lib.check_same_model(opened.config, config, "--set")
     if begun is None and (strategy is None or Workers(strategy).is_chief):
-        records = records_lib.open_folder(data)
+        records = record_folder.open_folder(data)
         check_records(config.model, records.vocabulary, records, "--data")
         if heldout is not None:
-            heldout_records = records_lib.open_folder(heldout, "--heldout")
+            heldout_records = record_folder.open_folder(heldout, "--heldout")
             check_records(config.model, records.vocabulary, heldout_records, "--heldout")
         _begin(opened, config, records.vocabulary, workdir)
     return train(config, data, workdir, heldout, steps, strategy, profile)

@@ -7,11 +7,11 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
-from elmo_tf import published
-from elmo_tf.bilm import BiLM
-from elmo_tf.data import vocabulary as vocabulary_lib
+from elmo_tf.bilm.model import BiLM
 from elmo_tf.errors import InputError
-from elmo_tf.published_options import read_options
+from elmo_tf.published import weights as published_weights
+from elmo_tf.published.options import read_options
+from elmo_tf.text import vocabulary as vocabulary_lib
 from elmo_tf.training import checkpoints
 from elmo_tf.training.optimizer import Adagrad, Optimizer
 
@@ -43,7 +43,7 @@ def import_checkpoint(
     config = read_options(options, vocab_size=rows)
     bilm = BiLM(config.model, rows)
     optimizer = _optimizer(bilm, config.train)
-    published.assign(source, _targets(bilm, optimizer))
+    published_weights.assign(source, _targets(bilm, optimizer))
     _check_accumulators(bilm, optimizer, source.label)
     return save_new(workdir, config, bilm, vocabulary=words, optimizer=optimizer, step=step)
 
@@ -59,7 +59,7 @@ def dump_weights(
     Raises:
         InputError: if there is no checkpoint, or `output` is in use.
     """
-    return published.dump(checkpoints.open_workdir(workdir).trained_bilm(which=which), output)
+    return published_weights.dump(checkpoints.open_workdir(workdir).trained_bilm(which=which), output)
 
 
 def save_new(
@@ -89,14 +89,14 @@ def _vocabulary(path: str | os.PathLike) -> vocabulary_lib.Vocabulary:
     return vocabulary_lib.from_bytes(content, f"--vocab {path}")
 
 
-def _open_checkpoint(prefix: str | os.PathLike) -> tuple[published.Source, int]:
+def _open_checkpoint(prefix: str | os.PathLike) -> tuple[published_weights.Source, int]:
     """Returns the network's and the slots' arrays, and the step."""
     if not pathlib.Path(f"{prefix}.index").is_file():
         raise InputError(f"--checkpoint: expected the prefix of a checkpoint's files, found no file {prefix}.index")
     label = f"--checkpoint {prefix}"
     expected = f"{label}: expected a whole checkpoint"
-    reader = published.guarded(tf.train.load_checkpoint, expected)(os.fspath(prefix))
-    read = published.guarded(reader.get_tensor, expected)
+    reader = published_weights.guarded(tf.train.load_checkpoint, expected)(os.fspath(prefix))
+    read = published_weights.guarded(reader.get_tensor, expected)
     shapes = {name: tuple(shape) for name, shape in reader.get_variable_to_shape_map().items()}
     if shapes.get("global_step") != ():
         found = shapes.get("global_step", "nothing of that name")
@@ -105,7 +105,7 @@ def _open_checkpoint(prefix: str | os.PathLike) -> tuple[published.Source, int]:
     if step < 0 or not step.is_integer():
         raise InputError(f"{label}: expected global_step to be a whole number, found {step}")
     shapes = {name: shape for name, shape in shapes.items() if name.startswith(_SCOPE)}
-    return published.Source(label, shapes, read), int(step)
+    return published_weights.Source(label, shapes, read), int(step)
 
 
 def _optimizer(bilm: BiLM, config: config_lib.TrainConfig) -> Adagrad:
@@ -116,7 +116,7 @@ def _optimizer(bilm: BiLM, config: config_lib.TrainConfig) -> Adagrad:
 def _targets(bilm: BiLM, optimizer: Adagrad) -> dict:
     """Returns the variables and accumulators by their names in the checkpoint, with their shapes there."""
     targets = {}
-    for name, accumulator in zip(published.names(bilm), optimizer.slots["accumulators"], strict=True):
+    for name, accumulator in zip(published_weights.names(bilm), optimizer.slots["accumulators"], strict=True):
         targets[name.checkpoint] = (name.variable, name.shape)
         targets[name.checkpoint + _SLOT] = (accumulator, name.shape)
     return targets
@@ -124,7 +124,7 @@ def _targets(bilm: BiLM, optimizer: Adagrad) -> dict:
 
 def _check_accumulators(bilm: BiLM, optimizer: Adagrad, label: str) -> None:
     """Raises if an accumulator is not above 0: the update divides by its root."""
-    for name, accumulator in zip(published.names(bilm), optimizer.slots["accumulators"], strict=True):
+    for name, accumulator in zip(published_weights.names(bilm), optimizer.slots["accumulators"], strict=True):
         lowest = float(np.min(accumulator.numpy()))
         if lowest <= 0:
             raise InputError(f"{label}: expected {name.checkpoint}{_SLOT} to be above 0, found {lowest}")

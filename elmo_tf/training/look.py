@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.bilm import DIRECTIONS
-from elmo_tf.data import char_ids as char_ids_lib
-from elmo_tf.data.vocabulary import SPECIAL_TOKENS
-from elmo_tf.data.windows import Window
+from elmo_tf.bilm.model import DIRECTIONS
+from elmo_tf.records.windows import Window
+from elmo_tf.text import char_ids as char_ids_lib
+from elmo_tf.text.vocabulary import SPECIAL_TOKENS
 from elmo_tf.training.step import Trainer
 
 _WORDS_AT_MOST = 1000  # in the projector

@@ -11,13 +11,13 @@ import keras
 import tensorflow as tf
 
 from elmo_tf.config import Config, check_same_model
-from elmo_tf.data import records as records_lib
 from elmo_tf.errors import InputError
+from elmo_tf.records import record_folder
 from elmo_tf.training import checkpoints, lock
 from elmo_tf.training.board import Board
 from elmo_tf.training.evaluation import check_records
-from elmo_tf.training.journal import Journal, best
 from elmo_tf.training.look import CloserLook
+from elmo_tf.training.metrics_file import MetricsFile, best
 from elmo_tf.training.monitor import Monitor, Plan
 from elmo_tf.training.schedule import learning_rate
 from elmo_tf.training.session import Session
@@ -62,8 +62,8 @@ def train(
     """
     strategy = strategy or _all_gpus()
     workers = Workers(strategy)
-    records = records_lib.open_folder(data)
-    heldout_records = None if heldout is None else records_lib.open_folder(heldout, "--heldout")
+    records = record_folder.open_folder(data)
+    heldout_records = None if heldout is None else record_folder.open_folder(heldout, "--heldout")
     if config.train.patience and heldout is None:
         raise InputError("--patience: expected --heldout with it, found none")
     with contextlib.ExitStack() as stack:
@@ -85,8 +85,8 @@ def train(
 def _prepare(
     config: Config,
     workdir: str | os.PathLike,
-    records: records_lib.Records,
-    heldout: records_lib.Records | None,
+    records: record_folder.Records,
+    heldout: record_folder.Records | None,
 ) -> None:
     """Makes the workdir, unless it is there already; raises `InputError` if something does not fit."""
     existing = checkpoints.open_workdir(workdir) if checkpoints.exists(workdir) else None
@@ -133,7 +133,7 @@ def _monitor(session: Session, last_step: int, profile: bool) -> Monitor:
         return Monitor(plan, session.trainer.config)
     board = Board(session.workdir.logs)
     board.configuration(session.workdir.config, session.step)
-    lines = Journal(session.workdir.metrics, session.saved_step)
+    lines = MetricsFile(session.workdir.metrics, session.saved_step)
     look = CloserLook(session.trainer, session.records.vocabulary.tokens)
     return Monitor(plan, session.trainer.config, lines, board, look, profile)
 

@@ -8,13 +8,13 @@ import time
 import numpy as np
 
 from elmo_tf.config import TrainConfig
-from elmo_tf.data.windows import Window
 from elmo_tf.errors import InputError
-from elmo_tf.progress import ProgressLine
+from elmo_tf.files.progress import ProgressLine
+from elmo_tf.records.windows import Window
 from elmo_tf.training.board import Board
 from elmo_tf.training.evaluation import Evaluation
-from elmo_tf.training.journal import Journal
 from elmo_tf.training.look import CloserLook
+from elmo_tf.training.metrics_file import MetricsFile
 from elmo_tf.training.step import StepResult
 
 _PROFILED = range(5, 10)  # steps of a run that are traced: the graph is built, the first ones are over
@@ -36,9 +36,9 @@ class Monitor:
     Args:
         plan: what lies ahead.
         config: the recipe.
-        journal: keeps every step's losses; None, as in all workers but the chief: nothing is told or written.
-        board: TensorBoard's files; None with `journal`.
-        look: looks at a step closely, for `board`; None with `journal`.
+        metrics: keeps every step's losses; None, as in all workers but the chief: nothing is told or written.
+        board: TensorBoard's files; None with `metrics`.
+        look: looks at a step closely, for `board`; None with `metrics`.
         profile: whether to trace some steps.
     """
 
@@ -46,14 +46,14 @@ class Monitor:
         self,
         plan: Plan,
         config: TrainConfig,
-        journal: Journal | None = None,
+        metrics: MetricsFile | None = None,
         board: Board | None = None,
         look: CloserLook | None = None,
         profile: bool = False,
     ):
         self._plan = plan
         self._config = config
-        self._journal = journal
+        self._metrics = metrics
         self._board = board
         self._look = look
         self._looking = False
@@ -65,7 +65,7 @@ class Monitor:
         self._rate = None  # seconds a step, a running mean
         self._perplexity = math.nan
         self._line = ProgressLine()
-        if journal is not None and plan.first_step < plan.last_step:
+        if metrics is not None and plan.first_step < plan.last_step:
             self._line.leave("building the graph of a step ...")
 
     def record(self, result: StepResult, learning_rate: float) -> None:
@@ -80,7 +80,7 @@ class Monitor:
             self._timed += 1
         if len(self._pending) == self._config.log_steps or self._step == self._plan.last_step:
             self.flush()
-        if self._journal is not None and self._step < self._plan.last_step and self._line.due():
+        if self._metrics is not None and self._step < self._plan.last_step and self._line.due():
             self._line.show(self._progress())
         if self._looking:
             self._write_look()
@@ -94,12 +94,12 @@ class Monitor:
             self._pending.clear()
             self._check(values)
             self._perplexity = float(np.exp(values[:, :2].mean()))
-            if self._journal is not None:
+            if self._metrics is not None:
                 self._write(values)
                 if self._step == self._plan.last_step:
                     self._line.leave(self._progress())
-        if self._journal is not None:
-            self._journal.flush(sync)
+        if self._metrics is not None:
+            self._metrics.flush(sync)
         self.resume_clock()
 
     def resume_clock(self) -> None:
@@ -112,8 +112,8 @@ class Monitor:
         values = {"perplexity": both, "forward_perplexity": forward, "backward_perplexity": backward}
         self._board.scalars("heldout", values, self._step)
         self._board.flush()
-        self._journal.add({"step": self._step, "heldout": heldout_id} | values | {"tokens": evaluation.tokens})
-        self._journal.flush(sync=True)
+        self._metrics.add({"step": self._step, "heldout": heldout_id} | values | {"tokens": evaluation.tokens})
+        self._metrics.flush(sync=True)
         directions = f"(forward {forward:.1f}, backward {backward:.1f})"
         self._line.leave(f"step {self._step:,}: held-out perplexity {both:.1f} {directions}{note}")
 
@@ -126,7 +126,7 @@ class Monitor:
 
     def close(self) -> None:
         """Writes out what is left."""
-        if self._journal is not None:
+        if self._metrics is not None:
             self._line.leave()
             self._board.close()
 
@@ -152,7 +152,7 @@ class Monitor:
         first = self._step - len(values) + 1
         for number, (forward, backward, norm) in enumerate(values.tolist(), first):
             losses = {"forward_loss": forward, "backward_loss": backward}
-            self._journal.add({"step": number} | losses | {"gradient_norm": norm})
+            self._metrics.add({"step": number} | losses | {"gradient_norm": norm})
         forward, backward, norm = values.mean(axis=0)
         learning = {
             "loss_forward_nats": forward,

@@ -5,10 +5,10 @@ import hashlib
 import logging
 from collections.abc import Iterator
 
-from elmo_tf.data.records import Records
-from elmo_tf.data.windows import Position, Window, Windows, prefetch
 from elmo_tf.errors import InputError
-from elmo_tf.training import checkpoints, journal
+from elmo_tf.records.record_folder import Records
+from elmo_tf.records.windows import Position, Window, Windows, prefetch
+from elmo_tf.training import checkpoints, metrics_file
 from elmo_tf.training.evaluation import Evaluator
 from elmo_tf.training.monitor import Monitor
 from elmo_tf.training.signals import Interrupt
@@ -114,14 +114,14 @@ class Session:
             if result is not None:
                 note = "" if config.precision == "float32" else f" with {config.precision} products"
                 monitor.record_evaluation(result, _text_id(self.heldout), note)
-        waited = journal.waited(self.evaluations())
+        waited = metrics_file.waited(self.evaluations())
         self.out_of_patience = self.workers.any(self.workers.is_chief and 0 < config.patience <= waited)
         monitor.resume_clock()
 
     def evaluations(self) -> list[dict]:
         """Returns the evaluations on this held-out text so far."""
         heldout = self.heldout and _text_id(self.heldout)
-        return [one for one in journal.evaluations(self.workdir.metrics) if one["heldout"] == heldout]
+        return [one for one in metrics_file.evaluations(self.workdir.metrics) if one["heldout"] == heldout]
 
     def stopping(self) -> bool:
         """Whether to stop between two steps."""

@@ -15,10 +15,10 @@ import google_crc32c
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf import staging
-from elmo_tf.bilm import DIRECTIONS, BiLM, States
-from elmo_tf.data.windows import Position
+from elmo_tf.bilm.model import DIRECTIONS, BiLM, States
 from elmo_tf.errors import InputError
+from elmo_tf.files import staging
+from elmo_tf.records.windows import Position
 from elmo_tf.training.optimizer import Optimizer
 
 MANIFEST_FILE = "manifest.json"

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.bilm import BiLM, States
+from elmo_tf.bilm.model import BiLM, States
 from elmo_tf.config import TrainConfig
-from elmo_tf.data.vocabulary import BEGIN_ID
-from elmo_tf.data.windows import Window
+from elmo_tf.records.windows import Window
+from elmo_tf.text.vocabulary import BEGIN_ID
 from elmo_tf.training import optimizer as optimizers
 from elmo_tf.training.accumulation import in_groups
 

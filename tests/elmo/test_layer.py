@@ -12,11 +12,12 @@ import pytest
 import tensorflow as tf
 
 import elmo_tf
-from elmo_tf import checksums, published
-from elmo_tf.bilm import BiLM
+from elmo_tf.bilm.model import BiLM
 from elmo_tf.config import ModelConfig
 from elmo_tf.elmo.token_mask import TokenMask
 from elmo_tf.errors import InputError
+from elmo_tf.published import weights as published_weights
+from elmo_tf.savedmodel import checksums
 from tests import checks, reference
 from tests.elmo.sentences import LENGTHS, MASK, SENTENCES, TOKENS
 from tests.helpers import MICRO, batch_char_ids
@@ -216,7 +217,7 @@ def test_under_a_mixed_policy_the_network_stays_float32_and_the_vectors_are_cast
 
 def test_sources_give_the_same_network(workdir, tmp_path):
     bilm = workdir.trained_bilm()
-    folder = published.dump(bilm, tmp_path / "published")
+    folder = published_weights.dump(bilm, tmp_path / "published")
     version = checks.export_unverified(bilm, workdir.config, tmp_path / "exported")
     expected = elmo_tf.ELMo(workdir.path)(TOKENS)
     np.testing.assert_allclose(expected, tf.reduce_mean(bilm(batch_char_ids(SENTENCES, 6))[0], 1), atol=1e-6)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf.data import char_ids as char_ids_lib
 from elmo_tf.layers import char_cnn
 from elmo_tf.layers.char_cnn import CharCNN
+from elmo_tf.text import char_ids as char_ids_lib
 from tests import checks, reference
 
 FILTERS = ((1, 4), (2, 6), (3, 8))

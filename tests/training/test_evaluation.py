@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from elmo_tf.bilm import BiLM
-from elmo_tf.data import vocabulary as vocabulary_lib
-from elmo_tf.data.unigram import unigram_perplexity
-from elmo_tf.data.windows import Windows
+from elmo_tf.bilm.model import BiLM
 from elmo_tf.errors import InputError
+from elmo_tf.records.unigram import unigram_perplexity
+from elmo_tf.records.windows import Windows
+from elmo_tf.text import vocabulary as vocabulary_lib
 from elmo_tf.training.evaluation import check_records, evaluate
 from tests import checks, reference
 from tests.conftest import SENTENCES

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf.bilm import BiLM
+from elmo_tf.bilm.model import BiLM
 from elmo_tf.errors import InputError
-from elmo_tf.training import checkpoints, journal
+from elmo_tf.training import checkpoints, metrics_file
 from elmo_tf.training.evaluation import evaluate
 from elmo_tf.training.finetuning import finetune
 from tests import checks
@@ -118,7 +118,7 @@ def test_the_heldout_perplexity_is_told_before_and_after(workdir, records, other
     text = records if words == "old" else other
     with caplog.at_level(logging.INFO, "elmo_tf"):
         target = finetune(workdir.path, text.path, tmp_path / "target", heldout=text.path, steps=3)
-    before, after = journal.evaluations(target.metrics)
+    before, after = metrics_file.evaluations(target.metrics)
     assert (before["step"], after["step"]) == (0, 3)
     told = f"held-out perplexity: first {before['perplexity']:.1f} at step 0, last {after['perplexity']:.1f} at step 3"
     assert told in caplog.text

@@ -3,15 +3,16 @@ import json
 import numpy as np
 import pytest
 
-from elmo_tf import cli, published
-from elmo_tf.data import char_ids
+from elmo_tf import cli
 from elmo_tf.errors import InputError
+from elmo_tf.published import weights as published_weights
+from elmo_tf.text import char_ids
 from elmo_tf.training import checkpoints, importing, loop
 from elmo_tf.training.evaluation import evaluate
 from elmo_tf.training.optimizer import Adagrad
-from tests import published_files as files
 from tests import reference
 from tests.helpers import write_records
+from tests.published import published_files as files
 
 SENTENCES = ["the cat sat on the mat", "a dog", "the dog sat"]
 RECIPE = {"batch_size": 2, "unroll_steps": 4, "n_negative_samples_batch": 3, "dropout": 0.0}
@@ -189,7 +190,7 @@ def test_a_workdir_in_use_stays_as_it_is(parts, tmp_path):
 def test_published_weights_become_a_workdir_of_step_0_without_a_softmax(tmp_path):
     options = files.options(n_highway=1)
     arrays = files.draw_hdf5(options)
-    config, bilm = published.load(*files.write_pair(tmp_path, options, arrays))
+    config, bilm = published_weights.load(*files.write_pair(tmp_path, options, arrays))
     workdir = importing.save_new(tmp_path / "workdir", config, bilm)
     assert workdir.vocabulary is None
     assert checkpoints.latest(workdir).name == "step-00000000"

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf.bilm import BiLM
+from elmo_tf.bilm.model import BiLM
 from elmo_tf.training import loop
-from elmo_tf.training.journal import Journal
 from elmo_tf.training.look import layer_of
+from elmo_tf.training.metrics_file import MetricsFile
 from tests.helpers import MICRO
 from tests.training.commands import losses
 from tests.training.test_loop import with_train
@@ -99,27 +99,27 @@ def test_every_weight_has_a_layer():
     assert {layer_of(variable.path) for variable in BiLM(MICRO, 9).trainable_variables} == LAYERS
 
 
-def test_the_journal_goes_back_to_a_step_without_a_line_that_was_cut(tmp_path):
+def test_the_metrics_goes_back_to_a_step_without_a_line_that_was_cut(tmp_path):
     path = tmp_path / "metrics.jsonl"
-    lines = Journal(path, None)
+    lines = MetricsFile(path, None)
     for step in (1, 2, 3):
         lines.add({"step": step})
         lines.flush()
     with path.open("ab") as file:
         file.write(b'{"step": 1')
-    Journal(path, 3)
+    MetricsFile(path, 3)
     assert path.read_text() == '{"step": 1}\n{"step": 2}\n{"step": 3}\n'
-    again = Journal(path, 1)
+    again = MetricsFile(path, 1)
     again.add({"step": 2, "new": True})
     again.flush(sync=True)
     assert path.read_text() == '{"step": 1}\n{"step": 2, "new": true}\n'
-    Journal(path, None)
+    MetricsFile(path, None)
     assert path.read_text() == ""
 
 
 def test_lines_that_cannot_be_written_are_kept_and_said_once(tmp_path, caplog):
     path = tmp_path / "metrics.jsonl"
-    lines = Journal(path, None)
+    lines = MetricsFile(path, None)
     path.rename(tmp_path / "away")
     for step in (1, 2):
         lines.add({"step": step})

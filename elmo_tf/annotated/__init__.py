@@ -1,0 +1,1 @@
+"""Text with labels, in the formats of the field."""

@@ -1,0 +1,1 @@
+"""The bidirectional language model: `model` is the network, `packed` runs it over whole sentences without padding."""

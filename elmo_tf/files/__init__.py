@@ -1,0 +1,1 @@
+"""Files and folders on this machine: written whole or not at all, downloaded, with progress shown."""

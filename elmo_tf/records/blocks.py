@@ -1,0 +1,123 @@
+"""The sentences of an epoch in its order, read and decoded a block at a time.
+
+Shards are shuffled, and then sentences among those of a few shards (a pool), which are in memory as they are in the
+files. What is decoded is one block at a time.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from elmo_tf.errors import InputError
+from elmo_tf.records import examples, record_folder
+from elmo_tf.text import char_ids as char_ids_lib
+
+_POOL_SHARDS = 8  # shards that are in memory, and so shuffled together, at a time
+_BLOCK_SENTENCES = 2048  # enough for what a NumPy call costs to be little beside its work
+_BLOCK_BYTES = 1 << 22  # of records, for sentences that are whole documents
+
+
+class Block:
+    """Sentences end to end, a number a token, `<S>` and `</S>` included.
+
+    Args:
+        records: serialized `tf.train.Example`s, at least one.
+        vocab_size: token ids must be below.
+        max_chars_per_token: character ids a token.
+
+    Raises:
+        records.UnfitRecordError: for a record that is not a sentence.
+    """
+
+    def __init__(self, records: list[bytes], vocab_size: int, max_chars_per_token: int):
+        sentences = examples.decode_examples(records, vocab_size)
+        last = np.cumsum(sentences.num_tokens) - 1
+        first = last + 1 - sentences.num_tokens
+        inner = np.ones(len(sentences.token_ids), bool)
+        inner[first] = inner[last] = False
+        lengths = np.zeros(len(inner), np.uint8)
+        lengths[inner] = sentences.char_lengths
+        self.records = records
+        self.num_tokens = sentences.num_tokens  # int64 (num_sentences,)
+        self.first, self.last = first, last  # int64 (num_sentences,), where each one's <S> and </S> are
+        self.token_ids = sentences.token_ids  # int32
+        self.words = char_ids_lib.Words(sentences.char_bytes, lengths, max_chars_per_token)
+        self.words.set_boundary(first, char_ids_lib.BEGIN_SENTENCE)
+        self.words.set_boundary(last, char_ids_lib.END_SENTENCE)
+
+
+class _Pool:
+    """Some shards in memory."""
+
+    def __init__(self, shards: list[record_folder.Shard]):
+        self._shards = shards
+        self._before = np.cumsum([0] + [len(shard.starts) for shard in shards])  # records before each shard
+        self._starts = np.concatenate([shard.starts for shard in shards])
+        self._ends = np.concatenate([shard.ends for shard in shards])
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def block(self, numbers: np.ndarray, vocab_size: int, max_chars_per_token: int) -> Block:
+        """Returns the sentences with these numbers."""
+        contents = [shard.content for shard in self._shards]
+        owners = self._owners(numbers).tolist()
+        places = zip(owners, self._starts[numbers].tolist(), self._ends[numbers].tolist(), strict=True)
+        records = [contents[owner][start:end] for owner, start, end in places]
+        try:
+            return Block(records, vocab_size, max_chars_per_token)
+        except record_folder.UnfitRecordError as error:
+            number = numbers[error.number]
+            shard = self._shards[int(self._owners(number))]
+            offset = self._starts[number] - record_folder.HEADER_BYTES
+            raise InputError(f"{shard.path}: expected a sentence at byte {offset}, found {error.found}") from None
+
+    def split(self, order: np.ndarray) -> list[np.ndarray]:
+        """Returns record numbers a block each."""
+        size = np.cumsum((self._ends - self._starts)[order])
+        block = np.maximum.accumulate(np.arange(len(order)) // _BLOCK_SENTENCES + size // _BLOCK_BYTES)
+        return np.split(order, np.flatnonzero(np.diff(block)) + 1)
+
+    def _owners(self, numbers: np.ndarray) -> np.ndarray:
+        """Returns the shards that records are in."""
+        return np.searchsorted(self._before, numbers, side="right") - 1
+
+
+def read_epoch(
+    records: record_folder.Records, seed: int | None, epoch: int, start: int, max_chars_per_token: int
+) -> Iterator[Block]:
+    """Yields one epoch's sentences in its order.
+
+    Args:
+        records: the folder.
+        seed: of the order; None: that of the files.
+        epoch: its number, which decides the order together with the seed.
+        start: sentences to leave out at the beginning.
+        max_chars_per_token: character ids a token.
+
+    Raises:
+        InputError: naming shard and byte, if a record is damaged or is not a sentence of the folder's vocabulary.
+    """
+    shards = list(zip(records.shards, records.info["shards"], strict=True))
+    random = None if seed is None else np.random.default_rng([seed, epoch])
+    if random is not None:
+        shards = [shards[index] for index in random.permutation(len(shards))]
+    for first in range(0, len(shards), _POOL_SHARDS):
+        chosen = shards[first : first + _POOL_SHARDS]
+        count = sum(info["sentences"] for _, info in chosen)
+        order = np.arange(count) if random is None else random.permutation(count)
+        if start >= count:
+            start -= count
+            continue
+        pool = _Pool([_load(path, info["sentences"]) for path, info in chosen])
+        for numbers in pool.split(order[start:]):
+            yield pool.block(numbers, len(records.vocabulary), max_chars_per_token)
+        del pool  # before the next one is read
+        start = 0
+
+
+def _load(path, num_sentences: int) -> record_folder.Shard:
+    shard = record_folder.load_shard(path)
+    if len(shard.starts) != num_sentences:
+        raise InputError(f"{path}: expected {num_sentences} sentences, as in info.json, found {len(shard.starts)}")
+    return shard

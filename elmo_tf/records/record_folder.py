@@ -1,0 +1,223 @@
+"""The folder that preprocessing makes and everything else reads: TFRecord shards, `vocab.txt`, `info.json`, a marker.
+
+One `tf.train.Example` a sentence: `token_ids` (int64 list, with `<S>` and `</S>`), `char_ids` (bytes: the bytes of each
+inner token, end to end) and `char_lengths` (bytes: one uint8 a token). Neither TensorFlow nor Beam is imported; any
+TFRecord reader reads the shards.
+"""
+
+import functools
+import json
+import os
+import pathlib
+import struct
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.message import DecodeError
+
+from elmo_tf.errors import InputError
+from elmo_tf.records import wire
+from elmo_tf.text import vocabulary as vocabulary_lib
+
+FORMAT_VERSION = 1
+INFO_FILE = "info.json"
+VOCABULARY_FILE = "vocab.txt"
+MARKER_FILE = "_SUCCESS"  # written last: a folder without it is not finished
+# A TFRecord is a header, length and its checksum, then the data, then the checksum of the data.
+_HEADER = struct.Struct("<QI")
+HEADER_BYTES = _HEADER.size
+_CHECKSUM_BYTES = 4
+
+
+class Sentence(NamedTuple):
+    """One sentence of n words."""
+
+    token_ids: np.ndarray  # int64 (n + 2,), with <S> and </S>
+    char_bytes: np.ndarray  # uint8 (sum(char_lengths),), the words' bytes
+    char_lengths: np.ndarray  # uint8 (n,)
+
+
+class Records(NamedTuple):
+    """A finished folder."""
+
+    path: pathlib.Path
+    info: dict[str, Any]
+    vocabulary: vocabulary_lib.Vocabulary
+
+    @property
+    def shards(self) -> list[pathlib.Path]:
+        """The TFRecord files, in order."""
+        return [self.path / shard["name"] for shard in self.info["shards"]]
+
+
+def shard_name(number: int, count: int) -> str:
+    """Returns the file name of shard `number` of `count`."""
+    return f"shard-{number:05d}-of-{count:05d}.tfrecord"
+
+
+def is_own_file(name: str) -> bool:
+    """Whether a folder of records has files of that name, apart from the marker."""
+    return name in (INFO_FILE, VOCABULARY_FILE) or (name.startswith("shard-") and name.endswith(".tfrecord"))
+
+
+def open_folder(path: str | os.PathLike, argument: str = "--data") -> Records:
+    """Returns the finished folder at `path`, its marker, vocabulary and shards' sizes checked.
+
+    Raises:
+        InputError: naming `argument`, if it is not a finished folder of records or a file is not the one written.
+    """
+    folder = pathlib.Path(path)
+    if not (folder / MARKER_FILE).is_file():
+        found = "no such folder" if not folder.exists() else f"no {MARKER_FILE} marker in it"
+        raise InputError(f"{argument}: expected a finished folder of `elmo-tf preprocess`, found {found}: {folder}")
+    try:
+        info = json.loads((folder / INFO_FILE).read_text("utf-8"))
+    except ValueError as error:
+        raise InputError(f"{argument}: expected JSON, found {error}: {folder / INFO_FILE}") from None
+    if info["format_version"] != FORMAT_VERSION:
+        raise InputError(
+            f"{argument}: expected records of format {FORMAT_VERSION}, found {info['format_version']}: {folder}"
+        )
+    source = folder / VOCABULARY_FILE
+    vocabulary = vocabulary_lib.from_bytes(source.read_bytes(), str(source))
+    if vocabulary.sha256() != info["vocabulary"]["sha256"]:
+        raise InputError(f"{argument}: expected the vocabulary that {INFO_FILE} describes, found another one: {source}")
+    records = Records(folder, info, vocabulary)
+    for shard, described in zip(records.shards, info["shards"], strict=True):
+        size = shard.stat().st_size if shard.exists() else None
+        if size != described["bytes"]:
+            raise InputError(f"{argument}: expected {described['bytes']} bytes, found {size}: {shard}")
+    return records
+
+
+class UnfitRecordError(InputError):
+    """A record is not a sentence.
+
+    Attributes:
+        found: what it is instead.
+        number: which of the records given it is.
+    """
+
+    def __init__(self, found: str, number: int = 0):
+        super().__init__(f"record {number}: expected a sentence, found {found}")
+        self.found = found
+        self.number = number
+
+
+def decode_example(record: bytes) -> Sentence:
+    """Returns the sentence of a serialized `tf.train.Example`; for many, see `examples.decode_examples`.
+
+    Raises:
+        UnfitRecordError: if it is no Example, or one without these features.
+    """
+    try:
+        feature = _Example.FromString(record).features.feature
+    except DecodeError:
+        raise UnfitRecordError("bytes that are no tf.train.Example") from None
+    token_ids = np.array(feature["token_ids"].int64_list.value, np.int64)
+    values = [feature[name].bytes_list.value for name in ("char_ids", "char_lengths")]
+    if len(token_ids) == 0 or any(len(value) != 1 for value in values):
+        raise UnfitRecordError("no token_ids, or not one value each of char_ids and char_lengths")
+    return Sentence(token_ids, *(np.frombuffer(value[0], np.uint8) for value in values))
+
+
+class Shard(NamedTuple):
+    """A TFRecord file in memory, its checksums verified."""
+
+    path: pathlib.Path
+    content: bytes
+    starts: np.ndarray  # int64 (num_records,), where each record's data begins
+    ends: np.ndarray  # int64 (num_records,)
+
+
+def load_shard(path: str | os.PathLike) -> Shard:
+    """Returns a TFRecord file as it is, with the places of its records.
+
+    Raises:
+        InputError: if a checksum is wrong or the file ends within a record.
+    """
+    content = pathlib.Path(path).read_bytes()
+    ends = np.fromiter(_ends(content, path), np.int64)
+    starts = np.append(0, ends + _CHECKSUM_BYTES)[:-1] + HEADER_BYTES
+    return Shard(pathlib.Path(path), content, starts, ends)
+
+
+def read_shard(path: str | os.PathLike) -> Iterator[bytes]:
+    """Yields the records of a TFRecord file.
+
+    Raises:
+        InputError: if a checksum is wrong or the file ends within a record.
+    """
+    content = pathlib.Path(path).read_bytes()
+    start = HEADER_BYTES
+    for end in _ends(content, path):
+        yield content[start:end]
+        start = end + _CHECKSUM_BYTES + HEADER_BYTES
+
+
+def _ends(content: bytes, path: str | os.PathLike) -> Iterator[int]:
+    """Yields where the data of each record ends, its checksums verified."""
+    position = 0
+    while position < len(content):
+        start = position + HEADER_BYTES
+        length, checksum = _HEADER.unpack_from(content, position) if start <= len(content) else (0, None)
+        if _length_checksum(length) != checksum:
+            raise InputError(f"{path}: expected a TFRecord at byte {position}, found damaged data")
+        end = start + length
+        if wire.masked_crc(content[start:end]) != content[end : end + _CHECKSUM_BYTES]:
+            raise InputError(f"{path}: expected an intact TFRecord at byte {position}, found a wrong checksum")
+        yield end
+        position = end + _CHECKSUM_BYTES
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _length_checksum(length: int) -> int:
+    return int.from_bytes(wire.masked_crc(struct.pack("<Q", length)), "little")
+
+
+def _example_class() -> type:
+    """Returns a message class with the wire format of `tf.train.Example`, without importing TensorFlow."""
+    kinds = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(name="elmo_tf/example.proto", package="elmo_tf", syntax="proto3")
+
+    def add(parent, name, *fields):
+        message = parent.add(name=name)
+        for number, field_name, label, kind, type_name in fields:
+            field = message.field.add(name=field_name, number=number, label=label, type=kind)
+            if type_name:
+                field.type_name = f".elmo_tf.{type_name}"
+        return message
+
+    one, many = kinds.LABEL_OPTIONAL, kinds.LABEL_REPEATED
+    add(file.message_type, "BytesList", (1, "value", many, kinds.TYPE_BYTES, None))
+    add(file.message_type, "Int64List", (1, "value", many, kinds.TYPE_INT64, None))
+    feature = add(
+        file.message_type,
+        "Feature",
+        (1, "bytes_list", one, kinds.TYPE_MESSAGE, "BytesList"),
+        (3, "int64_list", one, kinds.TYPE_MESSAGE, "Int64List"),
+    )
+    feature.oneof_decl.add(name="kind")
+    for field in feature.field:
+        field.oneof_index = 0
+    features = add(
+        file.message_type,
+        "Features",
+        (1, "feature", many, kinds.TYPE_MESSAGE, "Features.FeatureEntry"),
+    )
+    entry = add(
+        features.nested_type,
+        "FeatureEntry",
+        (1, "key", one, kinds.TYPE_STRING, None),
+        (2, "value", one, kinds.TYPE_MESSAGE, "Feature"),
+    )
+    entry.options.map_entry = True
+    add(file.message_type, "Example", (1, "features", one, kinds.TYPE_MESSAGE, "Features"))
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("elmo_tf.Example"))
+
+
+_Example = _example_class()

@@ -1,0 +1,175 @@
+"""Records as training input: windows of both directions, cut from streams of sentences, resumable to the token.
+
+Every batch row is a stream: when its sentence ends, the next sentence of the corpus follows at once, and the LSTM state
+is carried on (bilm-tf, `bilm/data.py`, `BidirectionalLMDataset`). Both directions read the same sentences; the backward
+one reads each from its end.
+"""
+
+import base64
+import contextlib
+import dataclasses
+import itertools
+import json
+import queue
+import threading
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from elmo_tf.errors import InputError
+from elmo_tf.records import record_folder
+from elmo_tf.records.blocks import Block, read_epoch
+from elmo_tf.records.streams import Part, Streams
+from elmo_tf.text import char_ids as char_ids_lib
+
+
+class Window(NamedTuple):
+    """`unroll_steps` tokens of every stream, in both directions."""
+
+    forward_char_ids: np.ndarray  # int32 (batch_size, unroll_steps, max_chars_per_token)
+    forward_token_ids: np.ndarray  # int32 (batch_size, unroll_steps)
+    forward_targets: np.ndarray  # int32 (batch_size, unroll_steps), the tokens after the inputs
+    backward_char_ids: np.ndarray
+    backward_token_ids: np.ndarray
+    backward_targets: np.ndarray  # the tokens before the inputs
+    mask: np.ndarray  # bool (batch_size, unroll_steps); False after a stream's end, for which all ids are 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Position:
+    """Where the streams stand between two windows: enough to cut the very next window again."""
+
+    epoch: int = 0
+    sentence: int = 0  # sentences of the epoch already given to a stream
+    rows: tuple[tuple[bytes, int] | None, ...] = ()  # each stream's current record and its tokens already used
+
+    def to_json(self) -> str:
+        """Returns the position as JSON."""
+        rows = [row and [base64.b64encode(row[0]).decode(), row[1]] for row in self.rows]
+        return json.dumps({"epoch": self.epoch, "sentence": self.sentence, "rows": rows})
+
+    @classmethod
+    def from_json(cls, text: str) -> "Position":
+        """Returns the position that `to_json` wrote."""
+        values = json.loads(text)
+        rows = tuple(row and (base64.b64decode(row[0]), row[1]) for row in values["rows"])
+        return cls(values["epoch"], values["sentence"], rows)
+
+
+class Windows:
+    """Iterates over `(Window, Position)`, the position being the one after that window.
+
+    Args:
+        records: the folder to read.
+        batch_size: streams, of all replicas together.
+        unroll_steps: tokens a window.
+        max_chars_per_token: character ids a token.
+        seed: shuffles the sentences anew each epoch; None keeps the files' order.
+        epochs: passes over the corpus, the last window padded at the end; None goes on for ever.
+        position: where to go on; None starts at the beginning.
+    """
+
+    def __init__(
+        self,
+        records: record_folder.Records,
+        batch_size: int,
+        unroll_steps: int,
+        max_chars_per_token: int = char_ids_lib.MAX_CHARS_PER_TOKEN,
+        seed: int | None = None,
+        epochs: int | None = None,
+        position: Position | None = None,
+    ):
+        self.records = records
+        self.batch_size = batch_size
+        self.unroll_steps = unroll_steps
+        self.max_chars_per_token = max_chars_per_token
+        self.seed = seed
+        self.epochs = epochs
+        self._position = position or Position(rows=(None,) * batch_size)
+
+    def __iter__(self) -> Iterator[tuple[Window, Position]]:
+        streams = Streams(self._blocks(), self.batch_size, self._resumed())
+        epoch, sentence = self._position.epoch, self._position.sentence
+        for end in itertools.count(self.unroll_steps, self.unroll_steps):
+            parts = streams.fill(end)
+            if not parts:
+                return
+            window = self._cut(parts, end)
+            epoch, sentence = streams.dealt or (epoch, sentence)
+            yield window, Position(epoch, sentence, streams.leave(end))
+
+    def _cut(self, parts: list[Part], end: int) -> Window:
+        """Returns the window of all streams up to `end`."""
+        size, shape = self.batch_size * self.unroll_steps, (2, self.batch_size, self.unroll_steps)
+        char_ids = np.zeros((2, size, self.max_chars_per_token), np.uint16)  # forward, backward
+        token_ids, targets = np.zeros((2, 2, size), np.int32)
+        mask = np.zeros(size, bool)
+        for part in parts:
+            places, *sources = part.cut(end - self.unroll_steps, end)
+            mask[places] = True
+            for direction, source, step in zip((0, 1), sources, (1, -1), strict=True):
+                char_ids_lib.put_rows(char_ids[direction], places, part.block.words.char_ids(source))
+                token_ids[direction, places] = part.block.token_ids[source]
+                targets[direction, places] = part.block.token_ids[source + step]
+        arrays = char_ids.astype(np.int32).reshape(*shape, -1), token_ids.reshape(shape), targets.reshape(shape)
+        return Window(*(array[direction] for direction in (0, 1) for array in arrays), mask.reshape(shape[1:]))
+
+    def _resumed(self) -> list[Part]:
+        """Returns what the streams of the position are in the middle of."""
+        if len(self._position.rows) != self.batch_size:
+            raise InputError(f"position: expected {self.batch_size} streams, found {len(self._position.rows)}")
+        rows = [(*row, stream) for stream, row in enumerate(self._position.rows) if row]
+        if not rows:
+            return []
+        records, used, streams = zip(*rows, strict=True)
+        try:
+            block = Block(list(records), len(self.records.vocabulary), self.max_chars_per_token)
+        except record_folder.UnfitRecordError as error:
+            stream = streams[error.number]
+            raise InputError(f"position: expected a sentence in stream {stream}, found {error.found}") from None
+        return [Part(block, np.arange(len(rows)), np.array(streams), -np.array(used))]
+
+    def _blocks(self) -> Iterator[tuple[int, int, Block]]:
+        """Yields the sentences still to come, each block with its epoch and the number of sentences before it."""
+        epoch, start = self._position.epoch, self._position.sentence
+        while self.epochs is None or epoch < self.epochs:
+            for block in read_epoch(self.records, self.seed, epoch, start, self.max_chars_per_token):
+                yield epoch, start, block
+                start += len(block.records)
+            epoch, start = epoch + 1, 0
+
+
+def prefetch(items: Iterator, depth: int = 4) -> Iterator:
+    """Yields `items`, made up to `depth` ahead in a thread of their own; an exception there is raised here."""
+    done = object()
+    made: queue.Queue = queue.Queue(maxsize=depth)
+    stop = threading.Event()
+
+    def put(item) -> None:
+        while not stop.is_set():
+            with contextlib.suppress(queue.Full):
+                made.put(item, timeout=0.1)
+                return
+
+    def work() -> None:
+        try:
+            for item in items:
+                put((item, None))
+                if stop.is_set():
+                    return
+            put((done, None))
+        except Exception as error:
+            put((done, error))
+
+    threading.Thread(target=work, daemon=True).start()
+    try:
+        while True:
+            item, error = made.get()
+            if error is not None:
+                raise error
+            if item is done:
+                return
+            yield item
+    finally:
+        stop.set()

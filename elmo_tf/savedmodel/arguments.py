@@ -1,0 +1,104 @@
+"""Checks of a signature's arguments, as part of the exported graph: what is wrong, in one line, instead of odd vectors.
+
+TensorFlow checks dtypes itself. It does not check ranks when a signature is called, and knows nothing of the rest. Each
+function returns its arguments; whatever uses them waits for the checks.
+"""
+
+import tensorflow as tf
+
+from elmo_tf.text import char_ids as char_ids_lib
+
+
+def checked_strings(strings: tf.Tensor) -> tf.Tensor:
+    """Returns string `(batch,)` if it has this shape."""
+    shape = _shape(strings)
+    with tf.control_dependencies([_assert_rank("strings", shape, "[batch]", 1)]):
+        return tf.identity(strings)
+
+
+def checked_tokens(tokens: tf.Tensor, sequence_len: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns string `(batch, max_length)` and int32 `(batch,)` if no length is negative or longer than its row."""
+    shape, len_shape = _shape(tokens), _shape(sequence_len)
+    ranks = [
+        _assert_rank("tokens", shape, "[batch, max_length]", 2),
+        _assert_rank("sequence_len", len_shape, "[batch]", 1),
+    ]
+    with tf.control_dependencies(ranks):
+        batch_size, max_length, num_lengths = shape[0], shape[1], len_shape[0]
+    wrong = tf.boolean_mask(sequence_len, (sequence_len < 0) | (sequence_len > max_length))
+    checks = [
+        _assert(
+            tf.equal(num_lengths, batch_size),
+            "sequence_len: expected {} lengths, as tokens has rows, found {}",
+            batch_size,
+            num_lengths,
+        ),
+        _assert(
+            tf.equal(tf.size(wrong), 0), "sequence_len: expected lengths from 0 to {}, found {}", max_length, wrong[:1]
+        ),
+    ]
+    with tf.control_dependencies(checks):
+        return tf.identity(tokens), tf.identity(sequence_len)
+
+
+def checked_char_ids(ids: tf.Tensor, max_chars_per_token: int) -> tf.Tensor:
+    """Returns int32 `(batch, max_length, max_chars_per_token)` if its rows are tokens, and then padding.
+
+    A token's row has no id 0, a padding row nothing else.
+    """
+    shape = _shape(ids)
+    expected = f"[batch, max_length, {max_chars_per_token}]"
+    with tf.control_dependencies([_assert_rank("char_ids", shape, expected, 3)]):
+        width = _assert(
+            tf.equal(shape[2], max_chars_per_token), f"char_ids: expected shape {expected}, found {{}}", shape
+        )
+    with tf.control_dependencies([width]):
+        ids = tf.identity(ids)
+    least, most = tf.reduce_min(ids), tf.reduce_max(ids)
+    num_ids = tf.reduce_sum(tf.cast(ids != char_ids_lib.PADDING, tf.int32), -1)
+    real = num_ids > 0
+    checks = [
+        _assert(
+            (least >= 0) & (most < char_ids_lib.NUM_CHARS),
+            f"char_ids: expected ids from 0 to {char_ids_lib.NUM_CHARS - 1}, found {{}} to {{}}",
+            least,
+            most,
+        ),
+        _assert(
+            tf.reduce_all(~real | (num_ids == max_chars_per_token)),
+            "char_ids: expected tokens without the id 0 and padding of nothing else, found a row with both",
+        ),
+        _assert(
+            tf.reduce_all(real[:, :-1] | ~real[:, 1:]),
+            "char_ids: expected padding only on the right of all tokens of a sentence, found some before a token",
+        ),
+    ]
+    with tf.control_dependencies(checks):
+        return tf.identity(ids)
+
+
+def checked_states(states: dict[str, tf.Tensor], batch_size: tf.Tensor) -> dict[str, tf.Tensor]:
+    """Returns float32 `(batch, width)` states by name if each has a row for every sentence, or one for all."""
+    checked = {}
+    for name, state in states.items():
+        shape, width = _shape(state), state.shape[1]
+        with tf.control_dependencies([_assert_rank(name, shape, f"[batch, {width}]", 2)]):
+            rows = tf.equal(shape[0], batch_size) | tf.equal(shape[0], 1)
+            expected = f"{name}: expected shape [{{}}, {width}] or [1, {width}], found {{}}"
+            check = _assert(rows & tf.equal(shape[1], width), expected, batch_size, shape)
+        with tf.control_dependencies([check]):
+            checked[name] = tf.broadcast_to(state, [batch_size, width])
+    return checked
+
+
+def _shape(values: tf.Tensor) -> tf.Tensor:
+    """Returns the shape that values have when the graph runs, whatever the signature promises."""
+    return tf.shape(tf.raw_ops.PlaceholderWithDefault(input=values, shape=None))
+
+
+def _assert_rank(name: str, shape: tf.Tensor, expected: str, rank: int) -> tf.Operation:
+    return _assert(tf.equal(tf.size(shape), rank), f"{name}: expected shape {expected}, found {{}}", shape)
+
+
+def _assert(condition: tf.Tensor, message: str, *values: tf.Tensor) -> tf.Operation:
+    return tf.debugging.Assert(condition, [tf.strings.format(message, values)])

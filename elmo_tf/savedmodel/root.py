@@ -1,0 +1,100 @@
+"""The object that is saved: callable, with the contract's signatures, and its variables as attributes."""
+
+import tensorflow as tf
+
+from elmo_tf.bilm.model import BiLM
+from elmo_tf.bilm.packed import States
+from elmo_tf.layers.scalar_mix import ScalarMix
+from elmo_tf.savedmodel import arguments, states
+from elmo_tf.savedmodel.stored_weights import Weights
+from elmo_tf.text import in_graph
+
+SIGNATURES = ("default", "tokens", "char_ids", "stream")
+
+
+def build_root(
+    bilm: BiLM,
+    mix: ScalarMix,
+    tokenizer: str = "whitespace",
+    precision: str = "float32",
+    initial: States | None = None,
+) -> tf.train.Checkpoint:
+    """Returns the object to save; each of `SIGNATURES` is a function and an attribute of it.
+
+    Args:
+        tokenizer: how `default` parts sentences, one of `in_graph.TOKENIZERS`.
+        precision: of the stored weights, one of `weights.PRECISIONS`.
+        initial: variables, the states before every sentence; None: zero.
+    """
+    model = bilm.config
+    max_chars, dim = model.char_cnn.max_chars_per_token, model.lstm.projection_dim
+    ids_spec = tf.TensorSpec((None, None, max_chars), tf.int32, name="char_ids")
+    weights = Weights(bilm, precision)
+    initial = states.zero(bilm) if initial is None else initial
+
+    @tf.function(input_signature=[ids_spec, tf.nest.map_structure(_any_rows, initial)])
+    def outputs(char_ids, before):
+        layers, mask, after = weights.embed(char_ids, before)
+        layers, after = tf.nest.map_structure(tf.stop_gradient, (layers, after))  # only the mix is trainable
+        layers = tf.ensure_shape(layers, (None, mix.num_layers, None, 2 * dim))
+        elmo = mix(layers)
+        num_tokens = tf.reduce_sum(tf.cast(mask, tf.float32), 1, keepdims=True)
+        result = {"layers": layers, "word_emb": layers[:, 0, :, :dim], "elmo": elmo, "mask": mask}
+        result["default"] = tf.math.divide_no_nan(tf.reduce_sum(elmo, 1), num_tokens)
+        result.update({f"lstm_outputs{number}": layers[:, number] for number in range(1, mix.num_layers)})
+        return result, states.by_name(after)
+
+    traced = outputs.get_concrete_function()  # one graph for all signatures
+
+    def from_initial(char_ids):
+        return traced(char_ids, tf.nest.map_structure(tf.convert_to_tensor, initial))[0]
+
+    @tf.function(input_signature=[tf.TensorSpec((None,), tf.string, name="strings")])
+    def default(strings):
+        split = in_graph.split(arguments.checked_strings(strings), tokenizer)
+        return from_initial(in_graph.encode_tokens(*split, max_chars))
+
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec((None, None), tf.string, name="tokens"),
+            tf.TensorSpec((None,), tf.int32, name="sequence_len"),
+        ]
+    )
+    def tokens(tokens, sequence_len):
+        return from_initial(in_graph.encode_tokens(*arguments.checked_tokens(tokens, sequence_len), max_chars))
+
+    @tf.function(input_signature=[ids_spec])
+    def char_ids(char_ids):
+        return from_initial(arguments.checked_char_ids(char_ids, max_chars))
+
+    @tf.function(input_signature=[tf.TensorSpec((None,), tf.string, name="strings"), tf.TensorSpec((), tf.bool)])
+    def call(strings, training=False):  # a reusable SavedModel takes it; nothing depends on it
+        return default(strings)
+
+    @tf.function
+    def stream(tokens, sequence_len, **before):
+        tokens, sequence_len = arguments.checked_tokens(tokens, sequence_len)
+        before = arguments.checked_states(before, tf.size(sequence_len))
+        ids = in_graph.encode_tokens(tokens, sequence_len, max_chars)
+        found, after = traced(ids, states.nested(before))
+        return found | after
+
+    @tf.function(input_signature=[tf.TensorSpec((), tf.int32, name="batch_size")])
+    def initial_states(batch_size):
+        rows = tf.nest.map_structure(lambda state: tf.repeat(tf.convert_to_tensor(state), batch_size, 0), initial)
+        return states.by_name(rows)
+
+    specs = {spec.name: spec for spec in tokens.input_signature}
+    specs |= {name: _any_rows(state, name) for name, state in states.by_name(initial).items()}
+    root = tf.train.Checkpoint(default=default, tokens=tokens, char_ids=char_ids, initial_states=initial_states)
+    root.stream = stream.get_concrete_function(**specs)
+    root.__call__ = call
+    root.trainable_variables = [variable.value for variable in mix.trainable_variables]
+    root.variables = [*root.trainable_variables, *weights.stored]
+    root.expanded, root.initial = weights.expanded, tf.nest.flatten(initial)
+    root.regularization_losses = []
+    return root
+
+
+def _any_rows(state: tf.Variable, name: str | None = None) -> tf.TensorSpec:
+    return tf.TensorSpec((None, state.shape[1]), tf.float32, name=name)

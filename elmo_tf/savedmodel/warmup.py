@@ -1,0 +1,70 @@
+"""Warm-up requests, with which TensorFlow Serving calls every signature once before it serves a model.
+
+The file is a TFRecord of `tensorflow.serving.PredictionLog` messages (tensorflow_serving/apis/prediction_log.proto,
+predict.proto and model.proto). Their Python classes come with a package of its own, so they are written by hand.
+"""
+
+import pathlib
+
+import numpy as np
+import tensorflow as tf
+
+from elmo_tf.records import wire
+from elmo_tf.text import in_graph
+
+FILE = "assets.extra/tf_serving_warmup_requests"
+# Of several lengths, as requests are: the first call of a shape is the slow one.
+SENTENCES = (
+    "Good morning .",
+    "The bank by the river lends money to people who need it , and boats to others .",
+    "",
+)
+
+# Field numbers, by message.
+_PREDICTION_LOG = {"predict_log": 6}
+_PREDICT_LOG = {"request": 1}
+_PREDICT_REQUEST = {"model_spec": 1, "inputs": 2}
+_MODEL_SPEC = {"name": 1, "signature_name": 3}
+_MAP_ENTRY = {"key": 1, "value": 2}
+
+
+def write_warmup(
+    folder: pathlib.Path, model_name: str, max_chars_per_token: int, states: dict[str, np.ndarray]
+) -> None:
+    """Writes one request to each signature into the SavedModel that is in `folder`; `states` are for `stream`."""
+    requests = warmup_inputs(max_chars_per_token, states)
+    place = folder / FILE
+    place.parent.mkdir(exist_ok=True)
+    place.write_bytes(
+        b"".join(wire.frame(_prediction_log(model_name, name, inputs)) for name, inputs in requests.items())
+    )
+
+
+def warmup_inputs(max_chars_per_token: int, states: dict[str, np.ndarray]) -> dict[str, dict[str, np.ndarray]]:
+    """Returns the arguments of the requests, by signature: `SENTENCES` in every form."""
+    strings = np.array([sentence.encode() for sentence in SENTENCES])
+    tokens, lengths = in_graph.split(tf.constant(strings))
+    ids = in_graph.encode_tokens(tokens, lengths, max_chars_per_token)
+    return {
+        "serving_default": {"strings": strings},
+        "default": {"strings": strings},
+        "tokens": {"tokens": tokens.numpy(), "sequence_len": lengths.numpy()},
+        "stream": {"tokens": tokens.numpy(), "sequence_len": lengths.numpy(), **states},
+        "char_ids": {"char_ids": ids.numpy()},
+    }
+
+
+def _prediction_log(model_name: str, signature: str, inputs: dict[str, np.ndarray]) -> bytes:
+    """Returns a serialized PredictionLog with one request to a signature."""
+    spec = _message(_MODEL_SPEC, name=[model_name.encode()], signature_name=[signature.encode()])
+    entries = [
+        _message(_MAP_ENTRY, key=[name.encode()], value=[tf.make_tensor_proto(value).SerializeToString()])
+        for name, value in sorted(inputs.items())
+    ]
+    request = _message(_PREDICT_REQUEST, model_spec=[spec], inputs=entries)
+    return _message(_PREDICTION_LOG, predict_log=[_message(_PREDICT_LOG, request=[request])])
+
+
+def _message(numbers: dict[str, int], **fields: list[bytes]) -> bytes:
+    """Returns a message whose fields are strings or messages; each is a list of one or more."""
+    return b"".join(wire.field(numbers[name], content) for name, contents in fields.items() for content in contents)

@@ -1,0 +1,55 @@
+"""The conventions of splitting and character ids as TensorFlow graph, for the exported model."""
+
+import tensorflow as tf
+
+from elmo_tf.text import char_ids as char_ids_lib
+
+TOKENIZERS = ("whitespace", "unicode")
+
+
+def split(sentences: tf.Tensor, tokenizer: str = "whitespace") -> tuple[tf.Tensor, tf.Tensor]:
+    """Splits sentences into tokens, by the rule that preprocessing has under the same name.
+
+    Args:
+        sentences: string `(batch,)`; bytes that are no UTF-8 stay as they are.
+        tokenizer: `"whitespace"`: on runs of ASCII white space; `"unicode"`: words, numbers and punctuation marks, by
+            an operation of tensorflow-text.
+
+    Returns:
+        tokens: string `(batch, max_length)`, padded with `""`.
+        lengths: int32 `(batch,)`.
+    """
+    if tokenizer == "unicode":
+        from elmo_tf.text import raw_text  # noqa: PLC0415 - tensorflow-text is loaded only where it is asked for
+
+        tokens = raw_text.tokenize(sentences)
+    else:
+        tokens = tf.strings.split(sentences)
+    return tokens.to_tensor(default_value=""), tf.cast(tokens.row_lengths(), tf.int32)
+
+
+def encode_tokens(
+    tokens: tf.Tensor, lengths: tf.Tensor, max_chars_per_token: int = char_ids_lib.MAX_CHARS_PER_TOKEN
+) -> tf.Tensor:
+    """Returns the character ids of tokens, the same as `char_ids.encode_tokens` gives.
+
+    Args:
+        tokens: string `(batch, max_length)`.
+        lengths: int32 `(batch,)`; what stands right of a sentence's length is padding.
+        max_chars_per_token: ids a token.
+
+    Returns:
+        int32 `(batch, max_length, max_chars_per_token)`.
+    """
+    max_bytes = max_chars_per_token - char_ids_lib.NUM_MARKS
+    values = tf.cast(tf.io.decode_raw(tokens, tf.uint8, fixed_length=max_bytes), tf.int32)
+    num_bytes = tf.minimum(tf.strings.length(tokens), max_bytes)[..., None]
+    positions = tf.range(max_bytes + 1)
+    values = tf.pad(values + 1, ((0, 0), (0, 0), (0, 1)))
+    after = tf.where(positions == num_bytes, char_ids_lib.END_WORD, char_ids_lib.PAD)
+    values = tf.where(positions < num_bytes, values, after)
+    ids = tf.pad(values, ((0, 0), (0, 0), (1, 0)), constant_values=char_ids_lib.BEGIN_WORD)
+    for token, mark in char_ids_lib.SENTENCE_MARKS.items():
+        ids = tf.where((tokens == token)[..., None], char_ids_lib.boundary(mark, max_chars_per_token), ids)
+    real = tf.sequence_mask(lengths, tf.shape(tokens)[1])
+    return tf.where(real[..., None], ids, char_ids_lib.PADDING)

@@ -1,0 +1,1 @@
+"""Public corpora, fetched."""

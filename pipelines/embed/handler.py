@@ -1,0 +1,157 @@
+"""Chunks of text to vectors in files, as Beam transforms around RunInference with a ModelHandler of our own."""
+
+import concurrent.futures
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.ml.inference.base import ModelHandler, PredictionResult, RunInference
+
+from elmo_tf.errors import InputError
+from elmo_tf.savedmodel import embedding
+from pipelines.embed import text_chunks, vector_output
+from pipelines.running import do_once, journal
+from pipelines.text import filesystems
+
+PHASE = "embed"
+
+
+class Settings(NamedTuple):
+    """How text becomes vectors."""
+
+    model: embedding.Model
+    layers: str  # one of embedding.LAYERS
+    layout: vector_output.Layout
+    batch_tokens: int
+    num_threads: int | None  # of each process that computes; None: one a core
+
+
+class ChunkText(NamedTuple):
+    """A chunk with its text: what inference is run on."""
+
+    chunk: text_chunks.Chunk
+    lines: list[embedding.Words]
+
+
+class Handler(ModelHandler[ChunkText, PredictionResult, embedding.Embedder]):
+    """Runs a SavedModel on chunks. Beam loads it once a process; all threads share it."""
+
+    def __init__(self, folder: str, settings: Settings):
+        # A chunk is worth many batches of the model, and its vectors fill the memory that there is to be for them.
+        super().__init__(min_batch_size=1, max_batch_size=1)
+        self._journal = journal.Journal(folder)
+        self._settings = settings
+
+    def load_model(self) -> embedding.Embedder:
+        """Returns the loaded model.
+
+        Raises:
+            filesystems.ReadError: if it cannot be loaded here; as its files were whole when the job began, what is
+                written already stays.
+        """
+        try:
+            return embedding.Embedder(self._settings.model, self._settings.batch_tokens, self._settings.num_threads)
+        except InputError as error:
+            raise filesystems.ReadError(str(error)) from None
+
+    def run_inference(
+        self,
+        batch: Sequence[ChunkText],
+        model: embedding.Embedder,
+        inference_args: dict[str, Any] | None = None,
+    ) -> Iterable[PredictionResult]:
+        """Yields the vectors of each line of a chunk, in the order of the lines."""
+        del inference_args  # there are none
+        for text in batch:
+            yield PredictionResult(text, self._vectors(text, model))
+
+    def get_num_bytes(self, batch: Sequence[ChunkText]) -> int:
+        """Returns the size of the text, for Beam's metrics."""
+        return sum(text.chunk.size for text in batch)
+
+    def get_metrics_namespace(self) -> str:
+        """Returns under which name Beam counts inferences and their time."""
+        return "embed"
+
+    def _vectors(self, text: ChunkText, model: embedding.Embedder) -> list[np.ndarray]:
+        layers, layout = self._settings.layers, self._settings.layout
+        beat = journal.Beat(self._journal, PHASE, text.chunk.number)
+        found = [np.zeros(layout.shape(0), layout.dtype)] * len(text.lines)
+        token_bytes = text.chunk.size / text.chunk.tokens if text.chunk.tokens else 0
+
+        def tell(places: list[int]) -> None:
+            num_tokens = sum(len(text.lines[place]) for place in places)
+            beat.add(round(num_tokens * token_bytes), len(places), num_tokens)
+
+        for place, vectors in model.embed(text.lines, layers, tell):
+            found[place] = np.ascontiguousarray(vectors, layout.dtype)  # a copy: the batch itself need not stay
+        beat.tell()
+        return found
+
+
+class ReadChunk(beam.DoFn):
+    """`text_chunks.Chunk` -> `ChunkText`; nothing for a chunk whose vectors an earlier run has written."""
+
+    def __init__(self, folder: str):
+        self._journal = journal.Journal(folder)
+
+    @beam.typehints.no_annotations
+    def process(self, chunk: text_chunks.Chunk) -> Iterator[ChunkText]:
+        if do_once.done(self._journal, PHASE, chunk) is None:
+            yield ChunkText(chunk, text_chunks.read(self._journal, chunk))
+
+
+class WriteChunk(beam.DoFn):
+    """`PredictionResult` -> the number of its chunk; once the bundle is finished, its vectors are written.
+
+    A thread writes while the model computes the next chunk.
+    """
+
+    def __init__(self, folder: str, output: vector_output.Shards | vector_output.Hdf5):
+        self._journal = journal.Journal(folder)
+        self._output = output
+
+    def setup(self) -> None:
+        self._thread = concurrent.futures.ThreadPoolExecutor(1)
+
+    def start_bundle(self) -> None:
+        self._writing = None
+
+    @beam.typehints.no_annotations
+    def process(self, prediction: PredictionResult) -> Iterator[int]:
+        text, found = prediction.example, prediction.inference
+        self._wait()
+        self._writing = self._thread.submit(self._write, text, found)
+        yield text.chunk.number
+
+    def finish_bundle(self) -> None:
+        self._wait()
+
+    def teardown(self) -> None:
+        self._thread.shutdown()
+
+    def _wait(self) -> None:
+        if self._writing:
+            self._writing.result()  # raises what writing has raised
+
+    def _write(self, text: ChunkText, found: list[np.ndarray]) -> None:
+        sizes = self._output.write(text.chunk, text.lines, found)
+        self._journal.done(PHASE, text.chunk.number, {"files": sizes})
+
+
+class EmbedChunks(beam.PTransform):
+    """`text_chunks.Chunk`s -> their numbers, once their vectors are in the output."""
+
+    def __init__(self, folder: str, settings: Settings, output: vector_output.Shards | vector_output.Hdf5):
+        super().__init__()
+        self._folder, self._settings, self._output = folder, settings, output
+
+    @beam.typehints.no_annotations
+    def expand(self, chunks: beam.PCollection) -> beam.PCollection:
+        return (
+            chunks
+            | "ReadChunks" >> beam.ParDo(ReadChunk(self._folder))
+            | "RunInference" >> RunInference(Handler(self._folder, self._settings))
+            | "WriteChunks" >> beam.ParDo(WriteChunk(self._folder, self._output))
+        )

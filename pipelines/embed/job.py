@@ -1,0 +1,170 @@
+"""The phases of embedding, one after the other; each leaves its results in the output folder."""
+
+import argparse
+import collections
+import logging
+import os
+import shutil
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions
+
+from elmo_tf.records import record_folder
+from elmo_tf.savedmodel import embedding, vector_files
+from pipelines.embed import handler, text_chunks, vector_output
+from pipelines.running import do_once, journal, report, runner_options
+from pipelines.text import corpora, filesystems, text_options
+from pipelines.text.text_options import require
+
+FORMATS = ("hdf5", "tfrecord")
+_TEXT_BYTES = 8 << 20  # of text that one task numbers
+_CHUNK_BYTES = 64 << 20  # of vectors that are embedded and written as one
+_MOST_CHUNK_BYTES = 512 << 20  # with --shards: they are in memory, and those before them while they are written
+_LINE_BYTES = 400  # that a line takes beside its vectors, roughly
+_log = logging.getLogger("elmo_tf")
+
+
+class Job(NamedTuple):
+    """What is to be done."""
+
+    folder: str
+    model: embedding.Model
+    sha256: str  # of the model
+    arguments: argparse.Namespace
+    beam_options: PipelineOptions
+
+    @property
+    def notes(self) -> journal.Journal:
+        """Where the tasks of every phase leave their results."""
+        return journal.Journal(self.folder)
+
+    @property
+    def layout(self) -> vector_output.Layout:
+        """What the vectors look like."""
+        return vector_output.Layout(self.model.shape(self.arguments.layers), self.arguments.dtype)
+
+    def run(self, corpus: list[corpora.TextFile]) -> dict[str, Any]:
+        """Does what is not done yet; returns what is known of the vectors, as JSON.
+
+        Raises:
+            InputError: if the text or the model cannot be used.
+            OSError: if reading or writing fails.
+        """
+        texts = self._number(corpus)
+        about = self._describe(texts)
+        require("--input", about["tokens"] > 0, "text", "no words")
+        num_chunks = self._num_chunks(about["tokens"])
+        cutting = (self.notes, len(texts), num_chunks, about["tokens"])
+        chunks = [chunk for chunk, _ in text_chunks.cut(*cutting)]
+        self._tell_of_room(chunks)
+        if self.arguments.format == "tfrecord":
+            self._embed(chunks, vector_output.Shards(self.folder, num_chunks))
+            about["shards"] = [self._shard(chunk, num_chunks) for chunk in chunks]
+            filesystems.write_json(filesystems.join(self.folder, record_folder.INFO_FILE), about)
+        else:
+            output = vector_output.Hdf5(self.folder)
+            if not output.is_framed():
+                self.notes.forget(handler.PHASE)
+                output.make_frame((lengths for _, lengths in text_chunks.cut(*cutting)), self.layout, about)
+            self._embed(chunks, output)
+            output.finish(self.arguments.output)
+        return about
+
+    def _number(self, corpus: list[corpora.TextFile]) -> list[dict[str, Any]]:
+        """Has the text read; returns the results of the tasks, in the text's order."""
+        count = -(-sum(file.text_size for file in corpus) // _TEXT_BYTES) or 1
+        reading = corpora.plan_in_order(corpus, count)
+        step = text_chunks.KeepText(self.folder, text_options.settings(self.arguments))
+        do_once.run("reading", self.notes, step.phase, reading, beam.ParDo(step), self.beam_options)
+        return [self.notes.result(step.phase, task.number) for task in reading]
+
+    def _num_chunks(self, num_tokens: int) -> int:
+        size, asked = num_tokens * self.layout.token_bytes, self.arguments.shards
+        least = -(-size // _MOST_CHUNK_BYTES)
+        expected = (
+            f"at least {least}, for {report.megabytes(size)} of vectors at {report.megabytes(_MOST_CHUNK_BYTES)} each"
+        )
+        require("--shards", asked is None or asked >= least, expected, asked)
+        return asked or -(-size // _CHUNK_BYTES)
+
+    def _tell_of_room(self, chunks: list[text_chunks.Chunk]) -> None:
+        left = [chunk for chunk in chunks if self.notes.result(handler.PHASE, chunk.number) is None]
+        num_tokens = sum(chunk.tokens for chunk in left)
+        size = num_tokens * self.layout.token_bytes + _LINE_BYTES * sum(chunk.lines for chunk in left)
+        _log.info("%s tokens to embed, %s of vectors", f"{num_tokens:,}", report.megabytes(size))
+        if filesystems.is_local(self.folder) and size > (free := shutil.disk_usage(self.folder).free):
+            _log.warning("warning: there is only room for %s on the disk", report.megabytes(free))
+
+    def _embed(self, chunks: list[text_chunks.Chunk], output: vector_output.Shards | vector_output.Hdf5) -> None:
+        arguments = self.arguments
+        settings = handler.Settings(
+            self.model, arguments.layers, self.layout, arguments.batch_tokens, self._num_threads()
+        )
+        transform = handler.EmbedChunks(self.folder, settings, output)
+        do_once.run("embedding", self.notes, handler.PHASE, chunks, transform, self.beam_options)
+
+    def _num_threads(self) -> int | None:
+        """Returns how many threads each of several worker processes may compute with: its share of the cores."""
+        if not runner_options.uses_processes(self.beam_options):
+            return None
+        workers = self.beam_options.view_as(DirectOptions).direct_num_workers or os.cpu_count()
+        return max(1, os.cpu_count() // workers)
+
+    def _describe(self, texts: list[dict[str, Any]]) -> dict[str, Any]:
+        settings, arguments = text_options.settings(self.arguments), self.arguments
+        irregular = collections.Counter()
+        for text in texts:
+            irregular.update(text["irregular"])
+        inputs, first = [], 0
+        for source, count in text_chunks.lines_by_source(texts).items():
+            inputs.append({"name": os.path.basename(source), "first_line": first, "lines": count})
+            first += count
+        return {
+            "format_version": vector_files.FORMAT_VERSION,
+            "layers": arguments.layers,
+            "dtype": arguments.dtype,
+            "token_shape": self.layout.token_shape,
+            "lines": first,
+            "tokens": sum(text["tokens"] for text in texts),
+            "savedmodel_sha256": self.sha256,
+            "tokenizer": settings.tokenizer,
+            "line": settings.line,
+            "irregular": {
+                name: {"count": irregular[name], "rule": rule} for name, rule in text_chunks.rules(settings).items()
+            },
+            "inputs": inputs,
+            "versions": report.versions(),
+        }
+
+    def _shard(self, chunk: text_chunks.Chunk, num_chunks: int) -> dict[str, Any]:
+        (size,) = self.notes.result(handler.PHASE, chunk.number)["files"].values()
+        return {
+            "name": record_folder.shard_name(chunk.number, num_chunks),
+            "first_line": chunk.first_line,
+            "lines": chunk.lines,
+            "tokens": chunk.tokens,
+            "bytes": size,
+        }
+
+
+def summary(about: dict[str, Any], output: str, seconds: float) -> str:
+    """Returns the table that is shown at the end."""
+    size = os.path.getsize(output) if os.path.isfile(output) else sum(shard["bytes"] for shard in about["shards"])
+    shards = f", {report.number(about['shards'], 'file')}" if "shards" in about else ""
+    shape = " x ".join(f"{length:,}" for length in about["token_shape"])
+    rows = [
+        ("output", f"{output}: {report.megabytes(size)}{shards}"),
+        ("lines", f"{about['lines']:,}, numbered from 0"),
+        ("tokens", f"{about['tokens']:,}"),
+        ("of each", f"{about['layers']}: {shape}, {about['dtype']}"),
+    ]
+    if len(about["inputs"]) > 1:
+        rows += [("from line", f"{source['first_line']:,}: {source['name']}") for source in about["inputs"][:10]]
+    return "\n".join(
+        [
+            *report.table(rows),
+            report.describe_irregular(about["irregular"]),
+            f"{about['tokens']:,} tokens in {seconds:,.1f} s, {about['tokens'] / seconds:,.0f} tokens/s",
+        ]
+    )

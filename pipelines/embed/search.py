@@ -1,0 +1,205 @@
+"""The nearest uses of words in a text on disk, embedded on the fly or by `elmo-tf embed` before."""
+
+import json
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import h5py
+import numpy as np
+
+from elmo_tf.errors import InputError
+from elmo_tf.files.progress import ProgressLine
+from elmo_tf.savedmodel import embedding, neighbors, vector_files
+from pipelines.running import journal, watch
+from pipelines.text import corpora, reading, sentences
+from pipelines.text.text_options import require
+
+_GROUP_TOKENS = 8 * embedding.BATCH_TOKENS  # of sentences that are sorted by length before they are embedded
+MIX = "elmo"  # instead of a layer's number
+
+Line = tuple[int, embedding.Words]  # its number, from 0, and its tokens
+Embedded = tuple[int, embedding.Words, np.ndarray]  # and their vectors
+
+
+class Search(NamedTuple):
+    """What to look for, and where."""
+
+    savedmodel: str
+    text: str  # a file, folder or glob
+    word: str
+    sentence: str
+    position: int | None = None
+    layer: str = MIX  # or a layer's number
+    count: int = 10
+    same_word: bool = False
+    vectors: str | None = None  # HDF5 of the text
+
+    def run(self) -> tuple[neighbors.Query, list[neighbors.Use]]:
+        """Returns the query and the uses that are nearest to it, best first.
+
+        Raises:
+            InputError: if the word is not in the sentence or the text, or a file cannot be used.
+        """
+        query = neighbors.find_query(self.word, self.sentence, self.position)
+        model = embedding.find_model(self.savedmodel)
+        layer = self._layer(model)
+        file, about = vector_files.open_hdf5(self.vectors) if self.vectors else (None, None)
+        corpus = corpora.match([self.text], "--text")
+        if about:
+            _check_vectors(about, model, layer, self.vectors)
+        embedder = embedding.Embedder(model)
+        target = _of_layer(next(embedder.embed([query.sentence]))[1], layer, embedder)[query.position]
+        progress = _Progress(corpus)
+        lines = _lines(corpus, about)
+        if self.same_word:
+            lines = _with_word(lines, query.word, progress)
+        if file is None:
+            embedded = _embed(lines, layer, embedder, progress)
+        else:
+            embedded = progress.along(_read(file, about, lines, layer, embedder))
+        try:
+            uses = neighbors.nearest_uses(query, target, embedded, self.count, self.same_word)
+        except reading.CorpusError as error:
+            raise InputError(f"--text: {str(error).partition(': ')[2]}") from None
+        finally:
+            progress.clear()
+        wanted = f"a line with the word {self.word!r}" if self.same_word else "a sentence"
+        require("--text", bool(uses), f"{wanted}, other than --sentence", f"none in {self.text}")
+        return query, uses
+
+    def _layer(self, model: embedding.Model) -> int | None:
+        """Returns the number of the layer; None for the mix."""
+        names = [MIX, *map(str, range(model.num_layers))]
+        require("--layer", self.layer in names, f"one of {', '.join(names)}", self.layer)
+        return None if self.layer == MIX else int(self.layer)
+
+
+def as_json(query: neighbors.Query, uses: list[neighbors.Use]) -> str:
+    """Returns the result as one line of JSON."""
+    return json.dumps(
+        {
+            "word": query.word.decode(errors="replace"),
+            "sentence": [word.decode(errors="replace") for word in query.sentence],
+            "position": query.position,
+            "uses": [use._asdict() for use in uses],
+        },
+        ensure_ascii=False,
+    )
+
+
+def as_table(uses: list[neighbors.Use]) -> str:
+    """Returns the uses, a line each: similarity, number of the line in the text, the sentence with the word marked."""
+    width = max(len(f"{use.line:,}") for use in uses)
+    return "\n".join(f"{use.similarity:6.3f}  {use.line:>{width},}  {_marked(use)}" for use in uses)
+
+
+def _marked(use: neighbors.Use) -> str:
+    words = list(use.sentence)
+    words[use.position] = f"[{words[use.position]}]"
+    return " ".join(words)
+
+
+class _Progress:
+    """How far the text is read, on stderr."""
+
+    def __init__(self, corpus: list[corpora.TextFile]):
+        self._size = sum(file.text_size for file in corpus)
+        self._amount, self._start, self._line = journal.Amount(), time.monotonic(), ProgressLine(at_once=False)
+
+    def add(self, sentences: list[embedding.Words], skipped: bool = False) -> None:
+        """Counts sentences of the text that are done with."""
+        num_tokens = sum(map(len, sentences))
+        size = len(sentences) * (not num_tokens) + num_tokens + sum(sum(map(len, words)) for words in sentences)
+        self._amount += journal.Amount(size) if skipped else journal.Amount(size, len(sentences), num_tokens)
+        if self._line.due():
+            self._line.show(f"searching {watch.describe(self._amount, self._size, time.monotonic() - self._start)}")
+
+    def along(self, lines: Iterable[Embedded]) -> Iterator[Embedded]:
+        """Yields lines, and counts them."""
+        for line in lines:
+            yield line
+            self.add([line[1]])
+
+    def clear(self) -> None:
+        self._line.clear()
+
+
+def _lines(corpus: list[corpora.TextFile], about: dict[str, Any] | None) -> Iterator[Line]:
+    """Yields the numbered sentences of a text, read as those were whose vectors there are."""
+    about = about or {"tokenizer": "whitespace", "line": sentences.SENTENCE}
+    settings = sentences.Settings(about["tokenizer"], about["line"], False, 0, None)
+    refused = () if "lines" in about else ("invalid_utf8_lines",)
+    reader, first = sentences.Reader(settings, numbered=True, refused=refused), 0
+    for task in corpora.plan_in_order(corpus, 1):
+        for numbered in reader.read_numbered(task):
+            yield from enumerate(numbered.sentences, first)
+            first += len(numbered.sentences)
+    if "lines" in about and first != about["lines"]:
+        raise InputError(f"--text: expected the {about['lines']:,} lines of --vectors, found {first:,}")
+
+
+def _with_word(lines: Iterable[Line], word: bytes, progress: _Progress) -> Iterator[Line]:
+    for number, words in lines:
+        if word in words:
+            yield number, words
+        else:
+            progress.add([words], skipped=True)
+
+
+def _embed(
+    lines: Iterable[Line], layer: int | None, embedder: embedding.Embedder, progress: _Progress
+) -> Iterator[Embedded]:
+    """Yields the lines with the vectors of a layer, many lines at a time."""
+    for group in _groups(lines):
+        found = [words for _, words in group]
+
+        def tell(places: list[int], found: list[embedding.Words] = found) -> None:
+            progress.add([found[place] for place in places])
+
+        for place, vectors in embedder.embed(found, "mix" if layer is None else "all", tell):
+            yield *group[place], vectors if layer is None else vectors[layer]
+
+
+def _groups(lines: Iterable[Line]) -> Iterator[list[Line]]:
+    group, num_tokens = [], 0
+    for line in lines:
+        group.append(line)
+        num_tokens += len(line[1])
+        if num_tokens >= _GROUP_TOKENS:
+            yield group
+            group, num_tokens = [], 0
+    yield group
+
+
+def _check_vectors(about: dict[str, Any], model: embedding.Model, layer: int | None, path: str) -> None:
+    """Raises `InputError` unless the vectors are the model's, and have the layer."""
+    same = about["savedmodel_sha256"] == model.sha256()
+    require("--vectors", same, f"vectors of the model {model.path}", f"those of another: {path}")
+    enough = {"mix": layer is None, "top": layer == model.num_layers - 1, "average": False, "all": True}
+    wanted = "all layers" if layer is None else f"layer {layer}"
+    require("--vectors", enough[about["layers"]], f"{wanted} in it", f"--layers {about['layers']}: {path}")
+
+
+def _read(
+    file: h5py.File, about: dict[str, Any], lines: Iterable[Line], layer: int | None, embedder: embedding.Embedder
+) -> Iterator[Embedded]:
+    """Yields the lines with the vectors of a layer that a file holds."""
+    for number, words in lines:
+        dataset = file[str(number)] if number < about["lines"] else None
+        num_tokens = 0 if dataset is None else dataset.shape[-2]
+        if num_tokens != len(words):
+            raise InputError(
+                f"--text: expected the text of --vectors, found {len(words)} tokens where it has {num_tokens}, on line "
+                f"{number:,} from 0"
+            )
+        if words:
+            whole = about["layers"] != "all"
+            yield number, words, dataset[...] if whole else _of_layer(dataset, layer, embedder)
+
+
+def _of_layer(layers: np.ndarray | h5py.Dataset, layer: int | None, embedder: embedding.Embedder) -> np.ndarray:
+    """Returns the vectors of a layer, or the mix of all but for its scale; `(tokens, dim)`."""
+    if layer is not None:
+        return layers[layer]
+    return np.tensordot(embedder.mix_weights(), layers[...].astype(np.float32), 1)

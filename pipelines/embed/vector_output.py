@@ -1,0 +1,173 @@
+"""Where vectors go: TFRecord shards, one a chunk, or one HDF5 file.
+
+The HDF5 library may leave a file useless when it is killed, and only one process can write with it. So it writes
+nothing but the frame: all datasets, their sizes known from the text, with room for values. Workers then write the
+values right where they belong, as bytes; a chunk that was killed is written again in the same place.
+"""
+
+import contextlib
+import json
+import os
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import h5py
+import numpy as np
+
+from elmo_tf.records import record_folder, wire
+from elmo_tf.savedmodel import vector_files
+from elmo_tf.savedmodel.embedding import Words
+from pipelines.embed import text_chunks
+from pipelines.running import journal
+from pipelines.text import filesystems
+
+_FRAME = "frame"  # phase, for the journal
+_META_BYTES = 1 << 14  # metadata stand together in blocks of that size
+_REASON = re.compile(r"error message = '([^']+)'")  # of the operating system, in an error of HDF5
+_MOST_INFO = 60_000  # bytes of an attribute; HDF5 takes 64 kB
+
+
+class Layout(NamedTuple):
+    """What the vectors of a line look like."""
+
+    token_shape: tuple[int, ...]  # (layers, dim) or (dim,)
+    dtype: str  # float32 or float16
+
+    def shape(self, num_tokens: int) -> tuple[int, ...]:
+        """Returns the shape of the vectors of a line."""
+        return (*self.token_shape[:-1], num_tokens, self.token_shape[-1])
+
+    @property
+    def token_bytes(self) -> int:
+        """Size of one token's vectors."""
+        return int(np.prod(self.token_shape)) * np.dtype(self.dtype).itemsize
+
+
+class Shards(NamedTuple):
+    """TFRecord files in a folder."""
+
+    folder: str
+    num_shards: int
+
+    def write(self, chunk: text_chunks.Chunk, lines: Sequence[Words], found: Sequence[np.ndarray]) -> dict[str, int]:
+        """Writes the vectors of a chunk; returns the sizes of its files, by path."""
+        path = filesystems.join(self.folder, record_folder.shard_name(chunk.number, self.num_shards))
+        size = 0
+        with filesystems.create(path) as file:
+            for number, (words, values) in enumerate(zip(lines, found, strict=True), chunk.first_line):
+                size += file.write(wire.frame(wire.encode_vectors(number, words, values)))
+        return {path: size}
+
+
+class Hdf5(NamedTuple):
+    """One file among the notes of a local folder."""
+
+    folder: str
+
+    @property
+    def path(self) -> str:
+        """Where it is until it is finished."""
+        return journal.Journal(self.folder).path("vectors.hdf5")
+
+    @property
+    def _places(self) -> str:
+        return journal.Journal(self.folder).path("places")
+
+    def is_framed(self) -> bool:
+        """Whether the frame is there; if not, nothing that was written earlier is of use."""
+        done = journal.Journal(self.folder).result(_FRAME, 0)
+        return done is not None and os.path.exists(self.path) and os.path.getsize(self.path) == done["size"]
+
+    def make_frame(self, lengths: Iterable[Sequence[int]], layout: Layout, info: dict[str, Any]) -> None:
+        """Makes a file with a dataset for each line, without values.
+
+        Args:
+            lengths: the number of tokens of each line, of any number of lines at a time.
+            layout: of the datasets.
+            info: for the attribute.
+
+        Raises:
+            WriteError: if the disk is full, say.
+        """
+        text = json.dumps(info)
+        if len(text) > _MOST_INFO:
+            text = json.dumps(info | {"inputs": None})
+        try:
+            with _new_file(self.path) as file, filesystems.create(self._places) as places:
+                file.attrs[vector_files.INFO_ATTRIBUTE] = text
+                first = 0
+                for block in lengths:
+                    places.write(_add_datasets(file, first, block, layout).tobytes())
+                    first += len(block)
+            _sync(self.path)
+        except (OSError, RuntimeError) as error:  # HDF5's may be either
+            if isinstance(error, filesystems.WriteError):
+                raise
+            reason = _REASON.search(str(error))
+            raise filesystems.WriteError(f"cannot write {self.path}: {reason[1] if reason else error}") from None
+        journal.Journal(self.folder).done(_FRAME, 0, {"size": os.path.getsize(self.path)})
+
+    def write(self, chunk: text_chunks.Chunk, lines: Sequence[Words], found: Sequence[np.ndarray]) -> dict[str, int]:
+        """Writes the vectors of a chunk to their places; returns the size of the file, by its path."""
+        del lines  # the file has no room for words
+        places = np.fromfile(self._places, np.int64, chunk.lines, offset=8 * chunk.first_line).tolist()
+        try:
+            descriptor = os.open(self.path, os.O_WRONLY)
+            try:
+                for place, values in zip(places, found, strict=True):
+                    _write_at(descriptor, memoryview(values.reshape(-1)).cast("B"), place)
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise filesystems.WriteError(f"cannot write {self.path}: {error.strerror}") from error
+        return {self.path: os.path.getsize(self.path)}
+
+    def finish(self, output: str) -> None:
+        """Moves the file to `output`, where none may be.
+
+        Raises:
+            filesystems.WriteError: if something has come to be there meanwhile.
+        """
+        if os.path.lexists(output):
+            raise filesystems.WriteError(f"cannot move {self.path} to {output}: something is there already")
+        os.rename(self.path, output)
+        _sync(os.path.dirname(os.path.abspath(output)))
+
+
+@contextlib.contextmanager
+def _new_file(path: str):
+    access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
+    access.set_meta_block_size(_META_BYTES)
+    with h5py.File(h5py.h5f.create(os.fsencode(path), h5py.h5f.ACC_TRUNC, fapl=access)) as file:
+        yield file
+
+
+def _add_datasets(file: h5py.File, first: int, lengths: Sequence[int], layout: Layout) -> np.ndarray:
+    """Returns where in the file the values of each new dataset belong, int64; 0 for those without any."""
+    create = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    create.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)  # so that they have a place at once
+    create.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+    create.set_obj_track_times(False)  # or no two files would be the same
+    kind = h5py.h5t.py_create(np.dtype(layout.dtype).newbyteorder("<"))
+    places = np.zeros(len(lengths), np.int64)
+    for number, length in enumerate(lengths):
+        space = h5py.h5s.create_simple(layout.shape(length))
+        dataset = h5py.h5d.create(file.id, b"%d" % (first + number), kind, space, create)
+        places[number] = dataset.get_offset() or 0
+    return places
+
+
+def _write_at(descriptor: int, content: memoryview, place: int) -> None:
+    while content:
+        written = os.pwrite(descriptor, content, place)
+        content, place = content[written:], place + written
+
+
+def _sync(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,1 @@
+"""The job `elmo-tf preprocess`: a corpus to records."""

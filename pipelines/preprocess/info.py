@@ -1,0 +1,106 @@
+"""What `info.json` says of a folder of records: nothing that another run of the same command would say otherwise."""
+
+import argparse
+import collections
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from elmo_tf.records import record_folder
+from elmo_tf.text import char_ids, vocabulary
+from pipelines.preprocess import shards
+from pipelines.running import report
+from pipelines.text import corpora, sentences
+
+
+def describe(
+    arguments: argparse.Namespace,
+    settings: sentences.Settings,
+    corpus: list[corpora.TextFile],
+    words: vocabulary.Vocabulary,
+    types: int | None,
+    irregular: Iterable[dict[str, int]],
+) -> dict[str, Any]:
+    """Returns the part of `info.json` that both splits share.
+
+    Args:
+        arguments: of the command.
+        settings: what turned text into sentences.
+        corpus: what was read.
+        words: the vocabulary.
+        types: distinct words of the training split; None if they were not counted.
+        irregular: how often each of `lines.RULES` was applied, of each task.
+    """
+    totals = collections.Counter()
+    for counts in irregular:
+        totals.update(counts)
+    return {
+        "seed": settings.seed,
+        "tokenizer": settings.tokenizer,
+        "line": settings.line,
+        "shuffled": arguments.shuffle,
+        "max_chars_per_token": char_ids.MAX_CHARS_PER_TOKEN,
+        "heldout_fraction": settings.heldout_fraction,
+        "irregular": {name: {"count": totals[name], "rule": rule} for name, rule in sentences.rules(settings).items()},
+        "inputs": [
+            {
+                "name": os.path.basename(file.path),
+                "bytes": file.size,
+                **({"members": file.members} if file.members else {}),
+            }
+            for file in corpus
+        ],
+        "vocabulary": {
+            "size": len(words),
+            "types": types,
+            "sha256": words.sha256(),
+            "source": os.path.basename(arguments.vocab) if arguments.vocab else "counted",
+            "min_count": None if arguments.vocab else arguments.min_count or 1,
+            "max_vocab": arguments.max_vocab,
+        },
+        "versions": report.versions(),
+    }
+
+
+def of_split(split: str, written: Iterable[dict[str, Any]], about: dict[str, Any], num_shards: int) -> dict[str, Any]:
+    """Returns the contents of a split's `info.json`, given the statistics of all shards and what both splits share."""
+    ours = sorted((shard for shard in written if shard["split"] == split), key=lambda shard: shard["number"])
+    described = [
+        {
+            "name": record_folder.shard_name(shard["number"], num_shards),
+            **{name: shard[name] for name in ("sentences", "tokens", "bytes", "sha256")},
+        }
+        for shard in ours
+    ]
+    totals = {name: sum(shard[name] for shard in ours) for name in shards.COUNTED}
+    return {"format_version": record_folder.FORMAT_VERSION, "split": split, **totals, **about, "shards": described}
+
+
+def summary(infos: dict[str, dict[str, Any]], folders: Iterable[str], seconds: float) -> str:
+    """Returns the table that is shown at the end, given each split's `info.json` and folder, in the same order."""
+    first = infos[sentences.TRAIN]
+    words, total = first["vocabulary"], sum(one["tokens"] for one in infos.values())
+    types = "" if words["types"] is None else f" of {words['types']:,} in the text"
+    rows = [
+        ("", *infos),
+        ("folder", *folders),
+        ("sentences", *(f"{one['sentences']:,}" for one in infos.values())),
+        ("tokens", *(f"{one['tokens']:,}" for one in infos.values())),
+        ("unknown", *(f"{one['unknown_tokens'] / one['tokens']:.2%}" for one in infos.values())),
+        ("cut at 48 bytes", *(f"{one['cut_tokens']:,} tokens" for one in infos.values())),
+        ("like <S> or </S>", *(f"{one['reserved_tokens']:,} tokens" for one in infos.values())),
+        (
+            "records",
+            *(f"{report.megabytes(one['bytes'])}, {report.number(one['shards'], 'file')}" for one in infos.values()),
+        ),
+    ]
+    size = sum(file["bytes"] for file in first["inputs"])
+    return "\n".join(
+        [
+            *report.table(rows),
+            f"vocabulary: {words['size'] - len(vocabulary.SPECIAL_TOKENS):,} words{types}, and <S>, </S>, <UNK>",
+            f"input: {report.number(first['inputs'], 'file')}, {report.megabytes(size)}; "
+            + report.describe_irregular(first["irregular"]),
+            f"{total:,} tokens in {seconds:,.1f} s, {total / seconds:,.0f} tokens/s",
+        ]
+    )

@@ -1,0 +1,167 @@
+"""Sentences to shards of TFRecords, as a Beam transform.
+
+A worker writes whole shards itself: what goes through Beam's shuffle or its TFRecord sink stays in memory in the local
+runner, and costs several times as long.
+"""
+
+import collections
+import contextlib
+import hashlib
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from elmo_tf.records import record_folder, wire
+from elmo_tf.text import char_ids, vocabulary
+from pipelines.running import do_once, journal
+from pipelines.text import corpora, filesystems, sentences
+
+COUNTED = ("sentences", "tokens", "characters", "unknown_tokens", "reserved_tokens", "cut_tokens", "bytes")
+_MOST_BYTES = char_ids.MAX_CHARS_PER_TOKEN - char_ids.NUM_MARKS  # of a word; what is beyond is cut
+
+
+class Encoded(NamedTuple):
+    """Sentences as TFRecords."""
+
+    records: list[bytes]  # framed
+    counts: np.ndarray  # int64 (len(records), len(COUNTED))
+
+
+class Encoder:
+    """Encodes sentences with the ids of a vocabulary."""
+
+    def __init__(self, words: vocabulary.Vocabulary):
+        # A word's id is needed only as the varint that stands in the record.
+        self._varints = {word: wire.varint(number) for number, word in enumerate(words.tokens)}
+        self._begin, self._end, self._unknown = (self._varints[word] for word in vocabulary.SPECIAL_TOKENS)
+
+    def encode(self, block: list[sentences.Words]) -> Encoded:
+        """Returns the records of some sentences, none of which is empty."""
+        words = list(itertools.chain.from_iterable(block))
+        if not words:
+            return Encoded([], np.zeros((0, len(COUNTED)), np.int64))
+        find, unknown = self._varints.get, self._unknown
+        varints = [find(word, unknown) for word in words]
+        lengths = np.fromiter(map(len, words), np.int64, len(words))
+        is_cut = lengths > _MOST_BYTES
+        if is_cut.any():
+            words = [word[:_MOST_BYTES] for word in words]
+            lengths = np.minimum(lengths, _MOST_BYTES)
+        text, sizes = b"".join(words), lengths.astype(np.uint8).tobytes()
+        ends = np.cumsum([len(sentence) for sentence in block])
+        text_ends = np.cumsum(lengths)[ends - 1]
+        encoded, unknowns = [], []
+        start = text_start = 0
+        for end, text_end in zip(ends.tolist(), text_ends.tolist(), strict=True):
+            inner = varints[start:end]
+            token_ids = self._begin + b"".join(inner) + self._end
+            record = wire.encode_example(token_ids, text[text_start:text_end], sizes[start:end])
+            encoded.append(wire.frame(record))
+            unknowns.append(inner.count(unknown))
+            start, text_start = end, text_end
+        starts = np.concatenate([[0], ends[:-1]])
+        counts = np.empty((len(block), len(COUNTED)), np.int64)
+        counts.T[:] = (
+            np.ones_like(ends),
+            ends - starts,
+            np.diff(text_ends, prepend=0),
+            unknowns,
+            np.add.reduceat(_is_reserved(words, text), starts),
+            np.add.reduceat(is_cut.astype(np.int64), starts),
+            [len(record) for record in encoded],
+        )
+        return Encoded(encoded, counts)
+
+
+def _is_reserved(words: list[bytes], text: bytes) -> np.ndarray:
+    """Returns which of the words, whose joined `text` is given, are spelled like a sentence boundary."""
+    marks = char_ids.SENTENCE_MARKS
+    if not any(mark in text for mark in marks):  # as good as always
+        return np.zeros(len(words), np.int64)
+    return np.array([word in marks for word in words], np.int64)
+
+
+class Shard:
+    """One TFRecord file while it is written, and its statistics."""
+
+    def __init__(self, file: BinaryIO, **about: Any):
+        self._file, self._about = file, about
+        self._checksum = hashlib.sha256()
+        self._totals = np.zeros(len(COUNTED), np.int64)
+
+    def write(self, encoded: Encoded) -> None:
+        """Appends records."""
+        content = b"".join(encoded.records)
+        self._file.write(content)
+        self._checksum.update(content)
+        self._totals += encoded.counts.sum(axis=0)
+
+    def statistics(self) -> dict[str, Any]:
+        """Returns what was written up to now, as JSON."""
+        totals = dict(zip(COUNTED, self._totals.tolist(), strict=True))
+        return {**self._about, **totals, "sha256": self._checksum.hexdigest()}
+
+
+@contextlib.contextmanager
+def open_shards(
+    folders: dict[str, str], numbers: Iterable[int], num_shards: int
+) -> Iterator[dict[tuple[str, int], Shard]]:
+    """Gives shards to write, by split and number; the files are there once the block has ended without an exception."""
+    with contextlib.ExitStack() as stack:
+        shards = {}
+        for split, folder in folders.items():
+            for number in numbers:
+                path = filesystems.join(folder, record_folder.shard_name(number, num_shards))
+                file = stack.enter_context(filesystems.create(path))
+                shards[split, number] = Shard(file, split=split, number=number, path=path)
+        yield shards
+
+
+class Converter:
+    """Turns tasks into records. Make it on the worker: it reads the vocabulary that stands in the output folder."""
+
+    def __init__(self, folder: str, settings: sentences.Settings):
+        path = filesystems.join(folder, record_folder.VOCABULARY_FILE)
+        self._encoder = Encoder(vocabulary.from_bytes(filesystems.read(path), path))
+        self._reader = sentences.Reader(settings)
+
+    def convert(
+        self, task: corpora.Task, beat: journal.Beat, irregular: collections.Counter
+    ) -> Iterator[dict[str, Encoded]]:
+        """Yields the records of each block of a task, by split; adds to `beat` and to `irregular`."""
+        for batch in self._reader.read(task):
+            encoded = {split: self._encoder.encode(found) for split, found in batch.sentences.items()}
+            yield encoded
+            irregular.update(batch.irregular)
+            counts = sum(one.counts[:, :2].sum(axis=0) for one in encoded.values())
+            beat.add(batch.size, *counts.tolist())
+
+
+class WriteTask(do_once.DoOnce):
+    """`corpora.Task` -> its shards, in the order of the text. The result holds the statistics of the shards."""
+
+    phase = "write"
+
+    def __init__(self, folders: dict[str, str], num_shards: int, settings: sentences.Settings):
+        super().__init__(folders[sentences.TRAIN])
+        self._folders, self._num_shards, self._settings = folders, num_shards, settings
+
+    def setup(self) -> None:
+        self._converter = Converter(self._folders[sentences.TRAIN], self._settings)
+
+    def do(self, task: corpora.Task, beat: journal.Beat) -> dict[str, Any]:
+        irregular = collections.Counter()
+        with open_shards(self._folders, task.shards, self._num_shards) as shards:
+            for encoded, number in zip(
+                self._converter.convert(task, beat, irregular), itertools.cycle(task.shards), strict=False
+            ):
+                for split in self._folders:
+                    shards[split, number].write(encoded[split])
+            statistics = [shard.statistics() for shard in shards.values()]
+        return {
+            "irregular": irregular,
+            "shards": statistics,
+            "files": {shard["path"]: shard["bytes"] for shard in statistics},
+        }

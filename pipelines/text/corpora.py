@@ -1,0 +1,170 @@
+"""A corpus as files: finding them, and sharing their text out over tasks and shards."""
+
+import glob
+import itertools
+import os
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from elmo_tf.errors import InputError
+from pipelines.text import filesystems
+
+COMPRESSED = {".gz": 3, ".bz2": 4, ".xz": 4}  # endings of names, and bytes of text in a byte of such a file, roughly
+_TAR = (".tar", ".tgz", ".tbz2", ".txz", *(f".tar{ending}" for ending in COMPRESSED))
+_PASSES = 8  # tasks that share a compressed file, each of which has to decompress all of it
+_OPEN_SHARDS = 64  # shards that one task writes at the same time, at most
+
+
+class TextFile(NamedTuple):
+    """One file of the corpus, or the members of an archive that a pattern names."""
+
+    path: str
+    size: int  # bytes on disk
+    members: str = ""  # of a tar archive: a glob that their names have to match
+
+    @property
+    def is_divisible(self) -> bool:
+        """Whether reading can begin anywhere in the file."""
+        return not self.members and not self.path.endswith(tuple(COMPRESSED))
+
+    @property
+    def text_size(self) -> int:
+        """Bytes of text in it; a guess for a compressed one."""
+        ending = os.path.splitext(self.path)[1].replace(".tgz", ".gz").replace(".tbz2", ".bz2").replace(".txz", ".xz")
+        return self.size * COMPRESSED.get(ending, 1)
+
+
+class Slice(NamedTuple):
+    """Part of a file: the lines that begin at bytes start <= n < end and, of their blocks, every `parts`-th one."""
+
+    file: TextFile
+    start: int = 0
+    end: int | None = None  # None: to the end of the file, whatever its size
+    part: int = 0
+    parts: int = 1
+
+    @property
+    def size(self) -> int:
+        """Bytes of text in it; a guess for a compressed file."""
+        return ((self.file.text_size if self.end is None else self.end) - self.start) // self.parts
+
+
+class Task(NamedTuple):
+    """What one worker does at a time: the blocks of `slices`, in order, are dealt out to `shards` in turn."""
+
+    number: int
+    shards: tuple[int, ...]
+    slices: tuple[Slice, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of text in it; a guess for compressed files."""
+        return sum(part.size for part in self.slices)
+
+
+def match(patterns: Iterable[str], argument: str = "--input") -> list[TextFile]:
+    """Returns the files that `patterns` name, each once, sorted by path.
+
+    A pattern is a file, a folder (every file in it, at any depth, but hidden ones), a glob of such (`*`, `?`, `[..]`,
+    and `**` for folders of any depth), or a tar archive, alone or with a slash and a glob for its members' names.
+
+    Raises:
+        InputError: naming `argument`, if a pattern matches no file, or a file cannot be read.
+    """
+    found = set()
+    for pattern in patterns:
+        filesystems.check_scheme(pattern, argument)
+        archive, members = _part_archive(pattern)
+        matched = (_match_local if filesystems.is_local(archive) else _match_remote)(archive)
+        if not matched:
+            empty = "a folder without files" if os.path.isdir(archive) else "no such file"
+            raise InputError(
+                f"{argument}: expected a file, folder or glob that matches files, found {empty}: {pattern}"
+            )
+        found.update(
+            TextFile(path, size, (members or "*") if path.endswith(_TAR) else "") for path, size in matched.items()
+        )
+    for file in sorted(found):
+        if filesystems.is_local(file.path) and not os.access(file.path, os.R_OK):
+            raise InputError(f"{argument}: expected a file that may be read, found one that may not: {file.path}")
+    return sorted(found)
+
+
+def plan(corpus: list[TextFile], num_shards: int) -> list[Task]:
+    """Returns tasks that together write `num_shards` shards and read every line of `corpus` exactly once.
+
+    Divisible files are laid end to end and cut at equal distances, whatever their number and sizes. A compressed file
+    that is larger than a shard gets shards of its own, to which its blocks are dealt. The plan depends on its arguments
+    alone.
+    """
+    total = sum(file.text_size for file in corpus)
+    large = [file for file in corpus if not file.is_divisible and file.text_size * num_shards > total]
+    counts = {file: file.text_size * num_shards // total for file in large}
+    rest = [file for file in corpus if file not in counts]
+    free = num_shards - sum(counts.values())
+    if counts and not rest:  # what rounding down left over
+        counts[max(counts)] += free
+    if rest and not free:  # nothing but empty files, which go where they are read all the same
+        counts[max(counts, key=counts.get)] -= 1
+        free = 1
+    pieces = _cut(rest, free) if rest else []
+    shards = [((number,), slices) for number, slices in enumerate(pieces)]
+    first = len(pieces)
+    for file, count in counts.items():
+        passes = max(min(count, _PASSES), -(-count // _OPEN_SHARDS))
+        numbers = range(first, first + count)
+        shards.extend((tuple(numbers[n::passes]), (Slice(file, part=n, parts=passes),)) for n in range(passes))
+        first += count
+    return [Task(number, *task) for number, task in enumerate(shards)]
+
+
+def plan_in_order(corpus: list[TextFile], count: int) -> list[Task]:
+    """Returns `count` tasks that together read `corpus` from its beginning to its end; only divisible files are cut."""
+    return [Task(number, (number,), slices) for number, slices in enumerate(_cut(corpus, count))]
+
+
+def _cut(corpus: list[TextFile], count: int) -> list[tuple[Slice, ...]]:
+    """Returns `count` tuples of slices, in the order of the files, of about the same size."""
+    total = sum(file.text_size for file in corpus)
+    edges = [total * number // count for number in range(1, count)]
+    pieces: list[list[Slice]] = [[] for _ in range(count)]
+    begin = number = 0
+    for file in corpus:
+        if not file.is_divisible:
+            pieces[number].append(Slice(file))
+            begin += file.text_size
+        else:
+            start, finish = 0, begin + file.size
+            while number < count - 1 and edges[number] < finish:
+                cut = edges[number] - begin
+                if cut > start:
+                    pieces[number].append(Slice(file, start, cut))
+                start, number = max(start, cut), number + 1
+            pieces[number].append(Slice(file, start))
+            begin = finish
+        while number < count - 1 and edges[number] <= begin:
+            number += 1
+    return [tuple(slices) for slices in pieces]
+
+
+def _part_archive(pattern: str) -> tuple[str, str]:
+    """Returns the path of the archive and the glob for its members in `ARCHIVE/GLOB`; else `pattern` and nothing."""
+    for ending in _TAR:
+        archive, slash, members = pattern.partition(f"{ending}/")
+        if slash and members:
+            return archive + ending, members
+    return pattern, ""
+
+
+def _match_local(pattern: str) -> dict[str, int]:
+    matched = [pattern] if os.path.exists(pattern) else glob.glob(pattern, recursive=True)
+    inside = [
+        glob.glob(os.path.join(glob.escape(path), "**"), recursive=True) for path in matched if os.path.isdir(path)
+    ]
+    paths = itertools.chain(matched, *inside)
+    return {os.path.normpath(path): os.path.getsize(path) for path in paths if os.path.isfile(path)}
+
+
+def _match_remote(pattern: str) -> dict[str, int]:
+    found = filesystems.match(pattern) or filesystems.match(filesystems.join(pattern, "**"))
+    return {metadata.path: metadata.size_in_bytes for metadata in found}

@@ -1,0 +1,210 @@
+"""Reading a slice of the corpus: a block of whole lines at a time, from plain and compressed files and tar archives.
+
+A line ends at `\\n` and nowhere else, so that a carriage return is white space like any other. In running text what
+belongs together is a paragraph, which a blank line ends.
+"""
+
+import bz2
+import contextlib
+import fnmatch
+import gzip
+import lzma
+import math
+import os
+import re
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator
+from typing import BinaryIO, NamedTuple
+
+from apache_beam.io.filesystem import BeamIOError
+
+from elmo_tf.errors import InputError
+from pipelines.text import corpora, filesystems
+
+BLOCK_BYTES = 1 << 17  # text is read this much at a time: enough to convert in bulk, little enough to stay in cache
+LONGEST_BYTES = 1 << 12  # of a token that fills a block; more of it is passed over
+_PIECE_BYTES = 1 << 16  # of a line of any length, read at a time
+_FAR = 1 << 20  # bytes beyond its end in which a slice looks for the end of its last paragraph
+_SPACE = rb"[ \t\v\f\r]"
+_LAST_PARAGRAPH = re.compile(rb".*\n" + _SPACE + rb"*\n", re.DOTALL)
+_LAST_SPACE = re.compile(rb".*" + _SPACE, re.DOTALL)
+_OPEN: dict[str, Callable[[BinaryIO], BinaryIO]] = {
+    ".gz": lambda file: gzip.GzipFile(fileobj=file),
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+}
+_OPEN |= {f".t{ending[1:]}": _OPEN[ending] for ending in _OPEN}  # .tgz and so on
+_BROKEN = (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, OSError)
+
+
+class CorpusError(InputError):
+    """Something in the corpus cannot be used; the message names the file and, where there is one, the line."""
+
+
+class Block(NamedTuple):
+    """Whole lines of text, or whole paragraphs."""
+
+    data: bytes
+    source: str  # the file, or the archive with the member's name
+    position: int  # of the first byte in the source's text
+    begun: bool = False  # whether the first line, or paragraph, began in the block before
+    is_cut: bool = False  # whether the last one goes on in the next block, as it is too long
+
+
+def read_blocks(part: corpora.Slice, paragraphs: bool = False) -> Iterator[Block]:
+    """Yields the text of a slice, about `BLOCK_BYTES` at a time.
+
+    Args:
+        part: what to read.
+        paragraphs: whether blocks and slices have to end with a paragraph, not just with a line.
+
+    Raises:
+        CorpusError: if the file is not the compressed file its name says, or an archive has no member of the names
+            wanted.
+        filesystems.ReadError: if the file cannot be read, as a disk or the network fails.
+    """
+    path = part.file.path
+    try:
+        with contextlib.closing(_texts(part.file)) as texts:
+            blocks = (block for text in texts for block in _blocks(*text, part, paragraphs))
+            for number, block in enumerate(blocks):
+                if number % part.parts == part.part:
+                    yield block
+    except _BROKEN as error:
+        # What Python's own modules say of damaged contents has no number.
+        if isinstance(error, BeamIOError) or getattr(error, "errno", None):
+            raise filesystems.ReadError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+        raise CorpusError(f"--input: expected an intact compressed file or archive, found {path}: {error}") from None
+
+
+class _Member(tarfile.TarInfo):
+    """A member of an archive, which is an error, and not the archive's end, where it is damaged or cut short."""
+
+    @classmethod
+    def frombuf(cls, *arguments) -> "_Member":
+        """Returns the member that a block of the archive is the header of."""
+        try:
+            return super().frombuf(*arguments)
+        except tarfile.EOFHeaderError:  # zeros
+            raise
+        except tarfile.HeaderError as error:
+            raise tarfile.ReadError(str(error)) from None
+
+
+def line_number(file: corpora.TextFile, block: Block, offset: int) -> int:
+    """Returns the number, from 1, of the line in its source that holds byte `offset` of a block."""
+    left = block.position
+    line = 1 + block.data.count(b"\n", 0, offset)
+    with contextlib.closing(_texts(file)) as texts:
+        text = next(text for name, text in texts if name == block.source)
+        while left and (data := text.read(min(BLOCK_BYTES, left))):
+            line += data.count(b"\n")
+            left -= len(data)
+    return line
+
+
+def _texts(file: corpora.TextFile) -> Iterator[tuple[str, BinaryIO]]:
+    """Yields the texts in a file, each with its name: one, or those of the archive's members that are wanted."""
+    with filesystems.open_file(file.path) as raw:
+        text = _decompressed(raw, file.path)
+        if not file.members:
+            yield file.path, text
+            return
+        passed, wanted = [], 0
+        with tarfile.open(fileobj=text, mode="r|", bufsize=BLOCK_BYTES, tarinfo=_Member) as archive:
+            for member in archive:
+                archive.members = []  # or it would remember all of them
+                if member.isfile() and fnmatch.fnmatchcase(member.name.removeprefix("./"), file.members):
+                    wanted += 1
+                    yield f"{file.path}/{member.name}", _decompressed(archive.extractfile(member), member.name)
+                elif len(passed) < 3:
+                    passed.append(member.name)
+        while text.read(BLOCK_BYTES):  # to the end, where its checksum stands
+            pass
+        if not wanted:
+            found = ", ".join(passed) or "none at all"
+            raise CorpusError(f"--input: expected members that match {file.members}, found {found} in {file.path}")
+
+
+def _decompressed(file: BinaryIO, name: str) -> BinaryIO:
+    opened = _OPEN.get(os.path.splitext(name)[1])
+    return opened(file) if opened else file
+
+
+def _blocks(source: str, text: BinaryIO, part: corpora.Slice, paragraphs: bool) -> Iterator[Block]:
+    """Yields a text's blocks that begin in the slice."""
+    position = _begin(text, part.start, paragraphs)
+    end = math.inf if part.end is None else _begin(text, part.end, paragraphs)
+    if part.file.is_divisible:
+        text.seek(position)
+    read, waiting, is_cut = position, b"", False
+    while data := text.read(int(min(BLOCK_BYTES, max(end - read, 0)))):
+        read += len(data)
+        waiting += data
+        if len(waiting) < BLOCK_BYTES:
+            continue
+        last, goes_on = _last_end(waiting, paragraphs)
+        if last == 0:  # all one token, of no use so long: only its beginning is kept
+            rest = len(waiting) - _unfinished(waiting)
+            waiting = waiting[: LONGEST_BYTES - _unfinished(waiting[:LONGEST_BYTES])] + waiting[rest:]
+            continue
+        yield Block(waiting[:last], source, position, begun=is_cut, is_cut=goes_on)
+        waiting, is_cut = waiting[last:], goes_on
+        position = read - len(waiting)
+    if waiting:
+        yield Block(waiting, source, position, begun=is_cut)
+
+
+def _begin(text: BinaryIO, offset: int, paragraphs: bool) -> int:
+    """Returns where the first line begins that a slice from `offset` on reads; the slice before ends there.
+
+    In running text that is after the first blank line, but not much further on than `_FAR`.
+    """
+    if offset == 0:
+        return 0
+    text.seek(offset - 1)
+    position = offset - 1 + _line_length(text)
+    far = position + _FAR
+    while paragraphs and position < far:
+        line = text.readline(_PIECE_BYTES)
+        position += len(line) if line.endswith(b"\n") else len(line) + _line_length(text)
+        if not line.strip():  # blank, or the end of the file
+            break
+    return position
+
+
+def _line_length(text: BinaryIO) -> int:
+    """Reads on to the end of the line; returns how many bytes that were."""
+    length = 0
+    while piece := text.readline(_PIECE_BYTES):
+        length += len(piece)
+        if piece.endswith(b"\n"):
+            break
+    return length
+
+
+def _last_end(text: bytes, paragraphs: bool) -> tuple[int, bool]:
+    """Returns where the last whole line or paragraph ends, and whether it goes on, cut where a line or a word ends.
+
+    0 if there is not even the end of a word; in running text then where a character ends.
+    """
+    if paragraphs and (found := _LAST_PARAGRAPH.match(text)):
+        return found.end(), False
+    if end := text.rfind(b"\n") + 1:
+        return end, paragraphs
+    found = _LAST_SPACE.match(text)
+    if paragraphs and not found:  # of a language without spaces, it may be
+        return len(text) - _unfinished(text), True
+    return (found.end() if found else 0), True
+
+
+def _unfinished(text: bytes) -> int:
+    """Returns how many bytes at the end of `text` begin a UTF-8 character that is not whole."""
+    for count in range(1, min(4, len(text) + 1)):
+        byte = text[-count]
+        if byte < 0x80:
+            return 0
+        if byte >= 0xC0:  # a character's first byte, which tells its length
+            return count if count < 2 + (byte >= 0xE0) + (byte >= 0xF0) else 0
+    return 0

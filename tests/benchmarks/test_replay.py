@@ -1,0 +1,142 @@
+"""The replay of recorded steps, on records of our own step: names, order, ids, and what it calls a difference."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from benchmarks import replay_reference
+from elmo_tf.bilm.model import BiLM
+from elmo_tf.published import weights as published_weights
+from elmo_tf.published.options import parse_options
+from elmo_tf.records.windows import Window
+from elmo_tf.training.step import Trainer
+from tests.published import published_files as files
+
+VOCAB_SIZE, BATCH_SIZE, UNROLL_STEPS, NUM_STEPS = 9, 3, 4, 2
+VARIATIONS = {
+    "one_layer_short_tokens": {"n_layers": 1, "n_highway": 0, "max_characters_per_token": 12, "filters": [[2, 5]]},
+    "three_layers_tanh_no_projection": {"n_layers": 3, "activation": "tanh", "dim": 8, "use_skip_connections": False},
+}
+
+
+def record(path, **changes) -> dict[str, np.ndarray]:
+    """Writes a trace under the reference's names; returns its arrays."""
+    recipe = {
+        "n_tokens_vocab": VOCAB_SIZE,
+        "batch_size": BATCH_SIZE,
+        "unroll_steps": UNROLL_STEPS,
+        "dropout": 0.0,
+        "sample_softmax": False,
+        "all_clip_norm_val": 2.0,
+    }
+    options = files.options(**changes) | recipe
+    config = parse_options(options)
+    drawn = files.checkpoint_arrays(files.draw_hdf5(options), VOCAB_SIZE, single=config.model.lstm.num_layers == 1)
+    names = [name for name in drawn if name.startswith("lm/") and not name.endswith("Adagrad")]
+    trace = {"options": np.array(json.dumps(options))} | {f"init/{name}:0": drawn[name] for name in names}
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    trainer = Trainer(strategy, config.train, lambda: BiLM(config.model, VOCAB_SIZE))
+    source = published_weights.Source("drawn", {name: drawn[name].shape for name in names}, drawn.__getitem__)
+    ours = published_weights.names(trainer.bilm)
+    published_weights.assign(source, {name.checkpoint: (name.variable, name.shape) for name in ours})
+    random, results = np.random.default_rng(0), []
+    for step in range(NUM_STEPS):
+        window = draw_window(random, config.model.char_cnn.max_chars_per_token)
+        for field, theirs in replay_reference._WINDOW.items():
+            array = getattr(window, field)
+            trace[f"batch{step + 1}/{theirs}"] = array - 1 if "char" in theirs else array
+        results.append([float(value) for value in trainer.step(window, step)])
+    losses = np.array(results)
+    trace |= {"losses_fwd_bwd": losses[:, :2], "loss": losses[:, :2].mean(1), "gnorm_preclip": losses[:, 2]}
+    for name, accumulator in zip(ours, trainer.optimizer.slots["accumulators"], strict=True):
+        theirs = name.checkpoint
+        if config.model.lstm.num_layers == 1:
+            theirs = theirs.replace("multi_rnn_cell/cell_0/", "")
+        trace[f"final/{theirs}:0"] = name.variable.numpy().reshape(name.shape)
+        trace[f"accum/{theirs}:0"] = accumulator.numpy().reshape(name.shape)
+    for number, state in enumerate(tf.nest.flatten(trainer.gathered_states())):
+        trace[f"state/{number} lm/whatever:0"] = state
+    np.savez(path, **trace)
+    return trace
+
+
+def draw_window(random, max_chars) -> Window:
+    shape = (BATCH_SIZE, UNROLL_STEPS)
+    chars, tokens = ((*shape, max_chars), 1, 262), (shape, 0, VOCAB_SIZE)
+    arrays = [random.integers(low, high, size).astype(np.int32) for size, low, high in (chars, tokens, tokens) * 2]
+    return Window(*arrays, np.ones(shape, bool))
+
+
+def run(path, capsys) -> tuple[int, str, str]:
+    status = replay_reference.main(["--trace", str(path)])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+@pytest.mark.parametrize("changes", VARIATIONS.values(), ids=VARIATIONS.keys())
+def test_our_own_steps_are_replayed_without_a_difference(changes, tmp_path, capsys):
+    record(tmp_path / "trace.npz", **changes)
+    status, out, _ = run(tmp_path / "trace.npz", capsys)
+    figures = json.loads(out.splitlines()[-1])
+    assert status == 0
+    assert len(figures) == 5
+    assert max(figures.values()) < 1e-6
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory):
+    return record(tmp_path_factory.mktemp("trace") / "trace.npz")
+
+
+def test_every_difference_shows_in_its_own_figure(trace, tmp_path, capsys):
+    spoiled = {name: array.copy() for name, array in trace.items()}
+    spoiled["losses_fwd_bwd"][1, 1] += 0.125
+    spoiled["gnorm_preclip"][0] *= 2
+    weight, accumulator = "final/lm/CNN_high_0/b_transform:0", "accum/lm/softmax/W:0"
+    for name, factor in ((weight, 4), (accumulator, 8)):
+        spoiled[name].flat[np.abs(spoiled[name]).argmax()] *= factor
+    spoiled["state/7 lm/whatever:0"][2, 1] += 0.25
+    np.savez(tmp_path / "trace.npz", **spoiled)
+    _, out, _ = run(tmp_path / "trace.npz", capsys)
+    assert json.loads(out.splitlines()[-1]) == pytest.approx(
+        {
+            "max_loss_difference": 0.125,
+            "max_gradient_norm_relative": 0.5,
+            "max_weight_relative": 3 / 4,
+            "max_accumulator_relative": 7 / 8,
+            "max_state_difference": 0.25,
+        },
+        abs=1e-5,
+    )
+
+
+@pytest.mark.parametrize(
+    "array, value, words",
+    [
+        ("batch2/token_ids", None, ["batch2/token_ids"]),
+        ("init/lm/char_embed:0", None, ["init", "lm/char_embed"]),
+        ("final/lm/softmax/b:0", np.ones(4), ["final", "lm/softmax/b", "(9,)", "(4,)"]),
+        ("batch1/tokens_characters", np.ones((3, 4, 20)), ["batch1/tokens_characters", "(3, 4, 50)", "(3, 4, 20)"]),
+        ("state/0 lm/whatever:0", None, ["state"]),
+        ("options", np.array("{"), ["options", "JSON"]),
+        ("options", np.array(json.dumps(files.options())), ["options", "dropout", "sample_softmax"]),
+    ],
+)
+def test_a_bad_trace_is_one_line_and_status_1(array, value, words, trace, tmp_path, capsys):
+    kept = {name: values for name, values in trace.items() if name != array}
+    np.savez(tmp_path / "trace.npz", **kept | ({} if value is None else {array: value}))
+    status, out, err = run(tmp_path / "trace.npz", capsys)
+    assert (status, out, err.count("\n")) == (1, "", 1)
+    assert all(word in err for word in words), err
+
+
+def test_a_file_that_is_no_trace_is_one_line_and_status_1(tmp_path, capsys):
+    path = tmp_path / "trace.npz"
+    for content in (None, b"", b"text", b"PK\x03\x04 cut"):
+        if content is not None:
+            path.write_bytes(content)
+        status, out, err = run(path, capsys)
+        assert (status, out, err.count("\n")) == (1, "", 1)
+        assert str(path) in err

@@ -1,0 +1,62 @@
+"""The benchmark of a training step: its arithmetic, its text, and that it runs the real thing."""
+
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks import train_step, zipf_text
+from elmo_tf import config as config_lib
+from elmo_tf.records.windows import Window
+from elmo_tf.text import char_ids as char_ids_lib
+from tests.helpers import MICRO, MICRO_CONFIG
+
+SMALL = ["--vocab-size", "300", "--batch-size", "2", "--rounds", "1", "--steps", "2"]
+for setting in (
+    "train.unroll_steps=4",
+    "train.num_sampled=7",
+    "model.lstm.units=8",
+    "model.lstm.projection_dim=4",
+    "model.char_cnn.filters=[[2,6]]",
+):
+    SMALL += ["--set", setting]
+
+
+def test_arithmetic_counts_what_a_step_cannot_do_without():
+    ids = char_ids_lib.encode_tokens([b"a", b"the", b"a", b"a"]).reshape(2, 2, 50)
+    words = np.zeros((2, 2), np.int32)
+    window = Window(ids, words, words, ids, words, words, np.ones((2, 2), bool))
+    config = config_lib.Config(MICRO, MICRO_CONFIG.train)
+    convolutions = 4 * (1 * 4 + 2 * 6 + 3 * 8)
+    num_windows = (3 + 1) + (5 + 1)  # two distinct tokens with their marks, and a window of pads each
+    dense = 2 * 2 * 18 * 18 + 18 * 8
+    lstm = 2 * (16 * 96 + 24 * 8)
+    softmax = (4 + 1) * 8
+    expected = 2 * convolutions * num_windows + 4 * convolutions * 2 + 6 * dense * 2 + 6 * 8 * (lstm + softmax)
+    assert train_step.model_flops(config, window) == expected
+
+
+def test_text_has_distinct_words_that_repeat_as_in_real_text(tmp_path):
+    words = zipf_text.words(30_000)
+    assert len(set(words)) == len(words)
+    records = zipf_text.write_records(tmp_path, 16_306, 20_000)
+    assert len(records.vocabulary) == 16_306
+    assert records.info["unknown_tokens"] == 0
+    tokens = (tmp_path / "text.txt").read_text().split()
+    assert 0.3 < len(set(tokens[:2560])) / 2560 < 0.45
+
+
+@pytest.mark.parametrize("more", [[], ["--input", "--precision", "bfloat16"]])
+def test_it_prints_figures_of_real_steps(more, capsys):
+    assert train_step.main([*SMALL, *more]) == 0
+    figures = json.loads(capsys.readouterr().out.splitlines()[-1])
+    wanted = {"real_step_seconds", "cached_step_seconds", "real_to_cached"}
+    if not more:
+        wanted = {"tokens_per_second", "step_seconds", "gemm_gflops", "model_gflops", "share_of_gemm"}
+    assert wanted | {"peak_rss_mb"} <= figures.keys()
+    assert all(value > 0 for value in figures.values())
+
+
+def test_a_vocabulary_too_small_for_the_data_is_refused(records, capsys):
+    assert train_step.main(["--data", str(records.path), "--vocab-size", "5"]) == 1
+    assert "--vocab-size: expected at least" in capsys.readouterr().err

@@ -1,0 +1,318 @@
+"""BiLM: layers and losses against the float64 reference, and what must not matter to a sentence."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf import config as config_lib
+from elmo_tf.bilm import model as bilm_lib
+from elmo_tf.bilm.model import BiLM
+from elmo_tf.config import CharCNNConfig, LSTMConfig, ModelConfig
+from elmo_tf.records.windows import Windows
+from tests import checks, helpers, reference
+from tests.helpers import MICRO, batch_char_ids
+
+NASTY = [
+    [b"one"],
+    [b"an", b"", b"empty", b"token"],
+    [b"", b""],
+    [b"long", b"x" * 60, b"y" * 48, b"z" * 49],
+    [b"a", b"<S>", b"b", b"</S>", b"c", b"<UNK>"],
+    ["naïve".encode(), "日本語の長い単語がここにあります本当に".encode(), b"\xff\xfe\x00", b"a b"],
+    [b"the"] * 9,
+]
+SENTENCES = ["a b c", "d", "the cat sat on the mat", "b a", "c c c c c", "mat the a b cat"]
+ANOTHER = ModelConfig(
+    CharCNNConfig(embedding_dim=3, filters=((1, 4), (3, 5)), num_highway=1, activation="tanh"),
+    LSTMConfig(units=9, projection_dim=9, num_layers=3, cell_clip=0.5, proj_clip=None, use_skip_connections=False),
+)
+CLIPPED = dataclasses.replace(MICRO, lstm=dataclasses.replace(MICRO.lstm, cell_clip=0.3, proj_clip=0.2))
+
+
+def _bilm(config=MICRO, vocab_size=None):
+    return checks.randomize(BiLM(config, vocab_size), scale=0.4)
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    return helpers.write_records(tmp_path_factory.mktemp("records"), SENTENCES)
+
+
+@pytest.mark.parametrize("config", [MICRO, CLIPPED, ANOTHER], ids=["micro", "clipped", "another"])
+def test_layers_equal_the_reference(config):
+    bilm = _bilm(config)
+    weights = reference.weights_of(bilm)
+    layers, mask = bilm(batch_char_ids(NASTY))
+    assert layers.shape == (7, config.lstm.num_layers + 1, 9, 2 * config.lstm.projection_dim)
+    assert layers.dtype == tf.float32
+    for sentence, values, real in zip(NASTY, layers, mask, strict=True):
+        np.testing.assert_array_equal(real, np.arange(9) < len(sentence))
+        expected = reference.layers(weights, config, sentence)
+        np.testing.assert_allclose(values[:, : len(sentence)], expected, **checks.TOLERANCE)
+
+
+def test_layer_0_is_the_token_vector_twice():
+    bilm = _bilm()
+    ids = batch_char_ids(NASTY[3:4])
+    layers, _ = bilm(ids)
+    np.testing.assert_array_equal(layers[0, 0, :, :8], layers[0, 0, :, 8:])
+    np.testing.assert_allclose(layers[0, 0, :, :8], bilm.char_cnn(ids)[0], atol=1e-6)
+
+
+def test_padding_is_0_in_every_layer_and_changes_no_sentence():
+    bilm = _bilm()
+    together, mask = bilm(batch_char_ids(NASTY, max_length=13))
+    together = together.numpy()
+    assert mask.shape == (7, 13)
+    assert not together.swapaxes(1, 2)[~mask.numpy()].any()
+    for sentence, values in zip(NASTY, together, strict=True):
+        alone, _ = bilm(batch_char_ids([sentence]))
+        np.testing.assert_allclose(values[:, : len(sentence)], alone[0], atol=1e-6)
+
+
+def test_order_in_the_batch_does_not_matter():
+    bilm = _bilm()
+    ids = batch_char_ids(NASTY)
+    order = np.random.default_rng(0).permutation(len(NASTY))
+    np.testing.assert_allclose(bilm(ids[order])[0], bilm(ids)[0].numpy()[order], atol=1e-6)
+
+
+def test_a_sentence_without_words_is_all_0_and_disturbs_no_other():
+    bilm = _bilm()
+    layers, mask = bilm(batch_char_ids([NASTY[4], [], NASTY[0]]))
+    assert not np.any(layers[1])
+    assert not np.any(mask[1])
+    np.testing.assert_allclose(layers[0], bilm(batch_char_ids([NASTY[4]]))[0][0], atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(2, 0), (0, 3), (0, 0)])
+def test_batches_without_a_word_are_fine(shape):
+    layers, mask = _bilm()(np.zeros((*shape, 50), np.int32))
+    assert layers.shape == (shape[0], 3, shape[1], 16)
+    assert mask.shape == shape
+
+
+def test_calls_keep_no_state():
+    bilm = _bilm()
+    first, _ = bilm(batch_char_ids(NASTY))
+    bilm(batch_char_ids(NASTY[::-1]))
+    np.testing.assert_array_equal(bilm(batch_char_ids(NASTY))[0], first)
+
+
+def test_backward_equals_forward_on_the_reversed_sentence_with_the_same_weights():
+    bilm = _bilm()
+    for ahead, back in zip(*bilm.lstms, strict=True):
+        back.set_weights(ahead.get_weights())
+    table = bilm.char_cnn.embedding.numpy()
+    table[257] = table[256]  # </S> looks like <S>
+    bilm.char_cnn.embedding.assign(table)
+    for sentence in NASTY[3:6]:
+        layers, _ = bilm(batch_char_ids([sentence]))
+        mirrored, _ = bilm(batch_char_ids([sentence[::-1]]))
+        np.testing.assert_allclose(layers[0, :, :, 8:], mirrored[0, :, ::-1, :8], atol=1e-6)
+
+
+def test_it_runs_in_a_graph_that_does_not_know_batch_or_length():
+    bilm = _bilm()
+    run = tf.function(bilm, input_signature=[tf.TensorSpec((None, None, 50), tf.int32)])
+    for sentences in (NASTY, NASTY[:2]):
+        layers, mask = run(batch_char_ids(sentences))
+        expected, expected_mask = bilm(batch_char_ids(sentences))
+        np.testing.assert_allclose(layers, expected, atol=1e-6)
+        np.testing.assert_array_equal(mask, expected_mask)
+
+
+def _losses(bilm, windows, **keywords):
+    """Returns both directions' losses over all windows, the state carried, and the final states."""
+    states = bilm.zero_states(len(windows[0].mask))
+    every = []
+    for window in windows:
+        losses, states = bilm.language_model_losses(window, states, **keywords)
+        every.append(losses)
+    return [tf.concat(one, 1).numpy() for one in zip(*every, strict=True)], states
+
+
+def _cut(records, batch_size, unroll_steps):
+    return [window for window, _ in Windows(records, batch_size, unroll_steps, epochs=1)]
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("config", [MICRO, ANOTHER], ids=["micro", "another"])
+def test_losses_equal_the_reference_on_whole_streams(records, config, training):
+    bilm = _bilm(config, len(records.vocabulary))
+    weights = reference.weights_of(bilm)
+    windows = _cut(records, 2, 5)
+    assert len(windows) >= 3
+    assert not windows[-1].mask.all()
+    losses, _ = _losses(bilm, windows, training=training)
+    mask = np.concatenate([window.mask for window in windows], 1)
+    for number, direction in enumerate(bilm_lib.DIRECTIONS):
+        ids, targets = (
+            np.concatenate([getattr(window, f"{direction}_{kind}") for window in windows], 1)
+            for kind in ("char_ids", "targets")
+        )
+        for row in range(2):
+            expected = reference.direction_losses(weights, config, number, ids[row], targets[row])
+            np.testing.assert_allclose(losses[number][row][mask[row]], expected[mask[row]], **checks.TOLERANCE)
+        assert not losses[number][~mask].any()
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_two_windows_that_carry_the_state_equal_one_of_double_length(records, training):
+    bilm = _bilm(vocab_size=len(records.vocabulary))
+    long = _cut(records, 1, 20)[0]
+    halves = [type(long)(*(array[:, part] for array in long)) for part in (slice(10), slice(10, None))]
+    (one_losses, one_states), (two_losses, two_states) = (
+        _losses(bilm, windows, training=training) for windows in ([long], halves)
+    )
+    np.testing.assert_allclose(one_losses, two_losses, **checks.TOLERANCE)
+    for one, other in zip(tf.nest.flatten(one_states), tf.nest.flatten(two_states), strict=True):
+        np.testing.assert_allclose(one, other, **checks.TOLERANCE)
+
+
+def test_both_directions_together_encode_each_distinct_token_once(records, monkeypatch):
+    bilm = _bilm(vocab_size=len(records.vocabulary))
+    encoded = []
+    monkeypatch.setattr(bilm.char_cnn.highways[0], "call", lambda maxima: encoded.append(len(maxima)) or maxima)
+    window, _ = next(iter(Windows(records, 3, 5)))
+    bilm.language_model_losses(tf.nest.map_structure(tf.constant, window), bilm.zero_states(3))
+    ids = np.concatenate([window.forward_char_ids, window.backward_char_ids])
+    assert encoded == [len(np.unique(ids.reshape(-1, ids.shape[-1]), axis=0))]
+
+
+def test_zero_states_have_each_layers_sizes():
+    states = _bilm().zero_states(5)
+    assert tf.nest.map_structure(lambda state: tuple(state.shape), states) == ((((5, 24), (5, 8)),) * 2,) * 2
+    assert not any(np.any(state) for state in tf.nest.flatten(states))
+
+
+@pytest.mark.parametrize("keywords", [{"dropout_rate": 0.5}, {"num_sampled": 3}])
+def test_the_seed_decides_dropout_and_negatives(records, keywords):
+    bilm = _bilm(vocab_size=len(records.vocabulary))
+    windows = _cut(records, 2, 5)[:1]
+    first, again, other = (_losses(bilm, windows, seed=tf.constant((1, n)), **keywords)[0] for n in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert not np.allclose(first[0], other[0])
+    assert not np.allclose(first[1], other[1])
+
+
+def test_every_dropout_and_draw_has_a_seed_of_its_own(records, monkeypatch):
+    rates, keys = [], []
+
+    def dropout(inputs, rate, seed):
+        rates.append(rate)
+        keys.append(tuple(seed.numpy()))
+        return inputs
+
+    monkeypatch.setattr(tf.nn.experimental, "stateless_dropout", dropout)
+    bilm = _bilm(vocab_size=len(records.vocabulary))
+    draw = type(bilm.softmax).call
+
+    def spy(self, inputs, targets, num_sampled=0, seed=None):
+        keys.append(tuple(seed.numpy()))
+        return draw(self, inputs, targets, num_sampled, seed)
+
+    monkeypatch.setattr(type(bilm.softmax), "call", spy)
+    _losses(bilm, _cut(records, 2, 5)[:1], dropout_rate=0.25, num_sampled=3, seed=tf.constant((1, 2)))
+    assert rates == [0.25] * 6  # per direction: two LSTM layers and the softmax
+    assert len(set(keys)) == len(keys) == 8
+
+
+def test_dropout_keeps_the_expectation_and_hits_what_a_skip_connection_adds():
+    bilm = _bilm()
+    bilm.lstms[0][1].set_weights([np.zeros(weight.shape) for weight in bilm.lstms[0][1].get_weights()])
+    inputs = tf.ones((200, 5, 8))
+    states = bilm.zero_states(200)[0]
+    (first, second), _ = bilm.run_direction(0, inputs, states, dropout_rate=0.25, seed=tf.constant((0, 1)))
+    ratios = (second / first).numpy()  # the second layer adds nothing but its own input
+    dropped = ratios == 0
+    assert abs(dropped.mean() - 0.25) < 0.02
+    np.testing.assert_allclose(ratios[~dropped], 1 / 0.75, rtol=1e-5)
+
+
+def test_without_dropout_evaluation_needs_no_seed(records):
+    bilm = _bilm(vocab_size=len(records.vocabulary))
+    losses, _ = _losses(bilm, _cut(records, 2, 5))
+    assert np.isfinite(losses).all()
+
+
+def test_one_step_changes_every_weight(records):
+    bilm = _bilm(vocab_size=len(records.vocabulary))
+    windows = _cut(records, 2, 5)[:1]
+
+    def loss():
+        losses, _ = bilm.language_model_losses(windows[0], bilm.zero_states(2), training=True)
+        return tf.add_n([tf.reduce_mean(one) for one in losses])
+
+    assert checks.unchanged_by_a_step(bilm, loss) == []
+
+
+def test_gradients_are_the_same_with_and_without_those_written_by_hand(records):
+    bilm = _bilm(CLIPPED, len(records.vocabulary))
+    window = _cut(records, 2, 5)[0]
+    by_hand, automatic = (
+        checks.gradients(
+            bilm,
+            lambda training=training: tf.add_n(
+                [
+                    tf.reduce_mean(one)
+                    for one in bilm.language_model_losses(window, bilm.zero_states(2), training=training)[0]
+                ]
+            ),
+        )
+        for training in (True, False)
+    )
+    for one, other in zip(by_hand, automatic, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "count"), [("tiny", 2_996_432), ("small", 13_593_296), ("medium", 28_027_728), ("original", 93_600_848)]
+)
+def test_presets_have_the_published_numbers_of_parameters(name, count):
+    assert BiLM(config_lib.preset(name).model).count_params() == count
+
+
+def test_a_softmax_is_there_only_for_a_vocabulary():
+    without, with_one = BiLM(MICRO), BiLM(MICRO, 11)
+    assert without.softmax is None
+    assert with_one.count_params() - without.count_params() == 11 * (8 + 1)
+
+
+def test_weights_have_unique_paths():
+    paths = [variable.path for variable in BiLM(MICRO, 11).variables]
+    assert len(set(paths)) == len(paths) == 1 + 2 * 3 + 2 * 4 + 2 + 4 * 3 + 2
+
+
+def test_bfloat16_products_stay_near_and_leave_float32_layers():
+    exact, close = _bilm(), checks.randomize(BiLM(MICRO, product_dtype="bfloat16"), scale=0.4)
+    layers, _ = close(batch_char_ids(NASTY))
+    assert layers.dtype == tf.float32
+    expected, _ = exact(batch_char_ids(NASTY))
+    assert 0 < np.abs(layers - expected).max() < 4e-2 * np.abs(expected).max()
+
+
+def test_every_layer_with_products_multiplies_in_the_dtype_asked_for():
+    bilm = BiLM(MICRO, 11, "bfloat16")
+    layers = [layer for layer in bilm._flatten_layers() if hasattr(layer, "product_dtype")]
+    assert len(layers) == 1 + 1 + 2 + 4 + 1  # itself, character encoder, highways, LSTMs, softmax
+    assert {layer.product_dtype for layer in layers} == {"bfloat16"}
+
+
+def test_config_round_trip():
+    bilm = BiLM(ANOTHER, 11, "bfloat16", name="elmo")
+    again = BiLM.from_config(bilm.get_config())
+    assert again.config == ANOTHER
+    assert again.get_config() == bilm.get_config()
+    assert [tuple(weight.shape) for weight in again.weights] == [tuple(weight.shape) for weight in bilm.weights]
+
+
+def test_saved_weights_load_into_another_network(tmp_path):
+    bilm, other = _bilm(vocab_size=11), BiLM(MICRO, 11)
+    path = tmp_path / "bilm.weights.h5"
+    bilm.save_weights(path)
+    other.load_weights(path)
+    for one, same in zip(bilm.weights, other.weights, strict=True):
+        np.testing.assert_array_equal(one, same)

@@ -1,0 +1,231 @@
+"""Downloads from a server that breaks off, forgets, lies or is not there."""
+
+import hashlib
+import pathlib
+import random
+import re
+import resource
+import socket
+import threading
+import time
+
+import pytest
+
+from elmo_tf.errors import InputError
+from elmo_tf.files import download
+from elmo_tf.files.progress import ProgressLine
+from tests.files.file_server import serve
+
+CONTENT = random.Random(0).randbytes(400_000)
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+WAITS = (0, 0, 0)
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch):
+    monkeypatch.setattr(download, "_WAITS", WAITS)
+
+
+@pytest.fixture
+def server():
+    with serve(CONTENT) as running:
+        yield running
+
+
+@pytest.fixture
+def path(tmp_path) -> pathlib.Path:
+    (tmp_path / "downloads").mkdir()
+    return tmp_path / "downloads" / "file"
+
+
+def fetch(server, path: pathlib.Path) -> None:
+    download.download(server.url, len(CONTENT), SHA256, path)
+
+
+def assert_only(path: pathlib.Path, content: bytes) -> None:
+    assert [found.name for found in path.parent.iterdir()] == [path.name]
+    assert path.read_bytes() == content
+
+
+def begin(path: pathlib.Path, content: bytes) -> None:
+    download.part_of(path).write_bytes(content)
+
+
+def test_a_file_is_downloaded_in_one_go(server, path):
+    fetch(server, path)
+    assert_only(path, CONTENT)
+    assert server.ranges == [None]
+
+
+def test_a_broken_connection_is_followed_by_one_for_the_rest(server, path):
+    server.cuts = [150_000]
+    fetch(server, path)
+    assert_only(path, CONTENT)
+    assert server.ranges == [None, "bytes=150000-"]
+
+
+def test_it_goes_on_for_as_long_as_something_comes(server, path):
+    server.cuts = [20_000, *[0, 20_000] * 6]
+    assert len(server.cuts) > len(WAITS) + 1
+    fetch(server, path)
+    assert_only(path, CONTENT)
+    assert server.ranges[-1] == "bytes=140000-"
+
+
+def test_it_gives_up_when_nothing_comes_and_the_next_call_goes_on(server, path):
+    server.cuts = [150_000] + [0] * 99
+    with pytest.raises(
+        InputError, match=r"^--url: expected 400,000 bytes, found a connection that ended after 150,000"
+    ):
+        fetch(server, path)
+    assert server.ranges[1:] == ["bytes=150000-"] * len(WAITS)
+    assert_only(download.part_of(path), CONTENT[:150_000])
+    server.cuts, server.ranges = [], []
+    fetch(server, path)
+    assert_only(path, CONTENT)
+    assert server.ranges == ["bytes=150000-"]
+
+
+def test_a_server_without_ranges_is_read_from_the_start_and_what_is_there_is_kept(server, path, capsys):
+    server.takes_ranges, server.cuts = False, [150_000, 100_000, 300_000]
+    fetch(server, path)
+    assert_only(path, CONTENT)
+    assert len(server.ranges) == 4
+    assert "this server cannot go on in the middle" in capsys.readouterr().err
+
+
+def test_a_server_without_ranges_that_always_breaks_at_the_same_place_makes_no_progress(server, path):
+    server.takes_ranges, server.cuts = False, [150_000] * 99
+    with pytest.raises(InputError, match=r"found a connection that ended after 150,000"):
+        fetch(server, path)
+    assert len(server.ranges) == 1 + len(WAITS)
+    assert_only(download.part_of(path), CONTENT[:150_000])
+
+
+def test_a_silent_server_counts_as_a_broken_connection(server, path, monkeypatch):
+    monkeypatch.setattr(download, "_TIMEOUT", 0.5)
+    over = threading.Event()
+    server.cuts, server.before_cut = [150_000], lambda: over.wait(60)
+    fetch(server, path)
+    over.set()
+    assert_only(path, CONTENT)
+    assert len(server.ranges) == 2
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_server_that_is_busy_in_between_is_asked_again(server, path, status):
+    server.cuts, server.statuses = [150_000, 0], [200, status]
+    fetch(server, path)
+    assert_only(path, CONTENT)
+    # Once more where a busy machine breaks a connection by itself.
+    assert server.ranges[0] is None
+    assert server.ranges[1:] in (["bytes=150000-"] * 2, ["bytes=150000-"] * 3)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"statuses": [404]}, "expected the file, found 404 Not Found: http://127"),
+        ({"statuses": [503]}, "expected 400,000 bytes, found 503 Service Unavailable: http://127"),
+        ({"content": CONTENT[1:]}, "expected 400,000 bytes, found 399,999: http://127"),
+        ({"content": CONTENT + b"!"}, "expected 400,000 bytes, found 400,001: http://127"),
+        ({"says_length": False}, "expected 400,000 bytes, found an unknown number: http://127"),
+        ({"cuts": [0]}, "expected 400,000 bytes, found a connection that ended: http://127"),
+    ],
+)
+def test_an_answer_that_is_not_the_file_ends_it_at_once(server, path, attributes, message):
+    vars(server).update(attributes)
+    with pytest.raises(InputError, match=f"^--url: {message}"):
+        fetch(server, path)
+    assert len(server.ranges) == 1
+    assert list(path.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(CONTENT[1:], "expected 400,000 bytes, found 399,999"), (b"", "expected the file, found 416")],
+    ids=["other", "shorter"],
+)
+def test_a_file_that_is_another_when_going_on_is_refused_and_the_part_kept(server, path, content, message):
+    begin(path, CONTENT[:1000])
+    server.content, server.statuses = content, [206 if content else 416]
+    with pytest.raises(InputError, match=f"^--url: {message}"):
+        fetch(server, path)
+    assert_only(download.part_of(path), CONTENT[:1000])
+
+
+def test_a_rest_that_was_not_asked_for_is_refused(server, path):
+    begin(path, CONTENT[:1000])
+    server.says_range = "bytes 999-399999/400000"
+    with pytest.raises(InputError, match=r"^--url: expected the file from byte 1,000, found it from 999: http"):
+        fetch(server, path)
+    assert_only(download.part_of(path), CONTENT[:1000])
+
+
+def test_a_wrong_checksum_is_told_and_nothing_of_the_file_is_left(server, path):
+    server.content = bytes(len(CONTENT))
+    found = hashlib.sha256(server.content).hexdigest()
+    with pytest.raises(InputError, match=f"^--url: expected a file with SHA-256 {SHA256}, found {found} .removed"):
+        fetch(server, path)
+    assert len(server.ranges) == 1
+    assert list(path.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("part", [bytes(150_000), bytes(400_000), bytes(400_001)], ids=len)
+def test_a_part_that_turns_out_wrong_is_downloaded_anew(server, path, part):
+    begin(path, part)
+    fetch(server, path)
+    assert_only(path, CONTENT)
+    assert server.ranges[-1] is None
+
+
+def test_a_part_that_is_all_of_it_is_checked_without_a_connection(server, path):
+    begin(path, CONTENT)
+    fetch(server, path)
+    assert_only(path, CONTENT)
+    assert server.ranges == []
+
+
+def test_no_connection_is_told_at_once(path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with pytest.raises(InputError, match=r"^--url: expected 9 bytes, found a connection that failed .*refused"):
+        download.download(f"http://127.0.0.1:{port}/file", 9, SHA256, path)
+    assert list(path.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "file", "file:///etc/hosts", "http://", "http://a b/", "http://[a/", "http://a:x/"],
+)
+def test_what_is_no_address_is_told(path, url):
+    with pytest.raises(InputError, match=rf"^--url: expected an .*{re.escape(url)}$"):
+        download.download(url, 9, SHA256, path)
+    assert list(path.parent.iterdir()) == []
+
+
+def test_a_full_disk_is_told_and_the_part_kept(server, path):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, limits[1]))  # a write beyond it fails as on a full disk
+    try:
+        with pytest.raises(
+            InputError, match=r"^--output: expected a disk to write on, found File too large: .*file.part"
+        ):
+            fetch(server, path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert_only(download.part_of(path), CONTENT[:200_000])
+    fetch(server, path)
+    assert_only(path, CONTENT)
+    assert server.ranges == [None, "bytes=200000-"]
+
+
+def test_progress_tells_megabytes_speed_and_time_left(monkeypatch, capsys):
+    now = iter([100.0, 104.0])
+    monkeypatch.setattr(ProgressLine, "due", lambda _: True)
+    monkeypatch.setattr(ProgressLine, "show", lambda _, text: print(text))
+    monkeypatch.setattr(time, "monotonic", lambda: next(now))
+    with download.ByteProgress("downloading", 1_792_209_805, 992_209_805) as progress:
+        progress.show(1_032_209_805)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == ["downloading 992/1,792 MB", "downloading 1,032/1,792 MB  10.0 MB/s  0:01:16 left"]

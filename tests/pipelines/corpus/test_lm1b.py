@@ -1,0 +1,335 @@
+"""`elmo-tf corpus lm1b` and what is under it, on a small archive of the same layout."""
+
+import dataclasses
+import errno
+import fcntl
+import hashlib
+import io
+import json
+import os
+import pathlib
+import random
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+
+import pytest
+
+from elmo_tf import cli
+from elmo_tf.errors import InputError
+from elmo_tf.files import download
+from pipelines.corpus import lm1b
+from tests.files.file_server import serve
+
+ROOT = pathlib.Path(__file__).parents[2]
+TRAINING, HELDOUT = lm1b.LM1B.folders
+ARCHIVE = f"{lm1b.LM1B.root}.tar.gz"
+
+
+def text(number: int) -> bytes:
+    draw = random.Random(number)
+    return b"".join(b"%d words of %s\n" % (number, draw.randbytes(20).hex().encode()) for _ in range(500))
+
+
+FILES = {f"{TRAINING}/news.en-{number:05d}-of-00100": text(number) for number in range(1, 6)} | {
+    f"{HELDOUT}/news.en.heldout-{number:05d}-of-00050": text(100 + number) for number in range(3)
+}
+
+
+def pack() -> bytes:
+    """Returns the archive: `FILES` in another order than theirs, among members that are not to be taken."""
+    root = lm1b.LM1B.root
+    others = [
+        "README",
+        f"{TRAINING}/._news.en-00001-of-00100",
+        f"{TRAINING}/deeper/news.en",
+        f"{TRAINING}/../evil",
+        "other/news.en",
+    ]
+    content = dict.fromkeys(others, b"not for us\n") | dict(reversed(FILES.items()))
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+
+        def add(name: str, kind: bytes = tarfile.REGTYPE, data: bytes = b"") -> None:
+            member = tarfile.TarInfo(name)
+            member.type, member.size, member.linkname = kind, len(data), "/etc/hosts"
+            archive.addfile(member, io.BytesIO(data))
+
+        for folder in ("", *(f"/{folder}" for folder in lm1b.LM1B.folders)):
+            add(root + folder, tarfile.DIRTYPE)
+        add(f"{root}/{TRAINING}/news.en-symbolic", tarfile.SYMTYPE)
+        add(f"{root}/{TRAINING}/news.en-hard", tarfile.LNKTYPE)
+        for name in (f"other/{TRAINING}/news.en", f"/{root}/{TRAINING}/news.en", f"{TRAINING}/news.en"):
+            add(name, data=b"not for us\n")
+        for name, data in content.items():
+            add(f"{root}/{name}", data=data)
+    return packed.getvalue()
+
+
+PACKED = pack()
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch):
+    monkeypatch.setattr(download, "_WAITS", (0, 0))
+
+
+@pytest.fixture
+def server():
+    with serve(PACKED) as running:
+        yield running
+
+
+@pytest.fixture
+def source(server) -> lm1b.Source:
+    return dataclasses.replace(
+        lm1b.LM1B,
+        url=server.url,
+        size=len(PACKED),
+        sha256=hashlib.sha256(PACKED).hexdigest(),
+        unpacked_size=sum(map(len, FILES.values())),
+    )
+
+
+@pytest.fixture
+def command(source, monkeypatch):
+    """Runs `elmo-tf corpus lm1b` in this process, on the small archive; returns its exit status."""
+    monkeypatch.setattr(lm1b, "LM1B", source)
+    return lambda *arguments: cli.main(["corpus", "lm1b", *map(str, arguments)])
+
+
+@pytest.fixture
+def output(tmp_path) -> pathlib.Path:
+    return tmp_path / "new" / "corpus"
+
+
+def contents(folder: pathlib.Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def assert_complete(output: pathlib.Path, *more: str) -> None:
+    found = contents(output)
+    assert found.keys() == {*FILES, lm1b.MANIFEST_FILE, *more}
+    assert {name: found[name] for name in FILES} == FILES
+
+
+def written(output: pathlib.Path) -> dict[str, int]:
+    """Returns when each file was written and by which inode."""
+    return {name: ((output / name).stat().st_mtime_ns, (output / name).stat().st_ino) for name in contents(output)}
+
+
+def test_the_published_archive_is_the_one_that_others_fetch():
+    assert lm1b.LM1B.url == f"http://www.statmt.org/lm-benchmark/{ARCHIVE}"
+    assert lm1b.LM1B.size == 1_792_209_805
+    assert lm1b.LM1B.sha256 == "01ba60381110baf7f189dfd2b8374de371e8c9a340835793f190bdae9e90a34e"
+
+
+def test_the_command_fetches_unpacks_and_names_the_next_one_which_works(
+    command, server, source, output, capsys, caplog, monkeypatch
+):
+    server.cuts = [len(PACKED) // 2]
+    assert command("--output", output) == 0
+    assert capsys.readouterr().out == f"{output}\n"
+    assert server.ranges == [None, f"bytes={len(PACKED) // 2}-"]
+    assert_complete(output)
+    manifest = json.loads((output / "lm1b.json").read_text())
+    sizes = {name: len(data) for name, data in FILES.items()}
+    assert manifest == {"url": server.url, "sha256": source.sha256, "bytes": len(PACKED), "files": sizes}
+    assert list(manifest["files"]) == sorted(FILES)
+    (told,) = caplog.messages
+    told, next_command = told.splitlines()
+    count = f"{sum(sizes.values()):,}"
+    assert told == (
+        f"ready in {output}: 5 files in {TRAINING} and 3 files in {HELDOUT}, {count} bytes; now, for example:"
+    )
+    monkeypatch.chdir(output.parent)
+    name, *arguments = shlex.split(next_command)
+    assert name == "elmo-tf"
+    assert cli.main(arguments) == 0
+    info = json.loads((output.parent / "data" / "lm1b" / "info.json").read_text())
+    assert [one["name"] for one in info["inputs"]] == [pathlib.Path(one).name for one in FILES if TRAINING in one]
+    assert info["vocabulary"]["min_count"] == 3
+
+
+def test_a_second_run_does_nothing_even_without_archive_and_server(source, server, output, caplog):
+    lm1b.fetch(output, source)
+    before = written(output)
+    server.ranges.clear()
+    found = lm1b.fetch(output, source)
+    assert found == {name: len(data) for name, data in FILES.items()}
+    assert written(output) == before
+    assert server.ranges == []
+    assert caplog.messages[-1].startswith(f"nothing to do in {output}: 5 files in ")
+
+
+def test_a_file_that_was_lost_or_cut_is_put_back_and_the_others_are_not_written_again(source, output, caplog):
+    lm1b.fetch(output, source, keep_archive=True)
+    before = written(output)
+    lost, cut = list(FILES)[1], list(FILES)[6]
+    (output / lost).unlink()
+    (output / cut).write_bytes(FILES[cut][:-1])
+    lm1b.fetch(output, source, keep_archive=True)
+    assert f"2 files are missing or changed in {output}, {cut} for one" in caplog.messages
+    assert_complete(output, ARCHIVE)
+    after = written(output)
+    assert {name for name in FILES if after[name] != before[name]} == {lost, cut}
+
+
+def test_a_folder_of_another_archive_is_not_taken_for_finished(source, server, output):
+    lm1b.fetch(output, source)
+    server.ranges.clear()
+    with pytest.raises(InputError, match=r"^--url: expected a file with SHA-256 0000"):
+        lm1b.fetch(output, dataclasses.replace(source, sha256="0" * 64))
+    assert server.ranges == [None]
+
+
+def test_unpacking_that_was_killed_goes_on_with_the_files_that_are_missing(source, server, output, monkeypatch):
+    synced = []
+
+    def sync(number: int) -> None:
+        synced.append(number)
+        if len(synced) == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", sync)
+    with pytest.raises(KeyboardInterrupt):
+        lm1b.fetch(output, source)
+    first = list(reversed(FILES))[:3]
+    assert contents(output).keys() == {*first, ARCHIVE}
+    before = written(output)
+    server.ranges.clear()
+    lm1b.fetch(output, source)
+    assert_complete(output)
+    assert {name: written(output)[name] for name in first} == {name: before[name] for name in first}
+    assert server.ranges == []
+
+
+def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(command, server, output, capsys, caplog):
+    part, over = output / f"{ARCHIVE}.part", threading.Event()
+
+    def interrupt():
+        while part.stat().st_size == 0:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+        over.wait(60)
+
+    server.cuts, server.before_cut = [len(PACKED) - 1], interrupt
+    assert command("--output", output) == 130
+    over.set()
+    kept = part.stat().st_size
+    assert contents(output) == {part.name: PACKED[:kept]}
+    assert caplog.messages == [f"interrupted; the same command goes on with what is in {output}"]
+    assert command("--output", output) == 0
+    assert server.ranges == [None, f"bytes={kept}-"]
+    assert_complete(output)
+    assert capsys.readouterr().out == f"{output}\n"
+
+
+def test_an_archive_already_there_is_checked_unpacked_and_kept(command, server, output, tmp_path):
+    (tmp_path / "mine.tgz").write_bytes(PACKED)
+    output.mkdir(parents=True)
+    download.part_of(output / ARCHIVE).write_bytes(b"given up")
+    assert command("--output", output, "--archive", tmp_path / "mine.tgz") == 0
+    assert_complete(output)
+    assert (tmp_path / "mine.tgz").read_bytes() == PACKED
+    assert server.ranges == []
+
+
+def test_an_archive_in_the_output_folder_may_be_named_too(command, output):
+    output.mkdir(parents=True)
+    (output / ARCHIVE).write_bytes(PACKED)
+    assert command("--output", output, "--archive", output / ARCHIVE) == 0
+    assert_complete(output, ARCHIVE)
+
+
+def test_a_mirror_is_asked_when_it_is_named(command, server, source, output, monkeypatch):
+    monkeypatch.setattr(lm1b, "LM1B", dataclasses.replace(source, url="http://127.0.0.1:1/"))
+    assert command("--output", output, "--keep-archive", "--url", server.url) == 0
+    assert_complete(output, ARCHIVE)
+    assert (output / ARCHIVE).read_bytes() == PACKED
+    assert json.loads((output / "lm1b.json").read_text())["url"] == server.url
+
+
+ARCHIVES = {"cut.tgz": PACKED[:-9], "bad.tgz": bytes(len(PACKED))}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--archive missing.tgz", "--archive: expected a file, found none: missing.tgz"),
+        ("--archive cut.tgz", f"--archive: expected {len(PACKED):,} bytes, found {len(PACKED) - 9:,}: cut.tgz"),
+        ("--archive bad.tgz", "--archive: expected a file with SHA-256 [0-9a-f]{64}, found [0-9a-f]{64}: bad.tgz"),
+        (
+            "--url http://127.0.0.1:1/",
+            "--url: expected .* bytes, found a connection that failed .*: http://127.0.0.1:1/",
+        ),
+        ("--url file:///mine.tgz", "--url: expected an http:// or https:// address, found file:///mine.tgz"),
+        ("--output cut.tgz", "--output: expected a folder, found a file: cut.tgz"),
+        ("--output cut.tgz/new", "--output: expected a folder to write in, found Not a directory: cut.tgz/new"),
+    ],
+)
+def test_wrong_input_is_one_line_and_leaves_nothing_behind(command, tmp_path, capsys, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    for name, content in ARCHIVES.items():
+        pathlib.Path(name).write_bytes(content)
+    assert command("--output", "new/corpus", *arguments.split()) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.search(f"^elmo-tf: error: {message}$", err, re.MULTILINE), err
+    assert err.endswith("\n")
+    assert sorted(os.listdir(tmp_path)) == sorted(ARCHIVES)
+
+
+def test_a_disk_without_room_is_told_before_anything_is_written(source, server, output, monkeypatch):
+    needed = source.size + source.unpacked_size
+    usage = shutil.disk_usage(output.parent.parent)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=needed - 1))
+    with pytest.raises(InputError, match=r"^--output: expected 0.0 GB of free disk, found 0.0 GB: .*corpus"):
+        lm1b.fetch(output, source)
+    assert server.ranges == []
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=source.unpacked_size - 1))
+    with pytest.raises(InputError, match=r"^--output: expected 0.0 GB of free disk"):
+        lm1b.fetch(output, source, archive="missing")
+    assert not output.parent.exists()
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=needed))
+    lm1b.fetch(output, source, keep_archive=True)
+    (output / lm1b.MANIFEST_FILE).unlink()  # archive and files are there
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=0))
+    lm1b.fetch(output, source)
+    assert_complete(output)
+
+
+def test_two_runs_do_not_work_in_one_folder(source, server, output):
+    output.mkdir(parents=True)
+    other = os.open(output, os.O_RDONLY)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    with pytest.raises(InputError, match=r"^--output: expected a folder of its own, found another run at work: "):
+        lm1b.fetch(output, source)
+    assert server.ranges == []
+    os.close(other)
+    lm1b.fetch(output, source)
+    lm1b.fetch(output, source)
+
+
+def test_a_file_system_without_locks_will_do(source, output, monkeypatch):
+    def flock(*_):
+        raise OSError(errno.EBADF, "Bad file descriptor")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    lm1b.fetch(output, source)
+    assert_complete(output)
+
+
+def test_the_command_waits_neither_for_tensorflow_nor_for_beam(tmp_path):
+    heavy = "{'tensorflow', 'apache_beam'} & {*sys.modules}"
+    code = f"import sys; from elmo_tf import cli; status = cli.main(sys.argv[1:]); print(status, {heavy})"
+    command = [sys.executable, "-c", code, "corpus", "lm1b", "--output", tmp_path / "new", "--archive", "missing"]
+    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    assert done.stdout == "1 set()\n"
+    assert done.stderr == "elmo-tf: error: --archive: expected a file, found none: missing\n"

@@ -1,0 +1,300 @@
+"""Text to vectors: which there are, under which number, in either form, and what is refused."""
+
+import gzip
+import io
+import json
+import os
+import pathlib
+import shutil
+import tarfile
+
+import h5py
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf.errors import InputError
+from elmo_tf.records import record_folder
+from elmo_tf.savedmodel import embedding, vector_files
+from pipelines.embed import command as embed_command
+from pipelines.embed import job
+
+pytestmark = pytest.mark.usefixtures("loaded_once")
+
+LINES = [
+    "the cat sat",
+    "",
+    "a",
+    "na\u00efve \u65e5\u672c on the mat , on the mat",
+    "the the the the",
+    "  \t",
+    "\u00a0 is a token",
+    "x" * 60,
+]
+TEXT = "".join(line + "\n" for line in LINES).encode()
+
+
+@pytest.fixture
+def embedded(savedmodel, tmp_path):
+    """Embeds files in this process, `embedded(paths, "--layers=top")`; returns the output."""
+
+    def run(inputs: list[str], *options: str, output: str = "vectors.hdf5") -> pathlib.Path:
+        path = tmp_path / output
+        embed_command.run(["--savedmodel", str(savedmodel.path), "--input", *inputs, "--output", str(path), *options])
+        return path
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def signature(savedmodel):
+    """The model, as TensorFlow loads it."""
+    return tf.saved_model.load(str(savedmodel.path)).signatures["tokens"]
+
+
+def alone(signature, tokens: list[bytes]) -> dict[str, np.ndarray]:
+    """Returns the outputs of the model for one sentence; float64."""
+    outputs = signature(tokens=tf.constant([tokens]), sequence_len=tf.constant([len(tokens)]))
+    return {name: value.numpy()[0].astype(np.float64) for name, value in outputs.items() if name != "mask"}
+
+
+def content(path: pathlib.Path) -> list[np.ndarray]:
+    """Returns the vectors in an HDF5 file, by line."""
+    with h5py.File(path) as file:
+        assert sorted(file, key=int) == list(map(str, range(len(file))))
+        return [file[str(number)][...] for number in range(len(file))]
+
+
+def expected(signature, layers: str) -> list[np.ndarray]:
+    choose = {
+        "all": lambda found: found["layers"],
+        "top": lambda found: found["layers"][-1],
+        "average": lambda found: found["layers"].mean(0),
+        "mix": lambda found: found["elmo"],
+    }
+    empty = np.zeros((3, 0, 16) if layers == "all" else (0, 16))
+    split = [line.encode().split() for line in LINES]
+    return [choose[layers](alone(signature, tokens)) if tokens else empty for tokens in split]
+
+
+@pytest.mark.parametrize(
+    ("layers", "dtype", "tolerance"),
+    [("all", "float32", 2e-6), ("top", "float32", 2e-6), ("average", "float16", 1e-3), ("mix", "float32", 4e-6)],
+)
+def test_every_line_has_the_vectors_of_its_tokens_in_both_forms(signature, embedded, corpus, layers, dtype, tolerance):
+    options = [f"--layers={layers}", f"--dtype={dtype}", "--batch-tokens=9"]
+    found = content(embedded(corpus(TEXT), *options))
+    wanted = expected(signature, layers)
+    assert [one.shape for one in found] == [one.shape for one in wanted]
+    for one, other in zip(found, wanted, strict=True):
+        assert one.dtype == dtype
+        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+    folder = embedded(corpus(TEXT), *options, "--format=tfrecord", "--shards=3", output="records")
+    elements = list(vector_files.read_tfrecords(folder).as_numpy_iterator())
+    assert [element["line"] for element in elements] == list(range(len(LINES)))
+    assert [element["tokens"].tolist() for element in elements] == [line.encode().split() for line in LINES]
+    for element, other in zip(elements, wanted, strict=True):
+        assert element["vectors"].dtype == dtype
+        assert element["vectors"].shape == other.shape
+        np.testing.assert_allclose(element["vectors"], other, rtol=tolerance, atol=tolerance)
+
+
+def test_an_hdf5_file_is_like_that_of_other_tools_and_says_what_it_is(embedded, corpus, savedmodel):
+    path = embedded(corpus(TEXT))
+    with h5py.File(path) as file:
+        assert {name: (set(one.attrs), one.chunks, one.dtype) for name, one in file.items()} == {
+            str(number): (set(), None, np.dtype("<f4")) for number in range(len(LINES))
+        }
+    file, about = vector_files.open_hdf5(path)
+    file.close()
+    assert (about["layers"], about["token_shape"], about["lines"], about["tokens"]) == ("all", [3, 16], 8, 22)
+    assert about["savedmodel_sha256"] == embedding.find_model(savedmodel.path).sha256()
+    assert about["irregular"]["blank_lines"] == {"count": 2, "rule": "kept as a sentence without tokens"}
+
+
+def test_values_are_all_written_where_the_system_takes_a_few_bytes_at_a_time(embedded, corpus, monkeypatch):
+    whole = embedded(corpus(b"a b c\n"), output="whole")
+    write = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda file, content, place: write(file, content[:7], place))
+    assert embedded(corpus(b"a b c\n")).read_bytes() == whole.read_bytes()
+
+
+def test_lines_are_numbered_through_all_files_whatever_becomes_of_them(embedded, corpus, tmp_path):
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        for name, text in (("one", b"tar one\n\n"), ("two", b"tar two x")):
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            tar.addfile(member, io.BytesIO(text))
+    files = {"a.txt": b"a b\r\n\xff\xfe c\nlast line", "b.gz": gzip.compress(b"\n1 2 3\n"), "c.tar": archive.getvalue()}
+    corpus(**files)
+    path = embedded([str(tmp_path / "corpus")])
+    assert [one.shape[1] for one in content(path)] == [2, 0, 2, 0, 3, 2, 0, 3]
+    file, about = vector_files.open_hdf5(path)
+    file.close()
+    assert [(source["name"], source["first_line"], source["lines"]) for source in about["inputs"]] == [
+        ("a.txt", 0, 3),
+        ("b.gz", 3, 2),
+        ("one", 5, 2),
+        ("two", 7, 1),
+    ]
+    counts = {name: one["count"] for name, one in about["irregular"].items() if one["count"]}
+    assert counts == {"carriage_return_lines": 1, "invalid_utf8_lines": 1, "unterminated_lines": 2, "blank_lines": 2}
+
+
+def test_a_long_sentence_is_embedded_in_pieces(savedmodel, embedded, corpus, monkeypatch):
+    word = b"words" * 30
+    monkeypatch.setattr(embedding, "PIECE_TOKENS", 1000)
+    found = content(embedded(corpus(b"before it\n" + b" ".join([word] * 1800) + b"\nafter it\n"), "--layers=mix"))
+    assert [len(one) for one in found] == [2, 1800, 2]
+    model = embedding.Embedder(embedding.find_model(savedmodel.path))
+    pieces = [next(model.embed([[word] * count], "mix"))[1] for count in (1000, 800)]
+    np.testing.assert_allclose(found[1], np.concatenate(pieces), atol=1e-6)
+
+
+def test_raw_text_gives_a_number_to_each_of_its_sentences(embedded, corpus):
+    paths = corpus(b"One, two. Three\nfour?\n\n \nFive!\n")
+    assert [one.shape for one in content(embedded(paths, "--tokenizer=unicode", "--layers=top"))] == [
+        (4, 16),
+        (3, 16),
+        (2, 16),
+    ]
+    lines = content(embedded(paths, "--tokenizer=unicode", "--line=sentence", "--layers=top", output="lines"))
+    assert [len(one) for one in lines] == [5, 2, 0, 0, 2]
+
+
+@pytest.mark.parametrize("count", [5, 30])
+def test_there_are_as_many_shards_as_asked_for_of_about_the_same_size(embedded, corpus, count):
+    paths = corpus(b"".join(b"word " * (number % 7) + b"\n" for number in range(20)))
+    folder = embedded(paths, "--format=tfrecord", f"--shards={count}", output="records")
+    assert sorted(os.listdir(folder)) == sorted(
+        ["_SUCCESS", "info.json", *(record_folder.shard_name(number, count) for number in range(count))]
+    )
+    shards = json.loads((folder / "info.json").read_text())["shards"]
+    assert [shard["bytes"] for shard in shards] == [(folder / shard["name"]).stat().st_size for shard in shards]
+    starts = np.cumsum([0, *(shard["lines"] for shard in shards)])
+    assert [shard["first_line"] for shard in shards] == starts[:-1].tolist()
+    assert starts[-1] == 20
+    assert sum(shard["tokens"] for shard in shards) == 57
+    assert max(shard["tokens"] for shard in shards) < 57 / count + 6
+    assert [element["line"] for element in vector_files.read_tfrecords(folder).as_numpy_iterator()] == list(range(20))
+
+
+def test_the_vectors_of_a_line_do_not_depend_on_how_the_text_is_cut(embedded, corpus, monkeypatch):
+    paths = corpus(b"".join(b"some words of sentence %d\n" % number * (number % 3) for number in range(300)))
+    whole = content(embedded(paths))
+    monkeypatch.setattr(job, "_CHUNK_BYTES", 5000)
+    monkeypatch.setattr(job, "_TEXT_BYTES", 1000)
+    cut = content(embedded(paths, "--batch-tokens=64", output="cut"))
+    assert len(whole) == len(cut) == 300
+    for one, other in zip(whole, cut, strict=True):
+        np.testing.assert_allclose(one, other, atol=2e-6)
+
+
+def test_a_models_folder_stands_for_its_newest_version(savedmodel, tmp_path, corpus):
+    for version in ("2", "10", "9", "old"):
+        shutil.copytree(savedmodel.path, tmp_path / "model" / version)
+    assert embedding.find_model(tmp_path / "model").path == tmp_path / "model" / "10"
+    assert embedding.find_model(tmp_path / "model" / "2").path == tmp_path / "model" / "2"
+
+
+def spoil(savedmodel, folder: pathlib.Path, what: str) -> None:
+    """Copies the model, with a fault."""
+    shutil.copytree(savedmodel.path, folder)
+    if what == "no config":
+        (folder / "assets" / "config.json").unlink()
+    elif what == "no variables":
+        shutil.rmtree(folder / "variables")
+    elif what == "cut":
+        (folder / "saved_model.pb").write_bytes((folder / "saved_model.pb").read_bytes()[:999])
+    elif what == "other size":
+        config = json.loads((folder / "assets" / "config.json").read_text())
+        config["model"]["lstm"]["projection_dim"] = 5
+        (folder / "assets" / "config.json").write_text(json.dumps(config))
+    elif what == "foreign":
+        module = tf.Module()
+        module.double = tf.function(lambda x: 2 * x, input_signature=[tf.TensorSpec((), tf.float32)])
+        tf.saved_model.save(module, str(folder))
+        shutil.copytree(savedmodel.path / "assets", folder / "assets", dirs_exist_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("missing", r"expected a folder with saved_model.pb, found none: .*bad"),
+        ("no config", r"expected the file assets/config.json, found none in .*bad"),
+        ("no variables", r"expected the file variables/variables.data\S+, found none in .*bad"),
+        ("cut", r"expected \d+ bytes in saved_model.pb, found \d+: .*bad"),
+        ("other size", r"expected \d+ bytes in assets/config.json, found \d+: .*bad"),
+        ("foreign", r"expected \d+ bytes in \S+, found \d+: .*bad"),
+    ],
+)
+def test_a_model_that_cannot_be_used_is_refused_and_nothing_is_left(savedmodel, tmp_path, corpus, what, message):
+    if what != "missing":
+        spoil(savedmodel, tmp_path / "bad", what)
+    paths = corpus(b"a b\n")
+    with pytest.raises(InputError, match=f"(?s)^--savedmodel: {message}"):
+        embed_command.run(["--savedmodel", str(tmp_path / "bad"), "--input", *paths, "--output", str(tmp_path / "out")])
+    assert sorted(os.listdir(tmp_path)) == sorted({"bad", "corpus"} - ({"bad"} if what == "missing" else set()))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--shards=2"], r"^--shards: expected --format tfrecord with it, found --format hdf5"),
+        (["--batch-tokens=0"], r"^--batch-tokens: expected at least 1, found 0"),
+        (["--line=part"], r"^--line: expected --tokenizer unicode with it"),
+        (["--output=gs://bucket/file"], r"^--output: expected a local path for HDF5"),
+        (["--output={there}"], r"^--output: expected a file that does not exist yet, found one: .*there"),
+        (["--output={folder}"], r"^--output: expected a file that does not exist yet, found a folder: "),
+        (
+            ["--output={folder}", "--format=tfrecord"],
+            r"^--output: expected a folder that does not exist yet, found one",
+        ),
+        (["--output={there}/a"], r"^cannot make the folder .*there/a.unfinished: Not a directory"),
+        (["--input", "{folder}/missing"], r"^--input: expected a file, folder or glob .*missing"),
+        (["--input", "{blank}"], r"^--input: expected text, found no words"),
+        (["--strict", "--input", "{blank}"], r"^--strict: expected regular text, found a blank line on line 1 of "),
+    ],
+)
+def test_what_cannot_be_used_is_refused_and_nothing_is_left(savedmodel, tmp_path, options, message):
+    (tmp_path / "folder").mkdir()
+    for name, text in (("there", "a b\n"), ("blank", "\n"), ("folder/file", "")):
+        (tmp_path / name).write_text(text)
+    before = sorted(tmp_path.rglob("*"))
+    places = {name: tmp_path / name for name in ("there", "folder", "blank")}
+    given = [
+        "--savedmodel",
+        str(savedmodel.path),
+        "--input",
+        str(tmp_path / "there"),
+        "--output",
+        str(tmp_path / "out"),
+    ]
+    with pytest.raises(InputError, match=message):
+        embed_command.run([*given, *(option.format(**places) for option in options)])
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_shards_that_would_fill_the_memory_are_refused(embedded, corpus, monkeypatch):
+    monkeypatch.setattr(job, "_MOST_CHUNK_BYTES", 1000)
+    with pytest.raises(
+        InputError, match=r"^--shards: expected at least 3, for 2.3 kB of vectors at 1.0 kB each, found 2"
+    ):
+        embedded(corpus(b"a b c d\n" * 3), "--format=tfrecord", "--shards=2", output="records")
+
+
+def test_records_of_text_and_of_vectors_are_not_mistaken_for_each_other(embedded, corpus, tmp_path, process):
+    folder = embedded(corpus(b"a b\n"), "--format=tfrecord", output="records")
+    with pytest.raises(InputError, match="expected records of format 1, found vectors-1"):
+        record_folder.open_folder(folder)
+    with pytest.raises(InputError, match="expected the format vectors-1, found 1"):
+        vector_files.read_tfrecords(process(corpus(b"a b\n")))
+    with pytest.raises(InputError, match=r"^folder: expected a finished folder"):
+        vector_files.read_tfrecords(tmp_path)
+    h5py.File(tmp_path / "other", "w").close()
+    cases = {"other": "one of something else", "missing": "none", "records": "a folder", "records/info.json": ".*"}
+    for name, found in cases.items():
+        expected = f"(?s)^--vectors: expected an HDF5 file of `elmo-tf embed`, found {found}: .*{name}$"
+        with pytest.raises(InputError, match=expected):
+            vector_files.open_hdf5(tmp_path / name)

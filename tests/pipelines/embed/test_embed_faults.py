@@ -1,0 +1,202 @@
+"""Embedding that is killed, runs out of disk, or is asked for something else meanwhile; and worker processes."""
+
+import itertools
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+import h5py
+import numpy as np
+import pytest
+
+from elmo_tf.errors import InputError
+from elmo_tf.savedmodel import checksums
+from pipelines.embed import command as embed_command
+from pipelines.embed import job, vector_output
+from pipelines.text import filesystems
+from tests.pipelines.disks import small_disk
+
+pytestmark = pytest.mark.usefixtures("loaded_once")
+
+ROOT = pathlib.Path(__file__).parents[2]
+PROCESSES = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
+TEXT = b"".join(b"some words of sentence %d\n" % (number % 977) * (number % 3) + b"\n" for number in range(600))
+# The command line with chunks of 4 kB, so that there are many of them.
+SMALL = "import sys; from elmo_tf import cli; from pipelines.embed import job; job._CHUNK_BYTES = 1 << 12\n"
+SMALL += "if __name__ == '__main__': sys.exit(cli.main(sys.argv[1:]))\n"
+KINDS = {"hdf5": (vector_output.Hdf5, []), "tfrecord": (vector_output.Shards, ["--format=tfrecord"])}
+
+
+def contents(path: pathlib.Path) -> dict[str, bytes]:
+    paths = path.iterdir() if path.is_dir() else [path]
+    return {one.name if path.is_dir() else "": one.read_bytes() for one in paths}
+
+
+@pytest.fixture
+def arguments(savedmodel, corpus, tmp_path):
+    """Returns the arguments that embed `TEXT` to a path in the test's folder."""
+    paths = corpus(TEXT)
+
+    def make(output: str, *options: str) -> list[str]:
+        return ["--savedmodel", str(savedmodel.path), "--input", *paths, f"--output={tmp_path / output}", *options]
+
+    return make
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_whole_is_used_again_and_what_is_not_is_not(arguments, tmp_path, monkeypatch, kind):
+    writer, options = KINDS[kind]
+    monkeypatch.setattr(job, "_CHUNK_BYTES", 1 << 15)
+    embed_command.run(arguments("whole", *options))
+    write, written = writer.write, []
+
+    def interrupted(self, chunk, *rest):
+        if chunk.number == 3 and chunk.number not in written:
+            written.append(chunk.number)
+            raise KeyboardInterrupt
+        written.append(chunk.number)
+        return write(self, chunk, *rest)
+
+    monkeypatch.setattr(writer, "write", interrupted)
+    with pytest.raises(KeyboardInterrupt, match=r"^interrupted; the same command goes on from here$"):
+        embed_command.run(arguments("output", *options))
+    assert written == [0, 1, 2, 3]
+    assert not (tmp_path / "output" / "_SUCCESS").exists()
+    folder = tmp_path / ("output" if kind == "tfrecord" else "output.unfinished")
+    if kind == "tfrecord":
+        (shard,) = folder.glob("shard-00001-of-*")
+        shard.write_bytes(b"cut")  # by somebody else
+    for change in (["--layers=top"], ["--batch-tokens=99"]):
+        with pytest.raises(InputError, match=rf"^--output: expected the command that .*{change[0].split('=')[0]} "):
+            embed_command.run(arguments("output", *options, *change))
+    written.append(None)
+    embed_command.run(arguments("output", *options))
+    again = written[written.index(None) + 1 :]
+    assert again == list(range(3, max(again) + 1)) if kind == "hdf5" else [1, *range(3, max(again) + 1)]
+    assert contents(tmp_path / "output") == contents(tmp_path / "whole")
+    assert sorted(os.listdir(tmp_path)) == ["corpus", "output", "whole"]
+
+
+@pytest.mark.parametrize("change", ["model", "text"])
+def test_another_model_or_text_does_not_go_on_with_it(arguments, tmp_path, monkeypatch, change):
+    given = arguments("output")
+    given[1] = str(shutil.copytree(given[1], tmp_path / "model"))
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(vector_output.Hdf5, "write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            embed_command.run(given)
+    changed = pathlib.Path(given[3]) if change == "text" else next((tmp_path / "model" / "variables").glob("*.data*"))
+    content = bytearray(changed.read_bytes())
+    content[7] ^= 1
+    changed.write_bytes(content)
+    if change == "model":
+        checksums.write(tmp_path / "model")  # not damaged: another one
+    found = {"model": "another --savedmodel", "text": "other --input files"}[change]
+    with pytest.raises(InputError, match=rf"found one begun with {found}\. .*delete .*output.unfinished$"):
+        embed_command.run(given)
+    assert (tmp_path / "output.unfinished").is_dir()
+
+
+def test_without_its_frame_an_hdf5_file_is_begun_anew(arguments, tmp_path, monkeypatch):
+    monkeypatch.setattr(job, "_CHUNK_BYTES", 1 << 15)
+    embed_command.run(arguments("whole"))
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(vector_output.Hdf5, "finish", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            embed_command.run(arguments("output"))
+    (tmp_path / "output.unfinished" / "_unfinished" / "vectors.hdf5").write_bytes(b"cut")
+    embed_command.run(arguments("output"))
+    assert contents(tmp_path / "output") == contents(tmp_path / "whole")
+
+
+def test_a_run_killed_at_any_moment_is_gone_on_with(arguments, tmp_path, monkeypatch):
+    command = [sys.executable, "-c", SMALL, "embed"]
+    with monkeypatch.context() as patch:
+        patch.setattr(job, "_CHUNK_BYTES", 1 << 12)
+        embed_command.run(arguments("whole"))
+    notes = tmp_path / "output.unfinished" / "_unfinished"
+    choose = random.Random(0)
+    done = 0
+    for _ in range(2):
+        run = subprocess.Popen([*command, *arguments("output")], cwd=ROOT, stderr=subprocess.DEVNULL)
+        while len(list(notes.glob("embed-*.json"))) <= done and run.poll() is None:
+            time.sleep(0.01)
+        time.sleep(choose.random() / 20)
+        assert run.poll() is None, "it was too fast to be killed"
+        run.kill()
+        run.wait()
+        assert not (tmp_path / "output").exists()
+        done = len(list(notes.glob("embed-*.json")))
+    last = subprocess.run([*command, *arguments("output")], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert "going on with an earlier run; what is whole is used again" in last.stderr
+    assert contents(tmp_path / "output") == contents(tmp_path / "whole")
+    assert sorted(os.listdir(tmp_path)) == ["corpus", "output", "whole"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_full_disk_is_said_and_more_room_is_enough_to_go_on(arguments, tmp_path, monkeypatch, kind, caplog):
+    options = [*KINDS[kind][1], "--layers=all"]
+    monkeypatch.setattr(job, "_CHUNK_BYTES", 1 << 17)
+    with small_disk(tmp_path / "disk", {"hdf5": "600k", "tfrecord": "400k"}[kind]) as disk:
+        expected = r"^cannot write /.*: No space left on device; the same command goes on from here$"
+        with pytest.raises(filesystems.WriteError, match=expected):
+            embed_command.run(arguments("disk/output", *options))
+        assert re.search(r"warning: there is only room for [0-9.]+ kB on the disk", caplog.text)
+        assert not (disk / "output" / "_SUCCESS").exists()
+        subprocess.run(["mount", "-o", "remount,size=50m", str(disk)], check=True)
+        embed_command.run(arguments("disk/output", *options))
+        embed_command.run(arguments("whole", *options))
+        assert contents(disk / "output") == contents(tmp_path / "whole")
+        assert os.listdir(disk) == ["output"]
+
+
+def test_a_disk_too_small_for_the_frame_alone_is_said(tmp_path):
+    with small_disk(tmp_path / "disk", "100k") as disk:
+        (disk / "_unfinished").mkdir()
+        output, layout = vector_output.Hdf5(str(disk)), vector_output.Layout((3, 16), "float32")
+        with pytest.raises(filesystems.WriteError, match=r"^cannot write /.*vectors.hdf5: No space left on device$"):
+            output.make_frame([[1] * 1000], layout, {})
+        assert not output.is_framed()
+
+
+def test_worker_processes_make_the_same_vectors(arguments, tmp_path):
+    command = [sys.executable, "-c", SMALL, "embed"]
+    done = subprocess.run(
+        [*command, *arguments("two", *PROCESSES)], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    assert done.stdout == ""
+    assert re.fullmatch(r"[0-9,]+ tokens in .* tokens/s", done.stderr.splitlines()[-1])
+    embed_command.run(arguments("one"))
+    with h5py.File(tmp_path / "one") as one, h5py.File(tmp_path / "two") as two:
+        assert one.keys() == two.keys()
+        for name in itertools.islice(one, 100):
+            np.testing.assert_allclose(one[name], two[name], atol=2e-6)
+
+
+def test_an_error_in_a_worker_is_one_line(arguments, tmp_path):
+    given = arguments("output", *PROCESSES)
+    given[1] = str(shutil.copytree(given[1], tmp_path / "model"))
+    (tmp_path / "model" / "saved_model.pb").write_bytes(b"no graph")
+    checksums.write(tmp_path / "model")
+    command = [sys.executable, "-m", "elmo_tf.cli", "embed", *given]
+    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.fullmatch(
+        r"embedding 1 file with .*model\n[0-9,]+ tokens to embed, .*\n(embedding 0%.*\n)*"
+        r"elmo-tf: error: --savedmodel: expected a readable saved_model.pb, found .*model; the same command .*\n",
+        done.stderr,
+    ), done.stderr
+    assert sorted(os.listdir(tmp_path)) == ["corpus", "model", "output.unfinished"]  # memory may have been short

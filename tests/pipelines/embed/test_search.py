@@ -1,0 +1,169 @@
+"""The nearest uses of words in a text on disk, embedded on the fly or before."""
+
+import bz2
+import json
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf.errors import InputError
+from elmo_tf.savedmodel import checksums
+from pipelines.embed import command as embed_command
+from pipelines.embed import search as neighbors
+
+pytestmark = pytest.mark.usefixtures("loaded_once")
+
+QUERY = "the bank of the wide river was green ."
+TWIN = "the bank of the wide river was grey ."
+LINES = [
+    TWIN,
+    "",
+    "a bank",
+    "bank bank on the bank",
+    QUERY,
+    "no word like it",
+    "naïve bank 日本語",
+    TWIN.replace(" ", "\t"),
+]
+TEXT = "".join(line + "\n" for line in LINES).encode()
+
+
+@pytest.fixture
+def search(savedmodel, corpus):
+    """Searches a text, `search(TEXT, layer="1")`; returns the query and the uses."""
+
+    def run(text: bytes | str = TEXT, name: str = "text.txt", **options):
+        path = text if isinstance(text, str) else corpus(**{name: text})[0]
+        given = {"savedmodel": str(savedmodel.path), "text": path, "word": "bank", "sentence": QUERY}
+        return neighbors.Search(**given | options).run()
+
+    return run
+
+
+def expected(savedmodel, layer: str, same_word: bool) -> list[tuple[float, int, int]]:
+    """Returns similarity, line and position of the best use in each line, best first; each sentence embedded alone."""
+    model = tf.saved_model.load(str(savedmodel.path)).signatures["default"]
+
+    def vectors(sentence: str) -> np.ndarray:
+        outputs = model(strings=tf.constant([sentence]))
+        found = outputs["elmo"] if layer == "elmo" else outputs["layers"][:, int(layer)]
+        found = found.numpy()[0].astype(np.float64)
+        return found / np.linalg.norm(found, axis=-1, keepdims=True)
+
+    target = vectors(QUERY)[1]
+    uses = []
+    for number, line in enumerate(LINES[:-1]):
+        cosines = vectors(line) @ target if line not in ("", QUERY) else []
+        places = [place for place, word in enumerate(line.split()) if word == "bank" or not same_word]
+        if len(cosines) and places:
+            best = max(places, key=lambda place: cosines[place])
+            uses.append((float(cosines[best]), number, best))
+    return sorted(uses, reverse=True)
+
+
+@pytest.mark.parametrize(("layer", "same_word"), [("elmo", False), ("elmo", True), ("1", False)])
+def test_uses_are_found_at_their_places_with_the_cosine_of_their_vectors(
+    savedmodel, search, tmp_path, layer, same_word
+):
+    wanted = expected(savedmodel, layer, same_word)
+    assert len(wanted) == (4 if same_word else 5)
+    query, uses = search(layer=layer, same_word=same_word)
+    assert (query.word, query.position) == (b"bank", 1)
+    packed = search(bz2.compress(TEXT), "text.bz2", layer=layer, same_word=same_word)[1]
+    path = tmp_path / "vectors"
+    embed_command.run(
+        ["--savedmodel", str(savedmodel.path), "--input", str(tmp_path / "corpus/text.txt"), "--output", str(path)]
+    )
+    read = search(layer=layer, same_word=same_word, vectors=str(path))[1]
+    for found in (uses, packed, read):
+        assert [(use.line, use.position) for use in found] == [use[1:] for use in wanted]
+        np.testing.assert_allclose([use.similarity for use in found], [use[0] for use in wanted], atol=1e-5)
+        assert [" ".join(use.sentence) for use in found] == [LINES[use.line] for use in found]
+
+
+def test_another_place_of_the_word_has_other_neighbors(search):
+    first, second = (search(sentence="bank on the bank", position=place, count=1)[1] for place in (0, 3))
+    assert first[0].similarity != second[0].similarity
+    assert search(sentence="bank on the bank", count=1)[1] == first
+
+
+def test_the_table_is_aligned_and_marks_the_word(search):
+    query, uses = search(same_word=True)
+    long = uses[0]._replace(line=12_345, similarity=-0.5)
+    assert neighbors.as_table([uses[0], long]).splitlines() == [
+        f" {uses[0].similarity:.3f}       0  the [bank] of the wide river was grey .",
+        "-0.500  12,345  the [bank] of the wide river was grey .",
+    ]
+    found = json.loads(neighbors.as_json(query, uses))
+    assert (found["word"], found["position"], found["sentence"]) == ("bank", 1, QUERY.split())
+    assert found["uses"][0] == uses[0]._asdict()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"text": "missing"},
+            r"--text: expected a file, folder or glob that matches files, found no such file: missing",
+        ),
+        ({"text": b"bank\nna\xefve bank\n"}, r"--text: .* bytes that are not UTF-8 on line 2 of /.*text.txt"),
+        ({"text": b""}, r"--text: expected a sentence, other than --sentence, found none in /.*text.txt"),
+        ({"text": QUERY.encode()}, r"--text: expected a sentence, other than --sentence, found none"),
+        ({"word": "green", "same_word": True, "text": b"grey\n"}, r"--text: expected a line with the word 'green'"),
+        ({"layer": "3"}, r"--layer: expected one of elmo, 0, 1, 2, found 3"),
+        ({"layer": "-1"}, r"--layer: expected one of elmo, 0, 1, 2, found -1"),
+        ({"vectors": "missing"}, r"--vectors: expected an HDF5 file of `elmo-tf embed`, found none: missing"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(search, change, message):
+    with pytest.raises(InputError, match=f"^{message}"):
+        search(**change)
+
+
+@pytest.mark.parametrize(
+    ("options", "asked", "message"),
+    [
+        (
+            [],
+            {"text": b"a bank\n"},
+            r"--text: expected the text of --vectors, found 2 tokens where it has 9, on line 0",
+        ),
+        (
+            [],
+            {"text": TEXT + b"more\n"},
+            r"--text: expected the text of --vectors, found 1 tokens where it has 0, on line 8",
+        ),
+        ([], {"text": TEXT[: TEXT.rindex(b"the\tbank")]}, r"--text: expected the 8 lines of --vectors, found 7"),
+        (["--layers=top"], {"layer": "1"}, r"--vectors: expected layer 1 in it, found --layers top: "),
+        (["--layers=average"], {}, r"--vectors: expected all layers in it, found --layers average: "),
+        (["--savedmodel"], {}, r"--vectors: expected vectors of the model .*, found those of another: "),
+    ],
+)
+def test_vectors_of_something_else_are_refused(savedmodel, search, corpus, tmp_path, options, asked, message):
+    paths = corpus(**{"text.txt": TEXT})
+    given = ["--savedmodel", str(savedmodel.path), "--input", *paths, f"--output={tmp_path / 'vectors'}"]
+    model = str(savedmodel.path)
+    if options == ["--savedmodel"]:
+        model = str(shutil.copytree(savedmodel.path, tmp_path / "model"))
+        with open(tmp_path / "model" / "variables" / "variables.index", "ab") as file:
+            file.write(b"\0")
+        checksums.write(tmp_path / "model")
+        options = []
+    embed_command.run([*given, *options])
+    text = asked.pop("text", TEXT)
+    with pytest.raises(InputError, match=f"^{message}"):
+        search(text, vectors=str(tmp_path / "vectors"), **{"savedmodel": model, **asked})
+
+
+def test_vectors_of_the_top_or_the_mix_do_for_these(savedmodel, search, corpus, tmp_path):
+    paths = corpus(**{"text.txt": TEXT})
+    for layers, layer in (("top", "2"), ("mix", "elmo")):
+        output = str(tmp_path / layers)
+        embed_command.run(
+            ["--savedmodel", str(savedmodel.path), "--input", *paths, f"--output={output}", f"--layers={layers}"]
+        )
+        read, embedded = search(vectors=output, layer=layer)[1], search(layer=layer)[1]
+        assert [use[1:] for use in read] == [use[1:] for use in embedded]
+        np.testing.assert_allclose([use[0] for use in read], [use[0] for use in embedded], atol=1e-5)

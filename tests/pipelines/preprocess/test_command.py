@@ -1,0 +1,225 @@
+"""Preprocessing from text to a finished folder: what is written, and that it does not depend on how it is run."""
+
+import collections
+import gzip
+import json
+import os
+import pathlib
+
+import apache_beam as beam
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf.records import record_folder
+from elmo_tf.text import char_ids
+from pipelines.preprocess import command as preprocess_command
+
+# A line feed alone ends a line; carriage returns, form feeds and the like are white space, U+00A0 is a character.
+ODD = "\ufeffThe cat\r\n\n \t\r\nsat\x0bon\x0c the mat .\nno\u00a0break caf\u00e9\x00\x1c\n<S> x </S> <UNK>\nlast one"
+ODD = ODD.encode()
+ODD_SENTENCES = [
+    ["The", "cat"],
+    ["sat", "on", "the", "mat", "."],
+    ["no\u00a0break", "caf\u00e9\x00\x1c"],
+    ["<S>", "x", "</S>", "<UNK>"],
+    ["last", "one"],
+]
+ODD_SENTENCES = [[word.encode() for word in sentence] for sentence in ODD_SENTENCES]
+
+
+def many_lines(count: int, seed: int = 0) -> bytes:
+    """Returns sentences of different words and lengths, a few of them equal."""
+    random = np.random.default_rng(seed)
+    words = [f"word{number}" for number in range(200)]
+    return b"".join(" ".join(random.choice(words, random.integers(1, 12))).encode() + b"\n" for _ in range(count))
+
+
+def read(folder: pathlib.Path) -> list[list[bytes]]:
+    """Returns a folder's sentences as words, which are not cut."""
+    found = []
+    for shard in record_folder.open_folder(folder).shards:
+        for record in record_folder.read_shard(shard):
+            sentence = record_folder.decode_example(record)
+            ends = np.cumsum(sentence.char_lengths, dtype=np.int64)
+            text = sentence.char_bytes.tobytes()
+            found.append(
+                [text[end - size : end] for end, size in zip(ends, sentence.char_lengths.tolist(), strict=True)]
+            )
+    return found
+
+
+def multiset(sentences: list[list[bytes]]) -> collections.Counter:
+    return collections.Counter(map(tuple, sentences))
+
+
+def contents(folder: pathlib.Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_records_hold_what_tensorflow_and_beam_read(corpus, process, tmp_path):
+    long = "x" * 47 + "\u00e9z"  # 50 bytes; the cut falls inside the character
+    folder = process(corpus(f"the {long} saw the cat\n".encode()))
+    spec = {
+        "token_ids": tf.io.VarLenFeature(tf.int64),
+        "char_ids": tf.io.FixedLenFeature([], tf.string),
+        "char_lengths": tf.io.FixedLenFeature([], tf.string),
+    }
+    shard = str(folder / "shard-00000-of-00001.tfrecord")
+    (record,) = list(tf.data.TFRecordDataset(shard).as_numpy_iterator())
+    parsed = tf.io.parse_single_example(record, spec)
+    # the: 3; cat, saw and the long word occur once and are sorted by their bytes
+    assert (folder / "vocab.txt").read_text() == f"<S>\n</S>\n<UNK>\nthe\ncat\nsaw\n{long}\n"
+    assert tf.sparse.to_dense(parsed["token_ids"]).numpy().tolist() == [0, 3, 6, 5, 3, 4, 1]
+    assert parsed["char_ids"].numpy() == b"the" + b"x" * 47 + b"\xc3sawthecat"
+    assert parsed["char_lengths"].numpy() == bytes([3, 48, 3, 3, 3])
+
+    values = np.frombuffer(parsed["char_ids"].numpy(), np.uint8)
+    ids = char_ids.encode_bytes(values, np.frombuffer(parsed["char_lengths"].numpy(), np.uint8))
+    assert ids[4].tolist() == [259, 100, 98, 117, 260] + [261] * 45  # begin-word, c, a, t, end-word, pads
+    assert ids[1].tolist() == [259] + [121] * 47 + [0xC3 + 1, 260]
+
+    copied = tmp_path / "copied"
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        _ = pipeline | beam.io.ReadFromTFRecord(shard) | beam.Map(lambda got: (copied.write_bytes(got), None)[1])
+    assert copied.read_bytes() == record == next(record_folder.read_shard(shard))
+
+
+@pytest.mark.parametrize("num_shards", [1, 3, 11])
+@pytest.mark.parametrize("kind", ["plain", "gzip", "mixed"])
+def test_shards_hold_every_sentence_once(corpus, process, monkeypatch, num_shards, kind):
+    monkeypatch.setattr("pipelines.text.reading.BLOCK_BYTES", 256)
+    texts = {"a": ODD, "b": many_lines(40), "c": b"\n", "d": many_lines(3, seed=1).removesuffix(b"\n")}
+    zipped = {"plain": "", "gzip": "abcd", "mixed": "bd"}[kind]
+    files = {
+        name + (".gz" if name in zipped else ".txt"): gzip.compress(text) if name in zipped else text
+        for name, text in texts.items()
+    }
+    folder = process(corpus(**files), f"--shards={num_shards}")
+    plain = [line.split() for name in "bd" for line in texts[name].splitlines()]
+    assert multiset(read(folder)) == multiset(ODD_SENTENCES + plain)
+    assert len(list(folder.glob("*.tfrecord"))) == num_shards
+    info = json.loads((folder / "info.json").read_text())
+    found = {name: rule["count"] for name, rule in info["irregular"].items() if rule["count"]}
+    assert found == {
+        "blank_lines": 3,
+        "byte_order_marks": 1,
+        "carriage_return_lines": 2,
+        "nul_lines": 1,
+        "unterminated_lines": 2,
+    }
+
+
+def test_a_task_with_several_shards_deals_its_blocks_out(corpus, process, monkeypatch):
+    monkeypatch.setattr("pipelines.text.reading.BLOCK_BYTES", 256)
+    text = many_lines(200)
+    folder = process(corpus(**{"a.gz": gzip.compress(text)}), "--shards=11")
+    assert multiset(read(folder)) == multiset([line.split() for line in text.splitlines()])
+    assert min(shard["sentences"] for shard in record_folder.open_folder(folder).info["shards"]) > 0
+
+
+def test_info_counts_what_was_written(corpus, process):
+    folder = process(corpus(b"a a b\n\n" + b"x" * 60 + b" <S> b\na\n"), "--min-count=2")
+    info = json.loads((folder / "info.json").read_text())
+    assert (info["sentences"], info["tokens"], info["characters"]) == (3, 7, 1 + 1 + 1 + 48 + 3 + 1 + 1)
+    assert (info["unknown_tokens"], info["reserved_tokens"], info["cut_tokens"]) == (1, 1, 1)
+    assert info["vocabulary"]["size"] == 5
+    assert info["split"] == "train"
+    (shard,) = info["shards"]
+    assert shard["bytes"] == (folder / shard["name"]).stat().st_size
+    assert (shard["sentences"], shard["tokens"]) == (3, 7)
+    assert str(folder.parent) not in json.dumps(info)  # the same wherever it was made
+
+
+def test_a_file_whose_name_is_not_utf8_is_read(process, tmp_path):
+    path = os.fsencode(tmp_path) + b"/caf\xe9.txt"
+    pathlib.Path(os.fsdecode(path)).write_bytes(b"a b\n")
+    folder = process([os.fsdecode(path)])
+    assert os.fsencode(record_folder.open_folder(folder).info["inputs"][0]["name"]) == b"caf\xe9.txt"
+
+
+def test_max_vocab_keeps_the_most_frequent_words(corpus, process):
+    folder = process(corpus(b"c c c b b a a d\n"), "--max-vocab=5")
+    assert (folder / "vocab.txt").read_text() == "<S>\n</S>\n<UNK>\nc\na\n"
+
+
+def test_a_given_vocabulary_is_used_and_kept(corpus, process, tmp_path):
+    given = tmp_path / "given.txt"
+    given.write_bytes(b"<S>\r\n</S>\r\n<UNK>\r\nz\r\ncat\r\n")
+    folder = process(corpus(b"the cat z\n"), f"--vocab={given}")
+    record = next(record_folder.read_shard(record_folder.open_folder(folder).shards[0]))
+    assert record_folder.decode_example(record).token_ids.tolist() == [0, 2, 4, 3, 1]
+    assert (folder / "vocab.txt").read_bytes() == b"<S>\n</S>\n<UNK>\nz\ncat\n"
+    assert json.loads((folder / "info.json").read_text())["vocabulary"]["source"] == "given.txt"
+
+
+def test_an_alphabetical_vocabulary_is_refused_before_anything_is_written(corpus, process, tmp_path):
+    words = [f"w{number:03d}".encode() for number in range(100)]
+    text = b"".join(word + b"\n" for rank, word in enumerate(reversed(words)) for _ in range(200 // (rank + 1)))
+    given = tmp_path / "given.txt"
+    given.write_bytes(b"\n".join([b"<S>", b"</S>", b"<UNK>", *words]))
+    with pytest.raises(ValueError, match=r"--vocab .*given.txt: expected words by descending count"):
+        process(corpus(text), f"--vocab={given}")
+    assert sorted(os.listdir(tmp_path)) == ["corpus", "given.txt"]
+
+
+def test_heldout_sentences_are_in_no_other_split_and_do_not_move(corpus, process, tmp_path):
+    once = b"".join(b"only%d here\n" % number for number in range(100))
+    halves = [many_lines(250) + once, many_lines(250, seed=1)]
+    paths = corpus(*halves, b"".join(halves))
+    heldout = tmp_path / "heldout"
+    train = process(paths, f"--heldout={heldout}", "--heldout-fraction=0.2")
+    held, kept = multiset(read(heldout)), multiset(read(train))
+    assert not set(held) & set(kept)
+    whole = b"".join(pathlib.Path(path).read_bytes() for path in paths)
+    assert held + kept == multiset([line.split() for line in whole.splitlines()])
+    assert 0.15 < len(held) / (len(held) + len(kept)) < 0.25
+    assert (heldout / "vocab.txt").read_bytes() == (train / "vocab.txt").read_bytes()
+    assert json.loads((heldout / "info.json").read_text())["split"] == "heldout"
+    seen = {word for sentence in kept for word in sentence}
+    assert set(record_folder.open_folder(train).vocabulary.tokens[3:]) == seen
+    assert seen != {word for sentence in held + kept for word in sentence}
+
+    again = ["--shards=3", f"--heldout={tmp_path / 'heldout2'}", "--heldout-fraction=0.2"]
+    process(paths[2:], *again, output="other_files")
+    assert set(multiset(read(tmp_path / "heldout2"))) == set(held)
+    process(paths, f"--heldout={tmp_path / 'heldout3'}", "--heldout-fraction=0.2", "--seed=1", output="other_seed")
+    assert set(multiset(read(tmp_path / "heldout3"))) != set(held)
+
+
+def test_unicode_tokenizer_makes_sentences_of_running_text(corpus, process):
+    text = "Mr. X didn't\nstop! Now\u00a0\n\nA title\n\n\u4e2d\u6587abc".encode()
+    running = process(corpus(text), "--tokenizer=unicode")
+    expected = ["Mr. X didn 't stop !", "Now", "A title", "\u4e2d\u6587 abc"]
+    assert read(running) == [sentence.encode().split() for sentence in expected]
+    info = json.loads((running / "info.json").read_text())
+    assert (info["line"], "blank_lines" in info["irregular"]) == ("part", False)
+    for line, lengths in (("sentence", [4, 3, 2, 2]), ("paragraph", [4, 2, 1, 2, 2])):
+        folder = process(corpus(text), "--tokenizer=unicode", f"--line={line}", output=line)
+        assert [len(sentence) for sentence in read(folder)] == lengths
+
+
+def test_long_paragraphs_without_white_space_are_whole(corpus, process):
+    sentences = ["\u4e2d\u6587\u3002"] * 400 + ["X" * 1500]
+    folder = process(corpus(f"\ufeff{''.join(sentences)}\n".encode()), "--tokenizer=unicode")
+    assert read(folder) == [["\u4e2d\u6587".encode(), "\u3002".encode()]] * 400 + [[b"X" * 48]]
+    info = json.loads((folder / "info.json").read_text())
+    found = {name: rule["count"] for name, rule in info["irregular"].items() if rule["count"]}
+    assert found == {"byte_order_marks": 1, "long_tokens": 1}
+    assert max(map(len, record_folder.open_folder(folder).vocabulary.tokens)) == 1000
+
+
+@pytest.mark.parametrize("num_shards", [1, 4])
+def test_running_text_cut_into_tasks_keeps_its_sentences(corpus, process, num_shards):
+    sentences = [f"Number {number} is\na sentence ." for number in range(300)]
+    text = "\n\n".join(" ".join(sentences[start : start + 7]) for start in range(0, 300, 7)).encode()
+    folder = process(corpus(text), "--tokenizer=unicode", f"--shards={num_shards}")
+    assert read(folder) == [sentence.encode().split() for sentence in sentences]
+
+
+def test_a_misspelt_option_is_a_usage_error(corpus, capsys):
+    for wrong in (["--shard", "3"], ["--direct_num_worker=2"], ["--shards=x"], ["--direct_num_workers=x"]):
+        with pytest.raises(SystemExit) as error:
+            preprocess_command.run(["--input", *corpus(b"a\n"), "--output", "unused", *wrong])
+        assert error.value.code == 2
+        assert wrong[0].split("=")[0] in capsys.readouterr().err.splitlines()[-1]

@@ -1,0 +1,52 @@
+"""Counting words bundle by bundle, as runners hand them out and repeat them."""
+
+import collections
+
+import pytest
+
+from pipelines.preprocess import counts
+from pipelines.text import corpora, sentences
+
+SETTINGS = sentences.Settings("whitespace", line="sentence", strict=False, seed=0, heldout_fraction=None)
+
+
+@pytest.fixture
+def step(tmp_path) -> counts.CountTask:
+    (tmp_path / "_unfinished").mkdir()
+    made = counts.CountTask(str(tmp_path), SETTINGS)
+    made.setup()
+    return made
+
+
+@pytest.fixture
+def task(tmp_path) -> corpora.Task:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"a b a\nc d\n" * 100)
+    return corpora.Task(0, (0,), (corpora.Slice(corpora.TextFile(str(path), path.stat().st_size)),))
+
+
+def bundle(step: counts.CountTask, *tasks: corpora.Task) -> list[tuple[bytes, int]]:
+    step.start_bundle()
+    found = [pair for task in tasks for pair in step.process(task)]
+    return found + [windowed.value for windowed in step.finish_bundle()]
+
+
+def test_a_word_leaves_a_bundle_once(step, task):
+    assert sorted(bundle(step, task, task)) == [(b"a", 400), (b"b", 200), (b"c", 200), (b"d", 200)]
+
+
+def test_a_bundle_that_failed_leaves_no_counts_to_the_next(step, task):
+    step.start_bundle()
+    assert list(step.process(task)) == []
+    assert dict(bundle(step, task)) == {b"a": 200, b"b": 100, b"c": 100, b"d": 100}
+
+
+def test_many_distinct_words_are_passed_on_and_not_kept(step, task, monkeypatch):
+    monkeypatch.setattr(counts, "_MOST_DISTINCT", 3)
+    monkeypatch.setattr("pipelines.text.reading.BLOCK_BYTES", 64)
+    found = bundle(step, task)
+    assert len(found) > 4 * 5
+    totals = collections.Counter()
+    for word, count in found:
+        totals[word] += count
+    assert totals == {b"a": 200, b"b": 100, b"c": 100, b"d": 100}

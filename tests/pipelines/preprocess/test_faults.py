@@ -1,0 +1,207 @@
+"""Killed runs, full disks, two runs at once: nothing looks finished that is not, and the same command goes on."""
+
+import errno
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from elmo_tf.errors import InputError
+from pipelines.preprocess import command as preprocess_command
+from pipelines.preprocess import shards
+from pipelines.running import journal
+from pipelines.text import filesystems
+from tests.pipelines.disks import small_disk
+
+ROOT = pathlib.Path(__file__).parents[2]
+PROCESSES = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
+SHUFFLED = ["--shuffle", "--shards=6", "--min-count=2"]
+
+
+def command(paths: list[str], output: pathlib.Path, *options: str) -> list[str]:
+    return [sys.executable, "-m", "elmo_tf.cli", "preprocess", "--input", *paths, "--output", str(output), *options]
+
+
+def contents(folder: pathlib.Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def tasks_done(output: pathlib.Path) -> int:
+    """Returns how many tasks a run that is not finished has noted as done."""
+    return len(list((output / "_unfinished").glob("*-?????.json")))
+
+
+def test_a_run_killed_at_any_moment_is_gone_on_with(corpus, process, tmp_path):
+    lines = [f"word{n % 997} is number{n % 13} of sentence{n}\n".encode() for n in range(60_000)]
+    paths = corpus(b"".join(lines))
+    whole = process(paths, *SHUFFLED, output="whole")
+    output = tmp_path / "killed"
+    kills = done = 0
+    while True:
+        run = subprocess.Popen(command(paths, output, *SHUFFLED), cwd=ROOT, stderr=subprocess.DEVNULL)
+        while run.poll() is None and (tasks_done(output) <= done or kills == 3):
+            time.sleep(random.random() / 50)
+        run.kill()
+        run.wait()
+        if (output / "_SUCCESS").exists():
+            break
+        assert run.returncode == -signal.SIGKILL
+        kills, done = kills + 1, tasks_done(output)
+    assert kills
+    shutil.rmtree(output / "_unfinished", ignore_errors=True)  # there only if the last one was killed after the marker
+    assert contents(output) == contents(whole)
+
+
+def interrupt(monkeypatch, step: type, after: int) -> None:
+    """Lets a step end with an interrupt in its `after`-th task."""
+    do, count = step.do, iter(range(1000))
+
+    def interrupted(self, task, beat):
+        if next(count) == after:
+            raise KeyboardInterrupt
+        return do(self, task, beat)
+
+    monkeypatch.setattr(step, "do", interrupted)
+
+
+def test_what_is_whole_is_used_again_and_what_is_not_is_not(corpus, process, tmp_path, monkeypatch, caplog):
+    caplog.set_level("INFO", "elmo_tf")
+    paths = corpus(b"a b c\n" * 1000)
+    whole = process(paths, "--shards=5", output="whole")
+    with monkeypatch.context() as patch:
+        interrupt(patch, shards.WriteTask, after=3)
+        with pytest.raises(KeyboardInterrupt, match=r"^interrupted; the same command goes on from here$"):
+            process(paths, "--shards=5")
+    output = tmp_path / "output"
+    assert not (output / "_SUCCESS").exists()
+    written = sorted(output.glob("*.tfrecord"))
+    assert len(written) == 3
+    written[1].write_bytes(b"cut")  # by somebody else
+    (output / "shard-00004-of-00005.tfrecord.tmp-0").write_bytes(b"left by a kill")
+    times = [path.stat().st_mtime_ns for path in written]
+    process(paths, "--shards=5")
+    again = [path.stat().st_mtime_ns for path in written]
+    assert (again[0], again[2]) == (times[0], times[2])
+    assert again[1] > times[1]
+    assert contents(output) == contents(whole)
+
+
+@pytest.mark.parametrize("change", ["text", "option"])
+def test_another_command_does_not_go_on_with_it(corpus, process, tmp_path, monkeypatch, change):
+    (path,) = corpus(b"a b c\n" * 1000)
+    with monkeypatch.context() as patch:
+        interrupt(patch, shards.WriteTask, after=1)
+        with pytest.raises(KeyboardInterrupt):
+            process([path], "--shards=3")
+    options = ["--shards=3"] if change == "text" else ["--shards=2"]
+    if change == "text":
+        pathlib.Path(path).write_bytes(b"c b a\n" * 1000)  # as long as before
+    assert contents(process([path], *options)) == contents(process([path], *options, output="fresh"))
+
+
+def test_output_in_the_folder_of_the_input_is_not_read_as_text(corpus, process, tmp_path, monkeypatch):
+    folder = pathlib.Path(corpus(b"".join(b"a b %d\n" % number for number in range(1000)))[0]).parent
+    options = ["--shards=3", f"--heldout={folder / 'heldout'}", "--heldout-fraction=0.5"]
+    (folder / "b.txt").write_bytes(b"d e\n")
+    with monkeypatch.context() as patch:
+        interrupt(patch, shards.WriteTask, after=2)
+        with pytest.raises(KeyboardInterrupt):
+            process([str(folder)], *options, output="corpus/output")
+    output = process([str(folder)], *options, output="corpus/output")
+    assert [file["name"] for file in filesystems.read_json(str(output / "info.json"))["inputs"]] == ["0.txt", "b.txt"]
+    with pytest.raises(InputError, match=r"^--input: expected files outside of --output"):
+        (tmp_path / "left" / "_unfinished").mkdir(parents=True)
+        (tmp_path / "left" / "_unfinished" / "plan.json").write_bytes(b"{}")
+        process([str(tmp_path / "left")], output="left")
+
+
+def test_a_failing_disk_under_the_input_leaves_what_is_done(corpus, process, tmp_path, monkeypatch):
+    paths = corpus(b"a b c\n" * 1000, b"d\n")
+    opened = filesystems.open_file
+
+    def failing(path: str):
+        if path == paths[1]:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return opened(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(filesystems, "open_file", failing)
+        with pytest.raises(
+            filesystems.ReadError,
+            match=r"^cannot read /.*/1.txt: Input/output error; the same command goes on from here$",
+        ):
+            process(paths, "--shards=3")
+    assert (tmp_path / "output" / "_unfinished" / "plan.json").exists()
+    assert contents(process(paths, "--shards=3")) == contents(process(paths, "--shards=3", output="fresh"))
+
+
+def test_two_runs_do_not_write_one_folder(corpus, process, tmp_path):
+    plan = {"some": "plan"}
+    with journal.unfinished({"--output": str(tmp_path / "output")}, plan):
+        with pytest.raises(
+            InputError, match=r"^--output: expected a folder of its own, found one that is being written"
+        ):
+            process(corpus(b"a b\n"))
+        assert filesystems.read_json(str(tmp_path / "output" / "_unfinished" / "plan.json")) == plan
+
+
+def test_a_folder_of_somebody_else_is_refused(corpus, process, tmp_path):
+    (tmp_path / "output").mkdir()
+    (tmp_path / "output" / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"^--output: expected a folder that does not exist yet"):
+        process(corpus(b"a b\n"))
+    assert os.listdir(tmp_path / "output") == ["notes.txt"]
+
+
+@pytest.mark.parametrize("workers", [[], pytest.param(PROCESSES, marks=pytest.mark.slow)])
+def test_a_full_disk_is_said_and_more_room_is_enough_to_go_on(corpus, process, tmp_path, workers):
+    paths = corpus(b"".join(b"word%d some words in a sentence\n" % (n % 9) for n in range(40_000)))
+    with small_disk(tmp_path / "disk", "2m") as disk:
+        arguments = command(paths, disk / "output", "--shards=4", *workers)
+        run = subprocess.run(arguments, check=False, cwd=ROOT, capture_output=True, text=True, timeout=60)
+        *_, last = run.stderr.splitlines()
+        assert run.returncode == 1
+        hint = "the same command goes on from here"
+        assert re.fullmatch(rf"elmo-tf: error: cannot write /.*: No space left on device; {hint}", last)
+        assert not (disk / "output" / "_SUCCESS").exists()
+        assert not list((disk / "output").glob("*.tmp-*")) or workers  # the other worker is stopped in the middle
+        subprocess.run(["mount", "-o", "remount,size=50m", str(disk)], check=True)
+        subprocess.run(arguments, cwd=ROOT, capture_output=True, check=True, timeout=60)
+        assert contents(disk / "output") == contents(process(paths, "--shards=4", output="whole"))
+
+
+@pytest.mark.parametrize("workers", [[], PROCESSES], ids=["alone", "processes"])
+def test_sigint_ends_like_any_command_and_leaves_what_is_done(corpus, tmp_path, workers):
+    paths = corpus(b"some words in a sentence\n" * 400_000)
+    run = subprocess.Popen(
+        command(paths, tmp_path / "output", "--shards=8", *workers),
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while not list((tmp_path / "output" / "_unfinished").glob("write-*.json")) and run.poll() is None:
+        time.sleep(0.02)
+    os.killpg(run.pid, signal.SIGINT)  # as Ctrl-C in a terminal: to workers as well
+    err = run.communicate(timeout=60)[1]
+    assert err.splitlines()[-1] == "elmo-tf: interrupted; the same command goes on from here"
+    assert "Traceback" not in err
+    assert run.returncode == 130
+    notes = list((tmp_path / "output" / "_unfinished").glob("write-*.json"))
+    assert notes
+    assert all(json.loads(note.read_text())["shards"] for note in notes)
+
+
+def test_an_interrupted_call_of_the_library_keeps_its_notes(corpus, tmp_path, monkeypatch):
+    interrupt(monkeypatch, shards.WriteTask, after=0)
+    with pytest.raises(KeyboardInterrupt):
+        preprocess_command.run(["--input", *corpus(b"a b\n"), "--output", str(tmp_path / "output")])
+    assert (tmp_path / "output" / "_unfinished" / "plan.json").exists()

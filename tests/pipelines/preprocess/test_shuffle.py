@@ -1,0 +1,106 @@
+"""The shuffle on disk: every sentence once, in an order that the seed decides, whatever fits into memory at a time."""
+
+import collections
+import json
+import pathlib
+
+import numpy as np
+import pytest
+
+from elmo_tf.records import record_folder
+from pipelines.preprocess import shuffle
+
+COUNT = 900
+
+
+def numbers(folder: pathlib.Path) -> list[list[int]]:
+    """Returns the numbers of the sentences, by shard."""
+    return [
+        [
+            int(record_folder.decode_example(record).char_bytes.tobytes().decode().removeprefix("number"))
+            for record in record_folder.read_shard(shard)
+        ]
+        for shard in record_folder.open_folder(folder).shards
+    ]
+
+
+@pytest.fixture
+def text(corpus) -> list[str]:
+    lines = [b"number %d\n" % number for number in range(COUNT)]
+    return corpus(b"".join(lines[:100]), b"".join(lines[100:]))
+
+
+@pytest.mark.parametrize("small", [False, True], ids=["one run, one bucket a shard", "many runs and buckets"])
+def test_every_sentence_is_somewhere_in_random_order(text, process, monkeypatch, small):
+    if small:
+        monkeypatch.setattr(shuffle, "_RUN_BYTES", 2000)
+        monkeypatch.setattr(shuffle, "BUCKET_BYTES", 1500)
+        monkeypatch.setattr("pipelines.text.reading.BLOCK_BYTES", 400)
+    folder = process(text, "--shuffle", "--shards=3", "--seed=5")
+    found = numbers(folder)
+    order = np.array([number for shard in found for number in shard])
+    assert sorted(order) == list(range(COUNT))
+    assert abs(np.corrcoef(order, np.arange(COUNT))[0, 1]) < 0.1
+    for shard in found:  # from all of the text, in no order
+        assert len(shard) == pytest.approx(COUNT / 3, abs=60)
+        assert np.mean(shard) == pytest.approx(COUNT / 2, abs=60)
+        assert abs(np.corrcoef(shard, np.arange(len(shard)))[0, 1]) < 0.2
+    info = json.loads((folder / "info.json").read_text())
+    assert (info["shuffled"], info["sentences"], info["tokens"]) == (True, COUNT, 2 * COUNT)
+    assert [shard["sentences"] for shard in info["shards"]] == [len(shard) for shard in found]
+    assert not (folder / "_unfinished").exists()
+
+
+def test_the_seed_decides_the_order_and_nothing_else(text, process):
+    one, same, other = (
+        numbers(process(text, "--shuffle", f"--seed={seed}", output=name))
+        for seed, name in ((1, "a"), (1, "b"), (2, "c"))
+    )
+    assert one == same != other
+    assert sorted(one[0]) == sorted(other[0])
+
+
+def test_what_tasks_read_at_the_same_place_goes_to_different_shards(corpus, process):
+    folder = process(corpus(b"".join(b"number %03d\n" % number for number in range(COUNT))), "--shuffle", "--shards=3")
+    shard = {number: index for index, found in enumerate(numbers(folder)) for number in found}
+    same = sum(shard[number] == shard[number + COUNT // 3] for number in range(COUNT // 3))  # of the first two tasks
+    assert same == pytest.approx(COUNT / 9, abs=40)
+
+
+def test_statistics_are_those_of_the_text_in_order(corpus, process):
+    paths = corpus(b"a b <S> unknown\n" * 50 + (b"x" * 60 + b" a b\n") * 20 + b"\n\r\n")
+    infos = [
+        json.loads(
+            (process(paths, *order, "--min-count=20", "--shards=2", output=f"o{len(order)}") / "info.json").read_text()
+        )
+        for order in ([], ["--shuffle"])
+    ]
+    for info in infos:
+        del info["shards"], info["shuffled"]
+    assert infos[0] == infos[1]
+    assert infos[0]["cut_tokens"] == 20
+    assert infos[0]["reserved_tokens"] == 50
+
+
+def test_both_splits_are_shuffled_and_stay_apart(text, process, tmp_path):
+    train = process(text, "--shuffle", f"--heldout={tmp_path / 'heldout'}", "--heldout-fraction=0.3")
+    (kept,), (held,) = numbers(train), numbers(tmp_path / "heldout")
+    assert sorted(kept + held) == list(range(COUNT))
+    assert kept != sorted(kept)
+    assert held != sorted(held)
+
+
+def test_buckets_are_small_enough_for_memory(text, process, monkeypatch):
+    seen = collections.Counter()
+    frames = shuffle._frames
+    monkeypatch.setattr(shuffle, "BUCKET_BYTES", 3000)
+
+    def watched(segment: bytes):
+        seen[len(seen)] = len(segment)
+        return frames(segment)
+
+    monkeypatch.setattr(shuffle, "_frames", watched)
+    process(text, "--shuffle", "--shards=1")
+    size = sum(pathlib.Path(path).stat().st_size for path in text)
+    assert len(seen) >= size // 3000
+    assert max(seen.values()) < 3 * 3000 * 8  # records of such short sentences are eight times the text

@@ -1,0 +1,173 @@
+"""Input and output in a store in the network: one that Beam's filesystems reach, without folders and without locks."""
+
+import io
+import json
+from collections.abc import Iterator
+
+import pytest
+from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem
+
+from elmo_tf.errors import InputError
+from pipelines.preprocess import command as preprocess_command
+from pipelines.preprocess import shards
+
+STORE: dict[str, bytes] = {}
+
+
+class _Writer(io.BytesIO):
+    def __init__(self, path: str):
+        super().__init__()
+        self._path = path
+
+    def fileno(self) -> int:
+        raise io.UnsupportedOperation
+
+    def close(self) -> None:
+        if not self.closed:
+            STORE[self._path] = self.getvalue()
+        super().close()
+
+
+class MemoryFileSystem(FileSystem):
+    """`memory://bucket/name`: objects in a dictionary, as a cloud's store has them."""
+
+    @classmethod
+    def scheme(cls) -> str:
+        return "memory"
+
+    def join(self, basepath: str, *paths: str) -> str:
+        return "/".join([basepath.rstrip("/"), *(path.strip("/") for path in paths)])
+
+    def split(self, path: str) -> tuple[str, str]:
+        return tuple(path.rsplit("/", 1))
+
+    def mkdirs(self, path: str) -> None:
+        raise AssertionError("a store has no folders")
+
+    def has_dirs(self) -> bool:
+        return False
+
+    def _list(self, dir_or_prefix: str) -> Iterator[FileMetadata]:
+        return (self.metadata(path) for path in sorted(STORE) if path.startswith(dir_or_prefix))
+
+    def create(self, path, mime_type="", compression_type="auto"):
+        return _Writer(path)
+
+    def open(self, path, mime_type="", compression_type="auto"):
+        if path not in STORE:
+            raise BeamIOError(f"not there: {path}")
+        return io.BytesIO(STORE[path])
+
+    def copy(self, source_file_names, destination_file_names) -> None:
+        for source, destination in zip(source_file_names, destination_file_names, strict=True):
+            STORE[destination] = STORE[source]
+
+    def rename(self, source_file_names, destination_file_names) -> None:
+        for source, destination in zip(source_file_names, destination_file_names, strict=True):
+            if destination in STORE:  # as HDFS has it; in other stores it is replaced
+                raise BeamIOError(f"there already: {destination}")
+            STORE[destination] = STORE.pop(source)
+
+    def exists(self, path: str) -> bool:
+        return path in STORE
+
+    def size(self, path: str) -> int:
+        return len(STORE[path])
+
+    def last_updated(self, path: str) -> float:
+        return 0.0
+
+    def metadata(self, path: str) -> FileMetadata:
+        return FileMetadata(path, len(STORE[path]), 0.0)
+
+    def delete(self, paths) -> None:
+        for path in paths:
+            del STORE[path]
+
+
+TEXT = b"".join(b"word%d is in sentence%d\n" % (number % 7, number) for number in range(300))
+
+
+@pytest.fixture(autouse=True)
+def store():
+    STORE.clear()
+    STORE.update({"memory://corpus/a.txt": TEXT[:3000], "memory://corpus/deep/b.txt": TEXT[3000:]})
+    yield
+    STORE.clear()
+
+
+def run(*options: str) -> None:
+    preprocess_command.run(["--output=memory://out/train", "--shards=3", "--min-count=2", *options])
+
+
+def written(prefix: str) -> dict[str, bytes]:
+    return {path.removeprefix(prefix): content for path, content in STORE.items() if path.startswith(prefix)}
+
+
+@pytest.mark.parametrize("order", [[], ["--shuffle"]], ids=["in order", "shuffled"])
+@pytest.mark.parametrize("pattern", ["memory://corpus", "memory://corpus/**.txt"])
+def test_a_store_gets_the_same_bytes_as_a_folder(process, corpus, tmp_path, pattern, order):
+    heldout = ["--heldout-fraction=0.2", *order]
+    run(f"--input={pattern}", "--heldout=memory://out/heldout", *heldout)
+    paths = corpus(**{"a.txt": TEXT[:3000], "b.txt": TEXT[3000:]})
+    options = ["--shards=3", "--min-count=2", f"--heldout={tmp_path / 'heldout'}", *heldout]
+    local = process(paths, *options, output="train")
+    for folder in (local, tmp_path / "heldout"):
+        found = written(f"memory://out/{folder.name}/")
+        assert found == {path.name: path.read_bytes() for path in folder.iterdir()}  # and no notes are left
+
+
+def test_a_vocabulary_is_read_from_a_store():
+    STORE["memory://corpus/vocab.txt"] = b"<S>\n</S>\n<UNK>\nis\nin\n"
+    preprocess_command.run(
+        ["--input=memory://corpus/a.txt", "--output=memory://out/x", "--vocab=memory://corpus/vocab.txt"]
+    )
+    info = json.loads(STORE["memory://out/x/info.json"])
+    assert info["vocabulary"]["size"] == 5
+    assert info["unknown_tokens"] == info["tokens"] / 2
+
+
+def test_an_interrupted_run_is_gone_on_with_in_a_store(monkeypatch):
+    run("--input=memory://corpus")
+    whole = written("memory://out/train/")
+    STORE.pop("memory://out/train/_SUCCESS")
+    for path in [path for path in STORE if path.startswith("memory://out/")]:
+        del STORE[path]
+    do, count = shards.WriteTask.do, iter(range(100))
+
+    def interrupted(self, task, beat):
+        if next(count) == 2:
+            raise KeyboardInterrupt
+        return do(self, task, beat)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shards.WriteTask, "do", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run("--input=memory://corpus")
+    assert "memory://out/train/_SUCCESS" not in STORE
+    assert len([path for path in STORE if path.endswith(".tfrecord")]) == 2
+    done = []
+    monkeypatch.setattr(
+        shards.WriteTask, "do", lambda self, task, beat: done.append(task.number) or do(self, task, beat)
+    )
+    run("--input=memory://corpus")
+    assert done == [2]
+    assert written("memory://out/train/") == whole
+
+
+def test_wrong_input_leaves_nothing_in_a_store_and_no_folder_of_another_is_touched():
+    STORE["memory://corpus/bad.txt"] = b"\xff\n"
+    with pytest.raises(InputError, match=r"^--strict: .* line 1 of memory://corpus/bad.txt"):
+        run("--input=memory://corpus/bad.txt", "--strict")
+    assert written("memory://out") == {}
+    STORE["memory://out/train/mine"] = b"mine"
+    with pytest.raises(
+        InputError, match=r"^--output: expected a folder that does not exist yet, found one: memory://out"
+    ):
+        run("--input=memory://corpus")
+    assert written("memory://out") == {"/train/mine": b"mine"}
+    del STORE["memory://out/train/mine"]
+    with pytest.raises(
+        InputError, match=r"^--input: expected a file, folder or glob that matches files, found no such"
+    ):
+        run("--input=memory://nothing")

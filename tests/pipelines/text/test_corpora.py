@@ -1,0 +1,131 @@
+"""Finding a corpus and sharing it out: which files a pattern names, and that every byte is read by one task."""
+
+import collections
+
+import pytest
+
+from elmo_tf.errors import InputError
+from pipelines.text import corpora
+from pipelines.text.corpora import Slice, TextFile
+
+
+def named(tmp_path, *names: str) -> list[str]:
+    for name in names:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x" * len(name))
+    return [str(tmp_path / name) for name in names]
+
+
+def found(tmp_path, *patterns: str) -> list[str]:
+    files = corpora.match(str(tmp_path / pattern) for pattern in patterns)
+    return [file.path.removeprefix(f"{tmp_path}/") + (f" {file.members}" if file.members else "") for file in files]
+
+
+def test_overlapping_globs_name_a_file_once_and_names_may_hold_brackets(tmp_path):
+    named(tmp_path, "b.txt", "a[1].txt", "sub/c.txt")
+    assert found(tmp_path, "a[1].txt", "*", "*.txt", "./b.txt", "**/c.txt") == ["a[1].txt", "b.txt", "sub/c.txt"]
+
+
+def test_a_folder_stands_for_every_file_in_it_but_hidden_ones(tmp_path):
+    named(tmp_path, "in/b.txt", "in/.hidden", "in/deep/er/c.gz", "out.txt")
+    assert found(tmp_path, "in") == found(tmp_path, "in/") == found(tmp_path, "i*") == ["in/b.txt", "in/deep/er/c.gz"]
+
+
+def test_a_pattern_after_an_archive_names_its_members(tmp_path):
+    named(tmp_path, "a.tar.gz", "b.tgz", "c.tar", "d.tar.gz.txt")
+    wanted = ["a.tar.gz/train/*", "b.tgz", "*.tar", "d.tar.gz.txt"]
+    assert found(tmp_path, *wanted) == ["a.tar.gz train/*", "b.tgz *", "c.tar *", "d.tar.gz.txt"]
+
+
+@pytest.mark.parametrize("pattern", ["missing.txt", "*.text", "empty", "missing.tar.gz/a"])
+def test_a_pattern_without_a_file_is_refused(tmp_path, pattern):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=r"^--input: expected a file, folder or glob that matches files, found "):
+        corpora.match([str(tmp_path / pattern)])
+
+
+def test_a_store_without_its_beam_extra_is_refused():
+    with pytest.raises(InputError, match=r"^--input: expected .* an installed apache-beam\[gcp\], found gs://x/a"):
+        corpora.match(["gs://x/a"])
+
+
+SIZES = {
+    "one": [1000],
+    "even": [100] * 10,
+    "one large": [5, 100_000, 7, 0, 3],
+    "many small": list(range(1, 60)),
+    "empty": [0, 0],
+}
+
+
+@pytest.mark.parametrize("num_shards", [1, 2, 7, 40])
+@pytest.mark.parametrize("case", SIZES)
+def test_divisible_files_are_cut_at_equal_distances(case, num_shards):
+    files = [TextFile(f"{number:03d}", size) for number, size in enumerate(SIZES[case])]
+    tasks = corpora.plan(files, num_shards)
+    assert [task.number for task in tasks] == list(range(num_shards))
+    assert [task.shards for task in tasks] == [(shard,) for shard in range(num_shards)]
+    assert sum(task.size for task in tasks) == sum(SIZES[case])
+    assert max(task.size for task in tasks) <= -(-sum(SIZES[case]) // num_shards) + 1
+    read = collections.defaultdict(list)
+    for part in (part for task in tasks for part in task.slices):
+        read[part.file].append((part.start, part.end))
+    assert list(read) == files  # in their order, none forgotten
+    for ranges in read.values():
+        assert ranges[0][0] == 0
+        assert ranges[-1][1] is None
+        assert [end for _, end in ranges[:-1]] == [start for start, _ in ranges[1:]]
+
+
+def test_a_large_compressed_file_has_shards_of_its_own_and_few_passes():
+    files = [TextFile("a.txt", 300), TextFile("b.gz", 1000), TextFile("c.bz2", 10), TextFile("d.txt", 300)]
+    tasks = corpora.plan(files, 40)
+    large = [task for task in tasks if task.slices[0].file == files[1]]
+    assert len(large) == 8  # each decompresses the whole file
+    assert {task.slices for task in large} == {(Slice(files[1], part=n, parts=8),) for n in range(8)}
+    assert sorted(shard for task in tasks for shard in task.shards) == list(range(40))
+    assert sum(len(task.shards) for task in large) == 32  # 3000 bytes of text, going by the usual ratio, of 3640
+    rest = [part.file.path for task in tasks if task not in large for part in task.slices]
+    assert list(dict.fromkeys(rest)) == ["a.txt", "c.bz2", "d.txt"]
+    assert rest.count("c.bz2") == 1
+
+
+@pytest.mark.parametrize("num_shards", [1, 2, 3, 9])
+def test_compressed_files_alone_are_read_once_each(num_shards):
+    files = [TextFile(f"{name}.gz", size) for name, size in zip("abcde", (10, 400, 7, 90, 0), strict=True)]
+    tasks = corpora.plan(files, num_shards)
+    assert sorted(shard for task in tasks for shard in task.shards) == list(range(num_shards))
+    shares = collections.Counter()
+    for part in (part for task in tasks for part in task.slices):
+        shares[part.file] += 1 / part.parts
+    assert shares == {file: pytest.approx(1) for file in files}
+
+
+@pytest.mark.parametrize("num_shards", [1, 2, 3, 9])
+def test_an_empty_file_beside_large_compressed_ones_is_read_too(num_shards):
+    files = [TextFile("a.gz", 1000), TextFile("b.gz", 1000), TextFile("c.txt", 0)]
+    tasks = corpora.plan(files, num_shards)
+    assert {part.file for task in tasks for part in task.slices} == set(files)
+    assert sorted(shard for task in tasks for shard in task.shards) == list(range(num_shards))
+    assert all(task.shards and task.slices for task in tasks)
+
+
+def test_large_compressed_files_share_out_what_rounding_leaves_over():
+    tasks = corpora.plan([TextFile("a.gz", 1000), TextFile("b.gz", 999)], 3)
+    assert [(task.shards, task.slices[0].file.path) for task in tasks] == [
+        ((0,), "a.gz"),
+        ((1,), "b.gz"),
+        ((2,), "b.gz"),
+    ]
+
+
+def test_compressed_files_of_one_size_get_a_task_each():
+    tasks = corpora.plan([TextFile(f"{name}.gz", 1000) for name in "abcd"], 4)
+    assert [[part.file.path for part in task.slices] for task in tasks] == [["a.gz"], ["b.gz"], ["c.gz"], ["d.gz"]]
+
+
+def test_two_archives_of_one_size_do_not_stand_for_each_other():
+    files = [TextFile("a.tar.gz", 100, "x/*"), TextFile("a.tar.gz", 100, "y/*")]
+    tasks = corpora.plan(files, 4)
+    assert {part.file for task in tasks for part in task.slices} == set(files)

@@ -1,0 +1,152 @@
+"""Irregular text: what becomes of it, that it is counted, and where --strict complains."""
+
+import bz2
+import collections
+import gzip
+import lzma
+
+import pytest
+
+from elmo_tf.errors import InputError
+from pipelines.text import corpora, lines, reading
+
+LONG = "x" * 700 + "\u00e9" * 400  # the cut falls inside a character
+
+CASES = {
+    "invalid_utf8_lines": (b"fine\nx \xff\n\xfe\nfine\n", [b"fine", b"fine"], 2, 2),
+    "blank_lines": (b"a\n\n \t\nb\n", [b"a", b"b"], 2, 2),
+    "byte_order_marks": ("\ufeffone\n\ufefftwo\n".encode(), [b"one", "\ufefftwo".encode()], 1, 1),
+    "carriage_return_lines": (b"a\nb\r\nc\rd\r\r\n", [b"a", b"b\r", b"c\rd\r\r"], 2, 2),
+    "nul_lines": (b"a\nb \0\0 c\n", [b"a", b"b \0\0 c"], 1, 2),
+    "unterminated_lines": (b"a\nb", [b"a", b"b"], 1, 2),
+    "long_lines": (
+        b"a\n" + b"word  " * 11_000 + b"\n",
+        [b"a", b"word  " * 10_922 + b"word ", b" " + b"word  " * 77],
+        1,
+        2,
+    ),
+    "long_tokens": (f"a\nb {LONG} {LONG}c d\n".encode(), [b"a", f"b {LONG[:850]} {LONG[:850]} d".encode()], 2, 2),
+}
+
+
+def clean(text: bytes, strict: bool = False, paragraphs: bool = False, **block) -> lines.Text:
+    found = lines.Cleaner(paragraphs, strict).clean(reading.Block(text, "a.txt", **{"position": 0, **block}), None)
+    assert set(found.irregular) <= set(lines.RULES)
+    return found
+
+
+def test_every_rule_has_a_case():
+    assert set(CASES) == set(lines.RULES)
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_irregular_text_is_mended_and_counted(rule):
+    text, usable, count, _ = CASES[rule]
+    found = clean(text)
+    assert found.lines == usable
+    assert {name: number for name, number in found.irregular.items() if number} == {rule: count}
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_strict_names_file_and_line(tmp_path, rule):
+    text, _, _, line = CASES[rule]
+    path = tmp_path / "a.txt"
+    path.write_bytes(text)
+    file = corpora.TextFile(str(path), len(text))
+    (block,) = reading.read_blocks(corpora.Slice(file))
+    with pytest.raises(InputError) as error:
+        lines.Cleaner(paragraphs=False, strict=True).clean(block, file)
+    assert (
+        str(error.value) == f"--strict: expected regular text, found {lines.RULES[rule].found} on line {line} of {path}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (gzip.compress(b"a b\n", mtime=0), "a gzip file whose name does not end in .gz"),
+        (bz2.compress(b"a b\n"), "a bzip2 file whose name does not end in .bz2"),
+        (lzma.compress(b"a b\n"), "an xz file whose name does not end in .xz"),
+        ("a b\n".encode("utf-16"), "UTF-16"),
+        (b"PK\x03\x04rest", "a zip file"),
+    ],
+)
+def test_a_file_that_is_no_text_is_refused_strict_or_not(content, kind):
+    with pytest.raises(InputError, match=f"^--input: expected UTF-8 text, found {kind}: a.txt$"):
+        clean(content)
+    assert clean(content, position=9) is not None  # in the middle of a file it is a line like any other
+
+
+def test_regular_text_is_left_as_it_is_strict_or_not():
+    text = "one two\n \u00a0 \u2003three \x1c\x85\n" + "y" * 1000 + "\n"
+    for strict in (False, True):
+        found = clean(text.encode(), strict)
+        assert found.lines == text.encode().removesuffix(b"\n").split(b"\n")
+        assert found.irregular.total() == 0
+
+
+def test_text_without_white_space_is_no_long_token_where_a_tokenizer_parts_it():
+    text = "\u4e2d" * 30_000
+    for strict in (False, True):
+        cleaner = lines.Cleaner(paragraphs=True, strict=strict, spaced=False)
+        assert cleaner.clean(reading.Block(text[:400].encode() + b"\n", "a.txt", 0), None).lines == [
+            text[:400].encode() + b" "
+        ]
+    found = lines.Cleaner(True, False, spaced=False).clean(reading.Block(text.encode() + b"\n", "a.txt", 0), None)
+    assert [piece.decode() for piece in found.lines] == [text[:21_845], text[21_845:] + " "]
+    assert found.irregular == {"long_lines": 1}
+
+
+def test_long_tokens_of_a_tokenizer_are_cut_counted_and_named(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text(f"one\ntwo ({LONG})\n")
+    file = corpora.TextFile(str(path), path.stat().st_size)
+    (block,) = reading.read_blocks(corpora.Slice(file))
+    words = [b"two", b"(", LONG.encode(), b")"]
+    irregular = collections.Counter()
+    cleaner = lines.Cleaner(paragraphs=False, strict=False, spaced=False)
+    assert cleaner.shorten(words, block, file, irregular) == [b"two", b"(", LONG[:850].encode(), b")"]
+    assert irregular == {"long_tokens": 1}
+    with pytest.raises(InputError, match=r"found a token of more than 1,000 bytes on line 2 of .*a\.txt"):
+        cleaner._replace(strict=True).shorten(words, block, file, irregular)
+
+
+def test_a_dropped_line_is_not_counted_as_blank_too():
+    assert clean(b"\xff\n").irregular == {"invalid_utf8_lines": 1}
+
+
+def test_only_the_beginning_of_a_file_may_have_a_byte_order_mark():
+    assert clean("\ufeffa\n".encode(), position=5).lines == ["\ufeffa".encode()]
+
+
+def test_a_line_cut_by_the_reader_is_counted_once():
+    cut = [clean(b"a b ", is_cut=True), clean(b"c ", begun=True, is_cut=True), clean(b"d\n", begun=True)]
+    assert [found.irregular["long_lines"] for found in cut] == [1, 0, 0]
+    assert sum((found.irregular for found in cut), start=cut[0].irregular.__class__()) == {"long_lines": 1}
+
+
+def test_only_lines_that_are_long_are_counted_as_long_wherever_the_reader_has_cut():
+    just = b"word " * 13_107 + b"x"
+    assert len(just) == lines.MAX_LINE_BYTES
+    assert clean(just + b"\n").irregular.total() == 0
+    assert clean(b" " + just + b"\n").irregular == {"long_lines": 1}
+    assert clean(b"end\n" + b" " + just + b"\n", begun=True).irregular == {"long_lines": 1}
+    assert clean(b"short\nword ", is_cut=True).irregular == {"long_lines": 1}
+
+
+def test_paragraphs_are_joined_and_parted_by_blank_lines():
+    found = clean(b"\nOne.\nTwo\r\n\n \t\nthree\n\xff\nfour\n\n", paragraphs=True)
+    assert [line.split() for line in found.lines] == [[b"One.", b"Two"], [b"three"], [b"four"]]
+    assert found.irregular == {"carriage_return_lines": 1, "invalid_utf8_lines": 1}
+
+
+def test_a_long_paragraph_is_cut_and_named_by_its_first_line(tmp_path):
+    text = b"short\n\n" + b"some words\n" * 7000
+    found = clean(text, paragraphs=True)
+    assert found.irregular == {"long_lines": 1}
+    assert b" ".join(found.lines).split() == text.split()
+    assert max(map(len, found.lines)) <= lines.MAX_LINE_BYTES + 1
+    path = tmp_path / "a.txt"
+    path.write_bytes(text)
+    with pytest.raises(InputError, match=r"found more than 65,536 bytes on line 3 of "):
+        lines.Cleaner(True, True).clean(reading.Block(text, str(path), 0), corpora.TextFile(str(path), len(text)))

@@ -1,0 +1,242 @@
+import json
+
+import numpy as np
+import pytest
+
+from elmo_tf import config as config_lib
+from elmo_tf.bilm.model import BiLM
+from elmo_tf.errors import InputError
+from elmo_tf.published import weights as published_weights
+from elmo_tf.published.options import parse_options, read_options
+from elmo_tf.text import char_ids
+from tests import reference
+from tests.published import published_files as files
+
+SENTENCES = (
+    [b"The", b"bank", b"of", b"the", b"river", b".", b"x" * 200],
+    ["naïve".encode(), b"</S>", "日本語".encode(), b"", b"\x01"],
+    [b"alone"],
+)
+
+
+def message_of(function, *arguments) -> str:
+    """Returns the one line that the error has."""
+    with pytest.raises(InputError) as caught:
+        function(*arguments)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def layers_of(bilm, tokens):
+    ids = char_ids.encode_tokens(tokens, bilm.config.char_cnn.max_chars_per_token)
+    return bilm(ids[None])[0].numpy()[0]
+
+
+@pytest.mark.parametrize("changes", files.ARCHITECTURES.values(), ids=files.ARCHITECTURES.keys())
+def test_an_imported_network_agrees_with_the_reference_and_goes_back_bit_for_bit(changes, tmp_path):
+    options = files.options(**changes)
+    arrays = files.draw_hdf5(options)
+    config, bilm = published_weights.load(*files.write_pair(tmp_path, options, arrays))
+    weights = files.reference_weights(arrays)
+    for tokens in SENTENCES:
+        expected = reference.layers(weights, config.model, tokens)
+        np.testing.assert_allclose(layers_of(bilm, tokens), expected, rtol=0, atol=1e-5)
+    published_weights.dump(bilm, tmp_path / "back")
+    back = files.read_hdf5(tmp_path / "back" / "weights.hdf5")
+    assert back.keys() == arrays.keys()
+    for name, array in arrays.items():
+        assert (back[name].dtype, back[name].shape) == (np.float32, array.shape), name
+        assert back[name].tobytes() == array.tobytes(), name
+    assert json.loads((tmp_path / "back" / "options.json").read_text()) == files.options(
+        **changes | {"n_characters": 262}
+    )
+
+
+def test_a_single_layer_without_its_number_is_read_and_written_with_it(tmp_path):
+    options = files.options(n_layers=1)
+    arrays = files.draw_hdf5(options)
+    dumped = {name.replace("MultiRNNCell/Cell0/", ""): array for name, array in arrays.items()}
+    assert "RNN_1/RNN/LSTMCell/W_0" in dumped
+    _, bilm = published_weights.load(*files.write_pair(tmp_path, options, dumped))
+    published_weights.write_weights(bilm, tmp_path / "back.hdf5")
+    back = files.read_hdf5(tmp_path / "back.hdf5")
+    assert back.keys() == arrays.keys()
+    assert all(np.array_equal(back[name], array) for name, array in arrays.items())
+
+
+def test_weights_leave_a_softmax_as_it_is(tmp_path):
+    options = files.options()
+    _, path = files.write_pair(tmp_path, options, files.draw_hdf5(options))
+    bilm = BiLM(parse_options(options).model, vocab_size=5)
+    before = bilm.softmax.kernel.numpy()
+    published_weights.read_weights(path, bilm)
+    assert np.array_equal(bilm.softmax.kernel.numpy(), before)
+
+
+def without(name):
+    return lambda arrays: arrays.pop(name)
+
+
+def changed(name, change):
+    return lambda arrays: arrays.update({name: change(arrays[name])})
+
+
+def spoiled(value):
+    def change(array):
+        array = array.copy()
+        array.flat[3] = value
+        return array
+
+    return change
+
+
+CELL = "RNN_1/RNN/MultiRNNCell/Cell1/LSTMCell"
+BAD_WEIGHTS = {
+    "missing": (without(f"{CELL}/W_P_0"), [f"{CELL}/W_P_0", "(24, 8)", "nothing"]),
+    "missing_gate": (without("CNN_high_1/b_carry"), ["CNN_high_1/b_carry", "(18,)", "nothing"]),
+    "transposed": (changed("CNN_proj/W_proj", np.transpose), ["CNN_proj/W_proj", "(18, 8)", "(8, 18)"]),
+    "flat_kernel": (changed("CNN/W_cnn_1", np.squeeze), ["CNN/W_cnn_1", "(1, 2, 4, 6)", "(2, 4, 6)"]),
+    "with_the_zero_row": (changed("char_embed", lambda a: np.r_[a[:1], a]), ["char_embed", "(261, 4)", "(262, 4)"]),
+    "too_much": (lambda arrays: arrays.update({"CNN_high_2/W_carry": np.eye(18)}), ["CNN_high_2/W_carry", "(18, 18)"]),
+    "nan": (changed("CNN_high_0/W_transform", spoiled(np.nan)), ["CNN_high_0/W_transform", "finite", "1"]),
+    "infinity": (changed(f"{CELL}/B", spoiled(-np.inf)), [f"{CELL}/B", "finite", "1"]),
+    "too_large_for_float32": (changed("char_embed", lambda a: a.astype("f8") * 1e60), ["char_embed", "finite"]),
+    "one_layer_twice": (
+        lambda arrays: arrays.update({"RNN_0/RNN/LSTMCell/B": arrays["RNN_0/RNN/MultiRNNCell/Cell0/LSTMCell/B"]}),
+        ["RNN_0/RNN/", "LSTMCell/B", "(96,)"],
+    ),
+    "integers": (changed("CNN/b_cnn_0", lambda a: a.astype(np.int32)), ["CNN/b_cnn_0", "floats", "int32"]),
+}
+
+
+@pytest.mark.parametrize("spoil, words", BAD_WEIGHTS.values(), ids=BAD_WEIGHTS.keys())
+def test_bad_weights_are_refused_by_name(spoil, words, tmp_path):
+    arrays = files.draw_hdf5(files.options())
+    spoil(arrays)
+    message = message_of(published_weights.load, *files.write_pair(tmp_path, files.options(), arrays))
+    assert message.startswith("--weights") and all(word in message for word in words), message
+
+
+@pytest.mark.parametrize(
+    "changes, words",
+    [
+        ({"n_highway": 1}, ["CNN_high_1/", "options"]),
+        ({"n_highway": 3}, ["CNN_high_2/W_carry", "(18, 18)", "nothing"]),
+        ({"n_layers": 1}, ["RNN_0/RNN/MultiRNNCell/Cell1/LSTMCell/", "options"]),
+        ({"n_layers": 3}, ["RNN_0/RNN/MultiRNNCell/Cell2/LSTMCell/W_0", "(16, 96)", "nothing"]),
+        ({"dim": 25}, ["RNN_0/RNN/MultiRNNCell/Cell0/LSTMCell/W_0", "(16, 100)", "(16, 96)"]),
+        ({"filters": [[1, 4], [2, 6], [3, 9]]}, ["CNN/W_cnn_2", "(1, 3, 4, 9)", "(1, 3, 4, 8)"]),
+        ({"embedding": {"dim": 5}}, ["char_embed", "(261, 5)", "(261, 4)"]),
+    ],
+)
+def test_options_that_contradict_the_weights_are_refused(changes, words, tmp_path):
+    arrays = files.draw_hdf5(files.options())
+    message = message_of(published_weights.load, *files.write_pair(tmp_path, files.options(**changes), arrays))
+    assert all(word in message for word in words), message
+
+
+def test_files_that_are_no_weights_are_refused(tmp_path):
+    options, weights = files.write_pair(tmp_path, files.options(), files.draw_hdf5(files.options()))
+    whole = weights.read_bytes()
+    for size in (len(whole) // 2, len(whole) - 1, 100, 0):
+        weights.write_bytes(whole[:size])
+        assert "HDF5" in message_of(published_weights.load, options, weights)
+    for content in (b"not HDF5", whole.replace(b"W_cnn_1", b"\xa6_cnn_1")):
+        weights.write_bytes(content)
+        assert "HDF5" in message_of(published_weights.load, options, weights)
+    weights.unlink()
+    assert "no such file" in message_of(published_weights.load, options, weights)
+
+
+def test_training_options_become_the_recipe():
+    recipe = {
+        "bidirectional": True,
+        "dropout": 0.2,
+        "all_clip_norm_val": 1,
+        "n_epochs": 3,
+        "n_train_tokens": 1000,
+        "batch_size": 16,
+        "n_tokens_vocab": 99,
+        "unroll_steps": 5,
+        "n_negative_samples_batch": 64,
+        "learning_rate": 0.1,
+    }
+    train = parse_options(files.options() | recipe, vocab_size=99).train
+    expected = config_lib.TrainConfig(
+        dropout_rate=0.2, clip_norm=1.0, epochs=3, batch_size=16, unroll_steps=5, num_sampled=64, learning_rate=0.1
+    )
+    assert train == expected
+    assert parse_options(files.options() | recipe | {"sample_softmax": False}).train.num_sampled == 0
+    assert parse_options(files.options()).train == config_lib.TrainConfig()
+
+
+def test_missing_options_have_the_defaults_of_bilm_tf():
+    options = files.options()
+    for key in ("n_layers", "cell_clip", "proj_clip", "use_skip_connections"):
+        del options["lstm"][key]
+    del options["char_cnn"]["n_highway"]
+    expected = config_lib.ModelConfig(
+        config_lib.CharCNNConfig(embedding_dim=4, filters=((1, 4), (2, 6), (3, 8)), num_highway=0),
+        config_lib.LSTMConfig(24, 8, 1, cell_clip=None, proj_clip=None, use_skip_connections=False),
+    )
+    assert parse_options(options).model == expected
+    assert parse_options(options | {"char_cnn": options["char_cnn"] | {"n_highway": None}}).model == expected
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (files.options(n_characters=260), ["char_cnn.n_characters", "261 or 262", "260"]),
+        (files.options(dim=4), ["lstm.projection_dim", "lstm.dim", "8"]),
+        (files.options(dim="24"), ["lstm.dim", "'24'"]),
+        (files.options(n_layers=0), ["lstm.n_layers", "0"]),
+        (files.options(dim=None), ["lstm.dim", "null"]),
+        (files.options(activation="gelu"), ["char_cnn.activation", "gelu"]),
+        (files.options(filters=[[1, 4], [60, 6]]), ["char_cnn.filters", "60"]),
+        (files.options(embedding=4), ["char_cnn.embedding", "4"]),
+        (files.options(layer_norm=True), ["char_cnn.layer_norm"]),
+        (files.options() | {"peepholes": True}, ["peepholes"]),
+        (files.options() | {"bidirectional": False}, ["bidirectional", "true", "false"]),
+        (files.options() | {"sample_softmax": 0}, ["sample_softmax", "true or false", "0"]),
+        (files.options() | {"share_embedding_softmax": True}, ["share_embedding_softmax", "false", "true"]),
+        (files.options() | {"dropout": 1.5}, ["dropout", "1.5"]),
+        (files.options() | {"batch_size": None}, ["batch_size", "null"]),
+        ({"lstm": files.options()["lstm"]}, ["char_cnn"]),
+        ({"char_cnn": files.options()["char_cnn"]}, ["lstm.dim"]),
+        ([], ["object"]),
+    ],
+)
+def test_options_that_cannot_be_had_are_refused_by_key(options, words):
+    message = message_of(parse_options, options)
+    assert message.startswith("--options: ") and all(word in message for word in words), message
+
+
+def test_another_vocabulary_than_the_options_is_refused():
+    message = message_of(parse_options, files.options() | {"n_tokens_vocab": 98}, 99)
+    assert "n_tokens_vocab" in message and "99" in message and "98" in message
+
+
+def test_an_options_file_that_is_not_there_or_not_json_is_refused(tmp_path):
+    path = tmp_path / "options.json"
+    assert str(path) in message_of(read_options, path)
+    for content in (b"{", b"\xff{}", b""):
+        path.write_bytes(content)
+        assert "JSON" in message_of(read_options, path)
+
+
+def test_a_dump_touches_no_folder_in_use_and_leaves_nothing_when_it_fails(tmp_path, monkeypatch):
+    bilm = BiLM(parse_options(files.options()).model)
+    used = tmp_path / "used"
+    used.mkdir()
+    (used / "mine").touch()
+    assert str(used) in message_of(published_weights.dump, bilm, used)
+    assert [path.name for path in used.iterdir()] == ["mine"]
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(published_weights, "write_weights", fail)
+    with pytest.raises(OSError, match="space"):
+        published_weights.dump(bilm, tmp_path / "new")
+    assert [path.name for path in tmp_path.iterdir()] == ["used"]

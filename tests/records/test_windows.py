@@ -1,0 +1,360 @@
+"""Windows: what is in them, once each, in an order that a position goes on with exactly; prefetching."""
+
+import itertools
+import threading
+import time
+import weakref
+
+import numpy as np
+import pytest
+
+from elmo_tf.errors import InputError
+from elmo_tf.records import blocks, record_folder, wire
+from elmo_tf.records.windows import Position, Windows, prefetch
+from elmo_tf.text import char_ids
+from tests import helpers, reference
+
+SENTENCES = [" ".join(f"w{(7 * n + m) % 23}" for m in range(n % 6 + 1)) for n in range(41)]
+DIRECTIONS = ("forward", "backward")
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    return helpers.write_records(tmp_path_factory.mktemp("records"), SENTENCES, num_shards=5)
+
+
+@pytest.fixture
+def small_pools(monkeypatch):
+    """One shard in memory at a time, few sentences decoded at once."""
+    monkeypatch.setattr(blocks, "_POOL_SHARDS", 1)
+    monkeypatch.setattr(blocks, "_BLOCK_SENTENCES", 3)
+
+
+def _windows(*arguments, **keywords):
+    return [window for window, _ in Windows(*arguments, **keywords)]
+
+
+def _sentences(windows, records, direction):
+    """Follows each stream and returns its sentences as words, checking that inputs and targets fit together."""
+    first, last = (0, 1) if direction == "forward" else (1, 0)
+    found = []
+    for row in range(len(windows[0].mask)):
+        parts = [getattr(window, f"{direction}_{kind}")[row] for window in windows for kind in ("token_ids", "targets")]
+        kept = np.concatenate([window.mask[row] for window in windows])
+        inputs, targets = np.concatenate(parts[::2])[kept], np.concatenate(parts[1::2])[kept]
+        starts = np.flatnonzero(inputs == first)
+        assert len(starts) == 0 or starts[0] == 0
+        for sentence, after in zip(np.split(inputs, starts[1:]), np.split(targets, starts[1:]), strict=True):
+            np.testing.assert_array_equal(sentence[1:], after[:-1])
+            assert len(sentence) == 0 or after[-1] == last
+            words = [records.vocabulary.tokens[number].decode() for number in sentence[1:]]
+            found.append(" ".join(words if direction == "forward" else words[::-1]))
+    return found
+
+
+def _assert_same(ours, others):
+    assert len(ours) == len(others)
+    for (window, position), (other_window, other_position) in zip(ours, others, strict=True):
+        for name, one, other in zip(window._fields, window, other_window, strict=True):
+            np.testing.assert_array_equal(one, other, err_msg=name)
+        assert position == other_position
+
+
+def test_a_small_example_by_hand(tmp_path):
+    records = helpers.write_records(tmp_path, ["a b", "c", "d e f", "a"], vocabulary=list("abcdef"))
+    first, second = _windows(records, batch_size=2, unroll_steps=3, epochs=1)
+    a, b, c, d, e, f = range(3, 9)  # <S> is 0, </S> is 1
+    np.testing.assert_array_equal(first.forward_token_ids, [[0, a, b], [0, c, 0]])
+    np.testing.assert_array_equal(first.forward_targets, [[a, b, 1], [c, 1, d]])
+    np.testing.assert_array_equal(first.backward_token_ids, [[1, b, a], [1, c, 1]])
+    np.testing.assert_array_equal(first.backward_targets, [[b, a, 0], [c, 0, f]])
+    np.testing.assert_array_equal(first.mask, np.ones((2, 3), bool))
+    np.testing.assert_array_equal(second.forward_token_ids, [[0, a, 0], [d, e, f]])
+    np.testing.assert_array_equal(second.forward_targets, [[a, 1, 0], [e, f, 1]])
+    np.testing.assert_array_equal(second.backward_token_ids, [[1, a, 0], [f, e, d]])
+    np.testing.assert_array_equal(second.backward_targets, [[a, 0, 0], [e, d, 0]])
+    np.testing.assert_array_equal(second.mask, [[True, True, False], [True, True, True]])
+
+
+def test_characters_are_those_of_the_inputs(tmp_path):
+    words = ["a", "naïve", "x" * 60, "b"]
+    records = helpers.write_records(tmp_path, [" ".join(words)], vocabulary=["a"], num_shards=1)
+    (window,) = _windows(records, batch_size=1, unroll_steps=6, epochs=1)
+    tokens = [word.encode() for word in words]
+    ahead = [reference.encode(token) for token in [b"<S>", *tokens]]
+    back = [reference.encode(token) for token in [b"</S>", *tokens[::-1]]]
+    np.testing.assert_array_equal(window.forward_char_ids[0], [*ahead, [0] * 50])
+    np.testing.assert_array_equal(window.backward_char_ids[0], [*back, [0] * 50])
+    np.testing.assert_array_equal(window.forward_token_ids[0], [0, 3, 2, 2, 2, 0])  # 2 is <UNK>
+
+
+def test_characters_are_cut_to_the_number_asked_for(tmp_path):
+    records = helpers.write_records(tmp_path, ["abcdefgh ab"], num_shards=1)
+    (window,) = _windows(records, batch_size=1, unroll_steps=3, max_chars_per_token=6, epochs=1)
+    expected = [reference.encode(token, 6) for token in (b"<S>", b"abcdefgh", b"ab")]
+    np.testing.assert_array_equal(window.forward_char_ids[0], expected)
+
+
+def test_shapes_and_dtypes(records):
+    window = _windows(records, batch_size=3, unroll_steps=4, epochs=1)[0]
+    for name, array in window._asdict().items():
+        assert array.shape == ((3, 4, 50) if name.endswith("char_ids") else (3, 4))
+        assert array.dtype == (bool if name == "mask" else np.int32)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("seed", [None, 7])
+@pytest.mark.parametrize(("batch_size", "unroll_steps"), [(1, 1), (4, 5), (3, 200), (60, 2)])
+def test_every_sentence_is_there_once_an_epoch(records, batch_size, unroll_steps, seed, direction, small_pools):
+    windows = _windows(records, batch_size, unroll_steps, seed=seed, epochs=1)
+    found = [sentence for sentence in _sentences(windows, records, direction) if sentence]
+    assert sorted(found) == sorted(SENTENCES)
+
+
+@pytest.mark.parametrize("seed", [None, 7])
+def test_two_epochs_are_every_sentence_twice(records, seed):
+    windows = _windows(records, 4, 5, seed=seed, epochs=2)
+    assert sorted(filter(None, _sentences(windows, records, "forward"))) == sorted(SENTENCES * 2)
+
+
+def test_only_the_end_is_masked_and_all_ids_are_0_there(records):
+    windows = _windows(records, 4, 5, seed=7, epochs=2)
+    assert all(window.mask.all() for window in windows[:-3])
+    assert not windows[-1].mask.all()
+    for window in windows:
+        assert (np.diff(window.mask.astype(int), axis=1) <= 0).all()
+        for array in window[:-1]:
+            assert not array[~window.mask].any()
+
+
+def test_without_an_end_nothing_is_masked(records):
+    some = itertools.islice(Windows(records, 4, 5, seed=7), 200)
+    assert all(window.mask.all() for window, _ in some)
+
+
+def test_without_a_seed_the_order_is_that_of_the_files(records):
+    windows = _windows(records, 1, 7, epochs=1)
+    assert _sentences(windows, records, "forward") == SENTENCES
+    assert _sentences(windows, records, "backward") == SENTENCES
+
+
+def test_both_directions_read_the_same_sentences(records):
+    windows = _windows(records, 4, 5, seed=7, epochs=1)
+    assert _sentences(windows, records, "forward") == _sentences(windows, records, "backward")
+
+
+def test_seed_decides_the_order(records):
+    def order(seed):
+        return _sentences(_windows(records, 1, 9, seed=seed, epochs=1), records, "forward")
+
+    assert order(1) == order(1)
+    assert order(1) != order(2)
+    assert order(1) != SENTENCES
+
+
+def test_sentences_of_different_shards_mix(records):
+    order = _sentences(_windows(records, 1, 9, seed=1, epochs=1), records, "forward")
+    first_shard = {sentence for sentence in SENTENCES[:9] if SENTENCES.count(sentence) == 1}
+    places = [order.index(sentence) for sentence in first_shard]
+    assert max(places) - min(places) > 20
+
+
+def test_pools_of_shards_are_shuffled_too(records, small_pools):
+    order = _sentences(_windows(records, 1, 9, seed=1, epochs=1), records, "forward")
+    assert order[:9] != SENTENCES[:9]
+    assert sorted(order[:9]) != sorted(SENTENCES[:9])
+
+
+def test_epochs_differ_in_order(records):
+    order = _sentences(_windows(records, 1, 9, seed=1, epochs=2), records, "forward")
+    assert order[:41] != order[41:]
+    assert sorted(order[:41]) == sorted(order[41:])
+
+
+@pytest.mark.parametrize("seed", [None, 7])
+@pytest.mark.parametrize("pool_shards", [1, 2, 8])
+def test_any_position_goes_on_with_the_very_next_window(records, seed, pool_shards, monkeypatch):
+    monkeypatch.setattr(blocks, "_POOL_SHARDS", pool_shards)
+    monkeypatch.setattr(blocks, "_BLOCK_SENTENCES", 5)
+    arguments = {"batch_size": 3, "unroll_steps": 5, "seed": seed, "epochs": 2}
+    every = list(Windows(records, **arguments))
+    assert len(every) > 20
+    assert {position.epoch for _, position in every} == {0, 1}
+    for number, (_, position) in enumerate(every):
+        loaded = Position.from_json(position.to_json())
+        assert loaded == position
+        _assert_same(list(Windows(records, **arguments, position=loaded)), every[number + 1 :])
+
+
+def test_position_goes_on_across_the_end_of_an_epoch_without_end(records):
+    every = list(itertools.islice(Windows(records, 3, 5, seed=7), 60))
+    assert every[-1][1].epoch >= 3
+    _, position = every[9]
+    resumed = Windows(records, 3, 5, seed=7, position=Position.from_json(position.to_json()))
+    _assert_same(list(itertools.islice(resumed, 50)), every[10:])
+
+
+def test_iterating_twice_gives_the_same(records):
+    windows = Windows(records, 3, 5, seed=7, epochs=1)
+    _assert_same(list(windows), list(windows))
+
+
+def test_damaged_shard_is_an_input_error_that_names_it(tmp_path):
+    records = helpers.write_records(tmp_path, SENTENCES, num_shards=1)
+    content = bytearray(records.shards[0].read_bytes())
+    content[len(content) // 2] ^= 1
+    records.shards[0].write_bytes(content)
+    with pytest.raises(InputError, match=records.shards[0].name):
+        list(Windows(records, 2, 5, epochs=1))
+
+
+def _with_record(tmp_path, record):
+    """Returns a folder whose second shard has `record` as its second one, all checksums right, and where that is."""
+    made = helpers.write_records(tmp_path, SENTENCES, num_shards=2)
+    shard = made.shards[1]
+    first, _, *rest = map(wire.frame, record_folder.read_shard(shard))
+    shard.write_bytes(b"".join([first, wire.frame(record), *rest]))
+    return made, shard, len(first)
+
+
+@pytest.mark.parametrize("seed", [None, 7])
+@pytest.mark.parametrize(
+    ("record", "found"),
+    [
+        (b"\xff", "bytes that are no tf.train.Example"),
+        (
+            wire.encode_example(wire.varints([0, 3, 3, 1]), b"ab", b"\2"),
+            "4 token_ids, not two more than 1 char_lengths",
+        ),
+        (wire.encode_example(wire.varints([0, 3, 1]), b"ab", b"\3"), "2 bytes of char_ids, not 3"),
+        (wire.encode_example(wire.varints([0, 99, 1]), b"ab", b"\2"), "99 as number 1 of 3 token_ids"),
+    ],
+)
+def test_intact_record_that_is_no_sentence_is_an_input_error_with_its_place(tmp_path, record, found, seed):
+    records, shard, place = _with_record(tmp_path, record)
+    with pytest.raises(InputError, match=f"^{shard}: expected a sentence at byte {place}, found {found}"):
+        list(Windows(records, 2, 5, seed=seed, epochs=1))
+
+
+def test_shard_with_another_number_of_sentences_is_an_input_error(tmp_path):
+    records = helpers.write_records(tmp_path, SENTENCES, num_shards=2)
+    shard = records.shards[1]
+    shard.write_bytes(b"".join(map(wire.frame, list(record_folder.read_shard(shard))[1:])))
+    with pytest.raises(InputError, match=f"{shard}: expected 20 sentences, as in info.json, found 19"):
+        list(Windows(records, 2, 5, epochs=1))
+
+
+def test_position_that_does_not_fit_is_an_input_error(records):
+    with pytest.raises(InputError, match="position: expected 3 streams, found 2"):
+        next(iter(Windows(records, 3, 5, position=Position(0, 2, (None, None)))))
+    with pytest.raises(InputError, match="position: expected a sentence in stream 1, found bytes"):
+        next(iter(Windows(records, 2, 5, position=Position(0, 2, (None, (b"?", 1))))))
+
+
+def test_only_one_pool_of_shards_is_in_memory(records, small_pools, monkeypatch):
+    loaded = []
+
+    def load(path):
+        assert [name for name, places in loaded if places() is not None] == []
+        shard = record_folder.load_shard.__wrapped__(path)
+        loaded.append((path.name, weakref.ref(shard.starts)))
+        return shard
+
+    load.__wrapped__ = record_folder.load_shard
+    monkeypatch.setattr(record_folder, "load_shard", load)
+    assert len(_windows(records, 2, 5, seed=7, epochs=2)) > 5
+    assert len(loaded) == 10
+
+
+def test_a_block_is_few_sentences_and_few_bytes(records, monkeypatch):
+    def blocks_of_an_epoch():
+        return [block.records for block in blocks.read_epoch(records, None, epoch=0, start=4, max_chars_per_token=50)]
+
+    expected = [record for shard in records.shards for record in record_folder.read_shard(shard)][4:]
+    assert blocks_of_an_epoch() == [expected]
+    monkeypatch.setattr(blocks, "_BLOCK_SENTENCES", 7)
+    assert [len(block) for block in blocks_of_an_epoch()] == [7] * 5 + [2]
+    monkeypatch.setattr(blocks, "_BLOCK_BYTES", 300)
+    assert list(itertools.chain(*blocks_of_an_epoch())) == expected
+    for block in blocks_of_an_epoch():
+        assert len(block) <= 7
+        assert sum(map(len, block)) < 300 + max(map(len, expected))
+
+
+def _one_by_one(sentences, batch_size, unroll_steps):
+    """Yields windows as lists of each row's inputs, `((forward, target), (backward, target))`: the plain loop."""
+    sentences = iter(sentences)
+    rows = [[] for _ in range(batch_size)]
+    while True:
+        for row in rows:
+            while len(row) < unroll_steps and (ids := next(sentences, None)) is not None:
+                row.extend(zip(itertools.pairwise(ids), itertools.pairwise(ids[::-1]), strict=True))
+        if not any(rows):
+            return
+        yield [row[:unroll_steps] for row in rows]
+        rows = [row[unroll_steps:] for row in rows]
+
+
+@pytest.mark.parametrize(("batch_size", "unroll_steps", "at_once"), [(1, 1, 3), (5, 7, 4), (40, 3, 16), (3, 500, 2)])
+def test_windows_are_those_of_the_plain_loop(tmp_path, monkeypatch, batch_size, unroll_steps, at_once):
+    monkeypatch.setattr(blocks, "_BLOCK_SENTENCES", at_once)
+    monkeypatch.setattr(blocks, "_BLOCK_BYTES", 5_000)
+    random = np.random.default_rng(batch_size)
+    words = [f"{number}" * (number % 17 + 1) for number in range(300)] + ["<S>", "\u00ff"]
+    lengths = random.choice([0, 1, 2, 20, 400], 150, p=[0.1, 0.2, 0.4, 0.25, 0.05])
+    sentences = [" ".join(random.choice(words, length)) for length in lengths]
+    records = helpers.write_records(tmp_path, sentences, words[:100], num_shards=4)
+    ids = [[0, *records.vocabulary.ids(sentence.encode().split()), 1] for sentence in sentences]
+    windows = _windows(records, batch_size, unroll_steps, epochs=1)
+    expected = list(_one_by_one(ids, batch_size, unroll_steps))
+    assert len(windows) == len(expected)
+    for window, rows in zip(windows, expected, strict=True):
+        np.testing.assert_array_equal(window.mask.sum(1), [len(row) for row in rows])
+        for number, row in enumerate(rows):
+            found = [
+                array[number][window.mask[number]].tolist() for array in (window[1], window[2], window[4], window[5])
+            ]
+            assert list(zip(*found, strict=True)) == [(*forward, *backward) for forward, backward in row]
+
+
+def test_characters_are_those_of_the_tokens_ids(tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "_BLOCK_SENTENCES", 3)
+    records = helpers.write_records(tmp_path, SENTENCES)
+    spelled = char_ids.encode_tokens(records.vocabulary.tokens)
+    for window in _windows(records, 3, 5, seed=7, epochs=1):
+        for ids, chars in ((window[1], window[0]), (window[4], window[3])):
+            np.testing.assert_array_equal(chars[window.mask], spelled[ids][window.mask])
+
+
+def test_prefetch_passes_items_on_in_order():
+    assert list(prefetch(iter(range(50)), depth=2)) == list(range(50))
+
+
+def test_prefetch_raises_the_producers_exception_after_the_items_before_it():
+    def items():
+        yield from (1, 2)
+        raise InputError("damaged")
+
+    received = prefetch(items())
+    assert [next(received), next(received)] == [1, 2]
+    with pytest.raises(InputError, match="damaged"):
+        next(received)
+
+
+def test_prefetch_makes_no_more_than_its_depth_ahead():
+    made = []
+    received = prefetch((made.append(n) or n for n in itertools.count()), depth=3)
+    assert next(received) == 0
+    time.sleep(0.3)
+    assert len(made) <= 1 + 3 + 1  # received, waiting, and one in the producer's hand
+    received.close()
+
+
+def test_prefetch_stops_its_thread_when_closed_early():
+    before = set(threading.enumerate())
+    received = prefetch(itertools.count(), depth=2)
+    assert next(received) == 0
+    (thread,) = set(threading.enumerate()) - before
+    received.close()
+    thread.join(timeout=5)
+    assert not thread.is_alive()

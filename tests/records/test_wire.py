@@ -1,0 +1,55 @@
+"""Records put together by hand are those of protobuf, and of TensorFlow's own writer."""
+
+import random
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf.records import wire
+
+
+def example(token_ids: list[int], text: bytes, lengths: bytes) -> bytes:
+    """Returns what TensorFlow's class writes."""
+    feature = {
+        "token_ids": tf.train.Feature(int64_list=tf.train.Int64List(value=token_ids)),
+        "char_ids": tf.train.Feature(bytes_list=tf.train.BytesList(value=[text])),
+        "char_lengths": tf.train.Feature(bytes_list=tf.train.BytesList(value=[lengths])),
+    }
+    return tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString(deterministic=True)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 20, 40, 130, 500, 5000])
+def test_examples_are_the_bytes_of_protobuf(count):
+    choose = random.Random(count)
+    token_ids = [choose.choice([0, 1, 2, 127, 128, 16_383, 16_384, 793_470]) for _ in range(count + 2)]
+    lengths = bytes(choose.randrange(49) for _ in range(count))
+    text = choose.randbytes(sum(lengths))
+    written = wire.encode_example(b"".join(map(wire.varint, token_ids)), text, lengths)
+    assert written == example(token_ids, text, lengths)
+
+
+@pytest.mark.parametrize(("line", "num_tokens"), [(0, 0), (1, 1), (127, 2), (128, 30), (2**40, 300)])
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_examples_of_vectors_are_the_bytes_of_protobuf(line, num_tokens, dtype):
+    choose = random.Random(num_tokens)
+    tokens = [choose.randbytes(choose.choice([0, 1, 127, 128, 1000])) for _ in range(num_tokens)]
+    vectors = np.random.default_rng(0).normal(size=(3, num_tokens, 50)).astype(dtype)
+    feature = {
+        "dtype": tf.train.Feature(bytes_list=tf.train.BytesList(value=[dtype.encode()])),
+        "line": tf.train.Feature(int64_list=tf.train.Int64List(value=[line])),
+        "shape": tf.train.Feature(int64_list=tf.train.Int64List(value=vectors.shape)),
+        "tokens": tf.train.Feature(bytes_list=tf.train.BytesList(value=tokens)),
+        "vectors": tf.train.Feature(bytes_list=tf.train.BytesList(value=[vectors.tobytes()])),
+    }
+    expected = tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString(deterministic=True)
+    assert wire.encode_vectors(line, tokens, vectors) == expected
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, 70_000])
+def test_frames_are_those_of_tensorflow(tmp_path, size):
+    records = [bytes([size % 256]) * size, b"other"]
+    with tf.io.TFRecordWriter(str(tmp_path / "a")) as writer:
+        for record in records:
+            writer.write(record)
+    assert b"".join(map(wire.frame, records)) == (tmp_path / "a").read_bytes()

@@ -1,0 +1,132 @@
+"""The ways to load an exported model: plain TensorFlow, Keras, as TensorFlow Hub does, and from the command line."""
+
+import re
+import shutil
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.helpers import batch_char_ids
+from tests.savedmodel.calls import LENGTHS, LONGEST, TEXT, WORDS, assert_same, embed
+
+FRESH = """
+import sys
+sys.modules.update(elmo_tf=None, keras=None)  # importing either fails; TensorFlow itself tries Keras
+import numpy as np
+import tensorflow as tf
+model = tf.saved_model.load(sys.argv[1])
+found = model.signatures["default"](strings=tf.constant(list(np.load(sys.argv[2])["text"])))
+np.savez(sys.argv[3], **{name: value.numpy() for name, value in found.items()})
+print(sorted(name for name, module in sys.modules.items() if module and name.startswith(("elmo_tf", "keras"))))
+"""
+
+
+def test_a_fresh_process_needs_tensorflow_only_and_no_file_elsewhere(savedmodel, loaded, tmp_path):
+    moved = shutil.copytree(savedmodel.path, tmp_path / "moved")
+    np.savez(tmp_path / "text.npz", text=np.array(TEXT[:4]))
+    arguments = [moved, tmp_path / "text.npz", tmp_path / "found.npz"]
+    command = [sys.executable, "-I", "-c", FRESH, *map(str, arguments)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
+    assert_same(dict(np.load(tmp_path / "found.npz")), embed(loaded, TEXT[:4]))
+
+
+def functional(path, endpoint, inputs):
+    """Returns a functional Keras model with a signature as its layer, and the layer."""
+    layer = keras.layers.TFSMLayer(str(path), call_endpoint=endpoint)
+    first, *others = inputs.values()
+    return keras.Model(list(inputs.values()), layer(first, **{one.name: one for one in others})), layer
+
+
+STRINGS = {"strings": ((), "string")}
+KERAS_INPUTS = {
+    "default": STRINGS,
+    "serving_default": STRINGS,
+    "tokens": {"tokens": ((None,), "string"), "sequence_len": ((), "int32")},
+    "char_ids": {"char_ids": ((None, 50), "int32")},
+}
+
+
+@pytest.mark.parametrize("endpoint", KERAS_INPUTS)
+def test_each_signature_is_a_layer_of_a_functional_keras_model(savedmodel, loaded, endpoint):
+    inputs = {
+        name: keras.Input(shape, dtype=dtype, name=name) for name, (shape, dtype) in KERAS_INPUTS[endpoint].items()
+    }
+    model, layer = functional(savedmodel.path, endpoint, inputs)
+    values = {
+        "strings": tf.constant(TEXT),
+        "tokens": tf.constant([words + [b""] * (LONGEST - len(words)) for words in WORDS]),
+        "sequence_len": tf.constant(LENGTHS),
+        "char_ids": tf.constant(batch_char_ids(WORDS)),
+    }
+    assert_same(model.predict([values[name] for name in inputs], verbose=0), embed(loaded, TEXT))
+    assert [tuple(variable.shape) for variable in layer.trainable_variables] == [(3,), ()]
+    num_network = sum(int(np.prod(variable.shape)) for variable in savedmodel.bilm.variables)
+    num_states = 2 * 2 * (24 + 8)  # what sentences start from
+    assert sum(int(np.prod(variable.shape)) for variable in layer.non_trainable_variables) == num_network + num_states
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_a_keras_model_trains_the_mix_and_nothing_else_of_it(savedmodel, optimizer):
+    strings = keras.Input((), dtype="string")
+    layer = keras.layers.TFSMLayer(str(savedmodel.path), call_endpoint="default")
+    model = keras.Model(strings, keras.layers.Dense(1)(layer(strings)["default"]))
+    model.compile(optimizer, "mse")
+    model.optimizer.build(model.trainable_variables)  # as savedmodels/README.md says
+    mixed, frozen = layer.trainable_variables, layer.non_trainable_variables
+    before = [[variable.numpy().copy() for variable in part] for part in (mixed, frozen)]
+    model.fit(tf.constant(TEXT), np.ones((len(TEXT), 1)), epochs=2, verbose=0)
+    assert len(mixed) == 2
+    assert all(np.abs(new.numpy() - old).max() > 1e-4 for new, old in zip(mixed, before[0], strict=True))
+    assert all(np.array_equal(new, old) for new, old in zip(frozen, before[1], strict=True))
+
+
+def test_the_loaded_object_has_what_tensorflow_hub_asks_of_a_reusable_savedmodel(savedmodel):
+    model = tf.saved_model.load(str(savedmodel.path))  # as hub.load does
+    assert callable(model)
+    names = {"trainable_variables", "variables", "regularization_losses"}
+    assert names <= set(dir(model))
+    mix = [variable.ref() for variable in model.trainable_variables]
+    assert all(variable.trainable == (variable.ref() in mix) for variable in model.variables)
+    assert set(mix) < {variable.ref() for variable in model.variables}
+    assert [loss() for loss in model.regularization_losses] == []
+    # hub.KerasLayer passes `training` by name, a Python bool or a tensor of an outer function.
+    outer = tf.function(lambda strings, training: model(strings, training=training)["elmo"])
+    for training in (False, True, tf.constant(True)):
+        np.testing.assert_array_equal(outer(tf.constant(TEXT), training), model(tf.constant(TEXT))["elmo"])
+
+
+def test_saved_model_cli_shows_the_contract_and_nothing_else(savedmodel):
+    command = [sys.executable, "-m", "tensorflow.python.tools.saved_model_cli", "show", "--all", "--dir"]
+    shown = subprocess.run([*command, savedmodel.path], capture_output=True, text=True, check=True).stdout
+    signatures = re.findall(r"^signature_def\['(\w+)'\]", shown, re.MULTILINE)
+    assert signatures == ["__saved_model_init_op", "char_ids", "default", "serving_default", "stream", "tokens"]
+    assert re.findall(r"Function Name: '(\w+)'", shown) == [
+        "__call__",
+        "char_ids",
+        "default",
+        "initial_states",
+        "stream",
+        "tokens",
+    ]
+    arguments = re.findall(r"^ +(\w+: TensorSpec.*)", shown, re.MULTILINE)
+    tokens = [
+        "tokens: TensorSpec(shape=(None, None), dtype=tf.string, name='tokens')",
+        "sequence_len: TensorSpec(shape=(None,), dtype=tf.int32, name='sequence_len')",
+    ]
+    assert arguments == [
+        "strings: TensorSpec(shape=(None,), dtype=tf.string, name='strings')",
+        "training: TensorSpec(shape=(), dtype=tf.bool, name='training')",
+        "char_ids: TensorSpec(shape=(None, None, 50), dtype=tf.int32, name='char_ids')",
+        "strings: TensorSpec(shape=(None,), dtype=tf.string, name='strings')",
+        "batch_size: TensorSpec(shape=(), dtype=tf.int32, name='batch_size')",
+        *tokens,
+        *tokens,
+    ]
+    states = {f"{one}_{part}{n}" for one in ("forward", "backward") for part in ("cell", "recurrent") for n in (1, 2)}
+    inputs = set(re.findall(r"inputs\['(\w+)'\]", shown))
+    assert inputs == {"strings", "tokens", "sequence_len", "char_ids"} | states

@@ -1,0 +1,164 @@
+"""Opening an exported model: whole ones open, and what is lost, damaged or somebody else's is named."""
+
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf.errors import InputError
+from elmo_tf.savedmodel import checksums, opening
+from tests.helpers import MICRO_CONFIG
+
+VARIABLES = "variables/variables.data-00000-of-00001"
+FILES = [
+    "assets/config.json",
+    "assets/provenance.json",
+    "fingerprint.pb",
+    "saved_model.pb",
+    VARIABLES,
+    "variables/variables.index",
+]
+
+
+@pytest.fixture
+def copy(savedmodel, tmp_path):
+    """A model of one's own to damage."""
+    return shutil.copytree(savedmodel.path, tmp_path / "model" / "3")
+
+
+def flip(path):
+    """Changes one bit in the middle."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def test_an_exported_model_opens_as_tensorflow_loads_it(savedmodel):
+    opened = opening.open_savedmodel(savedmodel.path, verify_checksums=True)
+    assert (opened.path, opened.config, opened.tokenizer) == (savedmodel.path, MICRO_CONFIG, "whitespace")
+    assert opened.provenance["vocabulary"] == {"size": 3}
+    expected = tf.saved_model.load(str(savedmodel.path)).signatures["default"](strings=tf.constant(["a bank"]))
+    found = opened.loaded.signatures["default"](strings=tf.constant(["a bank"]))
+    np.testing.assert_array_equal(found["elmo"], expected["elmo"])
+
+
+def test_of_a_models_folder_the_newest_version_is_taken(copy):
+    for name in ("10", "9"):
+        shutil.copytree(copy, copy.parent / name)
+    (copy.parent / "README.md").touch()
+    (copy.parent / ".11.incomplete-1").mkdir()
+    assert opening.check(copy.parent) == copy.parent / "10"
+    assert opening.check(copy) == copy
+
+
+def test_the_list_names_every_file_with_its_size_and_sha256(savedmodel):
+    listed = checksums.read(savedmodel.path)
+    assert set(FILES) <= set(listed) == set(checksums.names(savedmodel.path))
+    assert listed["fingerprint.pb"]["bytes"] == (savedmodel.path / "fingerprint.pb").stat().st_size
+
+
+def test_sha256_is_that_of_the_standard(tmp_path):
+    (tmp_path / "abc").write_bytes(b"abc")
+    checksums.write(tmp_path)
+    digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # FIPS 180-4, its first example
+    assert checksums.read(tmp_path) == {"abc": {"bytes": 3, "sha256": digest}}
+
+
+@pytest.mark.parametrize("name", [*FILES, checksums.FILE])
+def test_a_lost_file_is_named(copy, name):
+    (copy / name).unlink()
+    expected = "a folder with saved_model.pb" if name == "saved_model.pb" else f"the file {name}"
+    with pytest.raises(InputError, match=rf"^--model: expected {expected}.*, found none.*{copy}$"):
+        opening.open_savedmodel(copy, "--model")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_of_another_size_is_named_without_being_read(copy, name):
+    size = (copy / name).stat().st_size
+    os.truncate(copy / name, size - 1)
+    message = f"^--savedmodel: expected {size} bytes in {name}, found {size - 1}: {copy}$"
+    with pytest.raises(InputError, match=message):
+        opening.open_savedmodel(copy)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_with_one_other_bit_is_named_on_request(copy, name):
+    flip(copy / name)
+    with pytest.raises(InputError, match=rf"^--savedmodel: expected {name} with SHA-256 \w+, found \w+: {copy}$"):
+        opening.open_savedmodel(copy, verify_checksums=True)
+
+
+def test_an_unknown_file_is_named_on_request(copy):
+    (copy / "assets" / "more.txt").touch()
+    assert opening.check(copy) == copy
+    with pytest.raises(InputError, match=r"expected only files that are listed in .*, found assets/more.txt in"):
+        opening.check(copy, verify_checksums=True)
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"saved_model.pb": 3}', '{"saved_model.pb": {"bytes": "x"}}'])
+def test_a_damaged_list_is_named(copy, content):
+    (copy / checksums.FILE).write_text(content)
+    with pytest.raises(InputError, match=rf"^--savedmodel: expected a list of files in {checksums.FILE}, found "):
+        opening.check(copy)
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "model" / "7").mkdir(parents=True)
+    for name, place in (("missing", "missing"), ("file", "file"), ("model", "model/7"), (".", ".")):
+        expected = tmp_path / place
+        with pytest.raises(
+            InputError, match=f"^--savedmodel: expected a folder with saved_model.pb, found none: {expected}$"
+        ):
+            opening.check(tmp_path / name)
+
+
+def save_foreign(folder, **functions):
+    """Writes a SavedModel whose signatures are functions of somebody else."""
+    module = tf.Module()
+    module.double = tf.function(lambda x: 2 * x, input_signature=[tf.TensorSpec((None,), tf.float32, name="x")])
+    signatures = {name: module.double for name in ("one", *functions)}
+    tf.saved_model.save(module, str(folder), signatures=signatures)
+
+
+def test_a_model_without_the_contracts_signatures_is_refused_listed_or_not(tmp_path):
+    save_foreign(tmp_path)
+    for _ in range(2):
+        with pytest.raises(InputError) as caught:
+            opening.open_savedmodel(tmp_path)
+        expected = "the signatures default, tokens, char_ids of `elmo-tf export`"
+        assert str(caught.value) == f"--savedmodel: expected {expected}, found ['one']: {tmp_path}"
+        checksums.write(tmp_path)
+
+
+def test_a_signature_of_another_kind_is_refused(tmp_path):
+    save_foreign(tmp_path, default=1, tokens=1, char_ids=1)
+    with pytest.raises(InputError) as caught:
+        opening.check(tmp_path)
+    assert str(caught.value) == (
+        "--savedmodel: signature default: inputs: expected strings string of rank 1, "
+        f"found x float32 of rank 1: {tmp_path}"
+    )
+
+
+def test_a_graph_that_cannot_be_read_is_named(copy):
+    (copy / "saved_model.pb").write_bytes(b"\xff" * 50)
+    checksums.write(copy)
+    with pytest.raises(InputError, match=r"expected a readable saved_model.pb, found"):
+        opening.open_savedmodel(copy)
+
+
+def test_what_only_tensorflow_notices_is_told_with_the_folder(copy):
+    flip(copy / "variables/variables.index")
+    with pytest.raises(InputError, match=rf"(?s)^--savedmodel: expected an intact SavedModel, found .*: {copy}$"):
+        opening.open_savedmodel(copy)
+
+
+def test_assets_that_are_no_json_are_named(copy):
+    path = copy / "assets" / "provenance.json"
+    path.write_text(json.dumps("text").ljust(path.stat().st_size))
+    with pytest.raises(InputError, match=r"^--savedmodel: expected a JSON object in assets/provenance.json, found"):
+        opening.open_savedmodel(copy)

@@ -1,0 +1,212 @@
+"""Whatever sentences come together in a batch, each gives the vectors it gives alone, and all else is 0.
+
+Each batch is drawn anew from sentences of odd tokens; one in ten has a mistake in it and must be refused. In the test
+run there are a few hundred batches to each signature, `make property` makes it 10,000.
+"""
+
+import os
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf.bilm.model import BiLM
+from elmo_tf.config import CharCNNConfig, LSTMConfig, ModelConfig
+from elmo_tf.savedmodel import mix, root
+from tests import checks
+from tests.helpers import batch_char_ids
+
+NUM_BATCHES = int(os.environ.get("ELMO_TF_PROPERTY_BATCHES", "300"))
+SEED = int(os.environ.get("ELMO_TF_PROPERTY_SEED", "0"))
+SMALL = ModelConfig(
+    CharCNNConfig(3, ((1, 3), (2, 3)), num_highway=1), LSTMConfig(units=6, projection_dim=4, num_layers=2)
+)
+SPACE = b" \t\n\r\x0b\x0c"
+MARKS = (b"<S>", b"</S>", b"<UNK>", b"\0", b"\x7f", b"\x1b[0m", b"</S></S>")
+# First letters of Latin, Greek, Cyrillic, Hebrew and Arabic, accents that combine, Chinese, Japanese, Korean, emoji.
+SCRIPTS = (0x61, 0xE0, 0x3B1, 0x430, 0x5D0, 0x627, 0x300, 0x4E00, 0x3042, 0x30A2, 0xAC00, 0x1F600)
+# No-break space, zero-width joiner, line separator, right-to-left override, byte order mark.
+INVISIBLE = (0xA0, 0x200D, 0x2028, 0x202E, 0xFEFF)
+LETTERS = [*(chr(first + place) for first in SCRIPTS for place in range(8)), *map(chr, INVISIBLE)]
+
+
+def draw_token(random) -> bytes:
+    """Returns one of: a mark, any bytes, any bytes too long for a token, nothing, letters of many scripts."""
+    kind = random.integers(8)
+    if kind == 0:
+        return MARKS[random.integers(len(MARKS))]
+    if kind <= 2:
+        return random.bytes(random.integers(1, 12) if kind == 1 else random.integers(40, 300))
+    if kind == 3:
+        return b""
+    return "".join(random.choice(LETTERS, random.integers(1, 30))).encode()
+
+
+def draw_sentences(parted: bool, count: int = 300) -> list[list[bytes]]:
+    """Returns sentences of up to 7 tokens, among them one without any; if `parted`, tokens between white space."""
+    random = np.random.default_rng([SEED, parted])
+    sentences = [[], *([draw_token(random) for _ in range(random.integers(1, 8))] for _ in range(count))]
+    return [b" ".join(words).split() for words in sentences] if parted else sentences
+
+
+class Pool:
+    """Sentences, and what a model gives for each alone, after the states `before` where there are any."""
+
+    def __init__(self, model, sentences: list[list[bytes]], before: dict[str, np.ndarray] | None = None):
+        self.sentences = sentences
+        self.before = before or {}
+        self.alone = []
+        for words in sentences:
+            if before is None:
+                found = model.signatures["char_ids"](char_ids=tf.constant(batch_char_ids([words])))
+            else:
+                tokens, length = np.array(words, object).reshape(1, -1), np.array([len(words)], np.int32)
+                tensors = {"tokens": tf.constant(tokens, tf.string), "sequence_len": tf.constant(length)}
+                found = model.signatures["stream"](**tensors, **before)
+            self.alone.append({name: found[name].numpy()[0] for name in ("layers", "elmo", "default", *self.before)})
+
+    def draw(self, random) -> list[int]:
+        """Returns the numbers of the sentences of one batch, none to five."""
+        return random.integers(0, len(self.sentences), random.integers(0, 6)).tolist()
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A network of everything in its smallest, as an export saves it, loaded."""
+    bilm = checks.randomize(BiLM(SMALL), scale=0.6)
+    built = root.build_root(bilm, mix.build_mix(3, [0.3, -0.5, 1.0], 1.7))
+    folder = str(tmp_path_factory.mktemp("property") / "model")
+    tf.saved_model.save(built, folder, signatures={name: getattr(built, name) for name in root.SIGNATURES})
+    return tf.saved_model.load(folder)
+
+
+@pytest.fixture(scope="module")
+def pools(model):
+    found = {"default": Pool(model, draw_sentences(parted=True)), "tokens": Pool(model, draw_sentences(parted=False))}
+    random = np.random.default_rng(SEED)
+    before = {name: random.normal(0, 0.5, state.shape) for name, state in model.initial_states(1).items()}
+    before = {name: state.astype(np.float32) for name, state in before.items()}
+    return found | {"char_ids": found["tokens"], "stream": Pool(model, found["tokens"].sentences, before)}
+
+
+def strings_of(random, sentences):
+    """Returns sentences with white space of all kinds around their tokens, and the longest sentence's length."""
+
+    def space(least):
+        return bytes(SPACE[place] for place in random.integers(0, len(SPACE), random.integers(least, 4)))
+
+    strings = [space(0) + b"".join(word + space(1) for word in words) for words in sentences]
+    assert [text.split() for text in strings] == sentences
+    return {"strings": np.array(strings, object)}, max(map(len, sentences), default=0)
+
+
+def tokens_of(random, sentences):
+    """Returns sentences with anything right of their lengths, and the length of the rows."""
+    max_length = max(map(len, sentences), default=0) + random.integers(0, 4)
+    fillers = [b"", b"filler", b"<S>", b"\xff\0"]
+    rows = [words + [fillers[place] for place in random.integers(0, 4, max_length - len(words))] for words in sentences]
+    lengths = np.array([len(words) for words in sentences], np.int32)
+    return {"tokens": np.array(rows, object).reshape(len(rows), max_length), "sequence_len": lengths}, max_length
+
+
+def char_ids_of(random, sentences):
+    """Returns sentences as character ids by the NumPy convention, padded, and the length of the rows."""
+    max_length = max(map(len, sentences), default=0) + random.integers(0, 4)
+    return {"char_ids": batch_char_ids(sentences, max_length)}, max_length
+
+
+DTYPES = {"strings": tf.string, "tokens": tf.string}
+INPUTS = {"default": strings_of, "tokens": tokens_of, "char_ids": char_ids_of, "stream": tokens_of}
+
+
+def spoil(random, name: str, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Returns the batch with one mistake."""
+    if name == "default":
+        return {"strings": inputs["strings"][None]}
+    if name == "stream" and random.random() < 0.5:
+        state = random.choice([key for key in inputs if key not in ("tokens", "sequence_len")])
+        rows, width = inputs[state].shape
+        return inputs | {
+            state: np.zeros((len(inputs["tokens"]) + 2, width) if random.random() < 0.5 else (rows, width + 1))
+        }
+    if name in ("tokens", "stream"):
+        tokens, lengths = inputs["tokens"], inputs["sequence_len"]
+        wrong = lengths.copy()
+        if len(wrong):
+            wrong[random.integers(len(wrong))] = random.choice([-1, tokens.shape[1] + 1, 2**31 - 1, -(2**31)])
+        other = np.append(lengths, np.int32(0))
+        return inputs | {"sequence_len": wrong if len(wrong) and random.random() < 0.7 else other}
+    ids = inputs["char_ids"]
+    if not ids.size:
+        return {"char_ids": ids[..., :49]}
+    wrong = ids.copy()
+    row, column, place = (random.integers(size) for size in ids.shape)
+    wrong[row, column, place] = random.choice([-1, 262, 2**31 - 1]) if wrong[row, column, place] == 0 else 0
+    return {"char_ids": wrong}
+
+
+def expected_outputs(pool: Pool, numbers: list[int], max_length: int) -> dict[str, np.ndarray]:
+    """Returns what the sentences give alone, side by side, and 0 around it."""
+    lengths = [len(pool.sentences[number]) for number in numbers]
+    layers = np.zeros((len(numbers), 3, max_length, 8), np.float32)
+    elmo, default = np.zeros((len(numbers), max_length, 8), np.float32), np.zeros((len(numbers), 8), np.float32)
+    for row, (number, length) in enumerate(zip(numbers, lengths, strict=True)):
+        alone = pool.alone[number]
+        layers[row, :, :length], elmo[row, :length], default[row] = alone["layers"], alone["elmo"], alone["default"]
+    mask = np.arange(max_length) < np.array(lengths, int)[:, None]
+    parts = {"word_emb": layers[:, 0, :, :4], "lstm_outputs1": layers[:, 1], "lstm_outputs2": layers[:, 2]}
+    after = {
+        name: np.array([pool.alone[number][name] for number in numbers], np.float32).reshape(-1, state.shape[1])
+        for name, state in pool.before.items()
+    }
+    return {"layers": layers, "elmo": elmo, "default": default, "mask": mask, **parts, **after}
+
+
+def assert_batch(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
+    """Asserts values up to rounding, and all shapes, the mask and every 0 of padding exactly."""
+    assert {name: (value.shape, value.dtype) for name, value in found.items()} == {
+        name: (value.shape, value.dtype) for name, value in expected.items()
+    }
+    np.testing.assert_array_equal(found["mask"], expected["mask"])
+    for name, value in found.items():
+        assert np.isfinite(value).all(), name
+        np.testing.assert_allclose(value, expected[name], rtol=0, atol=5e-6, err_msg=name)
+    padding = ~expected["mask"]
+    assert not np.moveaxis(found["layers"], 2, 1)[padding].any()
+    assert not found["elmo"][padding].any()
+
+
+def test_the_sentences_are_told_apart(pools):
+    for pool in (pools["default"], pools["tokens"]):
+        means = np.array([alone["default"] for alone in pool.alone])
+        distances = np.abs(means[:, None] - means).max(-1) + np.eye(len(means))
+        assert np.median(distances.min(1)) > 1e-3  # by more than a comparison lets pass
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_any_batch_gives_what_its_sentences_give_alone_or_is_refused(model, pools, name):
+    pool, signature = pools[name], model.signatures[name]
+    for batch in range(NUM_BATCHES):
+        random = np.random.default_rng([SEED, batch])
+        numbers = pool.draw(random)
+        inputs, max_length = INPUTS[name](random, [pool.sentences[number] for number in numbers])
+        for state, row in pool.before.items():  # for all sentences, or for each
+            inputs[state] = row if random.random() < 0.5 else np.repeat(row, len(numbers), 0)
+        wrong = batch % 10 == 9
+        if wrong:
+            inputs = spoil(random, name, inputs)
+        tensors = {
+            key: tf.constant(value, DTYPES.get(key, tf.float32 if key in pool.before else tf.int32))
+            for key, value in inputs.items()
+        }
+        try:
+            found = signature(**tensors)
+            assert not wrong, f"batch {batch}: expected to be refused"
+            assert_batch(
+                {key: value.numpy() for key, value in found.items()}, expected_outputs(pool, numbers, max_length)
+            )
+        except tf.errors.InvalidArgumentError as error:
+            assert wrong, f"batch {batch}: {error}"
+            assert "expected" in error.message, f"batch {batch}"
+        except AssertionError as error:
+            raise AssertionError(f"batch {batch} of seed {SEED}: {error}") from error

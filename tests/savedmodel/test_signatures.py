@@ -1,0 +1,174 @@
+"""The SavedModel contract: signatures, values, what must not matter, what can be trained."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests import checks, reference
+from tests.helpers import MICRO, batch_char_ids
+from tests.savedmodel.calls import LENGTHS, LONGEST, SAME, TEXT, WORDS, assert_same, embed, embed_char_ids, embed_tokens
+
+# MICRO has 2 layers above the token layer and a projection of 8.
+OUTPUTS = {
+    "layers": ((None, 3, None, 16), tf.float32),
+    "word_emb": ((None, None, 8), tf.float32),
+    "lstm_outputs1": ((None, None, 16), tf.float32),
+    "lstm_outputs2": ((None, None, 16), tf.float32),
+    "elmo": ((None, None, 16), tf.float32),
+    "default": ((None, 16), tf.float32),
+    "mask": ((None, None), tf.bool),
+}
+STRINGS = {"strings": ((None,), tf.string)}
+# Each layer's states, in and out: 24 units.
+STATES = {
+    f"{direction}_{part}{number}": ((None, width), tf.float32)
+    for direction in ("forward", "backward")
+    for number in (1, 2)
+    for part, width in (("cell", 24), ("recurrent", 8))
+}
+TOKENS = {"tokens": ((None, None), tf.string), "sequence_len": ((None,), tf.int32)}
+INPUTS = {
+    "default": STRINGS,
+    "serving_default": STRINGS,
+    "tokens": TOKENS,
+    "stream": TOKENS | STATES,
+    "char_ids": {"char_ids": ((None, None, 50), tf.int32)},
+}
+
+
+def described(specs) -> dict:
+    return {name: (tuple(spec.shape), spec.dtype) for name, spec in specs.items()}
+
+
+def test_signatures_have_the_names_shapes_and_dtypes_of_the_contract(loaded):
+    assert set(loaded.signatures) == set(INPUTS)
+    for name, signature in loaded.signatures.items():
+        positional, keywords = signature.structured_input_signature
+        assert positional == ()
+        assert described(keywords) == INPUTS[name], name
+        assert described(signature.structured_outputs) == OUTPUTS | (STATES if name == "stream" else {}), name
+
+
+def test_real_shapes_and_the_mask_follow_the_batch(loaded):
+    found = embed(loaded, TEXT)
+    sizes = {"batch": len(TEXT), "time": LONGEST}
+    assert {name: (value.shape, value.dtype) for name, value in found.items()} == {
+        "layers": ((sizes["batch"], 3, sizes["time"], 16), np.float32),
+        "word_emb": ((sizes["batch"], sizes["time"], 8), np.float32),
+        "lstm_outputs1": ((sizes["batch"], sizes["time"], 16), np.float32),
+        "lstm_outputs2": ((sizes["batch"], sizes["time"], 16), np.float32),
+        "elmo": ((sizes["batch"], sizes["time"], 16), np.float32),
+        "default": ((sizes["batch"], 16), np.float32),
+        "mask": ((sizes["batch"], sizes["time"]), np.bool_),
+    }
+    np.testing.assert_array_equal(found["mask"], np.arange(LONGEST) < np.array(LENGTHS)[:, None])
+
+
+def test_all_signatures_and_the_call_agree(loaded):
+    expected = embed(loaded, TEXT)
+    assert_same(embed(loaded, TEXT, "serving_default"), expected)
+    assert_same(embed_tokens(loaded, WORDS, LONGEST), expected)
+    assert_same(embed_char_ids(loaded, WORDS, LONGEST), expected)
+    for training in ({}, {"training": False}, {"training": True}):
+        called = loaded(tf.constant(TEXT), **training)
+        assert_same({name: value.numpy() for name, value in called.items()}, expected)
+
+
+def test_layers_are_those_of_the_network_and_of_the_reference(loaded, savedmodel):
+    found = embed(loaded, TEXT)
+    layers, mask = savedmodel.bilm(batch_char_ids(WORDS))
+    np.testing.assert_allclose(found["layers"], layers, **SAME)
+    np.testing.assert_array_equal(found["mask"], mask)
+    weights = reference.weights_of(savedmodel.bilm)
+    for words, values in zip(WORDS, found["layers"], strict=True):
+        if words:
+            expected = reference.layers(weights, MICRO, words)
+            np.testing.assert_allclose(values[:, : len(words)], expected, **checks.TOLERANCE)
+
+
+def test_elmo_is_gamma_times_the_weighted_sum_of_the_layers(loaded, savedmodel):
+    found = embed(loaded, TEXT)
+    layers = np.moveaxis(found["layers"].astype(np.float64), 1, 0)
+    expected = reference.scalar_mix(layers, np.array(savedmodel.scalar_parameters), savedmodel.gamma)
+    assert np.abs(expected).max() > 0.1
+    np.testing.assert_allclose(found["elmo"], expected, **checks.TOLERANCE)
+
+
+def test_the_other_outputs_are_parts_and_means_of_these(loaded):
+    found = embed(loaded, TEXT)
+    np.testing.assert_array_equal(found["word_emb"], found["layers"][:, 0, :, :8])
+    np.testing.assert_array_equal(found["lstm_outputs1"], found["layers"][:, 1])
+    np.testing.assert_array_equal(found["lstm_outputs2"], found["layers"][:, 2])
+    for words, mean, vectors in zip(WORDS, found["default"], found["elmo"], strict=True):
+        expected = vectors[: len(words)].astype(np.float64).mean(0) if words else np.zeros(16)
+        np.testing.assert_allclose(mean, expected, **SAME)
+
+
+def test_a_sentence_is_the_same_alone_among_others_in_any_order_and_again(loaded):
+    expected = embed(loaded, TEXT)
+    assert_same(embed(loaded, TEXT), expected)
+    order = [3, 0, 4, 2, 1]
+    assert_same(embed(loaded, [TEXT[n] for n in order]), {name: value[order] for name, value in expected.items()})
+    for row, length in enumerate(LENGTHS):
+        alone = embed(loaded, [TEXT[row]])
+        assert alone["mask"].shape == (1, length)
+        for name, value in alone.items():
+            there = expected[name][row]
+            there = there[:, :length] if name == "layers" else there if name == "default" else there[:length]
+            np.testing.assert_allclose(value[0], there, **SAME, err_msg=name)
+
+
+@pytest.mark.parametrize("filler", [b"", b"word", b"<S>"])
+def test_padding_is_exactly_0_and_what_stands_there_does_not_matter(loaded, filler):
+    expected = embed(loaded, TEXT)
+    found = embed_tokens(loaded, WORDS, LONGEST + 3, filler)
+    assert_same(embed_char_ids(loaded, WORDS, LONGEST + 3), found)
+    for name in ("layers", "word_emb", "lstm_outputs1", "lstm_outputs2", "elmo", "mask"):
+        time = 2 if name == "layers" else 1
+        values, wide = (np.moveaxis(one[name], time, 1) for one in (expected, found))
+        np.testing.assert_allclose(wide[:, :LONGEST], values, **SAME, err_msg=name)
+        for row, length in enumerate(LENGTHS):
+            assert not wide[row, length:].any(), name
+    np.testing.assert_allclose(found["default"], expected["default"], **SAME)
+
+
+def test_ready_tokens_are_taken_as_they_are(loaded, savedmodel):
+    words = [b"", b"two words", b"", b"last"]
+    found = embed_tokens(loaded, [words], 5)
+    assert found["mask"].tolist() == [[True] * 4 + [False]]
+    expected = reference.layers(reference.weights_of(savedmodel.bilm), MICRO, words)
+    np.testing.assert_allclose(found["layers"][0, :, :4], expected, **checks.TOLERANCE)
+
+
+@pytest.mark.parametrize("sentences", [[], [b""], [b" ", b""]])
+def test_a_batch_without_tokens_gives_empty_outputs(loaded, sentences):
+    found = embed(loaded, sentences)
+    assert found["layers"].shape == (len(sentences), 3, 0, 16)
+    np.testing.assert_array_equal(found["default"], np.zeros((len(sentences), 16)))
+
+
+def test_the_mix_alone_is_trainable_and_a_step_changes_elmo_accordingly(savedmodel):
+    model = tf.saved_model.load(str(savedmodel.path))
+    scalar_parameters, gamma = model.trainable_variables
+    np.testing.assert_allclose(scalar_parameters, savedmodel.scalar_parameters, rtol=1e-6)
+    np.testing.assert_allclose(gamma, savedmodel.gamma, rtol=1e-6)
+    assert list(model.regularization_losses) == []
+    others = [variable for variable in model.variables if variable.shape not in ((3,), ())]
+    network = savedmodel.bilm.trainable_variables
+    assert sum(v.shape.num_elements() for v in others) == sum(int(np.prod(v.shape)) for v in network)
+    before = embed(model, TEXT)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(others)
+        loss = tf.reduce_sum(tf.square(model(tf.constant(TEXT))["elmo"]))
+    gradients = tape.gradient(loss, [scalar_parameters, gamma])
+    assert all(np.abs(gradient).max() > 1e-3 for gradient in gradients)
+    assert all(gradient is None or not np.any(gradient) for gradient in tape.gradient(loss, others))
+    np.testing.assert_allclose(gradients[1], 2 * loss / gamma, rtol=1e-4)  # elmo is proportional to gamma
+    scalar_parameters.assign_sub(0.1 * gradients[0])
+    gamma.assign_sub(0.01 * gradients[1])
+    after = embed(model, TEXT)
+    np.testing.assert_array_equal(after["layers"], before["layers"])
+    assert np.abs(after["elmo"] - before["elmo"]).max() > 1e-3
+    layers = np.moveaxis(after["layers"].astype(np.float64), 1, 0)
+    expected = reference.scalar_mix(layers, scalar_parameters.numpy(), gamma.numpy())
+    np.testing.assert_allclose(after["elmo"], expected, **checks.TOLERANCE)

@@ -1,0 +1,95 @@
+"""`--tokenizer unicode`: tensorflow-text's tokenizer in the signature `default`, and what a program needs for it."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf.bilm.model import BiLM
+from elmo_tf.savedmodel import opening
+from elmo_tf.text import in_graph
+from tests import checks
+from tests.helpers import MICRO, MICRO_CONFIG
+from tests.savedmodel.calls import assert_same, embed, embed_tokens
+
+TEXT = [
+    '"Don\'t," she said: $3.50 (in 1999).',
+    "",
+    "naïve 日本語のテキスト",
+    "U.S.\u00a0well-known\u2028thing",
+    b"bad \xff.",
+    "\0 a\0b",
+]
+TOKENS = [
+    ['"', "Don", "'t", ",", '"', "she", "said", ":", "$", "3.50", "(", "in", "1999", ")", "."],
+    [],
+    ["naïve", "日本語", "の", "テキスト"],
+    ["U.S.", "well-known", "thing"],
+    ["bad", b"\xff", "."],
+    ["a", "b"],
+]
+
+
+def as_bytes(text):
+    return text.encode() if isinstance(text, str) else text
+
+
+@pytest.fixture(scope="module")
+def unicode_model(tmp_path_factory):
+    """A model with this tokenizer."""
+    bilm = checks.randomize(BiLM(MICRO), scale=0.4)
+    folder = tmp_path_factory.mktemp("unicode") / "micro"
+    return checks.export_unverified(bilm, MICRO_CONFIG, folder, tokenizer="unicode")
+
+
+def test_words_and_marks_are_parted_as_in_preprocessing(unicode_model):
+    model = opening.open_savedmodel(unicode_model)
+    assert model.tokenizer == "unicode"
+    words = [[as_bytes(token) for token in tokens] for tokens in TOKENS]
+    expected = embed_tokens(model.loaded, words, max(map(len, words)))
+    strings = [as_bytes(text) for text in TEXT]
+    assert_same(embed(model.loaded, strings), expected)
+    assert_same(embed(model.loaded, strings, "serving_default"), expected)
+    called = model.loaded(tf.constant(strings))
+    assert_same({name: value.numpy() for name, value in called.items()}, expected)
+
+
+def test_which_tokenizer_a_model_has_stands_in_its_assets(unicode_model, savedmodel):
+    for path, tokenizer in ((unicode_model, "unicode"), (savedmodel.path, "whitespace")):
+        assert json.loads((path / "assets" / "provenance.json").read_text("utf-8"))["tokenizer"] == tokenizer
+
+
+@pytest.mark.parametrize("sentences", [[], [b""], [b" ", b"\0"]])
+def test_nothing_to_tokenize_gives_no_tokens(sentences):
+    tokens, lengths = in_graph.split(tf.constant(sentences, tf.string), "unicode")
+    assert tokens.shape == (len(sentences), 0)
+    assert (lengths.dtype, lengths.numpy().tolist()) == (tf.int32, [0] * len(sentences))
+
+
+FRESH = """
+import sys
+sys.modules["elmo_tf"] = None  # importing it fails
+import numpy as np
+import tensorflow as tf
+try:
+    tf.saved_model.load(sys.argv[1])
+except Exception as error:
+    print(type(error).__name__, error)
+import tensorflow_text
+model = tf.saved_model.load(sys.argv[1])
+np.save(sys.argv[2], model(tf.constant(["The bank."]))["elmo"])
+"""
+
+
+@pytest.mark.slow  # two fresh processes
+def test_a_program_that_loads_it_has_to_import_tensorflow_text(unicode_model, tmp_path):
+    command = [sys.executable, "-I", "-c", FRESH, str(unicode_model), str(tmp_path / "found.npy")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("RuntimeError Op type not registered 'RegexSplitWithOffsets'")
+    import tensorflow_text  # noqa: F401, PLC0415
+
+    expected = tf.saved_model.load(str(unicode_model))(tf.constant(["The bank ."]))["elmo"]
+    np.testing.assert_allclose(np.load(tmp_path / "found.npy"), expected, rtol=0, atol=1e-6)

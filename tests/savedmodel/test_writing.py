@@ -1,0 +1,171 @@
+"""What an export writes, where, and that it is whole or not there at all."""
+
+import json
+import os
+import pathlib
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf import __version__
+from elmo_tf import config as config_lib
+from elmo_tf.bilm.model import BiLM
+from elmo_tf.errors import InputError
+from elmo_tf.savedmodel import checksums, opening, verification, writing
+from tests import checks
+from tests.helpers import MICRO, MICRO_CONFIG, batch_char_ids
+from tests.savedmodel.calls import SAME, TEXT, WORDS, assert_same, embed
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def test_assets_hold_the_configuration_and_where_the_model_comes_from(savedmodel):
+    assets = {path.name: json.loads(path.read_text("utf-8")) for path in (savedmodel.path / "assets").iterdir()}
+    assert config_lib.from_dict(assets.pop("config.json")) == MICRO_CONFIG
+    settings = {"tokenizer": "whitespace", "precision": "float32", "initial_state": {"kind": "zero"}}
+    assert assets == {"provenance.json": {"elmo_tf": __version__, **settings, "vocabulary": {"size": 3}}}
+
+
+def test_the_first_version_is_1_and_the_next_leaves_those_there_as_they_are(savedmodel, tmp_path):
+    assert savedmodel.path.name == "1"
+    output = tmp_path / "micro"
+    first = shutil.copytree(savedmodel.path, output / "9")
+    (output / "README.md").write_text("not a version")
+    contents = {path: path.read_bytes() for path in first.rglob("*") if path.is_file()}
+    further = checks.randomize(BiLM(MICRO), scale=0.4, seed=1)
+    assert checks.export_unverified(further, MICRO_CONFIG, output) == output / "10"
+    assert sorted(os.listdir(output)) == ["10", "9", "README.md"]
+    assert {path: path.read_bytes() for path in first.rglob("*") if path.is_file()} == contents
+    further_layers = embed(tf.saved_model.load(str(output / "10")), TEXT)
+    np.testing.assert_allclose(further_layers["layers"], further(batch_char_ids(WORDS))[0], **SAME)
+    np.testing.assert_allclose(further_layers["elmo"], further_layers["layers"].mean(1), **checks.TOLERANCE)  # no mix
+    assert sorted(os.listdir(output / "10" / "assets")) == ["config.json", "provenance.json"]
+
+
+def test_what_becomes_of_the_network_later_does_not_reach_the_savedmodel(savedmodel, loaded):
+    before = embed(loaded, TEXT)
+    try:
+        checks.randomize(savedmodel.bilm, scale=0.4, seed=1)
+        assert_same(embed(tf.saved_model.load(str(savedmodel.path)), TEXT), before)
+    finally:
+        checks.randomize(savedmodel.bilm, scale=0.4)
+
+
+def corrupt(_: tf.train.Checkpoint, folder: str) -> None:
+    """Damages what was written."""
+    data = os.path.join(folder, "variables", "variables.data-00000-of-00001")
+    with open(data, "r+b") as file:
+        file.seek(-400, os.SEEK_END)
+        file.write(bytes(300))
+
+
+def differ(root: tf.train.Checkpoint, _: str) -> None:
+    """Makes the object another one than was written."""
+    for variable in root.variables[2:]:  # all but the mix
+        variable.assign(variable + 0.01)
+
+
+@pytest.mark.slow  # tests/test_cli.py has a verification that fails, too
+@pytest.mark.parametrize(("damage", "message"), [(corrupt, ""), (differ, "output 'lstm_outputs1' differs")])
+def test_a_model_that_fails_its_verification_leaves_nothing_behind(tmp_path, monkeypatch, damage, message):
+    bilm = checks.randomize(BiLM(MICRO), scale=0.4)
+    real = tf.saved_model.save
+
+    def save(root, folder, **options):
+        real(root, folder, **options)
+        assert os.listdir(tmp_path) == ["new"]
+        damage(root, folder)
+
+    monkeypatch.setattr(tf.saved_model, "save", save)
+    with pytest.raises(verification.VerificationError, match=rf"(?s)failed its verification.*{message}"):
+        writing.export(bilm, MICRO_CONFIG, tmp_path / "new" / "micro")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("output", "options", "message"),
+    [
+        ("file", {}, r"^--output: expected a folder for the model's versions, found a file: .*file$"),
+        ("new", {"scalar_parameters": [0.0, 1.0]}, r"^--mix: expected 3 numbers, one a layer, found 2$"),
+        ("new", {"gamma": float("nan")}, r"^--gamma: expected a finite number, found nan$"),
+        ("new", {"tokenizer": "Unicode"}, r"^--tokenizer: expected one of whitespace, unicode, found 'Unicode'$"),
+        ("file/new", {}, r"^cannot make the folder .*file/new: Not a directory$"),
+        ("new", {"gamma": 1e39}, r"^--gamma: expected a finite number, found 1e\+39$"),
+    ],
+)
+def test_what_cannot_be_exported_is_refused_and_leaves_nothing_behind(tmp_path, output, options, message):
+    (tmp_path / "file").write_text("text")
+    with pytest.raises(InputError, match=message):
+        writing.export(BiLM(MICRO), MICRO_CONFIG, tmp_path / output, **options)
+    assert os.listdir(tmp_path) == ["file"]
+    assert (tmp_path / "file").read_text() == "text"
+
+
+def test_a_version_is_no_place_for_versions(savedmodel, workdir):
+    with pytest.raises(InputError, match="--output: expected the folder of a model's versions, found one version"):
+        writing.export(workdir.trained_bilm(), workdir.config, savedmodel.path)
+
+
+def test_two_exports_at_once_get_a_version_each(savedmodel, tmp_path, monkeypatch):
+    output = tmp_path / "micro"
+    found = writing._next_version
+
+    def too_late(folder):
+        """Returns the next version, which another export takes before anything is done with it."""
+        number = found(folder)
+        if folder.exists() and number < 3:
+            shutil.copytree(savedmodel.path, folder / str(number))
+        return number
+
+    monkeypatch.setattr(writing, "_next_version", too_late)
+    monkeypatch.setattr(verification, "problems_in_fresh_process", lambda folder: [])
+    assert writing.export(savedmodel.bilm, MICRO_CONFIG, output) == output / "3"
+    assert sorted(os.listdir(output)) == ["1", "2", "3"]
+    for other in ("1", "2"):
+        assert checksums.read(output / other) == checksums.read(savedmodel.path)
+    assert opening.check(output, verify_checksums=True) == output / "3"
+
+
+KILLED = """
+import os, signal, sys
+from elmo_tf.bilm.model import BiLM
+from elmo_tf.savedmodel import verification, writing
+from tests.helpers import MICRO, MICRO_CONFIG
+verification.problems_in_fresh_process = lambda folder: os.kill(os.getpid(), signal.SIGKILL)
+writing.export(BiLM(MICRO), MICRO_CONFIG, sys.argv[1])
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_export_leaves_no_version(savedmodel, tmp_path):
+    output = tmp_path / "micro"
+    done = subprocess.run([sys.executable, "-c", KILLED, str(output)], cwd=ROOT, capture_output=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    (left,) = output.iterdir()
+    assert left.name.startswith(".")  # which TensorFlow Serving does not look at
+    assert (left / "saved_model.pb").exists()  # it came as far as that
+    with pytest.raises(InputError, match=r"expected a folder with saved_model.pb, found none"):
+        opening.check(output)
+    shutil.copytree(savedmodel.path, output / str(writing._next_version(output)))
+    assert opening.check(output) == output / "1"
+
+
+def test_a_full_disk_is_told_and_leaves_nothing_behind(savedmodel, tmp_path):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))  # bytes a file: fewer than the graph takes
+    try:
+        with pytest.raises(OSError, match=r"^cannot write the SavedModel: .*saved_model.pb"):
+            writing.export(savedmodel.bilm, MICRO_CONFIG, tmp_path / "micro")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert os.listdir(tmp_path) == []
+
+
+def test_saving_leaves_the_networks_variables_trainable(savedmodel):
+    assert all(variable.value.trainable for variable in savedmodel.bilm.trainable_variables)

@@ -1,0 +1,88 @@
+"""Character ids: the literal numbers of the convention, and that every way to make them agrees."""
+
+import numpy as np
+import pytest
+
+from elmo_tf.text import char_ids
+
+PAD = 261
+
+
+def padded(*ids: int) -> list[int]:
+    return [*ids, *[PAD] * (50 - len(ids))]
+
+
+def test_a_word_is_its_bytes_plus_one_between_the_word_marks():
+    words = ["cat", "\u00e9", "", "\u4e2d"]
+    assert char_ids.encode_tokens([word.encode() for word in words]).tolist() == [
+        padded(259, 100, 98, 117, 260),
+        padded(259, 0xC3 + 1, 0xA9 + 1, 260),
+        padded(259, 260),
+        padded(259, 0xE4 + 1, 0xB8 + 1, 0xAD + 1, 260),
+    ]
+
+
+def test_lowest_and_highest_bytes_keep_clear_of_padding_and_marks():
+    assert char_ids.encode_tokens([b"\x00\xff"]).tolist() == [padded(259, 1, 256, 260)]
+
+
+def test_sentence_marks_have_ids_of_their_own():
+    assert char_ids.encode_tokens([b"<S>", b"</S>", b"<S", b"<s>", b"<UNK>"])[:, :7].tolist() == [
+        [259, 257, 260, PAD, PAD, PAD, PAD],
+        [259, 258, 260, PAD, PAD, PAD, PAD],
+        [259, 61, 84, 260, PAD, PAD, PAD],
+        [259, 61, 116, 63, 260, PAD, PAD],
+        [259, 61, 86, 79, 76, 63, 260],
+    ]
+    assert char_ids.boundary(char_ids.BEGIN_SENTENCE).tolist() == padded(259, 257, 260)
+    assert char_ids.boundary(char_ids.END_SENTENCE).tolist() == padded(259, 258, 260)
+
+
+@pytest.mark.parametrize("length", [47, 48, 49, 60, 300])
+def test_a_long_word_is_cut_after_48_bytes(length):
+    kept = min(length, 48)
+    (ids,) = char_ids.encode_tokens([b"a" * length]).tolist()
+    assert ids == [259] + [98] * kept + [260] + [PAD] * (48 - kept)
+
+
+def test_the_cut_may_fall_inside_a_character():
+    (ids,) = char_ids.encode_tokens([b"a" * 47 + "\u00e9".encode()]).tolist()
+    assert ids[47:] == [98, 0xC3 + 1, 260]
+
+
+def test_shape_and_dtype_hold_without_tokens():
+    assert char_ids.encode_tokens([]).shape == (0, 50)
+    assert char_ids.encode_tokens([b"a"], 10).shape == (1, 10)
+    assert char_ids.encode_tokens([b"a"]).dtype == np.int32
+
+
+@pytest.mark.parametrize("lengths_dtype", [np.uint8, np.int64])
+def test_bytes_end_to_end_give_the_ids_of_their_words(lengths_dtype):
+    words = [b"a", b"", b"</S>", b"b" * 70, b"<S>", b"\xff" * 48, b"", b"end"] * 40  # more than 255 bytes in all
+    values = np.frombuffer(b"".join(words), np.uint8)
+    lengths = np.array([len(word) for word in words], lengths_dtype)
+    one_by_one = np.concatenate([char_ids.encode_tokens([word]) for word in words])
+    np.testing.assert_array_equal(char_ids.encode_bytes(values, lengths), one_by_one)
+
+
+def test_words_are_found_by_number_in_any_order():
+    spelled = [b"one", b"", b"<S>", b"x" * 60, b"two"]
+    words = char_ids.Words(np.frombuffer(b"".join(spelled), np.uint8), np.array([len(word) for word in spelled]), 10)
+    words.set_boundary(np.array([1]), char_ids.END_SENTENCE)
+    numbers = np.array([4, 1, 3, 0, 2, 4])
+    expected = char_ids.encode_tokens([spelled[number] if number != 1 else b"</S>" for number in numbers], 10)
+    np.testing.assert_array_equal(words.char_ids(numbers), expected)
+    assert words.char_ids(numbers).dtype == np.uint16
+    assert words.char_ids(numbers[:0]).shape == (0, 10)
+
+
+def test_rows_are_put_in_their_places():
+    target, rows = np.zeros((4, 7), np.uint16), np.arange(14, dtype=np.uint16).reshape(2, 7)
+    char_ids.put_rows(target, np.array([3, 1]), rows)
+    np.testing.assert_array_equal(target, [[0] * 7, rows[1], [0] * 7, rows[0]])
+
+
+def test_there_are_262_characters():
+    assert char_ids.NUM_CHARS == 262
+    assert char_ids.PADDING == 0
+    assert char_ids.encode_tokens([bytes(range(40 * k, min(40 * k + 40, 256))) for k in range(7)]).max() == 261
