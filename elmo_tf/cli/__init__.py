@@ -7,48 +7,68 @@ import argparse
 import logging
 import os
 import sys
+import traceback
+import types
 
 from elmo_tf import __version__, loading
 from elmo_tf.cli import corpus, models, probes, training, use
+from elmo_tf.cli.flags import flags_of, in_flags
 from elmo_tf.errors import InputError
 
 
 def main(argv: list[str] | None = None) -> int:
     """Runs one command and returns its exit status."""
-    argv = sys.argv[1:] if argv is None else argv
+    argv = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in argv
+    argv = [argument for argument in argv if argument != "--debug"]
     _configure_logging()
+    flags: dict[str, str] = {}
     try:
         if argv[:1] == ["preprocess"]:  # its options are Beam's as well, which argparse need not know
             from pipelines.preprocess import command as preprocess_command
 
+            flags = _declared(preprocess_command)
             preprocess_command.run(argv[1:])
         elif argv[:1] == ["embed"]:
             from pipelines.embed import command as embed_command
 
+            flags = _declared(embed_command)
             embed_command.run(argv[1:])
         else:
             arguments = _parser().parse_args(argv)
+            flags = arguments.flags()
             if arguments.needs_tensorflow:
                 _load_tensorflow(arguments.on_gpu)
             arguments.run(arguments)
     except InputError as error:
-        return _fail(error)
+        return _fail(in_flags(error, flags), debug)
     except OSError as error:
-        return _fail(f"{error.strerror}: {error.filename}" if error.filename else error)
+        return _fail(f"{error.strerror}: {error.filename}" if error.filename else error, debug)
     except KeyboardInterrupt as interrupt:
         print("elmo-tf:", interrupt.args[0] if interrupt.args else "interrupted", file=sys.stderr)
         return 130
     return 0
 
 
-def _fail(message: object) -> int:
+def _fail(message: object, debug: bool) -> int:
+    """Prints the exception that is being handled as one line, with `debug` after its traceback."""
+    if debug:
+        traceback.print_exc()
     print("elmo-tf: error:", " ".join(str(message).split()), file=sys.stderr)
     return 1
+
+
+def _declared(command: types.ModuleType) -> dict[str, str]:
+    """Returns the flags of a command that reads its own arguments."""
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    return flags_of(parser)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="elmo-tf", description="ELMo: from a text corpus to a SavedModel.")
     parser.add_argument("--version", action="version", version=f"elmo-tf {__version__}")
+    parser.add_argument("--debug", action="store_true", help="with any command: print the traceback of an error")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     commands.add_parser("preprocess", help="make a folder of records from text, with Apache Beam", add_help=False)
     commands.add_parser("embed", help="make vectors of a text, with Apache Beam", add_help=False)

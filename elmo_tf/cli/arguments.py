@@ -3,6 +3,8 @@
 import argparse
 from collections.abc import Callable
 
+from elmo_tf.cli.flags import flags_of
+
 
 def add_command(
     commands: argparse._SubParsersAction,
@@ -11,6 +13,7 @@ def add_command(
     help_text: str,
     on_gpu: bool = False,
     needs_tensorflow: bool = True,
+    parameters: dict[str, str] | None = None,
 ) -> argparse.ArgumentParser:
     """Adds a command and returns its parser.
 
@@ -19,9 +22,15 @@ def add_command(
         on_gpu: whether it uses a GPU that is there. Others run on the CPU: TensorFlow would take all of a GPU's memory,
             and compute there with less precision.
         needs_tensorflow: whether it waits for TensorFlow to load, which takes seconds.
+        parameters: flags of the library's parameters that do not have the name of the option they come from.
     """
     added = commands.add_parser(name, help=help_text, description=help_text, allow_abbrev=False)
-    added.set_defaults(run=run, on_gpu=on_gpu, needs_tensorflow=needs_tensorflow)
+    added.set_defaults(
+        run=run,
+        on_gpu=on_gpu,
+        needs_tensorflow=needs_tensorflow,
+        flags=lambda: flags_of(added) | (parameters or {}),
+    )
     return added
 
 
