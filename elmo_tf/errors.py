@@ -1,6 +1,8 @@
 """The one exception that means "the input is wrong", as opposed to "the program is wrong"."""
 
+import contextlib
 import re
+from collections.abc import Iterator
 
 
 class InputError(ValueError):
@@ -33,3 +35,20 @@ class InputError(ValueError):
         """Returns the error that has this message: all that is left of one raised in another process."""
         parts = re.fullmatch(r"(.*?): expected (.*?), found (.*)", message, re.DOTALL)
         return cls(*parts.groups()) if parts else cls(message)
+
+
+@contextlib.contextmanager
+def renamed(**names: str) -> Iterator[None]:
+    """Has an `InputError` raised in the block speak of the caller's parameters.
+
+    `with renamed(path="heldout"): open_folder(heldout)`: what `open_folder` says of its `path` is said of `heldout`.
+
+    Args:
+        names: the caller's parameter for each of the callee's.
+    """
+    try:
+        yield
+    except InputError as error:
+        error.parameter = ", ".join(names.get(name, name) for name in error.parameter.split(", "))
+        error.args = (error.parameter, *error.args[1:])
+        raise

@@ -6,7 +6,7 @@ import pytest
 
 from elmo_tf import cli
 from elmo_tf.cli.flags import in_flags
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, renamed
 
 FLAGS = {"heldout": "--heldout", "source": "--from", "savedmodel": "DIR", "batch_size": "--batch-size"}
 
@@ -47,3 +47,12 @@ def test_debug_prints_the_traceback_behind_an_error(capsys):
     err = capsys.readouterr().err
     assert "Traceback" in err
     assert err.splitlines()[-1].startswith("elmo-tf: error: --workdir: expected")
+
+
+def test_a_caller_s_names_stand_for_the_callee_s():
+    with (
+        pytest.raises(InputError, match="^heldout, other: expected a folder, found none$") as caught,
+        renamed(path="heldout"),
+    ):
+        raise InputError("path, other", "a folder", "none")
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
