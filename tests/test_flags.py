@@ -51,7 +51,7 @@ def test_debug_prints_the_traceback_behind_an_error(capsys):
 
 def test_a_caller_s_names_stand_for_the_callee_s():
     with (
-        pytest.raises(InputError, match="^heldout, other: expected a folder, found none$") as caught,
+        pytest.raises(InputError, match=r"^heldout, other: expected a folder, found none$") as caught,
         renamed(path="heldout"),
     ):
         raise InputError("path, other", "a folder", "none")
