@@ -20,15 +20,14 @@ class InputError(ValueError):
     """
 
     def __init__(self, parameter: str, expected: str = "", found: object = ""):
-        super().__init__(parameter, expected, found)
+        # With its message alone an error is made again by Keras, which adds to the messages of a layer's errors.
+        super().__init__(f"{parameter}: expected {expected}, found {found}" if expected else parameter)
         self.parameter = parameter
         self.expected = expected
         self.found = found
 
-    def __str__(self) -> str:
-        if not self.expected:
-            return self.parameter
-        return f"{self.parameter}: expected {self.expected}, found {self.found}"
+    def __reduce__(self):
+        return _unpickled, (type(self), self.args, vars(self))
 
     @classmethod
     def from_message(cls, message: str) -> "InputError":
@@ -50,5 +49,12 @@ def renamed(**names: str) -> Iterator[None]:
         yield
     except InputError as error:
         error.parameter = ", ".join(names.get(name, name) for name in error.parameter.split(", "))
-        error.args = (error.parameter, *error.args[1:])
+        error.args = InputError(error.parameter, error.expected, error.found).args
         raise
+
+
+def _unpickled(kind: type[InputError], args: tuple, attributes: dict) -> InputError:
+    error = kind.__new__(kind)
+    error.args = args
+    vars(error).update(attributes)
+    return error

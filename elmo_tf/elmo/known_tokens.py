@@ -12,6 +12,7 @@ from elmo_tf.text import char_ids as char_ids_lib
 _BATCH_SIZE = 1024
 
 
+@keras.saving.register_keras_serializable("elmo_tf")
 class KnownTokens(keras.layers.Layer):
     """Looks up the vectors of known tokens; the character encoder computes those of all others.
 

@@ -1,9 +1,11 @@
 """ELMo as a layer of a user's own Keras model."""
 
+import concurrent.futures
 import contextlib
 import functools
 import numbers
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import keras
 import numpy as np
@@ -11,42 +13,46 @@ import tensorflow as tf
 
 from elmo_tf import config as config_lib
 from elmo_tf.elmo import sources
-from elmo_tf.elmo.boundaries import layers_with_boundaries
 from elmo_tf.elmo.known_tokens import KnownTokens
+from elmo_tf.elmo.token_inputs import to_tensor
 from elmo_tf.elmo.token_mask import TokenMask, lengths
 from elmo_tf.errors import InputError
 from elmo_tf.layers.scalar_mix import ScalarMix, one_layer
 from elmo_tf.savedmodel import arguments
 from elmo_tf.text import in_graph
 
+_Made = TypeVar("_Made")
+
 
 @keras.saving.register_keras_serializable("elmo_tf")
 class ELMo(keras.layers.Layer):
     """Contextual vectors of tokens: a biLM, and one or several learned mixes of its layers.
 
-    Without dropout, a sentence's vectors depend on that sentence alone. A `.keras` file holds all of the biLM: to load
-    it, `source` need not be there any more, but `elmo_tf.ELMo` has to be imported.
+    Without dropout, a sentence's vectors depend on that sentence alone. A `.keras` file holds the whole biLM: loading
+    it does not need `source`, but `elmo_tf.ELMo` has to be imported.
 
     Args:
         source: a SavedModel (its version's folder, or the model's with the newest version), a workdir, a folder of
-            `options.json` and `weights.hdf5`, or the pair of these two files. Of a SavedModel the layer takes the
-            network's weights alone: its mixes start from the average and gamma 1, each sentence from zero states.
-        num_mixes: mixes to return, each with scalar parameters and gamma of its own; the paper puts one at the task
+            `options.json` and `weights.hdf5`, or the pair of these two files. Only the network's weights are taken from
+            a SavedModel: the mixes start from the average and gamma 1, each sentence starts from zero states. A
+            `ModelConfig` gives a network with random weights.
+        num_mixes: mixes to return, each with its own scalar parameters and gamma; the paper puts one at the task
             network's input and one at its output.
         mix: `"learned"`; `"average"`; `"top"`; the number of a layer, 0 being the token layer; or fixed scalar
-            parameters, one a layer, softmax-normalized as those of `elmo-tf export --mix`. gamma is always learned.
+            parameters, one per layer, softmax-normalized like those of `elmo-tf export --mix`. gamma is always learned.
         penalty: lambda of `lambda * sum_j scalar_parameters_j^2`, added to the loss for each learned mix.
-        layer_norm: whether each layer's vector of a token is brought to mean 0 and variance 1 over its features before
-            the mix.
+        layer_norm: whether each layer's vector of a token is normalized to mean 0 and variance 1 over its features
+            before the mix.
         dropout_rate: of each mix's vectors, in training.
-        boundaries: whether `<S>` and `</S>`, which are always fed, are returned as well: two positions more.
-        trainable_bilm: whether the biLM is trained along. If not, it stays frozen whatever `trainable` is set to.
+        boundaries: whether `<S>` and `</S>`, which are always fed, are returned as well: two more positions.
+        trainable_bilm: whether the biLM is trained as well. If not, it stays frozen whatever `trainable` is set to.
         vocabulary: words whose token vectors are computed once, now, and looked up; all others go through the character
             encoder, with the same results. Only for a biLM that is not trained.
 
     Call arguments:
         inputs: string `(batch, time)`, tokens padded on the right with `""` (within a sentence, `""` is a token
             without bytes); or integers `(batch, time, max_chars_per_token)`, character ids padded on the right with 0.
+            A RaggedTensor of either kind, a list of lists of strings and a NumPy array of strings will do as well.
         training: whether dropout is applied.
 
     Returns:
@@ -73,41 +79,38 @@ class ELMo(keras.layers.Layer):
         kwargs.setdefault("name", _unique_name())
         super().__init__(autocast=False, **kwargs)
         if num_mixes < 1:
-            raise InputError(f"num_mixes: expected at least 1, found {num_mixes}")
+            raise InputError("num_mixes", "at least 1", num_mixes)
         if not 0 <= penalty < np.inf:
-            raise InputError(f"penalty: expected a number that is not negative, found {penalty}")
+            raise InputError("penalty", "a number that is not negative", penalty)
         if vocabulary is not None and trainable_bilm:
-            raise InputError("vocabulary: expected trainable_bilm=False with it, as its vectors are computed once")
+            raise InputError("vocabulary", "trainable_bilm=False with it, as its vectors are computed once", "True")
         self.supports_masking = True
-        self.supports_jit = False  # XLA knows no strings
+        self.supports_jit = False  # XLA has no strings
         self.num_mixes = num_mixes
-        self.mix = mix if isinstance(mix, str) else np.array(mix).tolist()  # JSON knows no arrays
+        self.mix = mix if isinstance(mix, str) else np.array(mix).tolist()  # JSON has no arrays
         self.penalty = penalty
         self.layer_norm = layer_norm
         self.dropout_rate = dropout_rate
         self.boundaries = boundaries
         self.trainable_bilm = trainable_bilm
         self.vocabulary = None
-        with _float32_layers():
-            self.bilm = sources.load(source)
-            lstm = self.bilm.config.lstm
-            fixed = _fixed_parameters(mix, lstm.num_layers + 1)
-            self.mixes = [
-                ScalarMix(lstm.num_layers + 1, fixed, penalty, layer_norm, name=f"mix_{number}")
-                for number in range(num_mixes)
-            ]
-            for one in self.mixes:
-                one.build(None)
-            self.known_tokens = None
-            if vocabulary is not None:
-                max_chars = self.bilm.config.char_cnn.max_chars_per_token
-                self.known_tokens = KnownTokens(vocabulary, max_chars, lstm.projection_dim, name="known_tokens")
-                self.vocabulary = [str(word) for word in vocabulary]  # JSON knows no NumPy
-                if not isinstance(source, config_lib.ModelConfig):  # whose weights, and these vectors, come later
-                    self.known_tokens.fill(self.bilm.char_cnn)
-        self.token_mask = TokenMask(boundaries)  # with a name of its own, as it becomes part of functional models
-        self.dropout = keras.layers.Dropout(dropout_rate, dtype=self.dtype_policy, name="dropout")
-        # For what is in here; not by an assignment, which does nothing where the value is the same.
+        self.bilm = _outside_scopes(lambda: sources.load(source, trainable_bilm))
+        num_layers = self.bilm.config.lstm.num_layers + 1
+        fixed = _fixed_parameters(mix, num_layers)
+        self.mixes = [
+            _outside_scopes(lambda name=f"mix_{number}": _built_mix(num_layers, fixed, penalty, layer_norm, name))
+            for number in range(num_mixes)
+        ]
+        self.known_tokens = None
+        if vocabulary is not None:
+            self._add_known_tokens(vocabulary)
+            _outside_scopes(lambda: self.known_tokens.fill(self.bilm.char_cnn))
+        # A name of its own, as it becomes part of functional models.
+        self.token_mask = TokenMask(boundaries)
+        self.dropout = _outside_scopes(
+            lambda: keras.layers.Dropout(dropout_rate, dtype=self.dtype_policy, name="dropout")
+        )
+        # For the layers in here; an assignment does nothing where the value is the same.
         ELMo.trainable.fset(self, self._trainable)
         self.built = True
 
@@ -119,18 +122,22 @@ class ELMo(keras.layers.Layer):
     @trainable.setter
     def trainable(self, value: bool) -> None:
         keras.layers.Layer.trainable.fset(self, value)
-        if hasattr(self, "bilm"):  # Keras sets it before there is one
+        # Keras sets it before there is a biLM.
+        if hasattr(self, "bilm"):
             self.bilm.trainable = value and self.trainable_bilm
 
+    def __call__(self, inputs, *args, **kwargs):
+        # Keras itself takes neither ragged tensors nor lists nor arrays of strings.
+        return super().__call__(to_tensor(inputs, self._max_chars), *args, **kwargs)
+
     def call(self, inputs, training=False):
+        if inputs.dtype.is_floating and not tf.executing_eagerly():
+            return self._of_shape_alone(inputs)
         char_ids = self.char_ids(inputs)
         encode = self.bilm.char_cnn
         if self.known_tokens is not None:
             encode = functools.partial(self.known_tokens, encode=self.bilm.char_cnn)
-        if self.boundaries:
-            layers, _ = layers_with_boundaries(self.bilm, char_ids, encode)
-        else:
-            layers, _ = self.bilm(char_ids, encode=encode)
+        layers, _ = self.bilm(char_ids, encode=encode, boundaries=self.boundaries)
         if not self.trainable_bilm:
             layers = tf.stop_gradient(layers)
         vectors = [self.dropout(tf.cast(mix(layers), self.compute_dtype), training=training) for mix in self.mixes]
@@ -139,9 +146,13 @@ class ELMo(keras.layers.Layer):
     def char_ids(self, inputs: tf.Tensor) -> tf.Tensor:
         """Returns the character ids of `inputs`, int32 `(batch, time, max_chars_per_token)`.
 
-        For `dataset.map` where strings must not reach the model: Keras averages a first batch over the replicas of a
-        `tf.distribute` strategy, which strings do not bear.
+        For `dataset.map` under a `tf.distribute` strategy with several replicas: Keras averages the first batch across
+        replicas, and strings cannot be averaged.
+
+        Args:
+            inputs: as for a call.
         """
+        inputs = to_tensor(inputs, self._max_chars)
         self._check(inputs)
         if inputs.dtype == tf.string:
             return in_graph.encode_tokens(inputs, lengths(inputs), self._max_chars)
@@ -165,23 +176,79 @@ class ELMo(keras.layers.Layer):
 
     @classmethod
     def from_config(cls, config):
-        source = config_lib.from_dict(config["source"], config_lib.ModelConfig)
-        return cls(**config | {"source": source})
+        model = config_lib.from_dict(config["source"], config_lib.ModelConfig)
+        source = _outside_scopes(lambda: sources.unset(model, config["trainable_bilm"]))
+        layer = cls(**config | {"source": source, "vocabulary": None})
+        # The vectors, like all weights, are loaded later.
+        if config["vocabulary"] is not None:
+            layer._add_known_tokens(config["vocabulary"])
+        return layer
 
     @property
     def _max_chars(self) -> int:
         return self.bilm.config.char_cnn.max_chars_per_token
 
+    @property
+    def _expected(self) -> str:
+        return f"strings (batch, time) or integers (batch, time, {self._max_chars})"
+
     def _check(self, inputs: tf.Tensor | keras.KerasTensor) -> None:
         dtype, shape = keras.backend.standardize_dtype(inputs.dtype), tuple(inputs.shape)
         tokens = dtype == "string" and len(shape) == 2
         ids = dtype.startswith(("int", "uint")) and len(shape) == 3 and shape[2] in (None, self._max_chars)
-        if not (tokens or ids):
-            expected = f"strings (batch, time) or integers (batch, time, {self._max_chars})"
-            raise InputError(f"inputs: expected {expected}, found {dtype} {shape}")
+        if tokens or ids:
+            return
+        found = f"{dtype} {shape}"
+        if "float" in dtype:
+            found += "; a Sequential model has to begin with keras.Input((None,), dtype='string')"
+        raise InputError("inputs", self._expected, found)
+
+    def _add_known_tokens(self, vocabulary: Sequence[str]) -> None:
+        dim = self.bilm.config.lstm.projection_dim
+        self.known_tokens = _outside_scopes(lambda: KnownTokens(vocabulary, self._max_chars, dim, name="known_tokens"))
+        # JSON has no NumPy strings.
+        self.vocabulary = [str(word) for word in vocabulary]
+
+    def _of_shape_alone(self, inputs: tf.Tensor) -> tf.Tensor | list[tf.Tensor]:
+        """Returns vectors of the right shape, for inputs that have a shape but not the dtype of tokens.
+
+        Keras builds a loaded model from the shapes of its inputs alone and takes them for float32. If this raised then,
+        Keras would not restore the weights of the model's other layers. When the graph is run, it raises.
+        """
+        message = f"inputs: expected {self._expected}, found {inputs.dtype.name}"
+        mask, dim = self.token_mask(inputs), 2 * self.bilm.config.lstm.projection_dim
+        with tf.control_dependencies([tf.debugging.Assert(False, [message])]):
+            vectors = tf.zeros(tf.concat([tf.shape(mask), [dim]], 0), self.compute_dtype)
+        vectors = tf.ensure_shape(vectors, (*mask.shape, dim))
+        return [vectors] * self.num_mixes if self.num_mixes > 1 else vectors
 
     def _output_shape(self, inputs: keras.KerasTensor) -> tuple[int | None, ...]:
         return *self.token_mask.compute_output_spec(inputs).shape, 2 * self.bilm.config.lstm.projection_dim
+
+
+def _built_mix(num_layers: int, fixed: list[float] | None, penalty: float, layer_norm: bool, name: str) -> ScalarMix:
+    mix = ScalarMix(num_layers, fixed, penalty, layer_norm, name=name)
+    mix.build(None)
+    return mix
+
+
+def _outside_scopes(make: Callable[[], _Made]) -> _Made:
+    """Returns what `make` makes, outside of the scopes of TensorFlow and Keras that the caller is in.
+
+    A layer may be made in another layer's `build`, in a traced function, under `keras.name_scope` or a dtype policy of
+    the program. Its variables should have the same names, dtypes and values everywhere. All these scopes belong to a
+    thread; so a new thread is outside of them. The distribution strategy and the device stay.
+    """
+    scope = tf.distribute.get_strategy().scope() if tf.distribute.has_strategy() else contextlib.nullcontext()
+    device = tf.zeros(()).device if tf.executing_eagerly() and not tf.distribute.has_strategy() else None
+
+    def run():
+        keras.config.set_dtype_policy("float32")
+        with scope, tf.device(device):
+            return make()
+
+    with concurrent.futures.ThreadPoolExecutor(1) as thread:
+        return thread.submit(run).result()
 
 
 def _unique_name() -> str:
@@ -198,7 +265,7 @@ def _fixed_parameters(mix: str | int | Sequence[float], num_layers: int) -> list
     number = num_layers - 1 if isinstance(mix, str) and mix == "top" else mix
     if isinstance(number, numbers.Integral) and not isinstance(number, bool):
         if not 0 <= number < num_layers:
-            raise InputError(f"mix: expected a layer from 0 to {num_layers - 1}, found {number}")
+            raise InputError("mix", f"a layer from 0 to {num_layers - 1}", number)
         return one_layer(number, num_layers)
     try:
         parameters = np.array(number, float)
@@ -206,16 +273,5 @@ def _fixed_parameters(mix: str | int | Sequence[float], num_layers: int) -> list
         parameters = np.array(())
     if parameters.shape != (num_layers,) or not np.isfinite(parameters).all():
         expected = f"learned, average, top, a layer's number or {num_layers} scalar parameters"
-        raise InputError(f"mix: expected {expected}, found {mix!r}")
+        raise InputError("mix", expected, repr(mix))
     return parameters.tolist()
-
-
-@contextlib.contextmanager
-def _float32_layers() -> Iterator[None]:
-    """Has layers made here compute in float32, whatever the program's own policy is."""
-    policy = keras.config.dtype_policy()
-    keras.config.set_dtype_policy("float32")
-    try:
-        yield
-    finally:
-        keras.config.set_dtype_policy(policy)

@@ -7,43 +7,56 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 from google.protobuf.message import DecodeError
-from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
+from elmo_tf.bilm.names import relative_names
+from elmo_tf.bilm.packed import PackedBiLM
 from elmo_tf.errors import InputError
 from elmo_tf.published import weights as published_weights
 from elmo_tf.savedmodel import checksums, opening, stored_weights
 from elmo_tf.training import checkpoints
 
-# A folder, options.json with weights.hdf5, or sizes alone, for weights that are loaded later.
-Source = str | os.PathLike | Sequence[str | os.PathLike] | config_lib.ModelConfig
+# A folder, options.json with weights.hdf5, sizes alone, or a network.
+Source = str | os.PathLike | Sequence[str | os.PathLike] | config_lib.ModelConfig | BiLM | PackedBiLM
 
-_OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # of a TensorFlow checkpoint: what is called how
 _EXPECTED = "a SavedModel, a workdir, a folder of options.json and weights.hdf5, or the pair of these two files"
 
 
-def load(source: Source) -> BiLM:
-    """Returns the network of `source`, without a softmax.
+def load(source: Source, trainable: bool) -> BiLM | PackedBiLM:
+    """Returns the network of `source`, without a softmax: a `BiLM` to train, or else a `PackedBiLM`.
 
     Raises:
         InputError: if `source` is none of what it can be, or damaged.
     """
+    network = source if isinstance(source, BiLM | PackedBiLM) else _load(source)
+    is_packed = isinstance(network, PackedBiLM)
+    if trainable:
+        return BiLM.from_packed(network) if is_packed else network
+    return network if is_packed else PackedBiLM.of(network)
+
+
+def unset(config: config_lib.ModelConfig, trainable: bool) -> BiLM | PackedBiLM:
+    """Returns a network of that size whose weights are loaded later."""
+    return BiLM(config) if trainable else PackedBiLM(config)
+
+
+def _load(source: Source) -> BiLM | PackedBiLM:
     if isinstance(source, config_lib.ModelConfig):
         return BiLM(source)
     if not isinstance(source, str | os.PathLike):
         if not isinstance(source, Sequence) or len(source) != 2:
-            raise InputError(f"source: expected {_EXPECTED}, found {source!r}")
+            raise InputError("source", _EXPECTED, repr(source))
         return _from_published(*source)
     folder = pathlib.Path(source)
     if checkpoints.exists(folder):
-        return _without_softmax(checkpoints.open_workdir(folder, "source").trained_bilm("source"))
+        return checkpoints.open_workdir(folder, "source").trained_bilm("source", with_softmax=False)
     if (folder / published_weights.OPTIONS_FILE).is_file():
         return _from_published(folder / published_weights.OPTIONS_FILE, folder / published_weights.WEIGHTS_FILE)
     try:
         version = checksums.find_version(folder)
     except InputError:
-        raise InputError(f"source: expected {_EXPECTED}, found none of them: {source}") from None
+        raise InputError("source", _EXPECTED, f"none of them: {source}") from None
     return _from_savedmodel(opening.check(version, "source", verify_checksums=True))
 
 
@@ -54,29 +67,19 @@ def _from_published(options: str | os.PathLike, weights_file: str | os.PathLike)
         raise InputError(f"source: {error}") from None
 
 
-def _from_savedmodel(folder: pathlib.Path) -> BiLM:
-    """Reads the configuration from the assets, and the weights by the names they have in the SavedModel.
-
-    From its checkpoint alone: loading the graph takes a thousand times as long.
-    """
+def _from_savedmodel(folder: pathlib.Path) -> PackedBiLM:
+    """Reads the configuration from the assets, and the weights by the names they have in the SavedModel."""
     try:
-        bilm = BiLM(config_lib.from_dict(json.loads((folder / "assets" / "config.json").read_text("utf-8"))).model)
-        reader = tf.train.load_checkpoint(str(folder / "variables" / "variables"))
-        graph = trackable_object_graph_pb2.TrackableObjectGraph.FromString(reader.get_tensor(_OBJECT_GRAPH))
-        keys = {one.full_name: one.checkpoint_key for node in graph.nodes for one in node.attributes}
-        stored_weights.assign(bilm, {name: reader.get_tensor(key) for name, key in keys.items()})
+        config = config_lib.from_dict(json.loads((folder / "assets" / "config.json").read_text("utf-8")))
+        bilm = PackedBiLM(config.model)
+        stored = stored_weights.read_stored(folder)
+        for name, variable in relative_names(bilm).items():
+            value = stored.pop(name)
+            if value.shape != variable.shape:
+                raise ValueError(f"{name} of shape {value.shape}, not {variable.shape}")
+            variable.assign(value)
     except KeyError as error:
-        raise InputError(f"source: expected the variable {error} in a SavedModel, found none: {folder}") from None
+        raise InputError("source", f"the variable {error} in a SavedModel", f"none: {folder}") from None
     except (OSError, ValueError, DecodeError, tf.errors.OpError) as error:
-        raise InputError(f"source: expected a SavedModel of `elmo-tf export`, found {error}: {folder}") from None
+        raise InputError("source", "a SavedModel of `elmo-tf export`", f"{error}: {folder}") from None
     return bilm
-
-
-def _without_softmax(bilm: BiLM) -> BiLM:
-    if bilm.softmax is None:
-        return bilm
-    copy = BiLM(bilm.config)
-    values = {variable.path: variable for variable in bilm.variables}
-    for variable in copy.variables:
-        variable.assign(values[variable.path])
-    return copy

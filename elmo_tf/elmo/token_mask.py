@@ -40,6 +40,9 @@ class TokenMask(keras.layers.Layer):
 
 def lengths(inputs: tf.Tensor) -> tf.Tensor:
     """Returns each row's number of tokens, int32 `(batch,)`: up to the last one that is not padding."""
+    if inputs.dtype.is_floating:
+        # Shapes alone: see `ELMo`.
+        return tf.fill(tf.shape(inputs)[:1], tf.shape(inputs)[1])
     real = inputs != "" if inputs.dtype == tf.string else tf.reduce_any(inputs != char_ids_lib.PADDING, -1)
     ends = tf.reduce_max(tf.where(real, tf.range(1, tf.shape(inputs)[1] + 1), 0), 1)
     return tf.maximum(ends, 0)  # of no column at all the maximum is the least integer

@@ -14,6 +14,7 @@ _LONGEST = (8, 12)  # ids, two marks included, of the tokens that are encoded to
 _NEVER = -1e9  # below any convolution's value
 
 
+@keras.saving.register_keras_serializable("elmo_tf")
 class CharCNN(keras.layers.Layer):
     """Encodes each token from its characters alone.
 

@@ -6,6 +6,7 @@ import tensorflow as tf
 from elmo_tf.layers.products import matmul
 
 
+@keras.saving.register_keras_serializable("elmo_tf")
 class Highway(keras.layers.Layer):
     """Lets a learned gate choose, per feature, between a transform of the input and the input itself.
 

@@ -7,6 +7,7 @@ from elmo_tf.layers import lstmp_packed, lstmp_training
 from elmo_tf.layers.packing import pack
 
 
+@keras.saving.register_keras_serializable("elmo_tf")
 class LSTMP(keras.layers.Layer):
     """A long short-term memory whose output is projected and fed back projected (LSTMP).
 
@@ -79,14 +80,21 @@ class LSTMP(keras.layers.Layer):
 
     @property
     def clips(self) -> lstmp_packed.Clips:
-        """What cell and projection are cut to."""
+        """What cell and projection are clipped to."""
         return lstmp_packed.Clips(self.cell_clip, None if self.projection_kernel is None else self.proj_clip)
 
     def kernels(self, dtype: str | None = None) -> lstmp_packed.Kernels:
-        """Returns the weights as inference wants them, of `dtype`, or of the products' if it is None."""
+        """Returns the weights in the layout of inference, of `dtype`, or of the products' dtype if it is None."""
         weights = (self.kernel, self.bias, self.projection_kernel)
         weights = (None if weight is None else tf.convert_to_tensor(weight) for weight in weights)
         return lstmp_packed.kernels(*weights, dtype or self.product_dtype)
+
+    def assign_kernels(self, kernels: lstmp_packed.Kernels) -> None:
+        """Sets the weights to those of float32 kernels."""
+        weights = lstmp_packed.unpacked(kernels, self.kernel.shape[0] - self.projection_dim)
+        for variable, value in zip((self.kernel, self.bias, self.projection_kernel), weights, strict=True):
+            if variable is not None:
+                variable.assign(value)
 
     def compute_output_shape(self, input_shape, *_):
         batch = input_shape[0]

@@ -1,9 +1,9 @@
 """The projected LSTM for training: what `LSTMP` computes, with the gradient written by hand.
 
-Arrays have features first and the batch last, so that in every product the weights stand on the left as they are: a CPU
-repacks the right-hand factor each time, which at every time step takes longer for the weights than the product itself.
-The input's and the recurrent state's share of the gates are one product. Derived automatically, the gradient would add
-to the kernels' gradients at every time step; here these are one product over all steps.
+Arrays have features first and the batch last, so that the weights are the left factor of every product: a CPU repacks
+the right factor each time, which for the weights takes longer at every time step than the product itself. The input's
+and the recurrent state's part of the gates are one product. Derived automatically, the gradient would add to the
+kernels' gradients at every time step; here these are one product over all steps.
 """
 
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from elmo_tf.layers.fused import fused
+from elmo_tf.layers.lstm_cell import FORGET_BIAS, clip, next_cell
 
 
 class Settings(NamedTuple):
@@ -53,14 +54,13 @@ def _forward(settings, inputs, first_cell, first_recurrent, kernel, bias, projec
         projection_kernel = tf.cast(projection_kernel, dtype)
         by_output = tf.transpose(projection_kernel)
 
-    def step(time, cell, recurrent, gates, cells, outputs):
+    def advance(time, cell, recurrent, gates, cells, outputs):
         seen = tf.cast(tf.concat([inputs[time], recurrent], 0), dtype)
-        functions, cell, hidden = _advance(tf.matmul(by_gate, seen), bias, cell, settings.cell_clip)
+        functions, cell, hidden = _step(tf.matmul(by_gate, seen), bias, cell, settings.cell_clip)
         recurrent = hidden
         if projection_kernel is not None:
             recurrent = tf.cast(tf.matmul(by_output, tf.cast(hidden, dtype)), tf.float32)
-            if settings.proj_clip is not None:
-                recurrent = tf.clip_by_value(recurrent, -settings.proj_clip, settings.proj_clip)
+            recurrent = clip(recurrent, settings.proj_clip)
         written = gates.write(time, functions), cells.write(time + 1, cell), outputs.write(time, recurrent)
         return time + 1, cell, recurrent, *written
 
@@ -68,7 +68,7 @@ def _forward(settings, inputs, first_cell, first_recurrent, kernel, bias, projec
     cells = tf.TensorArray(tf.float32, num_steps + 1, clear_after_read=False).write(0, first_cell)
     _, cell, recurrent, gates, cells, outputs = tf.while_loop(
         lambda time, *_: time < num_steps,
-        step,
+        advance,
         (0, first_cell, first_recurrent, gates, cells, outputs),
         maximum_iterations=num_steps,
     )
@@ -106,7 +106,7 @@ def _backward(settings, gates, cells, outputs, upstream, kernel, projection_kern
     dtype, num_steps = settings.product_dtype, tf.shape(outputs)[0]
     input_dim = kernel.shape[0] - outputs.shape[1]
 
-    def step(time, d_cell, d_recurrent, *arrays):
+    def go_back(time, d_cell, d_recurrent, *arrays):
         time -= 1
         d_hidden = d_products = d_outputs[time] + d_recurrent
         if projection_kernel is not None:
@@ -115,7 +115,7 @@ def _backward(settings, gates, cells, outputs, upstream, kernel, projection_kern
             d_products = tf.cast(d_products, dtype)
             d_hidden = tf.matmul(projection_kernel, d_products)
         given = gates.read(time), cells.read(time + 1), cells.read(time), d_hidden, d_cell
-        d_gates, d_cell, hidden = _retreat(*given, settings.cell_clip, dtype)
+        d_gates, d_cell, hidden = _step_gradient(*given, settings.cell_clip, dtype)
         d_seen = tf.cast(tf.matmul(kernel, d_gates), tf.float32)
         values = (d_seen, d_gates, hidden, d_products)
         arrays = [array.write(time, value) for array, value in zip(arrays, values, strict=True)]
@@ -125,7 +125,7 @@ def _backward(settings, gates, cells, outputs, upstream, kernel, projection_kern
     arrays = [tf.TensorArray(kind, num_steps) for kind in (tf.float32, dtype, dtype, of_products)]
     _, d_cell, d_recurrent, *arrays = tf.while_loop(
         lambda time, *_: time > 0,
-        step,
+        go_back,
         (num_steps, d_cell, d_recurrent, *arrays),
         maximum_iterations=num_steps,
     )
@@ -134,35 +134,33 @@ def _backward(settings, gates, cells, outputs, upstream, kernel, projection_kern
 
 
 @fused
-def _advance(products, bias, cell, cell_clip):
-    """Returns the gates after their functions `(4 * units, batch)`, the next cell and what it lets out, float32."""
-    entering, candidate, forgetting, leaving = tf.split(tf.cast(products, tf.float32) + bias[:, None], 4, 0)
-    entering, candidate = tf.sigmoid(entering), tf.tanh(candidate)
-    forgetting, leaving = tf.sigmoid(forgetting + 1.0), tf.sigmoid(leaving)
-    cell = forgetting * cell + entering * candidate
-    if cell_clip is not None:
-        cell = tf.clip_by_value(cell, -cell_clip, cell_clip)
-    return tf.concat([entering, candidate, forgetting, leaving], 0), cell, leaving * tf.tanh(cell)
+def _step(products, bias, cell, cell_clip):
+    """Returns the gates after their functions `(4 * units, batch)`, the next cell and the hidden output, float32."""
+    input_gate, candidate, forget_gate, output_gate = tf.split(tf.cast(products, tf.float32) + bias[:, None], 4, 0)
+    input_gate, candidate = tf.sigmoid(input_gate), tf.tanh(candidate)
+    forget_gate, output_gate = tf.sigmoid(forget_gate + FORGET_BIAS), tf.sigmoid(output_gate)
+    cell, hidden = next_cell(input_gate, forget_gate, output_gate, candidate, cell, cell_clip)
+    return tf.concat([input_gate, candidate, forget_gate, output_gate], 0), cell, hidden
 
 
 @fused
-def _retreat(gates, cell, earlier_cell, d_hidden, d_cell, cell_clip, dtype):
+def _step_gradient(gates, cell, earlier_cell, d_hidden, d_cell, cell_clip, dtype):
     """Returns gradients of the gates before their functions and of the earlier cell, and the projection's input."""
-    entering, candidate, forgetting, leaving = tf.split(gates, 4, 0)
+    input_gate, candidate, forget_gate, output_gate = tf.split(gates, 4, 0)
     squashed, d_hidden = tf.tanh(cell), tf.cast(d_hidden, tf.float32)
-    d_cell += d_hidden * leaving * (1.0 - squashed * squashed)
+    d_cell += d_hidden * output_gate * (1.0 - squashed * squashed)
     if cell_clip is not None:
         d_cell = _inside(cell, cell_clip, d_cell)
     d_gates = tf.concat(
         [
-            d_cell * candidate * entering * (1.0 - entering),
-            d_cell * entering * (1.0 - candidate * candidate),
-            d_cell * earlier_cell * forgetting * (1.0 - forgetting),
-            d_hidden * squashed * leaving * (1.0 - leaving),
+            d_cell * candidate * input_gate * (1.0 - input_gate),
+            d_cell * input_gate * (1.0 - candidate * candidate),
+            d_cell * earlier_cell * forget_gate * (1.0 - forget_gate),
+            d_hidden * squashed * output_gate * (1.0 - output_gate),
         ],
         0,
     )
-    return tf.cast(d_gates, dtype), d_cell * forgetting, tf.cast(leaving * squashed, dtype)
+    return tf.cast(d_gates, dtype), d_cell * forget_gate, tf.cast(output_gate * squashed, dtype)
 
 
 def _inside(values, clip, gradient):

@@ -8,6 +8,7 @@ from elmo_tf.layers.fused import fused
 _LOGITS_AT_ONCE = 2**25  # of the full softmax: 128 MB of float32
 
 
+@keras.saving.register_keras_serializable("elmo_tf")
 class SampledSoftmax(keras.layers.Layer):
     """The softmax over the vocabulary, with its own weights, as negative log-likelihoods.
 

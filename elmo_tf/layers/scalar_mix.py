@@ -9,6 +9,7 @@ import tensorflow as tf
 _EPSILON = 1e-6  # added to a variance: a vector of one value, as padding is, becomes 0
 
 
+@keras.saving.register_keras_serializable("elmo_tf")
 class ScalarMix(keras.layers.Layer):
     """`gamma * sum_j softmax(scalar_parameters)_j layer_j`, the ELMo vector of one task.
 

@@ -2,18 +2,18 @@
 
 import tensorflow as tf
 
-from elmo_tf.bilm.model import BiLM
-from elmo_tf.bilm.packed import States
+from elmo_tf.bilm.packed import PackedBiLM
+from elmo_tf.bilm.walk import States
 from elmo_tf.layers.scalar_mix import ScalarMix
 from elmo_tf.savedmodel import arguments, states
-from elmo_tf.savedmodel.stored_weights import Weights
+from elmo_tf.savedmodel.stored_weights import ATTRIBUTE, StoredWeights
 from elmo_tf.text import in_graph
 
 SIGNATURES = ("default", "tokens", "char_ids", "stream")
 
 
 def build_root(
-    bilm: BiLM,
+    bilm: PackedBiLM,
     mix: ScalarMix,
     tokenizer: str = "whitespace",
     precision: str = "float32",
@@ -23,13 +23,13 @@ def build_root(
 
     Args:
         tokenizer: how `default` parts sentences, one of `in_graph.TOKENIZERS`.
-        precision: of the stored weights, one of `weights.PRECISIONS`.
+        precision: of the stored weights, one of `stored_weights.PRECISIONS`.
         initial: variables, the states before every sentence; None: zero.
     """
     model = bilm.config
     max_chars, dim = model.char_cnn.max_chars_per_token, model.lstm.projection_dim
     ids_spec = tf.TensorSpec((None, None, max_chars), tf.int32, name="char_ids")
-    weights = Weights(bilm, precision)
+    weights = StoredWeights(bilm, precision)
     initial = states.zero(bilm) if initial is None else initial
 
     @tf.function(input_signature=[ids_spec, tf.nest.map_structure(_any_rows, initial)])
@@ -90,7 +90,8 @@ def build_root(
     root.stream = stream.get_concrete_function(**specs)
     root.__call__ = call
     root.trainable_variables = [variable.value for variable in mix.trainable_variables]
-    root.variables = [*root.trainable_variables, *weights.stored]
+    root.variables = [*root.trainable_variables, *weights.by_name.values()]
+    setattr(root, ATTRIBUTE, weights.by_name)
     root.expanded, root.initial = weights.expanded, tf.nest.flatten(initial)
     root.regularization_losses = []
     return root

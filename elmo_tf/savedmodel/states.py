@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.bilm.model import DIRECTIONS, BiLM
-from elmo_tf.bilm.packed import States
+from elmo_tf.bilm.model import BiLM
+from elmo_tf.bilm.names import DIRECTIONS
+from elmo_tf.bilm.walk import States
 from elmo_tf.errors import InputError
 from elmo_tf.text import in_graph
 

@@ -1,113 +1,109 @@
-"""The network's weights as a SavedModel keeps them: in the layout of inference and the precision asked for."""
+"""The network's weights as a SavedModel stores them, in the layout of inference, in float32 or bfloat16."""
 
+import pathlib
 import uuid
-from collections.abc import Mapping
 
 import keras
 import numpy as np
 import tensorflow as tf
+from tensorflow.core.protobuf import trackable_object_graph_pb2
 
-from elmo_tf.bilm.model import DIRECTIONS, BiLM
-from elmo_tf.bilm.packed import States
-from elmo_tf.layers import lstmp_packed
+from elmo_tf.bilm.names import relative_names
+from elmo_tf.bilm.packed import PackedBiLM
+from elmo_tf.bilm.walk import States
 
 PRECISIONS = ("float32", "bfloat16")
+ATTRIBUTE = "weights"  # of the object that is saved: the variables by name
+_OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # of a TensorFlow checkpoint: what is called how
+# In bfloat16, the last column of a matrix of this name, the bias, is stored in float32 under the other name.
+_FROM_INPUT, _BIAS = "/from_input", "/bias"
 
 
-class Weights:
-    """Copies of a biLM's weights, and the biLM's work done with them.
+class StoredWeights:
+    """A biLM's weights as variables to save, and the biLM's work done with them.
 
     With `bfloat16`, matrices are stored in it and become float32 when the model is loaded: half the size on disk, and
     the speed of float32 on any CPU. Vectors, such as biases, stay float32.
 
     Args:
-        bilm: the network.
+        bilm: the network; what is stored in float32 are its own variables.
         precision: one of `PRECISIONS`.
     """
 
-    def __init__(self, bilm: BiLM, precision: str):
+    def __init__(self, bilm: PackedBiLM, precision: str):
         self._bilm = bilm
-        self._precision = precision
-        self.stored: list[tf.Variable] = []  # what is on disk
-        self.expanded: list[Expanded] = []
-        self._kernels = tuple(
-            tuple(
-                kernels._make(map(self._keep, kernels, _names(direction, number)))
-                for number, kernels in enumerate(layers)
-            )
-            for direction, layers in zip(DIRECTIONS, bilm.kernels(precision), strict=True)
-        )
-        self._encoder = [(variable, self._keep(variable.value, variable.path)) for variable in bilm.char_cnn.variables]
+        self.by_name: dict[str, tf.Variable] = {}
+        self._expanded: list[tuple[keras.Variable, Expanded]] = []
+        for name, variable in relative_names(bilm).items():
+            if precision == "float32" or len(variable.shape) < 2:
+                self.by_name[name] = variable.value
+                continue
+            matrix, bias = tf.convert_to_tensor(variable), None
+            if name.endswith(_FROM_INPUT):
+                bias = tf.Variable(matrix[:, -1], trainable=False)
+                matrix = matrix[:, :-1]
+                self.by_name[name.replace(_FROM_INPUT, _BIAS)] = bias
+            self.by_name[name] = tf.Variable(tf.cast(matrix, tf.bfloat16), trainable=False)
+            self._expanded.append((variable, Expanded(self.by_name[name], bias)))
 
-    def embed(self, char_ids: tf.Tensor, initial_states: States):
-        """Does what `BiLM.embed` does."""
-        kernels = tf.nest.map_structure(_read, self._kernels)
-        with keras.StatelessScope([(variable, _read(kept)) for variable, kept in self._encoder]):
-            return self._bilm.embed(char_ids, initial_states, kernels)
+    @property
+    def expanded(self) -> "list[Expanded]":
+        """What has to be saved beside the variables."""
+        return [expanded for _, expanded in self._expanded]
 
-    def _keep(self, weight: tf.Tensor | None, name: str) -> "tf.Variable | Expanded | None":
-        if weight is None:
-            return None
-        if self._precision == "float32" or weight.shape.rank < 2:
-            self.stored.append(tf.Variable(tf.cast(weight, tf.float32), trainable=False, name=name))
-            return self.stored[-1]
-        self.stored.append(tf.Variable(tf.cast(weight, tf.bfloat16), trainable=False, name=name))
-        self.expanded.append(Expanded(self.stored[-1]))
-        return self.expanded[-1]
+    def embed(self, char_ids: tf.Tensor, initial_states: States) -> tuple[tf.Tensor, tf.Tensor, States]:
+        """Returns what `PackedBiLM.embed` does."""
+        with keras.StatelessScope([(variable, expanded.read()) for variable, expanded in self._expanded]):
+            return self._bilm.embed(char_ids, initial_states)
 
 
-def assign(bilm: BiLM, stored: Mapping[str, np.ndarray]) -> None:
-    """Gives `bilm` the weights that `Weights` stored, by their names.
+def read_stored(folder: pathlib.Path) -> dict[str, np.ndarray]:
+    """Returns the weights in a SavedModel, float32, by name.
+
+    They are read without loading the graph, which takes a thousand times as long.
 
     Raises:
-        KeyError: if one is missing, which is the argument.
-        ValueError: if one has another shape.
+        KeyError, OSError, ValueError, DecodeError, tf.errors.OpError: if `StoredWeights` is not part of the model.
     """
-    for variable in bilm.char_cnn.variables:
-        variable.assign(tf.cast(stored[variable.path], tf.float32))
-    for direction, layers in zip(DIRECTIONS, bilm.lstms, strict=True):
-        for number, layer in enumerate(layers):
-            names = _names(direction, number)[: len(layer.weights)]  # without a projection, one weight less
-            kernels = lstmp_packed.Kernels(*(tf.cast(stored[name], tf.float32) for name in names))
-            input_dim = layer.kernel.shape[0] - layer.projection_dim
-            for variable, value in zip(layer.weights, lstmp_packed.originals(kernels, input_dim), strict=False):
-                variable.assign(value)
-
-
-def _names(direction: str, number: int) -> list[str]:
-    """Returns what a layer's `Kernels` are called."""
-    return [f"{direction}_{number}/{field}" for field in lstmp_packed.Kernels._fields]
+    reader = tf.train.load_checkpoint(str(folder / "variables" / "variables"))
+    nodes = trackable_object_graph_pb2.TrackableObjectGraph.FromString(reader.get_tensor(_OBJECT_GRAPH)).nodes
+    root = {child.local_name: child.node_id for child in nodes[0].children}
+    by_name = {child.local_name: nodes[child.node_id] for child in nodes[root[ATTRIBUTE]].children}
+    keys = {name: node.attributes[0].checkpoint_key for name, node in by_name.items()}
+    values = {name: reader.get_tensor(key).astype(np.float32) for name, key in keys.items()}
+    for name in [name for name in values if name.endswith(_FROM_INPUT)]:
+        bias = values.pop(name.replace(_FROM_INPUT, _BIAS), None)
+        if bias is not None:
+            values[name] = np.concatenate([values[name], bias[:, None]], 1)
+    return values
 
 
 class Expanded(tf.saved_model.experimental.TrackableResource):
-    """A float32 tensor that is made of a bfloat16 variable when a SavedModel is loaded.
+    """A float32 matrix that is made from a bfloat16 variable when a SavedModel is loaded.
 
     Args:
-        stored: the variable.
+        matrix: the variable, `(rows, columns)`.
+        bias: float32 `(rows,)`, another column; None: there is none.
     """
 
-    def __init__(self, stored: tf.Variable):
+    def __init__(self, matrix: tf.Variable, bias: tf.Variable | None = None):
         super().__init__()
-        self._stored = stored
-        # Of all models that one process may load, no other's.
+        self._matrix, self._bias = matrix, bias
+        self._shape = tf.TensorShape((matrix.shape[0], matrix.shape[1] + 1)) if bias is not None else matrix.shape
+        # No other model that the process may load has a resource of this name.
         self._name = str(uuid.uuid4())
         self._initialize()
 
     def read(self) -> tf.Tensor:
-        """Returns the tensor."""
+        """Returns the matrix."""
         value = tf.raw_ops.ReadVariableOp(resource=self.resource_handle, dtype=tf.float32)
-        return tf.ensure_shape(value, self._stored.shape)
+        return tf.ensure_shape(value, self._shape)
 
     def _create_resource(self):
-        shape = self._stored.shape
-        return tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=shape, shared_name=self._name, container="")
+        return tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=self._shape, shared_name=self._name, container="")
 
     def _initialize(self):
-        expanded = tf.cast(self._stored, tf.float32)
+        expanded = tf.cast(self._matrix, tf.float32)
+        if self._bias is not None:
+            expanded = tf.concat([expanded, self._bias[:, None]], 1)
         tf.raw_ops.AssignVariableOp(resource=self.resource_handle, value=expanded)
-
-
-def _read(kept: tf.Variable | Expanded | None) -> tf.Tensor | None:
-    if kept is None:
-        return None
-    return kept.read() if isinstance(kept, Expanded) else tf.convert_to_tensor(kept)

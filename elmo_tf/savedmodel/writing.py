@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
+from elmo_tf.bilm.packed import PackedBiLM
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
 from elmo_tf.savedmodel import (
@@ -73,7 +74,7 @@ def export(
     typical = None if warm_text is None else states.read_typical(warm_text)
     _next_version(folder)
     mixed, initial = mix.build_mix(bilm.config.lstm.num_layers + 1, scalar_parameters, gamma), states.zero(bilm)
-    built = root.build_root(bilm, mixed, tokenizer, precision, initial)
+    built = root.build_root(PackedBiLM.of(bilm), mixed, tokenizer, precision, initial)
     about = {"tokenizer": tokenizer, "precision": precision, "initial_state": {"kind": "zero"}, **(provenance or {})}
     if typical is not None:
         states.warm_up(built, initial, typical.sentences, tokenizer)

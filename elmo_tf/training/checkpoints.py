@@ -55,21 +55,23 @@ class Workdir:
         """The file of every step's losses and every evaluation."""
         return self.path / metrics_file.FILE
 
-    def new_bilm(self, product_dtype: str = "float32") -> BiLM:
-        """Returns the network of the configuration, with freshly drawn weights."""
-        vocab_size = None if self.vocabulary is None else len(self.vocabulary)
+    def new_bilm(self, product_dtype: str = "float32", with_softmax: bool = True) -> BiLM:
+        """Returns the network of the configuration with random weights; with a softmax if there is a vocabulary."""
+        vocab_size = len(self.vocabulary) if self.vocabulary and with_softmax else None
         bilm = BiLM(self.config.model, vocab_size, product_dtype)
         if bilm.softmax is not None and self.config.train.initial_softmax == "log_uniform":
             bilm.softmax.start_log_uniform()
         return bilm
 
-    def trained_bilm(self, argument: str = "--workdir", which: str = LATEST) -> BiLM:
+    def trained_bilm(self, argument: str = "--workdir", which: str = LATEST, with_softmax: bool = True) -> BiLM:
         """Returns the network with a checkpoint's weights, as `load` chooses it; `InputError` if there is none."""
-        return self.trained(argument, which)[0]
+        return self.trained(argument, which, with_softmax)[0]
 
-    def trained(self, argument: str = "--workdir", which: str = LATEST) -> tuple[BiLM, Progress]:
+    def trained(
+        self, argument: str = "--workdir", which: str = LATEST, with_softmax: bool = True
+    ) -> tuple[BiLM, Progress]:
         """Returns what `trained_bilm` does, and the progress saved with it."""
-        bilm = self.new_bilm()
+        bilm = self.new_bilm(with_softmax=with_softmax)
         progress = load(self, bilm, which=which)
         if progress is None:
             raise InputError(f"{argument}: expected a workdir with a checkpoint, found none in {self.path}")

@@ -77,10 +77,10 @@ class CloserLook:
 
     def _forward(self, window, states, seed):
         bilm, config = self._trainer.bilm, self._trainer.config
-        vectors = tf.split(bilm.char_cnn(tf.concat([window.forward_char_ids, window.backward_char_ids], 0)), 2)
-        losses, outputs = {}, {"token_vectors": vectors[0]}
+        run = bilm.run_window(window, states)
+        losses, outputs = {}, {"token_vectors": run.token_vectors[0]}
         for number, name in enumerate(DIRECTIONS):
-            layers, _ = bilm.run_direction(number, vectors[number], states[number])
+            layers = run.layers[number]
             outputs |= {f"lstm_{name}_{layer}": values for layer, values in enumerate(layers)}
             flat = tf.reshape(layers[-1], (-1, layers[-1].shape[-1]))
             targets = tf.reshape((window.forward_targets, window.backward_targets)[number], (-1,))

@@ -1,5 +1,6 @@
 """Sentences through BiLM.embed: states in and out, gradients, and what is not computed."""
 
+import functools
 import threading
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf.bilm.model import BiLM
+from elmo_tf.bilm.walk import run_directions
 from tests import checks, reference
 from tests.helpers import MICRO, batch_char_ids
 
@@ -144,8 +146,10 @@ def test_gradients_are_those_of_the_sentences_one_by_one_in_training(bilm):
         total = 0.0
         for row, sentence in enumerate(sentences):
             vectors = bilm.char_cnn(batch_char_ids([[b"<S>", *sentence, b"</S>"]]))
-            for number, inputs in enumerate((vectors[:, :-1], vectors[:, :0:-1])):
-                outputs, _ = bilm.run_direction(number, inputs, bilm.zero_states(1)[number], training=True)
+            layers = [[functools.partial(layer, training=True) for layer in stack] for stack in bilm.lstms]
+            inputs = (vectors[:, :-1], vectors[:, :0:-1])
+            every, _ = run_directions(layers, inputs, bilm.zero_states(1), use_skip_connections=True)
+            for number, outputs in enumerate(every):
                 layers = [vectors[:, 1:-1], *(values[:, 1:][:, :: 1 if number == 0 else -1] for values in outputs)]
                 there = weights[row, :, : len(sentence), number * 8 : number * 8 + 8]
                 total += tf.reduce_sum(tf.concat(layers, 0) * there)

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 import elmo_tf
 from elmo_tf.bilm.model import BiLM
+from elmo_tf.bilm.packed import PackedBiLM
 from elmo_tf.config import ModelConfig
 from elmo_tf.elmo.token_mask import TokenMask
 from elmo_tf.errors import InputError
@@ -306,7 +307,7 @@ def test_a_savedmodel_that_is_not_ours_is_refused(savedmodel, tmp_path):
     with pytest.raises(InputError, match=r"source: expected assets/config.json with SHA-256 .*, found .*: .*other"):
         elmo_tf.ELMo(other)
     checksums.write(other)
-    with pytest.raises(InputError, match=r"source: expected a SavedModel of .*, found .*forward_0/kernel"):
+    with pytest.raises(InputError, match=r"source: expected a SavedModel of .*, found .*forward_0/from_input of shape"):
         elmo_tf.ELMo(other)
 
 
@@ -338,6 +339,8 @@ def test_the_layer_is_made_from_its_own_configuration():
     layer = elmo_tf.ELMo(MICRO, num_mixes=2, mix=[1, 2, 3], penalty=0.5, boundaries=True, vocabulary=["a"], name="e")
     again = elmo_tf.ELMo.from_config(layer.get_config())
     assert again.get_config() == layer.get_config()
-    assert isinstance(again.bilm, BiLM)
+    assert isinstance(again.bilm, PackedBiLM)
     assert again.bilm.config == MICRO
+    again = elmo_tf.ELMo.from_config(elmo_tf.ELMo(MICRO, trainable_bilm=True).get_config())
+    assert isinstance(again.bilm, BiLM)
     assert ModelConfig() != MICRO

@@ -138,7 +138,7 @@ def test_gradients_are_those_of_the_layers_training():
 def test_the_weights_can_be_had_back(kind, dtype):
     layer = _layer(kind)
     kernels = [None if one is None else tf.cast(one, tf.float32) for one in layer.kernels(dtype)]
-    found = lstmp_packed.originals(lstmp_packed.Kernels(*kernels), INPUT_DIM)
+    found = lstmp_packed.unpacked(lstmp_packed.Kernels(*kernels), INPUT_DIM)
     for variable, value in zip(layer.weights, found, strict=False):
         np.testing.assert_allclose(value, variable, rtol=0 if dtype == "float32" else 2**-8, atol=2e-7)
     assert (found[2] is None) == (kind == "no projection")

@@ -1,0 +1,41 @@
+"""What the ELMo layer takes as tokens, as a tensor that Keras takes."""
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from elmo_tf.text import in_graph
+
+
+def to_tensor(inputs: Any, max_chars_per_token: int) -> Any:
+    """Returns lists, NumPy arrays of strings and ragged tensors as dense tensors; everything else as it is.
+
+    Args:
+        inputs: a list of lists of `str` or `bytes`, or an array of them: rows are padded on the right with `""`. Or a
+            RaggedTensor, string `(batch, (time))` or integers `(batch, (time), max_chars_per_token)`: its rows' lengths
+            count, so that `""` at the end of a row is a token.
+        max_chars_per_token: character ids of a token.
+    """
+    if isinstance(inputs, tf.RaggedTensor):
+        return _of_ragged(inputs, max_chars_per_token)
+    if isinstance(inputs, np.ndarray) and inputs.dtype.kind in "USO":
+        inputs = inputs.tolist()
+    if isinstance(inputs, list | tuple) and not any(map(tf.is_tensor, inputs)) and _are_strings(inputs):
+        ragged = tf.ragged.constant(inputs, dtype=tf.string)
+        return ragged.to_tensor("") if isinstance(ragged, tf.RaggedTensor) else ragged
+    return inputs
+
+
+def _of_ragged(inputs: tf.RaggedTensor, max_chars_per_token: int) -> tf.Tensor:
+    if inputs.dtype != tf.string or inputs.ragged_rank != 1 or inputs.shape.rank != 2:
+        return inputs.to_tensor()
+    lengths = tf.cast(inputs.row_lengths(), tf.int32)
+    return in_graph.encode_tokens(inputs.to_tensor(""), lengths, max_chars_per_token)
+
+
+def _are_strings(values: list | tuple) -> bool:
+    """Whether there are strings, or nothing at all, in nested lists."""
+    leaves = keras.tree.flatten(values)
+    return all(isinstance(leaf, str | bytes) for leaf in leaves)

@@ -1,0 +1,32 @@
+"""The recurrence of a projected LSTM's cell, which training and inference share."""
+
+import tensorflow as tf
+
+FORGET_BIAS = 1.0  # added to the forget gate at run time; stored files do not have it
+
+
+def next_cell(
+    input_gate: tf.Tensor,
+    forget_gate: tf.Tensor,
+    output_gate: tf.Tensor,
+    candidate: tf.Tensor,
+    cell: tf.Tensor,
+    cell_clip: float | None,
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns the next cell, clipped, and the hidden output before the projection.
+
+    Args:
+        input_gate, forget_gate, output_gate: after their sigmoid.
+        candidate: after its tanh.
+        cell: before this time step.
+        cell_clip: the cell is clipped to +-this; None: never.
+    """
+    cell = clip(forget_gate * cell + input_gate * candidate, cell_clip)
+    return cell, output_gate * tf.tanh(cell)
+
+
+def clip(values: tf.Tensor, limit: float | None) -> tf.Tensor:
+    """Returns the values clipped to +-limit; None: as they are."""
+    if limit is None:
+        return values
+    return tf.raw_ops.ClipByValue(t=values, clip_value_min=-limit, clip_value_max=limit)

@@ -1,0 +1,126 @@
+"""What the layer takes as tokens, and what Keras refuses on the way, with what helps."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import elmo_tf
+from elmo_tf.errors import InputError
+from tests.elmo.sentences import LENGTHS, SENTENCES, TOKENS
+from tests.helpers import batch_char_ids
+
+TEXT = [["a", "naïve", "bank"], ["river"]]
+DENSE = tf.constant([["a", "naïve", "bank"], ["river", "", ""]])
+FORMS = {
+    "ragged": tf.ragged.constant(TEXT),
+    "ragged ids": tf.RaggedTensor.from_tensor(batch_char_ids([[w.encode() for w in s] for s in TEXT]), [3, 1]),
+    "lists": TEXT,
+    "bytes": [[word.encode() for word in sentence] for sentence in TEXT],
+    "tuples": tuple(map(tuple, TEXT)),
+    "padded lists": [["a", "naïve", "bank"], ["river", "", ""]],
+    "str array": np.array([["a", "naïve", "bank"], ["river", "", ""]]),
+    "object array": np.array([["a", "naïve", "bank"], ["river", "", ""]], object),
+    "array of lists": np.array([*TEXT, None], object)[:2],
+}
+
+
+@pytest.fixture(scope="module")
+def layer(savedmodel):
+    return elmo_tf.ELMo(savedmodel.path)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_the_same_tokens_gives_the_same_vectors_and_mask(layer, form):
+    expected, found = layer(DENSE), layer(FORMS[form])
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    np.testing.assert_array_equal(found._keras_mask, expected._keras_mask)
+    np.testing.assert_array_equal(layer.char_ids(FORMS[form]), layer.char_ids(DENSE))
+
+
+def test_an_empty_token_at_the_end_of_a_ragged_row_is_a_token(layer):
+    found = layer(tf.ragged.constant([["a", ""], ["b"]]))
+    np.testing.assert_array_equal(found._keras_mask, [[True, True], [True, False]])
+    assert np.any(found[0, 1] != 0)
+
+
+def test_batches_without_a_token_are_fine(layer):
+    for empty in ([[], []], tf.ragged.constant([[], []], dtype=tf.string, ragged_rank=1)):
+        assert layer(empty).shape == (2, 0, 16)
+
+
+def _model(layer):
+    inputs = keras.Input((None,), dtype="string")
+    return keras.Model(inputs, keras.layers.Dense(2)(layer(inputs)))
+
+
+def test_a_model_predicts_and_fits_ragged_batches(layer):
+    model = _model(layer)
+    ragged = tf.RaggedTensor.from_tensor(tf.constant(TOKENS), LENGTHS)
+    np.testing.assert_allclose(model.predict(ragged, verbose=0), model(TOKENS), atol=1e-5)
+    model.compile("adam", "mse")
+    data = tf.data.Dataset.from_tensor_slices((ragged, np.zeros(len(SENTENCES)))).ragged_batch(2)
+    model.fit(data.map(lambda tokens, label: (tokens, label[:, None, None])), verbose=0)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "error", "helps"),
+    [
+        (FORMS["str array"], "Invalid dtype: str", tf.constant),
+        (FORMS["object array"], "Invalid dtype: object", tf.constant),
+        (FORMS["lists"], "Unrecognized data type", tf.ragged.constant),
+    ],
+)
+def test_what_keras_itself_refuses_and_the_line_that_helps(layer, inputs, error, helps):
+    model = _model(layer)
+    with pytest.raises(ValueError, match=error):
+        model.predict(inputs, verbose=0)
+    np.testing.assert_allclose(model.predict(helps(inputs), verbose=0), model(DENSE), atol=1e-5)
+
+
+def test_a_sequential_model_needs_an_input_and_the_error_says_so(layer):
+    with pytest.raises(
+        InputError, match=r"a Sequential model has to begin with keras.Input\(\(None,\), dtype='string'\)"
+    ):
+        keras.Sequential([layer, keras.layers.Dense(2)])(DENSE)
+    model = keras.Sequential([keras.Input((None,), dtype="string"), layer, keras.layers.Dense(2)])
+    assert model(DENSE).shape == (2, 3, 2)
+
+
+@keras.saving.register_keras_serializable("tests")
+class Subclassed(keras.Model):
+    """A user's own model, with a layer that is built when it is first called."""
+
+    def __init__(self, elmo, **kwargs):
+        super().__init__(**kwargs)
+        self.elmo = elmo
+        self.dense = keras.layers.Dense(3)
+
+    def call(self, inputs):
+        vectors = self.elmo(inputs)
+        return self.dense(vectors[0] if isinstance(vectors, list) else vectors)
+
+    def get_config(self):
+        return {"elmo": keras.saving.serialize_keras_object(self.elmo)}
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(keras.saving.deserialize_keras_object(config["elmo"]))
+
+
+@pytest.mark.parametrize("options", [{}, {"num_mixes": 2}, {"boundaries": True}, {"trainable_bilm": True}], ids=str)
+@pytest.mark.parametrize("ids", [False, True])
+def test_a_subclassed_model_is_the_same_after_saving_and_loading(savedmodel, tmp_path, options, ids):
+    model = Subclassed(elmo_tf.ELMo(savedmodel.path, **options))
+    inputs = batch_char_ids(SENTENCES, 6) if ids else tf.constant(TOKENS)
+    expected = model(inputs)
+    model.save(tmp_path / "model.keras")
+    np.testing.assert_array_equal(keras.models.load_model(tmp_path / "model.keras")(inputs), expected)
+
+
+def test_numbers_for_tokens_are_refused_when_the_graph_runs(layer):
+    function = tf.function(layer, input_signature=[tf.TensorSpec((None, None), tf.float32)])
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"inputs: expected strings \(batch, time\).* found float32"
+    ):
+        function(tf.zeros((2, 3)))

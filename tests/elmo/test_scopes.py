@@ -1,0 +1,121 @@
+"""The layer made anywhere in a program, in other layers, under scopes, in traced functions: it is the same everywhere."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import elmo_tf
+from elmo_tf.bilm.model import BiLM
+from elmo_tf.published import weights as published_weights
+from tests.elmo.sentences import SENTENCES, TOKENS
+from tests.helpers import MICRO, batch_char_ids, two_cpus
+
+
+class Inside(keras.layers.Layer):
+    """Makes the layer in its own `build`."""
+
+    def __init__(self, source, **options):
+        super().__init__(name="inside")
+        self.source, self.options = source, options
+
+    def build(self, input_shape):
+        self.elmo = elmo_tf.ELMo(self.source, **self.options)
+
+    def call(self, inputs):
+        return self.elmo(inputs)
+
+
+class Called(keras.layers.Layer):
+    """Makes the layer in its own `call`, once, where Keras does not track it."""
+
+    def __init__(self, source, **options):
+        super().__init__(name="called")
+        self.made = {}
+        self.make = lambda: elmo_tf.ELMo(source, **options)
+
+    def call(self, inputs):
+        if not MADE:
+            MADE.append(self.make())
+        return MADE[0](inputs)
+
+
+MADE: list[elmo_tf.ELMo] = []
+
+
+@pytest.fixture
+def sources(savedmodel, workdir, tmp_path):
+    """A network in every form that the layer takes."""
+    folder = published_weights.dump(savedmodel.bilm, tmp_path / "published")
+    return {"savedmodel": savedmodel.path, "published": folder, "workdir": workdir.path}
+
+
+def _under_a_name_scope(source, **options):
+    with keras.name_scope("foo"):
+        return elmo_tf.ELMo(source, **options)
+
+
+def _in_a_traced_function(source, **options):
+    made = []
+
+    @tf.function
+    def function(tokens):
+        made.append(elmo_tf.ELMo(source, **options))
+        return made[0](tokens)
+
+    function(tf.constant(TOKENS))
+    return made[0]
+
+
+@pytest.mark.parametrize("options", [{}, {"trainable_bilm": True}, {"vocabulary": ["bank"]}], ids=str)
+@pytest.mark.parametrize("make", [_under_a_name_scope, Inside, _in_a_traced_function])
+def test_it_is_the_same_in_every_scope_and_from_every_source(sources, make, options):
+    for source in sources.values():
+        expected = elmo_tf.ELMo(source)(TOKENS)
+        found = make(source, **options)(tf.constant(TOKENS))
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_one_made_in_a_call_keeps_its_weights(savedmodel, symbolic):
+    MADE.clear()
+    layer = Called(savedmodel.path)
+    if symbolic:
+        # Keras calls it in a scope in which variables get their values only later.
+        inputs = keras.Input((None,), dtype="string")
+        layer = keras.Model(inputs, layer(inputs))
+    np.testing.assert_allclose(layer(tf.constant(TOKENS)), elmo_tf.ELMo(savedmodel.path)(TOKENS), atol=1e-5)
+
+
+def test_its_variables_have_the_same_names_everywhere(savedmodel):
+    expected = [variable.path for variable in elmo_tf.ELMo(savedmodel.path, vocabulary=["a"]).weights]
+    made = [make(savedmodel.path, vocabulary=["a"]) for make in (_under_a_name_scope, _in_a_traced_function)]
+    assert [[variable.path for variable in layer.weights] for layer in made] == [expected] * 2
+
+
+def test_it_is_mirrored_under_a_strategy(savedmodel):
+    with two_cpus().scope():
+        layer = elmo_tf.ELMo(savedmodel.path)
+    assert all(isinstance(variable.value, tf.distribute.DistributedValues) for variable in layer.weights)
+    np.testing.assert_allclose(layer(TOKENS), elmo_tf.ELMo(savedmodel.path)(TOKENS), atol=1e-5)
+
+
+def test_it_stays_on_the_device_that_is_asked_for(savedmodel):
+    with tf.device("CPU:1"):
+        layer = elmo_tf.ELMo(savedmodel.path)
+    assert {variable.value.device[-5:] for variable in layer.bilm.weights} == {"CPU:1"}
+
+
+def test_a_network_in_memory_is_a_source_and_one_of_sizes_alone_is_random():
+    bilm = BiLM(MICRO)
+    expected = tf.reduce_mean(bilm(batch_char_ids(SENTENCES, 6))[0], 1)
+    np.testing.assert_allclose(elmo_tf.ELMo(bilm)(TOKENS), expected, atol=1e-5)
+    assert np.any(elmo_tf.ELMo(MICRO)(TOKENS)[0, 0] != 0)
+    known = elmo_tf.ELMo(MICRO, vocabulary=["bank"])
+    assert np.all(np.any(known.known_tokens.vectors != 0, axis=-1))
+
+
+def test_a_frozen_layer_has_one_copy_of_the_weights_and_no_softmax(workdir):
+    layer = elmo_tf.ELMo(workdir.path)
+    size = sum(variable.shape.num_elements() for variable in BiLM(workdir.config.model).weights)
+    assert sum(np.prod(variable.shape) for variable in layer.bilm.weights) == size
