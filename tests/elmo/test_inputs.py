@@ -57,7 +57,7 @@ def _model(layer):
 def test_a_model_predicts_and_fits_ragged_batches(layer):
     model = _model(layer)
     ragged = tf.RaggedTensor.from_tensor(tf.constant(TOKENS), LENGTHS)
-    np.testing.assert_allclose(model.predict(ragged, verbose=0), model(TOKENS), atol=1e-5)
+    np.testing.assert_allclose(model.predict(ragged, verbose=0), model(TOKENS[:, : max(LENGTHS)]), atol=1e-5)
     model.compile("adam", "mse")
     data = tf.data.Dataset.from_tensor_slices((ragged, np.zeros(len(SENTENCES)))).ragged_batch(2)
     model.fit(data.map(lambda tokens, label: (tokens, label[:, None, None])), verbose=0)
@@ -80,7 +80,7 @@ def test_what_keras_itself_refuses_and_the_line_that_helps(layer, inputs, error,
 
 def test_a_sequential_model_needs_an_input_and_the_error_says_so(layer):
     with pytest.raises(
-        InputError, match=r"a Sequential model has to begin with keras.Input\(\(None,\), dtype='string'\)"
+        InputError, match=r"Sequential model has to begin with keras.Input\(\(None,\), dtype='string'\)"
     ):
         keras.Sequential([layer, keras.layers.Dense(2)])(DENSE)
     model = keras.Sequential([keras.Input((None,), dtype="string"), layer, keras.layers.Dense(2)])
@@ -120,7 +120,5 @@ def test_a_subclassed_model_is_the_same_after_saving_and_loading(savedmodel, tmp
 
 def test_numbers_for_tokens_are_refused_when_the_graph_runs(layer):
     function = tf.function(layer, input_signature=[tf.TensorSpec((None, None), tf.float32)])
-    with pytest.raises(
-        tf.errors.InvalidArgumentError, match=r"inputs: expected strings \(batch, time\).* found float32"
-    ):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"inputs: expected strings .* found float32"):
         function(tf.zeros((2, 3)))

@@ -1,4 +1,4 @@
-"""The layer made anywhere in a program, in other layers, under scopes, in traced functions: it is the same everywhere."""
+"""The layer is the same wherever a program makes it: in other layers, under scopes, in traced functions."""
 
 import keras
 import numpy as np
