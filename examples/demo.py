@@ -1,7 +1,7 @@
-"""The whole path on text that every Python carries: `make demo`, five to ten minutes on two cores.
+"""The whole path on text that comes with Python: `make demo`, five to ten minutes on two cores.
 
-The standard library's documentation topics -> records -> a biLM of preset tiny -> held-out perplexity, before and
-after, beside a unigram model's -> savedmodels/demo/1 -> the nearest uses in context of a word with several senses.
+The documentation topics of the standard library -> records -> a biLM of preset tiny -> held-out perplexity before and
+after training, beside that of a unigram model -> savedmodels/demo/1 -> the nearest uses of a word with several senses.
 """
 
 import argparse
@@ -31,7 +31,7 @@ SENSES = {
 
 
 def main() -> None:
-    """Runs the demo; see the module's first lines."""
+    """Runs the demo."""
     arguments = parse_arguments()
     folder, output = arguments.folder, arguments.output
     for old in (folder, output):
@@ -43,9 +43,9 @@ def main() -> None:
     text = folder / "topics.txt"
     sentences = list(tokenized_sentences())
     text.write_text("".join(f"{sentence}\n" for sentence in sentences), "utf-8")
-    print(f"{len(sentences):,} sentences in {shown(text)}, for instance: {sentences[0]}")
+    print(f"{len(sentences):,} sentences in {shown(text)}, for example: {sentences[0]}")
 
-    title("Records: words counted, 5 % of the sentences held out")
+    title("Records: count the words, hold out 5 % of the sentences")
     data, heldout, workdir = folder / "records", folder / "heldout", folder / "workdir"
     elmo(
         "preprocess",
@@ -63,7 +63,7 @@ def main() -> None:
 
     title(f"Training: {arguments.steps:,} steps of preset tiny")
     train = ("train", "--data", data, "--heldout", heldout, "--workdir", workdir, "--preset", "tiny")
-    elmo(*train, "--steps", "0")  # a checkpoint to go on from, whose perplexity is told first
+    elmo(*train, "--steps", "0")  # the untrained model, whose perplexity is printed first
     elmo(*train, "--steps", str(arguments.steps))
     untrained = metrics_file.evaluations(workdir / metrics_file.FILE)[0]["perplexity"]
 
@@ -74,7 +74,7 @@ def main() -> None:
     print(f"  {'unigram model':<24}{unigram:>10,.1f}")
     print(f"  {'biLM, preset tiny':<24}{trained:>10,.1f}")
 
-    title("Export, verified in a process that knows TensorFlow only")
+    title("Export, verified in a process that imports only TensorFlow")
     elmo("export", "--workdir", workdir, "--output", output)
     use(output / "1")
 
@@ -88,16 +88,16 @@ def main() -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """Returns the command line's arguments; what the demo would remove is its own."""
+    """Returns the command line's arguments; refuses existing folders that are not the demo's, as it removes its own."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--steps", type=int, default=1500, help="training steps (1500)")
     parser.add_argument(
         "--folder",
         type=pathlib.Path,
         default=FOLDER,
-        help="work folder; the usual one is made anew, another must not be there yet",
+        help="work folder; the default one is replaced, another must not exist yet",
     )
-    parser.add_argument("--output", type=pathlib.Path, default=OUTPUT, help="the model's folder, likewise")
+    parser.add_argument("--output", type=pathlib.Path, default=OUTPUT, help="folder of the model; the same holds")
     arguments = parser.parse_args()
     for option, usual in (("folder", FOLDER), ("output", OUTPUT)):
         path = getattr(arguments, option)
@@ -107,7 +107,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def tokenized_sentences():
-    """Yields each topic's sentences, tokens between spaces; grammar and code examples are left out."""
+    """Yields the sentences of each topic, tokens separated by spaces, without grammar and code examples."""
     for topic in sorted(pydoc_data.topics.topics):
         for paragraph in re.split(r"\n\s*\n", pydoc_data.topics.topics[topic]):
             if re.search(r"::=|>>>|\*\*\*|===|---", paragraph) or paragraph.startswith("     "):
@@ -119,7 +119,7 @@ def tokenized_sentences():
 
 
 def elmo(*arguments) -> str:
-    """Runs a command of elmo-tf as a user would type it, and returns what it printed as its result."""
+    """Runs a command of elmo-tf as a user would type it, prints its stdout and returns it."""
     words = [shown(word) if isinstance(word, pathlib.Path) else word for word in arguments]
     print("$ elmo-tf", " ".join(f'"{word}"' if " " in word else word for word in words), flush=True)
     done = subprocess.run([COMMAND, *arguments], stdout=subprocess.PIPE, text=True, check=False)
@@ -147,7 +147,7 @@ def use(savedmodel: pathlib.Path) -> None:
 
 
 def title(text: str) -> None:
-    """Prints a step's heading."""
+    """Prints the heading of a step."""
     print(f"\n== {text}", flush=True)
 
 
@@ -160,4 +160,4 @@ if __name__ == "__main__":
     try:
         main()
     except KeyboardInterrupt:
-        sys.exit("\nstopped; the demo begins anew each time")
+        sys.exit("\nstopped; the demo starts from the beginning each time")
