@@ -1,17 +1,70 @@
 """Checks that the tests of several layers share."""
 
+import math
+import os
 import pathlib
+import re
 from collections.abc import Callable
 from unittest import mock
 
 import keras
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from elmo_tf.savedmodel import verification, writing
 
-# Of a float32 result of order 1 against float64: sums of up to 100 products, each off by 6e-8 at most.
-TOLERANCE = {"rtol": 1e-5, "atol": 3e-6}
+
+def rounding(terms: int, scale: float = 1.0, steps: int = 1) -> float:
+    """Returns by how much two float32 evaluations of one formula may differ, as an absolute tolerance.
+
+    A float32 sum of n products is off by at most gamma(n) * sum |x_i y_i| in any order, gamma(n) = n u / (1 - n u),
+    u = 2**-24 (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1). Two orders, such as those of two
+    instruction sets, differ by twice that. Where signs are mixed, sum |x_i y_i| is about sqrt(n) times the result, but
+    rounding errors add up like sqrt(n), not n, and so do those of sums computed one from another (Higham and Mary, A
+    New Approach to Probabilistic Rounding Error Analysis). This leaves 2 gamma(n) sqrt(steps) times the result's size.
+
+    Args:
+        terms: of the longest sum, the bias included. An exponential or a logarithm counts as 4.
+        scale: size of the results, or of the largest intermediate ones if these are larger.
+        steps: number of sums that are computed one from another.
+    """
+    unit = 2.0**-24
+    return 2 * terms * unit / (1 - terms * unit) * math.sqrt(steps) * scale
+
+
+# The micro network: its longest sum is the LSTM's projection. One from another: the convolution, two highway layers and
+# the projection, then in each of two LSTM layers the gates and the projection of a few time steps. How many does not
+# depend on the sentence: errors of earlier steps fade with the forget gates, sigmoid(1 + f), 0.7 on average, so that
+# those of all steps together come to about three times one step's, squared. Counted as 4 steps.
+_TERMS, _STEPS = 24 + 1, 4 + 2 * 2 * 4
+# Of values of the micro network, and of layers no larger, of order 1.
+TOLERANCE = {"rtol": rounding(_TERMS, steps=_STEPS), "atol": rounding(_TERMS, steps=_STEPS)}
+# Of a perplexity relative to itself: as much as its logarithm, a mean of losses of up to 4 nats, may differ.
+PERPLEXITY = rounding(_TERMS, 4, _STEPS)
+# Of bfloat16 products relative to the largest value: three standard deviations of one rounding, 2**-8, in each sum.
+BFLOAT16 = 3 * 2**-8 * math.sqrt(_STEPS)
+# Of a few operations on each number, without long sums.
+FEW = {"rtol": rounding(8), "atol": rounding(8)}
+
+
+def gradient_tolerance(expected: np.ndarray) -> dict[str, float]:
+    """Returns the tolerance for a gradient of the micro network, an array: backward as many sums as forward."""
+    return {"rtol": 0, "atol": rounding(_TERMS, float(np.abs(expected).max()), 2 * _STEPS)}
+
+
+def _hidden_bfloat16() -> bool:
+    """Whether the CPU has bfloat16 instructions that ONEDNN_MAX_CPU_ISA hides from oneDNN, but not from TensorFlow."""
+    cpu = pathlib.Path("/proc/cpuinfo")
+    if os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper() in ("", "ALL", "DEFAULT") or not cpu.exists():
+        return False
+    return re.search(r"\b(avx512_bf16|amx_bf16)\b", cpu.read_text()) is not None
+
+
+bfloat16_products = pytest.mark.skipif(
+    _hidden_bfloat16(),
+    reason="TensorFlow crashes in bfloat16 products where ONEDNN_MAX_CPU_ISA hides the CPU's instructions for them",
+)
 
 
 def export_unverified(*arguments, **options) -> pathlib.Path:
@@ -60,4 +113,5 @@ def assert_gradients(loss: Callable[..., float], arrays: list[np.ndarray], found
             )
             expected = (ahead - back) / (2 * step)
             scale = np.sqrt(np.sum(np.square(found[number], dtype=np.float64)))
-            np.testing.assert_allclose(np.sum(found[number] * along), expected, rtol=1e-4, atol=1e-5 * scale)
+            atol = rounding(_TERMS, scale, 2 * _STEPS)
+            np.testing.assert_allclose(np.sum(found[number] * along), expected, rtol=0, atol=atol)

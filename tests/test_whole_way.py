@@ -20,6 +20,7 @@ from elmo_tf.records import record_folder
 from elmo_tf.records.unigram import unigram_perplexity
 from elmo_tf.savedmodel import verification
 from elmo_tf.training import checkpoints
+from tests import checks
 from tests.helpers import batch_char_ids
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -90,8 +91,8 @@ def assert_exported(savedmodel: pathlib.Path, workdir: checkpoints.Workdir, weig
     probe = b"anna sat on the bank of the river"
     vectors = tf.saved_model.load(str(savedmodel)).signatures["default"](strings=tf.constant([probe]))
     layers, _ = workdir.trained_bilm()(batch_char_ids([probe.split()]))
-    np.testing.assert_allclose(vectors["layers"], layers, rtol=0, atol=1e-5)
-    np.testing.assert_allclose(vectors["elmo"], np.tensordot(weights, layers, (0, 1)), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(vectors["layers"], layers, **checks.TOLERANCE)
+    np.testing.assert_allclose(vectors["elmo"], np.tensordot(weights, layers, (0, 1)), **checks.TOLERANCE)
     words = workdir.vocabulary
     assert json.loads((savedmodel / "assets" / "provenance.json").read_text()) == {
         "elmo_tf": __version__,

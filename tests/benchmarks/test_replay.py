@@ -12,6 +12,7 @@ from elmo_tf.published import weights as published_weights
 from elmo_tf.published.options import parse_options
 from elmo_tf.records.windows import Window
 from elmo_tf.training.step import Trainer
+from tests import checks
 from tests.published import published_files as files
 
 VOCAB_SIZE, BATCH_SIZE, UNROLL_STEPS, NUM_STEPS = 9, 3, 4, 2
@@ -82,7 +83,7 @@ def test_our_own_steps_are_replayed_without_a_difference(changes, tmp_path, caps
     figures = json.loads(out.splitlines()[-1])
     assert status == 0
     assert len(figures) == 5
-    assert max(figures.values()) < 1e-6
+    assert max(figures.values()) < checks.TOLERANCE["atol"]
 
 
 @pytest.fixture(scope="module")

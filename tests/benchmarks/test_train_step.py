@@ -9,6 +9,7 @@ from benchmarks import train_step, zipf_text
 from elmo_tf import config as config_lib
 from elmo_tf.records.windows import Window
 from elmo_tf.text import char_ids as char_ids_lib
+from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG
 
 SMALL = ["--vocab-size", "300", "--batch-size", "2", "--rounds", "1", "--steps", "2"]
@@ -46,7 +47,9 @@ def test_text_has_distinct_words_that_repeat_as_in_real_text(tmp_path):
     assert 0.3 < len(set(tokens[:2560])) / 2560 < 0.45
 
 
-@pytest.mark.parametrize("more", [[], ["--input", "--precision", "bfloat16"]])
+@pytest.mark.parametrize(
+    "more", [[], pytest.param(["--input", "--precision", "bfloat16"], marks=checks.bfloat16_products)]
+)
 def test_it_prints_figures_of_real_steps(more, capsys):
     assert train_step.main([*SMALL, *more]) == 0
     figures = json.loads(capsys.readouterr().out.splitlines()[-1])

@@ -58,7 +58,7 @@ def test_layer_0_is_the_token_vector_twice():
     ids = batch_char_ids(NASTY[3:4])
     layers, _ = bilm(ids)
     np.testing.assert_array_equal(layers[0, 0, :, :8], layers[0, 0, :, 8:])
-    np.testing.assert_allclose(layers[0, 0, :, :8], bilm.char_cnn(ids)[0], atol=1e-6)
+    np.testing.assert_allclose(layers[0, 0, :, :8], bilm.char_cnn(ids)[0], **checks.TOLERANCE)
 
 
 def test_padding_is_0_in_every_layer_and_changes_no_sentence():
@@ -69,14 +69,14 @@ def test_padding_is_0_in_every_layer_and_changes_no_sentence():
     assert not together.swapaxes(1, 2)[~mask.numpy()].any()
     for sentence, values in zip(NASTY, together, strict=True):
         alone, _ = bilm(batch_char_ids([sentence]))
-        np.testing.assert_allclose(values[:, : len(sentence)], alone[0], atol=1e-6)
+        np.testing.assert_allclose(values[:, : len(sentence)], alone[0], **checks.TOLERANCE)
 
 
 def test_order_in_the_batch_does_not_matter():
     bilm = _bilm()
     ids = batch_char_ids(NASTY)
     order = np.random.default_rng(0).permutation(len(NASTY))
-    np.testing.assert_allclose(bilm(ids[order])[0], bilm(ids)[0].numpy()[order], atol=1e-6)
+    np.testing.assert_allclose(bilm(ids[order])[0], bilm(ids)[0].numpy()[order], **checks.TOLERANCE)
 
 
 def test_a_sentence_without_words_is_all_0_and_disturbs_no_other():
@@ -84,7 +84,7 @@ def test_a_sentence_without_words_is_all_0_and_disturbs_no_other():
     layers, mask = bilm(batch_char_ids([NASTY[4], [], NASTY[0]]))
     assert not np.any(layers[1])
     assert not np.any(mask[1])
-    np.testing.assert_allclose(layers[0], bilm(batch_char_ids([NASTY[4]]))[0][0], atol=1e-6)
+    np.testing.assert_allclose(layers[0], bilm(batch_char_ids([NASTY[4]]))[0][0], **checks.TOLERANCE)
 
 
 @pytest.mark.parametrize("shape", [(2, 0), (0, 3), (0, 0)])
@@ -111,7 +111,7 @@ def test_backward_equals_forward_on_the_reversed_sentence_with_the_same_weights(
     for sentence in NASTY[3:6]:
         layers, _ = bilm(batch_char_ids([sentence]))
         mirrored, _ = bilm(batch_char_ids([sentence[::-1]]))
-        np.testing.assert_allclose(layers[0, :, :, 8:], mirrored[0, :, ::-1, :8], atol=1e-6)
+        np.testing.assert_allclose(layers[0, :, :, 8:], mirrored[0, :, ::-1, :8], **checks.TOLERANCE)
 
 
 def test_it_runs_in_a_graph_that_does_not_know_batch_or_length():
@@ -120,7 +120,7 @@ def test_it_runs_in_a_graph_that_does_not_know_batch_or_length():
     for sentences in (NASTY, NASTY[:2]):
         layers, mask = run(batch_char_ids(sentences))
         expected, expected_mask = bilm(batch_char_ids(sentences))
-        np.testing.assert_allclose(layers, expected, atol=1e-6)
+        np.testing.assert_allclose(layers, expected, **checks.TOLERANCE)
         np.testing.assert_array_equal(mask, expected_mask)
 
 
@@ -229,7 +229,7 @@ def test_dropout_keeps_the_expectation_and_hits_what_a_skip_connection_adds(reco
     ratios = (second / first).numpy()  # the second layer adds nothing but its own input
     dropped = ratios == 0
     assert abs(dropped.mean() - 0.25) < 0.02
-    np.testing.assert_allclose(ratios[~dropped], 1 / 0.75, rtol=1e-5)
+    np.testing.assert_allclose(ratios[~dropped], 1 / 0.75, **checks.FEW)
 
 
 def test_without_dropout_evaluation_needs_no_seed(records):
@@ -265,7 +265,7 @@ def test_gradients_are_the_same_with_and_without_those_written_by_hand(records):
         for training in (True, False)
     )
     for one, other in zip(by_hand, automatic, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(one, other, **checks.gradient_tolerance(other))
 
 
 @pytest.mark.parametrize(
@@ -286,12 +286,13 @@ def test_weights_have_unique_paths():
     assert len(set(paths)) == len(paths) == 1 + 2 * 3 + 2 * 4 + 2 + 4 * 3 + 2
 
 
+@checks.bfloat16_products
 def test_bfloat16_products_stay_near_and_leave_float32_layers():
     exact, close = _bilm(), checks.randomize(BiLM(MICRO, product_dtype="bfloat16"), scale=0.4)
     layers, _ = close(batch_char_ids(NASTY))
     assert layers.dtype == tf.float32
     expected, _ = exact(batch_char_ids(NASTY))
-    assert 0 < np.abs(layers - expected).max() < 4e-2 * np.abs(expected).max()
+    assert 0 < np.abs(layers - expected).max() < checks.BFLOAT16 * np.abs(expected).max()
 
 
 def test_every_layer_with_products_multiplies_in_the_dtype_asked_for():

@@ -38,7 +38,7 @@ def _states(rows: int, seed: int = 0):
 
 def _assert_equal(found, expected):
     for one, other in zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True):
-        np.testing.assert_allclose(one, other, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(one, other, **checks.TOLERANCE)
 
 
 def _row(states, row: int):
@@ -50,7 +50,7 @@ def test_a_sentence_and_its_states_do_not_depend_on_the_batch(embed):
     layers, _, after = embed(batch_char_ids(NASTY, 15), states)
     for row, sentence in enumerate(NASTY):
         alone, _, alone_after = embed(batch_char_ids([sentence]), _row(states, row))
-        np.testing.assert_allclose(layers[row, :, : len(sentence)], alone[0], atol=1e-6)
+        np.testing.assert_allclose(layers[row, :, : len(sentence)], alone[0], **checks.TOLERANCE)
         assert not np.any(layers[row, :, len(sentence) :])
         _assert_equal(_row(after, row), alone_after)
 
@@ -129,7 +129,7 @@ def test_threads_at_once_do_not_disturb_each_other(embed):
         thread.join()
     for number, every in found.items():
         for layers in every:
-            np.testing.assert_allclose(layers, expected[number], rtol=0, atol=1e-6)
+            np.testing.assert_allclose(layers, expected[number], **checks.TOLERANCE)
 
 
 def test_gradients_are_those_of_the_sentences_one_by_one_in_training(bilm):
@@ -156,7 +156,7 @@ def test_gradients_are_those_of_the_sentences_one_by_one_in_training(bilm):
         return total
 
     for one, other in zip(*(checks.gradients(bilm, loss) for loss in (packed, one_by_one)), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(one, other, **checks.gradient_tolerance(other))
 
 
 def test_a_very_long_sentence_among_short_ones(embed):
@@ -165,6 +165,6 @@ def test_a_very_long_sentence_among_short_ones(embed):
     assert layers.shape == (3, 3, 5000, 16)
     assert np.isfinite(layers).all()
     np.testing.assert_array_equal(np.sum(mask, 1), [2, 5000, 0])
-    np.testing.assert_allclose(layers[:1, :, :2], embed(batch_char_ids([WORDS[:2]]), _states(1))[0], atol=1e-6)
+    np.testing.assert_allclose(layers[:1, :, :2], embed(batch_char_ids([WORDS[:2]]), _states(1))[0], **checks.TOLERANCE)
     beginning = embed(batch_char_ids([long[:100]]), _states(1))[0]
-    np.testing.assert_allclose(layers[1:2, :, :100, :8], beginning[..., :8], atol=1e-6)  # forward
+    np.testing.assert_allclose(layers[1:2, :, :100, :8], beginning[..., :8], **checks.TOLERANCE)  # forward

@@ -39,7 +39,7 @@ def assert_vectors(found, savedmodel, parameters, gamma=1.0, normalize=False):
                 layers = layers - layers.mean(-1, keepdims=True)
                 layers /= np.sqrt(np.square(layers).mean(-1, keepdims=True) + 1e-6)
             wanted = reference.scalar_mix(layers, np.array(parameters, np.float64), gamma)
-            np.testing.assert_allclose(found[row, : len(sentence)], wanted, rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(found[row, : len(sentence)], wanted, **checks.TOLERANCE)
         assert not np.any(found[row, len(sentence) :])
 
 
@@ -85,7 +85,7 @@ def test_character_ids_give_what_their_tokens_give(savedmodel):
     expected = layer(TOKENS)
     for dtype in (np.int32, np.int64, np.uint16):
         vectors = layer(ids.astype(dtype))
-        np.testing.assert_allclose(vectors, expected, atol=1e-6)
+        np.testing.assert_allclose(vectors, expected, **checks.TOLERANCE)
         np.testing.assert_array_equal(vectors._keras_mask, MASK)
 
 
@@ -94,24 +94,24 @@ def test_the_vectors_are_those_of_the_savedmodel_whatever_the_batch(savedmodel):
     expected = model.signatures["tokens"](tokens=tf.constant(TOKENS), sequence_len=tf.constant(LENGTHS, tf.int32))
     layer = elmo_tf.ELMo(savedmodel.path, mix=savedmodel.scalar_parameters)
     layer.mixes[0].gamma.assign(savedmodel.gamma)
-    np.testing.assert_allclose(layer(TOKENS), expected["elmo"], atol=1e-5)
+    np.testing.assert_allclose(layer(TOKENS), expected["elmo"], **checks.TOLERANCE)
     for row, length in enumerate(LENGTHS):
         alone = layer(TOKENS[row : row + 1, : length + 1])
-        np.testing.assert_allclose(alone[0, :length], expected["elmo"][row, :length], atol=1e-5)
+        np.testing.assert_allclose(alone[0, :length], expected["elmo"][row, :length], **checks.TOLERANCE)
 
 
 def test_boundaries_are_returned_with_what_both_directions_make_of_them(savedmodel):
     layer = elmo_tf.ELMo(savedmodel.path, boundaries=True)
     empty = layer(tf.constant([], tf.string, (2, 0)))  # batches of empty sentences may have no column
     assert np.asarray(empty._keras_mask).tolist() == [[True, True]] * 2
-    np.testing.assert_allclose(empty, layer(tf.constant([[""], [""]]))[:, :2], atol=1e-6)
+    np.testing.assert_allclose(empty, layer(tf.constant([[""], [""]]))[:, :2], **checks.TOLERANCE)
     vectors = layer(TOKENS)
     np.testing.assert_array_equal(vectors._keras_mask, np.arange(8) < np.array(LENGTHS)[:, None] + 2)
     inner = elmo_tf.ELMo(savedmodel.path)(TOKENS)
     weights = reference.weights_of(savedmodel.bilm)
     for row, sentence in enumerate(SENTENCES):
         length = len(sentence)
-        np.testing.assert_allclose(vectors[row, 1 : length + 1], inner[row, :length], atol=1e-6)
+        np.testing.assert_allclose(vectors[row, 1 : length + 1], inner[row, :length], **checks.TOLERANCE)
         assert not np.any(vectors[row, length + 2 :])
         ids = [reference.encode(token) for token in [b"<S>", *sentence, b"</S>"]]
         tokens = np.stack([reference.char_cnn(weights, one) for one in ids])
@@ -119,7 +119,7 @@ def test_boundaries_are_returned_with_what_both_directions_make_of_them(savedmod
         ahead, _ = reference.direction(tokens, states, weights.lstms[0], MICRO)
         back, _ = reference.direction(tokens[::-1], states, weights.lstms[1], MICRO)
         layers = [np.tile(tokens, 2), *(np.concatenate([a, b[::-1]], -1) for a, b in zip(ahead, back, strict=True))]
-        np.testing.assert_allclose(vectors[row, : length + 2], np.mean(layers, 0), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(vectors[row, : length + 2], np.mean(layers, 0), **checks.TOLERANCE)
 
 
 def test_known_tokens_are_looked_up_and_others_encoded_with_the_same_result(savedmodel):
@@ -129,7 +129,7 @@ def test_known_tokens_are_looked_up_and_others_encoded_with_the_same_result(save
         expected = elmo_tf.ELMo(savedmodel.path, boundaries=boundaries)(TOKENS)
         layer = elmo_tf.ELMo(savedmodel.path, boundaries=boundaries, vocabulary=words)
         assert layer.known_tokens.vectors.shape == (5 + 2, 8)
-        np.testing.assert_allclose(layer(TOKENS), expected, atol=1e-6)
+        np.testing.assert_allclose(layer(TOKENS), expected, **checks.TOLERANCE)
     encoded = []
     layer = elmo_tf.ELMo(savedmodel.path, vocabulary=words)
     real = layer.bilm.char_cnn.call
@@ -140,7 +140,7 @@ def test_known_tokens_are_looked_up_and_others_encoded_with_the_same_result(save
     layer.known_tokens.vectors.assign(layer.known_tokens.vectors + 1)
     changed = np.abs(layer(TOKENS) - vectors).max(-1) > 1e-3
     assert changed[0].any()  # they are what is looked up
-    np.testing.assert_allclose(plain(TOKENS), vectors, atol=1e-6)
+    np.testing.assert_allclose(plain(TOKENS), vectors, **checks.TOLERANCE)
 
 
 def test_dropout_is_of_each_mix_and_only_in_training(savedmodel):
@@ -153,14 +153,14 @@ def test_dropout_is_of_each_mix_and_only_in_training(savedmodel):
     for dropped in (first, second):
         kept = dropped != 0
         assert 0.45 < kept[MASK].mean() < 0.75
-        np.testing.assert_allclose(dropped[kept], exact[kept] / 0.6, rtol=1e-5)
+        np.testing.assert_allclose(dropped[kept], exact[kept] / 0.6, **checks.TOLERANCE)
 
 
 def test_the_penalty_is_lambda_times_the_squares_of_each_learned_mix(savedmodel):
     layer = elmo_tf.ELMo(savedmodel.path, num_mixes=2, penalty=0.1)
     layer.mixes[0].scalar_parameters.assign([1.0, -2.0, 0.5])
     layer.mixes[1].scalar_parameters.assign([0.0, 3.0, 0.0])
-    np.testing.assert_allclose(layer.losses, [0.1 * 5.25, 0.1 * 9], rtol=1e-6)
+    np.testing.assert_allclose(layer.losses, [0.1 * 5.25, 0.1 * 9], **checks.FEW)
     assert elmo_tf.ELMo(savedmodel.path, mix="top", penalty=0.1).losses == []
     assert elmo_tf.ELMo(savedmodel.path).losses == []
 
@@ -221,10 +221,10 @@ def test_sources_give_the_same_network(workdir, tmp_path):
     folder = published_weights.dump(bilm, tmp_path / "published")
     version = checks.export_unverified(bilm, workdir.config, tmp_path / "exported")
     expected = elmo_tf.ELMo(workdir.path)(TOKENS)
-    np.testing.assert_allclose(expected, tf.reduce_mean(bilm(batch_char_ids(SENTENCES, 6))[0], 1), atol=1e-6)
+    np.testing.assert_allclose(expected, tf.reduce_mean(bilm(batch_char_ids(SENTENCES, 6))[0], 1), **checks.TOLERANCE)
     pair = (folder / "options.json", folder / "weights.hdf5")
     for source in (version, str(version), folder, pair, [str(path) for path in pair]):
-        np.testing.assert_allclose(elmo_tf.ELMo(source)(TOKENS), expected, atol=1e-6)
+        np.testing.assert_allclose(elmo_tf.ELMo(source)(TOKENS), expected, **checks.TOLERANCE)
     sizes_alone = elmo_tf.ELMo(workdir.config.model)
     assert len(sizes_alone.weights) == len(elmo_tf.ELMo(version).weights)
 

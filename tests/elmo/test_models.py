@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 import elmo_tf
+from tests import checks
 from tests.elmo.sentences import LABELS, MASK, ONE_LAYER, SENTENCES, TOKENS
 from tests.helpers import batch_char_ids, two_cpus
 
@@ -58,7 +59,7 @@ def test_a_model_fits_predicts_and_is_the_same_after_saving_and_loading(savedmod
     model.save(tmp_path / "model.keras")
     shutil.rmtree(source)
     again = keras.models.load_model(tmp_path / "model.keras")
-    np.testing.assert_allclose(again(tf.constant(TOKENS)), predicted, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(again(tf.constant(TOKENS)), predicted, **checks.TOLERANCE)
     np.testing.assert_array_equal(again(tf.constant(TOKENS)), model(tf.constant(TOKENS)))
     assert [v.shape for v in again.trainable_variables] == [v.shape for v in model.trainable_variables]
 
@@ -68,7 +69,7 @@ def test_loss_and_metric_count_real_tokens_only(savedmodel):
     loss, accuracy = model.evaluate(tf.constant(TOKENS), LABELS, verbose=0)
     predicted = np.array(model(tf.constant(TOKENS)))[MASK]
     wanted = -np.log(predicted[np.arange(len(predicted)), LABELS[MASK]])
-    assert loss == pytest.approx(wanted.mean(), rel=1e-5)
+    assert loss == pytest.approx(wanted.mean(), rel=checks.TOLERANCE["rtol"])
     assert accuracy == pytest.approx((predicted.argmax(-1) == LABELS[MASK]).mean())
 
 
@@ -76,7 +77,7 @@ def test_padding_does_not_reach_the_layers_above(savedmodel):
     model = tagger(elmo_tf.ELMo(savedmodel.path, num_mixes=2))
     wide = np.pad(TOKENS, ((0, 0), (0, 4)), constant_values=b"")
     expected, found = (np.array(model(tf.constant(tokens))) for tokens in (TOKENS, wide))
-    np.testing.assert_allclose(found[:, :6][MASK], expected[MASK], atol=1e-6)
+    np.testing.assert_allclose(found[:, :6][MASK], expected[MASK], **checks.TOLERANCE)
 
 
 def test_character_ids_as_inputs_of_a_model(savedmodel):
@@ -84,7 +85,7 @@ def test_character_ids_as_inputs_of_a_model(savedmodel):
     same = tagger(elmo_tf.ELMo(savedmodel.path))
     same.set_weights(model.get_weights())
     ids = batch_char_ids(SENTENCES, max_length=6)
-    np.testing.assert_allclose(model(ids), same(tf.constant(TOKENS)), atol=1e-6)
+    np.testing.assert_allclose(model(ids), same(tf.constant(TOKENS)), **checks.TOLERANCE)
 
 
 def test_two_layers_in_one_model_keep_apart(savedmodel, tmp_path):
@@ -120,7 +121,7 @@ def test_two_replicas_take_the_step_of_one(options):
 
     one, two = trained(tf.distribute.get_strategy()), trained(two_cpus())
     for single, mirrored in zip(one.trainable_weights, two.trainable_weights, strict=True):
-        np.testing.assert_allclose(np.array(mirrored), np.array(single), rtol=1e-3, atol=1e-5, err_msg=single.path)
+        np.testing.assert_allclose(np.array(mirrored), np.array(single), **checks.TOLERANCE, err_msg=single.path)
 
 
 @pytest.mark.slow
@@ -133,5 +134,5 @@ def test_replicas_look_tokens_up_and_drop_out(savedmodel):
         run = tf.function(lambda training=training: layer(tf.constant(TOKENS), training=training))
         for vectors in strategy.experimental_local_results(strategy.run(run)):
             kept = vectors.numpy() != 0
-            np.testing.assert_allclose(vectors[kept], expected[kept] * (1 + training), rtol=1e-4, atol=1e-6)
+            np.testing.assert_allclose(vectors[kept], expected[kept] * (1 + training), **checks.TOLERANCE)
             assert np.all(kept[MASK]) != training

@@ -35,7 +35,7 @@ def test_likelihood_is_that_of_the_path_among_all_of_its_length():
         paths = itertools.product(range(3), repeat=length)
         every = np.logaddexp.reduce([path_score(layer, SCORES[row, :length], path) for path in paths])
         own = path_score(layer, SCORES[row, :length], tuple(LABELS[row, :length]))
-        np.testing.assert_allclose(found[row], own - every, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(found[row], own - every, **checks.TOLERANCE)
     assert found[3] == 0
 
 
@@ -55,7 +55,9 @@ def test_padding_changes_nothing_and_one_step_changes_every_weight():
     wide = np.pad(SCORES, ((0, 0), (0, 3), (0, 0)), constant_values=9)
     labels = np.pad(LABELS, ((0, 0), (0, 3)), constant_values=-1)
     expected = layer.log_likelihood(tf.constant(SCORES), tf.constant(LABELS))
-    np.testing.assert_allclose(layer.log_likelihood(tf.constant(wide), tf.constant(labels)), expected, rtol=1e-5)
+    np.testing.assert_allclose(
+        layer.log_likelihood(tf.constant(wide), tf.constant(labels)), expected, **checks.TOLERANCE
+    )
     loss = lambda: -tf.reduce_sum(layer.log_likelihood(tf.constant(SCORES), tf.constant(LABELS)))  # noqa: E731
     assert checks.unchanged_by_a_step(layer, loss) == []
     assert CRF.from_config(layer.get_config()).num_labels == 3

@@ -32,7 +32,7 @@ def test_values_equal_the_reference():
 def test_a_large_scalar_selects_its_layer():
     layer = _layer()
     layer.scalar_parameters.assign([0.0, 100.0, 0.0])
-    np.testing.assert_allclose(layer(LAYERS), LAYERS[:, 1], rtol=1e-6)
+    np.testing.assert_allclose(layer(LAYERS), LAYERS[:, 1], **checks.FEW)
 
 
 def test_static_shape_is_known():
@@ -72,6 +72,6 @@ def test_normalization_uses_each_vector_alone_and_leaves_padding_0():
     found = layer(wide).numpy()
     one = LAYERS[:, 0].astype(np.float64) * 7 + 3
     expected = (one - one.mean(-1, keepdims=True)) / one.std(-1, keepdims=True)
-    np.testing.assert_allclose(found[:, :4], expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found[:, :4], expected, **checks.TOLERANCE)
     assert not found[:, 4:].any()
-    np.testing.assert_allclose(layer(wide[:1, :, 1:2]), found[:1, 1:2], rtol=1e-6)
+    np.testing.assert_allclose(layer(wide[:1, :, 1:2]), found[:1, 1:2], **checks.FEW)

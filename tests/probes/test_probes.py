@@ -14,6 +14,7 @@ from elmo_tf.annotated.semcor import SenseSentence, Use
 from elmo_tf.errors import InputError
 from elmo_tf.layers.scalar_mix import ScalarMix
 from elmo_tf.probes import learned_weights, pos, vectors, wsd
+from tests import checks
 from tests.helpers import MICRO
 
 # The tag follows from the word before: no layer without context can tell.
@@ -44,7 +45,7 @@ def test_layers_of_spans_are_those_of_the_signature_in_the_order_asked_for(saved
     first, third = (model(strings=tf.constant([" ".join(sentences[n])]))["layers"][0].numpy() for n in (0, 2))
     expected = np.stack([first[:, 2], first[:, :2].mean(1), third[:, 1:4].mean(1)])
     assert found.dtype == np.float16
-    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(found, expected, rtol=2**-10, atol=2**-10)
 
 
 def test_pos_finds_in_the_upper_layers_what_only_context_tells(savedmodel, tmp_path, capsys):
@@ -294,4 +295,4 @@ def test_files_without_mixes_are_refused(tmp_path):
 def test_weights_of_layers_are_positive_and_sum_to_1():
     mix = ScalarMix(2, [0.0, np.log(3)])
     mix.build(None)
-    np.testing.assert_allclose(mix.weights_of_layers(), [0.25, 0.75], rtol=1e-6)
+    np.testing.assert_allclose(mix.weights_of_layers(), [0.25, 0.75], **checks.FEW)

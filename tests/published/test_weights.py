@@ -9,7 +9,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.published import weights as published_weights
 from elmo_tf.published.options import parse_options, read_options
 from elmo_tf.text import char_ids
-from tests import reference
+from tests import checks, reference
 from tests.published import published_files as files
 
 SENTENCES = (
@@ -41,7 +41,7 @@ def test_an_imported_network_agrees_with_the_reference_and_goes_back_bit_for_bit
     weights = files.reference_weights(arrays)
     for tokens in SENTENCES:
         expected = reference.layers(weights, config.model, tokens)
-        np.testing.assert_allclose(layers_of(bilm, tokens), expected, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(layers_of(bilm, tokens), expected, **checks.TOLERANCE)
     published_weights.dump(bilm, tmp_path / "back")
     back = files.read_hdf5(tmp_path / "back" / "weights.hdf5")
     assert back.keys() == arrays.keys()

@@ -3,6 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
+from tests import checks
 from tests.helpers import batch_char_ids
 
 TEXT = [
@@ -15,7 +16,7 @@ TEXT = [
 WORDS = [sentence.split() for sentence in TEXT]
 LENGTHS = [len(words) for words in WORDS]
 LONGEST = max(LENGTHS)
-SAME = {"rtol": 0, "atol": 1e-6}
+SAME = checks.TOLERANCE
 
 
 def embed(model, sentences: list[bytes], name: str = "default") -> dict[str, np.ndarray]:

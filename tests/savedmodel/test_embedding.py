@@ -12,6 +12,7 @@ import pytest
 
 from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import checksums, embedding
+from tests import checks
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 10, 64, 10_000])
@@ -52,14 +53,14 @@ def test_sentences_come_once_with_the_same_vectors_whatever_their_order_and_from
         for run in runs:
             for place, found in run.result().items():
                 assert found.shape == (3, len(SENTENCES[order[place]]), 16)
-                np.testing.assert_allclose(found, expected[order[place]], atol=2e-6)
+                np.testing.assert_allclose(found, expected[order[place]], **checks.TOLERANCE)
 
 
 def test_the_weights_of_the_mix_are_those_of_its_vector(model, savedmodel):
     layers = dict(model.embed(SENTENCES))
     for place, mixed in model.embed(SENTENCES, "mix"):
-        np.testing.assert_allclose(np.tensordot(model.mix_weights(), layers[place], 1), mixed, atol=2e-5)
-    assert model.mix_weights().sum() == pytest.approx(savedmodel.gamma, rel=1e-6)
+        np.testing.assert_allclose(np.tensordot(model.mix_weights(), layers[place], 1), mixed, **checks.TOLERANCE)
+    assert model.mix_weights().sum() == pytest.approx(savedmodel.gamma, rel=checks.FEW["rtol"])
 
 
 def test_it_is_told_of_every_batch(model):

@@ -7,6 +7,7 @@ import tensorflow as tf
 from elmo_tf.errors import InputError
 from elmo_tf.layers.scalar_mix import ScalarMix
 from elmo_tf.savedmodel import mix as mix_lib
+from tests import checks
 
 
 @pytest.mark.parametrize(
@@ -24,7 +25,7 @@ def test_a_mix_gives_the_layers_their_weights(text, weights):
     mix.build(None)
     mix.scalar_parameters.assign(mix_lib.parse_mix(text, 2))
     found = mix(tf.reshape(tf.eye(3), (1, 3, 1, 3)))
-    np.testing.assert_allclose(found[0, 0], weights, atol=1e-7)
+    np.testing.assert_allclose(found[0, 0], weights, **checks.FEW)
 
 
 @pytest.mark.parametrize("text", ["", "Top", "1", "1,2", "1,2,3,4", "1,,2", "a,b,c", "nan,0,0", "0,inf,0", "0,0,1e39"])

@@ -7,6 +7,7 @@ import pytest
 
 from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import neighbors
+from tests import checks
 
 QUERY = neighbors.Query([b"the", b"bank", b"of", b"the", b"river"], 1)
 
@@ -46,7 +47,7 @@ def test_the_best_use_of_each_sentence_is_found_best_first(same_word, count):
     assert [(use.line, [word.encode() for word in use.sentence], use.position) for use in found] == [
         use[1:] for use in expected
     ]
-    np.testing.assert_allclose([use.similarity for use in found], [-use[0] for use in expected], atol=1e-6)
+    np.testing.assert_allclose([use.similarity for use in found], [-use[0] for use in expected], **checks.FEW)
 
 
 def test_the_querys_own_sentence_is_left_out_and_a_vector_of_zeros_is_no_error():
@@ -64,7 +65,7 @@ def test_the_querys_own_sentence_is_left_out_and_a_vector_of_zeros_is_no_error()
 def test_half_precision_vectors_are_compared_in_full():
     vectors = np.full((1, 600), 200, np.float16)  # whose squares it cannot hold
     (use,) = neighbors.nearest_uses(QUERY, vectors[0].astype(np.float32), [(0, [b"a"], vectors)])
-    assert use.similarity == pytest.approx(1, abs=1e-6)
+    assert use.similarity == pytest.approx(1, abs=checks.rounding(600))
 
 
 def test_a_query_is_the_word_where_it_stands():

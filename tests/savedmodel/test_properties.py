@@ -170,7 +170,7 @@ def assert_batch(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) 
     np.testing.assert_array_equal(found["mask"], expected["mask"])
     for name, value in found.items():
         assert np.isfinite(value).all(), name
-        np.testing.assert_allclose(value, expected[name], rtol=0, atol=5e-6, err_msg=name)
+        np.testing.assert_allclose(value, expected[name], **checks.TOLERANCE, err_msg=name)
     padding = ~expected["mask"]
     assert not np.moveaxis(found["layers"], 2, 1)[padding].any()
     assert not found["elmo"][padding].any()

@@ -150,8 +150,8 @@ def test_a_batch_without_tokens_gives_empty_outputs(loaded, sentences):
 def test_the_mix_alone_is_trainable_and_a_step_changes_elmo_accordingly(savedmodel):
     model = tf.saved_model.load(str(savedmodel.path))
     scalar_parameters, gamma = model.trainable_variables
-    np.testing.assert_allclose(scalar_parameters, savedmodel.scalar_parameters, rtol=1e-6)
-    np.testing.assert_allclose(gamma, savedmodel.gamma, rtol=1e-6)
+    np.testing.assert_allclose(scalar_parameters, savedmodel.scalar_parameters, **checks.FEW)
+    np.testing.assert_allclose(gamma, savedmodel.gamma, **checks.FEW)
     assert list(model.regularization_losses) == []
     others = [variable for variable in model.variables if variable.shape not in ((3,), ())]
     network = savedmodel.bilm.trainable_variables
@@ -163,7 +163,8 @@ def test_the_mix_alone_is_trainable_and_a_step_changes_elmo_accordingly(savedmod
     gradients = tape.gradient(loss, [scalar_parameters, gamma])
     assert all(np.abs(gradient).max() > 1e-3 for gradient in gradients)
     assert all(gradient is None or not np.any(gradient) for gradient in tape.gradient(loss, others))
-    np.testing.assert_allclose(gradients[1], 2 * loss / gamma, rtol=1e-4)  # elmo is proportional to gamma
+    # elmo is proportional to gamma.
+    np.testing.assert_allclose(gradients[1], 2 * loss / gamma, rtol=checks.rounding(before["elmo"].size))
     scalar_parameters.assign_sub(0.1 * gradients[0])
     gamma.assign_sub(0.01 * gradients[1])
     after = embed(model, TEXT)

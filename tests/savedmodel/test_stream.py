@@ -82,7 +82,7 @@ def test_a_warm_model_starts_from_the_average_state_after_the_text(warm, savedmo
         ends.append(tf.nest.flatten(states))
     found = warm[0].initial_states(2)
     for name, every in zip(states_lib.names(2), zip(*ends, strict=True), strict=True):
-        np.testing.assert_allclose(found[name], np.repeat(np.mean(every, 0), 2, 0), rtol=0, atol=1e-6, err_msg=name)
+        np.testing.assert_allclose(found[name], np.repeat(np.mean(every, 0), 2, 0), **checks.TOLERANCE, err_msg=name)
 
 
 def test_every_signature_of_a_warm_model_starts_warm_and_rows_stay_independent(warm, loaded):

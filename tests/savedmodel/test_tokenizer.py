@@ -92,4 +92,4 @@ def test_a_program_that_loads_it_has_to_import_tensorflow_text(unicode_model, tm
     import tensorflow_text  # noqa: F401, PLC0415
 
     expected = tf.saved_model.load(str(unicode_model))(tf.constant(["The bank ."]))["elmo"]
-    np.testing.assert_allclose(np.load(tmp_path / "found.npy"), expected, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(np.load(tmp_path / "found.npy"), expected, **checks.TOLERANCE)

@@ -15,6 +15,7 @@ from elmo_tf import cli
 from elmo_tf.errors import InputError
 from elmo_tf.training import checkpoints, lock, loop, monitor, snapshots
 from elmo_tf.training.evaluation import evaluate
+from tests import checks
 from tests.helpers import MICRO_CONFIG
 from tests.training.commands import losses
 from tests.training.test_loop import with_train
@@ -101,7 +102,7 @@ def test_evaluate_takes_the_checkpoint_asked_for(copy, records, capsys):
     assert cli.main([*command, "--checkpoint", "2"]) == 0
     found = json.loads(capsys.readouterr().out)["perplexity"]
     expected = [evaluate(copy.trained_bilm(which=which), records, 2).perplexity for which in ("2", "latest")]
-    assert found == pytest.approx(expected[0], rel=1e-6)
+    assert found == pytest.approx(expected[0], rel=checks.PERPLEXITY)
     assert abs(found / expected[1] - 1) > 1e-4
 
 

@@ -55,13 +55,13 @@ def test_one_streams_perplexities_are_those_of_the_reference(bilm, records, one_
     assert len(forward) == len(backward) == one_stream.tokens == TOKENS
     means = [forward.mean(), backward.mean(), (forward.mean() + backward.mean()) / 2]
     assert abs(means[0] - means[1]) > 0.01
-    np.testing.assert_allclose(perplexities(one_stream), np.exp(means), rtol=1e-5)
+    np.testing.assert_allclose(perplexities(one_stream), np.exp(means), rtol=checks.PERPLEXITY)
 
 
 @pytest.mark.parametrize("unroll_steps", [1, 7, 200])
 def test_windows_do_not_change_one_streams_perplexities(bilm, records, one_stream, unroll_steps):
     result = evaluate(bilm, records, 1, unroll_steps)
-    np.testing.assert_allclose(perplexities(result), perplexities(one_stream), rtol=1e-5)
+    np.testing.assert_allclose(perplexities(result), perplexities(one_stream), rtol=checks.PERPLEXITY)
     assert result.tokens == TOKENS
 
 
@@ -81,7 +81,7 @@ def test_several_streams_count_every_token_with_the_state_of_its_stream(bilm, re
             if real.any():
                 totals[number] += reference.direction_losses(weights, MICRO, number, *parts).sum()
     means = totals / TOKENS
-    np.testing.assert_allclose(perplexities(result), np.exp([*means, means.mean()]), rtol=1e-5)
+    np.testing.assert_allclose(perplexities(result), np.exp([*means, means.mean()]), rtol=checks.PERPLEXITY)
 
 
 def test_the_unknown_rate_is_the_share_of_unk_among_all_that_is_predicted(one_stream, tmp_path):

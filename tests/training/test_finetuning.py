@@ -75,7 +75,7 @@ def test_new_words_begin_as_the_recipe_says(workdir, other, tmp_path):
     bias = saved(made, "bilm")["softmax.bias"]
     number = next(n for n, word in enumerate(made.vocabulary.tokens) if word not in workdir.vocabulary.tokens)
     expected = np.log(np.log((number + 2) / (number + 1)) / np.log(len(made.vocabulary) + 1))
-    assert bias[number] == pytest.approx(expected, rel=1e-5)
+    assert bias[number] == pytest.approx(expected, rel=checks.FEW["rtol"])
 
 
 def test_adagrad_begins_anew(workdir, carried):
@@ -126,9 +126,9 @@ def test_the_heldout_perplexity_is_told_before_and_after(workdir, records, other
         expected = evaluate(
             workdir.trained_bilm(), text, MICRO_CONFIG.train.batch_size, MICRO_CONFIG.train.unroll_steps
         )
-        assert before["perplexity"] == pytest.approx(expected.perplexity, rel=1e-6)
+        assert before["perplexity"] == pytest.approx(expected.perplexity, rel=checks.PERPLEXITY)
     expected = evaluate(target.trained_bilm(), text, MICRO_CONFIG.train.batch_size, MICRO_CONFIG.train.unroll_steps)
-    assert after["perplexity"] == pytest.approx(expected.perplexity, rel=1e-6)
+    assert after["perplexity"] == pytest.approx(expected.perplexity, rel=checks.PERPLEXITY)
 
 
 def test_a_source_without_a_softmax_gets_a_fresh_one_and_says_so(other, tmp_path, caplog):

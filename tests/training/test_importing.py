@@ -10,7 +10,7 @@ from elmo_tf.text import char_ids
 from elmo_tf.training import checkpoints, importing, loop
 from elmo_tf.training.evaluation import evaluate
 from elmo_tf.training.optimizer import Adagrad
-from tests import reference
+from tests import checks, reference
 from tests.helpers import write_records
 from tests.published import published_files as files
 
@@ -92,7 +92,7 @@ def test_an_imported_checkpoint_evaluates_as_the_reference_does(parts, records, 
         turn = -1 if direction else 1
         model = workdir.config.model
         losses = reference.direction_losses(weights, model, direction, chars[::turn][:-1], ids[::turn][1:])
-        assert found == pytest.approx(np.exp(losses.mean()), rel=1e-5)
+        assert found == pytest.approx(np.exp(losses.mean()), rel=checks.PERPLEXITY)
 
 
 def words_of(records):

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf.training.optimizer import Adagrad, Adam
-from tests import reference
+from tests import checks, reference
 from tests.helpers import two_cpus
 
 DENSE, ROWS = np.array([3.0, -4.0]), np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
@@ -46,8 +46,8 @@ def test_a_step_is_the_references(clip_norm):
     rows = np.array([[2.0, 0.0], [0.0, 0.0], [1.5, 1.5]])
     variables, wanted_accumulators = expected(np.array([3.0, 4.0]), rows, clip_norm)
     for one, other in zip(found + accumulators, variables + wanted_accumulators, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-6)
-    assert norm == pytest.approx(np.sqrt(25 + 4 + 4.5), rel=1e-6)  # before the clip, duplicates added up
+        np.testing.assert_allclose(one, other, **checks.FEW)
+    assert norm == pytest.approx(np.sqrt(25 + 4 + 4.5), rel=checks.FEW["rtol"])  # before the clip, duplicates added up
 
 
 def test_rows_that_a_step_did_not_use_keep_their_bits():
@@ -64,8 +64,8 @@ def test_replicas_add_their_gradients_before_the_clip():
     rows = np.array([[3.0, 3.0], [0.0, 0.0], [0.0, 0.0]])
     variables, _ = expected(np.array([3.0, 4.0]), rows, clip_norm=2.0)
     for one, other in zip(found, variables, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-6)
-    assert norm == pytest.approx(np.sqrt(25 + 18), rel=1e-6)
+        np.testing.assert_allclose(one, other, **checks.FEW)
+    assert norm == pytest.approx(np.sqrt(25 + 18), rel=checks.FEW["rtol"])
 
 
 def adam_steps(strategy, replicas_gradients):
@@ -111,4 +111,4 @@ def test_adam_is_the_references_on_one_replica_and_on_two():
     for strategy, gradients in ((tf.distribute.MirroredStrategy(["CPU:0"]), one), (two_cpus(), two)):
         found, slots = adam_steps(strategy, gradients)
         for value, wanted in zip([*found, *slots[0], *slots[1]], [dense, rows, *moments[0], *moments[1]], strict=True):
-            np.testing.assert_allclose(value, wanted, rtol=2e-6, atol=1e-7)
+            np.testing.assert_allclose(value, wanted, **checks.FEW)

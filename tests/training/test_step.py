@@ -11,7 +11,7 @@ from elmo_tf.bilm.model import BiLM
 from elmo_tf.records.windows import Windows
 from elmo_tf.training import step as step_lib
 from elmo_tf.training.step import Trainer
-from tests import reference
+from tests import checks, reference
 from tests.helpers import MICRO, MICRO_CONFIG, two_cpus
 
 # Nothing random, so that steps can be compared.
@@ -37,12 +37,12 @@ def test_two_replicas_of_half_the_batch_do_what_one_does_with_the_whole(records)
     data = windows(records, 4)
     whole = trainer(records, EXACT)
     halves = trainer(records, dataclasses.replace(EXACT, batch_size=2), two_cpus())
-    np.testing.assert_allclose(run(halves, data), run(whole, data), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(run(halves, data), run(whole, data), **checks.TOLERANCE)
     for one, other in zip(whole.variables, halves.variables, strict=True):
-        np.testing.assert_allclose(other.numpy(), one.numpy(), atol=1e-6)
+        np.testing.assert_allclose(other.numpy(), one.numpy(), **checks.TOLERANCE)
     flat = [tf.nest.flatten(made.gathered_states()) for made in (whole, halves)]
     for one, other in zip(*flat, strict=True):
-        np.testing.assert_allclose(other, one, atol=1e-6)
+        np.testing.assert_allclose(other, one, **checks.TOLERANCE)
 
 
 @pytest.mark.parametrize("random", [pytest.param(False, marks=pytest.mark.slow), True])
@@ -51,12 +51,12 @@ def test_groups_one_after_the_other_do_what_so_many_replicas_or_a_large_batch_do
     data = windows(records, 4)
     groups = trainer(records, dataclasses.replace(config, batch_size=2, accumulation_steps=2))
     at_once = trainer(records, config, two_cpus() if random else None)
-    np.testing.assert_allclose(run(groups, data), run(at_once, data), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(run(groups, data), run(at_once, data), **checks.TOLERANCE)
     for one, other in zip(at_once.variables, groups.variables, strict=True):
-        np.testing.assert_allclose(other.numpy(), one.numpy(), atol=1e-6)
+        np.testing.assert_allclose(other.numpy(), one.numpy(), **checks.TOLERANCE)
     flat = [tf.nest.flatten(made.gathered_states()) for made in (at_once, groups)]
     for one, other in zip(*flat, strict=True):
-        np.testing.assert_allclose(other, one, atol=1e-6)
+        np.testing.assert_allclose(other, one, **checks.TOLERANCE)
 
 
 def test_the_rate_set_before_a_step_is_that_of_its_update(records):
@@ -95,7 +95,7 @@ def test_losses_are_the_references_and_the_state_is_carried_from_window_to_windo
         )
         streams = [reference.direction_losses(weights, MICRO, number, *row) for row in zip(ids, targets, strict=True)]
         means = np.reshape(streams, (4, 3, EXACT.unroll_steps)).mean(axis=(0, 2))
-        np.testing.assert_allclose(found[:, number], means, rtol=1e-5)
+        np.testing.assert_allclose(found[:, number], means, **checks.TOLERANCE)
 
 
 def test_the_gradient_is_that_of_the_mean_loss_times_unroll_steps(records):
@@ -107,7 +107,9 @@ def test_the_gradient_is_that_of_the_mean_loss_times_unroll_steps(records):
         )
         loss = (tf.reduce_mean(forward) + tf.reduce_mean(backward)) / 2 * 5
     gradients = [tf.convert_to_tensor(g) for g in tape.gradient(loss, made.variables)]
-    assert float(made.step(window, 0).gradient_norm) == pytest.approx(float(tf.linalg.global_norm(gradients)), rel=1e-4)
+    assert float(made.step(window, 0).gradient_norm) == pytest.approx(
+        float(tf.linalg.global_norm(gradients)), rel=checks.TOLERANCE["rtol"]
+    )
 
 
 def test_the_same_number_draws_the_same_and_another_draws_anew(records):

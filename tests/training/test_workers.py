@@ -10,6 +10,7 @@ import pytest
 
 from elmo_tf.errors import InputError
 from elmo_tf.training import checkpoints, loop, workers
+from tests import checks
 from tests.helpers import MICRO_CONFIG
 from tests.training import commands
 
@@ -65,7 +66,7 @@ def test_two_workers_have_the_losses_of_one_process_with_the_whole_batch(togethe
         [list(step.values()) for step in commands.losses(path)[:STEPS]] for path in (together[0].path, alone.path)
     )
     assert [step[0] for step in found] == list(range(1, STEPS + 1))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(found, expected, **checks.TOLERANCE)
 
 
 def test_when_one_is_killed_the_other_says_so_and_ends(together):

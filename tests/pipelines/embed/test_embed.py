@@ -18,6 +18,7 @@ from elmo_tf.records import record_folder
 from elmo_tf.savedmodel import embedding, vector_files
 from pipelines.embed import command as embed_command
 from pipelines.embed import job
+from tests import checks
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
@@ -79,7 +80,12 @@ def expected(signature, layers: str) -> list[np.ndarray]:
 
 @pytest.mark.parametrize(
     ("layers", "dtype", "tolerance"),
-    [("all", "float32", 2e-6), ("top", "float32", 2e-6), ("average", "float16", 1e-3), ("mix", "float32", 4e-6)],
+    [
+        ("all", "float32", checks.TOLERANCE["rtol"]),
+        ("top", "float32", checks.TOLERANCE["rtol"]),
+        ("average", "float16", 2**-10),
+        ("mix", "float32", checks.TOLERANCE["rtol"]),
+    ],
 )
 def test_every_line_has_the_vectors_of_its_tokens_in_both_forms(signature, embedded, corpus, layers, dtype, tolerance):
     options = [f"--layers={layers}", f"--dtype={dtype}", "--batch-tokens=9"]
@@ -149,7 +155,7 @@ def test_a_long_sentence_is_embedded_in_pieces(savedmodel, embedded, corpus, mon
     assert [len(one) for one in found] == [2, 1800, 2]
     model = embedding.Embedder(embedding.find_model(savedmodel.path))
     pieces = [next(model.embed([[word] * count], "mix"))[1] for count in (1000, 800)]
-    np.testing.assert_allclose(found[1], np.concatenate(pieces), atol=1e-6)
+    np.testing.assert_allclose(found[1], np.concatenate(pieces), **checks.TOLERANCE)
 
 
 def test_raw_text_gives_a_number_to_each_of_its_sentences(embedded, corpus):
@@ -188,7 +194,7 @@ def test_the_vectors_of_a_line_do_not_depend_on_how_the_text_is_cut(embedded, co
     cut = content(embedded(paths, "--batch-tokens=64", output="cut"))
     assert len(whole) == len(cut) == 300
     for one, other in zip(whole, cut, strict=True):
-        np.testing.assert_allclose(one, other, atol=2e-6)
+        np.testing.assert_allclose(one, other, **checks.TOLERANCE)
 
 
 def test_a_models_folder_stands_for_its_newest_version(savedmodel, tmp_path, corpus):

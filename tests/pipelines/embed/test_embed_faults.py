@@ -19,6 +19,7 @@ from elmo_tf.savedmodel import checksums
 from pipelines.embed import command as embed_command
 from pipelines.embed import job, vector_output
 from pipelines.text import filesystems
+from tests import checks
 from tests.pipelines.disks import small_disk
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
@@ -183,7 +184,7 @@ def test_worker_processes_make_the_same_vectors(arguments, tmp_path):
     with h5py.File(tmp_path / "one") as one, h5py.File(tmp_path / "two") as two:
         assert one.keys() == two.keys()
         for name in itertools.islice(one, 100):
-            np.testing.assert_allclose(one[name], two[name], atol=2e-6)
+            np.testing.assert_allclose(one[name], two[name], **checks.TOLERANCE)
 
 
 def test_an_error_in_a_worker_is_one_line(arguments, tmp_path):

@@ -12,6 +12,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import checksums
 from pipelines.embed import command as embed_command
 from pipelines.embed import search as neighbors
+from tests import checks
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
@@ -79,7 +80,7 @@ def test_uses_are_found_at_their_places_with_the_cosine_of_their_vectors(
     read = search(layer=layer, same_word=same_word, vectors=str(path))[1]
     for found in (uses, packed, read):
         assert [(use.line, use.position) for use in found] == [use[1:] for use in wanted]
-        np.testing.assert_allclose([use.similarity for use in found], [use[0] for use in wanted], atol=1e-5)
+        np.testing.assert_allclose([use.similarity for use in found], [use[0] for use in wanted], **checks.TOLERANCE)
         assert [" ".join(use.sentence) for use in found] == [LINES[use.line] for use in found]
 
 
@@ -166,4 +167,4 @@ def test_vectors_of_the_top_or_the_mix_do_for_these(savedmodel, search, corpus, 
         )
         read, embedded = search(vectors=output, layer=layer)[1], search(layer=layer)[1]
         assert [use[1:] for use in read] == [use[1:] for use in embedded]
-        np.testing.assert_allclose([use[0] for use in read], [use[0] for use in embedded], atol=1e-5)
+        np.testing.assert_allclose([use[0] for use in read], [use[0] for use in embedded], **checks.TOLERANCE)
