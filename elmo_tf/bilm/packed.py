@@ -13,7 +13,7 @@ from elmo_tf.text import char_ids as char_ids_lib
 # For each layer of a direction the cell (rows, units) and the recurrent state (rows, projection_dim), float32.
 DirectionState = tuple[tuple[tf.Tensor, tf.Tensor], ...]
 # Both directions' states, forward first.
-States = tuple[DirectionState, DirectionState]
+States = tuple[DirectionState, ...]
 
 
 class Stack(NamedTuple):
@@ -26,7 +26,7 @@ class Stack(NamedTuple):
 
 def embed(
     encode: Callable[[tf.Tensor], tf.Tensor],
-    stacks: tuple[Stack, Stack],
+    stacks: tuple[Stack, ...],
     char_ids: tf.Tensor,
     initial_states: States,
 ) -> tuple[tf.Tensor, tf.Tensor, States]:

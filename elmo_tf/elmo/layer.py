@@ -4,6 +4,7 @@ import contextlib
 import functools
 import numbers
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import keras
 import numpy as np
@@ -68,7 +69,7 @@ class ELMo(keras.layers.Layer):
         boundaries: bool = False,
         trainable_bilm: bool = False,
         vocabulary: Sequence[str] | None = None,
-        **kwargs,
+        **kwargs: Any,
     ):
         kwargs.setdefault("name", _unique_name())
         super().__init__(autocast=False, **kwargs)
@@ -108,7 +109,7 @@ class ELMo(keras.layers.Layer):
         self.token_mask = TokenMask(boundaries)  # with a name of its own, as it becomes part of functional models
         self.dropout = keras.layers.Dropout(dropout_rate, dtype=self.dtype_policy, name="dropout")
         # For what is in here; not by an assignment, which does nothing where the value is the same.
-        ELMo.trainable.fset(self, self._trainable)
+        ELMo.trainable.fset(self, self._trainable)  # type: ignore[attr-defined]
         self.built = True
 
     @property
@@ -197,9 +198,9 @@ def _fixed_parameters(mix: str | int | Sequence[float], num_layers: int) -> list
         return named[mix]
     number = num_layers - 1 if isinstance(mix, str) and mix == "top" else mix
     if isinstance(number, numbers.Integral) and not isinstance(number, bool):
-        if not 0 <= number < num_layers:
+        if not 0 <= int(number) < num_layers:
             raise InputError(f"mix: expected a layer from 0 to {num_layers - 1}, found {number}")
-        return one_layer(number, num_layers)
+        return one_layer(int(number), num_layers)
     try:
         parameters = np.array(number, float)
     except (TypeError, ValueError):
