@@ -5,6 +5,7 @@ import pathlib
 from collections.abc import Sequence
 from typing import Any
 
+from elmo_tf import extras
 from elmo_tf.errors import renamed
 from elmo_tf.records import record_folder
 from elmo_tf.savedmodel import opening, writing
@@ -27,8 +28,7 @@ def evaluate(
         InputError: if a folder or checkpoint is missing or damaged, the model has no softmax, or the records do not
             fit it.
     """
-    with renamed(path="workdir"):
-        opened = checkpoints.open_workdir(workdir)
+    opened = checkpoints.open_workdir(workdir)
     with renamed(path="data"):
         records = record_folder.open_folder(data)
     evaluation.check_records(opened.config.model, opened.vocabulary, records, "data")
@@ -70,8 +70,7 @@ def export(
         elmo_tf.savedmodel.verification.VerificationError: if the written model does not compute what the network
             does; nothing is left then.
     """
-    with renamed(path="workdir"):
-        opened = checkpoints.open_workdir(workdir)
+    opened = checkpoints.open_workdir(workdir)
     with renamed(which="checkpoint"):
         bilm, progress = opened.trained(which=str(checkpoint))
     return writing.export(
@@ -102,5 +101,7 @@ def load(path: str | os.PathLike, verify_checksums: bool = False) -> Any:
 
     Raises:
         InputError: if a file is missing or damaged, or the signatures are not those of `export`.
+        ModuleNotFoundError: if the model has the unicode tokenizer and tensorflow-text is not installed.
     """
-    return opening.open_savedmodel(path, verify_checksums=verify_checksums).loaded
+    with renamed(savedmodel="path"), extras.required():
+        return opening.open_savedmodel(path, verify_checksums=verify_checksums).loaded

@@ -1,6 +1,7 @@
 """Packages that only an extra of elmo-tf installs, and the error when one of them is missing."""
 
 import contextlib
+import importlib.util
 from collections.abc import Iterator
 
 # The package and the extra (pyproject.toml) that bring each top-level module.
@@ -14,17 +15,35 @@ _EXTRAS = {
 }
 
 
-class MissingExtraError(ModuleNotFoundError):
-    """A package that an extra installs is missing; the message is one line with the command that installs it."""
+def missing_extra(error: ModuleNotFoundError) -> str | None:
+    """Returns one line with the command that installs the missing package; None if no extra has it."""
+    if error.name not in _EXTRAS:
+        return None
+    package, extra = _EXTRAS[error.name]
+    return f"needs {package}: pip install 'elmo-tf[{extra}]'"
 
 
 @contextlib.contextmanager
 def required() -> Iterator[None]:
-    """Raises `MissingExtraError` when an import in the block fails because a package of an extra is missing."""
+    """Names the extra when an import in the block fails because one of its packages is missing.
+
+    Raises:
+        ModuleNotFoundError: with the line of `missing_extra` as its message.
+    """
     try:
         yield
     except ModuleNotFoundError as error:
-        if error.name not in _EXTRAS:
+        if (message := missing_extra(error)) is None:
             raise
-        package, extra = _EXTRAS[error.name]
-        raise MissingExtraError(f"needs {package}: pip install 'elmo-tf[{extra}]'", name=error.name) from error
+        raise ModuleNotFoundError(message, name=error.name) from error
+
+
+def check_installed(module: str) -> None:
+    """Checks, without importing it, that a module of an extra is there.
+
+    Raises:
+        ModuleNotFoundError: with the line of `missing_extra` as its message.
+    """
+    with required():
+        if importlib.util.find_spec(module) is None:
+            raise ModuleNotFoundError(f"No module named {module!r}", name=module)

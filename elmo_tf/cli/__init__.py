@@ -10,10 +10,11 @@ import sys
 import traceback
 import types
 
-from elmo_tf import __version__, extras, loading
+from elmo_tf import __version__, loading
 from elmo_tf.cli import corpus, models, probes, training, use
 from elmo_tf.cli.flags import flags_of, in_flags
 from elmo_tf.errors import InputError
+from elmo_tf.extras import missing_extra
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -24,38 +25,34 @@ def main(argv: list[str] | None = None) -> int:
     _configure_logging()
     flags: dict[str, str] = {}
     try:
-        with extras.required():
-            _run(argv, flags)
+        if argv[:1] == ["preprocess"]:  # its options are Beam's as well, which argparse need not know
+            from pipelines.preprocess import command as preprocess_command
+
+            flags = _declared(preprocess_command)
+            preprocess_command.run(argv[1:])
+        elif argv[:1] == ["embed"]:
+            from pipelines.embed import command as embed_command
+
+            flags = _declared(embed_command)
+            embed_command.run(argv[1:])
+        else:
+            arguments = _parser().parse_args(argv)
+            flags = arguments.flags()
+            if arguments.needs_tensorflow:
+                _load_tensorflow(arguments.on_gpu)
+            arguments.run(arguments)
     except InputError as error:
         return _fail(in_flags(error, flags), debug)
-    except extras.MissingExtraError as error:
-        return _fail(error, debug)
+    except ModuleNotFoundError as error:
+        if (message := missing_extra(error)) is None:
+            raise
+        return _fail(message, debug)
     except OSError as error:
         return _fail(f"{error.strerror}: {error.filename}" if error.filename else error, debug)
     except KeyboardInterrupt as interrupt:
         print("elmo-tf:", interrupt.args[0] if interrupt.args else "interrupted", file=sys.stderr)
         return 130
     return 0
-
-
-def _run(argv: list[str], flags: dict[str, str]) -> None:
-    """Runs one command; fills `flags`, by parameter, as soon as the command's options are known."""
-    if argv[:1] == ["preprocess"]:  # its options are Beam's as well, which argparse need not know
-        from pipelines.preprocess import command as preprocess_command
-
-        flags.update(_declared(preprocess_command))
-        preprocess_command.run(argv[1:])
-    elif argv[:1] == ["embed"]:
-        from pipelines.embed import command as embed_command
-
-        flags.update(_declared(embed_command))
-        embed_command.run(argv[1:])
-    else:
-        arguments = _parser().parse_args(argv)
-        flags.update(arguments.flags())
-        if arguments.needs_tensorflow:
-            _load_tensorflow(arguments.on_gpu)
-        arguments.run(arguments)
 
 
 def _fail(message: object, debug: bool) -> int:

@@ -11,7 +11,6 @@ from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import saved_model_pb2
 
 from elmo_tf import config as config_lib
-from elmo_tf import extras
 from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import checksums
 
@@ -70,8 +69,7 @@ def open_savedmodel(
     provenance = _read_json(folder, "assets/provenance.json", argument)
     config = config_lib.from_dict(_read_json(folder, "assets/config.json", argument))
     if provenance.get("tokenizer") == "unicode":
-        with extras.required():
-            import tensorflow_text  # noqa: F401, PLC0415 - its operations are in the graph
+        import tensorflow_text  # noqa: F401, PLC0415 - its operations are in the graph
     try:
         loaded = tf.saved_model.load(str(folder))
     except Exception as error:  # there is no telling what a damaged graph leads to
