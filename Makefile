@@ -1,30 +1,25 @@
-# `make demo`, `make test`: each makes .venv first when it is not there. Nothing but Python 3.11 is needed.
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
+# Each target installs into .venv first if needed: with the newest of Python 3.13, 3.12 and 3.11 that is found, or with
+# PYTHON, for instance `make test PYTHON=python3.12`.
 BIN := .venv/bin
-# Graph building and progress belong to the commands; TensorFlow's own start-up notes do not help anybody here.
+# Hides TensorFlow's start-up notes.
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
-.PHONY: help setup demo test test-all property lint format clean
+.PHONY: help setup demo test test-all property lint format wheel clean
 
 help:
-	@echo "make demo    install, then text -> records -> training -> SavedModel -> nearest uses (5 to 10 minutes)"
-	@echo "make test    install, then lint and every test but the slowest (about 10 minutes on two cores)"
-	@echo "make test-all   also the slowest tests, of which the others show a part"
-	@echo "make property   10,000 generated batches through each signature of a SavedModel (about 2 minutes)"
-	@echo "make setup   only install, into .venv"
-	@echo "make format  let ruff format the code"
-	@echo "make clean   remove .venv, build/ and the demo's SavedModel"
+	@echo "make demo      install, then text -> records -> training -> SavedModel -> nearest uses (5 to 10 minutes)"
+	@echo "make test      install, then lint and all tests but the slowest (about 10 minutes on two cores)"
+	@echo "make test-all  the slowest tests too; one of them installs the wheel from PyPI"
+	@echo "make property  10,000 generated batches through each signature of a SavedModel (about 2 minutes)"
+	@echo "make setup     only install, into .venv"
+	@echo "make lint      ruff and mypy"
+	@echo "make format    let ruff format and fix the code"
+	@echo "make wheel     build the wheel into dist/"
+	@echo "make clean     remove .venv, build/, dist/ and the demo's SavedModel"
+	@echo "With any of them: PYTHON=python3.12 makes .venv with that Python (3.11 to 3.13; default: the newest found)"
 
-setup: .venv/installed
-
-.venv/installed: requirements.txt requirements-tasks.txt requirements-dev.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; v == (3, 11) or sys.exit("elmo_tf needs Python 3.11; %s is %d.%d. Name another one: make PYTHON=/path/to/python3.11" % (sys.executable, *v))'
-	@echo "== Installing into .venv (about a minute; TensorFlow is the large one)"
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --disable-pip-version-check --no-warn-script-location -r requirements-dev.txt
-	$(BIN)/python -m pip install --disable-pip-version-check --no-deps --quiet -e .
-	@echo "== Installed. Try: make demo, or .venv/bin/elmo-tf --help"
-	@touch $@
+setup:
+	@.ci/setup "$(PYTHON)"
 
 demo: setup
 	$(BIN)/python examples/demo.py
@@ -41,10 +36,16 @@ property: setup
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 
 format: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+wheel: setup
+	rm -rf build/lib build/bdist.*  # modules that were removed since would come back from there
+	$(BIN)/python -m pip wheel --disable-pip-version-check --quiet --no-deps --wheel-dir dist .
+	@ls dist/elmo_tf-*.whl
+
 clean:
-	rm -rf .venv build savedmodels/demo
+	rm -rf .venv build dist savedmodels/demo

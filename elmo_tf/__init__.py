@@ -1,16 +1,68 @@
 """ELMo in TensorFlow: from a text corpus to a SavedModel of contextual word vectors.
 
-Nothing is imported here, so that a Beam worker which needs `elmo_tf.records` does not wait for TensorFlow;
-`elmo_tf.ELMo`, the Keras layer, is loaded when it is first asked for.
+    config = elmo_tf.preset("tiny")
+    workdir = elmo_tf.train(config, "data/train", "runs/mine", heldout="data/heldout")
+    print(elmo_tf.evaluate(workdir, "data/heldout").perplexity)
+    path = elmo_tf.export(workdir, "savedmodels/mine")
+    model = elmo_tf.load(path)
+
+Names are imported on first use: `import elmo_tf` is quick, and a Beam worker that only needs `elmo_tf.records` does not
+wait for TensorFlow.
 """
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from elmo_tf.api import evaluate, export, load
+    from elmo_tf.bilm.model import BiLM
+    from elmo_tf.config import CharCNNConfig, Config, LSTMConfig, ModelConfig, TrainConfig, override, preset
+    from elmo_tf.elmo import ELMo
+    from elmo_tf.errors import InputError
+    from elmo_tf.layers.scalar_mix import ScalarMix
+    from elmo_tf.training.loop import train
 
 __version__ = "0.1.0"
 
+__all__ = [
+    "BiLM",
+    "CharCNNConfig",
+    "Config",
+    "ELMo",
+    "InputError",
+    "LSTMConfig",
+    "ModelConfig",
+    "ScalarMix",
+    "TrainConfig",
+    "evaluate",
+    "export",
+    "load",
+    "override",
+    "preset",
+    "train",
+]
 
-def __getattr__(name: str) -> Any:
-    if name == "ELMo":
-        return importlib.import_module("elmo_tf.elmo").ELMo
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+_NAMES = {
+    "elmo_tf.api": ("evaluate", "export", "load"),
+    "elmo_tf.bilm.model": ("BiLM",),
+    "elmo_tf.config": ("CharCNNConfig", "Config", "LSTMConfig", "ModelConfig", "TrainConfig", "override", "preset"),
+    "elmo_tf.elmo": ("ELMo",),
+    "elmo_tf.errors": ("InputError",),
+    "elmo_tf.layers.scalar_mix": ("ScalarMix",),
+    "elmo_tf.training.loop": ("train",),
+}
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
+
+
+if not TYPE_CHECKING:  # a type checker would take any name for one of ours
+
+    def __getattr__(name: str) -> Any:
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(_MODULES[name]), name)
+        globals()[name] = value  # found at once from now on
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

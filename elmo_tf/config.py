@@ -29,7 +29,7 @@ class CharCNNConfig:
     activation: str = "relu"  # after the max-pool: "relu" or "tanh"
     max_chars_per_token: int = 50  # ids a token, begin- and end-word marks included
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         filters = tuple(tuple(pair) if isinstance(pair, (list, tuple)) else pair for pair in self.filters)
         object.__setattr__(self, "filters", filters)
         _require("embedding_dim", self.embedding_dim, self.embedding_dim >= 1, "at least 1")
@@ -41,7 +41,7 @@ class CharCNNConfig:
             and pair[0] <= self.max_chars_per_token
             for pair in filters
         )
-        _require("filters", filters, good, "a list of [width, count], no width above max_chars_per_token")
+        _require("filters", filters, bool(good), "a list of [width, count], no width above max_chars_per_token")
         _require("num_highway", self.num_highway, self.num_highway >= 0, "at least 0")
         _require("activation", self.activation, self.activation in ("relu", "tanh"), "'relu' or 'tanh'")
 
@@ -62,7 +62,7 @@ class LSTMConfig:
     proj_clip: float | None = 3.0  # the projected output is cut to +-this; None: never
     use_skip_connections: bool = True  # every layer but the first adds its input to its output
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("units", "projection_dim", "num_layers"):
             _require(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
         expected = f"at most units, {self.units}"
@@ -111,7 +111,7 @@ class TrainConfig:
     patience: int = 0  # stop after so many evaluations without a better held-out perplexity; 0: never
     accumulation_steps: int = 1  # groups of batch_size streams a replica, one after the other, for one update
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         counts = ("batch_size", "unroll_steps", "epochs", "checkpoint_steps", "keep_checkpoints", "log_steps")
         for name in (*counts, "accumulation_steps"):
             _require(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
@@ -195,7 +195,7 @@ def keys(config_class: type = Config, prefix: str = "") -> dict[str, typing.Any]
     found = {}
     for field in dataclasses.fields(config_class):
         if dataclasses.is_dataclass(field.type):
-            found.update(keys(field.type, f"{prefix}{field.name}."))
+            found.update(keys(typing.cast(type, field.type), f"{prefix}{field.name}."))
         else:
             found[prefix + field.name] = field.type
     return found
@@ -259,7 +259,7 @@ def from_dict(values: dict, config_class: type = Config, prefix: str = "") -> ty
         if dataclasses.is_dataclass(kind):
             if not isinstance(value, dict):
                 raise InputError(f"configuration: expected {prefix + name} to be an object, found {value!r}")
-            arguments[name] = from_dict(value, kind, f"{prefix}{name}.")
+            arguments[name] = from_dict(value, typing.cast(type, kind), f"{prefix}{name}.")
         else:
             arguments[name] = _checked(prefix + name, value, kind)
     try:

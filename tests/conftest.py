@@ -1,4 +1,4 @@
-"""Set once for all tests: two logical CPUs, as two replicas need two devices; one thread an operation; Ctrl-C heard."""
+"""What all tests share: two logical CPUs, because two replicas need two devices; one thread per operation; fixtures."""
 
 import os
 import pathlib
@@ -16,7 +16,7 @@ from elmo_tf.training import loop
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG, write_records
 
-# Shells have what they start in the background ignore SIGINT, which the commands under test would inherit.
+# A shell starts background jobs with SIGINT ignored, and the commands under test would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 tf.config.set_logical_device_configuration(

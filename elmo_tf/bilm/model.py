@@ -55,7 +55,7 @@ class BiLM(keras.Model):
         config: config_lib.ModelConfig,
         vocab_size: int | None = None,
         product_dtype: str = "float32",
-        **kwargs,
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
         self.config = config

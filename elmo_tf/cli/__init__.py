@@ -14,6 +14,7 @@ from elmo_tf import __version__, loading
 from elmo_tf.cli import corpus, models, probes, training, use
 from elmo_tf.cli.flags import flags_of, in_flags
 from elmo_tf.errors import InputError
+from elmo_tf.extras import missing_extra
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -42,6 +43,10 @@ def main(argv: list[str] | None = None) -> int:
             arguments.run(arguments)
     except InputError as error:
         return _fail(in_flags(error, flags), debug)
+    except ModuleNotFoundError as error:
+        if (message := missing_extra(error)) is None:
+            raise
+        return _fail(message, debug)
     except OSError as error:
         return _fail(f"{error.strerror}: {error.filename}" if error.filename else error, debug)
     except KeyboardInterrupt as interrupt:

@@ -1,12 +1,9 @@
 """The commands that look into a model: `probe`, `weights-plot` and `projector`."""
 
 import argparse
-import contextlib
 import json
-from collections.abc import Iterator
 
 from elmo_tf.cli.arguments import add_command, natural
-from elmo_tf.errors import InputError
 from elmo_tf.files import staging
 
 _SEMCOR = (
@@ -75,19 +72,9 @@ def _add_probe_arguments(parser: argparse.ArgumentParser, train_help: str) -> No
     parser.add_argument("--output", required=True, metavar="DIR", help="a new folder for table, JSON and plot")
 
 
-@contextlib.contextmanager
-def _task_libraries() -> Iterator[None]:
-    """Says what to install when a library is missing that only these commands need."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise InputError(f"expected the module {error.name}, found none: pip install 'elmo-tf[tasks]'") from None
-
-
 def _pos(arguments: argparse.Namespace) -> None:
-    with _task_libraries():
-        from elmo_tf.probes import pos
     from elmo_tf.annotated import conllu
+    from elmo_tf.probes import pos
 
     staging.check_absent(arguments.output, "--output")
     train = conllu.read_conllu(arguments.train, arguments.tags, "--train")
@@ -96,9 +83,8 @@ def _pos(arguments: argparse.Namespace) -> None:
 
 
 def _wsd(arguments: argparse.Namespace) -> None:
-    with _task_libraries():
-        from elmo_tf.probes import wsd
     from elmo_tf.annotated import semcor
+    from elmo_tf.probes import wsd
 
     staging.check_absent(arguments.output, "--output")
     train = semcor.read_semcor(arguments.train, "--train")
@@ -117,8 +103,7 @@ def _finish(results, name: str, arguments: argparse.Namespace) -> None:
 
 
 def _weights_plot(arguments: argparse.Namespace) -> None:
-    with _task_libraries():
-        from elmo_tf.probes import learned_weights
+    from elmo_tf.probes import learned_weights
 
     mixes = learned_weights.read_all(arguments.model)
     learned_weights.plot(mixes, arguments.output)

@@ -264,9 +264,9 @@ def _fixed_parameters(mix: str | int | Sequence[float], num_layers: int) -> list
         return named[mix]
     number = num_layers - 1 if isinstance(mix, str) and mix == "top" else mix
     if isinstance(number, numbers.Integral) and not isinstance(number, bool):
-        if not 0 <= number < num_layers:
+        if not 0 <= int(number) < num_layers:
             raise InputError("mix", f"a layer from 0 to {num_layers - 1}", number)
-        return one_layer(number, num_layers)
+        return one_layer(int(number), num_layers)
     try:
         parameters = np.array(number, float)
     except (TypeError, ValueError):

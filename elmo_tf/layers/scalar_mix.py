@@ -1,6 +1,7 @@
 """The weighted sum of a biLM's layers."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import keras
 import numpy as np
@@ -37,7 +38,7 @@ class ScalarMix(keras.layers.Layer):
         scalar_parameters: Sequence[float] | None = None,
         penalty: float = 0.0,
         layer_norm: bool = False,
-        **kwargs,
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
         self.num_layers = num_layers

@@ -1,7 +1,11 @@
 """Raw text as sentences and tokens, by tensorflow-text: in preprocessing, and in the graph of an exported model."""
 
 import tensorflow as tf
-import tensorflow_text
+
+from elmo_tf import extras
+
+with extras.required():
+    import tensorflow_text
 
 _SPACE = r"[\s\p{Z}\p{Cc}]+"
 _WORD = r"[\p{L}\p{M}\p{N}]+"

@@ -39,11 +39,14 @@ _log = logging.getLogger("elmo_tf")
 
 @dataclasses.dataclass(frozen=True)
 class Workdir:
-    """A folder that `new_workdir` made."""
+    """A folder that `new_workdir` made; an `os.PathLike`."""
 
     path: pathlib.Path
     config: config_lib.Config
     vocabulary: vocabulary_lib.Vocabulary | None
+
+    def __fspath__(self) -> str:
+        return str(self.path)
 
     @property
     def logs(self) -> pathlib.Path:

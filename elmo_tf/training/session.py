@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from elmo_tf.errors import InputError
 from elmo_tf.records.record_folder import Records
@@ -74,7 +74,7 @@ class Session:
         if self.workers.is_chief:
             checkpoints.update_config(self.workdir)
 
-    def windows(self) -> Iterator[tuple[Window, Position]]:
+    def windows(self) -> Generator[tuple[Window, Position], None, None]:
         """Yields windows for ever, and the position after each, from where training stands."""
         config, max_chars = self.trainer.config, self.workdir.config.model.char_cnn.max_chars_per_token
         windows = Windows(

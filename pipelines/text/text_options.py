@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from elmo_tf.errors import InputError
+from elmo_tf.extras import check_installed
 from pipelines.text import corpora, filesystems, sentences
 
 
@@ -45,6 +46,8 @@ def settings(arguments: argparse.Namespace, seed: int = 0, heldout_fraction: flo
     is_raw = arguments.tokenizer == "unicode"
     require("--line", is_raw or arguments.line is None, "--tokenizer unicode with it", f"--line {arguments.line} alone")
     line = arguments.line or (sentences.PART if is_raw else sentences.SENTENCE)
+    if is_raw:
+        check_installed("tensorflow_text")  # now, and not in a worker after the corpus has been planned
     return sentences.Settings(arguments.tokenizer, line, arguments.strict, seed, heldout_fraction)
 
 

@@ -1,0 +1,107 @@
+"""What a program does with a trained model, by the paths of its folders: `elmo_tf.evaluate`, `export` and `load`."""
+
+import os
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+from elmo_tf import extras
+from elmo_tf.errors import renamed
+from elmo_tf.records import record_folder
+from elmo_tf.savedmodel import opening, writing
+from elmo_tf.training import checkpoints, evaluation
+from elmo_tf.training.evaluation import Evaluation
+
+
+def evaluate(
+    workdir: str | os.PathLike, data: str | os.PathLike, checkpoint: str | int = "latest", batch_size: int = 32
+) -> Evaluation:
+    """Returns the perplexity of a trained model on held-out text: full softmax, every token, each direction.
+
+    Args:
+        workdir: what `train` returned, or its path.
+        data: a folder of records made with the model's vocabulary.
+        checkpoint: `"latest"`, `"best"` (by held-out perplexity during training) or a step.
+        batch_size: streams that the sentences are dealt to; the LSTM state is carried along each.
+
+    Raises:
+        InputError: if a folder or checkpoint is missing or damaged, the model has no softmax, or the records do not
+            fit it.
+    """
+    opened = checkpoints.open_workdir(workdir)
+    with renamed(path="data"):
+        records = record_folder.open_folder(data)
+    evaluation.check_records(opened.config.model, opened.vocabulary, records, "data")
+    with renamed(which="checkpoint"):
+        bilm = opened.trained_bilm(which=str(checkpoint))
+    return evaluation.evaluate(bilm, records, batch_size)
+
+
+def export(
+    workdir: str | os.PathLike,
+    output: str | os.PathLike,
+    checkpoint: str | int = "latest",
+    scalar_parameters: Sequence[float] | None = None,
+    gamma: float = 1.0,
+    tokenizer: str = "whitespace",
+    precision: str = "float32",
+    warm_text: str | os.PathLike | None = None,
+) -> pathlib.Path:
+    """Writes a trained model as the SavedModel `output/<version>/`, once a fresh process has verified it.
+
+    Args:
+        workdir: what `train` returned, or its path.
+        output: the model's folder; the new version is one above those in it.
+        checkpoint: `"latest"`, `"best"` (by held-out perplexity during training) or a step.
+        scalar_parameters: of the mix, one per layer, token layer first, softmax-normalized; None: the average.
+        gamma: scale of the ELMo vector.
+        tokenizer: how the signature `default` splits sentences: `"whitespace"`, or `"unicode"`, which needs
+            tensorflow-text (`elmo-tf[text]`) here and in every program that loads the model.
+        precision: of the stored weights, `"float32"` or `"bfloat16"`, which halves the files.
+        warm_text: a text file, one sentence per line; every sentence then starts from the LSTM state after this text
+            instead of from zero.
+
+    Returns:
+        the new version's folder.
+
+    Raises:
+        InputError: if the workdir or checkpoint is missing or damaged, or an argument cannot be used.
+        OSError: if the model cannot be written; nothing is left then.
+        elmo_tf.savedmodel.verification.VerificationError: if the written model does not compute what the network
+            does; nothing is left then.
+    """
+    opened = checkpoints.open_workdir(workdir)
+    with renamed(which="checkpoint"):
+        bilm, progress = opened.trained(which=str(checkpoint))
+    return writing.export(
+        bilm,
+        opened.config,
+        output,
+        scalar_parameters=None if scalar_parameters is None else list(scalar_parameters),
+        gamma=gamma,
+        provenance=checkpoints.provenance(opened, progress.step),
+        tokenizer=tokenizer,
+        precision=precision,
+        warm_text=warm_text,
+    )
+
+
+def load(path: str | os.PathLike, verify_checksums: bool = False) -> Any:
+    """Returns an exported model as `tf.saved_model.load` does, once its files and signatures have been checked.
+
+    `model.signatures["default"](strings=tf.constant(["a sentence"]))["elmo"]` is float32 `(batch, max_length, dim)`;
+    the other signatures are `tokens`, `char_ids` and `stream`. A model with the unicode tokenizer loads without
+    importing tensorflow_text first. The configuration and the provenance are the JSON files in `<version>/assets/`;
+    `elmo_tf.savedmodel.opening.open_savedmodel` returns them parsed, with the model.
+
+    Args:
+        path: a version's folder, or a model's, of which the newest version is loaded.
+        verify_checksums: whether to compare all files with their SHA-256 first; otherwise their presence and sizes
+            are checked.
+
+    Raises:
+        InputError: if a file is missing or damaged, or the signatures are not those of `export`.
+        ModuleNotFoundError: if the model has the unicode tokenizer and tensorflow-text is not installed.
+    """
+    with renamed(savedmodel="path"), extras.required():
+        return opening.open_savedmodel(path, verify_checksums=verify_checksums).loaded

@@ -1,0 +1,49 @@
+"""Packages that only an extra of elmo-tf installs, and the error when one of them is missing."""
+
+import contextlib
+import importlib.util
+from collections.abc import Iterator
+
+# The package and the extra (pyproject.toml) that bring each top-level module.
+_EXTRAS = {
+    "apache_beam": ("apache-beam", "beam"),
+    "tensorflow_text": ("tensorflow-text", "text"),
+    "sklearn": ("scikit-learn", "tasks"),
+    "threadpoolctl": ("threadpoolctl", "tasks"),
+    "seqeval": ("seqeval", "tasks"),
+    "matplotlib": ("matplotlib", "tasks"),
+}
+
+
+def missing_extra(error: ModuleNotFoundError) -> str | None:
+    """Returns one line with the command that installs the missing package; None if no extra has it."""
+    if error.name not in _EXTRAS:
+        return None
+    package, extra = _EXTRAS[error.name]
+    return f"needs {package}: pip install 'elmo-tf[{extra}]'"
+
+
+@contextlib.contextmanager
+def required() -> Iterator[None]:
+    """Names the extra when an import in the block fails because one of its packages is missing.
+
+    Raises:
+        ModuleNotFoundError: with the line of `missing_extra` as its message.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (message := missing_extra(error)) is None:
+            raise
+        raise ModuleNotFoundError(message, name=error.name) from error
+
+
+def check_installed(module: str) -> None:
+    """Checks, without importing it, that a module of an extra is there.
+
+    Raises:
+        ModuleNotFoundError: with the line of `missing_extra` as its message.
+    """
+    with required():
+        if importlib.util.find_spec(module) is None:
+            raise ModuleNotFoundError(f"No module named {module!r}", name=module)

@@ -1,0 +1,309 @@
+"""What is installed: bounds, extras and the line that names a missing one, `make setup`, `.gitignore`, the wheel."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+
+import pytest
+import tensorflow as tf
+
+import elmo_tf.text
+from elmo_tf import extras
+from elmo_tf.text import in_graph
+from tests.helpers import write_records
+
+ROOT = pathlib.Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+
+
+def package(requirement: str) -> str:
+    return re.match(r"[\w-]+", requirement)[0]
+
+
+def test_each_bound_stands_once():
+    everything = [*PROJECT["dependencies"], *(one for group in EXTRAS.values() for one in group)]
+    bounded = [package(one) for one in everything if re.search("[<>=~]", one)]
+    assert sorted(bounded) == sorted(set(bounded))
+    assert {package(one) for one in everything} - set(bounded) == {"elmo-tf"}
+
+
+def test_every_extra_that_an_error_names_has_the_package_that_is_missing():
+    for name, extra in extras._EXTRAS.values():
+        assert name in map(package, EXTRAS[extra])
+    needed = {package(one) for extra in ("beam", "text", "tasks") for one in EXTRAS[extra]}
+    assert needed == {name for name, _ in extras._EXTRAS.values()}
+
+
+def test_the_versions_of_python_are_the_same_everywhere():
+    listed = [one.rsplit(" ", 1)[1] for one in PROJECT["classifiers"] if "Python :: 3." in one]
+    assert listed == ["3.11", "3.12", "3.13"]
+    assert PROJECT["requires-python"] == ">=3.11,<3.14"
+    assert "(3, 11) <= sys.version_info[:2] <= (3, 13)" in (ROOT / ".ci" / "setup").read_text()
+
+
+WITHOUT = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {absent}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Absent())
+"""
+
+
+def run_without(absent: set[str], code: str) -> subprocess.CompletedProcess:
+    """Runs Python code in a process that finds none of the modules `absent`."""
+    command = [sys.executable, "-c", WITHOUT.format(absent=absent) + code]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_every_public_name_imports_without_extras():
+    done = run_without(set(extras._EXTRAS), "import elmo_tf\nfrom elmo_tf import *\nprint(len(elmo_tf.__all__))")
+    assert (done.returncode, done.stdout) == (0, f"{len(elmo_tf.__all__)}\n"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "missing"),
+    [
+        ("preprocess --input text --output data", "apache-beam: pip install 'elmo-tf[beam]'"),
+        ("preprocess --help", "apache-beam: pip install 'elmo-tf[beam]'"),
+        ("embed --savedmodel model --input text --output vectors", "apache-beam: pip install 'elmo-tf[beam]'"),
+        ("weights-plot --model model --output plot", "matplotlib: pip install 'elmo-tf[tasks]'"),
+    ],
+)
+def test_a_command_without_its_extra_is_one_line_with_what_installs_it(command, missing):
+    done = run_without(set(extras._EXTRAS), f"from elmo_tf import cli; sys.exit(cli.main({command.split()}))")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"elmo-tf: error: needs {missing}\n")
+
+
+def test_raw_text_without_tensorflow_text_is_refused_before_any_work(tmp_path):
+    (tmp_path / "text").write_text("A dog barked. It slept.")
+    command = f"preprocess --input {tmp_path}/text --output {tmp_path}/data --tokenizer unicode".split()
+    done = run_without({"tensorflow_text"}, f"from elmo_tf import cli; sys.exit(cli.main({command}))")
+    expected = "elmo-tf: error: needs tensorflow-text: pip install 'elmo-tf[text]'\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", expected)
+    assert [path.name for path in tmp_path.iterdir()] == ["text"]
+
+
+def test_the_unicode_tokenizer_in_a_graph_names_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow_text", None)
+    monkeypatch.delitem(sys.modules, "elmo_tf.text.raw_text", raising=False)
+    monkeypatch.delattr(elmo_tf.text, "raw_text", raising=False)
+    with pytest.raises(ModuleNotFoundError, match=r"needs tensorflow-text: pip install 'elmo-tf\[text\]'"):
+        in_graph.split(tf.constant(["a dog"]), "unicode")
+
+
+def test_a_module_that_no_extra_has_keeps_its_own_error():
+    with pytest.raises(ModuleNotFoundError, match="No module named 'apache_bean'"), extras.required():
+        import apache_bean  # noqa: F401, PLC0415
+    assert extras.missing_extra(ModuleNotFoundError(name="apache_beam.io.gcp")) is None
+
+
+def git(*arguments: str) -> list[str]:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1):
+        pytest.skip(f"no git checkout: {done.stderr}")
+    return done.stdout.splitlines()
+
+
+def test_what_the_commands_leave_is_ignored_and_no_file_of_the_project_is():
+    left = ["data/train/info.json", "runs/mine/config.json", "corpora/lm1b/x", "published/mine/weights.hdf5"]
+    left += ["vectors.hdf5", "dist/elmo_tf.whl", "build/demo/x", "savedmodels/mine/1/saved_model.pb", "train.log"]
+    assert git("check-ignore", "--no-index", *left) == left
+    assert git("ls-files", "--cached", "--ignored", "--exclude-standard") == []
+
+
+TOOLS = ("sh", "dirname", "mkdir", "rm", "touch", "mv", "cp", "make")
+# Stands for an interpreter: makes a .venv of itself, and installs nothing, unless a file `break` is there.
+PYTHON = """#!/bin/sh
+case "$2" in
+    venv) mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
+    pip) [ ! -e break ] ;;
+    *sys.version_info\\[:2\\]*) {fits} ;;
+    *base_prefix*) echo "{version} of /opt" ;;
+esac
+"""
+
+
+class Checkout:
+    """A folder with `make setup` in it, and the Pythons that are found from there."""
+
+    def __init__(self, folder: pathlib.Path):
+        self.folder, self.tools = folder / "checkout", folder / "bin"
+        (self.folder / ".ci").mkdir(parents=True)
+        self.tools.mkdir()
+        for name in ("Makefile", ".ci/setup"):
+            shutil.copy(ROOT / name, self.folder / name)
+        for name in ("pyproject.toml", "requirements.txt"):
+            (self.folder / name).touch()
+        for tool in TOOLS:
+            (self.tools / tool).symlink_to(shutil.which(tool))
+
+    def add_python(self, name: str, version: str, fits: bool = True) -> None:
+        path = self.tools / name
+        path.write_text(PYTHON.format(version=version, fits="exit 0" if fits else "exit 1"))
+        path.chmod(0o755)
+
+    def setup(self, *arguments: str) -> subprocess.CompletedProcess:
+        command = [self.tools / "make", "--no-print-directory", "setup", *arguments]
+        environment = {"PATH": str(self.tools)}
+        return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    return Checkout(tmp_path)
+
+
+def test_setup_takes_the_newest_python_that_runs_and_does_nothing_the_second_time(checkout):
+    checkout.add_python("python3.13", "3.13.0", fits=False)  # as a pyenv shim of a version that is not enabled
+    checkout.add_python("python3.12", "3.12.1")
+    checkout.add_python("python3.11", "3.11.7")
+    assert "with Python 3.12.1" in checkout.setup().stdout
+    again = checkout.setup()
+    assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
+
+
+def test_setup_installs_again_when_the_requirements_are_newer(checkout):
+    checkout.add_python("python3.12", "3.12.1")
+    checkout.setup()
+    later = (checkout.folder / ".venv" / "installed").stat().st_mtime + 10
+    os.utime(checkout.folder / "pyproject.toml", (later, later))
+    done = checkout.setup()
+    assert "Installing into .venv" in done.stdout
+    assert "Making .venv" not in done.stdout
+
+
+def test_setup_says_so_when_no_python_fits(checkout):
+    checkout.add_python("python3", "3.10.1", fits=False)
+    done = checkout.setup()
+    assert done.returncode != 0
+    assert "expected Python 3.11, 3.12 or 3.13 (with venv), found none" in done.stderr
+    done = checkout.setup("PYTHON=python3")
+    assert "PYTHON: expected Python 3.11, 3.12 or 3.13 (with venv), found python3" in done.stderr
+    assert not (checkout.folder / ".venv").exists()
+
+
+def test_setup_with_another_python_than_that_of_the_environment_is_refused(checkout):
+    checkout.add_python("python3.12", "3.12.1")
+    checkout.add_python("python3.11", "3.11.7")
+    assert checkout.setup("PYTHON=python3.11").returncode == 0
+    assert checkout.setup().returncode == 0
+    done = checkout.setup("PYTHON=python3.12")
+    assert done.returncode != 0
+    assert "expected 3.11.7 of /opt, which .venv was made with, found 3.12.1 of /opt" in done.stderr
+    assert "make clean" in done.stderr
+
+
+def test_an_interrupted_setup_starts_again(checkout):
+    checkout.add_python("python3.12", "3.12.1")
+    (checkout.folder / "break").touch()
+    assert checkout.setup().returncode != 0
+    half = checkout.folder / ".venv" / "half-installed"
+    half.touch()
+    (checkout.folder / "break").unlink()
+    done = checkout.setup()
+    assert done.returncode == 0
+    assert "interrupted: starting again" in done.stdout
+    assert not half.exists()
+    assert checkout.setup().stdout == ""
+
+
+def test_setup_refuses_the_environment_of_another_checkout(checkout):
+    if sys.prefix == sys.base_prefix:
+        pytest.skip("needs a virtual environment with an editable elmo-tf, as `make setup` makes it")
+    (checkout.folder / ".venv").symlink_to(sys.prefix)
+    done = checkout.setup()
+    assert done.returncode != 0
+    assert "expected .venv to be of this checkout, found one of /" in done.stderr
+
+
+# What a program does after `pip install elmo-tf`; arguments: a folder of records, a SavedModel, a new folder.
+PROGRAM = """
+import dataclasses, importlib.util, json, sys
+import tensorflow as tf
+import elmo_tf
+
+records, savedmodel, folder = sys.argv[1:]
+assert not any(map(importlib.util.find_spec, ("apache_beam", "tensorflow_text", "sklearn")))
+layer = elmo_tf.ELMo(savedmodel)
+config = elmo_tf.Config(layer.bilm.config, elmo_tf.TrainConfig(batch_size=2, num_sampled=4))
+workdir = elmo_tf.train(config, records, f"{folder}/run", heldout=records, steps=2)
+perplexity = elmo_tf.evaluate(workdir, records).perplexity
+path = elmo_tf.export(workdir, f"{folder}/model")
+found = [model.signatures["default"](strings=tf.constant(["the cat sat"]))["elmo"].shape
+         for model in map(elmo_tf.load, (savedmodel, path))]
+print(json.dumps([elmo_tf.__file__, perplexity, [list(shape) for shape in found],
+                  list(layer(tf.constant([["the", "cat"]])).shape)]))
+"""
+
+
+def run_outside(folder: pathlib.Path, *command: str | os.PathLike) -> subprocess.CompletedProcess:
+    """Runs a command that does not see this checkout, neither from `folder` nor by PYTHONPATH."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The wheel, and the commands of a fresh environment with it and no extra; from PyPI, a minute or two."""
+    folder = tmp_path_factory.mktemp("wheel")
+    for name in ("elmo_tf", "pipelines"):
+        shutil.copytree(ROOT / name, folder / "source" / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder / "source")
+    pip = ("-m", "pip", "--disable-pip-version-check")
+    run_outside(folder, sys.executable, *pip, "wheel", "--no-deps", "-w", folder, folder / "source").check_returncode()
+    (wheel,) = folder.glob("elmo_tf-*.whl")
+    run_outside(folder, sys.executable, "-m", "venv", folder / "venv").check_returncode()
+    run_outside(folder, folder / "venv" / "bin" / "python", *pip, "install", wheel).check_returncode()
+    return wheel, folder / "venv" / "bin"
+
+
+@pytest.mark.slow
+def test_the_wheel_has_every_module_and_the_mark_of_its_type_hints(installed):
+    listing = subprocess.run([sys.executable, "-m", "zipfile", "-l", installed[0]], capture_output=True, check=True)
+    found = {line.split()[0] for line in listing.stdout.decode().splitlines()[1:]}
+    sources = {str(path.relative_to(ROOT)) for room in ("elmo_tf", "pipelines") for path in (ROOT / room).rglob("*.py")}
+    assert {name for name in found if ".dist-info/" not in name} == sources | {"elmo_tf/py.typed"}
+
+
+@pytest.mark.slow
+def test_a_program_trains_and_embeds_with_the_wheel_alone(installed, savedmodel, tmp_path):
+    records = write_records(tmp_path / "records", ["the cat sat", "a dog barked", "the dog sat on the mat"] * 4)
+    done = run_outside(tmp_path, installed[1] / "python", "-c", PROGRAM, records.path, savedmodel.path, tmp_path)
+    assert done.returncode == 0, done.stderr
+    file, perplexity, of_savedmodels, of_layer = json.loads(done.stdout)
+    assert pathlib.Path(file).is_relative_to(installed[1].parent)
+    assert 1 < perplexity < 1000
+    assert (of_savedmodels, of_layer) == ([[1, 3, 16]] * 2, [1, 2, 16])
+
+
+@pytest.mark.slow
+def test_the_installed_command_names_the_extra_that_is_missing(installed, tmp_path):
+    done = run_outside(tmp_path, installed[1] / "elmo-tf", "preprocess", "--input", "text", "--output", "data")
+    expected = (1, "", "elmo-tf: error: needs apache-beam: pip install 'elmo-tf[beam]'\n")
+    assert (done.returncode, done.stdout, done.stderr) == expected
+
+
+@pytest.mark.slow
+def test_a_type_checker_knows_the_names_of_the_wheel(installed, tmp_path):
+    (tmp_path / "program.py").write_text(
+        "import elmo_tf\n"
+        "found = elmo_tf.evaluate('runs/mine', 'data/heldout').perplexity\n"
+        "reveal_type(found)\n"
+        "elmo_tf.evaluate(3, 'data/heldout')\n"
+        "elmo_tf.evalute\n"
+    )
+    python = installed[1] / "python"
+    done = run_outside(tmp_path, sys.executable, "-m", "mypy", "--python-executable", python, "program.py")
+    revealed, *errors = done.stdout.splitlines()
+    assert revealed == 'program.py:3: note: Revealed type is "float"'
+    assert [line.partition(" error: ")[0] for line in errors[:-1]] == ["program.py:4:", "program.py:5:"]

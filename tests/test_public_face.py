@@ -1,0 +1,122 @@
+"""What `import elmo_tf` offers a program: the names, their hints, and the way from text records to vectors."""
+
+import ast
+import inspect
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import elmo_tf
+from elmo_tf.bilm.model import BiLM
+from elmo_tf.config import CharCNNConfig, Config, LSTMConfig, ModelConfig, TrainConfig, override, preset
+from elmo_tf.errors import InputError
+from elmo_tf.layers.scalar_mix import ScalarMix
+from elmo_tf.savedmodel import writing
+from elmo_tf.training import checkpoints, evaluation
+from tests import checks
+from tests.helpers import MICRO_CONFIG
+
+ROOT = pathlib.Path(__file__).parents[1]
+
+
+def test_names_are_the_objects_of_their_modules():
+    from elmo_tf.api import evaluate, export, load  # noqa: PLC0415
+    from elmo_tf.elmo.layer import ELMo  # noqa: PLC0415
+    from elmo_tf.training.loop import train  # noqa: PLC0415
+
+    objects = (BiLM, CharCNNConfig, Config, ELMo, InputError, LSTMConfig, ModelConfig, ScalarMix, TrainConfig)
+    functions = (evaluate, export, load, override, preset, train)
+    named = {one.__name__: one for one in (*objects, *functions)}
+    assert {name: getattr(elmo_tf, name) for name in elmo_tf.__all__} == named
+
+
+def test_a_type_checker_imports_each_name_from_where_it_is_loaded():
+    tree = ast.parse(pathlib.Path(elmo_tf.__file__).read_text())
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {alias.name: node.module for node in block.body for alias in node.names}
+    assert seen == elmo_tf._MODULES
+    assert sorted(seen) == sorted(elmo_tf.__all__)
+
+
+def test_importing_elmo_tf_and_listing_its_names_imports_nothing_heavy():
+    code = "import sys, elmo_tf; print(sorted(set(elmo_tf.__all__) - set(dir(elmo_tf)))); print(*sys.modules)"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
+    missing, modules = done.stdout.splitlines()
+    assert missing == "[]"
+    packages = {name.partition(".")[0] for name in modules.split()}
+    assert not packages & {"tensorflow", "keras", "numpy", "h5py", "google", "apache_beam"}
+    assert [name for name in modules.split() if name.startswith(("elmo_tf", "pipelines"))] == ["elmo_tf"]
+
+
+def test_a_wrong_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'elmo_tf' has no attribute 'Elmo'"):
+        elmo_tf.Elmo  # noqa: B018
+    with pytest.raises(ImportError, match="Elmo"):
+        from elmo_tf import Elmo  # noqa: F401, PLC0415
+
+
+@pytest.mark.parametrize("name", elmo_tf.__all__)
+def test_every_parameter_and_result_has_a_hint_and_every_name_a_docstring(name):
+    value = getattr(elmo_tf, name)
+    assert inspect.getdoc(value)
+    signature = inspect.signature(value)
+    hints = {parameter.name: parameter.annotation for parameter in signature.parameters.values()}
+    if not inspect.isclass(value):
+        hints["return"] = signature.return_annotation
+    assert [parameter for parameter, hint in hints.items() if hint is inspect.Parameter.empty] == []
+
+
+def test_what_train_returns_is_evaluated_by_the_checkpoint_asked_for(records, tmp_path):
+    config = elmo_tf.override(MICRO_CONFIG, ["train.checkpoint_steps=1"])
+    workdir = elmo_tf.train(config, records.path, tmp_path / "run", heldout=records.path, steps=2)
+    opened = checkpoints.open_workdir(tmp_path / "run")
+    for checkpoint in ("latest", 1):
+        expected = evaluation.evaluate(opened.trained_bilm(which=str(checkpoint)), records, batch_size=3)
+        assert elmo_tf.evaluate(workdir, records.path, checkpoint, batch_size=3) == expected
+
+
+def test_export_writes_the_workdirs_network_with_its_provenance(workdir, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(writing, "export", lambda *given, **settings: asked.append((given, settings)) or tmp_path)
+    settings = {"gamma": 2.0, "tokenizer": "unicode", "precision": "bfloat16", "warm_text": "text.txt"}
+    assert elmo_tf.export(workdir, "models", scalar_parameters=(0, 1, 2), **settings) == tmp_path
+    (((bilm, config, output), passed),) = asked
+    assert (config, output) == (workdir.config, "models")
+    for variable, expected in zip(bilm.variables, workdir.trained_bilm().variables, strict=True):
+        np.testing.assert_array_equal(variable.numpy(), expected.numpy())
+    provenance = checkpoints.provenance(workdir, 3)
+    assert passed == settings | {"scalar_parameters": [0, 1, 2], "provenance": provenance}
+
+
+def test_load_returns_the_newest_version_with_its_signatures_and_variables(savedmodel):
+    model = elmo_tf.load(savedmodel.path.parent)
+    vectors = model.signatures["default"](strings=tf.constant(["the cat sat", "a dog"]))
+    assert vectors["mask"].numpy().tolist() == [[True, True, True], [True, True, False]]
+    weights = tf.nn.softmax(savedmodel.scalar_parameters)
+    expected = savedmodel.gamma * tf.einsum("j,bjtd->btd", weights, vectors["layers"])
+    np.testing.assert_allclose(vectors["elmo"], expected, **checks.TOLERANCE)
+    assert len(model.trainable_variables) == 2
+
+
+@pytest.mark.parametrize(
+    ("call", "parameter"),
+    [
+        (lambda workdir, data: elmo_tf.evaluate(data, data), "workdir"),
+        (lambda workdir, data: elmo_tf.evaluate(workdir, workdir), "data"),
+        (lambda workdir, data: elmo_tf.evaluate(workdir, data, checkpoint=99), "checkpoint"),
+        (lambda workdir, data: elmo_tf.export(data, "unused"), "workdir"),
+        (lambda workdir, data: elmo_tf.export(workdir, "unused", checkpoint="best"), "checkpoint"),
+        (lambda workdir, data: elmo_tf.load(data), "path|savedmodel"),
+    ],
+)
+def test_an_error_names_the_parameter_that_was_given(workdir, records, call, parameter):
+    with pytest.raises(InputError) as caught:
+        call(workdir.path, records.path)
+    assert re.match(f"(--)?({parameter}): expected", str(caught.value))
