@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from elmo_tf.cli.arguments import add_command, natural
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, renamed
 from elmo_tf.files import staging
 
 _SEMCOR = (
@@ -89,7 +89,8 @@ def _pos(arguments: argparse.Namespace) -> None:
         from elmo_tf.probes import pos
     from elmo_tf.annotated import conllu
 
-    staging.check_absent(arguments.output, "--output")
+    with renamed(path="output"):
+        staging.check_absent(arguments.output)
     train = conllu.read_conllu(arguments.train, arguments.tags, "--train")
     test = conllu.read_conllu(arguments.test, arguments.tags, "--test")
     _finish(pos.probe(arguments.savedmodel, train, test, arguments.seed), "pos", arguments)
@@ -100,7 +101,8 @@ def _wsd(arguments: argparse.Namespace) -> None:
         from elmo_tf.probes import wsd
     from elmo_tf.annotated import semcor
 
-    staging.check_absent(arguments.output, "--output")
+    with renamed(path="output"):
+        staging.check_absent(arguments.output)
     train = semcor.read_semcor(arguments.train, "--train")
     if arguments.test is None:
         train, test = wsd.split(train)
@@ -131,7 +133,8 @@ def _projector(arguments: argparse.Namespace) -> None:
     from elmo_tf.annotated import semcor
     from elmo_tf.probes import projector
 
-    staging.check_absent(arguments.logdir, "--logdir")
+    with renamed(path="logdir"):
+        staging.check_absent(arguments.logdir)
     if arguments.text is not None:
         uses = projector.uses_in_lines(arguments.text, arguments.word)
     else:

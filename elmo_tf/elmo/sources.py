@@ -11,7 +11,7 @@ from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, renamed
 from elmo_tf.published import weights as published_weights
 from elmo_tf.savedmodel import checksums, opening, stored_weights
 from elmo_tf.training import checkpoints
@@ -37,7 +37,8 @@ def load(source: Source) -> BiLM:
         return _from_published(*source)
     folder = pathlib.Path(source)
     if checkpoints.exists(folder):
-        return _without_softmax(checkpoints.open_workdir(folder, "source").trained_bilm("source"))
+        with renamed(workdir="source"):
+            return _without_softmax(checkpoints.open_workdir(folder).trained_bilm())
     if (folder / published_weights.OPTIONS_FILE).is_file():
         return _from_published(folder / published_weights.OPTIONS_FILE, folder / published_weights.WEIGHTS_FILE)
     try:
