@@ -31,7 +31,8 @@ def evaluate(
     opened = checkpoints.open_workdir(workdir)
     with renamed(path="data"):
         records = record_folder.open_folder(data)
-    evaluation.check_records(opened.config.model, opened.vocabulary, records, "data")
+    with renamed(records="data"):
+        evaluation.check_records(opened.config.model, opened.vocabulary, records)
     with renamed(which="checkpoint"):
         bilm = opened.trained_bilm(which=str(checkpoint))
     return evaluation.evaluate(bilm, records, batch_size)

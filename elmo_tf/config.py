@@ -1,9 +1,10 @@
-"""What can be set about a model and its training: frozen dataclasses, presets as data, JSON, `key=value` overrides."""
+"""The settings of a model and its training: frozen dataclasses, presets as data, JSON, `key=value` overrides."""
 
 import dataclasses
 import functools
 import json
 import math
+import sys
 import typing
 
 from elmo_tf.errors import InputError
@@ -11,11 +12,17 @@ from elmo_tf.errors import InputError
 OPTIMIZERS = ("adagrad", "adam")
 INITIAL_SOFTMAX = ("normal", "log_uniform")
 DECAYS = ("none", "linear", "cosine", "inverse_sqrt")
+_MOST_LAYERS = 100
+_CHARACTERS = 261  # rows of the character table that are trained
+
+# What a person calls the types of JSON.
+_KINDS = {int: "a whole number", float: "a finite number", bool: "true or false", str: "a string", tuple: "a list"}
+_KINDS[type(None)] = "null"
 
 
 def _require(name: str, value: typing.Any, holds: bool, expected: str) -> None:
     if not holds:
-        raise InputError(f"{name}: expected {expected}, found {value!r}")
+        raise InputError(name, expected, repr(value))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,11 +30,11 @@ class CharCNNConfig:
     """The context-free token encoder (Peters et al. 2018, section 3.4; Kim et al. 2015)."""
 
     embedding_dim: int = 16  # width of a character's vector
-    filters: tuple[tuple[int, int], ...] = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
     # (width in characters, number of filters) of each convolution
+    filters: tuple[tuple[int, int], ...] = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
     num_highway: int = 2  # highway layers after the max-pool
     activation: str = "relu"  # after the max-pool: "relu" or "tanh"
-    max_chars_per_token: int = 50  # ids a token, begin- and end-word marks included
+    max_chars_per_token: int = 50  # ids per token, begin- and end-word marks included
 
     def __post_init__(self) -> None:
         filters = tuple(tuple(pair) if isinstance(pair, (list, tuple)) else pair for pair in self.filters)
@@ -37,12 +44,12 @@ class CharCNNConfig:
         good = filters and all(
             isinstance(pair, tuple)
             and len(pair) == 2
-            and all(isinstance(n, int) and n >= 1 for n in pair)
+            and all(type(n) is int and n >= 1 for n in pair)
             and pair[0] <= self.max_chars_per_token
             for pair in filters
         )
         _require("filters", filters, bool(good), "a list of [width, count], no width above max_chars_per_token")
-        _require("num_highway", self.num_highway, self.num_highway >= 0, "at least 0")
+        _require("num_highway", self.num_highway, 0 <= self.num_highway <= _MOST_LAYERS, f"0 to {_MOST_LAYERS}")
         _require("activation", self.activation, self.activation in ("relu", "tanh"), "'relu' or 'tanh'")
 
     @property
@@ -55,16 +62,17 @@ class CharCNNConfig:
 class LSTMConfig:
     """One direction's stack of projected LSTMs (section 3.4 of the paper; Sak et al. 2014)."""
 
-    units: int = 4096  # cells a layer
+    units: int = 4096  # cells per layer
     projection_dim: int = 512  # width of the token vector and of each layer's output; equal to `units`: no projection
     num_layers: int = 2
-    cell_clip: float | None = 3.0  # the cell state is cut to +-this; None: never
-    proj_clip: float | None = 3.0  # the projected output is cut to +-this; None: never
+    cell_clip: float | None = 3.0  # the cell state is clipped to +-this; None: no clipping
+    proj_clip: float | None = 3.0  # the projected output is clipped to +-this; None: no clipping
     use_skip_connections: bool = True  # every layer but the first adds its input to its output
 
     def __post_init__(self) -> None:
         for name in ("units", "projection_dim", "num_layers"):
             _require(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
+        _require("num_layers", self.num_layers, self.num_layers <= _MOST_LAYERS, f"1 to {_MOST_LAYERS}")
         expected = f"at most units, {self.units}"
         _require("projection_dim", self.projection_dim, self.projection_dim <= self.units, expected)
         for name in ("cell_clip", "proj_clip"):
@@ -79,13 +87,25 @@ class ModelConfig:
     char_cnn: CharCNNConfig = CharCNNConfig()
     lstm: LSTMConfig = LSTMConfig()
 
+    def num_parameters(self, vocab_size: int | None = None) -> int:
+        """Returns how many numbers the network's weights are, with a softmax of `vocab_size` words or without one."""
+        char_cnn, units, width = self.char_cnn, self.lstm.units, self.lstm.projection_dim
+        tokens = char_cnn.num_filters
+        convolutions = sum(count * (span * char_cnn.embedding_dim + 1) for span, count in char_cnn.filters)
+        highway = 2 * tokens * (tokens + 1)
+        encoder = _CHARACTERS * char_cnn.embedding_dim + convolutions + char_cnn.num_highway * highway
+        projection = units * width if width < units else 0
+        layer = 4 * units * (2 * width + 1) + projection
+        softmax = (vocab_size or 0) * (width + 1)
+        return encoder + (tokens + 1) * width + 2 * self.lstm.num_layers * layer + softmax
+
 
 @dataclasses.dataclass(frozen=True)
 class TrainConfig:
     """The recipe; the defaults are those of the released model (bilm-tf, `bin/train_elmo.py`)."""
 
-    batch_size: int = 128  # streams a replica
-    unroll_steps: int = 20  # tokens a window; the gradient reaches back no further
+    batch_size: int = 128  # streams per replica
+    unroll_steps: int = 20  # tokens per window; the gradient reaches back no further
     epochs: int = 10  # passes over the corpus
     optimizer: str = "adagrad"  # "adagrad" or "adam"
     learning_rate: float = 0.2
@@ -93,23 +113,22 @@ class TrainConfig:
     beta_1: float = 0.9  # Adam's
     beta_2: float = 0.999  # Adam's
     clip_norm: float = 10.0  # of all gradients together
-    num_sampled: int = 8192  # negatives a step and direction; 0, or above half of the vocabulary: the full softmax
-    reset_rate: float = 0.0  # share of the windows beginning with a sentence that begin with a zero state as well
+    num_sampled: int = 8192  # negatives per step and direction; 0, or over half of the vocabulary: the full softmax
+    reset_rate: float = 0.0  # of the windows that start with a sentence, the share that starts from the zero state
     dropout_rate: float = 0.1  # of every LSTM layer's input and of the softmax's
     precision: str = "float32"  # of all matrix products but the full softmax's: "float32" or "bfloat16"
-    initial_softmax: str = "normal"  # "normal", the released model's; or "log_uniform": small, biases by words' ranks
+    initial_softmax: str = "normal"  # "normal", the released model's; or "log_uniform": small, biases by word rank
     seed: int = 0  # of the initial weights, the order of the sentences, dropout and the negatives
     checkpoint_steps: int = 1000  # steps between checkpoints
-    keep_checkpoints: int = 3  # the newest so many stay
+    keep_checkpoints: int = 3  # the newest ones that are kept
     log_steps: int = 20  # steps between points in TensorBoard
-    look_steps: int = (
-        1000  # steps between closer looks: histograms, update sizes, sampled against full softmax; 0: never
-    )
-    # Of the schedule and the stop; the released model had neither.
-    warmup_steps: int = 0  # the rate grows evenly up to learning_rate in so many steps
-    decay: str = "none"  # afterwards: "none", to 0 at the last step "linear" or "cosine", or "inverse_sqrt" of the step
-    patience: int = 0  # stop after so many evaluations without a better held-out perplexity; 0: never
-    accumulation_steps: int = 1  # groups of batch_size streams a replica, one after the other, for one update
+    # Steps between closer looks: histograms, update sizes, sampled against full softmax; 0: never.
+    look_steps: int = 1000
+    # Schedule and early stopping; the released model had neither.
+    warmup_steps: int = 0  # steps over which the rate rises linearly to learning_rate
+    decay: str = "none"  # afterwards: "none", "linear" or "cosine" (0 at the last step), or "inverse_sqrt" of the step
+    patience: int = 0  # stop after this many evaluations without a better held-out perplexity; 0: never
+    accumulation_steps: int = 1  # groups of batch_size streams per replica, computed one after the other for one update
 
     def __post_init__(self) -> None:
         counts = ("batch_size", "unroll_steps", "epochs", "checkpoint_steps", "keep_checkpoints", "log_steps")
@@ -134,13 +153,13 @@ class TrainConfig:
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """A model and how it is trained; `config.json` of a workdir and of a SavedModel holds one."""
+    """A model and how it is trained; stored as `config.json` in a workdir and in a SavedModel."""
 
     model: ModelConfig = ModelConfig()
     train: TrainConfig = TrainConfig()
 
 
-# Learns most from a million words; BUILD.md tells what was tried.
+# What learned most from a million words; BUILD.md lists what was tried.
 _LITTLE_TEXT = TrainConfig(
     batch_size=16,
     num_sampled=2048,
@@ -154,7 +173,7 @@ _LITTLE_TEXT = TrainConfig(
 _FIVE_CONVOLUTIONS = CharCNNConfig().filters[:5]
 
 PRESETS: dict[str, Config] = {
-    # Three million parameters: learns a small text in minutes on two cores.
+    # Three million parameters: learns a small text within minutes on two cores.
     "tiny": Config(
         ModelConfig(CharCNNConfig(filters=_FIVE_CONVOLUTIONS, num_highway=1), LSTMConfig(512, 128)),
         dataclasses.replace(_LITTLE_TEXT, checkpoint_steps=400, look_steps=400),
@@ -173,17 +192,16 @@ PRESETS: dict[str, Config] = {
 
 
 def preset(name: str) -> Config:
-    """Returns the preset called `name`; raises `InputError`, listing them, when there is none."""
+    """Returns the preset called `name`; raises `InputError`, listing all presets, if there is none."""
     if name not in PRESETS:
-        raise InputError(f"--preset: expected one of {', '.join(PRESETS)}, found {name!r}")
+        raise InputError("name", f"one of {', '.join(PRESETS)}", repr(name))
     return PRESETS[name]
 
 
 def with_paper_recipe(config: Config) -> Config:
-    """Returns `config` trained as the released model was, but for what its size or its data decide.
+    """Returns `config` with the released model's optimizer, schedule, clipping, dropout and initial values.
 
-    Optimizer, schedule, clipping, dropout and initial values are the released model's; batch size, negatives, epochs
-    and `reset_rate` stay.
+    What depends on the model's size or the data stays: batch size, negatives, epochs and `reset_rate`.
     """
     names = ("optimizer", "learning_rate", "initial_accumulator", "clip_norm", "initial_softmax", "dropout_rate")
     released = {name: getattr(TrainConfig(), name) for name in (*names, "warmup_steps", "decay")}
@@ -211,9 +229,9 @@ def override(config: Config, assignments: typing.Iterable[str]) -> Config:
     for assignment in assignments:
         key, separator, text = assignment.partition("=")
         if not separator:
-            raise InputError(f"--set: expected key=value, found {assignment!r}")
+            raise InputError("assignments", "key=value", repr(assignment))
         if key not in keys():
-            raise InputError(f"--set: expected one of the keys {', '.join(sorted(keys()))}, found {key!r}")
+            raise InputError("assignments", f"one of the keys {', '.join(sorted(keys()))}", repr(key))
         try:
             value = json.loads(text)
         except ValueError:
@@ -226,58 +244,71 @@ def override(config: Config, assignments: typing.Iterable[str]) -> Config:
     return from_dict(values)
 
 
-def check_same_model(expected: Config, found: Config, argument: str) -> None:
-    """Raises `InputError`, naming `argument` and the keys that differ, if the two do not have the same model."""
+def check_same_model(expected: Config, config: Config) -> None:
+    """Raises `InputError`, naming the keys that differ, unless `config` has the model of `expected`."""
 
-    def value(config: Config, key: str) -> typing.Any:
-        return functools.reduce(getattr, key.split("."), config)
+    def value(one: Config, key: str) -> typing.Any:
+        return functools.reduce(getattr, key.split("."), one)
 
-    different = [key for key in keys(ModelConfig, "model.") if value(expected, key) != value(found, key)]
+    different = [key for key in keys(ModelConfig, "model.") if value(expected, key) != value(config, key)]
     if different:
-        wanted, given = (", ".join(f"{key}={value(one, key)}" for key in different) for one in (expected, found))
-        raise InputError(f"{argument}: expected the same model, {wanted}, found {given}")
+        wanted, given = (", ".join(f"{key}={value(one, key)}" for key in different) for one in (expected, config))
+        raise InputError("config", f"the same model, {wanted}", given)
 
 
 def to_dict(config: typing.Any) -> dict:
-    """Returns nested plain dictionaries that `from_dict` and JSON take back."""
+    """Returns nested plain dictionaries, ready for JSON and `from_dict`."""
     return json.loads(json.dumps(dataclasses.asdict(config)))
 
 
-def from_dict(values: dict, config_class: type = Config, prefix: str = "") -> typing.Any:
+def from_dict(values: dict[str, typing.Any], config_class: type = Config, prefix: str = "") -> typing.Any:
     """Builds a config from nested dictionaries; a missing key has its default.
 
     Raises:
-        InputError: for an unknown key or a value of the wrong type or range.
+        InputError: naming the key, if it is unknown or its value has the wrong type or range.
     """
+    if not isinstance(values, dict):
+        raise InputError(prefix.rstrip(".") or "configuration", "an object", repr(values))
     fields = {field.name: field for field in dataclasses.fields(config_class)}
     arguments = {}
     for name, value in values.items():
         if name not in fields:
             expected = ", ".join(prefix + known for known in fields)
-            raise InputError(f"configuration: expected one of the keys {expected}, found {prefix + name!r}")
+            raise InputError("configuration", f"one of the keys {expected}", repr(prefix + name))
         kind = fields[name].type
         if dataclasses.is_dataclass(kind):
-            if not isinstance(value, dict):
-                raise InputError(f"configuration: expected {prefix + name} to be an object, found {value!r}")
             arguments[name] = from_dict(value, typing.cast(type, kind), f"{prefix}{name}.")
         else:
-            arguments[name] = _checked(prefix + name, value, kind)
+            arguments[name] = _converted(prefix + name, value, kind)
     try:
         return config_class(**arguments)
     except InputError as error:
-        raise InputError(f"configuration: {prefix}{error}") from None
+        raise InputError(prefix + error.parameter, error.expected, error.found) from None
 
 
-def _checked(key: str, value: typing.Any, kind: typing.Any) -> typing.Any:
+def check_complete(values: dict[str, typing.Any]) -> None:
+    """Raises `InputError`, naming the key, if the dictionary of a trained `Config` lacks a key of the model.
+
+    The default of such a key would be another model. New keys of the recipe may be missing.
+    """
+    for key in keys(ModelConfig, "model."):
+        section: typing.Any = values
+        for name in key.split("."):
+            if not isinstance(section, dict) or name not in section:
+                raise InputError(key, "there", "no such key")
+            section = section[name]
+
+
+def _converted(key: str, value: typing.Any, kind: typing.Any) -> typing.Any:
     """Returns `value` as the field's type, or raises; JSON knows no tuples and writes 3.0 as 3."""
     allowed = typing.get_args(kind) if typing.get_origin(kind) is not tuple else (tuple,)
     allowed = allowed or (kind,)
     if float in allowed and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
+        # Above the largest float, float() would raise.
+        value = float(value) if abs(value) <= sys.float_info.max else math.inf
     if tuple in allowed and isinstance(value, list):
         value = tuple(value)
     wrong = type(value) not in allowed or (isinstance(value, float) and not math.isfinite(value))
     if wrong:
-        names = " or ".join("null" if one is type(None) else one.__name__ for one in allowed)
-        raise InputError(f"configuration: expected {key} to be {names}, found {value!r}")
+        raise InputError(key, " or ".join(_KINDS[one] for one in allowed), repr(value))
     return value

@@ -4,6 +4,9 @@ import contextlib
 import re
 from collections.abc import Iterator
 
+_OUT_OF_MEMORY = ("std::bad_alloc", "OOM when allocating", "CUDA_ERROR_OUT_OF_MEMORY", "ailed to allocate memory")
+_DISK_FULL = ("No space left on device", "Disk quota exceeded", "File too large")
+
 
 class InputError(ValueError):
     """A user's argument, file or setting cannot be used.
@@ -26,7 +29,7 @@ class InputError(ValueError):
         self.expected = expected
         self.found = found
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple:
         return _unpickled, (type(self), self.args, vars(self))
 
     @classmethod
@@ -58,3 +61,35 @@ def _unpickled(kind: type[InputError], args: tuple, attributes: dict) -> InputEr
     error.args = args
     vars(error).update(attributes)
     return error
+
+
+@contextlib.contextmanager
+def memory_explained(parameters: str = "memory", expected: str = "enough of it for this command") -> Iterator[None]:
+    """Turns an error about memory, TensorFlow's or Python's, into an `InputError` in plain words.
+
+    Args:
+        parameters: what the user can change so that less memory is needed.
+        expected: what these have to be.
+    """
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, InputError) or not _is_about_memory(error):
+            raise
+        raise InputError(parameters, expected, f"too little memory: {_first_line(error)}") from error
+
+
+def _is_about_memory(error: BaseException) -> bool:
+    """Whether memory ran out; TensorFlow uses one exception for memory and for disks, and is not imported here."""
+    if isinstance(error, MemoryError):
+        return True
+    if any(words in str(error) for words in _DISK_FULL):
+        return False
+    return type(error).__name__ == "ResourceExhaustedError" or any(words in str(error) for words in _OUT_OF_MEMORY)
+
+
+def _first_line(error: BaseException) -> str:
+    """Returns the line of a message that says what did not fit, without TensorFlow's names of nodes and devices."""
+    lines = re.sub(r"\{\{.*?\}\}|\[Op:.*|/job:\S*/device:|by allocator \S+", "", str(error)).strip().splitlines()
+    about_memory = [line for line in lines if any(words in line for words in _OUT_OF_MEMORY)]
+    return " ".join((about_memory or lines or [type(error).__name__])[0].split())

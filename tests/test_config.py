@@ -6,7 +6,9 @@ import json
 import pytest
 
 from elmo_tf import config
+from elmo_tf.bilm.model import BiLM
 from elmo_tf.errors import InputError
+from tests.helpers import MICRO
 
 
 @pytest.mark.parametrize(
@@ -37,7 +39,7 @@ def test_original_is_the_released_models_recipe():
 
 
 def test_an_unknown_preset_is_answered_with_all_of_them():
-    with pytest.raises(InputError, match=r"^--preset: expected one of tiny, small, medium, original, found 'large'"):
+    with pytest.raises(InputError, match=r"^name: expected one of tiny, small, medium, original, found 'large'"):
         config.preset("large")
 
 
@@ -75,7 +77,7 @@ def test_an_unknown_key_is_answered_with_all_of_them():
     for wrong in ("train.learning_rat=1", "learning_rate=1", "train=1", "model.lstm=1"):
         with pytest.raises(InputError) as error:
             config.override(config.Config(), [wrong])
-        assert str(error.value).startswith("--set: expected one of the keys ")
+        assert str(error.value).startswith("assignments: expected one of the keys ")
         assert all(key in str(error.value) for key in known)
         assert repr(wrong.split("=")[0]) in str(error.value)
     assert len(known) == sum(
@@ -105,23 +107,51 @@ def test_an_unknown_key_is_answered_with_all_of_them():
         ("model.char_cnn.filters=[]", "filters"),
         ("model.char_cnn.filters=[3]", "filters"),
         ("model.char_cnn.activation=gelu", "activation"),
+        ("model.char_cnn.num_highway=101", "num_highway"),
+        ("model.lstm.num_layers=1000000", "num_layers"),
+        (f"train.learning_rate=1{'0' * 400}", "learning_rate"),
     ],
 )
 def test_a_wrong_value_is_refused_with_its_key(assignment, key):
-    with pytest.raises(InputError, match=f"^configuration: .*{key}.*, found "):
+    with pytest.raises(InputError, match=rf"^(train|model)\.[a-z_.]*{key}: expected .*, found "):
         config.override(config.preset("tiny"), [assignment])
 
 
 def test_an_assignment_without_an_equals_sign_is_refused():
-    with pytest.raises(InputError, match=r"^--set: expected key=value, found 'train.seed'"):
+    with pytest.raises(InputError, match=r"^assignments: expected key=value, found 'train.seed'"):
         config.override(config.Config(), ["train.seed"])
 
 
 def test_json_of_another_shape_is_refused():
     with pytest.raises(InputError, match=r"expected one of the keys model.char_cnn, model.lstm, found 'model.cnn'"):
         config.from_dict({"model": {"cnn": {}}})
-    with pytest.raises(InputError, match=r"expected model.lstm to be an object, found 3"):
+    with pytest.raises(InputError, match=r"^model.lstm: expected an object, found 3"):
         config.from_dict({"model": {"lstm": 3}})
+
+
+@pytest.mark.parametrize("values", [[], 3, "model", None])
+def test_what_is_not_an_object_is_refused(values):
+    with pytest.raises(InputError, match=r"^configuration: expected an object, found"):
+        config.from_dict(values)
+
+
+def test_a_stored_config_has_every_key_of_its_model():
+    values = config.to_dict(config.Config())
+    del values["train"]["decay"]
+    config.check_complete(values)
+    for section, key in [("lstm", "model.lstm.units"), ("char_cnn", "model.char_cnn.filters")]:
+        cut = json.loads(json.dumps(values))
+        del cut["model"][section][key.split(".")[2]]
+        with pytest.raises(InputError, match=rf"^{key}: expected there, found no such key"):
+            config.check_complete(cut)
+
+
+@pytest.mark.parametrize("vocab_size", [None, 9])
+def test_the_number_of_parameters_is_the_network_s(vocab_size):
+    same_width = dataclasses.replace(MICRO, lstm=config.LSTMConfig(units=8, projection_dim=8, num_layers=1))
+    for model in (MICRO, same_width):
+        assert model.num_parameters(vocab_size) == BiLM(model, vocab_size).count_params()
+    assert config.preset("original").model.num_parameters() == 93_600_848
 
 
 def test_a_config_cannot_be_changed():

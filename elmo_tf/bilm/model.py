@@ -152,7 +152,7 @@ class BiLM(keras.Model):
         """
         char_ids = tf.concat([window.forward_char_ids, window.backward_char_ids], 0)
         vectors = tf.split(self.char_cnn(char_ids), 2)
-        layers = [[functools.partial(layer, training=training) for layer in stack] for stack in self.lstms]
+        layers = [[functools.partial(layer.__call__, training=training) for layer in stack] for stack in self.lstms]
 
         def dropout(values, direction, number):
             return _dropout(values, dropout_rate, _fold_in(seed, direction), number)

@@ -13,7 +13,7 @@ import types
 from elmo_tf import __version__, loading
 from elmo_tf.cli import corpus, models, probes, training, use
 from elmo_tf.cli.flags import flags_of, in_flags
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, memory_explained
 from elmo_tf.extras import missing_extra
 
 
@@ -25,22 +25,23 @@ def main(argv: list[str] | None = None) -> int:
     _configure_logging()
     flags: dict[str, str] = {}
     try:
-        if argv[:1] == ["preprocess"]:  # its options are Beam's as well, which argparse need not know
-            from pipelines.preprocess import command as preprocess_command
+        with memory_explained():
+            if argv[:1] == ["preprocess"]:  # its options are Beam's as well, which argparse need not know
+                from pipelines.preprocess import command as preprocess_command
 
-            flags = _declared(preprocess_command)
-            preprocess_command.run(argv[1:])
-        elif argv[:1] == ["embed"]:
-            from pipelines.embed import command as embed_command
+                flags = _declared(preprocess_command)
+                preprocess_command.run(argv[1:])
+            elif argv[:1] == ["embed"]:
+                from pipelines.embed import command as embed_command
 
-            flags = _declared(embed_command)
-            embed_command.run(argv[1:])
-        else:
-            arguments = _parser().parse_args(argv)
-            flags = arguments.flags()
-            if arguments.needs_tensorflow:
-                _load_tensorflow(arguments.on_gpu)
-            arguments.run(arguments)
+                flags = _declared(embed_command)
+                embed_command.run(argv[1:])
+            else:
+                arguments = _parser().parse_args(argv)
+                flags = arguments.flags()
+                if arguments.needs_tensorflow:
+                    _load_tensorflow(arguments.on_gpu)
+                arguments.run(arguments)
     except InputError as error:
         return _fail(in_flags(error, flags), debug)
     except ModuleNotFoundError as error:

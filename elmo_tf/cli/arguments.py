@@ -38,6 +38,7 @@ def add_checkpoint_argument(parser: argparse.ArgumentParser) -> None:
     """Adds `--checkpoint`, which of a workdir's checkpoints to use."""
     parser.add_argument(
         "--checkpoint",
+        dest="which",
         default="latest",
         metavar="WHICH",
         help="latest (default), best (by held-out perplexity while training) or a step",

@@ -5,7 +5,7 @@ import logging
 from typing import Any
 
 from elmo_tf.cli.arguments import add_checkpoint_argument, add_command
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, renamed
 from elmo_tf.files import staging
 
 _log = logging.getLogger("elmo_tf")
@@ -21,7 +21,11 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     _add_savedmodel_arguments(export)
 
     imported = add_command(
-        commands, "import", _import, "turn published weights or a bilm-tf checkpoint into a SavedModel or a workdir"
+        commands,
+        "import",
+        _import,
+        "turn published weights or a bilm-tf checkpoint into a SavedModel or a workdir",
+        parameters={"prefix": "--checkpoint"},
     )
     imported.add_argument("--options", required=True, metavar="FILE", help="options.json")
     source = imported.add_mutually_exclusive_group(required=True)
@@ -92,7 +96,7 @@ def _export(arguments: argparse.Namespace) -> None:
     from elmo_tf.training import checkpoints
 
     workdir = checkpoints.open_workdir(arguments.workdir)
-    bilm, progress = workdir.trained(which=arguments.checkpoint)
+    bilm, progress = workdir.trained(which=arguments.which)
     settings = _settings(arguments, bilm.config.lstm.num_layers)
     provenance = checkpoints.provenance(workdir, progress.step)
     print(writing.export(bilm, workdir.config, arguments.output, provenance=provenance, **settings))
@@ -117,7 +121,8 @@ def _import(arguments: argparse.Namespace) -> None:
     if output is None and workdir is None:
         raise InputError("--weights: expected --output, --workdir or both with it, found neither")
     if workdir is not None:
-        staging.check_absent(workdir, "--workdir")
+        with renamed(path="workdir"):
+            staging.check_absent(workdir)
     config, bilm = published_weights.load(options, weights)
     settings = _settings(arguments, config.model.lstm.num_layers)
     if output is not None:
@@ -134,4 +139,4 @@ def _import(arguments: argparse.Namespace) -> None:
 def _dump_weights(arguments: argparse.Namespace) -> None:
     from elmo_tf.training import importing
 
-    print(importing.dump_weights(arguments.workdir, arguments.output, arguments.checkpoint))
+    print(importing.dump_weights(arguments.workdir, arguments.output, arguments.which))

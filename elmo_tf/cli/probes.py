@@ -4,6 +4,7 @@ import argparse
 import json
 
 from elmo_tf.cli.arguments import add_command, natural
+from elmo_tf.errors import renamed
 from elmo_tf.files import staging
 
 _SEMCOR = (
@@ -76,7 +77,8 @@ def _pos(arguments: argparse.Namespace) -> None:
     from elmo_tf.annotated import conllu
     from elmo_tf.probes import pos
 
-    staging.check_absent(arguments.output, "--output")
+    with renamed(path="output"):
+        staging.check_absent(arguments.output)
     train = conllu.read_conllu(arguments.train, arguments.tags, "--train")
     test = conllu.read_conllu(arguments.test, arguments.tags, "--test")
     _finish(pos.probe(arguments.savedmodel, train, test, arguments.seed), "pos", arguments)
@@ -86,7 +88,8 @@ def _wsd(arguments: argparse.Namespace) -> None:
     from elmo_tf.annotated import semcor
     from elmo_tf.probes import wsd
 
-    staging.check_absent(arguments.output, "--output")
+    with renamed(path="output"):
+        staging.check_absent(arguments.output)
     train = semcor.read_semcor(arguments.train, "--train")
     if arguments.test is None:
         train, test = wsd.split(train)
@@ -116,7 +119,8 @@ def _projector(arguments: argparse.Namespace) -> None:
     from elmo_tf.annotated import semcor
     from elmo_tf.probes import projector
 
-    staging.check_absent(arguments.logdir, "--logdir")
+    with renamed(path="logdir"):
+        staging.check_absent(arguments.logdir)
     if arguments.text is not None:
         uses = projector.uses_in_lines(arguments.text, arguments.word)
     else:

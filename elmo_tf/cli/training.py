@@ -3,73 +3,104 @@
 import argparse
 import dataclasses
 import json
+import logging
+from typing import TYPE_CHECKING
 
 from elmo_tf import config as config_lib
 from elmo_tf.cli.arguments import add_checkpoint_argument, add_command, natural, positive
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, renamed
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+    from elmo_tf.records import record_folder
+    from elmo_tf.training import checkpoints
+
+_log = logging.getLogger("elmo_tf")
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
     """Adds the commands of this file."""
     train = add_command(
-        commands, "train", _train, "train a biLM on records; run again with the same workdir, it resumes", on_gpu=True
+        commands,
+        "train",
+        _train,
+        "train a biLM on records; run again with the same workdir, it resumes",
+        on_gpu=True,
+        parameters={"config": "--preset, --set", "name": "--preset", "strategy": "--gpus"},
     )
     train.add_argument("--preset", metavar="NAME", help=f"{', '.join(config_lib.PRESETS)}; not needed to resume")
     train.add_argument(
         "--paper-recipe",
         action="store_true",
-        help="train a smaller preset as the released model was: Adagrad, constant rate, dropout 0.1 (original: always)",
+        help="train a smaller preset as the released model was trained: Adagrad, constant rate, dropout 0.1",
     )
     _add_training_arguments(train)
 
     finetune = add_command(
-        commands, "finetune", _finetune, "go on with a trained language model on other text", on_gpu=True
+        commands,
+        "finetune",
+        _finetune,
+        "train a language model further on other text",
+        on_gpu=True,
+        parameters={"config": "--set", "strategy": "--gpus"},
     )
     finetune.add_argument("--from", dest="source", required=True, metavar="WORKDIR", help="the model to start from")
     _add_training_arguments(finetune)
 
     evaluate = add_command(
-        commands, "evaluate", _evaluate, "print held-out perplexity as JSON: full softmax, every token", on_gpu=True
+        commands,
+        "evaluate",
+        _evaluate,
+        "print held-out perplexity as JSON, from the full softmax in float32. `tokens` are predicted in each "
+        "direction: the `words` of the text, which preprocess counts, and one boundary per sentence",
+        on_gpu=True,
     )
     evaluate.add_argument("--workdir", required=True, metavar="DIR", help="of `elmo-tf train`")
     evaluate.add_argument("--data", required=True, metavar="DIR", help="records made with the workdir's vocabulary")
     add_checkpoint_argument(evaluate)
     evaluate.add_argument(
-        "--batch-size", type=positive, default=32, metavar="N", help="streams, the LSTM state carried along each (32)"
+        "--batch-size",
+        type=positive,
+        metavar="N",
+        help="streams that the sentences are divided into, the LSTM state carried along each; another number gives a "
+        "slightly different result (the workdir's train.batch_size, as `train --heldout` uses)",
     )
     evaluate.add_argument(
-        "--unigram", metavar="DIR", help="the records trained on: prints the perplexity of their word counts as well"
+        "--unigram", metavar="DIR", help="also print the perplexity of a unigram model of these records"
     )
 
 
 def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", required=True, metavar="DIR", help="records to train on")
-    parser.add_argument("--workdir", required=True, metavar="DIR", help="checkpoints and logs; made if not there")
+    parser.add_argument(
+        "--workdir", required=True, metavar="DIR", help="checkpoints and logs; made if it does not exist"
+    )
     parser.add_argument("--heldout", metavar="DIR", help="records to evaluate on at every checkpoint")
     length = parser.add_mutually_exclusive_group()
-    length.add_argument("--steps", type=natural, metavar="N", help="train up to this step (--epochs)")
+    length.add_argument("--steps", type=natural, metavar="N", help="train up to this step (instead of --epochs)")
     length.add_argument(
         "--epochs",
         type=positive,
         metavar="N",
-        help="train up to so many passes over the data (train.epochs, as a rule 10)",
+        help="train up to this many passes over the data (train.epochs, 10 by default)",
     )
     parser.add_argument(
         "--patience",
         type=natural,
         metavar="N",
-        help="stop after N evaluations without a better --heldout perplexity (train.patience: 0, never)",
+        help="stop after N evaluations without a better --heldout perplexity (train.patience, 0 by default: never)",
     )
-    parser.add_argument("--seed", type=natural, metavar="N", help="makes a run repeatable (train.seed: 0)")
-    parser.add_argument("--profile", action="store_true", help="trace five steps for TensorBoard's profiler")
-    parser.add_argument("--gpus", metavar="0,1,..", help="GPUs to train on (all there are; the CPU if there are none)")
+    parser.add_argument("--seed", type=natural, metavar="N", help="of everything random (train.seed, 0 by default)")
+    parser.add_argument("--profile", action="store_true", help="profile five steps for TensorBoard")
+    parser.add_argument("--gpus", metavar="0,1,..", help="GPUs to train on (all; without a GPU, the CPU)")
     parser.add_argument(
         "--set",
         action="append",
         default=[],
         dest="assignments",
         metavar="KEY=VALUE",
-        help="change the configuration; an unknown key lists them all; may be repeated",
+        help="change the configuration; an unknown key lists all keys; may be repeated",
     )
 
 
@@ -83,12 +114,13 @@ def _train(arguments: argparse.Namespace) -> None:
     asked = asked and config_lib.override(asked, assignments)
     if checkpoints.exists(arguments.workdir):
         config = config_lib.override(checkpoints.open_workdir(arguments.workdir).config, assignments)
-        if asked:  # the recipe so far goes on, but another model is refused
+        if asked:
+            # The recipe of the workdir stays; another model will be refused.
             config = dataclasses.replace(config, model=asked.model)
     elif asked:
         config = asked
     else:
-        raise InputError(f"--preset: expected one of {', '.join(config_lib.PRESETS)} for a new workdir, found none")
+        raise InputError("preset", f"one of {', '.join(config_lib.PRESETS)} for a new workdir", "none")
     loop.train(
         config,
         arguments.data,
@@ -116,21 +148,32 @@ def _finetune(arguments: argparse.Namespace) -> None:
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
-    from elmo_tf.records import record_folder
     from elmo_tf.records.unigram import unigram_perplexity
-    from elmo_tf.training import checkpoints, evaluation
+    from elmo_tf.training import checkpoints, evaluation, resources
 
     workdir = checkpoints.open_workdir(arguments.workdir)
-    folders = {"--data": arguments.data, "--unigram": arguments.unigram}
-    records = {option: record_folder.open_folder(path, option) for option, path in folders.items() if path is not None}
-    for option, one in records.items():
-        evaluation.check_records(workdir.config.model, workdir.vocabulary, one, option)
-    data = records["--data"]
-    result = evaluation.evaluate(workdir.trained_bilm(which=arguments.checkpoint), data, arguments.batch_size)
+    data = _records(arguments.data, workdir, "data")
+    unigram = None if arguments.unigram is None else _records(arguments.unigram, workdir, "unigram")
+    resources.warn_of_unused_gpus()
+    bilm, progress = workdir.trained(arguments.which)
+    recipe = workdir.config.train
+    result = evaluation.evaluate(bilm, data, arguments.batch_size or recipe.batch_size, recipe.unroll_steps)
+    _log.info("step %s: %s", f"{progress.step:,}", result.summary())
     found = dataclasses.asdict(result)
-    if "--unigram" in records:
-        found["unigram_perplexity"] = unigram_perplexity(records["--unigram"], data)
+    if unigram is not None:
+        found["unigram_perplexity"] = unigram_perplexity(unigram, data)
     print(json.dumps(found))
+
+
+def _records(path: str, workdir: "checkpoints.Workdir", parameter: str) -> "record_folder.Records":
+    """Returns records that the workdir's model can read; errors are about `parameter`."""
+    from elmo_tf.records import record_folder
+    from elmo_tf.training import evaluation
+
+    with renamed(path=parameter, records=parameter):
+        records = record_folder.open_folder(path)
+        evaluation.check_records(workdir.config.model, workdir.vocabulary, records)
+    return records
 
 
 def _assignments(arguments: argparse.Namespace) -> list[str]:
@@ -138,8 +181,8 @@ def _assignments(arguments: argparse.Namespace) -> list[str]:
     return [*arguments.assignments, *(f"train.{name}={value}" for name, value in options.items() if value is not None)]
 
 
-def _strategy(gpus: str | None):
-    """Returns the strategy for `--gpus` and `TF_CONFIG`; None when neither is given."""
+def _strategy(gpus: str | None) -> "tf.distribute.Strategy | None":
+    """Returns the strategy for `--gpus` and `TF_CONFIG`; None if neither is given."""
     import tensorflow as tf
 
     from elmo_tf.training import workers
@@ -150,10 +193,8 @@ def _strategy(gpus: str | None):
     wanted = gpus.split(",")
     numbers = [str(number) for number in range(len(there))]
     if not set(wanted) <= set(numbers) or len(set(wanted)) < len(wanted):
-        raise InputError(
-            f"--gpus: expected different ones of the GPUs here, {', '.join(numbers) or 'none'}, found {gpus!r}"
-        )
-    # TensorFlow takes the memory of every GPU it sees.
+        raise InputError("gpus", f"different ones of the GPUs here, {', '.join(numbers) or 'none'}", repr(gpus))
+    # TensorFlow reserves the memory of every visible GPU.
     tf.config.set_visible_devices([there[int(number)] for number in wanted], "GPU")
     if several := workers.from_environment():
         return several

@@ -5,7 +5,7 @@ import contextlib
 import functools
 import numbers
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import keras
 import numpy as np
@@ -74,7 +74,7 @@ class ELMo(keras.layers.Layer):
         boundaries: bool = False,
         trainable_bilm: bool = False,
         vocabulary: Sequence[str] | None = None,
-        **kwargs,
+        **kwargs: Any,
     ):
         kwargs.setdefault("name", _unique_name())
         super().__init__(autocast=False, **kwargs)
@@ -93,25 +93,25 @@ class ELMo(keras.layers.Layer):
         self.dropout_rate = dropout_rate
         self.boundaries = boundaries
         self.trainable_bilm = trainable_bilm
-        self.vocabulary = None
+        self.vocabulary: list[str] | None = None
         self.bilm = _outside_scopes(lambda: sources.load(source, trainable_bilm))
         num_layers = self.bilm.config.lstm.num_layers + 1
         fixed = _fixed_parameters(mix, num_layers)
         self.mixes = [
-            _outside_scopes(lambda name=f"mix_{number}": _built_mix(num_layers, fixed, penalty, layer_norm, name))
+            _outside_scopes(functools.partial(_built_mix, num_layers, fixed, penalty, layer_norm, f"mix_{number}"))
             for number in range(num_mixes)
         ]
-        self.known_tokens = None
+        self.known_tokens: KnownTokens | None = None
         if vocabulary is not None:
-            self._add_known_tokens(vocabulary)
-            _outside_scopes(lambda: self.known_tokens.fill(self.bilm.char_cnn))
+            known_tokens = self._add_known_tokens(vocabulary)
+            _outside_scopes(lambda: known_tokens.fill(self.bilm.char_cnn))
         # A name of its own, as it becomes part of functional models.
         self.token_mask = TokenMask(boundaries)
         self.dropout = _outside_scopes(
             lambda: keras.layers.Dropout(dropout_rate, dtype=self.dtype_policy, name="dropout")
         )
         # For the layers in here; an assignment does nothing where the value is the same.
-        ELMo.trainable.fset(self, self._trainable)
+        ELMo.trainable.fset(self, self._trainable)  # type: ignore[attr-defined]
         self.built = True
 
     @property
@@ -203,11 +203,12 @@ class ELMo(keras.layers.Layer):
             found += "; a Sequential model has to begin with keras.Input((None,), dtype='string')"
         raise InputError("inputs", self._expected, found)
 
-    def _add_known_tokens(self, vocabulary: Sequence[str]) -> None:
+    def _add_known_tokens(self, vocabulary: Sequence[str]) -> KnownTokens:
         dim = self.bilm.config.lstm.projection_dim
         self.known_tokens = _outside_scopes(lambda: KnownTokens(vocabulary, self._max_chars, dim, name="known_tokens"))
         # JSON has no NumPy strings.
         self.vocabulary = [str(word) for word in vocabulary]
+        return self.known_tokens
 
     def _of_shape_alone(self, inputs: tf.Tensor) -> tf.Tensor | list[tf.Tensor]:
         """Returns vectors of the right shape, for inputs that have a shape but not the dtype of tokens.

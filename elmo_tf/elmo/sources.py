@@ -12,7 +12,7 @@ from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.bilm.names import relative_names
 from elmo_tf.bilm.packed import PackedBiLM
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, renamed
 from elmo_tf.published import weights as published_weights
 from elmo_tf.savedmodel import checksums, opening, stored_weights
 from elmo_tf.training import checkpoints
@@ -50,7 +50,8 @@ def _load(source: Source) -> BiLM | PackedBiLM:
         return _from_published(*source)
     folder = pathlib.Path(source)
     if checkpoints.exists(folder):
-        return checkpoints.open_workdir(folder, "source").trained_bilm("source", with_softmax=False)
+        with renamed(workdir="source"):
+            return checkpoints.open_workdir(folder).trained_bilm(with_softmax=False)
     if (folder / published_weights.OPTIONS_FILE).is_file():
         return _from_published(folder / published_weights.OPTIONS_FILE, folder / published_weights.WEIGHTS_FILE)
     try:

@@ -1,18 +1,18 @@
-"""The line on stderr that tells how far something is."""
+"""The progress line on stderr."""
 
 import math
 import sys
 import time
 
-_LINE_SECONDS = 10.0  # between lines when stderr is no terminal
-_REDRAW_SECONDS = 0.5  # between renewals of the line on a terminal
+_LINE_SECONDS = 10.0  # between lines when stderr is not a terminal
+_REDRAW_SECONDS = 0.5  # between updates of the line on a terminal
 
 
 class ProgressLine:
-    """A line that is renewed in place on a terminal, and printed now and then elsewhere."""
+    """A line that is redrawn in place on a terminal, and printed every few seconds elsewhere."""
 
     def __init__(self, at_once: bool = True):
-        """Makes a line whose first text is due at once, or only after as long as the next ones."""
+        """Makes a line whose first text is due at once, or only after the usual interval."""
         self._terminal = sys.stderr.isatty()
         self._interval = _REDRAW_SECONDS if self._terminal else _LINE_SECONDS
         self._shown = -math.inf if at_once else time.monotonic()
@@ -22,12 +22,12 @@ class ProgressLine:
         return time.monotonic() - self._shown >= self._interval
 
     def show(self, text: str) -> None:
-        """Shows `text` now, in place of the line before on a terminal."""
+        """Shows `text` now; on a terminal it replaces the previous text."""
         self._shown = time.monotonic()
         _print(f"\r{text}\033[K", end="") if self._terminal else _print(text)
 
     def leave(self, text: str | None = None) -> None:
-        """Shows `text`, if given, and lets the line stand: what comes next is printed below it."""
+        """Shows `text`, if given, and ends the line: the next output starts below it."""
         if text is not None:
             self.show(text)
         if self._terminal and self._shown > -math.inf:
@@ -35,7 +35,7 @@ class ProgressLine:
         self._shown = -math.inf
 
     def clear(self) -> None:
-        """Takes the line off a terminal."""
+        """Erases the line on a terminal."""
         if self._terminal and self._shown > -math.inf:
             _print("\r\033[K", end="")
         self._shown = -math.inf

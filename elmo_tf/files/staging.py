@@ -1,4 +1,4 @@
-"""Output folders and files that appear finished or not at all."""
+"""Output folders and files that appear complete or not at all."""
 
 import contextlib
 import os
@@ -10,56 +10,57 @@ from collections.abc import Iterator
 from elmo_tf.errors import InputError
 
 
-def check_absent(path: str | os.PathLike, argument: str) -> None:
-    """Raises `InputError`, naming `argument`, unless nothing or an empty folder stands at `path`."""
+def check_absent(path: str | os.PathLike) -> None:
+    """Raises `InputError` unless nothing, or an empty folder, is at `path`."""
     place = os.path.abspath(path)
     if os.path.isdir(place) and not os.listdir(place):
         return
     if os.path.lexists(place):
-        raise InputError(f"{argument}: expected a folder that does not exist yet, found one: {path}")
+        raise InputError("path", "a folder that does not exist yet", f"one: {path}")
 
 
 @contextlib.contextmanager
-def new_folder(path: str | os.PathLike, argument: str) -> Iterator[pathlib.Path]:
-    """Gives one folder to write in; see `new_folders`. Raises `InputError`, naming `argument`, if `path` is in use."""
-    check_absent(path, argument)
-    with new_folders({argument: path}) as waiting:
-        yield waiting[argument]
+def new_folder(path: str | os.PathLike) -> Iterator[pathlib.Path]:
+    """Yields one folder to write in; see `new_folders`. Raises `InputError` if `path` is in use."""
+    check_absent(path)
+    with new_folders({"path": path}) as staged:
+        yield staged["path"]
 
 
 @contextlib.contextmanager
 def new_folders(outputs: dict[str, str | os.PathLike]) -> Iterator[dict[str, pathlib.Path]]:
-    """Gives folders to write in, and moves them to where they belong once the block has ended without an exception.
+    """Yields folders to write in, and moves them to their places when the block ends without an exception.
 
-    After an exception, an interrupt included, neither the folders nor parents made for them are left.
+    After an exception, an interrupt included, neither the folders nor parents made for them remain.
 
     Args:
-        outputs: paths of the folders to make, by name; none lies inside another.
+        outputs: paths of the folders to make, by the parameter that gave each; none lies inside another.
 
     Yields:
-        The absolute paths of the folders to write in meanwhile, by name. Each is next to its output, so moving it is a
-        rename.
+        The absolute paths of the folders to write in meanwhile, by parameter. Each is next to its output, so that
+        moving it is a rename.
 
     Raises:
-        InputError: if a folder cannot be made there.
+        InputError: naming the parameter, if a folder cannot be made there.
     """
     finals = {name: pathlib.Path(os.path.abspath(path)) for name, path in outputs.items()}
-    unique = uuid.uuid4().hex[:12]  # on every machine that sees this disk
-    waiting = {name: path.with_name(f".{path.name}.incomplete-{unique}") for name, path in finals.items()}
+    # Unique on every machine that sees this disk.
+    unique = uuid.uuid4().hex[:12]
+    staged = {name: path.with_name(f".{path.name}.incomplete-{unique}") for name, path in finals.items()}
     made: list[pathlib.Path] = []
     try:
-        for path in waiting.values():
+        for name, path in staged.items():
             missing = [parent for parent in path.parents if not parent.exists()]
             try:
                 path.mkdir(parents=True)
             except OSError as error:
-                raise InputError(f"cannot make the folder {path.parent}: {error.strerror}") from None
+                raise InputError(name, "a folder that can be made", f"{error.strerror}: {finals[name]}") from None
             finally:
                 made.extend(reversed(missing))
-        yield waiting
-        _move(waiting, finals)
+        yield staged
+        _move(staged, finals)
     except BaseException:
-        for path in waiting.values():
+        for path in staged.values():
             shutil.rmtree(path, ignore_errors=True)
         for parent in reversed(made):
             with contextlib.suppress(OSError):
@@ -67,21 +68,21 @@ def new_folders(outputs: dict[str, str | os.PathLike]) -> Iterator[dict[str, pat
         raise
 
 
-def _move(waiting: dict[str, pathlib.Path], finals: dict[str, pathlib.Path]) -> None:
+def _move(staged: dict[str, pathlib.Path], finals: dict[str, pathlib.Path]) -> None:
     """Renames all folders, or none."""
     moved = []
     try:
-        for name, path in waiting.items():
+        for name, path in staged.items():
             path.rename(finals[name])
             moved.append(name)
     except BaseException:
         for name in moved:
-            finals[name].rename(waiting[name])
+            finals[name].rename(staged[name])
         raise
 
 
 def write_file(path: str | os.PathLike, content: bytes) -> None:
-    """Writes a file, or replaces one, in one go: after a crash it holds `content` or what it held before."""
+    """Writes or replaces a file atomically: after a crash it holds `content` or what it held before."""
     place = pathlib.Path(path)
     staged = place.with_name(f".{place.name}.incomplete")
     try:
@@ -95,7 +96,7 @@ def write_file(path: str | os.PathLike, content: bytes) -> None:
 
 
 def sync(path: str | os.PathLike) -> None:
-    """Waits until a file's content, or the names in a folder, are on the disk."""
+    """Returns once a file's content, or a folder's list of names, is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

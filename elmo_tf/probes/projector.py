@@ -7,7 +7,7 @@ import numpy as np
 from tensorboard.plugins import projector
 
 from elmo_tf.annotated.semcor import SenseSentence
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, renamed
 from elmo_tf.files import staging
 from elmo_tf.probes import vectors
 
@@ -63,12 +63,13 @@ def write(savedmodel: str | os.PathLike, uses: list[LabelledUse], logdir: str | 
     Raises:
         InputError: if something stands at `logdir`, or the SavedModel cannot be used.
     """
-    staging.check_absent(logdir, "--logdir")
+    with renamed(path="logdir"):
+        staging.check_absent(logdir)
     layers = vectors.embed(savedmodel, [use.tokens for use in uses], [[(use.start, use.end)] for use in uses])
     points = {f"layer {number}": layers[:, number] for number in range(layers.shape[1])}
     points["average"] = layers.mean(1, dtype=np.float32)
     config = projector.ProjectorConfig()
-    with staging.new_folder(logdir, "--logdir") as folder:
+    with renamed(path="logdir"), staging.new_folder(logdir) as folder:
         rows = ["sense\tsentence", *(f"{use.sense or '-'}\t{_shown(use)}" for use in uses)]
         (folder / _LABELS_FILE).write_text("".join(f"{row}\n" for row in rows), "utf-8")
         for name, values in points.items():

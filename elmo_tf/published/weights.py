@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, renamed
 from elmo_tf.files.staging import new_folder
 from elmo_tf.published.options import read_options, write_options
 
@@ -181,7 +181,7 @@ def dump(bilm: BiLM, output: str | os.PathLike, argument: str = "--output") -> p
     Raises:
         InputError: naming `argument`, if something stands there.
     """
-    with new_folder(output, argument) as folder:
+    with renamed(path=argument), new_folder(output) as folder:
         write_options(bilm.config, folder / OPTIONS_FILE)
         write_weights(bilm, folder / WEIGHTS_FILE)
     return pathlib.Path(output)

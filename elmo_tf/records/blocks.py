@@ -1,9 +1,10 @@
-"""The sentences of an epoch in its order, read and decoded a block at a time.
+"""The sentences of an epoch in its order, decoded one block at a time.
 
-Shards are shuffled, and then sentences among those of a few shards (a pool), which are in memory as they are in the
-files. What is decoded is one block at a time.
+The shards are shuffled; then the sentences of every few shards (a pool) are shuffled among each other. A pool is held
+in memory as it is in the files.
 """
 
+import pathlib
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,21 +13,22 @@ from elmo_tf.errors import InputError
 from elmo_tf.records import examples, record_folder
 from elmo_tf.text import char_ids as char_ids_lib
 
-_POOL_SHARDS = 8  # shards that are in memory, and so shuffled together, at a time
-_BLOCK_SENTENCES = 2048  # enough for what a NumPy call costs to be little beside its work
-_BLOCK_BYTES = 1 << 22  # of records, for sentences that are whole documents
+_POOL_SHARDS = 8  # shards in memory at a time
+# At this size the cost of a NumPy call is small beside its work.
+_BLOCK_SENTENCES = 2048
+_BLOCK_BYTES = 1 << 22  # of records; limits blocks of long sentences
 
 
 class Block:
-    """Sentences end to end, a number a token, `<S>` and `</S>` included.
+    """Sentences end to end, one item per token, `<S>` and `</S>` included.
 
     Args:
         records: serialized `tf.train.Example`s, at least one.
-        vocab_size: token ids must be below.
-        max_chars_per_token: character ids a token.
+        vocab_size: every token id is below it.
+        max_chars_per_token: character ids per token.
 
     Raises:
-        records.UnfitRecordError: for a record that is not a sentence.
+        record_folder.UnfitRecordError: for a record that is not a sentence.
     """
 
     def __init__(self, records: list[bytes], vocab_size: int, max_chars_per_token: int):
@@ -39,7 +41,7 @@ class Block:
         lengths[inner] = sentences.char_lengths
         self.records = records
         self.num_tokens = sentences.num_tokens  # int64 (num_sentences,)
-        self.first, self.last = first, last  # int64 (num_sentences,), where each one's <S> and </S> are
+        self.first, self.last = first, last  # int64 (num_sentences,), places of each <S> and each </S>
         self.token_ids = sentences.token_ids  # int32
         self.words = char_ids_lib.Words(sentences.char_bytes, lengths, max_chars_per_token)
         self.words.set_boundary(first, char_ids_lib.BEGIN_SENTENCE)
@@ -70,16 +72,16 @@ class _Pool:
             number = numbers[error.number]
             shard = self._shards[int(self._owners(number))]
             offset = self._starts[number] - record_folder.HEADER_BYTES
-            raise InputError(f"{shard.path}: expected a sentence at byte {offset}, found {error.found}") from None
+            raise InputError(str(shard.path), f"a sentence at byte {offset}", error.found) from None
 
     def split(self, order: np.ndarray) -> list[np.ndarray]:
-        """Returns record numbers a block each."""
+        """Splits an order of record numbers into blocks."""
         size = np.cumsum((self._ends - self._starts)[order])
         block = np.maximum.accumulate(np.arange(len(order)) // _BLOCK_SENTENCES + size // _BLOCK_BYTES)
         return np.split(order, np.flatnonzero(np.diff(block)) + 1)
 
     def _owners(self, numbers: np.ndarray) -> np.ndarray:
-        """Returns the shards that records are in."""
+        """Returns the shard of each record."""
         return np.searchsorted(self._before, numbers, side="right") - 1
 
 
@@ -90,10 +92,10 @@ def read_epoch(
 
     Args:
         records: the folder.
-        seed: of the order; None: that of the files.
-        epoch: its number, which decides the order together with the seed.
-        start: sentences to leave out at the beginning.
-        max_chars_per_token: character ids a token.
+        seed: decides the order, together with `epoch`; None: the order of the files.
+        epoch: its number.
+        start: sentences to skip at the beginning.
+        max_chars_per_token: character ids per token.
 
     Raises:
         InputError: naming shard and byte, if a record is damaged or is not a sentence of the folder's vocabulary.
@@ -112,12 +114,13 @@ def read_epoch(
         pool = _Pool([_load(path, info["sentences"]) for path, info in chosen])
         for numbers in pool.split(order[start:]):
             yield pool.block(numbers, len(records.vocabulary), max_chars_per_token)
-        del pool  # before the next one is read
+        # Frees its memory before the next one is read.
+        del pool
         start = 0
 
 
-def _load(path, num_sentences: int) -> record_folder.Shard:
+def _load(path: pathlib.Path, num_sentences: int) -> record_folder.Shard:
     shard = record_folder.load_shard(path)
     if len(shard.starts) != num_sentences:
-        raise InputError(f"{path}: expected {num_sentences} sentences, as in info.json, found {len(shard.starts)}")
+        raise InputError(str(path), f"{num_sentences} sentences, as in info.json", len(shard.starts))
     return shard

@@ -1,7 +1,7 @@
-"""Many serialized `tf.train.Example`s at a time to arrays: protobuf and NumPy one sentence at a time take too long.
+"""Decodes many serialized `tf.train.Example`s at once; protobuf, one sentence at a time, takes too long.
 
-The bytes of an Example that `wire.encode_example` wrote are read here with array arithmetic, one NumPy call for all
-records. Any other writer's (features in another order, unpacked numbers, ...) is first written anew in that layout.
+Examples that `wire.encode_example` wrote are read with array arithmetic, one NumPy call for all records. Examples of
+other writers (features in another order, unpacked numbers, ...) are first rewritten in that layout.
 """
 
 from typing import NamedTuple
@@ -16,13 +16,13 @@ _FIELD_1, _FIELD_2, _FIELD_3 = 1 << 3 | 2, 2 << 3 | 2, 3 << 3 | 2
 _BYTES_LIST, _INT64_LIST = _FIELD_1, _FIELD_3  # of a tf.train.Feature
 _FEATURES = ((b"char_ids", _BYTES_LIST), (b"char_lengths", _BYTES_LIST), (b"token_ids", _INT64_LIST))  # sorted
 _VARINT_BYTES = 10  # at most: 7 bits a byte
-_MARGIN = 32  # bytes after the last record, so that a header read past its end is still within the array
+_MARGIN = 32  # bytes after the last record, so that reading a header past its end stays within the array
 
 
 class Sentences(NamedTuple):
     """Sentences end to end; see `record_folder.Sentence`."""
 
-    num_tokens: np.ndarray  # int64 (num_sentences,), each with its <S> and </S>
+    num_tokens: np.ndarray  # int64 (num_sentences,), <S> and </S> included
     token_ids: np.ndarray  # int32 (sum(num_tokens),)
     char_lengths: np.ndarray  # uint8 (sum(num_tokens - 2),)
     char_bytes: np.ndarray  # uint8 (sum(char_lengths),)
@@ -33,10 +33,10 @@ def decode_examples(records: list[bytes], vocab_size: int) -> Sentences:
 
     Args:
         records: at least one.
-        vocab_size: token ids must be below.
+        vocab_size: every token id is below it.
 
     Raises:
-        records.UnfitRecordError: if one is no Example, lacks a feature, or has features that do not fit each other.
+        record_folder.UnfitRecordError: if one is not an Example, lacks a feature, or its features do not fit together.
     """
     data, fields, regular = _locate(records)
     if not regular.all():
@@ -54,7 +54,7 @@ def decode_examples(records: list[bytes], vocab_size: int) -> Sentences:
         found = f"{num_tokens[number]} token_ids, not two more than {num_words[number]} char_lengths"
         raise record_folder.UnfitRecordError(found, number)
     for number in np.flatnonzero(num_spelled != num_bytes)[:1]:
-        found = f"{num_bytes[number]} bytes of char_ids, not {num_spelled[number]} as char_lengths add up to"
+        found = f"{num_bytes[number]} bytes of char_ids, not {num_spelled[number]}, the sum of char_lengths"
         raise record_folder.UnfitRecordError(found, number)
     last = np.cumsum(num_tokens) - 1
     first = last + 1 - num_tokens
@@ -72,9 +72,9 @@ def decode_examples(records: list[bytes], vocab_size: int) -> Sentences:
 
 
 def _locate(records: list[bytes]) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]], np.ndarray]:
-    """Returns all bytes, where each feature's values start and how many bytes they take, and which records are regular.
+    """Returns all bytes, the start and size in bytes of each feature's values, and which records are regular.
 
-    A record is regular if it has the layout of `wire.encode_example`; of others the places mean nothing.
+    A record is regular if it has the layout of `wire.encode_example`; the places of other records are meaningless.
     """
     reader = _Reader(records)
     reader.expect(reader.enter(_FIELD_1) == reader.ends)
@@ -92,7 +92,7 @@ def _locate(records: list[bytes]) -> tuple[np.ndarray, list[tuple[np.ndarray, np
 
 
 class _Reader:
-    """Goes through many records at once, each of which should have the same fields."""
+    """Reads many records at once, each of which should have the same fields."""
 
     def __init__(self, records: list[bytes]):
         self.data = np.frombuffer(b"".join([*records, bytes(_MARGIN)]), np.uint8)
@@ -105,7 +105,7 @@ class _Reader:
         self.regular &= is_so
 
     def enter(self, tag: int) -> np.ndarray:
-        """Goes past a field's tag and length, and returns where its bytes end."""
+        """Skips a field's tag and length, and returns where its bytes end."""
         self.expect(self.data[self.at] == tag)
         size = self._varint(self.at + 1)
         end = self.at + size
@@ -113,13 +113,13 @@ class _Reader:
         return np.minimum(end, self.ends)
 
     def skip(self, expected: bytes) -> None:
-        """Goes past bytes that are the same in all records."""
+        """Skips bytes that are the same in all records."""
         found = self.data[self.at[:, None] + np.arange(len(expected))]
         self.expect((found == np.frombuffer(expected, np.uint8)).all(axis=1))
         self.at = np.minimum(self.at + len(expected), self.ends)
 
     def _varint(self, at: np.ndarray) -> np.ndarray:
-        """Goes past the lengths that stand at `at`, below 2 ** 35, and returns them."""
+        """Skips the lengths at `at`, all below 2 ** 35, and returns them."""
         value, shift, more = np.zeros(len(at), np.int64), 0, np.ones(len(at), bool)
         while more.any() and shift < 35:
             byte = self.data[at]
@@ -133,13 +133,13 @@ class _Reader:
 
 
 def _ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Returns `start, start + 1, ...`, `count` integers for each pair, one after the other, int64 `(sum(counts),)`."""
+    """Returns `start, start + 1, ...`, `count` integers for each pair, end to end, int64 `(sum(counts),)`."""
     before = np.cumsum(counts) - counts
     return np.repeat(starts - before, counts) + np.arange(counts.sum())
 
 
 def _varints(data: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the numbers in `data`, int64, and how many of them are in each `size` bytes of it."""
+    """Returns the numbers in `data`, int64, and how many of them each run of `size` bytes holds."""
     is_last = data < 128
     counts = _sums(is_last, sizes)
     last = np.flatnonzero(is_last)
@@ -148,7 +148,8 @@ def _varints(data: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarra
     for back in range(1, min(width.max(initial=0), _VARINT_BYTES)):
         more = width > back
         values = np.where(more, values << 7 | data[last - back] & 127, values)
-    values[width > _VARINT_BYTES] = -1  # not a number at all; no id either
+    # Not a number; no id is negative.
+    values[width > _VARINT_BYTES] = -1
     return values, counts
 
 

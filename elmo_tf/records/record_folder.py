@@ -1,12 +1,11 @@
 """The folder that preprocessing makes and everything else reads: TFRecord shards, `vocab.txt`, `info.json`, a marker.
 
-One `tf.train.Example` a sentence: `token_ids` (int64 list, with `<S>` and `</S>`), `char_ids` (bytes: the bytes of each
-inner token, end to end) and `char_lengths` (bytes: one uint8 a token). Neither TensorFlow nor Beam is imported; any
-TFRecord reader reads the shards.
+One `tf.train.Example` per sentence: `token_ids` (int64 list, with `<S>` and `</S>`), `char_ids` (bytes: the bytes of
+each inner token, end to end) and `char_lengths` (bytes: one uint8 per token). Neither TensorFlow nor Beam is imported;
+any TFRecord reader reads the shards.
 """
 
 import functools
-import json
 import os
 import pathlib
 import struct
@@ -18,6 +17,8 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
 from elmo_tf.errors import InputError
+from elmo_tf.files import json_file
+from elmo_tf.files.json_file import ListOf, Object, Text, Whole
 from elmo_tf.records import wire
 from elmo_tf.text import vocabulary as vocabulary_lib
 
@@ -25,7 +26,21 @@ FORMAT_VERSION = 1
 INFO_FILE = "info.json"
 VOCABULARY_FILE = "vocab.txt"
 MARKER_FILE = "_SUCCESS"  # written last: a folder without it is not finished
-# A TFRecord is a header, length and its checksum, then the data, then the checksum of the data.
+_SHA256 = Text(r"[0-9a-f]{64}")
+_SHARD = Object(
+    {"name": Text(r"shard-[0-9]+-of-[0-9]+\.tfrecord"), "sentences": Whole(), "bytes": Whole(), "sha256": _SHA256}
+)
+# The part of `info.json` that readers use; the rest is for people.
+_INFO = Object(
+    {
+        "sentences": Whole(1),
+        "tokens": Whole(),
+        "max_chars_per_token": Whole(3, 257),
+        "vocabulary": Object({"sha256": _SHA256}),
+        "shards": ListOf(_SHARD),
+    }
+)
+# A TFRecord is a header (length and its checksum), then the data, then the checksum of the data.
 _HEADER = struct.Struct("<QI")
 HEADER_BYTES = _HEADER.size
 _CHECKSUM_BYTES = 4
@@ -58,51 +73,59 @@ def shard_name(number: int, count: int) -> str:
 
 
 def is_own_file(name: str) -> bool:
-    """Whether a folder of records has files of that name, apart from the marker."""
+    """Whether `name` is one of the names in a folder of records, the marker excepted."""
     return name in (INFO_FILE, VOCABULARY_FILE) or (name.startswith("shard-") and name.endswith(".tfrecord"))
 
 
-def open_folder(path: str | os.PathLike, argument: str = "--data") -> Records:
-    """Returns the finished folder at `path`, its marker, vocabulary and shards' sizes checked.
+def open_folder(path: str | os.PathLike) -> Records:
+    """Returns the finished folder at `path`; its marker, `info.json`, vocabulary and the shards' sizes are checked.
 
     Raises:
-        InputError: naming `argument`, if it is not a finished folder of records or a file is not the one written.
+        InputError: if it is not a finished folder of records, or a file is not the one that was written.
     """
     folder = pathlib.Path(path)
     if not (folder / MARKER_FILE).is_file():
         found = "no such folder" if not folder.exists() else f"no {MARKER_FILE} marker in it"
-        raise InputError(f"{argument}: expected a finished folder of `elmo-tf preprocess`, found {found}: {folder}")
-    try:
-        info = json.loads((folder / INFO_FILE).read_text("utf-8"))
-    except ValueError as error:
-        raise InputError(f"{argument}: expected JSON, found {error}: {folder / INFO_FILE}") from None
-    if info["format_version"] != FORMAT_VERSION:
-        raise InputError(
-            f"{argument}: expected records of format {FORMAT_VERSION}, found {info['format_version']}: {folder}"
-        )
+        raise InputError("path", "a finished folder of `elmo-tf preprocess`", f"{found}: {folder}")
+    info = _read_info(folder)
     source = folder / VOCABULARY_FILE
-    vocabulary = vocabulary_lib.from_bytes(source.read_bytes(), str(source))
+    try:
+        content = source.read_bytes()
+    except OSError as error:
+        raise InputError("path", f"a folder with {VOCABULARY_FILE}", f"{error.strerror}: {source}") from None
+    vocabulary = vocabulary_lib.from_bytes(content, str(source))
     if vocabulary.sha256() != info["vocabulary"]["sha256"]:
-        raise InputError(f"{argument}: expected the vocabulary that {INFO_FILE} describes, found another one: {source}")
+        raise InputError("path", f"the vocabulary that {INFO_FILE} describes", f"another one: {source}")
     records = Records(folder, info, vocabulary)
     for shard, described in zip(records.shards, info["shards"], strict=True):
         size = shard.stat().st_size if shard.exists() else None
         if size != described["bytes"]:
-            raise InputError(f"{argument}: expected {described['bytes']} bytes, found {size}: {shard}")
+            raise InputError("path", f"{described['bytes']} bytes", f"{size}: {shard}")
     return records
+
+
+def _read_info(folder: pathlib.Path) -> dict[str, Any]:
+    """Returns the checked contents of `info.json`."""
+    file = folder / INFO_FILE
+    version = json_file.read(file, Object({"format_version": Whole()}))["format_version"]
+    if version != FORMAT_VERSION:
+        raise InputError("path", f"records of format {FORMAT_VERSION}", f"{version}: {folder}")
+    info = json_file.read(file, _INFO)
+    in_shards = sum(shard["sentences"] for shard in info["shards"])
+    if in_shards != info["sentences"]:
+        raise InputError(str(file), f"shards with {info['sentences']} sentences in all", in_shards)
+    return info
 
 
 class UnfitRecordError(InputError):
     """A record is not a sentence.
 
     Attributes:
-        found: what it is instead.
-        number: which of the records given it is.
+        number: its place among the records given.
     """
 
     def __init__(self, found: str, number: int = 0):
-        super().__init__(f"record {number}: expected a sentence, found {found}")
-        self.found = found
+        super().__init__(f"record {number}", "a sentence", found)
         self.number = number
 
 
@@ -110,16 +133,16 @@ def decode_example(record: bytes) -> Sentence:
     """Returns the sentence of a serialized `tf.train.Example`; for many, see `examples.decode_examples`.
 
     Raises:
-        UnfitRecordError: if it is no Example, or one without these features.
+        UnfitRecordError: if it is not an Example with these features.
     """
     try:
         feature = _Example.FromString(record).features.feature
     except DecodeError:
-        raise UnfitRecordError("bytes that are no tf.train.Example") from None
+        raise UnfitRecordError("bytes that are not a tf.train.Example") from None
     token_ids = np.array(feature["token_ids"].int64_list.value, np.int64)
     values = [feature[name].bytes_list.value for name in ("char_ids", "char_lengths")]
     if len(token_ids) == 0 or any(len(value) != 1 for value in values):
-        raise UnfitRecordError("no token_ids, or not one value each of char_ids and char_lengths")
+        raise UnfitRecordError("no token_ids, or not exactly one value of char_ids and of char_lengths")
     return Sentence(token_ids, *(np.frombuffer(value[0], np.uint8) for value in values))
 
 
@@ -133,7 +156,7 @@ class Shard(NamedTuple):
 
 
 def load_shard(path: str | os.PathLike) -> Shard:
-    """Returns a TFRecord file as it is, with the places of its records.
+    """Returns a TFRecord file's bytes and the places of its records in them.
 
     Raises:
         InputError: if a checksum is wrong or the file ends within a record.
@@ -164,10 +187,10 @@ def _ends(content: bytes, path: str | os.PathLike) -> Iterator[int]:
         start = position + HEADER_BYTES
         length, checksum = _HEADER.unpack_from(content, position) if start <= len(content) else (0, None)
         if _length_checksum(length) != checksum:
-            raise InputError(f"{path}: expected a TFRecord at byte {position}, found damaged data")
+            raise InputError(str(path), f"a TFRecord at byte {position}", "damaged data")
         end = start + length
         if wire.masked_crc(content[start:end]) != content[end : end + _CHECKSUM_BYTES]:
-            raise InputError(f"{path}: expected an intact TFRecord at byte {position}, found a wrong checksum")
+            raise InputError(str(path), f"an intact TFRecord at byte {position}", "a wrong checksum")
         yield end
         position = end + _CHECKSUM_BYTES
 

@@ -1,6 +1,6 @@
-"""Which sentence a stream, a row of the batch, has where: sentences are dealt to streams as these come to their ends.
+"""Assigns sentences to streams, the rows of the batch: a stream that ends gets the next sentence.
 
-A place in a stream is the number of its tokens before it since iteration began.
+A place in a stream is the number of tokens before it since iteration began.
 """
 
 from collections.abc import Iterator
@@ -12,24 +12,24 @@ from elmo_tf.records.blocks import Block
 
 
 class Part(NamedTuple):
-    """Sentences of one block that streams have."""
+    """Sentences of one block, and their streams."""
 
     block: Block
     numbers: np.ndarray  # int64 (n,), which sentences of the block
-    streams: np.ndarray  # int64 (n,), whose they are
-    begins: np.ndarray  # int64 (n,), the place of each one's first token
+    streams: np.ndarray  # int64 (n,), the stream of each
+    begins: np.ndarray  # int64 (n,), the place of each first token
 
     @property
     def ends(self) -> np.ndarray:
-        """The place after each one's last token; only one of <S> and </S> is an input."""
+        """The place after each last token; only one of <S> and </S> is an input."""
         return self.begins + self.block.num_tokens[self.numbers] - 1
 
     def cut(self, start: int, end: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Returns what of these sentences is from `start` to `end`, where each of them has a token at least.
+        """Returns the tokens of these sentences from `start` to `end`; each sentence has at least one there.
 
         Returns:
-            int64 (tokens,) each: the places in an array of all streams, one after the other, from `start` to `end`;
-            and the places in the block, of the forward direction's inputs and of the backward one's.
+            three int64 arrays `(tokens,)`: places in an array of all streams from `start` to `end`, one stream after
+            the other; places in the block of the forward direction's inputs; and of the backward direction's.
         """
         begins = np.maximum(self.begins, start)
         counts = np.minimum(self.ends, end) - begins
@@ -40,12 +40,12 @@ class Part(NamedTuple):
         return places, self.block.first[self.numbers][of] + used, self.block.last[self.numbers][of] - used
 
     def after(self, end: int) -> "Part":
-        """Returns the sentences that go on after `end`."""
+        """Returns the sentences that continue after `end`."""
         chosen = self.ends > end
         return Part(self.block, self.numbers[chosen], self.streams[chosen], self.begins[chosen])
 
     def join(self, other: "Part") -> "Part":
-        """Returns these sentences and then those, of the same block."""
+        """Returns these sentences followed by `other`, of the same block."""
         return Part(self.block, *(np.concatenate(pair) for pair in zip(self[1:], other[1:], strict=True)))
 
 
@@ -53,24 +53,26 @@ class Streams:
     """All streams, as far as they are filled.
 
     Args:
-        blocks: sentences, each block with its epoch and the number of the epoch's sentences before it.
-        count: streams.
-        parts: the sentences they begin with.
+        blocks: sentences; each block with its epoch and the number of the epoch's sentences before it.
+        count: number of streams.
+        parts: the sentences that the streams start in.
     """
 
     def __init__(self, blocks: Iterator[tuple[int, int, Block]], count: int, parts: list[Part]):
-        self.dealt: tuple[int, int] | None = None  # epoch of the last sentence dealt, and how many of it are
+        # Epoch of the last sentence that was assigned, and how many sentences of that epoch are assigned.
+        self.dealt: tuple[int, int] | None = None
         self._blocks = blocks
         self._parts = parts
         self._ends = [0] * count
         for part in parts:
             for stream, end in zip(part.streams.tolist(), part.ends.tolist(), strict=True):
                 self._ends[stream] = end
-        self._opened: tuple[int, int, Block] | None = None  # what is being dealt
-        self._lengths: list[int] = []  # tokens of its sentences that are left, the next one last
+        # The current block, and the lengths of its remaining sentences, the next one last.
+        self._opened: tuple[int, int, Block] | None = None
+        self._lengths: list[int] = []
 
     def fill(self, end: int) -> list[Part]:
-        """Deals sentences until no stream ends before `end`, or none are left; returns all that streams have.
+        """Assigns sentences until no stream ends before `end`, or none remain; returns the sentences of all streams.
 
         The first stream takes what it needs, then the second, and so on.
         """
@@ -91,7 +93,7 @@ class Streams:
         return self._parts
 
     def leave(self, end: int) -> tuple[tuple[bytes, int] | None, ...]:
-        """Drops the sentences before `end`; returns each stream's record there and how many tokens of it are used."""
+        """Drops the sentences before `end`; returns each stream's record there and how many of its tokens are used."""
         self._parts = [left for part in self._parts if len((left := part.after(end)).numbers)]
         rows = [None] * len(self._ends)
         for block, numbers, streams, begins in self._parts:
@@ -100,7 +102,7 @@ class Streams:
         return tuple(rows)
 
     def _add(self, streams: list[int], begins: list[int]) -> None:
-        """Adds the sentences last dealt to the parts."""
+        """Adds the newly assigned sentences to the parts."""
         if not streams:
             return
         epoch, before, block = self._opened
@@ -112,7 +114,7 @@ class Streams:
         self._parts.append(part)
 
     def _open(self) -> bool:
-        """Takes the next block; returns whether there is one."""
+        """Opens the next block; returns whether there is one."""
         following = next(self._blocks, None)
         if following is not None:
             self._opened = following

@@ -1,4 +1,4 @@
-"""What counting words alone achieves: the perplexity that a language model has to beat."""
+"""The perplexity of a unigram model: the baseline of a language model."""
 
 import numpy as np
 
@@ -7,9 +7,9 @@ from elmo_tf.text.vocabulary import BEGIN_ID
 
 
 def unigram_perplexity(records: record_folder.Records, heldout: record_folder.Records) -> float:
-    """Returns the held-out perplexity of a model that knows only how often each word occurs, each count plus one.
+    """Returns the perplexity on `heldout` of word frequencies in `records`, each count plus one.
 
-    It predicts the same tokens as a forward language model: the words and `</S>`.
+    The model predicts the same tokens as a forward language model: the words and `</S>`.
     """
 
     def counts(folder: record_folder.Records) -> np.ndarray:
@@ -21,5 +21,5 @@ def unigram_perplexity(records: record_folder.Records, heldout: record_folder.Re
         total[BEGIN_ID] = 0
         return total
 
-    seen, asked = counts(records) + 1, counts(heldout)
-    return float(np.exp(-(asked * np.log(seen / seen.sum())).sum() / asked.sum()))
+    seen, predicted = counts(records) + 1, counts(heldout)
+    return float(np.exp(-(predicted * np.log(seen / seen.sum())).sum() / predicted.sum()))

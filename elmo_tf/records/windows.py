@@ -1,8 +1,8 @@
-"""Records as training input: windows of both directions, cut from streams of sentences, resumable to the token.
+"""Training input: windows of both directions, cut from streams of sentences, resumable to the token.
 
-Every batch row is a stream: when its sentence ends, the next sentence of the corpus follows at once, and the LSTM state
-is carried on (bilm-tf, `bilm/data.py`, `BidirectionalLMDataset`). Both directions read the same sentences; the backward
-one reads each from its end.
+Every batch row is a stream: when its sentence ends, the next sentence of the corpus follows, and the LSTM state is
+carried on (bilm-tf, `bilm/data.py`, `BidirectionalLMDataset`). Both directions read the same sentences; the backward
+direction reads each from its end.
 """
 
 import base64
@@ -12,16 +12,23 @@ import itertools
 import json
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from elmo_tf.errors import InputError
+from elmo_tf.files import json_file
+from elmo_tf.files.json_file import ListOf, Nullable, Object, Row, Text, Whole
 from elmo_tf.records import record_folder
 from elmo_tf.records.blocks import Block, read_epoch
 from elmo_tf.records.streams import Part, Streams
 from elmo_tf.text import char_ids as char_ids_lib
+
+# Each row: the stream's current record in base64, and its tokens already used.
+_BASE64 = Text(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+_POSITION = Object({"epoch": Whole(), "sentence": Whole(), "rows": ListOf(Nullable(Row((_BASE64, Whole()))))})
+_WAIT_SECONDS = 0.1  # between two looks whether to go on waiting
 
 
 class Window(NamedTuple):
@@ -33,15 +40,15 @@ class Window(NamedTuple):
     backward_char_ids: np.ndarray
     backward_token_ids: np.ndarray
     backward_targets: np.ndarray  # the tokens before the inputs
-    mask: np.ndarray  # bool (batch_size, unroll_steps); False after a stream's end, for which all ids are 0
+    mask: np.ndarray  # bool (batch_size, unroll_steps); False after a stream's end, where all ids are 0
 
 
 @dataclasses.dataclass(frozen=True)
 class Position:
-    """Where the streams stand between two windows: enough to cut the very next window again."""
+    """The place of all streams between two windows: enough to produce the next window again."""
 
     epoch: int = 0
-    sentence: int = 0  # sentences of the epoch already given to a stream
+    sentence: int = 0  # sentences of the epoch that are assigned to a stream
     rows: tuple[tuple[bytes, int] | None, ...] = ()  # each stream's current record and its tokens already used
 
     def to_json(self) -> str:
@@ -51,8 +58,8 @@ class Position:
 
     @classmethod
     def from_json(cls, text: str) -> "Position":
-        """Returns the position that `to_json` wrote."""
-        values = json.loads(text)
+        """Returns the position that `to_json` wrote; raises `InputError` about `position` if it is not one."""
+        values = json_file.parse(text, _POSITION, "position")
         rows = tuple(row and (base64.b64decode(row[0]), row[1]) for row in values["rows"])
         return cls(values["epoch"], values["sentence"], rows)
 
@@ -63,11 +70,14 @@ class Windows:
     Args:
         records: the folder to read.
         batch_size: streams, of all replicas together.
-        unroll_steps: tokens a window.
-        max_chars_per_token: character ids a token.
-        seed: shuffles the sentences anew each epoch; None keeps the files' order.
-        epochs: passes over the corpus, the last window padded at the end; None goes on for ever.
-        position: where to go on; None starts at the beginning.
+        unroll_steps: tokens per window.
+        max_chars_per_token: character ids per token.
+        seed: shuffles the sentences, differently each epoch; None keeps the files' order.
+        epochs: passes over the corpus, the last window padded at the end; None: no end.
+        position: where to start; None: at the beginning.
+
+    Raises:
+        InputError: while iterating, if a record is damaged, `records` has no sentences, or `position` does not fit.
     """
 
     def __init__(
@@ -116,9 +126,9 @@ class Windows:
         return Window(*(array[direction] for direction in (0, 1) for array in arrays), mask.reshape(shape[1:]))
 
     def _resumed(self) -> list[Part]:
-        """Returns what the streams of the position are in the middle of."""
+        """Returns the sentences that the streams of the position are in the middle of."""
         if len(self._position.rows) != self.batch_size:
-            raise InputError(f"position: expected {self.batch_size} streams, found {len(self._position.rows)}")
+            raise InputError("position", f"{self.batch_size} streams", len(self._position.rows))
         rows = [(*row, stream) for stream, row in enumerate(self._position.rows) if row]
         if not rows:
             return []
@@ -127,21 +137,34 @@ class Windows:
             block = Block(list(records), len(self.records.vocabulary), self.max_chars_per_token)
         except record_folder.UnfitRecordError as error:
             stream = streams[error.number]
-            raise InputError(f"position: expected a sentence in stream {stream}, found {error.found}") from None
+            raise InputError("position", f"a sentence in stream {stream}", error.found) from None
+        for stream, taken, length in zip(streams, used, block.num_tokens.tolist(), strict=True):
+            if not taken < length - 1:
+                expected = f"fewer than {length - 1} tokens used in stream {stream}, as its sentence has"
+                raise InputError("position", expected, taken)
         return [Part(block, np.arange(len(rows)), np.array(streams), -np.array(used))]
 
     def _blocks(self) -> Iterator[tuple[int, int, Block]]:
-        """Yields the sentences still to come, each block with its epoch and the number of sentences before it."""
+        """Yields the remaining sentences, each block with its epoch and the number of sentences before it."""
         epoch, start = self._position.epoch, self._position.sentence
         while self.epochs is None or epoch < self.epochs:
+            begun = start
             for block in read_epoch(self.records, self.seed, epoch, start, self.max_chars_per_token):
                 yield epoch, start, block
                 start += len(block.records)
+            if start == 0 and begun == 0:
+                raise InputError("records", "at least one sentence", f"none: {self.records.path}")
             epoch, start = epoch + 1, 0
 
 
-def prefetch(items: Iterator, depth: int = 4) -> Iterator:
-    """Yields `items`, made up to `depth` ahead in a thread of their own; an exception there is raised here."""
+def prefetch(items: Iterator, depth: int = 4, interrupted: Callable[[], bool] = lambda: False) -> Iterator:
+    """Yields `items`, computed up to `depth` ahead in another thread; an exception there is raised here.
+
+    Args:
+        items: what to compute.
+        depth: how many are kept ready.
+        interrupted: asked while the next item is not there yet; once it returns True, the iteration ends.
+    """
     done = object()
     made: queue.Queue = queue.Queue(maxsize=depth)
     stop = threading.Event()
@@ -149,7 +172,7 @@ def prefetch(items: Iterator, depth: int = 4) -> Iterator:
     def put(item) -> None:
         while not stop.is_set():
             with contextlib.suppress(queue.Full):
-                made.put(item, timeout=0.1)
+                made.put(item, timeout=_WAIT_SECONDS)
                 return
 
     def work() -> None:
@@ -165,7 +188,12 @@ def prefetch(items: Iterator, depth: int = 4) -> Iterator:
     threading.Thread(target=work, daemon=True).start()
     try:
         while True:
-            item, error = made.get()
+            try:
+                item, error = made.get(timeout=_WAIT_SECONDS)
+            except queue.Empty:
+                if interrupted():
+                    return
+                continue
             if error is not None:
                 raise error
             if item is done:

@@ -12,7 +12,7 @@ import tensorflow as tf
 from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.bilm.packed import PackedBiLM
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, renamed
 from elmo_tf.files import staging
 from elmo_tf.savedmodel import (
     assets,
@@ -80,7 +80,7 @@ def export(
         states.warm_up(built, initial, typical.sentences, tokenizer)
         about["initial_state"] = {"kind": "warm", "text_sha256": typical.sha256, "sentences": len(typical.sentences)}
     finished = folder / f"unnumbered-{os.getpid()}"
-    with staging.new_folder(finished, "--output") as made, tempfile.TemporaryDirectory() as scratch:
+    with renamed(path="output"), staging.new_folder(finished) as made, tempfile.TemporaryDirectory() as scratch:
         built.assets = assets.write_assets(pathlib.Path(scratch), config, about)
         _save(built, made)
         name, max_chars = os.path.basename(os.path.abspath(folder)), config.model.char_cnn.max_chars_per_token

@@ -1,4 +1,4 @@
-"""The one convention of character ids, in NumPy: used to train, to embed and in files.
+"""The convention of character ids, in NumPy: the same in training, embedding and files.
 
 A real token is `[BEGIN_WORD, bytes + 1, END_WORD, PAD, PAD, ...]`; a padding token is all `PADDING`. Every id is one
 more than bilm-tf's (`bilm/data.py`, `UnicodeCharsVocabulary`), so that 0 is free for padding.
@@ -13,11 +13,11 @@ BEGIN_SENTENCE = 257
 END_SENTENCE = 258
 BEGIN_WORD = 259
 END_WORD = 260
-PAD = 261  # after a real token's END_WORD; a character like any other, with a trained vector
+PAD = 261  # after a real token's END_WORD; an ordinary character with a trained vector
 NUM_CHARS = 262  # rows of the character table, the constant zero row of PADDING included
 
 MAX_CHARS_PER_TOKEN = 50  # BEGIN_WORD, up to 48 bytes, END_WORD
-NUM_MARKS = 2  # ids that BEGIN_WORD and END_WORD take
+NUM_MARKS = 2  # BEGIN_WORD and END_WORD
 
 BEGIN_SENTENCE_TOKEN = b"<S>"
 END_SENTENCE_TOKEN = b"</S>"
@@ -27,20 +27,20 @@ SENTENCE_MARKS = {BEGIN_SENTENCE_TOKEN: BEGIN_SENTENCE, END_SENTENCE_TOKEN: END_
 def encode_tokens(tokens: list[bytes], max_chars_per_token: int = MAX_CHARS_PER_TOKEN) -> np.ndarray:
     """Returns the character ids of `tokens`, int32 `(len(tokens), max_chars_per_token)`.
 
-    A token longer than `max_chars_per_token - 2` bytes is cut there, even inside a character. `<S>` and `</S>` become
-    the sentence marks.
+    Tokens are cut after `max_chars_per_token - 2` bytes, even inside a character. `<S>` and `</S>` become the sentence
+    marks.
     """
     lengths = np.array([len(token) for token in tokens], np.int64)
     return encode_bytes(np.frombuffer(b"".join(tokens), np.uint8), lengths, max_chars_per_token)
 
 
 def encode_bytes(values: np.ndarray, lengths: np.ndarray, max_chars_per_token: int = MAX_CHARS_PER_TOKEN) -> np.ndarray:
-    """Returns the character ids of tokens that are given as one run of bytes.
+    """Returns the character ids of tokens whose bytes are stored end to end.
 
     Args:
-        values: uint8 `(sum(lengths),)`, the tokens' bytes, one token after the other.
-        lengths: integers `(num_tokens,)`, bytes a token.
-        max_chars_per_token: ids a token; longer tokens are cut.
+        values: uint8 `(sum(lengths),)`, the tokens' bytes.
+        lengths: integers `(num_tokens,)`, bytes per token.
+        max_chars_per_token: ids per token; longer tokens are cut.
 
     Returns:
         int32 `(num_tokens, max_chars_per_token)`.
@@ -50,7 +50,7 @@ def encode_bytes(values: np.ndarray, lengths: np.ndarray, max_chars_per_token: i
 
 
 class Words:
-    """Tokens that lie end to end in bytes, whose character ids can be had for many at a time.
+    """Tokens stored end to end in bytes; returns the character ids of many at a time.
 
     Args:
         values, lengths, max_chars_per_token: as for `encode_bytes`.
@@ -59,7 +59,7 @@ class Words:
     def __init__(self, values: np.ndarray, lengths: np.ndarray, max_chars_per_token: int = MAX_CHARS_PER_TOKEN):
         lengths = lengths.astype(np.int64)
         self._starts = np.cumsum(lengths) - lengths
-        # A word's ids are what follows the place before its first byte, put in the frame that its length gives.
+        # A word's ids: the items from the one before its first byte on, inside the frame for its length.
         room = np.zeros(len(values) + 1 + max_chars_per_token, np.uint16)
         room[1 : len(values) + 1] = values
         room += 1
@@ -74,7 +74,7 @@ class Words:
             self.set_boundary(candidates[matches], mark)
 
     def set_boundary(self, numbers: np.ndarray, mark: int) -> None:
-        """Makes words a sentence boundary, whatever their bytes; `mark` is BEGIN_ or END_SENTENCE."""
+        """Makes words a sentence boundary, whatever their bytes; `mark` is BEGIN_SENTENCE or END_SENTENCE."""
         self._frame_of[numbers] = self._max_length + 1 + (BEGIN_SENTENCE, END_SENTENCE).index(mark)
 
     def char_ids(self, numbers: np.ndarray) -> np.ndarray:
@@ -89,22 +89,22 @@ class Words:
 
 
 def put_rows(target: np.ndarray, places: np.ndarray, rows: np.ndarray) -> None:
-    """Does `target[places] = rows` for contiguous uint16 arrays of two dimensions, in a third of the time."""
+    """Does `target[places] = rows` for contiguous two-dimensional uint16 arrays, in a third of the time."""
     kind = _row_type(target.shape[1])
     target.view(kind)[places] = rows.view(kind)
 
 
 def _row_type(max_chars_per_token: int) -> np.dtype:
-    """Returns a token's uint16 ids as one opaque item, which NumPy moves much faster than a dimension of its own."""
+    """Returns the type of a token's uint16 ids as one opaque item, which NumPy copies much faster than a row."""
     return np.dtype((np.void, max_chars_per_token * np.dtype(np.uint16).itemsize))
 
 
 @functools.cache
 def _frames(max_chars_per_token: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns, for words of every length and then the sentence boundaries, where bytes go and what is around them.
+    """Returns, for words of every length and then the two sentence boundaries, the places of bytes and the other ids.
 
-    Both are uint16 `(max_chars_per_token + 1, max_chars_per_token)`: all bits where there is a byte, else 0; and the
-    id where there is none, else 0.
+    Both are uint16 `(max_chars_per_token + 1, max_chars_per_token)`: all bits set where there is a byte, else 0; and
+    the id where there is no byte, else 0.
     """
     lengths, columns = np.arange(max_chars_per_token - NUM_MARKS + 1)[:, None], np.arange(max_chars_per_token)
     around = np.where(columns == 0, BEGIN_WORD, np.where(columns == lengths + 1, END_WORD, PAD))
@@ -116,7 +116,7 @@ def _frames(max_chars_per_token: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def boundary(mark: int, max_chars_per_token: int = MAX_CHARS_PER_TOKEN) -> np.ndarray:
-    """Returns the ids of a sentence boundary, int32 `(max_chars_per_token,)`; `mark` is BEGIN_ or END_SENTENCE."""
+    """Returns the ids of a sentence boundary, BEGIN_SENTENCE or END_SENTENCE, int32 `(max_chars_per_token,)`."""
     ids = np.full(max_chars_per_token, PAD, np.int32)
     ids[:3] = BEGIN_WORD, mark, END_WORD
     return ids

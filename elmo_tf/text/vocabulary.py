@@ -1,4 +1,4 @@
-"""The softmax's words, in the order that log-uniform sampling relies on, and the ids they have in it."""
+"""The softmax's words and their ids, in the order that log-uniform sampling relies on."""
 
 import hashlib
 from collections.abc import Iterable
@@ -14,37 +14,35 @@ class Vocabulary:
 
     Args:
         tokens: UTF-8 bytes of every word, the three special ones first.
-        source: what to call the vocabulary in an error, its file's name as a rule.
+        source: what errors call the vocabulary, usually its file.
 
     Raises:
-        InputError: if the special tokens are not the first three, or a token is empty, twice there, not UTF-8 or holds
-            white space.
+        InputError: if the first three tokens are not the special ones, or a token is empty, repeated, not UTF-8 or
+            contains white space.
     """
 
     def __init__(self, tokens: list[bytes], source: str = "vocabulary"):
         if tuple(tokens[:3]) != SPECIAL_TOKENS:
             found = [token.decode(errors="replace") for token in tokens[:3]]
-            raise InputError(f"{source}: expected <S>, </S>, <UNK> as its first three lines, found {found}")
+            raise InputError(source, "<S>, </S>, <UNK> as its first three lines", found)
         self.tokens = tokens
         self._ids = {}
         for number, token in enumerate(tokens):
             _check_token(token, f"{source}, line {number + 1}")
             if self._ids.setdefault(token, number) != number:
                 first = self._ids[token] + 1
-                raise InputError(
-                    f"{source}, line {number + 1}: expected each word once, found {token!r} of line {first}"
-                )
+                raise InputError(f"{source}, line {number + 1}", "each word once", f"{token!r} of line {first}")
 
     def __len__(self) -> int:
         return len(self.tokens)
 
     def ids(self, tokens: Iterable[bytes]) -> list[int]:
-        """Returns the id of each token, that of `<UNK>` for one that is not there."""
+        """Returns the id of each token; tokens that are not in the vocabulary get that of `<UNK>`."""
         find = self._ids.get
         return [find(token, UNKNOWN_ID) for token in tokens]
 
     def to_bytes(self) -> bytes:
-        """Returns the contents of the vocabulary's file: UTF-8, one token a line."""
+        """Returns the contents of the vocabulary's file: UTF-8, one token per line."""
         return b"\n".join(self.tokens) + b"\n"
 
     def sha256(self) -> str:
@@ -53,9 +51,13 @@ class Vocabulary:
 
 
 def from_bytes(content: bytes, source: str) -> Vocabulary:
-    """Returns the vocabulary of a file's contents; `source` names it in errors. Raises `InputError`."""
+    """Returns the vocabulary that a file contains; errors call it `source`.
+
+    Raises:
+        InputError: as `Vocabulary`, or if the file is empty.
+    """
     if not content.strip():
-        raise InputError(f"{source}: expected a vocabulary, one word a line, found an empty file")
+        raise InputError(source, "a vocabulary, one word per line", "an empty file")
     return Vocabulary(content.replace(b"\r\n", b"\n").removesuffix(b"\n").split(b"\n"), source)
 
 
@@ -64,8 +66,8 @@ def from_counts(counts: Iterable[tuple[bytes, int]], min_count: int = 1, max_siz
 
     Args:
         counts: words and how often each occurred.
-        min_count: a word that occurred less often is left out.
-        max_size: no more entries than this, the special tokens included; None: no limit.
+        min_count: words that occurred less often are left out.
+        max_size: limit on the entries, the special tokens included; None: no limit.
     """
     kept = [(-count, token) for token, count in counts if count >= min_count and token not in SPECIAL_TOKENS]
     tokens = [*SPECIAL_TOKENS, *(token for _, token in sorted(kept))]
@@ -73,13 +75,15 @@ def from_counts(counts: Iterable[tuple[bytes, int]], min_count: int = 1, max_siz
 
 
 def check_order(vocabulary: Vocabulary, counts: list[int], source: str) -> None:
-    """Raises `InputError` if the words are plainly not in descending order of their counts in a corpus.
+    """Raises `InputError` if the words are clearly not in descending order of their counts in a corpus.
 
-    The order in another corpus is good enough, an alphabetical one is not: the first half of the words that occur has
-    to cover at least three quarters of what the most frequent half would.
+    The order of another corpus is good enough; alphabetical order is not. The first half of the words that occur has to
+    cover at least three quarters of what the most frequent half covers.
 
     Args:
-        counts: how often each of the vocabulary's words occurred, by id.
+        vocabulary: the words.
+        counts: how often each of them occurred, by id.
+        source: what errors call the vocabulary.
     """
     occurring = [count for count in counts[len(SPECIAL_TOKENS) :] if count]
     half = len(occurring) // 2
@@ -89,15 +93,16 @@ def check_order(vocabulary: Vocabulary, counts: list[int], source: str) -> None:
     if covered < 0.75 * possible:
         share, best = covered / sum(occurring), possible / sum(occurring)
         raise InputError(
-            f"{source}: expected words by descending count, as sampling relies on it; found a first half that covers "
-            f"{share:.0%} of the corpus where the most frequent half covers {best:.0%}"
+            source,
+            "words by descending count, because sampling relies on that order",
+            f"a first half that covers {share:.0%} of the corpus, where the most frequent half covers {best:.0%}",
         )
 
 
 def _check_token(token: bytes, where: str) -> None:
     if not token or token.split() != [token]:
-        raise InputError(f"{where}: expected one word without white space, found {token!r}")
+        raise InputError(where, "one word without white space", repr(token))
     try:
         token.decode()
     except UnicodeDecodeError:
-        raise InputError(f"{where}: expected UTF-8, found {token!r}") from None
+        raise InputError(where, "UTF-8", repr(token)) from None

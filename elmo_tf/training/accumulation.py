@@ -1,4 +1,4 @@
-"""Gradients of a large batch, a part at a time."""
+"""Gradients of a large batch, computed in parts."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,18 +11,17 @@ Structure = Any  # nested tuples and lists of tensors
 def in_groups(
     compute: Callable[[int | tf.Tensor, Structure], tuple[Structure, Structure]], groups: int, rows: Structure
 ) -> tuple[Structure, Structure]:
-    """Computes something of batch rows in groups of consecutive ones, one group after the other.
+    """Applies `compute` to groups of consecutive batch rows, one group after the other.
 
     Only one group's activations are in memory at a time.
 
     Args:
-        compute: given a group's number and rows, returns what is to be added up over the groups, and what it made of
-            each row.
-        groups: how many; their number divides that of the rows.
+        compute: takes a group's number and rows; returns values to sum over the groups, and values per row.
+        groups: number of groups; divides the number of rows.
         rows: tensors whose first dimension is the batch.
 
     Returns:
-        the sums, where sparse gradients are put behind each other instead, and what became of all rows.
+        the sums (sparse gradients are concatenated instead), and the values of all rows.
     """
     if groups == 1:
         return compute(0, rows)
@@ -44,7 +43,7 @@ def in_groups(
         sums = [one + other for one, other in zip(sums, dense, strict=True)]
         return number + 1, sums, [array.write(number, value) for array, value in zip(arrays, behind, strict=True)]
 
-    # The first group stands before the loop, as it tells which gradients are sparse.
+    # The first group is computed before the loop, because its result shows which gradients are sparse.
     (results, made), sums, behind = group(0)
     arrays = [
         tf.TensorArray(value.dtype, groups, infer_shape=False, element_shape=(None, *value.shape[1:])).write(0, value)

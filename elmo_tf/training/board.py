@@ -1,4 +1,4 @@
-"""What TensorBoard shows, in its own files."""
+"""TensorBoard's files."""
 
 import contextlib
 import functools
@@ -17,10 +17,10 @@ _log = logging.getLogger("elmo_tf")
 
 
 class Board:
-    """Writes TensorBoard's files; when that fails, it says so once and training goes on.
+    """Writes TensorBoard's files; when that fails, it warns once and training continues.
 
     Args:
-        logs: TensorBoard's log folder, made if it is not there.
+        logs: TensorBoard's log folder, made if it does not exist.
     """
 
     def __init__(self, logs: str | os.PathLike):
@@ -51,7 +51,7 @@ class Board:
                 tf.summary.histogram(f"{group}/{name}", array, step)
 
     def words(self, words: list[bytes], vectors: np.ndarray) -> None:
-        """Gives the projector vectors with a word each, in place of those before."""
+        """Replaces the projector's vectors and their words."""
         tensor = "".join("\t".join(f"{value:.5g}" for value in row) + "\n" for row in vectors)
         config = (
             'embeddings { tensor_name: "token vectors" '
@@ -63,12 +63,12 @@ class Board:
             staging.write_file(self._logs / "projector_config.pbtxt", config.encode())
 
     def start_profile(self) -> None:
-        """Begins a trace of what TensorFlow does."""
+        """Starts TensorFlow's profiler."""
         tf.profiler.experimental.start(str(self._logs))
         self._profiling = True
 
     def stop_profile(self) -> None:
-        """Writes the trace, if one was begun."""
+        """Writes the profile, if one was started."""
         if self._profiling:
             self._profiling = False
             with self._guarded():
@@ -76,12 +76,12 @@ class Board:
                 _log.info("profile written to %s", self._logs / "plugins" / "profile")
 
     def flush(self) -> None:
-        """Writes out what is kept back."""
+        """Writes what is buffered."""
         with self._guarded():
             self._writer.flush()
 
     def close(self) -> None:
-        """Writes out what is left."""
+        """Writes what is left."""
         self.stop_profile()
         with self._guarded():
             self._writer.close()

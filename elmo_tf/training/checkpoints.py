@@ -1,11 +1,13 @@
-"""A workdir: the configuration, the vocabulary, and checkpoints that are either whole or not there.
+"""A workdir: the configuration, the vocabulary, and checkpoints that are either complete or absent.
 
 WORKDIR/config.json                     the Config
         vocab.txt                       the softmax's words; absent if there is no softmax
         checkpoints/step-00000500/      see `snapshots`
         metrics.jsonl                   every step's losses, every evaluation; see `metrics_file`
         logs/                           TensorBoard
-        .lock                           held by the run that trains here; see `lock`
+        .lock                           held by the run that trains here; see `files.lock`
+
+Whatever else is in `checkpoints/` belongs to somebody else: it is neither read nor deleted.
 """
 
 import contextlib
@@ -14,16 +16,17 @@ import json
 import logging
 import os
 import pathlib
+import re
 import shutil
 from collections.abc import Iterator
 from typing import Any
 
 from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
-from elmo_tf.errors import InputError
-from elmo_tf.files import staging
+from elmo_tf.errors import InputError, renamed
+from elmo_tf.files import json_file, staging
 from elmo_tf.text import vocabulary as vocabulary_lib
-from elmo_tf.training import metrics_file, snapshots
+from elmo_tf.training import metrics_file, resources, snapshots
 from elmo_tf.training.optimizer import Optimizer
 from elmo_tf.training.snapshots import Progress
 
@@ -32,7 +35,9 @@ VOCABULARY_FILE = "vocab.txt"
 CHECKPOINTS_FOLDER = "checkpoints"
 LOGS_FOLDER = "logs"
 LATEST, BEST = "latest", "best"
-_PREFIX = "step-"
+# A checkpoint, and what a killed process leaves of one.
+_NAME = re.compile(r"step-(\d{8}|[1-9]\d{8,})")
+_LEFT = re.compile(r"\.step-\d{8,}\.(incomplete|removed)")
 
 _log = logging.getLogger("elmo_tf")
 
@@ -59,38 +64,42 @@ class Workdir:
         return self.path / metrics_file.FILE
 
     def new_bilm(self, product_dtype: str = "float32", with_softmax: bool = True) -> BiLM:
-        """Returns the network of the configuration with random weights; with a softmax if there is a vocabulary."""
+        """Returns the network of the configuration with random weights; with a softmax if there is a vocabulary.
+
+        Raises:
+            InputError: if the network is larger than this machine's memory.
+        """
         vocab_size = len(self.vocabulary) if self.vocabulary and with_softmax else None
+        with renamed(config=str(self.path / CONFIG_FILE)):
+            resources.check_memory(self.config, vocab_size)
         bilm = BiLM(self.config.model, vocab_size, product_dtype)
         if bilm.softmax is not None and self.config.train.initial_softmax == "log_uniform":
             bilm.softmax.start_log_uniform()
         return bilm
 
-    def trained_bilm(self, argument: str = "--workdir", which: str = LATEST, with_softmax: bool = True) -> BiLM:
-        """Returns the network with a checkpoint's weights, as `load` chooses it; `InputError` if there is none."""
-        return self.trained(argument, which, with_softmax)[0]
+    def trained_bilm(self, which: str = LATEST, with_softmax: bool = True) -> BiLM:
+        """Returns the network with the weights of a checkpoint, chosen as by `load`; `InputError` if there is none."""
+        return self.trained(which, with_softmax)[0]
 
-    def trained(
-        self, argument: str = "--workdir", which: str = LATEST, with_softmax: bool = True
-    ) -> tuple[BiLM, Progress]:
-        """Returns what `trained_bilm` does, and the progress saved with it."""
+    def trained(self, which: str = LATEST, with_softmax: bool = True) -> tuple[BiLM, Progress]:
+        """Returns what `trained_bilm` returns, and the progress saved with it."""
         bilm = self.new_bilm(with_softmax=with_softmax)
         progress = load(self, bilm, which=which)
         if progress is None:
-            raise InputError(f"{argument}: expected a workdir with a checkpoint, found none in {self.path}")
+            raise InputError("workdir", "a workdir with a checkpoint", f"none in {self.path}")
         return bilm, progress
 
 
 @contextlib.contextmanager
 def new_workdir(
-    path: str | os.PathLike, config: config_lib.Config, vocabulary: vocabulary_lib.Vocabulary | None
+    workdir: str | os.PathLike, config: config_lib.Config, vocabulary: vocabulary_lib.Vocabulary | None
 ) -> Iterator[Workdir]:
-    """Gives a new workdir to fill; it stands at `path` when the block is left, or nothing does if that is by an error.
+    """Yields a new workdir to fill; it appears at `workdir` when the block ends without an error.
 
     Raises:
-        InputError: if something stands at `path` already.
+        InputError: if `workdir` is in use, or cannot be made.
     """
-    with staging.new_folder(path, "--workdir") as folder:
+    with renamed(path="workdir"), staging.new_folder(workdir) as folder:
         (folder / CONFIG_FILE).write_bytes(_to_json(config))
         if vocabulary is not None:
             (folder / VOCABULARY_FILE).write_bytes(vocabulary.to_bytes())
@@ -103,38 +112,44 @@ def exists(path: str | os.PathLike) -> bool:
 
 
 def update_config(workdir: Workdir) -> None:
-    """Writes the configuration of `workdir` to its folder, in one go, if it is another one."""
+    """Writes the configuration of `workdir` to its folder, atomically, if it has changed."""
     file, content = workdir.path / CONFIG_FILE, _to_json(workdir.config)
     if file.read_bytes() != content:
         staging.write_file(file, content)
 
 
-def open_workdir(path: str | os.PathLike, argument: str = "--workdir") -> Workdir:
-    """Returns the workdir at `path`; raises `InputError`, naming `argument`, if there is none."""
-    folder = pathlib.Path(path)
+def open_workdir(workdir: str | os.PathLike) -> Workdir:
+    """Returns the workdir at `workdir`.
+
+    Raises:
+        InputError: if there is none, or its configuration or vocabulary is damaged.
+    """
+    folder = pathlib.Path(workdir)
     if not exists(folder):
-        raise InputError(f"{argument}: expected a workdir of `elmo-tf train`, found no {CONFIG_FILE} in {folder}")
-    try:
-        values = json.loads((folder / CONFIG_FILE).read_text("utf-8"))
-    except ValueError as error:
-        raise InputError(f"{argument}: expected JSON, found {error}: {folder / CONFIG_FILE}") from None
-    config = config_lib.from_dict(values)
+        raise InputError("workdir", "a workdir of `elmo-tf train`", f"no {CONFIG_FILE} in {folder}")
+    file = folder / CONFIG_FILE
+    values = json_file.read(file, json_file.Object({}))
+    with json_file.contents_of(file):
+        config = config_lib.from_dict(values)
+        config_lib.check_complete(values)
     source = folder / VOCABULARY_FILE
     vocabulary = vocabulary_lib.from_bytes(source.read_bytes(), str(source)) if source.exists() else None
     return Workdir(folder, config, vocabulary)
 
 
 def save(workdir: Workdir, bilm: BiLM, optimizer: Optimizer | None, progress: Progress) -> pathlib.Path:
-    """Writes a checkpoint, whole or not at all, and removes those that need not be kept.
+    """Writes a checkpoint, completely or not at all, and removes the ones that need not be kept.
 
-    The newest `train.keep_checkpoints` stay, and the one with the best held-out perplexity.
+    The newest `train.keep_checkpoints` are kept, and the one with the best held-out perplexity.
 
     Raises:
-        OSError: if it cannot be written; the checkpoints there are stay as they are.
+        OSError: if it cannot be written; the other checkpoints stay as they are.
     """
-    folder = _folder(workdir, progress.step)
+    folder = folder_of(workdir, progress.step)
+    if os.path.lexists(folder) and folder not in _checkpoints(workdir):
+        raise OSError(f"something that is not a checkpoint is in its place: {folder}")
     staged = folder.with_name(f".{folder.name}.incomplete")
-    for left in folder.parent.glob(".*"):  # of a process that was killed
+    for left in _folders(workdir, _LEFT):
         shutil.rmtree(left)
     try:
         snapshots.write(staged, bilm, optimizer, progress)
@@ -142,8 +157,11 @@ def save(workdir: Workdir, bilm: BiLM, optimizer: Optimizer | None, progress: Pr
             _remove(folder)
         os.replace(staged, folder)
         staging.sync(folder.parent)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(staged, ignore_errors=True)
+        if isinstance(error, OSError):
+            size = snapshots.num_bytes(bilm, optimizer, progress.states)
+            raise resources.explained(error, folder.parent, size) from error
         raise
     _prune(workdir, progress.step)
     return folder
@@ -153,6 +171,9 @@ def load(workdir: Workdir, bilm: BiLM, optimizer: Optimizer | None = None, which
     """Reads a checkpoint into `bilm` and, if given, `optimizer`.
 
     Args:
+        workdir: where.
+        bilm: gets the weights.
+        optimizer: gets the optimizer's values.
         which: `"latest"`: the newest that is intact, with a warning about newer ones that are not; `"best"`: the one
             with the lowest held-out perplexity; or a step.
 
@@ -160,7 +181,7 @@ def load(workdir: Workdir, bilm: BiLM, optimizer: Optimizer | None = None, which
         the progress saved with them; None if there is no checkpoint at all.
 
     Raises:
-        InputError: if the one asked for is damaged or not there, or all are damaged.
+        InputError: if the one asked for is damaged or absent, all are damaged, or they are of another network.
     """
     if which != LATEST:
         return snapshots.read(_chosen(workdir, which), bilm, optimizer)
@@ -168,15 +189,15 @@ def load(workdir: Workdir, bilm: BiLM, optimizer: Optimizer | None = None, which
     for path in reversed(_checkpoints(workdir)):
         try:
             progress = snapshots.read(path, bilm, optimizer)
-        except InputError as error:
+        except snapshots.DamagedError as error:
             damaged.append(error)
             continue
         for error in damaged:
             _log.warning("warning: %s; going back to the checkpoint of step %s", error, f"{progress.step:,}")
         return progress
     if damaged:
-        more = f"; none of the {len(damaged)} checkpoints is intact" if len(damaged) > 1 else ""
-        raise InputError(f"{damaged[0]}{more}")
+        first, more = damaged[0], f"; none of the {len(damaged)} checkpoints is intact" if len(damaged) > 1 else ""
+        raise InputError(first.parameter, first.expected, f"{first.found}{more}")
     return None
 
 
@@ -187,33 +208,43 @@ def latest(workdir: Workdir) -> pathlib.Path | None:
 
 
 def provenance(workdir: Workdir, step: int) -> dict[str, Any]:
-    """Returns what an export tells about the training: the step and the vocabulary."""
+    """Returns what an export records about the training: the step and the vocabulary."""
     words = workdir.vocabulary
     return {"step": step, "vocabulary": words and {"size": len(words), "sha256": words.sha256()}}
 
 
+def steps(workdir: Workdir) -> list[int]:
+    """Returns the steps that have a checkpoint, in order."""
+    return [_step(path) for path in _checkpoints(workdir)]
+
+
+def folder_of(workdir: Workdir, step: int) -> pathlib.Path:
+    """Returns the folder of the checkpoint of `step`, whether it exists or not."""
+    return workdir.path / CHECKPOINTS_FOLDER / f"step-{step:08d}"
+
+
 def _chosen(workdir: Workdir, which: str) -> pathlib.Path:
-    steps = [_step(path) for path in _checkpoints(workdir)]
-    best = metrics_file.best(metrics_file.evaluations(workdir.metrics), steps)
+    there = steps(workdir)
+    best = metrics_file.best(metrics_file.evaluations(workdir.metrics), there)
     if which == BEST and best is None:
-        raise InputError(f"--checkpoint: expected an evaluation with --heldout for best, found none in {workdir.path}")
+        raise InputError("which", "an evaluation with `heldout` for best", f"none in {workdir.path}")
     step = best["step"] if which == BEST else which
-    if str(step) not in map(str, steps):
-        known = ", ".join(map(str, steps)) or "of which there are none"
-        raise InputError(f"--checkpoint: expected {LATEST}, {BEST} or one of the steps {known}, found {which!r}")
-    return _folder(workdir, int(step))
+    if str(step) not in map(str, there):
+        known = ", ".join(map(str, there)) or "of which there are none"
+        raise InputError("which", f"{LATEST}, {BEST} or one of the steps {known}", repr(which))
+    return folder_of(workdir, int(step))
 
 
 def _prune(workdir: Workdir, step: int) -> None:
-    paths = _checkpoints(workdir)
-    steps = [_step(path) for path in paths]
-    later = {one for one in steps if one > step}  # they were damaged, or training would have gone on from them
-    kept = set(sorted(set(steps) - later)[-workdir.config.train.keep_checkpoints :])
-    if best := metrics_file.best(metrics_file.evaluations(workdir.metrics), steps):
+    there = steps(workdir)
+    # Later checkpoints are damaged, or training would have resumed from them.
+    later = {one for one in there if one > step}
+    kept = set(sorted(set(there) - later)[-workdir.config.train.keep_checkpoints :])
+    if best := metrics_file.best(metrics_file.evaluations(workdir.metrics), there):
         kept.add(best["step"])
-    for path in paths:
-        if _step(path) not in kept - later:
-            _remove(path)
+    for one in there:
+        if one not in kept - later:
+            _remove(folder_of(workdir, one))
 
 
 def _remove(folder: pathlib.Path) -> None:
@@ -228,12 +259,15 @@ def _to_json(config: config_lib.Config) -> bytes:
 
 
 def _checkpoints(workdir: Workdir) -> list[pathlib.Path]:
-    return sorted((workdir.path / CHECKPOINTS_FOLDER).glob(f"{_PREFIX}*"), key=_step)
+    return sorted(_folders(workdir, _NAME), key=_step)
 
 
-def _folder(workdir: Workdir, step: int) -> pathlib.Path:
-    return workdir.path / CHECKPOINTS_FOLDER / f"{_PREFIX}{step:08d}"
+def _folders(workdir: Workdir, name: re.Pattern[str]) -> list[pathlib.Path]:
+    """Returns the folders of that name among the checkpoints; files and links are not ours."""
+    place = workdir.path / CHECKPOINTS_FOLDER
+    found = place.iterdir() if place.is_dir() else ()
+    return [path for path in found if name.fullmatch(path.name) and path.is_dir() and not path.is_symlink()]
 
 
 def _step(path: pathlib.Path) -> int:
-    return int(path.name.removeprefix(_PREFIX))
+    return int(path.name.removeprefix("step-"))

@@ -1,4 +1,4 @@
-"""Workdirs made of published weights and of bilm-tf's checkpoints, and the way back."""
+"""Workdirs from published weights and from bilm-tf's checkpoints, and published files from workdirs."""
 
 import os
 import pathlib
@@ -15,31 +15,31 @@ from elmo_tf.text import vocabulary as vocabulary_lib
 from elmo_tf.training import checkpoints
 from elmo_tf.training.optimizer import Adagrad, Optimizer
 
-_SLOT = "/Adagrad"  # what TF1's optimizer appends to a variable's name
-_SCOPE = "lm/"  # of the network and its slots; the rest are counters
+_SLOT = "/Adagrad"  # suffix of the accumulators' names in TF1
+_SCOPE = "lm/"  # prefix of the network and its accumulators; the rest are counters
 
 
 def import_checkpoint(
     prefix: str | os.PathLike, options: str | os.PathLike, vocab: str | os.PathLike, workdir: str | os.PathLike
 ) -> checkpoints.Workdir:
-    """Makes a workdir of a training checkpoint of bilm-tf: weights, softmax, Adagrad's accumulators, the step.
+    """Makes a workdir from a training checkpoint of bilm-tf: weights, softmax, Adagrad's accumulators, the step.
 
     Args:
         prefix: of the checkpoint's files, without `.index`.
         options: the `options.json` that it was trained with.
         vocab: the vocabulary that it was trained with.
-        workdir: where; nothing may be there.
+        workdir: the folder to make.
 
     Raises:
-        InputError: if a file is damaged, they do not fit each other or the workdir is in use; nothing is left then.
+        InputError: if a file is damaged, the files do not fit each other or the workdir is in use; nothing is written
+            then.
     """
     words = _vocabulary(vocab)
     source, step = _open_checkpoint(prefix)
     rows = next(iter(source.shapes.get("lm/softmax/W", ())), len(words))
     if rows != len(words):
-        raise InputError(
-            f"--vocab: expected {rows} words, the rows of lm/softmax/W in the checkpoint, found {len(words)}: {vocab}"
-        )
+        expected = f"{rows} words, the rows of lm/softmax/W in the checkpoint"
+        raise InputError("vocab", expected, f"{len(words)}: {vocab}")
     config = read_options(options, vocab_size=rows)
     bilm = BiLM(config.model, rows)
     optimizer = _optimizer(bilm, config.train)
@@ -54,16 +54,18 @@ def dump_weights(
     """Writes the network of a workdir's checkpoint as `options.json` and `weights.hdf5` in a new folder.
 
     Args:
+        workdir: where the checkpoint is.
+        output: the folder to make.
         which: the checkpoint, as for `checkpoints.load`.
 
     Raises:
         InputError: if there is no checkpoint, or `output` is in use.
     """
-    return published_weights.dump(checkpoints.open_workdir(workdir).trained_bilm(which=which), output)
+    return published_weights.dump(checkpoints.open_workdir(workdir).trained_bilm(which), output)
 
 
 def save_new(
-    path: str | os.PathLike,
+    workdir: str | os.PathLike,
     config: config_lib.Config,
     bilm: BiLM,
     *,
@@ -71,39 +73,39 @@ def save_new(
     optimizer: Optimizer | None = None,
     step: int = 0,
 ) -> checkpoints.Workdir:
-    """Makes a workdir with a checkpoint in it, both or nothing: of published weights, or of bilm-tf's checkpoint.
+    """Makes a workdir with a checkpoint of the given weights, both or nothing.
 
     Raises:
-        InputError: if something stands at `path`.
+        InputError: if `workdir` is in use.
     """
-    with checkpoints.new_workdir(path, config, vocabulary) as made:
+    with checkpoints.new_workdir(workdir, config, vocabulary) as made:
         checkpoints.save(made, bilm, optimizer, checkpoints.Progress(step))
-    return checkpoints.open_workdir(path)
+    return checkpoints.open_workdir(workdir)
 
 
 def _vocabulary(path: str | os.PathLike) -> vocabulary_lib.Vocabulary:
     try:
         content = pathlib.Path(path).read_bytes()
     except OSError as error:
-        raise InputError(f"--vocab: expected a vocabulary, found {error.strerror}: {path}") from None
-    return vocabulary_lib.from_bytes(content, f"--vocab {path}")
+        raise InputError("vocab", "a vocabulary", f"{error.strerror}: {path}") from None
+    return vocabulary_lib.from_bytes(content, str(path))
 
 
 def _open_checkpoint(prefix: str | os.PathLike) -> tuple[published_weights.Source, int]:
-    """Returns the network's and the slots' arrays, and the step."""
+    """Returns the arrays of the network and the accumulators, and the step."""
     if not pathlib.Path(f"{prefix}.index").is_file():
-        raise InputError(f"--checkpoint: expected the prefix of a checkpoint's files, found no file {prefix}.index")
-    label = f"--checkpoint {prefix}"
+        raise InputError("prefix", "the prefix of a checkpoint's files", f"no file {prefix}.index")
+    label = f"checkpoint {prefix}"
     expected = f"{label}: expected a whole checkpoint"
     reader = published_weights.guarded(tf.train.load_checkpoint, expected)(os.fspath(prefix))
     read = published_weights.guarded(reader.get_tensor, expected)
     shapes = {name: tuple(shape) for name, shape in reader.get_variable_to_shape_map().items()}
     if shapes.get("global_step") != ():
         found = shapes.get("global_step", "nothing of that name")
-        raise InputError(f"{label}: expected global_step, a number, found {found}")
+        raise InputError(label, "global_step, a number", found)
     step = float(read("global_step"))
     if step < 0 or not step.is_integer():
-        raise InputError(f"{label}: expected global_step to be a whole number, found {step}")
+        raise InputError(label, "global_step to be a whole number", step)
     shapes = {name: shape for name, shape in shapes.items() if name.startswith(_SCOPE)}
     return published_weights.Source(label, shapes, read), int(step)
 
@@ -113,8 +115,8 @@ def _optimizer(bilm: BiLM, config: config_lib.TrainConfig) -> Adagrad:
     return Adagrad(variables, 0.0, config.initial_accumulator, config.clip_norm)
 
 
-def _targets(bilm: BiLM, optimizer: Adagrad) -> dict:
-    """Returns the variables and accumulators by their names in the checkpoint, with their shapes there."""
+def _targets(bilm: BiLM, optimizer: Adagrad) -> dict[str, tuple[tf.Variable, tuple[int, ...]]]:
+    """Returns variables and accumulators with their shapes in the checkpoint, by their names there."""
     targets = {}
     for name, accumulator in zip(published_weights.names(bilm), optimizer.slots["accumulators"], strict=True):
         targets[name.checkpoint] = (name.variable, name.shape)
@@ -123,8 +125,8 @@ def _targets(bilm: BiLM, optimizer: Adagrad) -> dict:
 
 
 def _check_accumulators(bilm: BiLM, optimizer: Adagrad, label: str) -> None:
-    """Raises if an accumulator is not above 0: the update divides by its root."""
+    """Raises `InputError` if an accumulator is not above 0: the update divides by its root."""
     for name, accumulator in zip(published_weights.names(bilm), optimizer.slots["accumulators"], strict=True):
         lowest = float(np.min(accumulator.numpy()))
         if lowest <= 0:
-            raise InputError(f"{label}: expected {name.checkpoint}{_SLOT} to be above 0, found {lowest}")
+            raise InputError(label, f"{name.checkpoint}{_SLOT} to be above 0", lowest)

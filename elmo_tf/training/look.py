@@ -1,4 +1,4 @@
-"""A closer look at a step now and then, at what every step would be slowed down by."""
+"""A closer look at some steps: values that are too slow to compute in every step."""
 
 import re
 from typing import NamedTuple
@@ -6,15 +6,15 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.bilm.model import DIRECTIONS
+from elmo_tf.bilm.names import DIRECTIONS, relative_names
 from elmo_tf.records.windows import Window
 from elmo_tf.text import char_ids as char_ids_lib
 from elmo_tf.text.vocabulary import SPECIAL_TOKENS
 from elmo_tf.training.step import Trainer
 
-_WORDS_AT_MOST = 1000  # in the projector
-_VALUES_AT_MOST = 2**18  # of a variable, from rows evenly spread over it
-# What a weight belongs to, by its path.
+_MAX_WORDS = 1000  # in the projector
+_MAX_VALUES = 2**18  # of a variable, from evenly spaced rows
+# The layer of a weight, by its path.
 _LAYERS = (
     (r"char_cnn/embedding", "characters"),
     (r"char_cnn/(kernel|bias)_\d+", "convolutions"),
@@ -26,31 +26,30 @@ _LAYERS = (
 
 
 class Look(NamedTuple):
-    """What was seen."""
+    """The values of one step."""
 
-    losses: dict[
-        str, float
-    ]  # forward_sampled, forward_full, ...: mean nats of one window, the same weights, no dropout
-    update_to_weight: dict[str, float]  # by layer: the norm of a step's change over that of the weights
+    # forward_sampled, forward_full, ...: mean nats of one window, the same weights, no dropout.
+    losses: dict[str, float]
+    update_to_weight: dict[str, float]  # by layer: norm of the step's change / norm of the weights
     weights: dict[str, np.ndarray]  # by layer: values of the weights, float32 (n,)
     activations: dict[str, np.ndarray]  # by layer: values of its output, float32 (n,)
 
 
 class CloserLook:
-    """Looks at the step that is made between `before` and `after`, on the first group of streams of this process.
+    """Looks at the step between `before` and `after`, on the first group of streams of this process.
 
     Args:
-        trainer: what makes the step.
-        words: of the softmax, by their number.
+        trainer: computes the step.
+        words: of the softmax, by id.
     """
 
     def __init__(self, trainer: Trainer, words: list[bytes]):
         self._trainer = trainer
-        self._words = words[len(SPECIAL_TOKENS) :][:_WORDS_AT_MOST]
+        self._words = words[len(SPECIAL_TOKENS) :][:_MAX_WORDS]
         self._run = tf.function(self._forward)
 
     def before(self, window: Window, number: int) -> None:
-        """Takes in what the step with that window and number is going to start from."""
+        """Records the values before the step with that window and number."""
         trainer, rows = self._trainer, self._trainer.config.batch_size
         local = trainer.strategy.experimental_local_results
         states = tf.nest.map_structure(lambda value: local(value)[0][:rows], trainer.states)
@@ -61,7 +60,7 @@ class CloserLook:
         self._weights = self._copied()
 
     def after(self) -> Look:
-        """Returns what was seen, once the step is made."""
+        """Returns the values of the step, which is done."""
         weights = self._copied()
         ratios = {}
         for name, before in self._weights.items():
@@ -90,16 +89,16 @@ class CloserLook:
         return losses, outputs
 
     def _copied(self) -> dict[str, np.ndarray]:
-        """Returns values of the weights by layer."""
+        """Returns a sample of the weights by layer."""
         found: dict[str, list[np.ndarray]] = {}
-        for variable in self._trainer.bilm.trainable_variables:
-            stride = max(1, variable.shape.num_elements() // _VALUES_AT_MOST)
-            found.setdefault(layer_of(variable.path), []).append(np.ravel(variable.value[::stride]))
+        for name, variable in relative_names(self._trainer.bilm).items():
+            stride = max(1, variable.shape.num_elements() // _MAX_VALUES)
+            found.setdefault(layer_of(name), []).append(np.ravel(variable.value[::stride]))
         return {name: np.concatenate(values) for name, values in found.items()}
 
 
 def layer_of(path: str) -> str:
-    """Returns the name of the layer that a weight belongs to."""
+    """Returns the name of a weight's layer."""
     for pattern, name in _LAYERS:
         if match := re.fullmatch(pattern, path):
             return match.expand(name)

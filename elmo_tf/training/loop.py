@@ -11,11 +11,11 @@ import keras
 import tensorflow as tf
 
 from elmo_tf.config import Config, check_same_model
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, memory_explained, renamed
+from elmo_tf.files import lock
 from elmo_tf.records import record_folder
-from elmo_tf.training import checkpoints, lock
+from elmo_tf.training import checkpoints, evaluation, resources
 from elmo_tf.training.board import Board
-from elmo_tf.training.evaluation import check_records
 from elmo_tf.training.look import CloserLook
 from elmo_tf.training.metrics_file import MetricsFile, best
 from elmo_tf.training.monitor import Monitor, Plan
@@ -24,6 +24,12 @@ from elmo_tf.training.session import Session
 from elmo_tf.training.signals import Interrupt
 from elmo_tf.training.step import Trainer
 from elmo_tf.training.workers import Workers
+
+# What to change when the memory is not sufficient.
+MEMORY_SETTINGS = (
+    "train.batch_size, train.num_sampled, model.lstm.units",
+    "smaller values (`train.accumulation_steps` keeps the update of a smaller batch the same)",
+)
 
 _log = logging.getLogger("elmo_tf")
 
@@ -37,17 +43,17 @@ def train(
     strategy: tf.distribute.Strategy | None = None,
     profile: bool = False,
 ) -> checkpoints.Workdir:
-    """Trains a BiLM on `data`, going on from the newest intact checkpoint of `workdir` if there is one.
+    """Trains a BiLM on `data`, resuming from the newest intact checkpoint of `workdir` if there is one.
 
-    Checkpoints, and with `heldout` evaluations, come every `train.checkpoint_steps` and at the end.
+    Checkpoints, and with `heldout` evaluations, are made every `train.checkpoint_steps` steps and at the end.
 
     Args:
-        config: model and recipe; an existing workdir takes over the recipe, its model has to be the same.
+        config: model and recipe; the model of an existing workdir has to be the same, its recipe is replaced.
         data: a folder of records to train on.
-        workdir: where everything is kept; made if it is not there.
+        workdir: for everything that training writes; made if it does not exist.
         heldout: a folder of records to evaluate on.
-        steps: steps in all, those made before included; None: `train.epochs` passes over `data`.
-        strategy: where to run; None: one replica on each visible GPU, or one on the CPU. All processes of a
+        steps: total number of steps, those of earlier runs included; None: `train.epochs` passes over `data`.
+        strategy: the devices; None: one replica on each visible GPU, or one on the CPU. All processes of a
             `MultiWorkerMirroredStrategy` call this with the same arguments; the first of them writes.
         profile: whether to trace some steps for TensorBoard.
 
@@ -55,22 +61,23 @@ def train(
         the workdir, with a checkpoint of the last step.
 
     Raises:
-        InputError: if the folders do not fit each other or the configuration, the workdir is in use, or a loss is not
-            finite.
-        OSError: if the last checkpoint cannot be written, or another worker is gone.
-        KeyboardInterrupt: on SIGINT or SIGTERM, once the step is finished and a checkpoint saved.
+        InputError: if the folders do not fit each other or the configuration, the workdir is in use, the memory is not
+            sufficient, or a loss is not finite.
+        OSError: if the last checkpoint cannot be written, or another worker has ended.
+        KeyboardInterrupt: on SIGINT or SIGTERM, after the current step and a checkpoint.
     """
     strategy = strategy or _all_gpus()
     workers = Workers(strategy)
-    records = record_folder.open_folder(data)
-    heldout_records = None if heldout is None else record_folder.open_folder(heldout, "--heldout")
+    records, heldout_records = evaluation.open_records(data, heldout)
     if config.train.patience and heldout is None:
-        raise InputError("--patience: expected --heldout with it, found none")
+        raise InputError("train.patience", "`heldout` with it", "none")
     with contextlib.ExitStack() as stack:
         stack.enter_context(workers.watched())
+        stack.enter_context(memory_explained(*MEMORY_SETTINGS))
         if workers.is_chief:
             _prepare(config, workdir, records, heldout_records)
-            stack.enter_context(lock.locked(workdir))
+            with renamed(folder="workdir"):
+                stack.enter_context(lock.locked(workdir))
         workers.wait()
         interrupt = stack.enter_context(Interrupt())
         opened = dataclasses.replace(checkpoints.open_workdir(workdir), config=config)
@@ -88,35 +95,31 @@ def _prepare(
     records: record_folder.Records,
     heldout: record_folder.Records | None,
 ) -> None:
-    """Makes the workdir, unless it is there already; raises `InputError` if something does not fit."""
+    """Makes the workdir, unless it exists; raises `InputError` if something does not fit."""
     existing = checkpoints.open_workdir(workdir) if checkpoints.exists(workdir) else None
     if existing is not None:
-        check_same_model(existing.config, config, "--preset, --set")
+        check_same_model(existing.config, config)
         expected, found = existing.config.train.optimizer, config.train.optimizer
         if expected != found:
-            raise InputError(f"train.optimizer: expected {expected}, as in the workdir's checkpoints, found {found}")
+            raise InputError("train.optimizer", f"{expected}, as in the workdir's checkpoints", found)
     elif pathlib.Path(workdir).is_dir() and any(pathlib.Path(workdir).iterdir()):
-        raise InputError(
-            "--workdir: expected a workdir of `elmo-tf train`, or a folder that is empty or not there, found one with "
-            f"other things in it: {workdir}"
-        )
+        expected = "a workdir of `elmo-tf train`, or a folder that is empty or does not exist"
+        raise InputError("workdir", expected, f"one with other things in it: {workdir}")
     vocabulary = records.vocabulary if existing is None else existing.vocabulary
-    check_records(config.model, vocabulary, records, "--data")
-    if heldout is not None:
-        check_records(config.model, vocabulary, heldout, "--heldout")
+    evaluation.check_training_records(config.model, vocabulary, records, heldout)
     if existing is None:
+        resources.check_memory(config, len(vocabulary))
         with checkpoints.new_workdir(workdir, config, vocabulary):
             pass
 
 
 def _run(session: Session, last_step: int, profile: bool) -> None:
-    """Trains up to `last_step`, evaluating and saving on the way and at the end."""
+    """Trains up to `last_step`; evaluates and saves on the way and at the end."""
     trainer, config = session.trainer, session.trainer.config
     with contextlib.closing(_monitor(session, last_step, profile)) as monitor:
         _begin(session, last_step, monitor)
-        with contextlib.closing(session.windows()) as windows:
-            while not session.stopping() and session.step < last_step:
-                window, session.position = next(windows)
+        with contextlib.closing(session.windows(last_step)) as windows:
+            for window in windows:
                 monitor.look_ahead(window)
                 trainer.learning_rate = learning_rate(config, session.step, last_step)
                 monitor.record(trainer.step(window, session.step), trainer.learning_rate)
@@ -139,51 +142,56 @@ def _monitor(session: Session, last_step: int, profile: bool) -> Monitor:
 
 
 def _begin(session: Session, last_step: int, monitor: Monitor) -> None:
-    """Says what is going to happen, and does what a run that ended here has left to be done."""
+    """Logs what is going to happen, and completes what an earlier run left undone at this step."""
     if session.workers.is_chief:
         _describe(session, last_step)
     if session.saved_step is None and last_step == 0:
         session.save(monitor, needed=True)
-    elif session.step >= last_step and session.workers.is_chief:
-        _log.info("nothing to do: %s steps are made already; --steps sets another end", f"{session.step:,}")
+    elif session.workers.is_chief and session.step >= last_step:
+        _log.info("nothing to do: %s steps are done already, and %s were asked for", *_grouped(session.step, last_step))
+    elif session.workers.is_chief:
+        session.warn_of_little_space(last_step)
     # A run may have been killed between saving and evaluating; a model to be finetuned was never evaluated here.
     if session.saved_step is not None and (session.at_checkpoint or session.step == last_step):
         session.evaluate(monitor)
 
 
 def _end(session: Session, monitor: Monitor) -> None:
-    """Leaves as asked, or tells the result."""
+    """Stops as requested, or logs the result."""
     workers, found = session.workers, session.evaluations()
     if session.asked_to_stop:
         if session.step > 0 and session.saved_step != session.step:
             session.save(monitor, needed=True)
         workers.wait()
         done = f"at step {session.step:,}, checkpoint saved" if session.step else "before the first step"
-        raise KeyboardInterrupt(f"stopped {done}; the same command goes on from there")
+        raise KeyboardInterrupt(f"stopped {done}; the same command resumes")
     if workers.is_chief and session.out_of_patience:
         patience = session.trainer.config.patience
         _log.info("train.patience: no better held-out perplexity in %d evaluations, training ends", patience)
     if workers.is_chief and len(found) > 1:
-        told = [f"{one['perplexity']:.1f} at step {one['step']:,}" for one in (found[0], found[-1], best(found))]
-        _log.info("held-out perplexity: first %s, last %s; best %s, kept as --checkpoint best", *told)
+        shown = [f"{one['perplexity']:.1f} at step {one['step']:,}" for one in (found[0], found[-1], best(found))]
+        _log.info("held-out perplexity: first %s, last %s; best %s, kept as the checkpoint `best`", *shown)
     workers.wait()
 
 
 def _describe(session: Session, last_step: int) -> None:
+    """Logs what is trained, on what, and how far."""
+    resources.warn_of_unused_gpus()
+    strategy, config, info = session.trainer.strategy, session.trainer.config, session.records.info
     parameters = sum(variable.shape.num_elements() for variable in session.trainer.variables)
     _log.info(
-        "%s parameters (softmax included) on %d replica(s), %d x %d tokens a step; %s tokens in the corpus, "
-        "%.1f steps an epoch; from step %s to %s; TensorBoard: tensorboard --logdir %s",
-        f"{parameters:,}",
-        session.trainer.strategy.num_replicas_in_sync,
-        session.trainer.batch_size,
-        session.trainer.config.unroll_steps,
-        f"{session.records.info['tokens']:,}",
-        session.steps_per_epoch,
-        f"{session.step:,}",
-        f"{last_step:,}",
-        session.workdir.logs,
+        "%s parameters (softmax included), %d replica(s), here on %s; %d x %d tokens per step; %s tokens in the corpus "
+        "(%s words, %s sentence boundaries), %.1f steps per epoch; from step %s to %s; "
+        "TensorBoard: tensorboard --logdir %s",
+        *(*_grouped(parameters), strategy.num_replicas_in_sync, resources.devices(strategy)),
+        *(session.trainer.batch_size, config.unroll_steps),
+        *_grouped(info["tokens"] + info["sentences"], info["tokens"], info["sentences"]),
+        *(session.steps_per_epoch, *_grouped(session.step, last_step), session.workdir.logs),
     )
+
+
+def _grouped(*numbers: int) -> list[str]:
+    return [f"{number:,}" for number in numbers]
 
 
 def _all_gpus() -> tf.distribute.Strategy:

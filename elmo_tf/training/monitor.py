@@ -1,4 +1,4 @@
-"""What a person sees of a training: a line on stderr, `metrics.jsonl`, TensorBoard's curves."""
+"""The progress of a training: a line on stderr, `metrics.jsonl`, TensorBoard's curves."""
 
 import dataclasses
 import datetime
@@ -17,28 +17,29 @@ from elmo_tf.training.look import CloserLook
 from elmo_tf.training.metrics_file import MetricsFile
 from elmo_tf.training.step import StepResult
 
-_PROFILED = range(5, 10)  # steps of a run that are traced: the graph is built, the first ones are over
+# Steps of a run that are traced: by then the graph is built.
+_PROFILED = range(5, 10)
 
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What lies ahead."""
+    """The extent of a run."""
 
-    first_step: int  # steps made before
-    last_step: int  # steps there will be
-    steps_per_epoch: float  # steps a pass over the corpus takes
-    tokens_per_step: int  # each counted once for both directions
+    first_step: int  # steps done in earlier runs
+    last_step: int  # total number of steps
+    steps_per_epoch: float
+    tokens_per_step: int  # sentence boundaries included, each counted once for both directions
 
 
 class Monitor:
-    """Collects step results, checks them, and tells how training goes.
+    """Collects step results, checks them, and reports the progress.
 
     Args:
-        plan: what lies ahead.
+        plan: the extent of the run.
         config: the recipe.
-        metrics: keeps every step's losses; None, as in all workers but the chief: nothing is told or written.
-        board: TensorBoard's files; None with `metrics`.
-        look: looks at a step closely, for `board`; None with `metrics`.
+        metrics: receives every step's losses; None in all workers but the chief: nothing is shown or written.
+        board: TensorBoard's files; None if `metrics` is.
+        look: looks at a step closely, for `board`; None if `metrics` is.
         profile: whether to trace some steps.
     """
 
@@ -60,9 +61,9 @@ class Monitor:
         self._profile = profile and board is not None
         self._step = plan.first_step
         self._pending: list[StepResult] = []
-        self._since = None  # when the first timed step of those pending began; None before any step
+        self._since: float | None = None  # start of the timed steps; None before the first step
         self._timed = 0  # steps since then
-        self._rate = None  # seconds a step, a running mean
+        self._rate: float | None = None  # seconds per step, a running mean
         self._perplexity = math.nan
         self._line = ProgressLine()
         if metrics is not None and plan.first_step < plan.last_step:
@@ -74,7 +75,8 @@ class Monitor:
         self._learning_rate = learning_rate
         self._pending.append(result)
         if self._since is None:
-            float(result.gradient_norm)  # waits for the step that built the graph, which is not timed
+            # Waits for the step that builds the graph, which is not timed.
+            float(result.gradient_norm)
             self.resume_clock()
         else:
             self._timed += 1
@@ -88,7 +90,7 @@ class Monitor:
             self._trace()
 
     def flush(self, sync: bool = False) -> None:
-        """Reads the pending results from the device and writes them, with `sync` down to the disk."""
+        """Reads the pending results from the device and writes them, with `sync` to the disk itself."""
         if self._pending:
             values = np.array([[float(value) for value in result] for result in self._pending])
             self._pending.clear()
@@ -103,29 +105,28 @@ class Monitor:
         self.resume_clock()
 
     def resume_clock(self) -> None:
-        """Leaves out of the speed what was done since the last step: an evaluation, a checkpoint."""
+        """Excludes what was done since the last step, such as an evaluation, from the measured speed."""
         self._since, self._timed = time.monotonic(), 0
 
     def record_evaluation(self, evaluation: Evaluation, heldout_id: str, note: str = "") -> None:
-        """Writes a held-out evaluation and a line about it, `note` at its end."""
-        forward, backward, both = evaluation.forward_perplexity, evaluation.backward_perplexity, evaluation.perplexity
-        values = {"perplexity": both, "forward_perplexity": forward, "backward_perplexity": backward}
+        """Writes a held-out evaluation, and shows it with `note` at its end."""
+        found = dataclasses.asdict(evaluation)
+        values = {name: found[name] for name in ("perplexity", "forward_perplexity", "backward_perplexity")}
         self._board.scalars("heldout", values, self._step)
         self._board.flush()
         self._metrics.add({"step": self._step, "heldout": heldout_id} | values | {"tokens": evaluation.tokens})
         self._metrics.flush(sync=True)
-        directions = f"(forward {forward:.1f}, backward {backward:.1f})"
-        self._line.leave(f"step {self._step:,}: held-out perplexity {both:.1f} {directions}{note}")
+        self._line.leave(f"step {self._step:,}: {evaluation.summary()}{note}")
 
     def look_ahead(self, window: Window) -> None:
-        """Takes the window of the step that comes next, which is looked at closely every `look_steps`."""
+        """Takes the next step's window; every `look_steps` steps, the step is looked at closely."""
         every = self._config.look_steps
         self._looking = self._look is not None and every > 0 and (self._step + 1) % every == 0
         if self._looking:
             self._look.before(window, self._step)
 
     def close(self) -> None:
-        """Writes out what is left."""
+        """Writes what is left."""
         if self._metrics is not None:
             self._line.leave()
             self._board.close()
@@ -143,9 +144,10 @@ class Monitor:
         if bad.size:
             first = self._step - len(values) + 1
             raise InputError(
-                f"training: expected finite losses, found {values[bad[0]].tolist()} (forward, backward, gradient norm) "
-                f"at step {first + bad[0]:,} (looked at: {first:,} to {self._step:,}); the last checkpoint is from "
-                "before; go on from it with a smaller --set train.learning_rate=..."
+                "train.learning_rate",
+                "finite losses",
+                f"{values[bad[0]].tolist()} (forward, backward, gradient norm) at step {first + bad[0]:,} (checked: "
+                f"{first:,} to {self._step:,}); the last checkpoint is older: resume from it with a smaller rate",
             )
 
     def _write(self, values: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""Optimizers that touch only the rows a step used, with one clip over all gradients: Adagrad and Adam."""
+"""Adagrad and Adam that update only the rows a step used, with one clip over all gradients."""
 
 import math
 
@@ -8,19 +8,19 @@ from elmo_tf.config import TrainConfig
 
 
 class Optimizer(tf.Module):
-    """What the optimizers share; for use inside `strategy.run`.
+    """The base class; for use inside `strategy.run`.
 
-    Gradients are first summed over the replicas, duplicate rows of sparse ones added up, and clipped together by their
-    global norm. A sparse gradient's time does not depend on the variable's number of rows.
+    Gradients are summed over the replicas, duplicate rows of sparse gradients are added up, and all gradients are
+    clipped by their global norm. The time for a sparse gradient does not depend on the variable's number of rows.
 
     Args:
-        variables: what to train, `tf.Variable`s; create it in the same `strategy.scope()` as those.
-        step_size: scalar that every update is multiplied with, a `tf.Variable` or a number; see `step_size_at`.
-        slots: for each kind of value that the optimizer keeps beside a variable, its name and first value.
+        variables: what to train, `tf.Variable`s; create the optimizer in the same `strategy.scope()`.
+        step_size: scalar factor of every update, a `tf.Variable` or a number; see `step_size_at`.
+        slots: name and initial value of each kind of value that the optimizer keeps per variable.
         clip_norm: the largest global norm of the gradients; None: no clipping.
 
     Attributes:
-        slots: by name, the kept values: a list of `tf.Variable`s like `variables`.
+        slots: the kept values by name: a list of `tf.Variable`s like `variables`.
     """
 
     def __init__(
@@ -40,14 +40,14 @@ class Optimizer(tf.Module):
         }
 
     def step_size_at(self, learning_rate: float, step: int) -> float:
-        """Returns the step size that a learning rate means after `step` steps."""
+        """Returns the step size for a learning rate after `step` steps."""
         return learning_rate
 
     def apply(self, gradients: list[tf.Tensor | tf.IndexedSlices]) -> tf.Tensor:
         """Updates the variables by this replica's share of the gradients.
 
         Args:
-            gradients: one for each variable; the sum over replicas is what counts.
+            gradients: one for each variable; they are summed over the replicas.
 
         Returns:
             the global norm of the summed gradients before clipping, float32 scalar.
@@ -65,7 +65,7 @@ class Optimizer(tf.Module):
         return norm
 
     def _update(self, strategy, dense, sparse) -> None:
-        """Updates every replica's copy, each with its own copy of the same summed gradient."""
+        """Updates each replica's copy with its copy of the summed gradient."""
         for number, gradient in dense:
             strategy.extended.update(self.trained[number], self._update_dense, args=(*self._slots(number), gradient))
         for number, values, indices in sparse:
@@ -79,7 +79,7 @@ class Optimizer(tf.Module):
 class Adagrad(Optimizer):
     """Adagrad as the released model used it: `accumulator += g * g`, `variable -= step_size * g / sqrt(accumulator)`.
 
-    No epsilon; the accumulators begin at `initial_accumulator`.
+    No epsilon; the accumulators start at `initial_accumulator`.
 
     Reference:
         Duchi et al. 2011, "Adaptive Subgradient Methods"; bilm-tf, `bilm/training.py`, `clip_grads` and
@@ -107,11 +107,11 @@ class Adagrad(Optimizer):
 
 
 class Adam(Optimizer):
-    """Adam; of a row that a step does not use, moments and variable stay as they are.
+    """Adam; rows that a step does not use keep their moments and values.
 
     `mean = beta_1 * mean + (1 - beta_1) * g`, `square = beta_2 * square + (1 - beta_2) * g * g`, then
-    `variable -= step_size * mean / (sqrt(square) + epsilon)`. The step size has the correction for moments that begin
-    at zero in it, by the number of all steps.
+    `variable -= step_size * mean / (sqrt(square) + epsilon)`. The step size includes the correction for moments that
+    start at zero, by the number of all steps.
 
     Reference:
         Kingma and Ba 2014, "Adam: A Method for Stochastic Optimization"; the update of rows is TensorFlow Addons'
@@ -140,7 +140,8 @@ class Adam(Optimizer):
             var=variable.handle,
             m=mean.handle,
             v=square.handle,
-            beta1_power=0.0,  # the step size is corrected already
+            # No correction here: the step size includes it.
+            beta1_power=0.0,
             beta2_power=0.0,
             lr=self.step_size,
             beta1=self.beta_1,
@@ -150,7 +151,7 @@ class Adam(Optimizer):
         )
 
     def _update_rows(self, variable, mean, square, values, indices):
-        # Raw operations: a method of a variable adds a read of all its rows, which each step would copy.
+        # Raw operations: a variable's method also reads all its rows, and would copy them in each step.
         means = self.beta_1 * _rows(mean, indices) + (1 - self.beta_1) * values
         squares = self.beta_2 * _rows(square, indices) + (1 - self.beta_2) * values * values
         moves = self.step_size * means / (tf.sqrt(squares) + self.EPSILON)
@@ -171,7 +172,7 @@ def _rows(variable: tf.Variable, indices: tf.Tensor) -> tf.Tensor:
 
 
 def _without_duplicates(gradient):
-    """Returns a sparse gradient with each row once, duplicates added up; a dense one as it is."""
+    """Returns a sparse gradient with the duplicates of a row added up; a dense gradient as it is."""
     if not isinstance(gradient, tf.IndexedSlices):
         return gradient
     indices, places = tf.unique(gradient.indices)

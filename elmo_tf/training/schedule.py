@@ -6,17 +6,18 @@ from elmo_tf.config import TrainConfig
 
 
 def learning_rate(config: TrainConfig, step: int, last_step: int) -> float:
-    """Returns the rate of the step that follows `step` steps: `config.learning_rate`, warmed up and decayed.
+    """Returns the rate of the step after `step` steps: `config.learning_rate`, warmed up and decayed.
 
     Args:
-        config: `learning_rate`, `warmup_steps` and `decay` count.
-        step: steps made before.
-        last_step: steps there will be; `linear` and `cosine` reach 0 there, so another end is another schedule.
+        config: its `learning_rate`, `warmup_steps` and `decay` are used.
+        step: steps done before.
+        last_step: total number of steps, after which `linear` and `cosine` reach 0.
     """
     number, warmup = step + 1, config.warmup_steps
     if number <= warmup:
         return config.learning_rate * number / warmup
-    left = (last_step - step) / max(1, last_step - warmup)  # 1 after the warm-up, then less, above 0 in the last step
+    # From 1 after the warm-up down to a little above 0 in the last step.
+    left = (last_step - step) / max(1, last_step - warmup)
     factors = {
         "none": 1.0,
         "linear": left,

@@ -6,14 +6,15 @@ import signal
 
 
 class Interrupt:
-    """Turns the first SIGINT or SIGTERM into a request, so that no step is cut in two; the second has its usual way."""
+    """Turns the first SIGINT or SIGTERM into a request, so that the current step ends; the second acts as usual."""
 
     def __init__(self):
         self.requested = False
         self._before = {}
 
     def __enter__(self):
-        with contextlib.suppress(ValueError):  # only the main thread may set handlers
+        # Outside the main thread, setting a handler raises ValueError.
+        with contextlib.suppress(ValueError):
             for number in (signal.SIGINT, signal.SIGTERM):
                 self._before[number] = signal.signal(number, self._request)
         return self
@@ -26,5 +27,6 @@ class Interrupt:
         self.requested = True
         for one, handler in self._before.items():
             signal.signal(one, handler)
-        # Not print: a signal may come in the middle of one.
-        os.write(2, f"\n{signal.Signals(number).name}: stopping after this step; once more stops at once\n".encode())
+        # Not print: the signal may interrupt one.
+        name = signal.Signals(number).name
+        os.write(2, f"\n{name}: stopping after this step; a second signal stops at once\n".encode())

@@ -2,23 +2,30 @@
 
 step-00000500/variables.*      weights and the optimizer's values, as `tf.train.Checkpoint` writes them
               states.npz       the LSTM states of all streams
-              progress.json    step, position in the data, whose data
+              progress.json    step, position in the data, checksum of the data
               manifest.json    bytes and CRC-32C of each of the above; written last
 """
 
+import contextlib
 import dataclasses
 import json
+import math
 import pathlib
 import zipfile
+from collections.abc import Iterator
 
 import google_crc32c
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.bilm.model import DIRECTIONS, BiLM, States
+from elmo_tf.bilm.model import BiLM
+from elmo_tf.bilm.names import DIRECTIONS, relative_names
+from elmo_tf.bilm.walk import States
 from elmo_tf.errors import InputError
-from elmo_tf.files import staging
+from elmo_tf.files import json_file, staging
+from elmo_tf.files.json_file import MapOf, Nullable, Object, Text, Whole
 from elmo_tf.records.windows import Position
+from elmo_tf.training import resources
 from elmo_tf.training.optimizer import Optimizer
 
 MANIFEST_FILE = "manifest.json"
@@ -26,6 +33,14 @@ PROGRESS_FILE = "progress.json"
 STATES_FILE = "states.npz"
 _VARIABLES = "variables"
 _READ_AT_ONCE = 2**24  # bytes
+# By part of a checkpoint, `bilm` or a slot of the optimizer, and by name.
+Parts = dict[str, dict[str, tf.Variable]]
+_MANIFEST = MapOf(Object({"bytes": Whole(), "crc32c": Text(r"[0-9a-f]{8}")}))
+_PROGRESS = Object({"step": Whole(), "data_id": Nullable(Text()), "position": Nullable(Text())})
+
+
+class DamagedError(InputError):
+    """A checkpoint's files are not the ones that were written."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,9 +61,9 @@ def write(folder: pathlib.Path, bilm: BiLM, optimizer: Optimizer | None, progres
     """
     folder.mkdir(parents=True)
     try:
-        _variables(bilm, optimizer).write(str(folder / _VARIABLES))
+        _tracked(_parts(bilm, optimizer)).write(str(folder / _VARIABLES))
     except tf.errors.OpError as error:
-        raise OSError(f"{folder}: {error.message}") from error
+        raise resources.os_error(error) from error
     position = progress.position and progress.position.to_json()
     _write_json(folder / PROGRESS_FILE, {"step": progress.step, "data_id": progress.data_id, "position": position})
     if progress.states is not None:
@@ -59,17 +74,26 @@ def write(folder: pathlib.Path, bilm: BiLM, optimizer: Optimizer | None, progres
         staging.sync(path)
 
 
+def num_bytes(bilm: BiLM, optimizer: Optimizer | None, states: States | None) -> int:
+    """Returns the size of a checkpoint on the disk, without its small files."""
+    parts = _parts(bilm, optimizer).values()
+    arrays = [variable for part in parts for variable in part.values()] + tf.nest.flatten(states or ())
+    return sum(math.prod(array.shape) * tf.as_dtype(array.dtype).size for array in arrays)
+
+
 def check(folder: pathlib.Path) -> None:
-    """Raises `InputError`, naming the folder, unless its files are those that were written, byte for byte."""
+    """Raises `DamagedError`, naming the folder, unless its files are those that were written, byte for byte."""
     try:
-        manifest = json.loads((folder / MANIFEST_FILE).read_text("utf-8"))
+        manifest = json_file.read(folder / MANIFEST_FILE, _MANIFEST)
+        for name in {PROGRESS_FILE, f"{_VARIABLES}.index"} - manifest.keys():
+            raise _damaged(folder, f"no {name} in {MANIFEST_FILE}")
         for name, described in manifest.items():
             found = _described(folder / name)
             if found != described:
                 raise _damaged(folder, f"{name} with {found}, not {described}")
-    except (OSError, ValueError, AttributeError) as error:
-        if isinstance(error, InputError):
-            raise
+    except DamagedError:
+        raise
+    except (OSError, ValueError) as error:
         raise _damaged(folder, error) from error
 
 
@@ -77,30 +101,53 @@ def read(folder: pathlib.Path, bilm: BiLM, optimizer: Optimizer | None = None) -
     """Reads a checkpoint into `bilm` and, if given, `optimizer`; returns the progress saved with them.
 
     Raises:
-        InputError: if the checkpoint is damaged; nothing has been read then.
+        DamagedError: if the checkpoint is damaged.
+        InputError: if it is the checkpoint of another network or optimizer; nothing has been read then.
     """
     check(folder)
+    with _damage_named(folder):
+        stored = tf.train.load_checkpoint(str(folder / _VARIABLES)).get_variable_to_shape_map()
+    _check_shapes(folder, stored, _parts(bilm, optimizer))
+    with _damage_named(folder):
+        progress = _read_progress(folder, bilm.config.lstm.num_layers)
+        status = _tracked(_parts(bilm, optimizer)).read(str(folder / _VARIABLES))
+        status.assert_existing_objects_matched()
+        status.expect_partial()
+    return progress
+
+
+def _read_progress(folder: pathlib.Path, num_layers: int) -> Progress:
+    values = json_file.read(folder / PROGRESS_FILE, _PROGRESS)
+    states = None
+    if (folder / STATES_FILE).exists():
+        with np.load(folder / STATES_FILE) as arrays:
+            states = _unnamed_states(dict(arrays), num_layers)
+    position = None if values["position"] is None else Position.from_json(values["position"])
+    return Progress(values["step"], position, values["data_id"], states)
+
+
+def _check_shapes(folder: pathlib.Path, stored: dict[str, list[int]], parts: Parts) -> None:
+    """Raises `InputError` unless the variables of an intact checkpoint have the names and shapes of `parts`."""
+    for part, variables in parts.items():
+        for name, variable in variables.items():
+            # TensorFlow doubles the dots of a name.
+            found = stored.get(f"{part}/{name.replace('.', '..')}/.ATTRIBUTES/VARIABLE_VALUE")
+            if found != list(variable.shape):
+                expected = f"{part}/{name} of shape {tuple(variable.shape)}, as config.json and vocab.txt ask for"
+                raise InputError(str(folder), expected, "none" if found is None else f"shape {tuple(found)}")
+
+
+@contextlib.contextmanager
+def _damage_named(folder: pathlib.Path) -> Iterator[None]:
+    """Turns what reading a damaged file raises into a `DamagedError`."""
     try:
-        return _read(folder, bilm, optimizer)
+        yield
     except (tf.errors.OpError, OSError, ValueError, LookupError, AssertionError, zipfile.BadZipFile) as error:
         raise _damaged(folder, error) from error
 
 
-def _read(folder: pathlib.Path, bilm: BiLM, optimizer: Optimizer | None) -> Progress:
-    status = _variables(bilm, optimizer).read(str(folder / _VARIABLES))
-    status.assert_existing_objects_matched()
-    status.expect_partial()
-    values = json.loads((folder / PROGRESS_FILE).read_text("utf-8"))
-    states = None
-    if (folder / STATES_FILE).exists():
-        with np.load(folder / STATES_FILE) as arrays:
-            states = _unnamed_states(dict(arrays), bilm.config.lstm.num_layers)
-    position = values["position"] and Position.from_json(values["position"])
-    return Progress(values["step"], position, values["data_id"], states)
-
-
-def _damaged(folder: pathlib.Path, found: object) -> InputError:
-    return InputError(f"{folder}: expected an intact checkpoint, found {found}")
+def _damaged(folder: pathlib.Path, found: object) -> DamagedError:
+    return DamagedError(str(folder), "an intact checkpoint", found)
 
 
 def _described(path: pathlib.Path) -> dict[str, int | str]:
@@ -116,18 +163,15 @@ def _write_json(path: pathlib.Path, values: dict) -> None:
     path.write_text(json.dumps(values) + "\n", "utf-8")
 
 
-def _variables(bilm: BiLM, optimizer: Optimizer | None) -> tf.train.Checkpoint:
-    """Returns the checkpoint object; names in it are the variables' paths, so that code may move around them."""
-    variables = {variable.path: variable.value for variable in bilm.trainable_variables}
-    parts = {"bilm": _tracked(variables)}
-    if optimizer is not None:
-        for name, slot in optimizer.slots.items():
-            parts[name] = _tracked(dict(zip(variables, slot, strict=True)))
-    return tf.train.Checkpoint(**parts)
+def _parts(bilm: BiLM, optimizer: Optimizer | None) -> Parts:
+    """Returns the variables by part of the checkpoint and name; layers may move in the code without changing these."""
+    variables = {name.replace("/", "."): variable.value for name, variable in relative_names(bilm).items()}
+    slots = {} if optimizer is None else optimizer.slots
+    return {"bilm": variables} | {name: dict(zip(variables, slot, strict=True)) for name, slot in slots.items()}
 
 
-def _tracked(variables: dict[str, tf.Variable]) -> tf.train.Checkpoint:
-    return tf.train.Checkpoint(**{path.replace("/", "."): variable for path, variable in variables.items()})
+def _tracked(parts: Parts) -> tf.train.Checkpoint:
+    return tf.train.Checkpoint(**{name: tf.train.Checkpoint(**variables) for name, variables in parts.items()})
 
 
 def _named_states(states: States) -> dict[str, np.ndarray]:

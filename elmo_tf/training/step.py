@@ -1,5 +1,6 @@
 """One training step over all replicas: losses, gradients, one clip, one update."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from elmo_tf.training.accumulation import in_groups
 
 
 class StepResult(NamedTuple):
-    """What a step was like; tensors, not read from the device yet."""
+    """The result of a step: tensors, not read from the device yet."""
 
     forward_loss: tf.Tensor  # float32 scalar, mean nats per token of the whole batch
     backward_loss: tf.Tensor  # float32 scalar
@@ -22,12 +23,12 @@ class StepResult(NamedTuple):
 
 
 class Trainer:
-    """A BiLM, its optimizer and the step that improves it, under a `tf.distribute` strategy.
+    """A BiLM, its optimizer and the training step, under a `tf.distribute` strategy.
 
     The gradient is that of the mean of both directions' mean losses times `unroll_steps`, as in bilm-tf
     (`bilm/training.py`, `train`). Batch rows are split over the replicas in order, so that two replicas of half a batch
-    do what one does with the whole; and on each replica over `accumulation_steps` groups, which do one after the other
-    what so many replicas do at once.
+    compute the step of one replica with the whole batch. A replica splits its rows into `accumulation_steps` groups
+    and computes them one after the other.
 
     Args:
         strategy: where to train; `MirroredStrategy` or `MultiWorkerMirroredStrategy` with one device or more.
@@ -35,10 +36,10 @@ class Trainer:
         new_bilm: builds the network; called in the strategy's scope.
 
     Attributes:
-        learning_rate: of the steps to come; `config.learning_rate` at first.
+        learning_rate: of the next steps; initially `config.learning_rate`.
     """
 
-    def __init__(self, strategy: tf.distribute.Strategy, config: TrainConfig, new_bilm):
+    def __init__(self, strategy: tf.distribute.Strategy, config: TrainConfig, new_bilm: Callable[[], BiLM]):
         self.strategy = strategy
         self.config = config
         with strategy.scope():
@@ -63,11 +64,11 @@ class Trainer:
         return self.config.batch_size * self.config.accumulation_steps
 
     def step(self, window: Window, number: int) -> StepResult:
-        """Trains on one window, going on from `self.states`, and leaves the states after it there.
+        """Trains on one window, from `self.states` on, and stores the states after it there.
 
         Args:
-            window: arrays of all replicas' rows, those of other workers included, none of them masked.
-            number: of the step; with `config.seed` it decides dropout and negatives.
+            window: arrays with the rows of all replicas, those of other workers included; nothing is masked.
+            number: of the step; determines dropout and negatives, together with `config.seed`.
         """
         step_size = self.optimizer.step_size_at(self.learning_rate, number)
         if step_size != self._assigned:
@@ -78,18 +79,18 @@ class Trainer:
         return result
 
     def gathered_states(self) -> States:
-        """Returns the states of all streams as arrays, in the order of the batch's rows; all workers have to ask."""
+        """Returns the states of all streams as arrays, in the order of the rows; all workers have to call this."""
         local, replicas = self.strategy.experimental_local_results, self.strategy.num_replicas_in_sync
         if len(self.strategy.extended.worker_devices) < replicas:
             return tf.nest.map_structure(lambda value: local(value)[0].numpy(), self._gather(self.states))
         return tf.nest.map_structure(lambda value: np.concatenate(local(value)), self.states)
 
     def set_states(self, states: States) -> None:
-        """Makes arrays of all streams' states the ones that the next step goes on from."""
+        """Sets the states of all streams, given as arrays, for the next step."""
         self.states = self._distribute(states)
 
     def _distribute(self, values):
-        """Splits arrays by rows, a piece a replica; plain tensors for a single one, as `strategy.run` returns them."""
+        """Splits arrays by rows, a piece per replica; a single one gets plain tensors, as `strategy.run` returns."""
 
         def piece(context):
             first = context.replica_id_in_sync_group * self._rows
@@ -103,7 +104,7 @@ class Trainer:
     def _gather_replicas(self, states):
         def gather(states):
             context = tf.distribute.get_replica_context()
-            # The identity is placed on the replica's device; a collective asks for one.
+            # The identity places the value on the replica's device, as a collective requires.
             return tf.nest.map_structure(lambda value: context.all_gather(tf.identity(value), 0), states)
 
         return self.strategy.run(gather, args=(states,))
@@ -111,7 +112,7 @@ class Trainer:
     def _run_replicas(self, window, states, seed):
         results, states = self.strategy.run(self._replica_step, args=(window, states, seed))
         reduced = [self.strategy.reduce(tf.distribute.ReduceOp.SUM, loss, axis=None) for loss in results[:2]]
-        # Every replica has the norm of the summed gradients already.
+        # Every replica has the norm of the summed gradients.
         norm = self.strategy.reduce(tf.distribute.ReduceOp.MEAN, results[2], axis=None)
         return StepResult(*reduced, norm), states
 
@@ -127,7 +128,7 @@ class Trainer:
         return StepResult(*losses, norm), states
 
     def _gradients(self, window, states, seed):
-        """Returns some rows' share of the losses and of the gradients; and their states after the window."""
+        """Returns the share of some rows in the losses and gradients, and their states after the window."""
         config = self.config
         if config.reset_rate:
             states = _some_reset(states, window, config.reset_rate, seed)
@@ -141,7 +142,8 @@ class Trainer:
 
 
 def _some_reset(states, window, rate, seed):
-    """Returns the states; those of a share of the streams whose window begins with a sentence are zero."""
-    begins = window.forward_token_ids[:, :1] == BEGIN_ID  # where the backward direction begins one as well
+    """Returns the states; among streams whose window starts with a sentence, a random share gets the zero state."""
+    # The backward direction starts a sentence at the same place.
+    begins = window.forward_token_ids[:, :1] == BEGIN_ID
     drawn = tf.random.stateless_uniform(tf.shape(begins), tf.random.experimental.stateless_fold_in(seed, -1)) < rate
     return tf.nest.map_structure(lambda state: tf.where(begins & drawn, 0.0, state), states)

@@ -7,7 +7,6 @@ FOLDER/_SUCCESS                      written last
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import pathlib
@@ -17,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from elmo_tf.errors import InputError
+from elmo_tf.files import lock
 from elmo_tf.records import record_folder
 from pipelines.text import filesystems
 
@@ -226,15 +226,9 @@ def _locked(folder: str, argument: str) -> Iterator[None]:
         yield
         return
     notes = os.open(os.path.join(folder, UNFINISHED), os.O_RDONLY)
-    try:
-        fcntl.flock(notes, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not lock.acquire(notes, folder):
         os.close(notes)
-        raise InputError(
-            f"{argument}: expected a folder of its own, found one that is being written: {folder}"
-        ) from None
-    except OSError:  # a file system without locks, such as NFS for folders: nobody is kept out
-        pass
+        raise InputError(f"{argument}: expected a folder of its own, found one that is being written: {folder}")
     try:
         yield
     finally:

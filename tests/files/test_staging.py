@@ -2,6 +2,7 @@
 
 import pytest
 
+from elmo_tf.errors import InputError
 from elmo_tf.files import staging
 
 
@@ -13,3 +14,13 @@ def test_a_file_that_cannot_be_put_in_its_place_leaves_nothing(tmp_path):
     with pytest.raises(IsADirectoryError):
         staging.write_file(tmp_path / "folder", b"new")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
+
+
+def test_a_folder_in_use_or_that_cannot_be_made_is_refused(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=rf"^path: expected a folder that does not exist yet, found one: {tmp_path}$"):
+        staging.check_absent(tmp_path)
+    message = rf"^path: expected a folder that can be made, found Not a directory: {tmp_path}/file/new$"
+    with pytest.raises(InputError, match=message), staging.new_folder(tmp_path / "file" / "new"):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -131,7 +131,7 @@ def test_what_the_own_writer_makes_needs_no_protobuf(monkeypatch):
 
 SENTENCE = record_folder.Sentence(np.array([0, 7, 9, 1]), np.frombuffer(b"cat", np.uint8), np.array([2, 1], np.uint8))
 GOOD = plain(SENTENCE)
-NO_EXAMPLE, LACKS = "bytes that are no tf.train.Example", "no token_ids, or not one value each"
+NO_EXAMPLE, LACKS = "bytes that are not a tf.train.Example", "no token_ids, or not exactly one value"
 
 
 @pytest.mark.parametrize(

@@ -221,7 +221,7 @@ def _with_record(tmp_path, record):
 @pytest.mark.parametrize(
     ("record", "found"),
     [
-        (b"\xff", "bytes that are no tf.train.Example"),
+        (b"\xff", "bytes that are not a tf.train.Example"),
         (
             wire.encode_example(wire.varints([0, 3, 3, 1]), b"ab", b"\2"),
             "4 token_ids, not two more than 1 char_lengths",
@@ -358,3 +358,38 @@ def test_prefetch_stops_its_thread_when_closed_early():
     received.close()
     thread.join(timeout=5)
     assert not thread.is_alive()
+
+
+def test_records_without_sentences_are_an_error_and_no_endless_loop(tmp_path):
+    made = helpers.write_records(tmp_path / "data", ["a b"], num_shards=1)
+    made.shards[0].write_bytes(b"")
+    described = made.info["shards"][0] | {"sentences": 0}
+    empty = made._replace(info=made.info | {"shards": [described]})
+    with pytest.raises(InputError, match=r"^records: expected at least one sentence, found none: .*data$"):
+        next(iter(Windows(empty, 2, 5)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", '{"epoch": -1, "sentence": 0, "rows": []}', '{"epoch": 0, "sentence": 0, "rows": [["AA=", 0]]}'],
+)
+def test_what_is_not_a_position_is_refused(text):
+    with pytest.raises(InputError, match=r"^position: expected "):
+        Position.from_json(text)
+
+
+def test_waiting_for_an_item_ends_on_request():
+    ready, asked = threading.Event(), []
+
+    def items():
+        yield 1
+        ready.wait(100)
+        yield 2
+
+    def interrupted():
+        asked.append(True)
+        return len(asked) == 2
+
+    assert list(prefetch(items(), interrupted=interrupted)) == [1]
+    assert len(asked) == 2
+    ready.set()

@@ -42,8 +42,8 @@ def test_a_file_is_read_back_as_it_was_written(end):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "v: expected a vocabulary, one word a line, found an empty file"),
-        (b" \n", "v: expected a vocabulary, one word a line, found an empty file"),
+        (b"", "v: expected a vocabulary, one word per line, found an empty file"),
+        (b" \n", "v: expected a vocabulary, one word per line, found an empty file"),
         (b"<S>\n</S>\n", "v: expected <S>, </S>, <UNK> as its first three lines, found .*'</S>'"),
         (b"</S>\n<S>\n<UNK>\n", "v: expected <S>, </S>, <UNK> as its first three lines"),
         (b"\xff\n</S>\n<UNK>\n", "v: expected <S>, </S>, <UNK> as its first three lines"),

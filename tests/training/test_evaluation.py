@@ -1,19 +1,24 @@
 """Perplexity: against the float64 reference, whatever the streams and windows; what is refused."""
 
 import dataclasses
+import json
+import logging
 
 import numpy as np
 import pytest
 
+from elmo_tf import cli
 from elmo_tf.bilm.model import BiLM
+from elmo_tf.config import Config
 from elmo_tf.errors import InputError
 from elmo_tf.records.unigram import unigram_perplexity
 from elmo_tf.records.windows import Windows
 from elmo_tf.text import vocabulary as vocabulary_lib
+from elmo_tf.training import loop, metrics_file
 from elmo_tf.training.evaluation import check_records, evaluate
 from tests import checks, reference
 from tests.conftest import SENTENCES
-from tests.helpers import MICRO, write_records
+from tests.helpers import MICRO, MICRO_CONFIG, write_records
 
 TOKENS = sum(len(sentence.split()) + 1 for sentence in SENTENCES)
 
@@ -68,7 +73,7 @@ def test_windows_do_not_change_one_streams_perplexities(bilm, records, one_strea
 @pytest.mark.parametrize(("batch_size", "unroll_steps"), [(3, 4), (32, 20)])
 def test_several_streams_count_every_token_with_the_state_of_its_stream(bilm, records, batch_size, unroll_steps):
     result = evaluate(bilm, records, batch_size, unroll_steps)
-    assert result.tokens == TOKENS
+    assert (result.tokens, result.words, result.streams) == (TOKENS, TOKENS - len(SENTENCES), batch_size)
     weights, totals = reference.weights_of(bilm), np.zeros(2)
     windows = [window for window, _ in Windows(records, batch_size, unroll_steps, epochs=1)]
     for row in range(batch_size):
@@ -89,7 +94,7 @@ def test_the_unknown_rate_is_the_share_of_unk_among_all_that_is_predicted(one_st
     sentences = ["the cat saw", "the <UNK> of the", "mat"]  # saw, <UNK>, of, mat of 8 words and 3 boundaries
     records = write_records(tmp_path / "data", sentences, ["the", "cat"])
     result = evaluate(checks.randomize(BiLM(MICRO, 5)), records, 2, 4)
-    assert (result.tokens, result.unknown_rate) == (11, 4 / 11)
+    assert (result.tokens, result.words, result.unknown_rate) == (11, 8, 4 / 11)
 
 
 def test_evaluation_changes_no_weight(bilm, records, one_stream):
@@ -97,6 +102,28 @@ def test_evaluation_changes_no_weight(bilm, records, one_stream):
     assert evaluate(bilm, records, batch_size=1) == one_stream
     for old, variable in zip(before, bilm.trainable_variables, strict=True):
         np.testing.assert_array_equal(old, variable)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_evaluate_prints_the_last_figure_of_train_or_train_says_why_not(records, tmp_path, caplog, capsys, precision):
+    train = dataclasses.replace(MICRO_CONFIG.train, precision=precision, batch_size=3)
+    with caplog.at_level(logging.INFO, "elmo_tf"):
+        loop.train(Config(MICRO, train), records.path, tmp_path / "w", records.path, steps=2)
+    last = metrics_file.evaluations(tmp_path / "w" / "metrics.jsonl")[-1]["perplexity"]
+    shown = capsys.readouterr().err.splitlines()[-1]
+    assert shown.startswith(f"step 2: held-out perplexity {last:.1f} (forward ")
+    assert "3 streams of 5 tokens per window" in shown
+    caplog.clear()
+    with caplog.at_level(logging.INFO, "elmo_tf"):
+        assert cli.main(["evaluate", "--workdir", str(tmp_path / "w"), "--data", str(records.path)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["streams"] == 3
+    if precision == "float32":
+        assert found["perplexity"] == pytest.approx(last, rel=1e-6)
+        assert shown in caplog.text
+    else:
+        assert shown.endswith(", bfloat16 products (`elmo-tf evaluate`: float32)")
+    assert found["tokens"] == found["words"] + len(SENTENCES) == records.info["tokens"] + records.info["sentences"]
 
 
 def test_the_unigram_model_counts_words_and_sentence_ends_plus_one_each(tmp_path):
@@ -108,21 +135,21 @@ def test_the_unigram_model_counts_words_and_sentence_ends_plus_one_each(tmp_path
 
 
 def test_records_that_do_not_fit_the_network_are_refused(records, tmp_path):
-    check_records(MICRO, records.vocabulary, records, "--heldout")
+    check_records(MICRO, records.vocabulary, records)
     other = write_records(tmp_path / "other", ["another text"])
     longer = dataclasses.replace(MICRO, char_cnn=dataclasses.replace(MICRO.char_cnn, max_chars_per_token=60))
     for arguments, message in [
-        ((MICRO, None, records), "--workdir: expected a model with a softmax, found one without; "),
+        ((MICRO, None, records), "workdir: expected a model with a softmax, found one without; "),
         (
             (MICRO, records.vocabulary, other),
-            f"--heldout: expected records made with the model's vocabulary of {len(records.vocabulary)} words "
+            f"records: expected records made with the model's vocabulary of {len(records.vocabulary)} words "
             f"(elmo-tf preprocess --vocab), found another one of 5: {other.path}",
         ),
         (
             (longer, records.vocabulary, records),
-            f"--heldout: expected records with at least 60 characters a token, found 50: {records.path}",
+            f"records: expected records with at least 60 characters per token, found 50: {records.path}",
         ),
     ]:
         with pytest.raises(InputError) as caught:
-            check_records(*arguments, "--heldout")
+            check_records(*arguments)
         assert str(caught.value).startswith(message)

@@ -101,7 +101,7 @@ def test_it_trains_and_run_again_it_resumes_and_the_source_stays_as_it_is(workdi
     with caplog.at_level(logging.INFO, "elmo_tf"):
         assert finetune(workdir.path, other.path, tmp_path / "parts", steps=4).path == parts.path
     assert "from step 1 to 4" in caplog.text
-    assert "carried over" not in caplog.text
+    assert "words copied" not in caplog.text
     for part in ("bilm", "accumulators"):
         one, another = saved(whole, part), saved(parts, part)
         assert one.keys() == another.keys()
@@ -114,14 +114,14 @@ def test_it_trains_and_run_again_it_resumes_and_the_source_stays_as_it_is(workdi
 
 
 @pytest.mark.parametrize("words", ["old", pytest.param("new", marks=pytest.mark.slow)])
-def test_the_heldout_perplexity_is_told_before_and_after(workdir, records, other, tmp_path, caplog, words):
+def test_the_heldout_perplexity_is_logged_before_and_after(workdir, records, other, tmp_path, caplog, words):
     text = records if words == "old" else other
     with caplog.at_level(logging.INFO, "elmo_tf"):
         target = finetune(workdir.path, text.path, tmp_path / "target", heldout=text.path, steps=3)
     before, after = metrics_file.evaluations(target.metrics)
     assert (before["step"], after["step"]) == (0, 3)
-    told = f"held-out perplexity: first {before['perplexity']:.1f} at step 0, last {after['perplexity']:.1f} at step 3"
-    assert told in caplog.text
+    line = f"held-out perplexity: first {before['perplexity']:.1f} at step 0, last {after['perplexity']:.1f} at step 3"
+    assert line in caplog.text
     if words == "old":  # every row is carried over
         expected = evaluate(
             workdir.trained_bilm(), text, MICRO_CONFIG.train.batch_size, MICRO_CONFIG.train.unroll_steps
@@ -137,7 +137,7 @@ def test_a_source_without_a_softmax_gets_a_fresh_one_and_says_so(other, tmp_path
         checkpoints.save(new, bilm, None, checkpoints.Progress())
     with caplog.at_level(logging.INFO, "elmo_tf"):
         target = finetune(tmp_path / "source", other.path, tmp_path / "target", steps=0)
-    assert f"the source has no softmax: a fresh one for {len(other.vocabulary)} words" in caplog.text
+    assert f"the source has no softmax: all {len(other.vocabulary)} words get a new row" in caplog.text
     arrays = saved(target, "bilm")
     for variable in bilm.trainable_variables:
         np.testing.assert_array_equal(arrays[variable.path.replace("/", ".")], variable)
@@ -152,17 +152,17 @@ def test_what_cannot_be_gone_on_with_is_refused_and_leaves_nothing_behind(workdi
     with checkpoints.new_workdir(tmp_path / "empty", MICRO_CONFIG, records.vocabulary):
         pass
     source, options, message = {
-        "missing source": (tmp_path / "none", {}, r"^--from: expected a workdir .*none$"),
-        "no checkpoint": (tmp_path / "empty", {}, r"^--from: expected a workdir with a checkpoint, found none in .*"),
+        "missing source": (tmp_path / "none", {}, r"^source: expected a workdir .*none$"),
+        "no checkpoint": (tmp_path / "empty", {}, r"^source: expected a workdir with a checkpoint, found none in .*"),
         "another model": (
             workdir.path,
             {"assignments": ["model.lstm.units=25"]},
-            r"^--set: expected the same model, model.lstm.units=24, found model.lstm.units=25$",
+            r"^assignments: expected the same model, model.lstm.units=24, found model.lstm.units=25$",
         ),
         "heldout of other words": (
             workdir.path,
             {"heldout": records.path},
-            r"^--heldout: expected records made with the model's vocabulary",
+            r"^heldout: expected records made with the model's vocabulary",
         ),
     }[case]
     with pytest.raises(InputError, match=message):
@@ -177,6 +177,6 @@ def test_a_checkpoint_of_no_steps_tells_no_position_in_the_data(carried):
 
 def test_a_workdir_is_not_finetuned_into_itself(workdir, other):
     before = contents(workdir.path)
-    with pytest.raises(InputError, match="--workdir: expected another folder than --from"):
+    with pytest.raises(InputError, match=r"^workdir: expected another folder than `source`"):
         finetune(workdir.path, other.path, workdir.path, steps=9)
     assert contents(workdir.path) == before

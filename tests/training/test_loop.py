@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from elmo_tf.config import Config
 from elmo_tf.errors import InputError
+from elmo_tf.records import blocks, windows
 from elmo_tf.training import checkpoints, loop, monitor
 from elmo_tf.training.optimizer import Adagrad
 from tests.conftest import SENTENCES
@@ -77,11 +78,32 @@ def test_sigterm_finishes_the_step_saves_it_and_stops(records, workdir, tmp_path
             killer.join()
 
     monkeypatch.setattr(monitor.Monitor, "record", record)
-    with pytest.raises(KeyboardInterrupt, match=r"^stopped at step 3, checkpoint saved; the same command goes on"):
+    with pytest.raises(KeyboardInterrupt, match=r"^stopped at step 3, checkpoint saved; the same command resumes"):
         loop.train(MICRO_CONFIG, records.path, tmp_path / "stopped", steps=10)
     stopped = checkpoints.open_workdir(tmp_path / "stopped")
     assert [path.name for path in checkpoints._checkpoints(stopped)] == ["step-00000003"]
     assert_same(everything(stopped), everything(workdir))
+
+
+@pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_is_heard_while_data_is_being_read(records, workdir, tmp_path, monkeypatch, signal_number):
+    real, hang = blocks.read_epoch, threading.Event()
+
+    def read_epoch(*arguments):
+        for number, block in enumerate(real(*arguments)):
+            yield block
+            if number == 0:
+                threading.Timer(0.2, lambda: os.kill(os.getpid(), signal_number)).start()
+                hang.wait(100)
+
+    # A block of one sentence each, of which the first is not enough for a window of two streams.
+    monkeypatch.setattr(blocks, "_BLOCK_SENTENCES", 1)
+    monkeypatch.setattr(windows, "read_epoch", read_epoch)
+    try:
+        with pytest.raises(KeyboardInterrupt, match=r"^stopped before the first step; the same command resumes"):
+            loop.train(MICRO_CONFIG, records.path, tmp_path / "w", steps=10)
+    finally:
+        hang.set()
 
 
 def test_saving_a_step_again_replaces_it_and_sweeps_what_a_killed_process_left(copy):
@@ -98,7 +120,7 @@ def test_a_workdir_that_is_past_the_end_says_so_and_stays_as_it_is(records, copy
     before = everything(copy)
     with caplog.at_level(logging.INFO, "elmo_tf"):
         loop.train(MICRO_CONFIG, records.path, copy.path, steps=1)
-    assert "nothing to do: 3 steps are made already" in caplog.text
+    assert "nothing to do: 3 steps are done already, and 1 were asked for" in caplog.text
     assert_same(before, everything(copy))
 
 
@@ -107,7 +129,7 @@ def test_epochs_count_every_token_and_one_boundary_a_sentence(records, tmp_path,
         loop.train(with_train(epochs=1), records.path, tmp_path / "w")
     tokens = sum(len(sentence.split()) + 1 for sentence in SENTENCES)
     assert checkpoints.latest(checkpoints.open_workdir(tmp_path / "w")).name == f"step-{-(-tokens // 10):08d}"
-    assert f"{tokens / 10:.1f} steps an epoch" in caplog.text
+    assert f"{tokens / 10:.1f} steps per epoch" in caplog.text
 
 
 def test_a_signal_before_the_first_step_says_so_and_leaves_no_checkpoint(records, tmp_path, monkeypatch):
@@ -118,7 +140,7 @@ def test_a_signal_before_the_first_step_says_so_and_leaves_no_checkpoint(records
         return real(*arguments)
 
     monkeypatch.setattr(loop, "Trainer", trainer)
-    with pytest.raises(KeyboardInterrupt, match=r"^stopped before the first step; the same command goes on"):
+    with pytest.raises(KeyboardInterrupt, match=r"^stopped before the first step; the same command resumes"):
         loop.train(MICRO_CONFIG, records.path, tmp_path / "w", steps=10)
     assert checkpoints.latest(checkpoints.open_workdir(tmp_path / "w")) is None
 
@@ -130,7 +152,7 @@ def test_a_loss_that_is_not_finite_stops_training_with_its_step_and_no_checkpoin
     progress = checkpoints.load(workdir, bilm, optimizer)
     bilm.softmax.bias.assign(bilm.softmax.bias * np.nan)
     checkpoints.save(workdir, bilm, optimizer, progress)
-    with pytest.raises(InputError, match=r"finite losses.* at step 2 \(looked at: 2 to 4\)"):
+    with pytest.raises(InputError, match=r"finite losses.* at step 2 \(checked: 2 to 4\)"):
         loop.train(with_train(log_steps=3, checkpoint_steps=4), records.path, tmp_path / "w", steps=5)
     assert checkpoints.latest(workdir).name == "step-00000001"
 
@@ -144,7 +166,7 @@ def test_training_stops_when_the_heldout_perplexity_gets_no_better(records, tmp_
         assert "train.patience: no better held-out perplexity in 2 evaluations" in caplog.text
         loop.train(config, records.path, tmp_path / "w", heldout=records.path, steps=50)
     assert checkpoints.latest(workdir).name == "step-00000006"
-    with pytest.raises(InputError, match=r"^--patience: expected --heldout with it"):
+    with pytest.raises(InputError, match=r"^train.patience: expected `heldout` with it"):
         loop.train(config, records.path, tmp_path / "w")
 
 
@@ -153,13 +175,13 @@ def test_training_stops_when_the_heldout_perplexity_gets_no_better(records, tmp_
     [
         (
             {"config": dataclasses.replace(MICRO_CONFIG, model=dataclasses.replace(MICRO, lstm=Config().model.lstm))},
-            "--preset",
+            "^config: expected the same model",
         ),
         ({"config": with_train(batch_size=3)}, "train.batch_size"),
         ({"config": with_train(seed=5)}, "train.seed"),
-        ({"data": "other text"}, "--data, --set train.seed: expected the records and seed"),
-        ({"data": "other vocabulary"}, "--data: expected records made with the model's vocabulary"),
-        ({"heldout": "other vocabulary"}, "--heldout: expected records made with the model's vocabulary"),
+        ({"data": "other text"}, "^data, train.seed: expected the records and seed"),
+        ({"data": "other vocabulary"}, "^data: expected records made with the model's vocabulary"),
+        ({"heldout": "other vocabulary"}, "^heldout: expected records made with the model's vocabulary"),
     ],
 )
 def test_resuming_refuses_what_does_not_fit_and_changes_nothing(records, copy, tmp_path, change, message):

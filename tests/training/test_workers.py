@@ -73,7 +73,7 @@ def test_when_one_is_killed_the_other_says_so_and_ends(together):
     _, _, (statuses, chief), _ = together
     assert statuses == [1, -9]
     (line,) = [line for line in chief.splitlines() if line.startswith("elmo-tf: error:")]
-    assert "worker 0 of 2: another worker is gone" in line and "start all of them again" in line
+    assert "worker 0 of 2: another worker has ended" in line and "start all of them again" in line
     assert "Traceback" not in chief
 
 

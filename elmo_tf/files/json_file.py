@@ -1,0 +1,208 @@
+"""JSON files, whoever wrote them: the types and ranges of their values are checked when they are read.
+
+A schema says what a file has to hold, and `read` raises one clear error when it holds anything else:
+
+    INFO = Object({"sentences": Whole(1), "shards": ListOf(Object({"name": Text(), "bytes": Whole()}))})
+    info = read(folder / "info.json", INFO)
+"""
+
+import contextlib
+import dataclasses
+import json
+import math
+import os
+import pathlib
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+from elmo_tf.errors import InputError
+
+_MOST_SHOWN = 60  # characters of a wrong value in a message
+
+
+class Schema(Protocol):
+    """What a value has to be."""
+
+    def check(self, value: Any, place: str) -> None:
+        """Raises `_Misfit` unless `value`, which stands at `place` in the file, fits."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Whole:
+    """A whole number."""
+
+    least: int = 0
+    most: int = 2**63 - 1
+
+    def check(self, value: Any, place: str) -> None:
+        # To Python, True is an int.
+        if type(value) is not int or not self.least <= value <= self.most:
+            limit = f"of at least {self.least}" if self.most == Whole.most else f"from {self.least} to {self.most}"
+            raise _wrong(place, f"a whole number {limit}", value)
+
+
+@dataclasses.dataclass(frozen=True)
+class Real:
+    """A number, whole or not; by default a finite one."""
+
+    least: float = -sys.float_info.max
+    most: float = sys.float_info.max
+
+    def check(self, value: Any, place: str) -> None:
+        if type(value) not in (int, float) or not self.least <= value <= self.most:
+            at_least = f" of at least {self.least:g}" if self.least > -sys.float_info.max else ""
+            raise _wrong(place, f"a {'finite ' if math.isfinite(self.most) else ''}number{at_least}", value)
+
+
+@dataclasses.dataclass(frozen=True)
+class Text:
+    """A string, all of which the regular expression `pattern` matches."""
+
+    pattern: str = r"[\s\S]*"
+
+    def check(self, value: Any, place: str) -> None:
+        if type(value) is not str or not re.fullmatch(self.pattern, value):
+            like = "" if self.pattern == Text.pattern else f" like {self.pattern}"
+            raise _wrong(place, f"a string{like}", value)
+
+
+@dataclasses.dataclass(frozen=True)
+class Nullable:
+    """Null, or what `schema` says."""
+
+    schema: Schema
+
+    def check(self, value: Any, place: str) -> None:
+        if value is not None:
+            self.schema.check(value, place)
+
+
+@dataclasses.dataclass(frozen=True)
+class ListOf:
+    """A list of any length, all items alike."""
+
+    item: Schema
+
+    def check(self, value: Any, place: str) -> None:
+        if type(value) is not list:
+            raise _wrong(place, "a list", value)
+        for number, item in enumerate(value):
+            self.item.check(item, f"{place}[{number}]")
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A list with one item for each schema."""
+
+    items: tuple[Schema, ...]
+
+    def check(self, value: Any, place: str) -> None:
+        if type(value) is not list or len(value) != len(self.items):
+            raise _wrong(place, f"a list of {len(self.items)}", value)
+        for number, (schema, item) in enumerate(zip(self.items, value, strict=True)):
+            schema.check(item, f"{place}[{number}]")
+
+
+@dataclasses.dataclass(frozen=True)
+class Object:
+    """An object with these keys, those of `optional` if they are there, and any others."""
+
+    required: Mapping[str, Schema]
+    optional: Mapping[str, Schema] = dataclasses.field(default_factory=dict)
+
+    def check(self, value: Any, place: str) -> None:
+        if type(value) is not dict:
+            raise _wrong(place, "an object", value)
+        for name, schema in {**self.required, **self.optional}.items():
+            inner = f"{place}.{name}" if place else name
+            if name in value:
+                schema.check(value[name], inner)
+            elif name in self.required:
+                raise _Misfit(f"the key {inner}", "none")
+
+
+@dataclasses.dataclass(frozen=True)
+class MapOf:
+    """An object with any keys, all values alike."""
+
+    value: Schema
+
+    def check(self, value: Any, place: str) -> None:
+        if type(value) is not dict:
+            raise _wrong(place, "an object", value)
+        for name, one in value.items():
+            self.value.check(one, f"{place}.{name}" if place else name)
+
+
+def read(path: str | os.PathLike, schema: Schema) -> Any:
+    """Returns the contents of a JSON file.
+
+    Raises:
+        InputError: naming the file, if it cannot be read, is not JSON or does not fit the schema.
+    """
+    try:
+        content = pathlib.Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(str(path), "a JSON file", error.strerror) from None
+    return parse(content, schema, str(path))
+
+
+def parse(content: str | bytes, schema: Schema, source: str) -> Any:
+    """Returns the value that `content` holds as JSON.
+
+    Args:
+        content: the text; bytes are UTF-8.
+        schema: what the value has to be.
+        source: where the text comes from, for errors.
+
+    Raises:
+        InputError: naming the source, if it is not JSON or does not fit the schema.
+    """
+    try:
+        value = json.loads(content)
+    except RecursionError:
+        raise InputError(source, "JSON", "brackets nested too deeply") from None
+    except ValueError as error:  # not UTF-8, not JSON, or a number of thousands of digits
+        raise InputError(source, "JSON", _one_line(str(error))) from None
+    try:
+        schema.check(value, "")
+    except _Misfit as misfit:
+        raise InputError(source, misfit.expected, misfit.found) from None
+    return value
+
+
+@contextlib.contextmanager
+def contents_of(path: str | os.PathLike) -> Iterator[None]:
+    """Turns an `InputError` about a key into one about the file that holds it: `path: expected KEY to be ...`."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(str(path), f"{error.parameter} to be {error.expected}", error.found) from None
+
+
+class _Misfit(Exception):
+    """A value does not fit its schema."""
+
+    def __init__(self, expected: str, found: str):
+        super().__init__(expected, found)
+        self.expected = expected
+        self.found = found
+
+
+def _wrong(place: str, expected: str, value: Any) -> _Misfit:
+    return _Misfit(f"{place} to be {expected}" if place else expected, _shown(value))
+
+
+def _shown(value: Any) -> str:
+    if type(value) is dict:
+        return "an object"
+    if type(value) is list:
+        return f"a list of {len(value)}"
+    return _one_line(json.dumps(value))
+
+
+def _one_line(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."

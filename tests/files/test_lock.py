@@ -1,0 +1,41 @@
+"""Locks: one run at a time, and none where the file system has no locks."""
+
+import errno
+import fcntl
+import logging
+import os
+import subprocess
+import sys
+
+import pytest
+
+from elmo_tf.errors import InputError
+from elmo_tf.files import lock
+
+
+def test_a_folder_in_use_is_refused_and_free_again_after_a_kill_or_a_regular_end(tmp_path):
+    code = "import sys, time\nfrom elmo_tf.files import lock\nwith lock.locked(sys.argv[1]): print(1); time.sleep(99)"
+    command = [sys.executable, "-u", "-c", code, str(tmp_path)]
+    holder = subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": ":".join(sys.path)})
+    assert holder.stdout.readline() == b"1\n"
+    message = rf"^folder: expected a folder that no other run is using, found process {holder.pid} on .*: {tmp_path}$"
+    with pytest.raises(InputError, match=message), lock.locked(tmp_path):
+        pass
+    holder.kill()
+    holder.communicate()
+    for _ in range(2):
+        with lock.locked(tmp_path):
+            assert str(os.getpid()) in (tmp_path / ".lock").read_text()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL])
+def test_a_file_system_without_locks_is_used_with_one_warning(tmp_path, monkeypatch, caplog, number):
+    def flock(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with caplog.at_level(logging.WARNING, "elmo_tf"), lock.locked(tmp_path):
+        pass
+    (record,) = caplog.records
+    expected = f"warning: the file system of {tmp_path} has no locks ({os.strerror(number)})"
+    assert record.getMessage().startswith(expected)

@@ -1,0 +1,280 @@
+"""Workdirs with foreign files, which stay, and with damaged JSON, which is refused by name."""
+
+import json
+import pathlib
+import shutil
+
+import google_crc32c
+import pytest
+
+from elmo_tf import cli
+from elmo_tf.errors import InputError
+from elmo_tf.training import checkpoints, loop, metrics_file, resources, snapshots
+from elmo_tf.training.finetuning import finetune
+from tests.helpers import MICRO_CONFIG
+from tests.training.test_loop import with_train
+
+FOREIGN_FOLDERS = (".git", ".ipynb_checkpoints", "step-00000002 copy", "step-2", ".step-00000002.mine", "step-x")
+FOREIGN_FILES = (".DS_Store", "step-00000070", "notes.txt", ".step-00000001.incomplete")
+
+
+@pytest.fixture
+def copy(workdir, tmp_path):
+    """A workdir of three steps, to be spoiled."""
+    return checkpoints.open_workdir(shutil.copytree(workdir.path, tmp_path / "copy"))
+
+
+@pytest.fixture
+def shared(copy):
+    """A workdir with other people's files and folders among its checkpoints; and what they contain."""
+    place = copy.path / "checkpoints"
+    for name in FOREIGN_FOLDERS:
+        (place / name).mkdir()
+        (place / name / "file").write_text(name)
+    for name in FOREIGN_FILES:
+        (place / name).write_text(name)
+    (place / "step-00000099").symlink_to(place / "step-00000003")
+    return copy
+
+
+def foreign(workdir: checkpoints.Workdir) -> set[str]:
+    """Returns what lies among the checkpoints with the contents it had at first, apart from checkpoints."""
+    place = workdir.path / "checkpoints"
+    same = {name for name in FOREIGN_FOLDERS if (place / name / "file").read_text() == name}
+    same |= {name for name in FOREIGN_FILES if (place / name).read_text() == name}
+    return same | {path.name for path in place.iterdir() if path.is_symlink()}
+
+
+def test_training_leaves_foreign_files_among_its_checkpoints_alone(shared, records):
+    config = with_train(checkpoint_steps=1, keep_checkpoints=1)
+    loop.train(config, records.path, shared.path, steps=6)
+    assert foreign(shared) == {*FOREIGN_FOLDERS, *FOREIGN_FILES, "step-00000099"}
+    assert checkpoints.steps(shared) == [6]
+    assert checkpoints.latest(shared).name == "step-00000006"
+
+
+def test_foreign_files_do_not_disturb_other_commands(shared, records, tmp_path, capsys):
+    command = ["evaluate", "--workdir", str(shared.path), "--data", str(records.path)]
+    assert cli.main(command) == 0
+    assert cli.main([*command, "--checkpoint", "3"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    finetune(shared.path, records.path, tmp_path / "finetuned", steps=1)
+    assert foreign(shared) == {*FOREIGN_FOLDERS, *FOREIGN_FILES, "step-00000099"}
+
+
+def test_what_a_killed_process_left_is_removed(copy):
+    place = copy.path / "checkpoints"
+    for name in (".step-00000007.incomplete", ".step-00000001.removed"):
+        (place / name).mkdir()
+    checkpoints.save(copy, copy.trained_bilm(), None, checkpoints.Progress(step=4))
+    assert sorted(path.name for path in place.iterdir()) == ["step-00000003", "step-00000004"]
+
+
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_a_checkpoint_does_not_replace_what_is_not_one(copy, kind):
+    path = copy.path / "checkpoints" / "step-00000004"
+    path.write_text("mine") if kind == "file" else path.symlink_to(copy.path / "checkpoints" / "step-00000003")
+    with pytest.raises(OSError, match=rf"^something that is not a checkpoint is in its place: {path}$"):
+        checkpoints.save(copy, copy.trained_bilm(), None, checkpoints.Progress(step=4))
+    assert path.is_symlink() or path.read_text() == "mine"
+    assert checkpoints.steps(copy) == [3]
+
+
+def put(values: dict, key: str, value: object) -> dict:
+    *path, name = key.split(".")
+    inner = values
+    for part in path:
+        inner = inner[part]
+    inner[name] = value
+    return values
+
+
+WRONG_CONFIGS = [
+    (lambda _: b"", "expected JSON, found "),
+    (lambda _: b"\xff\xfe\x00", "expected JSON, found "),
+    (lambda text: text[:100], "expected JSON, found "),
+    (lambda _: b"[]", "expected an object, found a list of 0"),
+    (lambda _: b"3", "expected an object, found 3"),
+    (lambda _: b"{}", "expected model.char_cnn.embedding_dim to be there, found no such key"),
+    (lambda _: b'{"model": []}', r"expected model to be an object, found \[\]"),
+    (lambda _: b'{"models": {}}', "expected configuration to be one of the keys model, train, found 'models'"),
+]
+TOO_LARGE = r"expected a model that fits into the [\d.,]+ GB of memory here, found one of [\d,]+ parameters"
+WRONG_VALUES = [
+    ("model.lstm.units", 0, "expected model.lstm.units to be at least 1, found 0"),
+    ("model.lstm.units", "24", "expected model.lstm.units to be a whole number, found '24'"),
+    (
+        "model.lstm.units",
+        10**9,
+        r"expected a model that fits into the [\d.,]+ GB of memory here, found one of [\d,]+ par",
+    ),
+    (
+        "model.lstm.units",
+        10**30,
+        r"expected a model that fits into the [\d.,]+ GB of memory here, found one of [\d,]+ par",
+    ),
+    ("model.lstm.num_layers", 10**6, "expected model.lstm.num_layers to be 1 to 100, found 1000000"),
+    ("model.char_cnn.filters", [[1, 4], 3], "expected model.char_cnn.filters to be a list of"),
+    ("train.learning_rate", None, "expected train.learning_rate to be a finite number, found None"),
+    ("train.batch_size", True, "expected train.batch_size to be a whole number, found True"),
+]
+
+
+def evaluating(workdir: checkpoints.Workdir, records, capsys) -> str:
+    """Returns the line that `evaluate` prints when it fails."""
+    capsys.readouterr()
+    assert cli.main(["evaluate", "--workdir", str(workdir.path), "--data", str(records.path)]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    (line,) = err.splitlines()
+    return line.removeprefix("elmo-tf: error: ")
+
+
+@pytest.mark.parametrize(("spoil", "message"), WRONG_CONFIGS)
+def test_a_config_json_that_is_not_one_is_refused_by_name(copy, records, capsys, spoil, message):
+    file = copy.path / "config.json"
+    file.write_bytes(spoil(file.read_bytes()))
+    with pytest.raises(InputError, match=f"^{file}: {message}"):
+        loop.train(MICRO_CONFIG, records.path, copy.path, steps=4)
+    assert evaluating(copy, records, capsys).startswith(str(file))
+
+
+@pytest.mark.parametrize(("key", "value", "message"), WRONG_VALUES)
+def test_a_wrong_value_in_config_json_is_refused_by_name(copy, records, capsys, key, value, message):
+    file = copy.path / "config.json"
+    file.write_text(json.dumps(put(json.loads(file.read_text()), key, value)))
+    with pytest.raises(InputError, match=f"^{file}: {message}"):
+        checkpoints.open_workdir(copy.path).trained_bilm()
+    assert evaluating(copy, records, capsys).startswith(str(file))
+
+
+def test_a_config_json_of_another_model_is_not_called_a_damaged_checkpoint(copy, records, capsys):
+    file = copy.path / "config.json"
+    file.write_text(json.dumps(put(json.loads(file.read_text()), "model.lstm.units", 25)))
+    line = evaluating(copy, records, capsys)
+    assert "step-00000003: expected bilm/forward_0.kernel of shape (16, 100), as config.json and vocab.txt ask" in line
+    assert line.endswith("found shape (16, 96)")
+
+
+def test_a_model_larger_than_the_memory_is_refused_before_a_workdir_is_made(records, tmp_path, monkeypatch):
+    needed = MICRO_CONFIG.model.num_parameters(len(records.vocabulary)) * 4
+    pages = {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": needed}
+    monkeypatch.setattr(resources.os, "sysconf", pages.get)
+    resources.check_memory(MICRO_CONFIG, len(records.vocabulary))
+    pages["SC_PHYS_PAGES"] -= 1
+    with pytest.raises(InputError, match=r"^config: expected a model that fits into the .* GB of memory here, found"):
+        loop.train(MICRO_CONFIG, records.path, tmp_path / "w", steps=1)
+    assert not (tmp_path / "w").exists()
+
+
+ROWS = {"epoch": 0, "sentence": 1, "rows": [["a", 1]]}
+
+
+def rewrite(checkpoint: pathlib.Path, name: str, content: bytes) -> None:
+    """Replaces a file of a checkpoint, and its description in the manifest."""
+    (checkpoint / name).write_bytes(content)
+    manifest = json.loads((checkpoint / "manifest.json").read_text())
+    manifest[name] = {"bytes": len(content), "crc32c": google_crc32c.Checksum(content).digest().hex()}
+    (checkpoint / "manifest.json").write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"[]", "expected an object, found a list of 0"),
+        (b"{}", "expected the key step, found none"),
+        (
+            b'{"step": -1, "data_id": null, "position": null}',
+            "expected step to be a whole number of at least 0, found -1",
+        ),
+        (b'{"step": 3, "data_id": 7, "position": null}', "expected data_id to be a string, found 7"),
+        (b'{"step": 3, "data_id": null, "position": {}}', "expected position to be a string, found an object"),
+        (b'{"step": 3, "data_id": null, "position": "[]"}', "position: expected an object, found a list of 0"),
+        (
+            b'{"step": 3, "data_id": null, "position": "{\\"epoch\\": 0, \\"sentence\\": -1, \\"rows\\": []}"}',
+            "position: expected sentence to be a whole number of at least 0, found -1",
+        ),
+        (
+            json.dumps({"step": 3, "data_id": None, "position": json.dumps(ROWS)}).encode(),
+            r"position: expected rows\[0\]\[0\] to be a string like .*, found \"a\"",
+        ),
+    ],
+)
+def test_a_progress_json_of_wrong_types_or_ranges_is_refused_by_name(copy, records, content, found):
+    rewrite(checkpoints.latest(copy), "progress.json", content)
+    with pytest.raises(InputError, match=rf"/step-00000003: expected an intact checkpoint, found .*{found}"):
+        loop.train(MICRO_CONFIG, records.path, copy.path, steps=4)
+
+
+def test_a_position_past_the_end_of_its_sentence_is_refused_by_name(copy, records):
+    path = checkpoints.latest(copy)
+    values = json.loads((path / "progress.json").read_text())
+    position = json.loads(values["position"])
+    position["rows"][0][1] = 99
+    rewrite(path, "progress.json", json.dumps(values | {"position": json.dumps(position)}).encode())
+    message = rf"^{path}/progress.json: expected fewer than \d+ tokens used in stream 0, .*, found 99$"
+    with pytest.raises(InputError, match=message):
+        loop.train(MICRO_CONFIG, records.path, copy.path, steps=4)
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"[]", "expected an object, found a list of 0"),
+        (b"{}", "no (progress.json|variables.index) in manifest.json"),
+        (b'{"progress.json": 3}', "expected progress.json to be an object, found 3"),
+        (
+            b'{"progress.json": {"bytes": "3"}}',
+            'expected progress.json.bytes to be a whole number of at least 0, found "3"',
+        ),
+        (
+            b'{"progress.json": {"bytes": 3, "crc32c": 4}}',
+            "expected progress.json.crc32c to be a string like .*, found 4",
+        ),
+    ],
+)
+def test_a_manifest_json_of_wrong_types_or_keys_is_refused_by_name(copy, content, found):
+    (checkpoints.latest(copy) / "manifest.json").write_bytes(content)
+    with pytest.raises(
+        snapshots.DamagedError, match=rf"/step-00000003: expected an intact checkpoint, found .*{found}"
+    ):
+        copy.trained_bilm()
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        (b"[]", "expected an object, found a list of 0"),
+        (b'{"ste', "expected JSON, found"),
+        (b"\x00\xff", "expected JSON, found"),
+        (b'{"step": "1"}', 'expected step to be a whole number of at least 0, found "1"'),
+    ],
+)
+def test_a_damaged_line_of_metrics_jsonl_is_refused_by_number(copy, records, line, found):
+    lines = copy.metrics.read_bytes().splitlines()
+    copy.metrics.write_bytes(b"\n".join([lines[0], line, *lines[1:]]) + b"\n")
+    with pytest.raises(InputError, match=f"^{copy.metrics}, line 2: {found}"):
+        loop.train(MICRO_CONFIG, records.path, copy.path, steps=4)
+
+
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [
+        ({"step": 3, "heldout": "x"}, "expected the key perplexity, found none"),
+        ({"step": 3, "heldout": 4, "perplexity": 3.0}, "expected heldout to be a string, found 4"),
+        ({"step": 3, "heldout": "x", "perplexity": "3"}, 'expected perplexity to be a number of at least 0, found "3"'),
+    ],
+)
+def test_a_damaged_evaluation_is_refused_by_its_line(copy, values, found):
+    with copy.metrics.open("ab") as file:
+        file.write(json.dumps(values).encode() + b"\n")
+    with pytest.raises(InputError, match=f"^{copy.metrics}, line 4: {found}"):
+        copy.trained_bilm("best")
+
+
+def test_what_a_crash_left_after_the_last_checkpoint_is_cut_off(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    for left in (b"\x00" * 9 + b"\n", b'{"step": 3}\nnonsense\n', b"nonsense", b'{"step": 2'):
+        path.write_bytes(b'{"step": 1}\n{"step": 2}\n' + left)
+        metrics_file.MetricsFile(path, 2)
+        assert path.read_bytes() == b'{"step": 1}\n{"step": 2}\n'

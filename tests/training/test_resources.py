@@ -1,0 +1,217 @@
+"""What the machine lacks is said before it hurts, and in plain words when it does: memory, disk space, GPUs."""
+
+import errno
+import logging
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf import cli
+from elmo_tf.errors import InputError, memory_explained
+from elmo_tf.training import checkpoints, evaluation, loop, resources, snapshots
+from elmo_tf.training import optimizer as optimizers
+from tests.helpers import MICRO_CONFIG, two_cpus
+from tests.training.test_loop import with_train
+
+
+class Usage:
+    def __init__(self, free):
+        self.free = free
+
+
+def checkpoint_size(workdir) -> int:
+    return sum(path.stat().st_size for path in checkpoints.latest(workdir).iterdir())
+
+
+def test_the_size_of_a_checkpoint_is_known_before(workdir):
+    bilm = workdir.new_bilm()
+    optimizer = optimizers.from_config(workdir.config.train, [variable.value for variable in bilm.trainable_variables])
+    states = bilm.zero_states(workdir.config.train.batch_size)
+    size = snapshots.num_bytes(bilm, optimizer, states)
+    # Weights and accumulators, and two states of 24 and 8 for each of two streams, directions and layers.
+    assert size == 4 * (2 * bilm.count_params() + 2 * 2 * 2 * (24 + 8))
+    assert 0 < checkpoint_size(workdir) - size < 20_000
+
+
+@pytest.mark.parametrize(("steps", "more"), [(1, 1), (2, 2), (9, 4)])
+def test_too_little_disk_space_is_a_warning_before_the_first_step(records, tmp_path, monkeypatch, caplog, steps, more):
+    # Three are kept, and one more is there while it is written; a run of fewer steps makes fewer.
+    size = 4 * (2 * MICRO_CONFIG.model.num_parameters(len(records.vocabulary)) + 2 * 2 * 2 * (24 + 8))
+    config, free = with_train(checkpoint_steps=1), [more * size]
+    monkeypatch.setattr(resources.shutil, "disk_usage", lambda _: Usage(free[0]))
+    seen = []
+
+    def step(self, *_):
+        seen.append(caplog.text)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(loop.Trainer, "step", step)
+    for _ in range(2):
+        with caplog.at_level(logging.WARNING, "elmo_tf"), pytest.raises(KeyboardInterrupt):
+            loop.train(config, records.path, tmp_path / "w", steps=steps)
+        free[0] -= 1
+    assert "warning" not in seen[0]
+    megabytes = [f"{number / 1e6:.1f}" for number in (size, more * size, more * size - 1)]
+    expected = (
+        f"warning: a checkpoint takes {megabytes[0]} MB; {more} more (3 are kept, and one more is there while it "
+    )
+    expected += f"is written) take {megabytes[1]} MB, but {megabytes[2]} MB are free in {tmp_path / 'w'}"
+    assert expected in seen[1]
+
+
+def test_checkpoints_that_are_there_need_no_space(workdir, records, tmp_path, monkeypatch, caplog):
+    """In a workdir with all that it keeps, the only one more is the one that is being written."""
+    config = with_train(checkpoint_steps=1)
+    loop.train(config, records.path, tmp_path / "w", steps=4)
+    monkeypatch.setattr(resources.shutil, "disk_usage", lambda _: Usage(0))
+    with caplog.at_level(logging.WARNING, "elmo_tf"):
+        loop.train(config, records.path, tmp_path / "w", steps=8)
+    assert "; 1 more (3 are kept" in caplog.text
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A folder on a disk of one megabyte."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(place)]
+    if subprocess.run(mount, check=False, capture_output=True).returncode != 0:
+        pytest.skip("mounting is not allowed here")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def test_a_checkpoint_that_does_not_fit_on_the_disk_fails_in_plain_words(small_disk, records):
+    (small_disk / "filler").write_bytes(bytes(10**6))
+    with pytest.raises(OSError) as caught:
+        loop.train(MICRO_CONFIG, records.path, small_disk / "w", steps=1)
+    message = str(caught.value)
+    assert message.startswith(
+        "the checkpoint of step 1 cannot be written: the disk is full (No space left on device): "
+    )
+    assert "a checkpoint takes 0.1 MB, 0.0 MB are free in " in message and message.endswith("; there is none")
+    assert "{{" not in message and "SaveV2" not in message
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        ("{{function_node __wrapped__SaveV2_x}} /w/variables; No space left on device [Op:SaveV2]", errno.ENOSPC),
+        ("{{function_node __wrapped__SaveV2_x}} /w/variables; Permission denied [Op:SaveV2]", None),
+    ],
+)
+def test_tensorflows_errors_about_files_lose_the_names_of_operations(error, expected):
+    found = resources.os_error(tf.errors.UnknownError(None, None, error))
+    assert found.errno == expected
+    assert (found.strerror or str(found)).startswith("/w/variables; ") and "SaveV2" not in str(found)
+
+
+@pytest.fixture
+def nvidia(tmp_path, monkeypatch):
+    """A machine with an NVIDIA GPU that TensorFlow does not see."""
+    (tmp_path / "version").touch()
+    monkeypatch.setattr(resources, "_NVIDIA", (tmp_path / "version", pathlib.Path("/nowhere")))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if tf.config.list_physical_devices("GPU"):
+        pytest.skip("TensorFlow sees a GPU here")
+
+
+def test_a_gpu_that_tensorflow_does_not_see_is_a_warning_with_what_helps(nvidia, records, tmp_path, caplog):
+    with caplog.at_level(logging.INFO, "elmo_tf"):
+        loop.train(MICRO_CONFIG, records.path, tmp_path / "w", steps=1)
+    assert caplog.text.count("warning: this machine has an NVIDIA GPU, but TensorFlow does not see it") == 1
+    assert "pip install 'elmo-tf[gpu]'" in caplog.text
+
+
+@pytest.mark.parametrize(("value", "warned"), [("", False), ("-1", False), ("0", True)])
+def test_a_gpu_that_is_hidden_on_purpose_is_none(nvidia, monkeypatch, caplog, value, warned):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
+    resources.warn_of_unused_gpus()
+    assert ("NVIDIA" in caplog.text) == warned
+
+
+def test_a_machine_without_a_gpu_is_no_warning(monkeypatch, caplog):
+    monkeypatch.setattr(resources, "_NVIDIA", (pathlib.Path("/nowhere"),))
+    resources.warn_of_unused_gpus()
+    assert caplog.text == ""
+
+
+def test_the_start_line_names_the_devices(records, tmp_path, caplog, monkeypatch):
+    with caplog.at_level(logging.INFO, "elmo_tf"):
+        loop.train(MICRO_CONFIG, records.path, tmp_path / "w", steps=0)
+    assert "1 replica(s), here on CPU:0;" in caplog.text
+    assert resources.devices(two_cpus()) == "CPU:0, CPU:1"
+    monkeypatch.setattr(tf.config, "get_visible_devices", lambda _: ["a", "b"])
+    monkeypatch.setattr(
+        tf.config.experimental, "get_device_details", lambda device: {"device_name": f"NVIDIA {device}"}
+    )
+    assert resources._described("/job:localhost/replica:0/task:0/device:GPU:1") == "GPU:1 (NVIDIA b)"
+    assert resources._described("/job:localhost/replica:0/task:0/device:GPU:2") == "GPU:2"
+
+
+HUGE = (2**20, 2**30)
+OUT_OF_MEMORY = {
+    "tensorflow": lambda: tf.zeros(HUGE),
+    "in a graph": lambda: tf.function(tf.ones)(tf.constant(HUGE)),
+    "numpy": lambda: np.zeros(HUGE),
+    "bad_alloc": lambda: (_ for _ in ()).throw(RuntimeError("std::bad_alloc")),
+}
+
+
+@pytest.mark.parametrize("allocate", OUT_OF_MEMORY.values(), ids=OUT_OF_MEMORY)
+def test_errors_about_memory_become_one_plain_line(allocate):
+    message = r"^batch_size: expected fewer streams, found too little memory: .*(OOM|allocate|bad_alloc).*$"
+    with pytest.raises(InputError, match=message) as caught, memory_explained("batch_size", "fewer streams"):
+        allocate()
+    assert not any(word in str(caught.value) for word in ("{{", "\n", "/job:", "[Op:"))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        InputError("data", "records", "none"),
+        KeyError("memory"),
+        tf.errors.ResourceExhaustedError(None, None, "/w/x; No space left on device"),
+    ],
+)
+def test_other_errors_stay_as_they_are(error):
+    with pytest.raises(type(error)) as caught, memory_explained():
+        raise error
+    assert caught.value is error
+
+
+def out_of_memory(*_, **__):
+    raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor with shape[2560,793471]")
+
+
+def test_train_and_evaluate_name_the_settings_that_help(records, workdir, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(loop.Trainer, "step", out_of_memory)
+    monkeypatch.setattr(evaluation.Evaluator, "__call__", out_of_memory)
+    train = ["train", "--data", str(records.path), "--preset", "tiny", "--workdir", str(tmp_path / "w"), "--steps", "1"]
+    assert cli.main(train) == 1
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("elmo-tf: error: --set train.batch_size, --set train.num_sampled, --set model.lstm.units: ")
+    assert last.endswith("found too little memory: OOM when allocating tensor with shape[2560,793471]")
+    assert cli.main(["evaluate", "--data", str(records.path), "--workdir", str(workdir.path)]) == 1
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("elmo-tf: error: --batch-size: expected fewer streams, found too little memory: OOM when")
+
+
+def test_any_command_explains_an_error_about_memory(monkeypatch, tmp_path, workdir, capsys):
+    monkeypatch.setattr(checkpoints.Workdir, "trained", out_of_memory)
+    assert cli.main(["dump-weights", "--workdir", str(workdir.path), "--output", str(tmp_path / "x")]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(
+        "elmo-tf: error: memory: expected enough of it for this command, found too little memory: OOM"
+    )
+
+
+def test_a_full_disk_that_python_reports_is_explained_too(tmp_path):
+    error = resources.explained(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "x"), tmp_path, 374_400_000)
+    assert str(error).startswith("the disk is full (No space left on device): a checkpoint takes 374 MB, ")
+    other = OSError(errno.EACCES, os.strerror(errno.EACCES), "x")
+    assert resources.explained(other, tmp_path, 1) is other
