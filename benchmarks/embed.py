@@ -57,7 +57,7 @@ def read_batches(arguments: argparse.Namespace) -> list[list[bytes]]:
         lines = pathlib.Path(arguments.text).read_bytes().split(b"\n")
     sentences = [line for line in lines if line.split()][: arguments.sentences]
     if not sentences:
-        raise InputError(f"--text: expected sentences, found none: {arguments.text}")
+        raise InputError("--text", "sentences", f"none: {arguments.text}")
     if arguments.sorted:
         sentences.sort(key=lambda line: len(line.split()))
     size = arguments.batch_size
@@ -129,33 +129,50 @@ def measure(savedmodel: pathlib.Path, batches: list[list[bytes]], rounds: int) -
     }
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Prints the figures; returns 1 for a command line that cannot be measured."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def add_model_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that say which model embeds which text."""
     model = parser.add_mutually_exclusive_group(required=True)
     model.add_argument("--savedmodel", metavar="DIR", help="a version's folder")
     model.add_argument("--preset", choices=config_lib.PRESETS, help="random weights of this size")
     parser.add_argument("--precision", default="float32", help="with --preset: as for `elmo-tf export` (float32)")
-    parser.add_argument("--text", metavar="FILE", help="a sentence a line (generated text)")
+    parser.add_argument("--text", metavar="FILE", help="one sentence per line (default: generated text)")
     parser.add_argument("--sentences", type=int, default=256, help="how many of the text, from its beginning (256)")
-    parser.add_argument("--batch-size", type=int, default=32, help="sentences a call (32)")
+    parser.add_argument("--batch-size", type=int, default=32, help="sentences per call (32)")
     parser.add_argument("--sorted", action="store_true", help="batches of about equal lengths")
+
+
+def savedmodel_of(arguments: argparse.Namespace, folder: str) -> str:
+    """Returns the model's folder; with `--preset`, a new model below `folder`, written by a process of its own."""
+    if arguments.preset is None:
+        return arguments.savedmodel
+    code = "import sys; from benchmarks import embed; embed.make_model(*sys.argv[1:])"
+    made = [arguments.preset, arguments.precision, folder]
+    environment = os.environ | {"PYTHONPATH": str(pathlib.Path(__file__).parent.parent)}
+    subprocess.run([sys.executable, "-c", code, *made], check=True, env=environment)
+    return f"{folder}/1"
+
+
+def print_table(figures: dict[str, float]) -> None:
+    """Prints a figure per line."""
+    width = max(map(len, figures))
+    for name, value in figures.items():
+        print(f"{name:{width}} {value:12,.3f}")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Prints the figures; returns 1 for a command line that cannot be measured."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    add_model_arguments(parser)
     parser.add_argument("--rounds", type=int, default=3, help="measurements, of which the median counts (3)")
     arguments = parser.parse_args(argv)
     try:
         with tempfile.TemporaryDirectory() as folder:
             batches = read_batches(arguments)
-            if arguments.preset is not None:
-                code = "import sys; from benchmarks import embed; embed.make_model(*sys.argv[1:])"
-                made = [arguments.preset, arguments.precision, folder]
-                environment = os.environ | {"PYTHONPATH": str(pathlib.Path(__file__).parent.parent)}
-                subprocess.run([sys.executable, "-c", code, *made], check=True, env=environment)
-            figures = measure(pathlib.Path(arguments.savedmodel or f"{folder}/1"), batches, arguments.rounds)
+            figures = measure(pathlib.Path(savedmodel_of(arguments, folder)), batches, arguments.rounds)
     except (InputError, OSError, subprocess.CalledProcessError) as error:
         print(f"embed: error: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
-    for name, value in figures.items():
-        print(f"{name:24} {value:12,.3f}")
+    print_table(figures)
     print(json.dumps({name: float(f"{value:.5g}") for name, value in figures.items()}))
     return 0
 
