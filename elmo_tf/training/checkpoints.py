@@ -197,7 +197,7 @@ def load(workdir: Workdir, bilm: BiLM, optimizer: Optimizer | None = None, which
         return progress
     if damaged:
         first, more = damaged[0], f"; none of the {len(damaged)} checkpoints is intact" if len(damaged) > 1 else ""
-        raise InputError(first.parameter, first.expected, f"{first.found}{more}")
+        raise snapshots.DamagedError(first.parameter, first.expected, f"{first.found}{more}")
     return None
 
 
@@ -227,7 +227,7 @@ def _chosen(workdir: Workdir, which: str) -> pathlib.Path:
     there = steps(workdir)
     best = metrics_file.best(metrics_file.evaluations(workdir.metrics), there)
     if which == BEST and best is None:
-        raise InputError("which", "an evaluation with `heldout` for best", f"none in {workdir.path}")
+        raise InputError("which", "an evaluation on held-out text for best", f"none in {workdir.path}")
     step = best["step"] if which == BEST else which
     if str(step) not in map(str, there):
         known = ", ".join(map(str, there)) or "of which there are none"

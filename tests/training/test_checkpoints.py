@@ -95,7 +95,7 @@ def test_the_best_and_a_step_can_be_asked_for(copy):
         with pytest.raises(InputError, match=rf"^which: expected latest, best or .* 2, 4, 6, found '{wrong}'"):
             copy.trained(which=wrong)
     copy.metrics.unlink()
-    with pytest.raises(InputError, match=r"^which: expected an evaluation with `heldout` for best, found none"):
+    with pytest.raises(InputError, match=r"^which: expected an evaluation on held-out text for best, found none"):
         copy.trained(which="best")
 
 
