@@ -120,7 +120,7 @@ def test_what_the_commands_leave_is_ignored_and_no_file_of_the_project_is():
     assert git("ls-files", "--cached", "--ignored", "--exclude-standard") == []
 
 
-TOOLS = ("sh", "dirname", "mkdir", "rm", "touch", "mv", "cp", "make")
+TOOLS = ("sh", "dirname", "mkdir", "rm", "touch", "mv", "cp", "head", "make")
 # Stands for an interpreter: makes a .venv of itself, and installs nothing, unless a file `break` is there.
 PYTHON = """#!/bin/sh
 case "$2" in

@@ -20,7 +20,6 @@ from elmo_tf.layers.scalar_mix import ScalarMix
 from elmo_tf.savedmodel import writing
 from elmo_tf.training import checkpoints, evaluation
 from tests import checks
-from tests.helpers import MICRO_CONFIG
 
 ROOT = pathlib.Path(__file__).parents[1]
 
@@ -73,13 +72,9 @@ def test_every_parameter_and_result_has_a_hint_and_every_name_a_docstring(name):
     assert [parameter for parameter, hint in hints.items() if hint is inspect.Parameter.empty] == []
 
 
-def test_what_train_returns_is_evaluated_by_the_checkpoint_asked_for(records, tmp_path):
-    config = elmo_tf.override(MICRO_CONFIG, ["train.checkpoint_steps=1"])
-    workdir = elmo_tf.train(config, records.path, tmp_path / "run", heldout=records.path, steps=2)
-    opened = checkpoints.open_workdir(tmp_path / "run")
-    for checkpoint in ("latest", 1):
-        expected = evaluation.evaluate(opened.trained_bilm(which=str(checkpoint)), records, batch_size=3)
-        assert elmo_tf.evaluate(workdir, records.path, checkpoint, batch_size=3) == expected
+def test_evaluate_takes_what_train_returns_and_a_checkpoint(workdir, records):
+    found = elmo_tf.evaluate(workdir, records.path, checkpoint=3, batch_size=3)
+    assert found == evaluation.evaluate(workdir.trained_bilm(), records, batch_size=3)
 
 
 def test_export_writes_the_workdirs_network_with_its_provenance(workdir, tmp_path, monkeypatch):
