@@ -158,7 +158,7 @@ def test_an_alphabetical_vocabulary_is_refused_before_anything_is_written(corpus
     text = b"".join(word + b"\n" for rank, word in enumerate(reversed(words)) for _ in range(200 // (rank + 1)))
     given = tmp_path / "given.txt"
     given.write_bytes(b"\n".join([b"<S>", b"</S>", b"<UNK>", *words]))
-    with pytest.raises(ValueError, match=r"--vocab .*given.txt: expected words by descending count"):
+    with pytest.raises(ValueError, match=r"^/.*given.txt: expected words by descending count"):
         process(corpus(text), f"--vocab={given}")
     assert sorted(os.listdir(tmp_path)) == ["corpus", "given.txt"]
 
