@@ -1,11 +1,11 @@
-"""What `elmo-tf embed` costs beside the model alone, and whether its memory grows with the text.
+"""The speed of `elmo-tf embed` compared with the model alone, and whether its memory grows with the text.
 
     .venv/bin/python benchmarks/embed_job.py --savedmodel savedmodels/mine --input corpus.txt [--repeat 3] [--memory]
 
-The model alone: a loop over unsorted batches of 32 sentences through the signature `tokens`, nothing kept; and one over
-the batches of the job. The job: the whole of `elmo-tf embed`, from text to a finished file on disk, but for loading the
-model. All run in turns in one process; the best of each counts. For memory, the command runs on the text once and ten
-times over, in processes of their own. Prints a table and, as its last line, JSON.
+The model alone is measured twice: with unsorted batches of 32 sentences through the signature `tokens`, and with the
+job's own batches. The job is all of `elmo-tf embed` from text to a finished file on disk, except for loading the model.
+All run in turn in one process, and the best time of each is reported. For memory, the command runs in processes of its
+own, on the text and on ten times the text. Prints a table and, as the last line, JSON.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from pipelines.embed import command as embed_command
 
 ROOT = pathlib.Path(__file__).parents[1]
 BATCH_SIZE = 32
-# A process's peak, from within: a child's as its parent sees it begins with the parent's own.
+# The peak as the process itself sees it: what the parent sees of a child begins with the parent's own peak.
 COMMAND = """
 import pathlib, re, sys
 from elmo_tf import cli
@@ -39,11 +39,11 @@ sys.exit(status)
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--savedmodel", required=True, metavar="DIR", help="a version's folder, or a model's")
-    parser.add_argument("--input", required=True, metavar="FILE", help="UTF-8 text, a tokenised sentence a line")
-    parser.add_argument("--sentences", type=int, default=512, metavar="N", help="of the text to embed (512)")
-    parser.add_argument("--repeat", type=int, default=3, metavar="N", help="times each is run (3)")
-    parser.add_argument("--layers", default="all", choices=embedding.LAYERS, help="as of `elmo-tf embed` (all)")
-    parser.add_argument("--memory", action="store_true", help="also measure memory on ten times the text")
+    parser.add_argument("--input", required=True, metavar="FILE", help="UTF-8 text, one tokenised sentence per line")
+    parser.add_argument("--sentences", type=int, default=512, metavar="N", help="sentences to embed (512)")
+    parser.add_argument("--repeat", type=int, default=3, metavar="N", help="runs of each (3)")
+    parser.add_argument("--layers", default="all", choices=embedding.LAYERS, help="as in `elmo-tf embed` (all)")
+    parser.add_argument("--memory", action="store_true", help="also measure memory, with ten times the text")
     arguments = parser.parse_args()
     logging.getLogger("elmo_tf").setLevel(logging.WARNING)
 
@@ -53,7 +53,8 @@ def main() -> None:
     num_tokens = sum(map(len, sentences))
     model = embedding.find_model(arguments.savedmodel)
     loaded = embedding._open(model)
-    embedding._open = lambda *_: loaded  # so that the job need not load it again and again
+    # The runs of the job share one loaded model.
+    embedding._open = lambda *_: loaded
     alone = embedding.Embedder(model)
     rows: dict[str, list[tuple[float, float]]] = {"model alone": [], "its batches": [], "hdf5": [], "tfrecord": []}
     with tempfile.TemporaryDirectory(prefix="elmo_tf-embed-") as folder:
@@ -84,14 +85,14 @@ def run_batches(model: embedding.Embedder, sentences: list[list[bytes]], layers:
 
 
 def timed(call: Callable[[], object]) -> tuple[float, float]:
-    """Returns seconds on the clock and of the processor."""
+    """Returns wall-clock and CPU seconds."""
     wall, cpu = time.perf_counter(), time.process_time()
     call()
     return time.perf_counter() - wall, time.process_time() - cpu
 
 
 def peak(folder: str, given: list[str], lines: list[bytes], layers: str) -> int:
-    """Returns the peak memory in MB of the command on some text."""
+    """Returns the peak memory of the command in MB."""
     text, output = (pathlib.Path(folder, f"{name}-{len(lines)}") for name in ("text", "vectors"))
     text.write_bytes(b"".join(lines))
     arguments = ["embed", *given, str(text), f"--layers={layers}", "--output", str(output)]

@@ -1,16 +1,15 @@
-"""How fast records become training windows: tokens a second of one process on one core, and its peak memory.
+"""The speed at which records become training windows: tokens per second of one process on one core; its peak memory.
 
     python benchmarks/input_pipeline.py
     python benchmarks/input_pipeline.py --input corpus.txt
     python benchmarks/input_pipeline.py --data data/train
 
-Without --data, `elmo-tf preprocess` first makes records in a temporary folder, from --input or from text made up here.
-A token is one of a window's batch_size x unroll_steps, padding left out: it is made in both directions and counted
-once. What is measured is one pass over the records in shuffled order, from opening the shards to the last window,
-checksums included, in a process of its own that is kept to one core. Seconds are that process's CPU time, of the best
-of --repeat passes. To tell a slow machine from slow code there is the time that the same process takes for an empty
-loop of Python over as many numbers, and to copy as many bytes as the windows have. Prints a table and a line of JSON.
-About half a minute for the text made up here.
+Without --data, `elmo-tf preprocess` first makes records in a temporary folder, of --input or of generated text. Tokens
+are those of the windows without padding; each is made in both directions and counted once. A pass reads the records
+once in shuffled order, from opening the shards to the last window, checksums included, in a process of its own on one
+core. The time is the CPU time of the best of --repeat passes. Two further times of the same process separate a slow
+machine from slow code: an empty Python loop over as many numbers, and copying as many bytes as the windows have.
+Prints a table and a line of JSON; takes about half a minute with generated text.
 """
 
 import argparse
@@ -32,7 +31,7 @@ SEED = 1
 
 
 def write_text(path: pathlib.Path, num_tokens: int) -> None:
-    """Writes sentences of words whose frequencies and lengths are like those of English."""
+    """Writes sentences of words with frequencies and lengths similar to those of English."""
     random = np.random.default_rng(SEED)
     letters = np.array(list("etaoinshrdlucmfwygpb"))
     lengths = np.minimum(1 + random.poisson(1 + np.log10(np.arange(1, 200_001)) * 1.4), 40)
@@ -40,7 +39,8 @@ def write_text(path: pathlib.Path, num_tokens: int) -> None:
     with open(path, "w", encoding="utf-8") as file:
         while num_tokens > 0:
             lengths = 1 + random.negative_binomial(2, 0.09, 10_000)
-            ids = (len(words) ** random.random(lengths.sum())).astype(int) - 1  # the n-th word 1 / n as often
+            # The frequency of the n-th word is proportional to 1 / n.
+            ids = (len(words) ** random.random(lengths.sum())).astype(int) - 1
             for sentence in np.split(words[ids], np.cumsum(lengths)[:-1]):
                 file.write(" ".join(sentence) + "\n")
             num_tokens -= len(ids)
@@ -87,7 +87,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, float]:
 
 
 def in_a_process(arguments: argparse.Namespace, data: pathlib.Path) -> dict[str, float]:
-    """Returns what `measure` finds in a fresh process."""
+    """Returns the result of `measure` in a new process."""
     command = [sys.executable, __file__, "--measure", "--data", str(data)]
     command += ["--batch-size", str(arguments.batch_size), "--unroll-steps", str(arguments.unroll_steps)]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
@@ -97,8 +97,8 @@ def main() -> None:
     """Measures, prints a table and a line of JSON."""
     parser = argparse.ArgumentParser(description="Measures how fast records become training windows.")
     parser.add_argument("--data", help="records of elmo-tf preprocess (default: made from --input)")
-    parser.add_argument("--input", help="text to make records from (default: made up)")
-    parser.add_argument("--tokens", type=int, default=3_000_000, help="of the text made up (default: 3,000,000)")
+    parser.add_argument("--input", help="text to make records from (default: generated)")
+    parser.add_argument("--tokens", type=int, default=3_000_000, help="of the generated text (default: 3,000,000)")
     parser.add_argument("--batch-size", type=int, default=128)
     parser.add_argument("--unroll-steps", type=int, default=20)
     parser.add_argument("--repeat", type=int, default=3, help="passes, each in a process of its own (default: 3)")

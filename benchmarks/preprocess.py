@@ -1,9 +1,9 @@
-"""How fast a corpus becomes records: `elmo-tf preprocess` beside one Python process that only counts the words.
+"""The speed of `elmo-tf preprocess`, compared with one Python process that only counts the words.
 
     .venv/bin/python benchmarks/preprocess.py --input corpus.txt [--workers 2] [--repeat 3]
 
-Both run as processes of their own, one after the other, each `--repeat` times; the best of each counts, start-up
-included. Prints a table and, as its last line, JSON.
+Each runs `--repeat` times in turn, as a process of its own; its best time, start-up included, is reported. Prints a
+table and, as the last line, JSON.
 """
 
 import argparse
@@ -27,9 +27,9 @@ with open(sys.argv[1], "rb") as file:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--input", required=True, metavar="FILE", help="UTF-8 text, a tokenised sentence a line")
+    parser.add_argument("--input", required=True, metavar="FILE", help="UTF-8 text, one tokenised sentence per line")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes of the Beam job (1)")
-    parser.add_argument("--repeat", type=int, default=1, metavar="N", help="times each is run (1)")
+    parser.add_argument("--repeat", type=int, default=1, metavar="N", help="runs of each (1)")
     parser.add_argument("--min-count", type=int, default=3, metavar="N", help="of the vocabulary (3)")
     parser.add_argument("--shuffle", action="store_true", help="shuffle the records")
     arguments = parser.parse_args()
@@ -44,7 +44,7 @@ def main() -> None:
             command = [sys.executable, "-m", "elmo_tf.cli", "preprocess", "--input", arguments.input]
             jobs.append(timed([*command, f"--output={output}", f"--min-count={arguments.min_count}", *options]))
         info = json.loads((output / "info.json").read_text())
-    # ru_maxrss is that of the largest process, in kB.
+    # ru_maxrss: of the largest process, in kB.
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     report(
         {
@@ -68,7 +68,7 @@ def timed(command: list[str]) -> float:
 
 
 def report(measured: dict[str, float]) -> None:
-    """Prints a table, and the same as one line of JSON."""
+    """Prints a table and the same values as one line of JSON."""
     for name, value in measured.items():
         print(f"{name:22} {value:>14,}")
     print(json.dumps(measured))

@@ -1,7 +1,7 @@
-"""Text that repeats its words as real text does, for benchmarks that may read no file.
+"""Generated text that repeats its words as real text does, for benchmarks without input files.
 
-The word of rank r has a share in proportion to 1 / (r + 5) ** 1.2: of a window of 128 x 20 tokens about as many are
-distinct as in a novel (35 %), and 5 to 19 characters with the marks spell one.
+The frequency of the word of rank r is proportional to 1 / (r + 5) ** 1.2. In a window of 128 x 20 tokens 35 % of the
+tokens are distinct, as in a novel; a token has 5 to 19 characters, begin and end marks included.
 """
 
 import pathlib
@@ -11,12 +11,13 @@ import numpy as np
 from elmo_tf.records import record_folder
 from elmo_tf.text.vocabulary import SPECIAL_TOKENS
 
-_ENDINGS = ("", "n", "s", "r", "ning", "ty", "nly", "st", "l", "mation", "d")  # a consonant first: words stay distinct
+# Each begins with a consonant, so words stay distinct.
+_ENDINGS = ("", "n", "s", "r", "ning", "ty", "nly", "st", "l", "mation", "d")
 _OFFSET, _EXPONENT = 5, 1.2
 
 
 def words(count: int) -> list[str]:
-    """Returns `count` distinct words, the shorter ones first."""
+    """Returns `count` distinct words, short ones first."""
     return [_vowels(rank + 1) + _ENDINGS[rank % len(_ENDINGS)] for rank in range(count)]
 
 
@@ -29,7 +30,7 @@ def _vowels(number: int) -> str:
 
 
 def sentences(vocab_size: int, num_tokens: int, seed: int = 0) -> list[str]:
-    """Returns sentences of 3 to 47 of `vocab_size` generated words, `num_tokens` in all."""
+    """Returns sentences of 3 to 47 words with `num_tokens` tokens in all, from `vocab_size` generated words."""
     random, vocabulary = np.random.default_rng(seed), words(vocab_size)
     shares = (np.arange(len(vocabulary)) + _OFFSET) ** -_EXPONENT
     text = np.array(vocabulary)[random.choice(len(vocabulary), num_tokens, p=shares / shares.sum())]
@@ -38,8 +39,9 @@ def sentences(vocab_size: int, num_tokens: int, seed: int = 0) -> list[str]:
 
 
 def write_records(folder: pathlib.Path, vocab_size: int, num_tokens: int, seed: int = 0) -> record_folder.Records:
-    """Makes records of generated text in `folder`, with a vocabulary of `vocab_size` words, as `elmo-tf preprocess`."""
-    from pipelines.preprocess import command as preprocess_command  # noqa: PLC0415 - Beam is large: not for those that measure memory
+    """Makes records of generated text with `elmo-tf preprocess`, with a vocabulary of `vocab_size` words."""
+    # Here, because Beam is large and some benchmarks measure memory.
+    from pipelines.preprocess import command as preprocess_command  # noqa: PLC0415
 
     size = vocab_size - len(SPECIAL_TOKENS)
     (folder / "text.txt").write_text("\n".join(sentences(size, num_tokens, seed)) + "\n")

@@ -2,13 +2,13 @@
 
 import logging
 
-# What Beam says in every process about parts of itself that nobody needs here: the client of Google's cloud, and for
-# want of PyTorch the memory that RunInference would measure.
-_NO_NEWS = ("apitools not found", "Resource module is not available")
+# Beam logs these in every process: the client of Google's cloud is not installed, and neither is PyTorch, whose memory
+# RunInference would measure.
+_IRRELEVANT = ("apitools not found", "Resource module is not available")
 
 
-def _is_news(record: logging.LogRecord) -> bool:
-    return not record.getMessage().startswith(_NO_NEWS)
+def _is_relevant(record: logging.LogRecord) -> bool:
+    return not record.getMessage().startswith(_IRRELEVANT)
 
 
-logging.getLogger().addFilter(_is_news)
+logging.getLogger().addFilter(_is_relevant)

@@ -87,11 +87,11 @@ WRONG = [
     ),
     (
         f"{PREPROCESS} counted.txt --vocab unordered.txt",
-        "--vocab unordered.txt: expected <S>, </S>, <UNK> as its first three lines, found .*'the'",
+        "unordered.txt: expected <S>, </S>, <UNK> as its first three lines, found .*'the'",
     ),
     (
         "preprocess --input counted.txt --output new/data --vocab reversed.txt",
-        "--vocab reversed.txt: expected words by descending count",
+        "reversed.txt: expected words by descending count",
     ),
     ("preprocess --input text.txt --output new/data --vocab missing.txt", "--vocab: expected a file .*missing.txt"),
     (TRAIN.replace("tiny", "huge"), f"--preset: expected one of {PRESETS}, found 'huge'"),

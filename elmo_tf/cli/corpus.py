@@ -1,4 +1,4 @@
-"""The command `corpus`: a public corpus, fetched."""
+"""The command `corpus`: downloads public corpora."""
 
 import argparse
 import dataclasses
@@ -8,25 +8,24 @@ from elmo_tf.cli.arguments import add_command
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
     """Adds the commands of this file."""
-    help_text = "fetch a public corpus"
+    help_text = "download a public corpus"
     corpus = commands.add_parser("corpus", help=help_text, description=help_text, allow_abbrev=False)
     corpora = corpus.add_subparsers(title="corpora", metavar="CORPUS", required=True)
     lm1b = add_command(
         corpora,
         "lm1b",
         _lm1b,
-        "fetch the 1 Billion Word benchmark, check and unpack it; prints the folder. Needs 6 GB of disk (the download "
-        "is 1.8 GB, the text 4.2 GB). Run again, it goes on where it ended",
+        "download, check and unpack the 1 Billion Word benchmark, and print its folder. Needs 6 GB of disk (1.8 GB for "
+        "the download, 4.2 GB for the text). The same command resumes after an interruption",
         needs_tensorflow=False,
+        parameters={"source": "--url"},
     )
-    lm1b.add_argument("--output", required=True, metavar="DIR", help="gets a training and a held-out folder of text")
+    lm1b.add_argument("--output", required=True, metavar="DIR", help="folder for the training and held-out text")
     source = lm1b.add_mutually_exclusive_group()
-    source.add_argument("--url", help="a mirror of the archive; the checksum stays the same")
-    source.add_argument(
-        "--archive", metavar="FILE", help="the archive if you have it: it is checked, unpacked and kept"
-    )
+    source.add_argument("--url", help="a mirror of the archive, which must have the same checksum")
+    source.add_argument("--archive", metavar="FILE", help="an archive that is already downloaded; it is kept")
     lm1b.add_argument(
-        "--keep-archive", action="store_true", help="keep the downloaded archive in DIR (removed once it is unpacked)"
+        "--keep-archive", action="store_true", help="keep the downloaded archive in DIR (default: remove it)"
     )
 
 

@@ -1,4 +1,4 @@
-"""Downloads one large file whose size and SHA-256 are known: goes on after every break, checked as it comes in."""
+"""Downloads one large file of known size and SHA-256: resumes when a connection breaks, and checks what it gets."""
 
 import contextlib
 import datetime
@@ -17,21 +17,21 @@ from elmo_tf import __version__
 from elmo_tf.errors import InputError
 from elmo_tf.files.progress import ProgressLine
 
-_WAITS = (1, 2, 4, 8, 16, 30)  # seconds before trying again; used up without one new byte, the download gives up
+_WAITS = (1, 2, 4, 8, 16, 30)  # seconds between attempts; the download fails after all of them without a new byte
 _TIMEOUT = 30.0  # seconds without a byte, after which a connection counts as broken
-_NETWORK_BYTES = 1 << 16  # read at a time from a server: what a broken connection loses at most
+_NETWORK_BYTES = 1 << 16  # read at a time from a server: the most that a broken connection loses
 _DISK_BYTES = 1 << 20
-_TRANSIENT = (408, 429)  # of the answers that blame the client: request timeout, too many requests
+_TRANSIENT = (408, 429)  # client errors that are worth another attempt: request timeout, too many requests
 _log = logging.getLogger("elmo_tf")
 
 
 class ByteProgress:
-    """A progress line in megabytes, with speed and time left; taken off the terminal at the end of a `with` block.
+    """A progress line in megabytes, with speed and time left. The end of a `with` block clears it.
 
     Args:
         doing: its first word.
-        total: bytes there will be.
-        done: bytes there are.
+        total: bytes in all.
+        done: bytes at the start.
     """
 
     def __init__(self, doing: str, total: int, done: int = 0):
@@ -45,12 +45,12 @@ class ByteProgress:
         self._line.clear()
 
     def restart(self, done: int) -> None:
-        """Takes the speed from now on, with `done` bytes there already."""
+        """Measures the speed from now on, with `done` bytes already there."""
         self._first, self._since = done, time.monotonic()
         self.show(done)
 
     def show(self, done: int) -> None:
-        """Shows that `done` bytes are there, if it is time for a new line."""
+        """Shows the progress, if it is time to update the line."""
         if not self._line.due():
             return
         text = f"{self._doing} {done / 1e6:,.0f}/{self._total / 1e6:,.0f} MB"
@@ -66,33 +66,33 @@ class ByteProgress:
 
 
 class _Broken(Exception):
-    """A connection came to nothing, or to less than the whole file; another one may do better."""
+    """A connection failed before the end of the file. Another attempt may succeed."""
 
 
 def download(url: str, size: int, sha256: str, path: pathlib.Path) -> None:
-    """Downloads to `path`, which is called `.part` until all of it has come and is right; the next call goes on there.
+    """Downloads a file to `path`. Its name ends in `.part` until it is complete; the next call resumes from there.
 
-    Neither ETag nor date is compared when going on, so that another mirror may serve the rest: size and checksum tell
-    whether it is the same file. One that was begun by an earlier call and turns out wrong is downloaded anew, once.
+    Size and checksum say whether it is the right file. ETag and date are not compared, so that another mirror may serve
+    the rest. If a file that an earlier call began has another checksum, it is downloaded again, once.
 
     Args:
         url: http or https.
         size: bytes of the file.
         sha256: of the file, in hexadecimal.
-        path: where, in a folder that exists.
+        path: in a folder that exists.
 
     Raises:
-        InputError: if the server does not give the file, or the disk does not take it. A part of it is kept, but
-            nothing of a file with another checksum.
+        InputError: if the server does not have the file, or the disk cannot hold it. A partial file is kept; a file
+            with another checksum is removed.
     """
     if not re.match("https?://[^/]", url):
-        raise InputError(f"--url: expected an http:// or https:// address, found {url}")
+        raise InputError("url", "an http:// or https:// address", url)
     part = part_of(path)
     begun = part.exists()
     try:
         found = _receive(url, size, part)
         if begun and found != sha256:
-            _log.info("expected SHA-256 %s, found %s in a file begun before; downloading it anew", sha256, found)
+            _log.info("expected SHA-256 %s, found %s in a file begun earlier; downloading it again", sha256, found)
             part.unlink()
             found = _receive(url, size, part)
     finally:
@@ -100,39 +100,40 @@ def download(url: str, size: int, sha256: str, path: pathlib.Path) -> None:
             part.unlink()
     if found != sha256:
         part.unlink()
-        raise InputError(f"--url: expected a file with SHA-256 {sha256}, found {found} (removed): {url}")
+        raise InputError("url", f"a file with SHA-256 {sha256}", f"{found} (removed): {url}")
     part.rename(path)
 
 
 def part_of(path: pathlib.Path) -> pathlib.Path:
-    """Returns the place of a file that is not whole yet."""
+    """Returns the path of a file that is not complete yet."""
     return path.with_name(f"{path.name}.part")
 
 
-def check(path: pathlib.Path, size: int, sha256: str, argument: str) -> None:
-    """Raises `InputError`, naming `argument`, unless the file at `path` has this size and checksum."""
+def check(path: pathlib.Path, size: int, sha256: str) -> None:
+    """Raises `InputError` unless the file at `path` has this size and checksum."""
     if not path.is_file():
-        raise InputError(f"{argument}: expected a file, found none: {path}")
+        raise InputError("path", "a file", f"none: {path}")
     if path.stat().st_size != size:
-        raise InputError(f"{argument}: expected {size:,} bytes, found {path.stat().st_size:,}: {path}")
+        raise InputError("path", f"{size:,} bytes", f"{path.stat().st_size:,}: {path}")
     with open(path, "rb") as file:
         found = _hash(file, size).hexdigest()
     if found != sha256:
-        raise InputError(f"{argument}: expected a file with SHA-256 {sha256}, found {found}: {path}")
+        raise InputError("path", f"a file with SHA-256 {sha256}", f"{found}: {path}")
 
 
 @contextlib.contextmanager
 def writing(path: pathlib.Path) -> Iterator[None]:
-    """Turns an error of the disk in the block, where `path` is written, into an `InputError`."""
+    """Turns an error of the disk in the block, which writes `path`, into an `InputError`."""
     try:
         yield
     except OSError as error:
-        raise InputError(f"--output: expected a disk to write on, found {_reason(error)}: {path}") from None
+        raise InputError("path", "a disk that can be written", f"{_reason(error)}: {path}") from None
 
 
 def _receive(url: str, size: int, part: pathlib.Path) -> str:
-    """Appends to `part` what it lacks, over as many connections as it takes; returns the SHA-256 of all of it."""
-    waits = iter(())  # before anything has come, the first failure is the last
+    """Appends the rest of the file to `part`, over as many connections as needed; returns the SHA-256 of all of it."""
+    # Until the first byte, there is no second attempt.
+    waits = iter(())
     with writing(part), open(part, "a+b") as file:
         digest = _hash(file, file.tell()) if file.tell() else hashlib.sha256()
         with ByteProgress("downloading", size, file.tell()) as progress:
@@ -147,9 +148,9 @@ def _receive(url: str, size: int, part: pathlib.Path) -> str:
                     waits = iter(_WAITS) if file.tell() > start else waits
                     wait = next(waits, None)
                     if wait is None:
-                        kept = f" after {file.tell():,}; what came is kept for the next try" if file.tell() else ""
-                        raise InputError(f"--url: expected {size:,} bytes, found {error}{kept}: {url}") from None
-                    progress.say(f"{error} after {file.tell() / 1e6:,.0f} MB; trying again in {wait} s")
+                        kept = f" after {file.tell():,}, which are kept for the next attempt" if file.tell() else ""
+                        raise InputError("url", f"{size:,} bytes", f"{error}{kept}: {url}") from None
+                    progress.say(f"{error} after {file.tell() / 1e6:,.0f} MB; next attempt in {wait} s")
                     time.sleep(wait)
     return digest.hexdigest()
 
@@ -159,14 +160,14 @@ def _request(url: str, size: int, start: int, progress: ByteProgress) -> Iterato
 
     Raises:
         _Broken: if the connection fails before the end.
-        InputError: if the answer is another file or none.
+        InputError: if the server sends another file or none.
     """
     headers = {"User-Agent": f"elmo-tf/{__version__}"} | ({"Range": f"bytes={start}-"} if start else {})
     try:
         with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=_TIMEOUT) as response:
             position = _first_byte(response, url, size, start)
             if position < start:
-                progress.say(f"this server cannot go on in the middle: it sends {start / 1e6:,.0f} MB once more")
+                progress.say(f"this server cannot resume a download: it sends the first {start / 1e6:,.0f} MB again")
             while position < size:
                 data = response.read(_NETWORK_BYTES)
                 if not data:
@@ -177,30 +178,30 @@ def _request(url: str, size: int, start: int, progress: ByteProgress) -> Iterato
         answer = f"{error.code} {error.reason}"
         if error.code >= 500 or error.code in _TRANSIENT:
             raise _Broken(answer) from None
-        raise InputError(f"--url: expected the file, found {answer}: {url}") from None
+        raise InputError("url", "the file", f"{answer}: {url}") from None
     except InputError:
         raise
     except (http.client.InvalidURL, ValueError) as error:
-        raise InputError(f"--url: expected an address, found {error}: {url}") from None
+        raise InputError("url", "an address", f"{error}: {url}") from None
     except (OSError, http.client.HTTPException) as error:
         raise _Broken(f"a connection that failed ({_reason(error)})") from None
 
 
 def _first_byte(response: http.client.HTTPResponse, url: str, size: int, start: int) -> int:
-    """Returns where in the file the answer begins: at `start`, or at 0 if the server takes no ranges.
+    """Returns the byte of the file where the response begins: `start`, or 0 if the server does not support ranges.
 
     Raises:
-        InputError: if it is not the answer to the question, or the file has not `size` bytes.
+        InputError: if it begins elsewhere, or the file does not have `size` bytes.
     """
     span = re.fullmatch(r"bytes (\d+)-\d+/(\d+)", response.headers.get("Content-Range", ""))
     first, length = (
         (int(span[1]), span[2]) if span else (0, response.headers.get("Content-Length", "an unknown number"))
     )
     if first not in (0, start):
-        raise InputError(f"--url: expected the file from byte {start:,}, found it from {first:,}: {url}")
+        raise InputError("url", f"the file from byte {start:,}", f"it from {first:,}: {url}")
     if length != str(size):
         found = f"{int(length):,}" if length.isdecimal() else length
-        raise InputError(f"--url: expected {size:,} bytes, found {found}: {url}")
+        raise InputError("url", f"{size:,} bytes", f"{found}: {url}")
     return first
 
 

@@ -1,4 +1,4 @@
-"""The conventions of splitting and character ids as TensorFlow graph, for the exported model."""
+"""Splitting and character ids as TensorFlow operations, for the graph of an exported model."""
 
 import tensorflow as tf
 
@@ -8,19 +8,19 @@ TOKENIZERS = ("whitespace", "unicode")
 
 
 def split(sentences: tf.Tensor, tokenizer: str = "whitespace") -> tuple[tf.Tensor, tf.Tensor]:
-    """Splits sentences into tokens, by the rule that preprocessing has under the same name.
+    """Splits sentences into tokens, by the same rules as preprocessing.
 
     Args:
-        sentences: string `(batch,)`; bytes that are no UTF-8 stay as they are.
-        tokenizer: `"whitespace"`: on runs of ASCII white space; `"unicode"`: words, numbers and punctuation marks, by
-            an operation of tensorflow-text.
+        sentences: string `(batch,)`; bytes that are not UTF-8 stay as they are.
+        tokenizer: `"whitespace"`: on runs of ASCII white space; `"unicode"`: into words, numbers, punctuation marks,
+            emoji and single ideographs and kana, with an operation of tensorflow-text.
 
     Returns:
         tokens: string `(batch, max_length)`, padded with `""`.
         lengths: int32 `(batch,)`.
     """
     if tokenizer == "unicode":
-        from elmo_tf.text import raw_text  # noqa: PLC0415 - tensorflow-text is loaded only where it is asked for
+        from elmo_tf.text import raw_text  # noqa: PLC0415 - loads tensorflow-text, which few need
 
         tokens = raw_text.tokenize(sentences)
     else:
@@ -31,12 +31,12 @@ def split(sentences: tf.Tensor, tokenizer: str = "whitespace") -> tuple[tf.Tenso
 def encode_tokens(
     tokens: tf.Tensor, lengths: tf.Tensor, max_chars_per_token: int = char_ids_lib.MAX_CHARS_PER_TOKEN
 ) -> tf.Tensor:
-    """Returns the character ids of tokens, the same as `char_ids.encode_tokens` gives.
+    """Returns the character ids of tokens: the same as `char_ids.encode_tokens` returns.
 
     Args:
         tokens: string `(batch, max_length)`.
-        lengths: int32 `(batch,)`; what stands right of a sentence's length is padding.
-        max_chars_per_token: ids a token.
+        lengths: int32 `(batch,)`, tokens of each sentence; the rest of its row is padding.
+        max_chars_per_token: ids per token.
 
     Returns:
         int32 `(batch, max_length, max_chars_per_token)`.

@@ -1,4 +1,7 @@
-"""Raw text as sentences and tokens, by tensorflow-text: in preprocessing, and in the graph of an exported model."""
+"""Raw text to sentences and tokens, with tensorflow-text: in preprocessing and in the graph of an exported model.
+
+The rules are regular expressions in RE2's syntax, so both places split text in the same way.
+"""
 
 import tensorflow as tf
 
@@ -8,63 +11,96 @@ with extras.required():
     import tensorflow_text
 
 _SPACE = r"[\s\p{Z}\p{Cc}]+"
-_WORD = r"[\p{L}\p{M}\p{N}]+"
-# What is one token, the first that fits; all else between white space is one, too, such as a word of letters.
+
+# Ideographs and kana, each a token. Ranges name the marks that Unicode assigns to several scripts (prolonged sound,
+# repeat marks) and the planes that it reserves for ideographs.
+_CJK = r"\p{Han}\p{Hiragana}\p{Katakana}\x{3006}\x{3031}-\x{3035}\x{303C}\x{30FC}\x{FF70}\x{20000}-\x{3FFFD}"
+# What belongs to the character before it: combining marks, variation selectors and half-width voiced sound marks.
+_MARKS = r"[\p{M}\x{FF9E}\x{FF9F}]*"
+# RE2 has no intersection of classes, so each of these is the complement of all that it leaves out.
+_LETTER = rf"[^\P{{L}}{_CJK}]"
+_DIGIT = rf"[^\P{{N}}{_CJK}]"
+_WORD = rf"(?:{_LETTER}|{_DIGIT}|\p{{M}})+"
+_NUMBER = rf"{_DIGIT}(?:{_DIGIT}|\p{{M}})*"
+# Full-width punctuation ends an address in Chinese and Japanese, which have no spaces around it.
+_ADDRESS = rf"[^\s\p{{Z}}{_CJK}\x{{3000}}-\x{{303F}}\x{{FF00}}-\x{{FFEF}}]*(?:{_LETTER}|{_DIGIT}|/)"
+
+# Emoji as in Unicode's UTS #51: a pictograph with its variation selector, skin tone or tags, several with joiners
+# (U+200D) between them, a pair of regional indicators, or a keycap. The ranges are reserved for pictographs.
+_PICTOGRAPH = r"[\p{S}\x{203C}\x{2049}\x{3030}\x{1F000}-\x{1FAFF}\x{1FC00}-\x{1FFFD}]"
+_MODIFIERS = r"[\p{M}\x{1F3FB}-\x{1F3FF}\x{E0020}-\x{E007F}]*"
+_EMOJI = rf"{_PICTOGRAPH}{_MODIFIERS}(?:\x{{200D}}{_PICTOGRAPH}{_MODIFIERS})*"
+_FLAG = rf"[\x{{1F1E6}}-\x{{1F1FF}}]{{2}}{_MODIFIERS}"
+_KEYCAP = r"[0-9#*]\x{FE0F}?\x{20E3}"
+
+# One token each; the first alternative that matches counts. Any other text between these and white space is a word.
 _TOKEN = "|".join(
     [
-        r"(?:https?://|www\.)[^\s\p{Z}]*[\p{L}\p{N}/]",  # an address
-        rf"[\w.]+@{_WORD}(?:[.-]{_WORD})+",  # of mail, too
-        r"\b(?:\p{L}\.){2,}",  # U.S., p.m.
+        # Addresses of pages and of mail.
+        rf"(?:https?://|www\.){_ADDRESS}",
+        rf"[\w.]+@{_WORD}(?:[.-]{_WORD})+",
+        # U.S., p.m. RE2's \b knows ASCII alone, and where it depends on what is outside a token, the token is lost.
+        rf"\b[A-Za-z]\.(?:{_LETTER}\.)+",
         r"\b(?:Mr|Mrs|Ms|Dr|St|Prof|Jr|Sr)\.",
-        rf"{_WORD}(?:[-\x{{2010}}\x{{2011}}]{_WORD})+",  # well-known, 24-year-old
-        r"['\x{2019}](?i:s|t|re|ve|ll|d|m)\b",  # don 't, the king 's: as in 1 Billion Word
-        r"\p{N}+(?:[.,:/]\p{N}+)+",  # 3.50, 12,000, 10:30, 1/2
-        r"\p{N}+[\p{L}\p{M}]*",  # 1999, 5th, 1990s
-        r"\.\.\.+|--+|[\p{P}\p{S}]",  # punctuation marks, each alone but for ... and --
-        r"\p{Han}+|\p{Hiragana}+|[\p{Katakana}\x{30FC}]+",
+        # well-known, 24-year-old
+        rf"{_WORD}(?:[-\x{{2010}}\x{{2011}}]{_WORD})+",
+        # don 't, the king 's: as in 1 Billion Word
+        r"['\x{2019}](?i:s|t|re|ve|ll|d|m)\b",
+        _KEYCAP,
+        # 3.50, 12,000, 10:30, 1/2
+        rf"{_NUMBER}(?:[.,:/]{_NUMBER})+",
+        # 1999, 5th, 1990s
+        rf"{_NUMBER}(?:{_LETTER}|\p{{M}})*",
+        _FLAG,
+        _EMOJI,
+        # Punctuation marks, each a token except for ... and --.
+        rf"(?:\.\.\.+|--+|\p{{P}}){_MARKS}",
+        rf"[{_CJK}]{_MARKS}",
     ]
 )
 
-# Where a sentence may end: a mark, quotes and brackets that close, white space; none is needed in Chinese or Japanese.
+# Where a sentence may end: a mark, closing quotes and brackets, white space, which Chinese and Japanese do not need.
 _END = r"[.!?\x{2026}]+[\"'\x{BB}\p{Pf}\p{Pe}]*[\s\p{Z}]+|[\x{3002}\x{FF01}\x{FF1F}]+[\p{Pf}\p{Pe}]*[\s\p{Z}]*"
-# After these it does not: titles and the like, initials, letters with stops between them.
-_WORDS = (
+# A full stop after these does not end a sentence: titles and the like, initials, letters with stops between them.
+_ABBREVIATIONS = (
     "mr|mrs|ms|messrs|mme|mlle|dr|prof|rev|hon|st|mt|capt|col|gen|lt|sgt|gov|sen|rep|jr|sr|"
     "vs|cf|viz|vol|fig|pp|inc|co|corp|ltd|dept|jan|feb|mar|apr|aug|sept|oct|nov|dec"
 )
-_ABBREVIATED = rf"(?s)(?:.*[\s\p{{Z}}\p{{Ps}}\p{{Pi}}\"'])?(?:(?i:{_WORDS})|\p{{Lu}}|(?:\p{{L}}\.)+\p{{L}})"
-_GOES_ON = r"(?s)[\p{Ll},;:].*"  # how no sentence begins
+_ABBREVIATED = rf"(?s)(?:.*[\s\p{{Z}}\p{{Ps}}\p{{Pi}}\"'])?(?:(?i:{_ABBREVIATIONS})|\p{{Lu}}|(?:\p{{L}}\.)+\p{{L}})"
+# No sentence begins like this.
+_CONTINUATION = r"(?s)[\p{Ll},;:].*"
 
 
 def tokenize(sentences: tf.Tensor) -> tf.RaggedTensor:
-    """Parts words, numbers and punctuation marks.
+    """Splits sentences into words, numbers, punctuation marks, emoji, and single ideographs and kana.
 
     Args:
         sentences: string `(batch,)`, UTF-8.
 
     Returns:
-        string `(batch, (tokens))`: white space and control characters are gone, all else is there.
+        string `(batch, (tokens))`: all of the text except white space and control characters.
     """
     return tensorflow_text.regex_split(_without_nul(sentences), f"{_SPACE}|{_TOKEN}", _TOKEN)
 
 
 def break_sentences(paragraphs: tf.Tensor) -> tf.Tensor:
-    """Breaks running text where a mark ends a sentence, but not after an abbreviation or before a small letter.
+    """Breaks running text after the marks that end sentences, but not after abbreviations or before a small letter.
 
     Args:
-        paragraphs: string `(batch,)`, UTF-8; none goes on in the next.
+        paragraphs: string `(batch,)`, UTF-8; each ends with the end of a sentence.
 
     Returns:
-        string `(sentences,)`: the text in its order, nothing lost but white space at either end.
+        string `(sentences,)`: the text in its order, without white space at either end of a sentence.
     """
-    paragraphs = tf.strings.join(["\n", _without_nul(paragraphs)])  # each has a first piece now, which begins at 0
+    # With a line feed in front, every paragraph has a first piece that begins at byte 0.
+    paragraphs = tf.strings.join(["\n", _without_nul(paragraphs)])
     ragged, ragged_begins, ragged_ends = tensorflow_text.regex_split_with_offsets(paragraphs, _END)
     pieces, begins, ends = ragged.flat_values, ragged_begins.flat_values, ragged_ends.flat_values
     rows = ragged.value_rowids()
     mark = tf.strings.substr(tf.gather(paragraphs, rows[:-1]), ends[:-1], tf.ones_like(ends[:-1]))
     abbreviated = (mark == ".") & tf.strings.regex_full_match(pieces[:-1], _ABBREVIATED)
-    goes_on = abbreviated | tf.strings.regex_full_match(pieces[1:], _GOES_ON)
-    is_first = tf.concat([tf.ones_like(rows[:1], tf.bool), (rows[1:] != rows[:-1]) | ~goes_on], 0)
+    continues = abbreviated | tf.strings.regex_full_match(pieces[1:], _CONTINUATION)
+    is_first = tf.concat([tf.ones_like(rows[:1], tf.bool), (rows[1:] != rows[:-1]) | ~continues], 0)
     rows, begins = tf.boolean_mask(rows, is_first), tf.boolean_mask(begins, is_first)
     sentences = tf.RaggedTensor.from_value_rowids(begins, rows, tf.size(paragraphs, tf.int64))
     ends = tf.concat([sentences[:, 1:], tf.cast(tf.strings.length(paragraphs), tf.int64)[:, None]], 1).flat_values
@@ -72,4 +108,5 @@ def break_sentences(paragraphs: tf.Tensor) -> tf.Tensor:
 
 
 def _without_nul(text: tf.Tensor) -> tf.Tensor:
-    return tf.strings.regex_replace(text, r"\x00", " ")  # whatever follows a NUL would be lost
+    # tensorflow-text drops everything after a NUL.
+    return tf.strings.regex_replace(text, r"\x00", " ")

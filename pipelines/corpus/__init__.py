@@ -1,1 +1,1 @@
-"""Public corpora, fetched."""
+"""Downloads of public corpora."""

@@ -1,9 +1,9 @@
-"""The 1 Billion Word benchmark (Chelba et al., 2013): its archive downloaded, checked, and unpacked once.
+"""The 1 Billion Word benchmark (Chelba et al., 2013): downloads its archive, checks it and unpacks it once.
 
     elmo-tf corpus lm1b --output corpora/lm1b
 
-A file of the output folder stands under its name only when it is whole, and `lm1b.json` only when all of them do, so
-the same command goes on wherever an earlier one ended.
+A file appears in the output folder only when it is complete, and `lm1b.json` only when all files are, so the same
+command resumes after any interruption.
 """
 
 import contextlib
@@ -19,23 +19,25 @@ import tarfile
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, renamed
 from elmo_tf.files import download
+from pipelines.text import json_types
 
 MANIFEST_FILE = "lm1b.json"  # written last
+_MANIFEST = {"sha256": str, "files": {str: int}}
 _COPY_BYTES = 1 << 20
 _log = logging.getLogger("elmo_tf")
 
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """An archive that is published, and what is taken from it."""
+    """A published archive, and what to take from it."""
 
     url: str
     size: int  # bytes
     sha256: str  # hexadecimal
     root: str  # the archive's one folder
-    folders: tuple[str, ...]  # inside it; the files directly in them are taken
+    folders: tuple[str, ...]  # in the root; the files directly in them are taken
     unpacked_size: int  # bytes of those files, roughly
 
 
@@ -55,19 +57,19 @@ def fetch(
     archive: str | os.PathLike | None = None,
     keep_archive: bool = False,
 ) -> dict[str, int]:
-    """Puts the source's folders into `output`; what is there already is neither downloaded nor unpacked again.
+    """Puts the source's folders into `output`. Files that are already there are not fetched again.
 
     Args:
-        output: folder; made if it is not there.
+        output: folder; made if it does not exist.
         source: the archive.
-        archive: a downloaded copy to unpack, which stays where it is; None: download to `output`.
+        archive: a downloaded copy to unpack, which stays where it is; None: download it to `output`.
         keep_archive: whether the downloaded archive stays in `output` after it is unpacked.
 
     Returns:
         The bytes of each file, by its path in `output`.
 
     Raises:
-        InputError: if the archive cannot be had or is another one, or `output` cannot take it.
+        InputError: if the archive is not available or is another one, or `output` cannot be written.
     """
     output = pathlib.Path(output)
     with _own_folder(output):
@@ -75,31 +77,39 @@ def fetch(
         if files is not None:
             _log.info("nothing to do in %s: %s", output, _describe(files, source))
             return files
-        fetched = output / f"{source.root}.tar.gz"
+        downloaded = output / f"{source.root}.tar.gz"
         if archive is None:
-            _check_room(output, source, fetched)
-            if fetched.exists():  # from a run that ended while unpacking: it is checked once more
-                fetched.rename(download.part_of(fetched))
-            download.download(source.url, source.size, source.sha256, fetched)
+            _download(source, downloaded)
         else:
             _check_room(output, source, None)
-            download.check(pathlib.Path(archive), source.size, source.sha256, "--archive")
-        files = _unpack(pathlib.Path(archive or fetched), output, source)
-        about = {"url": source.url, "sha256": source.sha256, "bytes": source.size, "files": files}
-        with _write_whole(output / MANIFEST_FILE) as file:
-            file.write(json.dumps(about, indent=1).encode() + b"\n")
+            with renamed(path="archive"):
+                download.check(pathlib.Path(archive), source.size, source.sha256)
+        files = _unpack(pathlib.Path(archive or downloaded), output, source)
+        manifest = {"url": source.url, "sha256": source.sha256, "bytes": source.size, "files": files}
+        with _new_file(output / MANIFEST_FILE) as file:
+            file.write(json.dumps(manifest, indent=1).encode() + b"\n")
         if archive is None and not keep_archive:
-            fetched.unlink()
-        download.part_of(fetched).unlink(missing_ok=True)  # of a download given up for --archive
+            downloaded.unlink()
+        # A partial download may be left if the archive was given later.
+        download.part_of(downloaded).unlink(missing_ok=True)
     _log.info("ready in %s: %s; now, for example:\n%s", output, _describe(files, source), _next_command(output, source))
     return files
 
 
+def _download(source: Source, path: pathlib.Path) -> None:
+    _check_room(path.parent, source, path)
+    # Left by a run that ended while it unpacked; it is checked again.
+    if path.exists():
+        path.rename(download.part_of(path))
+    with renamed(url="source", path="output"):
+        download.download(source.url, source.size, source.sha256, path)
+
+
 @contextlib.contextmanager
 def _own_folder(output: pathlib.Path) -> Iterator[None]:
-    """Makes the folder and keeps other runs out of it. After an exception no empty folder made here is left."""
+    """Makes the folder and keeps other runs out of it. After an exception, removes folders made here if empty."""
     if output.exists() and not output.is_dir():
-        raise InputError(f"--output: expected a folder, found a file: {output}")
+        raise InputError("output", "a folder", f"a file: {output}")
     made = [path for path in (output, *output.parents) if not path.exists()]
     lock = None
     try:
@@ -107,7 +117,7 @@ def _own_folder(output: pathlib.Path) -> Iterator[None]:
             output.mkdir(parents=True, exist_ok=True)
             lock = os.open(output, os.O_RDONLY)
         except OSError as error:
-            raise InputError(f"--output: expected a folder to write in, found {error.strerror}: {output}") from None
+            raise InputError("output", "a folder to write in", f"{error.strerror}: {output}") from None
         _take(lock, output)
         yield
     except BaseException as error:
@@ -115,7 +125,7 @@ def _own_folder(output: pathlib.Path) -> Iterator[None]:
             with contextlib.suppress(OSError):
                 path.rmdir()
         if isinstance(error, KeyboardInterrupt) and output.exists():
-            _log.info("interrupted; the same command goes on with what is in %s", output)
+            _log.info("interrupted; run the same command again to resume with the files in %s", output)
         raise
     finally:
         if lock is not None:
@@ -126,43 +136,45 @@ def _take(lock: int, output: pathlib.Path) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise InputError(f"--output: expected a folder of its own, found another run at work: {output}") from None
-    except OSError:  # a file system without locks, such as NFS for folders: nobody is kept out
+        raise InputError("output", "a folder that no other run writes", f"one in use: {output}") from None
+    except OSError:
+        # Some file systems have no locks, such as NFS for folders. Then nobody is kept out.
         pass
 
 
 def _finished(output: pathlib.Path, source: Source) -> dict[str, int] | None:
-    """Returns what the manifest lists if all of it is there, None otherwise."""
+    """Returns the files in the manifest if all are there; None otherwise, also if the manifest is damaged."""
     try:
-        about = json.loads((output / MANIFEST_FILE).read_bytes())
-    except (FileNotFoundError, ValueError):
+        manifest = json.loads((output / MANIFEST_FILE).read_bytes())
+    except (OSError, ValueError, RecursionError):
         return None
-    if about["sha256"] != source.sha256:
+    if not json_types.fits(manifest, _MANIFEST) or manifest["sha256"] != source.sha256 or not manifest["files"]:
         return None
-    lost = [name for name, size in about["files"].items() if not _is_whole(output / name, size)]
+    files = manifest["files"]
+    lost = [name for name, size in files.items() if not _is_whole(output / name, size)]
     if lost:
-        _log.info("%d files are missing or changed in %s, %s for one", len(lost), output, lost[0])
-    return None if lost else about["files"]
+        _log.info("%d files are missing or changed in %s, for example %s", len(lost), output, lost[0])
+    return None if lost else files
 
 
 def _is_whole(path: pathlib.Path, size: int) -> bool:
     return path.is_file() and path.stat().st_size == size
 
 
-def _check_room(output: pathlib.Path, source: Source, fetched: pathlib.Path | None) -> None:
-    """Raises `InputError` if the disk cannot hold what is still to be written; `fetched`: where an archive comes to."""
+def _check_room(output: pathlib.Path, source: Source, archive: pathlib.Path | None) -> None:
+    """Raises `InputError` if the disk has no room for the files to unpack and, if any, the archive to download."""
     there = [path for folder in source.folders for path in (output / folder).glob("*")]
     needed = max(source.unpacked_size - sum(path.stat().st_size for path in there), 0)
-    if fetched is not None:
-        begun = [path for path in (fetched, download.part_of(fetched)) if path.exists()]
+    if archive is not None:
+        begun = [path for path in (archive, download.part_of(archive)) if path.exists()]
         needed += max(source.size - sum(path.stat().st_size for path in begun), 0)
     free = shutil.disk_usage(output).free
     if free < needed:
-        raise InputError(f"--output: expected {needed / 1e9:.1f} GB of free disk, found {free / 1e9:.1f} GB: {output}")
+        raise InputError("output", f"{needed / 1e9:.1f} GB of free disk", f"{free / 1e9:.1f} GB: {output}")
 
 
 def _unpack(archive: pathlib.Path, output: pathlib.Path, source: Source) -> dict[str, int]:
-    """Writes the files that are not there yet; returns the bytes of all, by their path in `output`."""
+    """Writes the files that are not there yet; returns the bytes of all files, by their path in `output`."""
     files = {}
     with (
         open(archive, "rb") as packed,
@@ -177,7 +189,7 @@ def _unpack(archive: pathlib.Path, output: pathlib.Path, source: Source) -> dict
             files[name] = member.size
             if _is_whole(output / name, member.size):
                 continue
-            with _write_whole(output / name) as file:
+            with _new_file(output / name) as file:
                 content = members.extractfile(member)
                 while data := content.read(_COPY_BYTES):
                     file.write(data)
@@ -186,19 +198,21 @@ def _unpack(archive: pathlib.Path, output: pathlib.Path, source: Source) -> dict
 
 
 def _place(member: tarfile.TarInfo, source: Source) -> str | None:
-    """Returns where a member goes in the output folder; None for one that is not taken."""
+    """Returns the path of a member in the output folder; None for one that is not taken."""
     path = pathlib.PurePosixPath(member.name)
     taken = member.isreg() and len(path.parts) == 3 and path.parts[0] == source.root
-    if not taken or path.parts[1] not in source.folders or path.name.startswith("."):  # .. and macOS's ._ files
+    # Names with a dot in front are `..` and macOS's `._` files.
+    if not taken or path.parts[1] not in source.folders or path.name.startswith("."):
         return None
     return f"{path.parts[1]}/{path.name}"
 
 
 @contextlib.contextmanager
-def _write_whole(path: pathlib.Path) -> Iterator[BinaryIO]:
-    """Gives a file to write, which gets its name once it is on the disk."""
-    part = path.with_name(f".{path.name}.part")  # no glob of the text takes it
-    with download.writing(path):
+def _new_file(path: pathlib.Path) -> Iterator[BinaryIO]:
+    """Yields a file to write, which gets its name when all of it is on the disk."""
+    # No glob for the text matches a hidden file.
+    part = path.with_name(f".{path.name}.part")
+    with renamed(path="output"), download.writing(path):
         path.parent.mkdir(exist_ok=True)
         try:
             with open(part, "wb") as file:

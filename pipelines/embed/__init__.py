@@ -1,1 +1,1 @@
-"""The job `elmo-tf embed`, a corpus to vectors, and the search in them."""
+"""The job `elmo-tf embed`, a corpus to vectors, and the search for similar words in them."""

@@ -1,4 +1,4 @@
-"""Chunks of text to vectors in files, as Beam transforms around RunInference with a ModelHandler of our own."""
+"""Chunks of text to files of vectors, as Beam transforms around RunInference with a ModelHandler."""
 
 import concurrent.futures
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from apache_beam.ml.inference.base import ModelHandler, PredictionResult, RunInf
 from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import embedding
 from pipelines.embed import text_chunks, vector_output
-from pipelines.running import do_once, journal
+from pipelines.running import do_once, journal, task_progress
 from pipelines.text import filesystems
 
 PHASE = "embed"
@@ -24,21 +24,21 @@ class Settings(NamedTuple):
     layers: str  # one of embedding.LAYERS
     layout: vector_output.Layout
     batch_tokens: int
-    num_threads: int | None  # of each process that computes; None: one a core
+    num_threads: int | None  # of each process that computes; None: one per core
 
 
 class ChunkText(NamedTuple):
-    """A chunk with its text: what inference is run on."""
+    """A chunk with its text: the input of inference."""
 
     chunk: text_chunks.Chunk
     lines: list[embedding.Words]
 
 
 class Handler(ModelHandler[ChunkText, PredictionResult, embedding.Embedder]):
-    """Runs a SavedModel on chunks. Beam loads it once a process; all threads share it."""
+    """Runs a SavedModel on chunks. Beam loads it once per process, for all threads."""
 
     def __init__(self, folder: str, settings: Settings):
-        # A chunk is worth many batches of the model, and its vectors fill the memory that there is to be for them.
+        # One chunk makes many batches of the model, and its vectors take all the memory planned for them.
         super().__init__(min_batch_size=1, max_batch_size=1)
         self._journal = journal.Journal(folder)
         self._settings = settings
@@ -47,13 +47,14 @@ class Handler(ModelHandler[ChunkText, PredictionResult, embedding.Embedder]):
         """Returns the loaded model.
 
         Raises:
-            filesystems.ReadError: if it cannot be loaded here; as its files were whole when the job began, what is
-                written already stays.
+            filesystems.ReadError: if it cannot be loaded here. Its files were intact when the job began, so what is
+                already written stays.
         """
         try:
             return embedding.Embedder(self._settings.model, self._settings.batch_tokens, self._settings.num_threads)
         except InputError as error:
-            raise filesystems.ReadError(str(error)) from None
+            reason = str(error).partition(": ")[2] or str(error)
+            raise filesystems.ReadError(f"cannot load the SavedModel: {reason}") from None
 
     def run_inference(
         self,
@@ -62,7 +63,7 @@ class Handler(ModelHandler[ChunkText, PredictionResult, embedding.Embedder]):
         inference_args: dict[str, Any] | None = None,
     ) -> Iterable[PredictionResult]:
         """Yields the vectors of each line of a chunk, in the order of the lines."""
-        del inference_args  # there are none
+        del inference_args
         for text in batch:
             yield PredictionResult(text, self._vectors(text, model))
 
@@ -71,27 +72,28 @@ class Handler(ModelHandler[ChunkText, PredictionResult, embedding.Embedder]):
         return sum(text.chunk.size for text in batch)
 
     def get_metrics_namespace(self) -> str:
-        """Returns under which name Beam counts inferences and their time."""
+        """Returns the name under which Beam counts inferences and their time."""
         return "embed"
 
     def _vectors(self, text: ChunkText, model: embedding.Embedder) -> list[np.ndarray]:
         layers, layout = self._settings.layers, self._settings.layout
-        beat = journal.Beat(self._journal, PHASE, text.chunk.number)
+        progress = task_progress.TaskProgress(self._journal, PHASE, text.chunk.number)
         found = [np.zeros(layout.shape(0), layout.dtype)] * len(text.lines)
         token_bytes = text.chunk.size / text.chunk.tokens if text.chunk.tokens else 0
 
-        def tell(places: list[int]) -> None:
+        def count(places: list[int]) -> None:
             num_tokens = sum(len(text.lines[place]) for place in places)
-            beat.add(round(num_tokens * token_bytes), len(places), num_tokens)
+            progress.add(round(num_tokens * token_bytes), len(places), num_tokens)
 
-        for place, vectors in model.embed(text.lines, layers, tell):
-            found[place] = np.ascontiguousarray(vectors, layout.dtype)  # a copy: the batch itself need not stay
-        beat.tell()
+        for place, vectors in model.embed(text.lines, layers, count):
+            # A copy, so that the memory of the batch can be freed.
+            found[place] = np.ascontiguousarray(vectors, layout.dtype)
+        progress.write()
         return found
 
 
 class ReadChunk(beam.DoFn):
-    """`text_chunks.Chunk` -> `ChunkText`; nothing for a chunk whose vectors an earlier run has written."""
+    """`text_chunks.Chunk` -> `ChunkText`, or nothing if an earlier run has written the vectors of the chunk."""
 
     def __init__(self, folder: str):
         self._journal = journal.Journal(folder)
@@ -103,9 +105,9 @@ class ReadChunk(beam.DoFn):
 
 
 class WriteChunk(beam.DoFn):
-    """`PredictionResult` -> the number of its chunk; once the bundle is finished, its vectors are written.
+    """`PredictionResult` -> the number of its chunk. The vectors are written when the bundle is finished.
 
-    A thread writes while the model computes the next chunk.
+    A thread writes them while the model computes the next chunk.
     """
 
     def __init__(self, folder: str, output: vector_output.Shards | vector_output.Hdf5):
@@ -133,7 +135,8 @@ class WriteChunk(beam.DoFn):
 
     def _wait(self) -> None:
         if self._writing:
-            self._writing.result()  # raises what writing has raised
+            # Raises the error of writing, if any.
+            self._writing.result()
 
     def _write(self, text: ChunkText, found: list[np.ndarray]) -> None:
         sizes = self._output.write(text.chunk, text.lines, found)
@@ -141,7 +144,7 @@ class WriteChunk(beam.DoFn):
 
 
 class EmbedChunks(beam.PTransform):
-    """`text_chunks.Chunk`s -> their numbers, once their vectors are in the output."""
+    """`text_chunks.Chunk`s -> their numbers, when their vectors are in the output."""
 
     def __init__(self, folder: str, settings: Settings, output: vector_output.Shards | vector_output.Hdf5):
         super().__init__()

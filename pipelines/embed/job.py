@@ -7,7 +7,6 @@ import os
 import shutil
 from typing import Any, NamedTuple
 
-import apache_beam as beam
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions
 
 from elmo_tf.records import record_folder
@@ -19,14 +18,14 @@ from pipelines.text.text_options import require
 
 FORMATS = ("hdf5", "tfrecord")
 _TEXT_BYTES = 8 << 20  # of text that one task numbers
-_CHUNK_BYTES = 64 << 20  # of vectors that are embedded and written as one
-_MOST_CHUNK_BYTES = 512 << 20  # with --shards: they are in memory, and those before them while they are written
-_LINE_BYTES = 400  # that a line takes beside its vectors, roughly
+_CHUNK_BYTES = 64 << 20  # of vectors that are computed and written together
+_MOST_CHUNK_BYTES = 512 << 20  # the largest chunk: memory holds one that is computed and one that is written
+_LINE_BYTES = 400  # per line in addition to its vectors, roughly
 _log = logging.getLogger("elmo_tf")
 
 
 class Job(NamedTuple):
-    """What is to be done."""
+    """What to do."""
 
     folder: str
     model: embedding.Model
@@ -36,16 +35,16 @@ class Job(NamedTuple):
 
     @property
     def notes(self) -> journal.Journal:
-        """Where the tasks of every phase leave their results."""
+        """The journal of all phases."""
         return journal.Journal(self.folder)
 
     @property
     def layout(self) -> vector_output.Layout:
-        """What the vectors look like."""
+        """Shape and type of the vectors."""
         return vector_output.Layout(self.model.shape(self.arguments.layers), self.arguments.dtype)
 
     def run(self, corpus: list[corpora.TextFile]) -> dict[str, Any]:
-        """Does what is not done yet; returns what is known of the vectors, as JSON.
+        """Does what is not done yet; returns the description of the vectors, as JSON.
 
         Raises:
             InputError: if the text or the model cannot be used.
@@ -53,14 +52,15 @@ class Job(NamedTuple):
         """
         texts = self._number(corpus)
         about = self._describe(texts)
-        require("--input", about["tokens"] > 0, "text", "no words")
+        require("input", about["tokens"] > 0, "text", "no words")
         num_chunks = self._num_chunks(about["tokens"])
         cutting = (self.notes, len(texts), num_chunks, about["tokens"])
         chunks = [chunk for chunk, _ in text_chunks.cut(*cutting)]
-        self._tell_of_room(chunks)
+        self._check_room(chunks)
         if self.arguments.format == "tfrecord":
             self._embed(chunks, vector_output.Shards(self.folder, num_chunks))
-            about["shards"] = [self._shard(chunk, num_chunks) for chunk in chunks]
+            written = self.notes.results(handler.PHASE, (chunk.number for chunk in chunks), do_once.FILES)
+            about["shards"] = [_shard(chunk, num_chunks, result) for chunk, result in zip(chunks, written, strict=True)]
             filesystems.write_json(filesystems.join(self.folder, record_folder.INFO_FILE), about)
         else:
             output = vector_output.Hdf5(self.folder)
@@ -72,12 +72,11 @@ class Job(NamedTuple):
         return about
 
     def _number(self, corpus: list[corpora.TextFile]) -> list[dict[str, Any]]:
-        """Has the text read; returns the results of the tasks, in the text's order."""
+        """Reads the text and numbers its lines; returns the results of the tasks, in the order of the text."""
         count = -(-sum(file.text_size for file in corpus) // _TEXT_BYTES) or 1
-        reading = corpora.plan_in_order(corpus, count)
+        tasks = corpora.plan_in_order(corpus, count)
         step = text_chunks.KeepText(self.folder, text_options.settings(self.arguments))
-        do_once.run("reading", self.notes, step.phase, reading, beam.ParDo(step), self.beam_options)
-        return [self.notes.result(step.phase, task.number) for task in reading]
+        return do_once.run_step("reading", self.notes, step, tasks, self.beam_options)
 
     def _num_chunks(self, num_tokens: int) -> int:
         size, asked = num_tokens * self.layout.token_bytes, self.arguments.shards
@@ -85,16 +84,17 @@ class Job(NamedTuple):
         expected = (
             f"at least {least}, for {report.megabytes(size)} of vectors at {report.megabytes(_MOST_CHUNK_BYTES)} each"
         )
-        require("--shards", asked is None or asked >= least, expected, asked)
+        require("shards", asked is None or asked >= least, expected, asked)
         return asked or -(-size // _CHUNK_BYTES)
 
-    def _tell_of_room(self, chunks: list[text_chunks.Chunk]) -> None:
-        left = [chunk for chunk in chunks if self.notes.result(handler.PHASE, chunk.number) is None]
+    def _check_room(self, chunks: list[text_chunks.Chunk]) -> None:
+        """Logs the size of the vectors that are not written yet, and warns if the disk cannot hold them."""
+        left = [chunk for chunk in chunks if self.notes.result(handler.PHASE, chunk.number, do_once.FILES) is None]
         num_tokens = sum(chunk.tokens for chunk in left)
         size = num_tokens * self.layout.token_bytes + _LINE_BYTES * sum(chunk.lines for chunk in left)
         _log.info("%s tokens to embed, %s of vectors", f"{num_tokens:,}", report.megabytes(size))
         if filesystems.is_local(self.folder) and size > (free := shutil.disk_usage(self.folder).free):
-            _log.warning("warning: there is only room for %s on the disk", report.megabytes(free))
+            _log.warning("warning: the disk has room for only %s", report.megabytes(free))
 
     def _embed(self, chunks: list[text_chunks.Chunk], output: vector_output.Shards | vector_output.Hdf5) -> None:
         arguments = self.arguments
@@ -105,7 +105,7 @@ class Job(NamedTuple):
         do_once.run("embedding", self.notes, handler.PHASE, chunks, transform, self.beam_options)
 
     def _num_threads(self) -> int | None:
-        """Returns how many threads each of several worker processes may compute with: its share of the cores."""
+        """Returns how many threads each of several worker processes computes with: its share of the cores."""
         if not runner_options.uses_processes(self.beam_options):
             return None
         workers = self.beam_options.view_as(DirectOptions).direct_num_workers or os.cpu_count()
@@ -137,19 +137,20 @@ class Job(NamedTuple):
             "versions": report.versions(),
         }
 
-    def _shard(self, chunk: text_chunks.Chunk, num_chunks: int) -> dict[str, Any]:
-        (size,) = self.notes.result(handler.PHASE, chunk.number)["files"].values()
-        return {
-            "name": record_folder.shard_name(chunk.number, num_chunks),
-            "first_line": chunk.first_line,
-            "lines": chunk.lines,
-            "tokens": chunk.tokens,
-            "bytes": size,
-        }
+
+def _shard(chunk: text_chunks.Chunk, num_chunks: int, result: dict[str, Any]) -> dict[str, Any]:
+    """Returns the description of a shard, given the result of its task."""
+    return {
+        "name": record_folder.shard_name(chunk.number, num_chunks),
+        "first_line": chunk.first_line,
+        "lines": chunk.lines,
+        "tokens": chunk.tokens,
+        "bytes": sum(result["files"].values()),
+    }
 
 
 def summary(about: dict[str, Any], output: str, seconds: float) -> str:
-    """Returns the table that is shown at the end."""
+    """Returns the final report."""
     size = os.path.getsize(output) if os.path.isfile(output) else sum(shard["bytes"] for shard in about["shards"])
     shards = f", {report.number(about['shards'], 'file')}" if "shards" in about else ""
     shape = " x ".join(f"{length:,}" for length in about["token_shape"])
@@ -157,7 +158,7 @@ def summary(about: dict[str, Any], output: str, seconds: float) -> str:
         ("output", f"{output}: {report.megabytes(size)}{shards}"),
         ("lines", f"{about['lines']:,}, numbered from 0"),
         ("tokens", f"{about['tokens']:,}"),
-        ("of each", f"{about['layers']}: {shape}, {about['dtype']}"),
+        ("per token", f"{about['layers']}: {shape}, {about['dtype']}"),
     ]
     if len(about["inputs"]) > 1:
         rows += [("from line", f"{source['first_line']:,}: {source['name']}") for source in about["inputs"][:10]]

@@ -1,4 +1,4 @@
-"""The nearest uses of words in a text on disk, embedded on the fly or by `elmo-tf embed` before."""
+"""The nearest uses of words in a text on disk, whose vectors are computed now or were written by `elmo-tf embed`."""
 
 import json
 import time
@@ -8,22 +8,24 @@ from typing import Any, NamedTuple
 import h5py
 import numpy as np
 
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, renamed
 from elmo_tf.files.progress import ProgressLine
 from elmo_tf.savedmodel import embedding, neighbors, vector_files
-from pipelines.running import journal, watch
-from pipelines.text import corpora, reading, sentences
+from pipelines.running import task_progress, watch
+from pipelines.text import corpora, json_types, sentences
 from pipelines.text.text_options import require
 
 _GROUP_TOKENS = 8 * embedding.BATCH_TOKENS  # of sentences that are sorted by length before they are embedded
-MIX = "elmo"  # instead of a layer's number
+MIX = "elmo"  # in the place of a layer's number
+# What this module uses of the description of vectors.
+_INFO = {"savedmodel_sha256": str, "layers": str, "lines": int, "tokenizer": str, "line": str}
 
 Line = tuple[int, embedding.Words]  # its number, from 0, and its tokens
 Embedded = tuple[int, embedding.Words, np.ndarray]  # and their vectors
 
 
 class Search(NamedTuple):
-    """What to look for, and where."""
+    """What to search for, and where."""
 
     savedmodel: str
     text: str  # a file, folder or glob
@@ -36,7 +38,7 @@ class Search(NamedTuple):
     vectors: str | None = None  # HDF5 of the text
 
     def run(self) -> tuple[neighbors.Query, list[neighbors.Use]]:
-        """Returns the query and the uses that are nearest to it, best first.
+        """Returns the query and the nearest uses, best first.
 
         Raises:
             InputError: if the word is not in the sentence or the text, or a file cannot be used.
@@ -44,8 +46,9 @@ class Search(NamedTuple):
         query = neighbors.find_query(self.word, self.sentence, self.position)
         model = embedding.find_model(self.savedmodel)
         layer = self._layer(model)
-        file, about = vector_files.open_hdf5(self.vectors) if self.vectors else (None, None)
-        corpus = corpora.match([self.text], "--text")
+        file, about = _open_vectors(self.vectors) if self.vectors else (None, None)
+        with renamed(patterns="text"):
+            corpus = corpora.match([self.text])
         if about:
             _check_vectors(about, model, layer, self.vectors)
         embedder = embedding.Embedder(model)
@@ -59,19 +62,18 @@ class Search(NamedTuple):
         else:
             embedded = progress.along(_read(file, about, lines, layer, embedder))
         try:
-            uses = neighbors.nearest_uses(query, target, embedded, self.count, self.same_word)
-        except reading.CorpusError as error:
-            raise InputError(f"--text: {str(error).partition(': ')[2]}") from None
+            with renamed(input="text", strict="text"):
+                uses = neighbors.nearest_uses(query, target, embedded, self.count, self.same_word)
         finally:
             progress.clear()
         wanted = f"a line with the word {self.word!r}" if self.same_word else "a sentence"
-        require("--text", bool(uses), f"{wanted}, other than --sentence", f"none in {self.text}")
+        require("text", bool(uses), f"{wanted}, other than `sentence`", f"none in {self.text}")
         return query, uses
 
     def _layer(self, model: embedding.Model) -> int | None:
         """Returns the number of the layer; None for the mix."""
         names = [MIX, *map(str, range(model.num_layers))]
-        require("--layer", self.layer in names, f"one of {', '.join(names)}", self.layer)
+        require("layer", self.layer in names, f"one of {', '.join(names)}", self.layer)
         return None if self.layer == MIX else int(self.layer)
 
 
@@ -89,7 +91,7 @@ def as_json(query: neighbors.Query, uses: list[neighbors.Use]) -> str:
 
 
 def as_table(uses: list[neighbors.Use]) -> str:
-    """Returns the uses, a line each: similarity, number of the line in the text, the sentence with the word marked."""
+    """Returns a line per use: similarity, number of the line in the text, the sentence with the word marked."""
     width = max(len(f"{use.line:,}") for use in uses)
     return "\n".join(f"{use.similarity:6.3f}  {use.line:>{width},}  {_marked(use)}" for use in uses)
 
@@ -101,22 +103,23 @@ def _marked(use: neighbors.Use) -> str:
 
 
 class _Progress:
-    """How far the text is read, on stderr."""
+    """The progress line of a search."""
 
     def __init__(self, corpus: list[corpora.TextFile]):
         self._size = sum(file.text_size for file in corpus)
-        self._amount, self._start, self._line = journal.Amount(), time.monotonic(), ProgressLine(at_once=False)
+        self._amount, self._start, self._line = task_progress.Amount(), time.monotonic(), ProgressLine(at_once=False)
 
     def add(self, sentences: list[embedding.Words], skipped: bool = False) -> None:
-        """Counts sentences of the text that are done with."""
+        """Counts sentences of the text that are done."""
         num_tokens = sum(map(len, sentences))
         size = len(sentences) * (not num_tokens) + num_tokens + sum(sum(map(len, words)) for words in sentences)
-        self._amount += journal.Amount(size) if skipped else journal.Amount(size, len(sentences), num_tokens)
+        amount = (size,) if skipped else (size, len(sentences), num_tokens)
+        self._amount += task_progress.Amount(*amount)
         if self._line.due():
             self._line.show(f"searching {watch.describe(self._amount, self._size, time.monotonic() - self._start)}")
 
     def along(self, lines: Iterable[Embedded]) -> Iterator[Embedded]:
-        """Yields lines, and counts them."""
+        """Yields lines and counts them."""
         for line in lines:
             yield line
             self.add([line[1]])
@@ -126,7 +129,7 @@ class _Progress:
 
 
 def _lines(corpus: list[corpora.TextFile], about: dict[str, Any] | None) -> Iterator[Line]:
-    """Yields the numbered sentences of a text, read as those were whose vectors there are."""
+    """Yields the numbered sentences of a text, read with the settings of its vectors, if given."""
     about = about or {"tokenizer": "whitespace", "line": sentences.SENTENCE}
     settings = sentences.Settings(about["tokenizer"], about["line"], False, 0, None)
     refused = () if "lines" in about else ("invalid_utf8_lines",)
@@ -136,7 +139,7 @@ def _lines(corpus: list[corpora.TextFile], about: dict[str, Any] | None) -> Iter
             yield from enumerate(numbered.sentences, first)
             first += len(numbered.sentences)
     if "lines" in about and first != about["lines"]:
-        raise InputError(f"--text: expected the {about['lines']:,} lines of --vectors, found {first:,}")
+        raise InputError("text", f"the {about['lines']:,} lines of `vectors`", f"{first:,}")
 
 
 def _with_word(lines: Iterable[Line], word: bytes, progress: _Progress) -> Iterator[Line]:
@@ -150,14 +153,14 @@ def _with_word(lines: Iterable[Line], word: bytes, progress: _Progress) -> Itera
 def _embed(
     lines: Iterable[Line], layer: int | None, embedder: embedding.Embedder, progress: _Progress
 ) -> Iterator[Embedded]:
-    """Yields the lines with the vectors of a layer, many lines at a time."""
+    """Yields the lines with the vectors of a layer, which it computes for many lines at a time."""
     for group in _groups(lines):
         found = [words for _, words in group]
 
-        def tell(places: list[int], found: list[embedding.Words] = found) -> None:
+        def count(places: list[int], found: list[embedding.Words] = found) -> None:
             progress.add([found[place] for place in places])
 
-        for place, vectors in embedder.embed(found, "mix" if layer is None else "all", tell):
+        for place, vectors in embedder.embed(found, "mix" if layer is None else "all", count):
             yield *group[place], vectors if layer is None else vectors[layer]
 
 
@@ -172,34 +175,51 @@ def _groups(lines: Iterable[Line]) -> Iterator[list[Line]]:
     yield group
 
 
+def _open_vectors(path: str) -> tuple[h5py.File, dict[str, Any]]:
+    """Returns a file of vectors and its description. Raises `InputError` naming `vectors`."""
+    expected = "an HDF5 file of `elmo-tf embed` with its description"
+    try:
+        with renamed(path="vectors"):
+            file, about = vector_files.open_hdf5(path)
+    except InputError:
+        raise
+    except (ValueError, RecursionError):
+        raise InputError("vectors", expected, f"a damaged description: {path}") from None
+    known = json_types.fits(about, _INFO) and about["layers"] in embedding.LAYERS
+    if not known or about["tokenizer"] not in sentences.TOKENIZERS or about["line"] not in sentences.LINES:
+        file.close()
+        raise InputError("vectors", expected, f"another description: {path}")
+    return file, about
+
+
 def _check_vectors(about: dict[str, Any], model: embedding.Model, layer: int | None, path: str) -> None:
-    """Raises `InputError` unless the vectors are the model's, and have the layer."""
+    """Raises `InputError` unless the vectors are those of the model, and include the layer."""
     same = about["savedmodel_sha256"] == model.sha256()
-    require("--vectors", same, f"vectors of the model {model.path}", f"those of another: {path}")
+    require("vectors", same, f"vectors of the model {model.path}", f"those of another: {path}")
     enough = {"mix": layer is None, "top": layer == model.num_layers - 1, "average": False, "all": True}
     wanted = "all layers" if layer is None else f"layer {layer}"
-    require("--vectors", enough[about["layers"]], f"{wanted} in it", f"--layers {about['layers']}: {path}")
+    require(
+        "vectors", enough[about["layers"]], f"{wanted} in it", f"`elmo-tf embed --layers {about['layers']}`: {path}"
+    )
 
 
 def _read(
     file: h5py.File, about: dict[str, Any], lines: Iterable[Line], layer: int | None, embedder: embedding.Embedder
 ) -> Iterator[Embedded]:
     """Yields the lines with the vectors of a layer that a file holds."""
+    num_dims = 3 if about["layers"] == "all" else 2
     for number, words in lines:
-        dataset = file[str(number)] if number < about["lines"] else None
-        num_tokens = 0 if dataset is None else dataset.shape[-2]
+        dataset = file.get(str(number)) if number < about["lines"] else None
+        num_tokens = dataset.shape[-2] if isinstance(dataset, h5py.Dataset) and dataset.ndim == num_dims else 0
         if num_tokens != len(words):
-            raise InputError(
-                f"--text: expected the text of --vectors, found {len(words)} tokens where it has {num_tokens}, on line "
-                f"{number:,} from 0"
-            )
+            found = f"{len(words)} tokens instead of {num_tokens} on line {number:,} (from 0)"
+            raise InputError("text", "the text of `vectors`", found)
         if words:
-            whole = about["layers"] != "all"
-            yield number, words, dataset[...] if whole else _of_layer(dataset, layer, embedder)
+            yield number, words, _of_layer(dataset, layer, embedder) if num_dims == 3 else dataset[...]
 
 
 def _of_layer(layers: np.ndarray | h5py.Dataset, layer: int | None, embedder: embedding.Embedder) -> np.ndarray:
-    """Returns the vectors of a layer, or the mix of all but for its scale; `(tokens, dim)`."""
+    """Returns the vectors of a layer, or the mix of all, `(tokens, dim)`."""
     if layer is not None:
         return layers[layer]
     return np.tensordot(embedder.mix_weights(), layers[...].astype(np.float32), 1)

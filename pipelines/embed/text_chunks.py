@@ -1,7 +1,7 @@
-"""The text to embed as numbered sentences: read once, kept among the notes, and cut into chunks for the model.
+"""The text to embed as numbered sentences: read once, copied to the journal, and cut into chunks for the model.
 
-Vectors take hundreds of times the room of their text, so a copy of the text costs nothing; with it each chunk knows the
-numbers of its lines and how many tokens it has, whatever files, archives and tokenizers the text came from.
+With the copy, each chunk knows its number of tokens and the numbers of its lines, for text of any files, archives and
+tokenizers. Vectors take hundreds of times as much space as their text, so the copy costs nothing.
 """
 
 import collections
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from elmo_tf.savedmodel.embedding import PIECE_TOKENS, Words
-from pipelines.running import do_once, journal
+from pipelines.running import do_once, journal, task_progress
 from pipelines.text import corpora, filesystems, sentences
 
 PHASE = "text"
@@ -26,7 +26,7 @@ class Piece(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Consecutive lines that are embedded, and written, as one."""
+    """Consecutive lines that are embedded and written together."""
 
     number: int
     first_line: int
@@ -41,13 +41,14 @@ class Chunk(NamedTuple):
 
 
 class KeepText(do_once.DoOnce):
-    """`corpora.Task` -> its sentences, one a line, tokens between spaces, in a file among the notes of `folder`.
+    """`corpora.Task` -> a file in the journal of `folder` with its sentences, one per line, tokens between spaces.
 
-    Where lines are sentences, blank lines and those that are dropped are there as blank ones. The result tells how many
-    lines each source has.
+    If lines are sentences, blank and dropped lines are blank lines of the file. The result has the number of lines of
+    each source.
     """
 
     phase = PHASE
+    kind = do_once.FILES | {"irregular": {str: int}, "lines": {str: int}, "tokens": int}
 
     def __init__(self, folder: str, settings: sentences.Settings):
         super().__init__(folder)
@@ -56,7 +57,7 @@ class KeepText(do_once.DoOnce):
     def setup(self) -> None:
         self._reader = sentences.Reader(self._settings, numbered=True)
 
-    def do(self, task: corpora.Task, beat: journal.Beat) -> dict[str, Any]:
+    def do(self, task: corpora.Task, progress: task_progress.TaskProgress) -> dict[str, Any]:
         path = _path(self._journal, task.number)
         irregular, lines = collections.Counter(), collections.Counter()
         size = num_tokens = 0
@@ -68,18 +69,18 @@ class KeepText(do_once.DoOnce):
                 lines[numbered.source] += len(lengths)
                 irregular.update(numbered.irregular)
                 irregular["long_sentences"] += sum(length > PIECE_TOKENS for length in lengths)
-                beat.add(numbered.size, len(lengths), sum(lengths))
+                progress.add(numbered.size, len(lengths), sum(lengths))
         return {"irregular": irregular, "lines": lines, "tokens": num_tokens, "files": {path: size}}
 
 
 def cut(notes: journal.Journal, num_texts: int, num_chunks: int, num_tokens: int) -> Iterator[tuple[Chunk, list[int]]]:
-    """Yields `num_chunks` chunks of about as many tokens each, with the number of tokens of each of their lines.
+    """Yields chunks of about the same number of tokens, each with the number of tokens of every line.
 
     Args:
-        notes: where `KeepText` has written.
-        num_texts: tasks of it.
-        num_chunks: to make; some are empty where lines are few.
-        num_tokens: in all, more than 0.
+        notes: the journal that `KeepText` has written to.
+        num_texts: its tasks.
+        num_chunks: chunks to make; some are empty if there are few lines.
+        num_tokens: tokens of all lines, more than 0.
     """
     number = first_line = before = 0
     pieces: list[Piece] = []
@@ -113,14 +114,14 @@ def read(notes: journal.Journal, chunk: Chunk) -> list[Words]:
 
 
 def rules(settings: sentences.Settings) -> dict[str, str]:
-    """Returns what is done with irregular text, by the name under which it is counted."""
+    """Returns what happens to irregular text, by the name under which it is counted."""
     return sentences.rules(settings, numbered=True) | {
         "long_sentences": f"embedded in pieces of {PIECE_TOKENS:,} tokens, each without knowing the others"
     }
 
 
 def lines_by_source(results: list[dict[str, Any]]) -> dict[str, int]:
-    """Returns how many lines each source has, in the order in which they are numbered."""
+    """Returns the number of lines of each source, in the order of their numbers."""
     counts = collections.Counter()
     for source, count in itertools.chain.from_iterable(result["lines"].items() for result in results):
         counts[source] += count

@@ -1,8 +1,8 @@
-"""Where vectors go: TFRecord shards, one a chunk, or one HDF5 file.
+"""The output of vectors: TFRecord shards, one per chunk, or one HDF5 file.
 
-The HDF5 library may leave a file useless when it is killed, and only one process can write with it. So it writes
-nothing but the frame: all datasets, their sizes known from the text, with room for values. Workers then write the
-values right where they belong, as bytes; a chunk that was killed is written again in the same place.
+With the HDF5 library only one process can write, and a kill may leave its file unreadable. So the library writes only
+the frame: all datasets, whose sizes follow from the text, with space for their values. Workers then write the values to
+their places as bytes. After a kill the same bytes are written again.
 """
 
 import contextlib
@@ -22,14 +22,15 @@ from pipelines.embed import text_chunks
 from pipelines.running import journal
 from pipelines.text import filesystems
 
-_FRAME = "frame"  # phase, for the journal
-_META_BYTES = 1 << 14  # metadata stand together in blocks of that size
-_REASON = re.compile(r"error message = '([^']+)'")  # of the operating system, in an error of HDF5
-_MOST_INFO = 60_000  # bytes of an attribute; HDF5 takes 64 kB
+_FRAME = "frame"  # the phase's name in the journal
+_FRAME_KIND = {"size": int}
+_META_BYTES = 1 << 14  # size of the blocks of metadata
+_REASON = re.compile(r"error message = '([^']+)'")  # the operating system's, in an error of HDF5
+_MOST_INFO = 60_000  # bytes of an attribute; the limit of HDF5 is 64 kB
 
 
 class Layout(NamedTuple):
-    """What the vectors of a line look like."""
+    """Shape and type of the vectors of a line."""
 
     token_shape: tuple[int, ...]  # (layers, dim) or (dim,)
     dtype: str  # float32 or float16
@@ -61,13 +62,13 @@ class Shards(NamedTuple):
 
 
 class Hdf5(NamedTuple):
-    """One file among the notes of a local folder."""
+    """One file, in the journal of a local folder until it is finished."""
 
     folder: str
 
     @property
     def path(self) -> str:
-        """Where it is until it is finished."""
+        """The path of the unfinished file."""
         return journal.Journal(self.folder).path("vectors.hdf5")
 
     @property
@@ -75,20 +76,20 @@ class Hdf5(NamedTuple):
         return journal.Journal(self.folder).path("places")
 
     def is_framed(self) -> bool:
-        """Whether the frame is there; if not, nothing that was written earlier is of use."""
-        done = journal.Journal(self.folder).result(_FRAME, 0)
+        """Whether the frame is complete; if not, nothing that was written earlier is of use."""
+        done = journal.Journal(self.folder).result(_FRAME, 0, _FRAME_KIND)
         return done is not None and os.path.exists(self.path) and os.path.getsize(self.path) == done["size"]
 
     def make_frame(self, lengths: Iterable[Sequence[int]], layout: Layout, info: dict[str, Any]) -> None:
         """Makes a file with a dataset for each line, without values.
 
         Args:
-            lengths: the number of tokens of each line, of any number of lines at a time.
-            layout: of the datasets.
-            info: for the attribute.
+            lengths: the numbers of tokens of consecutive lines, any number of lines at a time.
+            layout: of the vectors.
+            info: the value of the attribute.
 
         Raises:
-            WriteError: if the disk is full, say.
+            WriteError: if the disk is full, for example.
         """
         text = json.dumps(info)
         if len(text) > _MOST_INFO:
@@ -101,7 +102,7 @@ class Hdf5(NamedTuple):
                     places.write(_add_datasets(file, first, block, layout).tobytes())
                     first += len(block)
             _sync(self.path)
-        except (OSError, RuntimeError) as error:  # HDF5's may be either
+        except (OSError, RuntimeError) as error:
             if isinstance(error, filesystems.WriteError):
                 raise
             reason = _REASON.search(str(error))
@@ -110,7 +111,8 @@ class Hdf5(NamedTuple):
 
     def write(self, chunk: text_chunks.Chunk, lines: Sequence[Words], found: Sequence[np.ndarray]) -> dict[str, int]:
         """Writes the vectors of a chunk to their places; returns the size of the file, by its path."""
-        del lines  # the file has no room for words
+        # The file holds no words.
+        del lines
         places = np.fromfile(self._places, np.int64, chunk.lines, offset=8 * chunk.first_line).tolist()
         try:
             descriptor = os.open(self.path, os.O_WRONLY)
@@ -125,13 +127,13 @@ class Hdf5(NamedTuple):
         return {self.path: os.path.getsize(self.path)}
 
     def finish(self, output: str) -> None:
-        """Moves the file to `output`, where none may be.
+        """Moves the file to `output`.
 
         Raises:
-            filesystems.WriteError: if something has come to be there meanwhile.
+            filesystems.WriteError: if a file has appeared there meanwhile.
         """
         if os.path.lexists(output):
-            raise filesystems.WriteError(f"cannot move {self.path} to {output}: something is there already")
+            raise filesystems.WriteError(f"cannot move {self.path} to {output}: it already exists")
         os.rename(self.path, output)
         _sync(os.path.dirname(os.path.abspath(output)))
 
@@ -145,11 +147,13 @@ def _new_file(path: str):
 
 
 def _add_datasets(file: h5py.File, first: int, lengths: Sequence[int], layout: Layout) -> np.ndarray:
-    """Returns where in the file the values of each new dataset belong, int64; 0 for those without any."""
+    """Adds datasets; returns the place in the file of the values of each, int64; 0 for those without values."""
     create = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-    create.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)  # so that they have a place at once
+    # Early: values have a place at once.
+    create.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
     create.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
-    create.set_obj_track_times(False)  # or no two files would be the same
+    # Otherwise no two files would be the same.
+    create.set_obj_track_times(False)
     kind = h5py.h5t.py_create(np.dtype(layout.dtype).newbyteorder("<"))
     places = np.zeros(len(lengths), np.int64)
     for number, length in enumerate(lengths):

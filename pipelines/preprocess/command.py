@@ -2,7 +2,7 @@
 
     elmo-tf preprocess --input 'corpus/*.txt' --output data/train --heldout data/heldout --min-count 3
 
-The same input, options and seed give the same bytes, whatever the runner and its number of workers.
+The same input, options and seed give the same bytes with every runner and number of workers.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import elmo_tf
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, renamed
 from elmo_tf.records import record_folder
 from elmo_tf.text import vocabulary
 from pipelines.preprocess import info, job
@@ -23,8 +23,8 @@ from pipelines.text.text_options import require
 
 _SHARD_BYTES = 8 << 20  # of text, when --shards is not given
 _HELDOUT_FRACTION = 0.01
-_MUCH = 0.01  # share of the lines that may be no UTF-8 without a warning
-_SAMPLES = 16  # blocks of text that a given vocabulary's order is checked with
+_MANY_INVALID = 0.01  # share of lines that are not UTF-8, above which there is a warning
+_SAMPLES = 16  # blocks of text that the order of a given vocabulary is checked against
 _log = logging.getLogger("elmo_tf")
 
 
@@ -32,31 +32,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `elmo-tf preprocess` to `parser`."""
     add = parser.add_argument
     text_options.add(parser)
-    add("--output", required=True, metavar="DIR", help="folder to make; one that a killed run left is gone on with")
-    add("--vocab", metavar="FILE", help="a vocabulary instead of one counted from the text")
-    add("--min-count", type=int, metavar="N", help="leave out words that occur less often (default: 1)")
-    add("--max-vocab", type=int, metavar="N", help="keep so many words, <S>, </S> and <UNK> included (default: all)")
-    add("--shards", type=int, metavar="N", help="files to write (default: one for about 8 MB of text)")
-    add("--shuffle", action="store_true", help="shuffle all sentences, on disk; needs room for the records twice")
-    add("--seed", type=int, default=0, metavar="N", help="decides what is held out, and the shuffle (default: 0)")
-    add("--heldout", metavar="DIR", help="folder to make of sentences that --output then lacks")
+    add("--output", required=True, metavar="DIR", help="folder to make; resumes the run if an earlier one was killed")
+    add("--vocab", metavar="FILE", help="use this vocabulary instead of counting the words of the text")
+    add("--min-count", type=int, metavar="N", help="leave out words that occur fewer than N times (default: 1)")
+    add("--max-vocab", type=int, metavar="N", help="keep N words, including <S>, </S> and <UNK> (default: all)")
+    add("--shards", type=int, metavar="N", help="files to write (default: one per 8 MB of text)")
+    add("--shuffle", action="store_true", help="shuffle all sentences on disk, which takes twice the disk space")
+    add("--seed", type=int, default=0, metavar="N", help="seed of the shuffle and the held-out split (default: 0)")
+    add("--heldout", metavar="DIR", help="folder to make for held-out sentences, which --output then lacks")
     add(
         "--heldout-fraction",
         type=float,
         metavar="F",
-        help=f"of the distinct sentences, between 0 and 1 (default: {_HELDOUT_FRACTION})",
+        help=f"share of the distinct sentences to hold out, between 0 and 1 (default: {_HELDOUT_FRACTION})",
     )
 
 
 def run(argv: Sequence[str] | None = None) -> dict[str, Any]:
-    """Preprocesses a corpus as `argv` says, Beam's own options included; returns what `info.json` of --output holds.
+    """Runs `elmo-tf preprocess` and returns the `info.json` of its output folder.
 
-    With --direct_running_mode=multi_processing a script that calls it needs `if __name__ == "__main__"`, as always with
-    processes of Python's `multiprocessing`.
+    With several worker processes a script that calls this needs `if __name__ == "__main__"`, as with Python's
+    `multiprocessing`.
+
+    Args:
+        argv: options of the command and of Beam; None: those of this process.
 
     Raises:
-        InputError: if an argument or a file cannot be used; nothing is left behind then.
-        OSError: if reading or writing fails or a worker process dies. The same command goes on from there.
+        InputError: if an option or a file cannot be used; nothing is written then. The error speaks of parameters:
+            `min_count` for `--min-count`.
+        OSError: if reading or writing fails or a worker process dies. The same command resumes.
     """
     parser = argparse.ArgumentParser(
         prog="elmo-tf preprocess",
@@ -66,7 +70,8 @@ def run(argv: Sequence[str] | None = None) -> dict[str, Any]:
     )
     add_arguments(parser)
     arguments, beam_options = runner_options.parse(parser, argv)
-    runner_options.make_pipeline(beam_options)  # complains of a runner that cannot be had
+    # Fails if the runner is not available.
+    runner_options.make_pipeline(beam_options)
     _check(arguments)
     start = time.monotonic()
     if runner_options.uses_processes(beam_options):
@@ -78,20 +83,20 @@ def run(argv: Sequence[str] | None = None) -> dict[str, Any]:
     settings = _settings(arguments)
     work = job.Job(_folders(arguments), settings, corpora.plan(corpus, num_shards), num_shards, beam_options)
     if given:
-        _check_order(given, work, f"--vocab {arguments.vocab}")
-    outputs = {name: path for name, path in (("--output", arguments.output), ("--heldout", arguments.heldout)) if path}
+        _check_order(given, work, arguments.vocab)
+    outputs = {name: path for name, path in (("output", arguments.output), ("heldout", arguments.heldout)) if path}
     with journal.unfinished(outputs, _plan(arguments, corpus, given)) as resumed:
         guess = "" if all(file.is_divisible for file in corpus) else "about "
         _log.info("reading %s, %s%s of text", report.number(corpus, "file"), guess, report.megabytes(size))
         if resumed:
-            _log.info("going on with an earlier run; what is whole is used again")
+            _log.info("resuming an earlier run; its finished files are kept")
         with text_options.hint():
             words, types = (given, None) if given else work.count(arguments.min_count or 1, arguments.max_vocab)
             work.keep(words)
             read, written = work.shuffle() if arguments.shuffle else work.write()
-        about = info.describe(arguments, settings, corpus, words, types, [result["irregular"] for result in read])
+        shared = info.describe(arguments, settings, corpus, words, types, [result["irregular"] for result in read])
         statistics = [shard for result in written for shard in result["shards"]]
-        infos = {split: info.of_split(split, statistics, about, num_shards) for split in work.folders}
+        infos = {split: info.of_split(split, statistics, shared, num_shards) for split in work.folders}
         _check_splits(infos)
         for split, folder in work.folders.items():
             filesystems.write_json(filesystems.join(folder, record_folder.INFO_FILE), infos[split])
@@ -101,39 +106,40 @@ def run(argv: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 def _warn(infos: dict[str, dict[str, Any]]) -> None:
-    """Warns of a corpus that is hardly text."""
+    """Warns if much of the corpus is not text."""
     dropped = infos[sentences.TRAIN]["irregular"]["invalid_utf8_lines"]["count"]
     share = dropped / (dropped + sum(about["sentences"] for about in infos.values()))
-    if share > _MUCH:
-        _log.warning(
-            "warning: %s lines (%.0f %%) are not UTF-8 and were dropped; --strict names one", dropped, 100 * share
-        )
+    if share > _MANY_INVALID:
+        text = "warning: dropped %s lines (%.0f %%) that are not UTF-8; the setting strict makes them an error"
+        _log.warning(text, f"{dropped:,}", 100 * share)
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Raises `InputError` for what can be seen before any work."""
+    """Raises `InputError` for what can be checked before any work."""
     for name, least in (("shards", 1), ("min_count", 1), ("max_vocab", len(vocabulary.SPECIAL_TOKENS) + 1)):
         value = getattr(arguments, name)
-        require(f"--{name.replace('_', '-')}", value is None or value >= least, f"at least {least}", value)
-    require("--seed", 0 <= arguments.seed < 2**63, "0 to 2^63 - 1", arguments.seed)
+        require(name, value is None or value >= least, f"at least {least}", value)
+    require("seed", 0 <= arguments.seed < 2**63, "0 to 2^63 - 1", arguments.seed)
     for name in ("min_count", "max_vocab"):
         alone = arguments.vocab is None or getattr(arguments, name) is None
-        require("--vocab", alone, "a vocabulary either given or counted", f"--{name.replace('_', '-')} as well")
+        require("vocab", alone, "a vocabulary that is either given or counted", f"`{name}` as well")
     _settings(arguments)
     fraction = arguments.heldout_fraction
     if fraction is not None:
-        require("--heldout-fraction", 0 < fraction < 1, "a number between 0 and 1", fraction)
-        require("--heldout-fraction", arguments.heldout is not None, "--heldout with it", "none")
-    journal.check(arguments.output, "--output")
+        require("heldout_fraction", 0 < fraction < 1, "a number between 0 and 1", fraction)
+        require("heldout_fraction", arguments.heldout is not None, "`heldout` with it", "none")
+    with renamed(folder="output"):
+        journal.check(arguments.output)
     if arguments.heldout is not None:
-        journal.check(arguments.heldout, "--heldout")
+        with renamed(folder="heldout"):
+            journal.check(arguments.heldout)
         one, other = (f"{path}/" for path in _folders(arguments).values())
-        apart = not one.startswith(other) and not other.startswith(one)
-        require("--heldout", apart, "a folder of its own, neither in nor around --output", arguments.heldout)
+        separate = not one.startswith(other) and not other.startswith(one)
+        require("heldout", separate, "a folder that neither contains `output` nor is inside it", arguments.heldout)
 
 
 def _folders(arguments: argparse.Namespace) -> dict[str, str]:
-    """Returns the output folder of each split, as any process on this machine finds it."""
+    """Returns the output folder of each split, by a path that is the same for every process on this machine."""
     named = {sentences.TRAIN: arguments.output, sentences.HELDOUT: arguments.heldout}
     return {split: text_options.real_path(path) for split, path in named.items() if path}
 
@@ -146,7 +152,7 @@ def _settings(arguments: argparse.Namespace) -> sentences.Settings:
 def _plan(
     arguments: argparse.Namespace, corpus: list[corpora.TextFile], given: vocabulary.Vocabulary | None
 ) -> dict[str, Any]:
-    """Returns all that the output depends on, as JSON."""
+    """Returns everything that the output depends on, as JSON."""
     asked = {name: value for name, value in vars(arguments).items() if name not in ("input", "vocab")}
     return {
         "arguments": {**asked, "output": None, "heldout": asked["heldout"] is not None},
@@ -157,18 +163,17 @@ def _plan(
 
 
 def _read_vocabulary(path: str) -> vocabulary.Vocabulary:
-    filesystems.check_scheme(path, "--vocab")
+    with renamed(path="vocab"):
+        filesystems.check_scheme(path)
     try:
         content = filesystems.read(path)
     except OSError as error:
-        raise InputError(
-            f"--vocab: expected a file that can be read, found {path}: {error.strerror or error}"
-        ) from None
-    return vocabulary.from_bytes(content, f"--vocab {path}")
+        raise InputError("vocab", "a file that can be read", f"{error.strerror or error}: {path}") from None
+    return vocabulary.from_bytes(content, path)
 
 
 def _check_order(words: vocabulary.Vocabulary, work: job.Job, source: str) -> None:
-    """Raises `InputError` if the words are plainly not in descending order of their counts, in a sample of the text."""
+    """Raises `InputError` if the words are clearly not in descending order of their counts in a sample of the text."""
     reader = sentences.Reader(work.settings)
     chosen = work.tasks[:: -(-len(work.tasks) // _SAMPLES)]
     blocks = [next(iter(reader.read(task)), None) for task in chosen]
@@ -180,10 +185,10 @@ def _check_order(words: vocabulary.Vocabulary, work: job.Job, source: str) -> No
 
 
 def _check_splits(infos: dict[str, dict[str, Any]]) -> None:
-    """Raises `InputError` if a split came out empty."""
+    """Raises `InputError` if a split is empty."""
     total = sum(about["sentences"] for about in infos.values())
-    require("--input", total > 0, "text", "no words")
+    require("input", total > 0, "text", "no words")
     for split, about in infos.items():
-        side = "held out" if split == sentences.HELDOUT else "left to train on"
-        expected = "a share that leaves sentences on both sides"
-        require("--heldout-fraction", about["sentences"] > 0, expected, f"none of {total:,} {side}")
+        side = "held out" if split == sentences.HELDOUT else "left for training"
+        expected = "a fraction that leaves sentences in both splits"
+        require("heldout_fraction", about["sentences"] > 0, expected, f"none of {total:,} sentences {side}")

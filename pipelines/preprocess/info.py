@@ -1,4 +1,4 @@
-"""What `info.json` says of a folder of records: nothing that another run of the same command would say otherwise."""
+"""The contents of `info.json`, which are the same for every run of the same command."""
 
 import argparse
 import collections
@@ -25,11 +25,11 @@ def describe(
 
     Args:
         arguments: of the command.
-        settings: what turned text into sentences.
-        corpus: what was read.
+        settings: how text became sentences.
+        corpus: the files that were read.
         words: the vocabulary.
         types: distinct words of the training split; None if they were not counted.
-        irregular: how often each of `lines.RULES` was applied, of each task.
+        irregular: for each task, how often each of `lines.RULES` applied.
     """
     totals = collections.Counter()
     for counts in irregular:
@@ -63,7 +63,7 @@ def describe(
 
 
 def of_split(split: str, written: Iterable[dict[str, Any]], about: dict[str, Any], num_shards: int) -> dict[str, Any]:
-    """Returns the contents of a split's `info.json`, given the statistics of all shards and what both splits share."""
+    """Returns the `info.json` of a split, given the statistics of all shards and what both splits share."""
     ours = sorted((shard for shard in written if shard["split"] == split), key=lambda shard: shard["number"])
     described = [
         {
@@ -77,7 +77,7 @@ def of_split(split: str, written: Iterable[dict[str, Any]], about: dict[str, Any
 
 
 def summary(infos: dict[str, dict[str, Any]], folders: Iterable[str], seconds: float) -> str:
-    """Returns the table that is shown at the end, given each split's `info.json` and folder, in the same order."""
+    """Returns the final report, given each split's `info.json` and folder, in the same order."""
     first = infos[sentences.TRAIN]
     words, total = first["vocabulary"], sum(one["tokens"] for one in infos.values())
     types = "" if words["types"] is None else f" of {words['types']:,} in the text"

@@ -1,7 +1,7 @@
 """Sentences to shards of TFRecords, as a Beam transform.
 
-A worker writes whole shards itself: what goes through Beam's shuffle or its TFRecord sink stays in memory in the local
-runner, and costs several times as long.
+A worker writes whole shards itself: the local runner keeps in memory what passes through Beam's shuffle or its TFRecord
+sink, and both take several times as long.
 """
 
 import collections
@@ -15,11 +15,14 @@ import numpy as np
 
 from elmo_tf.records import record_folder, wire
 from elmo_tf.text import char_ids, vocabulary
-from pipelines.running import do_once, journal
+from pipelines.running import do_once, task_progress
 from pipelines.text import corpora, filesystems, sentences
 
 COUNTED = ("sentences", "tokens", "characters", "unknown_tokens", "reserved_tokens", "cut_tokens", "bytes")
-_MOST_BYTES = char_ids.MAX_CHARS_PER_TOKEN - char_ids.NUM_MARKS  # of a word; what is beyond is cut
+# The types of a shard's statistics.
+_STATISTICS = {"split": str, "number": int, "path": str, **dict.fromkeys(COUNTED, int), "sha256": str}
+RESULT = {**do_once.FILES, "shards": [_STATISTICS]}
+_MOST_BYTES = char_ids.MAX_CHARS_PER_TOKEN - char_ids.NUM_MARKS  # of a word; the rest is cut off
 
 
 class Encoded(NamedTuple):
@@ -33,12 +36,12 @@ class Encoder:
     """Encodes sentences with the ids of a vocabulary."""
 
     def __init__(self, words: vocabulary.Vocabulary):
-        # A word's id is needed only as the varint that stands in the record.
+        # Records hold ids as varints.
         self._varints = {word: wire.varint(number) for number, word in enumerate(words.tokens)}
         self._begin, self._end, self._unknown = (self._varints[word] for word in vocabulary.SPECIAL_TOKENS)
 
     def encode(self, block: list[sentences.Words]) -> Encoded:
-        """Returns the records of some sentences, none of which is empty."""
+        """Returns the records of sentences, which must not be empty."""
         words = list(itertools.chain.from_iterable(block))
         if not words:
             return Encoded([], np.zeros((0, len(COUNTED)), np.int64))
@@ -76,9 +79,10 @@ class Encoder:
 
 
 def _is_reserved(words: list[bytes], text: bytes) -> np.ndarray:
-    """Returns which of the words, whose joined `text` is given, are spelled like a sentence boundary."""
+    """Returns which words are spelled like a sentence boundary, given also the joined `text` of all words."""
     marks = char_ids.SENTENCE_MARKS
-    if not any(mark in text for mark in marks):  # as good as always
+    # Nearly always.
+    if not any(mark in text for mark in marks):
         return np.zeros(len(words), np.int64)
     return np.array([word in marks for word in words], np.int64)
 
@@ -99,7 +103,7 @@ class Shard:
         self._totals += encoded.counts.sum(axis=0)
 
     def statistics(self) -> dict[str, Any]:
-        """Returns what was written up to now, as JSON."""
+        """Returns the totals of what is written so far, as JSON."""
         totals = dict(zip(COUNTED, self._totals.tolist(), strict=True))
         return {**self._about, **totals, "sha256": self._checksum.hexdigest()}
 
@@ -108,7 +112,7 @@ class Shard:
 def open_shards(
     folders: dict[str, str], numbers: Iterable[int], num_shards: int
 ) -> Iterator[dict[tuple[str, int], Shard]]:
-    """Gives shards to write, by split and number; the files are there once the block has ended without an exception."""
+    """Yields shards to write, by split and number. The files appear when the block ends without an exception."""
     with contextlib.ExitStack() as stack:
         shards = {}
         for split, folder in folders.items():
@@ -120,7 +124,7 @@ def open_shards(
 
 
 class Converter:
-    """Turns tasks into records. Make it on the worker: it reads the vocabulary that stands in the output folder."""
+    """Turns tasks into records. Create it on the worker: it reads the vocabulary in the output folder."""
 
     def __init__(self, folder: str, settings: sentences.Settings):
         path = filesystems.join(folder, record_folder.VOCABULARY_FILE)
@@ -128,21 +132,22 @@ class Converter:
         self._reader = sentences.Reader(settings)
 
     def convert(
-        self, task: corpora.Task, beat: journal.Beat, irregular: collections.Counter
+        self, task: corpora.Task, progress: task_progress.TaskProgress, irregular: collections.Counter
     ) -> Iterator[dict[str, Encoded]]:
-        """Yields the records of each block of a task, by split; adds to `beat` and to `irregular`."""
+        """Yields the records of each block of a task, by split; adds to `progress` and `irregular`."""
         for batch in self._reader.read(task):
             encoded = {split: self._encoder.encode(found) for split, found in batch.sentences.items()}
             yield encoded
             irregular.update(batch.irregular)
             counts = sum(one.counts[:, :2].sum(axis=0) for one in encoded.values())
-            beat.add(batch.size, *counts.tolist())
+            progress.add(batch.size, *counts.tolist())
 
 
 class WriteTask(do_once.DoOnce):
     """`corpora.Task` -> its shards, in the order of the text. The result holds the statistics of the shards."""
 
     phase = "write"
+    kind = RESULT | {"irregular": {str: int}}
 
     def __init__(self, folders: dict[str, str], num_shards: int, settings: sentences.Settings):
         super().__init__(folders[sentences.TRAIN])
@@ -151,11 +156,11 @@ class WriteTask(do_once.DoOnce):
     def setup(self) -> None:
         self._converter = Converter(self._folders[sentences.TRAIN], self._settings)
 
-    def do(self, task: corpora.Task, beat: journal.Beat) -> dict[str, Any]:
+    def do(self, task: corpora.Task, progress: task_progress.TaskProgress) -> dict[str, Any]:
         irregular = collections.Counter()
         with open_shards(self._folders, task.shards, self._num_shards) as shards:
             for encoded, number in zip(
-                self._converter.convert(task, beat, irregular), itertools.cycle(task.shards), strict=False
+                self._converter.convert(task, progress, irregular), itertools.cycle(task.shards), strict=False
             ):
                 for split in self._folders:
                     shards[split, number].write(encoded[split])

@@ -1,7 +1,7 @@
-"""A global shuffle on disk: every record is scattered to a random bucket, then each bucket is shuffled in memory.
+"""A global shuffle on disk: every record goes to a random bucket, then each bucket is shuffled in memory.
 
-A task writes one file a split, of runs; in a run the records stand by bucket. A shard is made of one bucket or more,
-each small enough for memory. What goes where depends on the seed and on the plan of the tasks alone.
+A task writes one file per split. It consists of runs, each sorted by bucket. A shard consists of one or more buckets,
+each small enough for memory. The order depends only on the seed and the plan of the tasks.
 """
 
 import collections
@@ -13,12 +13,12 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from pipelines.preprocess import shards
-from pipelines.running import do_once, journal
+from pipelines.running import do_once, journal, task_progress
 from pipelines.text import corpora, filesystems, sentences
 
-BUCKET_BYTES = 64 << 20  # of records, roughly: what is shuffled in memory at a time
-_RUN_BYTES = 32 << 20  # of records that a task keeps in memory before it writes them, by bucket
-_FRAME_BYTES = 16  # of a TFRecord, beside the data
+BUCKET_BYTES = 64 << 20  # of records, roughly, that are shuffled in memory at a time
+_RUN_BYTES = 32 << 20  # of records that a task keeps in memory before it writes them
+_FRAME_BYTES = 16  # of a TFRecord, in addition to the data
 
 
 class GatherTask(NamedTuple):
@@ -29,7 +29,7 @@ class GatherTask(NamedTuple):
 
 
 class _Scattered:
-    """The file of a task and split while it is written."""
+    """The file of a task and split, while it is written."""
 
     def __init__(self, file: BinaryIO, num_buckets: int, random: np.random.Generator):
         self._file, self._num_buckets, self._random = file, num_buckets, random
@@ -38,10 +38,10 @@ class _Scattered:
         self._waiting = 0  # bytes of records in memory
         self._counts = np.zeros((num_buckets, len(shards.COUNTED)), np.int64)
         self.size = 0  # bytes in the file
-        self._places: list[np.ndarray] = []  # of each run: begin and end of every bucket in the file
+        self._places: list[np.ndarray] = []  # for each run: begin and end of every bucket in the file
 
     def write(self, encoded: shards.Encoded) -> None:
-        """Takes records, each for a random bucket."""
+        """Adds records, each to a random bucket."""
         buckets = self._random.integers(self._num_buckets, size=len(encoded.records))
         np.add.at(self._counts, buckets, encoded.counts)
         self._records.extend(encoded.records)
@@ -51,7 +51,7 @@ class _Scattered:
             self.flush()
 
     def flush(self) -> None:
-        """Writes a run of what is in memory."""
+        """Writes the records in memory as a run."""
         if not self._records:
             return
         buckets = np.concatenate(self._buckets)
@@ -63,14 +63,15 @@ class _Scattered:
         self._records, self._buckets, self._waiting = [], [], 0
 
     def index(self) -> np.ndarray:
-        """Returns what `Gather` has to know, int64, a row a bucket: its counts, then begin and end in each run."""
+        """Returns what `Gather` needs, int64, a row per bucket: its counts, then its begin and end in each run."""
         return np.concatenate([self._counts, *self._places], 1)
 
 
 class Scatter(do_once.DoOnce):
-    """`corpora.Task` -> among the notes a file of runs, and an index that tells where in them each bucket is."""
+    """`corpora.Task` -> in the journal, a file of runs and an index of the places of each bucket in them."""
 
     phase = "scatter"
+    kind = do_once.FILES | {"irregular": {str: int}}
 
     def __init__(self, folders: dict[str, str], num_buckets: int, settings: sentences.Settings):
         super().__init__(folders[sentences.TRAIN])
@@ -79,7 +80,7 @@ class Scatter(do_once.DoOnce):
     def setup(self) -> None:
         self._converter = shards.Converter(self._folders[sentences.TRAIN], self._settings)
 
-    def do(self, task: corpora.Task, beat: journal.Beat) -> dict[str, Any]:
+    def do(self, task: corpora.Task, progress: task_progress.TaskProgress) -> dict[str, Any]:
         irregular = collections.Counter()
         with contextlib.ExitStack() as stack:
             written = {}
@@ -87,7 +88,7 @@ class Scatter(do_once.DoOnce):
                 file = stack.enter_context(filesystems.create(_path(self._journal, task.number, split, "run")))
                 random = np.random.default_rng([self._settings.seed, task.number, index])
                 written[split] = _Scattered(file, self._num_buckets, random)
-            for encoded in self._converter.convert(task, beat, irregular):
+            for encoded in self._converter.convert(task, progress, irregular):
                 for split, scattered in written.items():
                     scattered.write(encoded[split])
             for scattered in written.values():
@@ -102,24 +103,28 @@ class Scatter(do_once.DoOnce):
 
 
 class Gather(do_once.DoOnce):
-    """`GatherTask` -> the shards of that number, made of their buckets. The result holds the shards' statistics."""
+    """`GatherTask` -> the shards of that number, from their buckets. The result holds the shards' statistics."""
 
     phase = "gather"
+    kind = shards.RESULT
 
     def __init__(self, folders: dict[str, str], num_shards: int, num_buckets: int, num_scattered: int, seed: int):
         super().__init__(folders[sentences.TRAIN])
         self._folders, self._num_shards, self._num_buckets = folders, num_shards, num_buckets
         self._num_scattered, self._seed = num_scattered, seed
 
-    def do(self, task: GatherTask, beat: journal.Beat) -> dict[str, Any]:
+    def do(self, task: GatherTask, progress: task_progress.TaskProgress) -> dict[str, Any]:
         per_shard = self._num_buckets // self._num_shards
         with shards.open_shards(self._folders, [task.number], self._num_shards) as opened:
             for number, split in enumerate(self._folders):
                 for bucket in range(task.number * per_shard, (task.number + 1) * per_shard):
                     found, counts = self._bucket(split, bucket)
-                    order = np.random.default_rng([self._seed, bucket, number]).permutation(len(found))
-                    opened[split, task.number].write(shards.Encoded([found[index] for index in order], counts[None]))
-                    beat.add(*(int(counts[shards.COUNTED.index(name)]) for name in ("bytes", "sentences", "tokens")))
+                    random = np.random.default_rng([self._seed, bucket, number])
+                    order = random.permutation(len(found))
+                    shuffled = [found[index] for index in order]
+                    opened[split, task.number].write(shards.Encoded(shuffled, counts[None]))
+                    amount = (counts[shards.COUNTED.index(name)] for name in ("bytes", "sentences", "tokens"))
+                    progress.add(*map(int, amount))
             statistics = [shard.statistics() for shard in opened.values()]
         return {"shards": statistics, "files": {shard["path"]: shard["bytes"] for shard in statistics}}
 
@@ -152,7 +157,7 @@ def _path(notes: journal.Journal, number: int, split: str, ending: str) -> str:
 
 
 def _frames(segment: bytes) -> Iterator[bytes]:
-    """Yields the TFRecords that stand end to end in `segment`, with their frames."""
+    """Yields the TFRecords in `segment`, with their frames."""
     start = 0
     while start < len(segment):
         end = start + _FRAME_BYTES + int.from_bytes(segment[start : start + 8], "little")

@@ -1,1 +1,1 @@
-"""What every Beam job here needs: each task done once, notes of what is done, the runner, progress."""
+"""What both Beam jobs share: tasks that run once, the journal of finished tasks, the runner, progress."""

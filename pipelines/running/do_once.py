@@ -1,4 +1,4 @@
-"""A Beam step that does each task once, however often workers are killed and bundles repeated; a pipeline of tasks."""
+"""A Beam step that does each task once, even if workers are killed and bundles repeated; a pipeline of tasks."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -8,40 +8,45 @@ import apache_beam as beam
 from apache_beam.metrics import Metrics
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from pipelines.running import journal, runner_options, watch
-from pipelines.text import filesystems
+from pipelines.running import journal, runner_options, task_progress, watch
+from pipelines.text import filesystems, json_types
+
+# The types of a task's result; a step may add keys.
+FILES = {"files": {str: int}}
 
 
 class Numbered(Protocol):
-    """A task, as far as this step is concerned."""
+    """What this step needs to know of a task."""
 
     number: int
     size: int  # bytes to read
 
 
 class DoOnce(beam.DoFn):
-    """Task -> its number, once what it writes is whole. A task that an earlier run has done is passed over.
+    """Task -> its number, once all that it writes is complete. A task that an earlier run has done is skipped.
 
-    Subclasses say what to `do` in which `phase`; the result, with the files' sizes, is kept in the journal.
+    Subclasses name the `phase`, do a task in `do`, and declare the types of its result in `kind`. The result goes into
+    the journal.
     """
 
     phase: str
+    kind: json_types.Kind = FILES
 
     def __init__(self, folder: str):
         self._journal = journal.Journal(folder)
 
-    def do(self, task: Any, beat: journal.Beat) -> dict[str, Any]:
+    def do(self, task: Any, progress: task_progress.TaskProgress) -> dict[str, Any]:
         """Does a task and returns its result as JSON; under "files" the size of each file written, by path."""
         raise NotImplementedError
 
     @beam.typehints.no_annotations
     def process(self, task: Numbered) -> Iterator[int]:
-        result = done(self._journal, self.phase, task)
+        result = done(self._journal, self.phase, task, self.kind)
         if result is None:
-            beat = journal.Beat(self._journal, self.phase, task.number)
-            result = self.do(task, beat)
+            progress = task_progress.TaskProgress(self._journal, self.phase, task.number)
+            result = self.do(task, progress)
             self._journal.done(self.phase, task.number, result)
-            beat.tell()
+            progress.write()
         for name, count in result.get("irregular", {}).items():
             Metrics.counter("preprocess", name).inc(count)
         yield task.number
@@ -55,7 +60,7 @@ def run(
     transform: beam.PTransform,
     beam_options: PipelineOptions,
 ) -> None:
-    """Has a pipeline do the tasks of a phase, and shows how far they are.
+    """Runs a pipeline that does the tasks of a phase, and shows its progress.
 
     Raises:
         InputError, ReadError, WriteError: what a step raised.
@@ -67,21 +72,31 @@ def run(
         runner_options.execute(pipeline)
 
 
-def done(notes: journal.Journal, phase: str, task: Numbered) -> dict[str, Any] | None:
-    """Returns the result of a task that an earlier run has done, and tells so; None if it is not done."""
-    result = notes.result(phase, task.number)
-    if result is None or not _is_there(result["files"]):
+def run_step(
+    doing: str, notes: journal.Journal, step: DoOnce, tasks: Sequence[Numbered], beam_options: PipelineOptions
+) -> list[dict[str, Any]]:
+    """Runs a pipeline of one step and returns the results of its tasks, in order; see `run`."""
+    run(doing, notes, step.phase, tasks, beam.ParDo(step), beam_options)
+    return notes.results(step.phase, (task.number for task in tasks), step.kind)
+
+
+def done(notes: journal.Journal, phase: str, task: Numbered, kind: json_types.Kind = FILES) -> dict[str, Any] | None:
+    """Returns the result of a task that an earlier run has done, and writes its progress; None if it is not done.
+
+    A task whose result is damaged, or whose files are not those of its result, counts as not done.
+    """
+    result = notes.result(phase, task.number, kind)
+    if result is None or not result["files"] or not _are_there(result["files"]):
         return None
-    beat = journal.Beat(notes, phase, task.number)
-    beat.add(task.size, 0, 0, task.size)
-    beat.tell()
+    progress = task_progress.TaskProgress(notes, phase, task.number)
+    progress.add(task.size, 0, 0, task.size)
+    progress.write()
     return result
 
 
-def _is_there(sizes: dict[str, int]) -> bool:
-    if all(
-        map(filesystems.is_local, sizes)
-    ):  # in a folder of thousands of files, listing it for each task would take long
+def _are_there(sizes: dict[str, int]) -> bool:
+    # Listing a local folder of thousands of files for each task would take long.
+    if all(map(filesystems.is_local, sizes)):
         return all(os.path.isfile(path) and os.path.getsize(path) == size for path, size in sizes.items())
     folders = {path.rpartition("/")[0] for path in sizes}
     there = {

@@ -1,7 +1,7 @@
 """Worker processes of the in-memory runner that start at once, and whose death ends the job.
 
-Beam's own multi-processing mode starts a fresh Python for every worker of every pipeline, with a log of some thirty
-lines, and waits for ever once one dies. Here workers are forked from a process that has imported all they need.
+Beam's own multi-processing mode starts a new Python for every worker of every pipeline, and waits for ever when a
+worker dies. Here workers are forked from a process that has already imported what they need.
 """
 
 import logging
@@ -25,7 +25,7 @@ _context = multiprocessing.get_context("forkserver")
 
 
 def prepare(modules: Sequence[str]) -> None:
-    """Starts to import `modules`, and what every worker needs, in the process that workers are forked from."""
+    """Starts the process that workers are forked from, which imports `modules` and what every worker needs."""
     _context.set_forkserver_preload([__name__, "apache_beam.runners.worker.sdk_worker_main", *modules])
     multiprocessing.forkserver.ensure_running()
 
@@ -40,16 +40,48 @@ class WorkerProcesses(environments.DefaultEnvironment):
 
     @staticmethod
     def from_runner_api_parameter(payload, capabilities, artifacts, resource_hints, context) -> "WorkerProcesses":
-        """Returns what `to_runner_api_parameter` stands for."""
+        """Returns the environment that `to_runner_api_parameter` describes."""
         return WorkerProcesses(capabilities, artifacts, resource_hints)
+
+
+class Connection:
+    """The runner's control connection to a worker, which also knows the requests without a response.
+
+    The runner sends every request through it. It waits for the response for ever, so someone has to give one in the
+    place of a dead worker.
+    """
+
+    def __init__(self, connection: worker_handlers.ControlConnection):
+        self._connection = connection
+        self._lock = threading.Lock()
+        self._open: list[worker_handlers.ControlFuture] = []
+
+    def push(self, request: beam_fn_api_pb2.InstructionRequest) -> worker_handlers.ControlFuture:
+        """Sends a request; returns its future response."""
+        future = self._connection.push(request)
+        with self._lock:
+            self._open = [one for one in self._open if not one.is_done()] + [future]
+        return future
+
+    def fail(self, error: str) -> None:
+        """Gives `error` as the response to all requests without one."""
+        with self._lock:
+            for future in self._open:
+                if not future.is_done():
+                    future.set(beam_fn_api_pb2.InstructionResponse(instruction_id=future.instruction_id, error=error))
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._connection.close()
 
 
 @worker_handlers.WorkerHandler.register_environment(_URN, None)
 class _Handler(worker_handlers.GrpcWorkerHandler):
-    """Starts one process; once it has ended before its time, fails all that the runner waits for."""
+    """Starts one process. If it ends too early, all requests to it fail."""
 
     def __init__(self, payload, state, provision_info, grpc_server):
         super().__init__(state, provision_info, grpc_server)
+        self.control_conn = Connection(self.control_conn)
         self._stopping = threading.Event()
 
     def start_worker(self) -> None:
@@ -70,19 +102,20 @@ class _Handler(worker_handlers.GrpcWorkerHandler):
 
     def _watch(self) -> None:
         self._process.join()
-        while not self._stopping.is_set():  # the runner may go on asking
-            for request, future in list(self.control_conn._futures_by_id.items()):
-                if not future.is_done():
-                    future.set(beam_fn_api_pb2.InstructionResponse(instruction_id=request, error=DIED))
+        # The runner may send further requests before it gives up.
+        while not self._stopping.is_set():
+            self.control_conn.fail(DIED)
             self._stopping.wait(_POLL_SECONDS)
 
 
 def _work(environment: dict[str, str]) -> None:
-    """Serves the runner until it has nothing more to do; what fails in a step, the runner is told."""
+    """Serves the runner until it stops the worker. The runner gets the errors of steps."""
     from apache_beam.runners.worker import sdk_worker_main  # noqa: PLC0415 - only in the worker
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one, which stops it
+    # Ctrl-C is for the process that started this one, which then stops it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
-    sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - Beam prints every traceback that the runner raises again
+    # Beam prints every traceback here, and the runner raises the error again.
+    sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     _, harness, _ = sdk_worker_main.create_harness(environment)
     harness.run()

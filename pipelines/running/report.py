@@ -1,4 +1,4 @@
-"""How a job says what it has done: counts and sizes in words, a table, the software's versions."""
+"""A job's report of what it has done: counts and sizes in words, a table, the versions of the software."""
 
 import platform
 from collections.abc import Sequence, Sized
@@ -10,7 +10,7 @@ import elmo_tf
 
 
 def versions() -> dict[str, str]:
-    """Returns which software is at work."""
+    """Returns the versions of the software."""
     return {
         "elmo_tf": elmo_tf.__version__,
         "apache_beam": beam.__version__,
@@ -19,13 +19,13 @@ def versions() -> dict[str, str]:
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Returns rows as lines with columns of even widths."""
+    """Returns rows as lines with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def describe_irregular(found: dict[str, dict[str, Any]]) -> str:
-    """Returns in words what was irregular: a line for each rule that was applied."""
+    """Returns in words what was irregular, with a line for each rule that applied."""
     applied = [
         f"\n  {name.replace('_', ' ')}: {one['count']:,}, {one['rule']}" for name, one in found.items() if one["count"]
     ]
@@ -33,10 +33,10 @@ def describe_irregular(found: dict[str, dict[str, Any]]) -> str:
 
 
 def number(things: Sized, noun: str) -> str:
-    """Returns how many there are, in words."""
+    """Returns the number of things in words, such as `3 files`."""
     return f"{len(things):,} {noun}{'s' * (len(things) != 1)}"
 
 
 def megabytes(size: int) -> str:
-    """Returns a number of bytes in words."""
+    """Returns a number of bytes as megabytes or kilobytes."""
     return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} kB"

@@ -1,4 +1,4 @@
-"""Beam's side of a command line: which options are left for it, which runner, and how much it says."""
+"""Beam's side of a command line: its own options, the runner, the log level, and errors raised in workers."""
 
 import argparse
 import logging
@@ -15,42 +15,45 @@ from elmo_tf.errors import InputError
 from pipelines.running import processes
 from pipelines.text import filesystems
 
-# In memory, in this process or with --direct_num_workers in several; it needs no network. Beam's own choice,
-# DirectRunner, first looks for a binary to download.
+# In memory, in this process or with --direct_num_workers in several, without a network. Beam's own default,
+# DirectRunner, first tries to download a binary.
 DEFAULT_RUNNER = "FnApiRunner"
-EPILOG = "Beam's own options are taken too: --direct_num_workers=N --direct_running_mode=multi_processing uses N cores."
+EPILOG = "Beam's own options work too: --direct_num_workers=N --direct_running_mode=multi_processing uses N cores."
 _LOGGERS = {
     "apache_beam": logging.WARNING,
-    # An error in a step is raised again here, which is enough.
+    # These print errors of steps, which are raised again here.
     "apache_beam.runners.common": logging.CRITICAL,
     "apache_beam.runners.direct": logging.CRITICAL,
     "apache_beam.runners.portability.local_job_service": logging.CRITICAL,
     "apache_beam.runners.portability.portable_runner": logging.CRITICAL,
     "apache_beam.runners.worker": logging.CRITICAL,
 }
-_OWN_ERROR = re.compile(r"(CorpusError|InputError|ReadError|WriteError): (.*?)(?= \[while running |\\n|\n|$)")
+# Of an exception in a worker most runners pass on only the text: its traceback, or a repr of that. Beam adds the step's
+# name to an exception's first argument, so it may be anywhere in the message.
+_OWN_ERROR = re.compile(r"(CorpusError|InputError|ReadError|WriteError): (.*?)(?=\\n|\n|$)")
+_STEP = re.compile(r" \[while running '.*?'\]")
 
 
 class _NoUsage(argparse.ArgumentParser):
-    """Takes Beam's options; an error in one goes to the parser of the command, which knows the usage."""
+    """Parses Beam's options. Errors go to the parser of the command, which prints its usage."""
 
     def __init__(self, command: argparse.ArgumentParser):
         super().__init__(add_help=False, allow_abbrev=False, conflict_handler="resolve")
         self.error = command.error
 
     def add_value_provider_argument(self, *names: str, **settings) -> None:
-        """Takes what Beam declares for its templates as an ordinary option."""
+        """Adds an option that Beam declares for its templates as an ordinary one."""
         self.add_argument(*names, **settings)
 
 
 def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> tuple[argparse.Namespace, PipelineOptions]:
-    """Returns the parser's arguments, and what is left of `argv` as Beam's options.
+    """Returns the parser's arguments, and the rest of `argv` as Beam's options.
 
-    Prints the usage and exits with status 2 when an option is neither the parser's nor Beam's. Beam itself would pass
-    over it in silence, and a misspelt option with it.
+    Prints the usage and exits with status 2 if an option is neither the parser's nor Beam's, for example if it is
+    misspelt. Beam itself would ignore it.
 
     Args:
-        parser: made with `allow_abbrev=False`, or it would take `--run` for Beam's `--runner`.
+        parser: made with `allow_abbrev=False`; otherwise it would read `--run` as Beam's `--runner`.
         argv: arguments without the program's name; None: those of this process.
     """
     arguments, rest = parser.parse_known_args(argv)
@@ -61,60 +64,69 @@ def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> tuple[
     if unknown:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     options = PipelineOptions(rest)
-    FileSystems.set_options(options)  # those of HDFS and S3, say
+    # Some are for file systems such as HDFS and S3.
+    FileSystems.set_options(options)
     standard = options.view_as(StandardOptions)
     standard.runner = standard.runner or DEFAULT_RUNNER
     return arguments, options
 
 
 def uses_processes(options: PipelineOptions) -> bool:
-    """Whether the in-memory runner is to have several worker processes."""
+    """Whether the options ask for several worker processes of the in-memory runner."""
     several = options.view_as(DirectOptions).direct_running_mode == "multi_processing"
     return several and options.view_as(StandardOptions).runner == DEFAULT_RUNNER
 
 
 def make_pipeline(options: PipelineOptions) -> beam.Pipeline:
-    """Returns an empty pipeline that runs as `options` say, and below warnings quietly unless they ask for a log.
+    """Returns an empty pipeline with `options`. It logs warnings only, unless they set a log level.
 
     Raises:
-        InputError: if they name no runner, or one that lacks options.
+        InputError: if they name an unknown runner, or one that needs further options.
     """
     worker = options.view_as(WorkerOptions)
-    talkative = worker.default_sdk_harness_log_level or worker.sdk_harness_log_level_overrides
-    for name, level in () if talkative else _LOGGERS.items():
+    verbose = worker.default_sdk_harness_log_level or worker.sdk_harness_log_level_overrides
+    for name, level in () if verbose else _LOGGERS.items():
         if logging.getLogger(name).level == logging.NOTSET:
             logging.getLogger(name).setLevel(level)
-    if talkative or not uses_processes(options):
+    if verbose or not uses_processes(options):
         try:
             return beam.Pipeline(options=options)
         except ValueError as error:
-            raise InputError(f"--runner: expected one that can run, found {' '.join(str(error).split())}") from None
+            raise InputError("runner", "one that can run", " ".join(str(error).split())) from None
     options = PipelineOptions.from_dictionary(options.get_all_options(drop_default=True))
-    options.view_as(DirectOptions).direct_running_mode = ""  # or the runner would start workers of its own kind
+    # Otherwise the runner would start its own kind of workers.
+    options.view_as(DirectOptions).direct_running_mode = ""
     return beam.Pipeline(FnApiRunner(processes.WorkerProcesses()), options)
 
 
 def execute(pipeline: beam.Pipeline) -> None:
-    """Runs `pipeline` and waits for its end.
+    """Runs `pipeline` to its end.
 
     Raises:
         InputError, ReadError, WriteError: what a step raised.
-        ChildProcessError: if a worker process died, or the runner gave up for a reason that it does not tell.
+        ChildProcessError: if a worker process died, or the runner stopped without giving a reason.
     """
     try:
         state = pipeline.run().wait_until_finish()
     except Exception as error:
-        # Most runners pass on the text of an exception, not the exception.
         text = f"{type(error).__name__}: {error}"
         if "KeyboardInterrupt" in text:
             raise KeyboardInterrupt from None
         if processes.DIED in text:
             raise ChildProcessError(processes.DIED.removeprefix("elmo_tf: ")) from None
-        if found := _OWN_ERROR.findall(text):
-            kind, message = found[-1]
-            raise {"ReadError": filesystems.ReadError, "WriteError": filesystems.WriteError}.get(kind, InputError)(
-                message
-            ) from None
+        if own := own_error(text):
+            raise own from None
         raise
     if state not in (None, PipelineState.DONE):
-        raise ChildProcessError(f"the pipeline ended as {state}; the runner's log has the reason")
+        raise ChildProcessError(f"the pipeline ended as {state}; see the runner's log for the reason")
+
+
+def own_error(text: str) -> Exception | None:
+    """Returns the last error of this project in the text of an exception from a worker; None if there is none."""
+    found = _OWN_ERROR.findall(text)
+    if not found:
+        return None
+    kind, message = found[-1]
+    message = _STEP.sub("", message)
+    kinds = {"ReadError": filesystems.ReadError, "WriteError": filesystems.WriteError}
+    return kinds[kind](message) if kind in kinds else InputError.from_message(message)

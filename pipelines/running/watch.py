@@ -1,4 +1,4 @@
-"""What a person sees while a pipeline runs: how far it is, how fast, and how long it still takes."""
+"""The progress line of a running pipeline: share done, speed, time left."""
 
 import contextlib
 import datetime
@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 
 from elmo_tf.files.progress import ProgressLine
-from pipelines.running import journal
+from pipelines.running import journal, task_progress
 from pipelines.text import filesystems
 
 _POLL_SECONDS = 0.5
@@ -19,22 +19,23 @@ def watched(doing: str, notes: journal.Journal, phase: str, size: int) -> Iterat
 
     Args:
         doing: what to call the phase, such as "counting".
-        notes: where its tasks tell how far they are. In a store in the network they do not; then nothing is shown, and
-            the runner's own pages are the place to look.
-        phase: the phase's name there.
-        size: bytes of text in all; a guess is good enough.
+        notes: where its tasks write their progress. In a remote store they do not, and nothing is shown: see the
+            runner's own pages.
+        phase: its name in the journal.
+        size: bytes of text in all; an estimate will do.
     """
     if not filesystems.is_local(notes.folder):
         yield
         return
     line, stop, start = ProgressLine(at_once=False), threading.Event(), time.monotonic()
-    beats = journal.Beats(notes, phase)
+    progress = task_progress.PhaseProgress(notes, phase)
 
     def show() -> None:
         while not stop.wait(_POLL_SECONDS):
             if line.due():
-                with contextlib.suppress(OSError, ValueError):  # a beat is being replaced
-                    line.show(f"{doing} {describe(beats.amount(), size, time.monotonic() - start)}")
+                # A file may be replaced while it is read.
+                with contextlib.suppress(OSError):
+                    line.show(f"{doing} {describe(progress.amount(), size, time.monotonic() - start)}")
 
     thread = threading.Thread(target=show, daemon=True)
     thread.start()
@@ -46,13 +47,11 @@ def watched(doing: str, notes: journal.Journal, phase: str, size: int) -> Iterat
         line.clear()
 
 
-def describe(amount: journal.Amount, size: int, seconds: float) -> str:
-    """Returns in words how much of `size` bytes is done; rate and time left are those of the last `seconds`."""
+def describe(amount: task_progress.Amount, size: int, seconds: float) -> str:
+    """Returns in words how much of `size` bytes is done, with the speed of these `seconds` and the time left."""
     done = amount.bytes - amount.reused_bytes
     remaining = max(size - amount.bytes, 0)
-    left = (
-        f"{datetime.timedelta(seconds=round(remaining * seconds / done))} left" if done else "time left not known yet"
-    )
+    left = f"{datetime.timedelta(seconds=round(remaining * seconds / done))} left" if done else "time left unknown"
     return (
         f"{min(amount.bytes / max(size, 1), 1):.0%}  {amount.sentences:,} sentences  {amount.tokens:,} tokens  "
         f"{amount.tokens / seconds:,.0f} tokens/s  {left}"

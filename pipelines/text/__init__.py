@@ -1,1 +1,1 @@
-"""A corpus on disk to sentences: which files, blocks of lines, rules for irregular text, tokens."""
+"""A corpus on disk to sentences: its files, blocks of lines, rules for irregular text, tokens."""

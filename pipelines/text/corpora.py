@@ -1,4 +1,4 @@
-"""A corpus as files: finding them, and sharing their text out over tasks and shards."""
+"""The files of a corpus, and how tasks and shards divide their text."""
 
 import glob
 import itertools
@@ -6,21 +6,22 @@ import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, renamed
 from pipelines.text import filesystems
 
-COMPRESSED = {".gz": 3, ".bz2": 4, ".xz": 4}  # endings of names, and bytes of text in a byte of such a file, roughly
+# Endings of names, and roughly how many bytes of text one byte of such a file holds.
+COMPRESSED = {".gz": 3, ".bz2": 4, ".xz": 4}
 _TAR = (".tar", ".tgz", ".tbz2", ".txz", *(f".tar{ending}" for ending in COMPRESSED))
-_PASSES = 8  # tasks that share a compressed file, each of which has to decompress all of it
+_PASSES = 8  # tasks that share a compressed file; each has to decompress all of it
 _OPEN_SHARDS = 64  # shards that one task writes at the same time, at most
 
 
 class TextFile(NamedTuple):
-    """One file of the corpus, or the members of an archive that a pattern names."""
+    """One file of the corpus, or the members of an archive that match a pattern."""
 
     path: str
     size: int  # bytes on disk
-    members: str = ""  # of a tar archive: a glob that their names have to match
+    members: str = ""  # for a tar archive: a glob for their names
 
     @property
     def is_divisible(self) -> bool:
@@ -29,28 +30,28 @@ class TextFile(NamedTuple):
 
     @property
     def text_size(self) -> int:
-        """Bytes of text in it; a guess for a compressed one."""
+        """Bytes of text in it; an estimate if it is compressed."""
         ending = os.path.splitext(self.path)[1].replace(".tgz", ".gz").replace(".tbz2", ".bz2").replace(".txz", ".xz")
         return self.size * COMPRESSED.get(ending, 1)
 
 
 class Slice(NamedTuple):
-    """Part of a file: the lines that begin at bytes start <= n < end and, of their blocks, every `parts`-th one."""
+    """Part of a file: the lines that begin at bytes start <= n < end; of their blocks, every `parts`-th one."""
 
     file: TextFile
     start: int = 0
-    end: int | None = None  # None: to the end of the file, whatever its size
+    end: int | None = None  # None: the end of the file
     part: int = 0
     parts: int = 1
 
     @property
     def size(self) -> int:
-        """Bytes of text in it; a guess for a compressed file."""
+        """Bytes of text in it; an estimate if the file is compressed."""
         return ((self.file.text_size if self.end is None else self.end) - self.start) // self.parts
 
 
 class Task(NamedTuple):
-    """What one worker does at a time: the blocks of `slices`, in order, are dealt out to `shards` in turn."""
+    """What a worker processes at a time: the blocks of `slices`, in order, go to `shards` in turn."""
 
     number: int
     shards: tuple[int, ...]
@@ -58,53 +59,54 @@ class Task(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes of text in it; a guess for compressed files."""
+        """Bytes of text in it; an estimate if files are compressed."""
         return sum(part.size for part in self.slices)
 
 
-def match(patterns: Iterable[str], argument: str = "--input") -> list[TextFile]:
-    """Returns the files that `patterns` name, each once, sorted by path.
+def match(patterns: Iterable[str]) -> list[TextFile]:
+    """Returns the files that `patterns` match, each once, sorted by path.
 
-    A pattern is a file, a folder (every file in it, at any depth, but hidden ones), a glob of such (`*`, `?`, `[..]`,
-    and `**` for folders of any depth), or a tar archive, alone or with a slash and a glob for its members' names.
+    A pattern is a file, a folder (every file in it, at any depth), a glob of such (`*`, `?`, `[..]`, and `**` for
+    folders of any depth), or a tar archive, alone or followed by a slash and a glob for its members' names. Hidden
+    files and folders, whose names begin with a dot, match only where the pattern spells the dot.
 
     Raises:
-        InputError: naming `argument`, if a pattern matches no file, or a file cannot be read.
+        InputError: if a pattern matches no file, or a file cannot be read.
     """
     found = set()
     for pattern in patterns:
-        filesystems.check_scheme(pattern, argument)
-        archive, members = _part_archive(pattern)
+        with renamed(path="patterns"):
+            filesystems.check_scheme(pattern)
+        archive, members = _split_archive(pattern)
         matched = (_match_local if filesystems.is_local(archive) else _match_remote)(archive)
         if not matched:
             empty = "a folder without files" if os.path.isdir(archive) else "no such file"
-            raise InputError(
-                f"{argument}: expected a file, folder or glob that matches files, found {empty}: {pattern}"
-            )
+            raise InputError("patterns", "a file, folder or glob that matches files", f"{empty}: {pattern}")
         found.update(
             TextFile(path, size, (members or "*") if path.endswith(_TAR) else "") for path, size in matched.items()
         )
     for file in sorted(found):
         if filesystems.is_local(file.path) and not os.access(file.path, os.R_OK):
-            raise InputError(f"{argument}: expected a file that may be read, found one that may not: {file.path}")
+            raise InputError("patterns", "readable files", f"no permission to read {file.path}")
     return sorted(found)
 
 
 def plan(corpus: list[TextFile], num_shards: int) -> list[Task]:
     """Returns tasks that together write `num_shards` shards and read every line of `corpus` exactly once.
 
-    Divisible files are laid end to end and cut at equal distances, whatever their number and sizes. A compressed file
-    that is larger than a shard gets shards of its own, to which its blocks are dealt. The plan depends on its arguments
-    alone.
+    Divisible files are laid end to end and cut at equal distances. A compressed file that is larger than a shard gets
+    shards of its own, and its blocks go to them in turn. The plan depends on the arguments alone.
     """
     total = sum(file.text_size for file in corpus)
     large = [file for file in corpus if not file.is_divisible and file.text_size * num_shards > total]
     counts = {file: file.text_size * num_shards // total for file in large}
     rest = [file for file in corpus if file not in counts]
     free = num_shards - sum(counts.values())
-    if counts and not rest:  # what rounding down left over
+    # Rounding down leaves shards over.
+    if counts and not rest:
         counts[max(counts)] += free
-    if rest and not free:  # nothing but empty files, which go where they are read all the same
+    # The rest may be empty files alone; they have to be read as well.
+    if rest and not free:
         counts[max(counts, key=counts.get)] -= 1
         free = 1
     pieces = _cut(rest, free) if rest else []
@@ -119,12 +121,12 @@ def plan(corpus: list[TextFile], num_shards: int) -> list[Task]:
 
 
 def plan_in_order(corpus: list[TextFile], count: int) -> list[Task]:
-    """Returns `count` tasks that together read `corpus` from its beginning to its end; only divisible files are cut."""
+    """Returns `count` tasks that together read `corpus` in order; only divisible files are cut."""
     return [Task(number, (number,), slices) for number, slices in enumerate(_cut(corpus, count))]
 
 
 def _cut(corpus: list[TextFile], count: int) -> list[tuple[Slice, ...]]:
-    """Returns `count` tuples of slices, in the order of the files, of about the same size."""
+    """Returns `count` tuples of slices of about the same size, in the order of the files."""
     total = sum(file.text_size for file in corpus)
     edges = [total * number // count for number in range(1, count)]
     pieces: list[list[Slice]] = [[] for _ in range(count)]
@@ -147,8 +149,8 @@ def _cut(corpus: list[TextFile], count: int) -> list[tuple[Slice, ...]]:
     return [tuple(slices) for slices in pieces]
 
 
-def _part_archive(pattern: str) -> tuple[str, str]:
-    """Returns the path of the archive and the glob for its members in `ARCHIVE/GLOB`; else `pattern` and nothing."""
+def _split_archive(pattern: str) -> tuple[str, str]:
+    """Returns archive and members of the pattern `ARCHIVE/MEMBERS`; for other patterns the pattern and `""`."""
     for ending in _TAR:
         archive, slash, members = pattern.partition(f"{ending}/")
         if slash and members:
@@ -166,5 +168,20 @@ def _match_local(pattern: str) -> dict[str, int]:
 
 
 def _match_remote(pattern: str) -> dict[str, int]:
-    found = filesystems.match(pattern) or filesystems.match(filesystems.join(pattern, "**"))
-    return {metadata.path: metadata.size_in_bytes for metadata in found}
+    folder = filesystems.join(pattern, "**")
+    return _match_visible(pattern) or _match_visible(folder)
+
+
+def _match_visible(pattern: str) -> dict[str, int]:
+    """Returns the files that match, by Python's rule for local globs: no wildcard matches a dot that begins a name.
+
+    Beam's wildcards do match it. So a path with more such dots than its pattern holds a hidden name.
+    """
+    spelled = _count_hidden(pattern)
+    return {
+        found.path: found.size_in_bytes for found in filesystems.match(pattern) if _count_hidden(found.path) <= spelled
+    }
+
+
+def _count_hidden(path: str) -> int:
+    return sum(name.startswith(".") for name in path.split("/"))

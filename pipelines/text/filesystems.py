@@ -1,6 +1,6 @@
-"""Files wherever Beam's filesystems reach: local ones, and with Beam's extras `gs://`, `s3://`, `hdfs://` and others.
+"""Files on this machine, and with Beam's extras in remote stores: `gs://`, `s3://`, `hdfs://` and others.
 
-Every file appears whole or not at all: it is written under a temporary name, flushed to the disk and renamed.
+A file appears complete or not at all: it is written under a temporary name, flushed to the disk and renamed.
 """
 
 import contextlib
@@ -16,32 +16,33 @@ from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadat
 from apache_beam.io.filesystems import FileSystems
 
 from elmo_tf.errors import InputError
+from pipelines.text import json_types
 
-_TEMPORARY = ".tmp-"  # and a random number, at the end of a file's name
+_TEMPORARY = ".tmp-"  # at the end of a file's name, before a random number
 
 
 class WriteError(OSError):
-    """A file cannot be written: the disk is full, say. What is written already stays, to go on with."""
+    """A file cannot be written, because the disk is full for example. What is already written stays."""
 
 
 class ReadError(OSError):
-    """A file cannot be read, through no fault of its contents. What is written already stays, to go on with."""
+    """A file cannot be read, for a reason other than its contents. What is already written stays."""
 
 
 def is_local(path: str) -> bool:
-    """Whether `path` is one of this machine's, not one of a store in the network."""
+    """Whether `path` is on this machine rather than in a remote store."""
     return FileSystems.get_scheme(path) is None
 
 
-def check_scheme(path: str, argument: str) -> None:
-    """Raises `InputError`, naming `argument`, if no installed filesystem of Beam knows `path`."""
+def check_scheme(path: str) -> None:
+    """Raises `InputError` if none of Beam's installed filesystems supports `path`."""
     try:
         FileSystems.get_filesystem(path)
     except ValueError:
         scheme = FileSystems.get_scheme(path)
         extra = {"gs": "gcp", "s3": "aws", "azfs": "azure", "hdfs": "hadoop"}.get(scheme, scheme)
         wanted = f"a local path, or for {scheme}:// an installed apache-beam[{extra}]"
-        raise InputError(f"{argument}: expected {wanted}, found {path}") from None
+        raise InputError("path", wanted, path) from None
 
 
 def join(folder: str, *names: str) -> str:
@@ -50,12 +51,12 @@ def join(folder: str, *names: str) -> str:
 
 
 def match(pattern: str) -> list[FileMetadata]:
-    """Returns path and size of the files that a glob matches."""
+    """Returns path and size of the files that match a glob, hidden ones included."""
     return FileSystems.match([pattern])[0].metadata_list
 
 
 def sizes(folder: str) -> dict[str, int]:
-    """Returns the sizes in bytes of the files right in `folder`, by name; empty if there is no such folder."""
+    """Returns the sizes in bytes of the files directly in `folder`, by name; empty if there is no such folder."""
     if is_local(folder):
         with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
             return {entry.name: entry.stat().st_size for entry in entries if entry.is_file()}
@@ -69,12 +70,12 @@ def exists(path: str) -> bool:
 
 
 def last_changed(path: str) -> float:
-    """Returns when a file was written last, in seconds since 1970."""
+    """Returns when a file was last written, in seconds since 1970."""
     return FileSystems.get_filesystem(path).last_updated(path)
 
 
 def open_file(path: str) -> BinaryIO:
-    """Opens a file for reading, its bytes as they are on disk; it can seek."""
+    """Opens a file for reading, without decompressing it; the file can seek."""
     return FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
 
 
@@ -84,14 +85,18 @@ def read(path: str) -> bytes:
         return file.read()
 
 
-def read_json(path: str) -> Any:
-    """Returns the value in a JSON file."""
-    return json.loads(read(path))
+def read_json(path: str, kind: json_types.Kind = object) -> Any | None:
+    """Returns the value in a JSON file; None if the file is damaged or the value does not have the types of `kind`."""
+    try:
+        value = json.loads(read(path))
+    except (ValueError, RecursionError):
+        return None
+    return value if json_types.fits(value, kind) else None
 
 
 @contextlib.contextmanager
 def create(path: str) -> Iterator[BinaryIO]:
-    """Gives a file to write; it is at `path`, in place of any other, once the block has ended without an exception.
+    """Yields a file to write, which replaces any file at `path` when the block ends without an exception.
 
     Raises:
         WriteError: naming `path`, if it cannot be written.
@@ -102,9 +107,8 @@ def create(path: str) -> Iterator[BinaryIO]:
         with file:
             yield file
             file.flush()
-            with contextlib.suppress(
-                AttributeError, io.UnsupportedOperation
-            ):  # a store in the network has no disk here
+            # A file of a remote store has no descriptor.
+            with contextlib.suppress(AttributeError, io.UnsupportedOperation):
                 os.fsync(file.fileno())
         _replace(temporary, path)
     except BaseException as error:
@@ -116,13 +120,14 @@ def create(path: str) -> Iterator[BinaryIO]:
 
 
 def _replace(source: str, path: str) -> None:
-    """Renames a file, to where there may be another."""
+    """Renames a file and replaces any file at `path`."""
     if is_local(path):
         os.replace(source, path)
         return
     try:
         FileSystems.rename([source], [path])
-    except BeamIOError:  # HDFS takes no name that there is already
+    except BeamIOError:
+        # HDFS does not rename to an existing file.
         if not exists(path):
             raise
         FileSystems.delete([path])
@@ -130,31 +135,31 @@ def _replace(source: str, path: str) -> None:
 
 
 def write(path: str, content: bytes) -> None:
-    """Writes a file at once. Raises `WriteError`."""
+    """Writes a whole file. Raises `WriteError`."""
     with create(path) as file:
         file.write(content)
 
 
 def write_json(path: str, value: Any) -> None:
-    """Writes a value as a JSON file: in ASCII, as a file's name need not be UTF-8. Raises `WriteError`."""
+    """Writes a value as a JSON file, in ASCII because file names need not be UTF-8. Raises `WriteError`."""
     write(path, json.dumps(value, indent=1).encode() + b"\n")
 
 
 def delete(paths: Iterable[str]) -> None:
-    """Deletes files; one that is not there is no error."""
+    """Deletes files; a missing file is not an error."""
     for path in paths:
         with contextlib.suppress(OSError):
             FileSystems.delete([path])
 
 
 def delete_folder(path: str) -> None:
-    """Deletes a folder and all that is in it; one that is not there is no error."""
+    """Deletes a folder and everything in it; a missing folder is not an error."""
     if is_local(path):
         shutil.rmtree(path, ignore_errors=True)
     else:
         delete(found.path for found in match(join(path, "**")))
 
 
-def is_left_over(name: str) -> bool:
-    """Whether a file is what a killed process left of writing another."""
+def is_temporary(name: str) -> bool:
+    """Whether a file has the temporary name of one that is being written, or was when its process was killed."""
     return _TEMPORARY in name

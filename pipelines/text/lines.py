@@ -1,4 +1,4 @@
-"""What becomes of irregular text: the rules, how often each was applied, and errors instead with `--strict`."""
+"""What happens to irregular text: rules, counts of how often each applied, or an error if the setting is strict."""
 
 import codecs
 import collections
@@ -9,18 +9,18 @@ from typing import NamedTuple
 
 from pipelines.text import corpora, reading
 
-MAX_LINE_BYTES = 1 << 16  # a longer line, or paragraph of running text, becomes several
-MAX_TOKEN_BYTES = 1000  # a longer token is cut, so that no word of a vocabulary is longer
+MAX_LINE_BYTES = 1 << 16  # a longer line, or paragraph of running text, is split
+MAX_TOKEN_BYTES = 1000  # a longer token is cut, so no word of a vocabulary is longer
 
 
 class Rule(NamedTuple):
     """One way in which text may be irregular."""
 
     found: str  # for an error message
-    rule: str  # what is done
+    rule: str  # what happens to it
 
 
-# `info.json` tells how often each was applied.
+# `info.json` has the number of times that each applied.
 RULES = {
     "invalid_utf8_lines": Rule("bytes that are not UTF-8", "dropped"),
     "blank_lines": Rule("a blank line", "dropped"),
@@ -33,7 +33,7 @@ RULES = {
     ),
     "long_tokens": Rule(f"a token of more than {MAX_TOKEN_BYTES:,} bytes", f"cut to {MAX_TOKEN_BYTES:,} bytes"),
 }
-# How files begin that are not UTF-8 text: read as such they would pass for a few odd lines.
+# How files begin that are not UTF-8 text. Otherwise they would pass for text with a few irregular lines.
 _NOT_TEXT = {
     b"\x1f\x8b": "a gzip file whose name does not end in .gz",
     b"BZh91AY&SY": "a bzip2 file whose name does not end in .bz2",
@@ -44,36 +44,36 @@ _NOT_TEXT = {
     codecs.BOM_UTF16_BE: "UTF-16",
 }
 _LONG_TOKEN = re.compile(rb"(\S{%d})\S+" % MAX_TOKEN_BYTES)
-# Up to white space or, where there is none, to the end of a character.
+# Up to white space or, if there is none, to the end of a character.
 _AS_MUCH_AS_FITS = re.compile(rb".{1,%d}(?:\s|\Z)|.{1,%d}(?![\x80-\xBF])" % ((MAX_LINE_BYTES,) * 2), re.DOTALL)
 
 
 class Text(NamedTuple):
     """What can be used of a block."""
 
-    lines: list[bytes]  # or paragraphs: valid UTF-8, without line feeds, none blank unless they are numbered
-    irregular: collections.Counter  # how often each of `RULES` was applied
+    lines: list[bytes]  # or paragraphs: valid UTF-8, without line feeds; blank ones only if lines are numbered
+    irregular: collections.Counter  # how often each of `RULES` applied
 
 
 class Cleaner(NamedTuple):
-    """Takes blocks of text apart into lines or paragraphs."""
+    """Splits blocks of text into lines or paragraphs."""
 
-    paragraphs: bool  # whether lines belong together unless a blank one parts them
-    strict: bool  # whether to raise errors for what `RULES` speak of, instead of applying them
-    spaced: bool = True  # whether white space alone parts tokens; where it does not, see `shorten`
-    refused: tuple[str, ...] = ()  # the rules that are errors if it is not strict
-    numbered: bool = False  # whether every line counts: none is cut, and one that is dropped leaves an empty one
+    paragraphs: bool  # whether blank lines separate paragraphs of several lines
+    strict: bool  # whether irregular text is an error; otherwise `RULES` apply
+    spaced: bool = True  # whether white space alone separates tokens; if not, see `shorten`
+    refused: tuple[str, ...] = ()  # rules that are errors even if it is not strict
+    numbered: bool = False  # whether lines keep their numbers: none is split, a dropped one leaves an empty one
 
     def clean(self, block: reading.Block, file: corpora.TextFile) -> Text:
         """Returns what can be used of a block of `file`.
 
         Raises:
-            CorpusError: if the file is plainly no text, or something in the block is refused.
+            CorpusError: if the file is clearly not text, or something in the block is refused.
         """
         if block.position == 0:
             for begin, found in _NOT_TEXT.items():
                 if block.data.startswith(begin):
-                    raise reading.CorpusError(f"--input: expected UTF-8 text, found {found}: {block.source}")
+                    raise reading.CorpusError("input", "UTF-8 text", f"{found}: {block.source}")
         lines = block.data.removesuffix(b"\n").split(b"\n")
         found = sorted(self._irregular(block, lines))
         if refused := [(number, rule) for number, rule in found if self.strict or rule in self.refused]:
@@ -82,7 +82,8 @@ class Cleaner(NamedTuple):
         irregular = collections.Counter(rule for _, rule in found)
         if irregular["byte_order_marks"]:
             lines[0] = lines[0].removeprefix(codecs.BOM_UTF8)
-        if irregular["invalid_utf8_lines"]:  # a blank line parts paragraphs too
+        # An invalid line becomes a blank one, which ends a paragraph.
+        if irregular["invalid_utf8_lines"]:
             lines = [line if _is_utf8(line) else b"" for line in lines]
         if irregular["long_tokens"]:
             lines = [_LONG_TOKEN.sub(_cut, line) for line in lines]
@@ -96,9 +97,9 @@ class Cleaner(NamedTuple):
     def shorten(
         self, words: list[bytes], block: reading.Block, file: corpora.TextFile, irregular: collections.Counter
     ) -> list[bytes]:
-        """Applies the rule of long tokens to words of a block, where a tokenizer and not white space has parted them.
+        """Applies the rule for long tokens to the words of a block, if a tokenizer has split them.
 
-        In Chinese, say, what stands between white space is no token but a paragraph.
+        In a language without spaces the text between white space may be a paragraph rather than a token.
         """
         if self.spaced or not (long := [word for word in words if len(word) > MAX_TOKEN_BYTES]):
             return words
@@ -108,7 +109,7 @@ class Cleaner(NamedTuple):
         return [word[:MAX_TOKEN_BYTES].decode(errors="ignore").encode() for word in words]
 
     def _irregular(self, block: reading.Block, lines: list[bytes]) -> Iterator[tuple[int, str]]:
-        """Yields what is irregular: the number of the line in the block, from 0, and the rule for it."""
+        """Yields the number in the block, from 0, of each irregular line, and the rule for it."""
         if block.position == 0 and lines[0].startswith(codecs.BOM_UTF8):
             yield 0, "byte_order_marks"
         if not block.data.endswith(b"\n") and not block.is_cut:
@@ -127,7 +128,7 @@ class Cleaner(NamedTuple):
             yield from ((number, "long_lines") for number in self._long_units(block, lines))
 
     def _long_units(self, block: reading.Block, lines: list[bytes]) -> Iterator[int]:
-        """Yields the number of the first line of each line, or paragraph, that is too long and began in this block."""
+        """Yields the number of the first line of each line or paragraph that is too long and begins in this block."""
         if not self.paragraphs:
             starts = range(len(lines))
         else:
@@ -135,19 +136,19 @@ class Cleaner(NamedTuple):
             starts = [number for number in range(len(lines)) if blank[number] and not blank[number + 1]]
         for start, end in itertools.pairwise([*starts, len(lines)]):
             is_long = sum(len(line) + 1 for line in lines[start:end]) > MAX_LINE_BYTES + 1
-            goes_on = block.is_cut and end == len(lines)
-            if (is_long or goes_on) and not (block.begun and start == 0):
+            continues = block.is_cut and end == len(lines)
+            if (is_long or continues) and not (block.begun and start == 0):
                 yield start
 
 
 def _refusal(rule: str, block: reading.Block, file: corpora.TextFile, offset: int) -> reading.CorpusError:
-    """Returns the error of `--strict` for what stands at byte `offset` of a block."""
+    """Returns the error for irregular text at byte `offset` of a block."""
     where = f"line {reading.line_number(file, block, offset)} of {block.source}"
-    return reading.CorpusError(f"--strict: expected regular text, found {RULES[rule].found} on {where}")
+    return reading.CorpusError("strict", "regular text", f"{RULES[rule].found} on {where}")
 
 
 def _joined(lines: list[bytes]) -> list[bytes]:
-    """Returns the paragraphs that blank lines part, each as one line."""
+    """Returns the paragraphs, which blank lines separate, each as one line."""
     return b"".join([line + b" " if line and not line.isspace() else b"\n" for line in lines]).split(b"\n")
 
 

@@ -1,7 +1,7 @@
-"""Reading a slice of the corpus: a block of whole lines at a time, from plain and compressed files and tar archives.
+"""Reads a slice of the corpus, a block of whole lines at a time, from plain and compressed files and tar archives.
 
-A line ends at `\\n` and nowhere else, so that a carriage return is white space like any other. In running text what
-belongs together is a paragraph, which a blank line ends.
+Only `\\n` ends a line, so a carriage return is white space like any other. Running text is read in whole paragraphs,
+which end at a blank line.
 """
 
 import bz2
@@ -22,10 +22,10 @@ from apache_beam.io.filesystem import BeamIOError
 from elmo_tf.errors import InputError
 from pipelines.text import corpora, filesystems
 
-BLOCK_BYTES = 1 << 17  # text is read this much at a time: enough to convert in bulk, little enough to stay in cache
-LONGEST_BYTES = 1 << 12  # of a token that fills a block; more of it is passed over
-_PIECE_BYTES = 1 << 16  # of a line of any length, read at a time
-_FAR = 1 << 20  # bytes beyond its end in which a slice looks for the end of its last paragraph
+BLOCK_BYTES = 1 << 17  # read at a time: enough to convert in bulk, little enough to stay in the cache
+LONGEST_BYTES = 1 << 12  # kept of a token that fills a block; the rest is skipped
+_PIECE_BYTES = 1 << 16  # read at a time of a line of any length
+_FAR = 1 << 20  # how far beyond its end a slice looks for the end of its last paragraph
 _SPACE = rb"[ \t\v\f\r]"
 _LAST_PARAGRAPH = re.compile(rb".*\n" + _SPACE + rb"*\n", re.DOTALL)
 _LAST_SPACE = re.compile(rb".*" + _SPACE, re.DOTALL)
@@ -39,7 +39,10 @@ _BROKEN = (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, OSError)
 
 
 class CorpusError(InputError):
-    """Something in the corpus cannot be used; the message names the file and, where there is one, the line."""
+    """Something in the corpus cannot be used; the message names the file and, if it applies, the line.
+
+    The parameter is `input`, as the jobs call the corpus, or `strict` if only that setting refuses the text.
+    """
 
 
 class Block(NamedTuple):
@@ -48,8 +51,8 @@ class Block(NamedTuple):
     data: bytes
     source: str  # the file, or the archive with the member's name
     position: int  # of the first byte in the source's text
-    begun: bool = False  # whether the first line, or paragraph, began in the block before
-    is_cut: bool = False  # whether the last one goes on in the next block, as it is too long
+    begun: bool = False  # whether the first line, or paragraph, began in the previous block
+    is_cut: bool = False  # whether the last one is too long for the block and continues in the next
 
 
 def read_blocks(part: corpora.Slice, paragraphs: bool = False) -> Iterator[Block]:
@@ -57,12 +60,12 @@ def read_blocks(part: corpora.Slice, paragraphs: bool = False) -> Iterator[Block
 
     Args:
         part: what to read.
-        paragraphs: whether blocks and slices have to end with a paragraph, not just with a line.
+        paragraphs: whether blocks and slices have to end with a paragraph rather than a line.
 
     Raises:
-        CorpusError: if the file is not the compressed file its name says, or an archive has no member of the names
-            wanted.
-        filesystems.ReadError: if the file cannot be read, as a disk or the network fails.
+        CorpusError: if a file is not in the compressed format that its name implies, or an archive has no members
+            with the names wanted.
+        filesystems.ReadError: if the disk or the network fails.
     """
     path = part.file.path
     try:
@@ -72,28 +75,28 @@ def read_blocks(part: corpora.Slice, paragraphs: bool = False) -> Iterator[Block
                 if number % part.parts == part.part:
                     yield block
     except _BROKEN as error:
-        # What Python's own modules say of damaged contents has no number.
+        # Errors of Python's own modules about damaged contents have no number.
         if isinstance(error, BeamIOError) or getattr(error, "errno", None):
             raise filesystems.ReadError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
-        raise CorpusError(f"--input: expected an intact compressed file or archive, found {path}: {error}") from None
+        raise CorpusError("input", "an intact compressed file or archive", f"{path}: {error}") from None
 
 
 class _Member(tarfile.TarInfo):
-    """A member of an archive, which is an error, and not the archive's end, where it is damaged or cut short."""
+    """A member of an archive. A damaged header is an error here, while Python takes it for the archive's end."""
 
     @classmethod
     def frombuf(cls, *arguments) -> "_Member":
-        """Returns the member that a block of the archive is the header of."""
+        """Returns the member with the header that a block of the archive holds."""
         try:
             return super().frombuf(*arguments)
-        except tarfile.EOFHeaderError:  # zeros
+        except tarfile.EOFHeaderError:
             raise
         except tarfile.HeaderError as error:
             raise tarfile.ReadError(str(error)) from None
 
 
 def line_number(file: corpora.TextFile, block: Block, offset: int) -> int:
-    """Returns the number, from 1, of the line in its source that holds byte `offset` of a block."""
+    """Returns the number, from 1, of the line of the source that holds byte `offset` of a block."""
     left = block.position
     line = 1 + block.data.count(b"\n", 0, offset)
     with contextlib.closing(_texts(file)) as texts:
@@ -105,26 +108,28 @@ def line_number(file: corpora.TextFile, block: Block, offset: int) -> int:
 
 
 def _texts(file: corpora.TextFile) -> Iterator[tuple[str, BinaryIO]]:
-    """Yields the texts in a file, each with its name: one, or those of the archive's members that are wanted."""
+    """Yields name and text: of the file itself, or of each member of an archive that is wanted."""
     with filesystems.open_file(file.path) as raw:
         text = _decompressed(raw, file.path)
         if not file.members:
             yield file.path, text
             return
-        passed, wanted = [], 0
+        others, wanted = [], 0
         with tarfile.open(fileobj=text, mode="r|", bufsize=BLOCK_BYTES, tarinfo=_Member) as archive:
             for member in archive:
-                archive.members = []  # or it would remember all of them
+                # Otherwise the archive would keep all of them in memory.
+                archive.members = []
                 if member.isfile() and fnmatch.fnmatchcase(member.name.removeprefix("./"), file.members):
                     wanted += 1
                     yield f"{file.path}/{member.name}", _decompressed(archive.extractfile(member), member.name)
-                elif len(passed) < 3:
-                    passed.append(member.name)
-        while text.read(BLOCK_BYTES):  # to the end, where its checksum stands
+                elif len(others) < 3:
+                    others.append(member.name)
+        # The checksum is at the end.
+        while text.read(BLOCK_BYTES):
             pass
         if not wanted:
-            found = ", ".join(passed) or "none at all"
-            raise CorpusError(f"--input: expected members that match {file.members}, found {found} in {file.path}")
+            found = ", ".join(others) or "none at all"
+            raise CorpusError("input", f"members that match {file.members}", f"{found} in {file.path}")
 
 
 def _decompressed(file: BinaryIO, name: str) -> BinaryIO:
@@ -133,7 +138,7 @@ def _decompressed(file: BinaryIO, name: str) -> BinaryIO:
 
 
 def _blocks(source: str, text: BinaryIO, part: corpora.Slice, paragraphs: bool) -> Iterator[Block]:
-    """Yields a text's blocks that begin in the slice."""
+    """Yields the blocks of a text that begin in the slice."""
     position = _begin(text, part.start, paragraphs)
     end = math.inf if part.end is None else _begin(text, part.end, paragraphs)
     if part.file.is_divisible:
@@ -144,22 +149,23 @@ def _blocks(source: str, text: BinaryIO, part: corpora.Slice, paragraphs: bool) 
         waiting += data
         if len(waiting) < BLOCK_BYTES:
             continue
-        last, goes_on = _last_end(waiting, paragraphs)
-        if last == 0:  # all one token, of no use so long: only its beginning is kept
+        last, continues = _last_end(waiting, paragraphs)
+        # All of it is one token, too long to be of use: keep its beginning.
+        if last == 0:
             rest = len(waiting) - _unfinished(waiting)
             waiting = waiting[: LONGEST_BYTES - _unfinished(waiting[:LONGEST_BYTES])] + waiting[rest:]
             continue
-        yield Block(waiting[:last], source, position, begun=is_cut, is_cut=goes_on)
-        waiting, is_cut = waiting[last:], goes_on
+        yield Block(waiting[:last], source, position, begun=is_cut, is_cut=continues)
+        waiting, is_cut = waiting[last:], continues
         position = read - len(waiting)
     if waiting:
         yield Block(waiting, source, position, begun=is_cut)
 
 
 def _begin(text: BinaryIO, offset: int, paragraphs: bool) -> int:
-    """Returns where the first line begins that a slice from `offset` on reads; the slice before ends there.
+    """Returns where the first line begins that a slice from `offset` on reads; the previous slice ends there.
 
-    In running text that is after the first blank line, but not much further on than `_FAR`.
+    In running text that is after the first blank line, but not much further than `_FAR`.
     """
     if offset == 0:
         return 0
@@ -169,13 +175,14 @@ def _begin(text: BinaryIO, offset: int, paragraphs: bool) -> int:
     while paragraphs and position < far:
         line = text.readline(_PIECE_BYTES)
         position += len(line) if line.endswith(b"\n") else len(line) + _line_length(text)
-        if not line.strip():  # blank, or the end of the file
+        # A blank line, or the end of the file.
+        if not line.strip():
             break
     return position
 
 
 def _line_length(text: BinaryIO) -> int:
-    """Reads on to the end of the line; returns how many bytes that were."""
+    """Reads to the end of the line; returns the number of bytes read."""
     length = 0
     while piece := text.readline(_PIECE_BYTES):
         length += len(piece)
@@ -185,26 +192,28 @@ def _line_length(text: BinaryIO) -> int:
 
 
 def _last_end(text: bytes, paragraphs: bool) -> tuple[int, bool]:
-    """Returns where the last whole line or paragraph ends, and whether it goes on, cut where a line or a word ends.
+    """Returns where to cut `text`, and whether the line or paragraph continues after it.
 
-    0 if there is not even the end of a word; in running text then where a character ends.
+    That is after the last whole line or paragraph, else after the last line or word of it. Without the end of a word:
+    after the last whole character in running text, which may be in a language without spaces; else 0.
     """
     if paragraphs and (found := _LAST_PARAGRAPH.match(text)):
         return found.end(), False
     if end := text.rfind(b"\n") + 1:
         return end, paragraphs
     found = _LAST_SPACE.match(text)
-    if paragraphs and not found:  # of a language without spaces, it may be
+    if paragraphs and not found:
         return len(text) - _unfinished(text), True
     return (found.end() if found else 0), True
 
 
 def _unfinished(text: bytes) -> int:
-    """Returns how many bytes at the end of `text` begin a UTF-8 character that is not whole."""
+    """Returns how many bytes at the end of `text` belong to an incomplete UTF-8 character."""
     for count in range(1, min(4, len(text) + 1)):
         byte = text[-count]
         if byte < 0x80:
             return 0
-        if byte >= 0xC0:  # a character's first byte, which tells its length
+        # The first byte of a character encodes its length.
+        if byte >= 0xC0:
             return count if count < 2 + (byte >= 0xE0) + (byte >= 0xF0) else 0
     return 0

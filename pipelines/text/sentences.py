@@ -1,4 +1,4 @@
-"""The corpus as sentences: how text is split into tokens, and which sentences are held out."""
+"""The sentences of a corpus: splitting text into tokens, and choosing the sentences to hold out."""
 
 import collections
 import hashlib
@@ -11,25 +11,25 @@ from pipelines.text import corpora, lines, reading
 
 TRAIN, HELDOUT = "train", "heldout"  # the names of the two splits
 
-# What a line may be: a sentence, a paragraph of sentences, or part of a paragraph that ends where a blank line follows.
+# What a line is: a sentence, a paragraph of sentences, or part of a paragraph that ends at the next blank line.
 LINES = (SENTENCE, PARAGRAPH, PART) = ("sentence", "paragraph", "part")
 
-MOST_TOKENS = reading.BLOCK_BYTES  # of a line that is a sentence; lines of one block cannot have more
+MOST_TOKENS = reading.BLOCK_BYTES  # in a line that is a sentence; a line that fits in one block cannot have more
 
 Words = list[bytes]  # the tokens of one sentence
 
 
 class Settings(NamedTuple):
-    """What turns text into sentences."""
+    """How text becomes sentences."""
 
     tokenizer: str  # a key of TOKENIZERS
     line: str  # what a line of the text is: one of LINES
     strict: bool  # whether irregular text is an error
     seed: int  # decides which sentences are held out
-    heldout_fraction: float | None  # of the distinct sentences; None: none is held out
+    heldout_fraction: float | None  # of the distinct sentences; None: hold out none
 
     def split(self, words: Words) -> str:
-        """Returns the split that a sentence belongs to; it depends on its words and the seed alone."""
+        """Returns the split of a sentence, which depends only on its words and the seed."""
         if self.heldout_fraction is None:
             return TRAIN
         digest = hashlib.blake2b(b" ".join(words), digest_size=8, key=self.seed.to_bytes(8, "little")).digest()
@@ -37,12 +37,13 @@ class Settings(NamedTuple):
 
 
 def rules(settings: Settings, numbered: bool = False) -> dict[str, str]:
-    """Returns what is done with irregular text, by the names in `lines.RULES`; see `Reader`."""
+    """Returns what happens to irregular text, by the names in `lines.RULES`; see `Reader`."""
     found = {name: rule.rule for name, rule in lines.RULES.items()}
     if settings.tokenizer == "unicode":
         found["nul_lines"] = "kept; NUL is white space to this tokenizer"
     if settings.line == PART:
-        del found["blank_lines"]  # they part paragraphs
+        # They separate paragraphs.
+        del found["blank_lines"]
     if numbered and settings.line == SENTENCE:
         del found["long_lines"]
         found |= dict.fromkeys(("blank_lines", "invalid_utf8_lines"), "kept as a sentence without tokens")
@@ -50,7 +51,7 @@ def rules(settings: Settings, numbered: bool = False) -> dict[str, str]:
 
 
 class Numbered(NamedTuple):
-    """The sentences of one block of text, each whole."""
+    """The sentences of one block of text."""
 
     source: str  # the file, or the archive with the member's name
     sentences: list[Words]  # see `Reader.read_numbered`
@@ -67,15 +68,15 @@ class Batch(NamedTuple):
 
 
 class Reader:
-    """Reads tasks as sentences. Make it where it is used: the tokenizer may need TensorFlow."""
+    """Reads the sentences of tasks. Create it on the worker: the tokenizer may need TensorFlow."""
 
     def __init__(self, settings: Settings, numbered: bool = False, refused: Collection[str] = ()):
         """Makes a reader.
 
         Args:
-            settings: what turns text into sentences.
-            numbered: whether each line, where lines are sentences, is to be one of the reader's.
-            refused: of `lines.RULES`, what is an error even if the settings are not strict.
+            settings: how text becomes sentences.
+            numbered: whether every line, if lines are sentences, yields exactly one.
+            refused: names in `lines.RULES` of text that is an error even if the settings are not strict.
         """
         self._settings = settings
         self._numbered = numbered and settings.line == SENTENCE
@@ -92,25 +93,25 @@ class Reader:
         """Yields the sentences of a task. Raises `reading.CorpusError`."""
         for part in task.slices:
             for block in reading.read_blocks(part, self._settings.line == PART):
-                words, irregular = self._parted(block, part.file)
+                words, irregular = self._split(block, part.file)
                 found: dict[str, list[Words]] = {TRAIN: [], HELDOUT: []}
                 for sentence in filter(None, words):
                     found[self._settings.split(sentence)].append(sentence)
                 yield Batch(found, irregular, len(block.data))
 
     def read_numbered(self, task: corpora.Task) -> Iterator[Numbered]:
-        """Yields the sentences of a task in their order.
+        """Yields the sentences of a task in order.
 
-        Where lines are sentences, each line is one, however long; it has no tokens if it is blank or was dropped. Else
-        there are no sentences without tokens.
+        If lines are sentences, each line yields one, of any length; blank and dropped lines yield one without tokens.
+        Otherwise every sentence has tokens.
 
         Raises:
-            reading.CorpusError: also for a line of more than `MOST_TOKENS`, which is to be one sentence.
+            reading.CorpusError: also if a line that is one sentence has more than `MOST_TOKENS`.
         """
         for part in task.slices:
-            begun: list[Numbered] = []  # the beginning of a line that goes on in the next block
+            begun: list[Numbered] = []  # the beginning of a line that continues in the next block
             for block in reading.read_blocks(part, self._settings.line == PART):
-                found, irregular = self._parted(block, part.file)
+                found, irregular = self._split(block, part.file)
                 if not self._numbered:
                     yield Numbered(block.source, list(filter(None, found)), irregular, len(block.data))
                     continue
@@ -123,8 +124,8 @@ class Reader:
                 yield Numbered(block.source, found, irregular, len(block.data))
             yield from begun
 
-    def _parted(self, block: reading.Block, file: corpora.TextFile) -> tuple[list[Words], collections.Counter]:
-        """Returns the sentences of a block, some perhaps without tokens, and how often each rule was applied."""
+    def _split(self, block: reading.Block, file: corpora.TextFile) -> tuple[list[Words], collections.Counter]:
+        """Returns the sentences of a block, which may lack tokens, and how often each rule applied."""
         text = self._cleaner.clean(block, file)
         shorten = self._cleaner.shorten
         return [shorten(words, block, file, text.irregular) for words in self._tokenize(text.lines)], text.irregular
@@ -133,20 +134,23 @@ class Reader:
 def _long_line(block: reading.Block, file: corpora.TextFile) -> reading.CorpusError:
     where = f"line {reading.line_number(file, block, 0):,} of {block.source}"
     return reading.CorpusError(
-        f"--input: expected a sentence a line, found more than {MOST_TOKENS:,} tokens on {where}; "
-        "--tokenizer unicode --line paragraph breaks running text into sentences"
+        "input",
+        "one sentence per line",
+        f"more than {MOST_TOKENS:,} tokens on {where}; `tokenizer` unicode with `line` paragraph breaks running text "
+        "into sentences",
     )
 
 
 def _whitespace(breaking: bool) -> Callable[[list[bytes]], list[Words]]:
-    del breaking  # a sentence a line: text whose tokens are apart has its sentences apart as well
-    # Of bytes, `split` knows just the six ASCII white space characters, as tf.strings.split does.
+    # Text whose tokens are split has one sentence per line as well.
+    del breaking
+    # On bytes, `split` knows only the six ASCII white space characters, as tf.strings.split does.
     return lambda text: [line.split() for line in text]
 
 
 def _unicode(breaking: bool) -> Callable[[list[bytes]], list[Words]]:
     with loading.tensorflow():
-        from elmo_tf.text import raw_text  # noqa: PLC0415 - seconds and TensorFlow, for those who ask for it
+        from elmo_tf.text import raw_text  # noqa: PLC0415 - loads TensorFlow, which takes seconds
 
         raw_text.tokenize([""])
 

@@ -1,4 +1,4 @@
-"""What the commands that read text share: its options, their checks, and what is said when they fail."""
+"""What the commands that read text share: options, their checks, and the hint that a failed command can be resumed."""
 
 import argparse
 import contextlib
@@ -6,9 +6,11 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, renamed
 from elmo_tf.extras import check_installed
 from pipelines.text import corpora, filesystems, sentences
+
+_HINT = "run the same command again to resume"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +27,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--tokenizer",
         choices=list(sentences.TOKENIZERS),
         default="whitespace",
-        help="whitespace (default): tokens stand apart already; unicode: raw text",
+        help="whitespace (default): the text is already tokenised; unicode: raw text",
     )
     option(
         "--line",
@@ -33,18 +35,20 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="what a line of raw text is: a sentence, a paragraph, or part of one that ends at a blank line (default)",
     )
     option(
-        "--strict", action="store_true", help="refuse irregular text (blank lines, not UTF-8 ...), naming file and line"
+        "--strict",
+        action="store_true",
+        help="refuse irregular text (blank lines, bytes that are not UTF-8 ...); the error names file and line",
     )
 
 
 def settings(arguments: argparse.Namespace, seed: int = 0, heldout_fraction: float | None = None) -> sentences.Settings:
-    """Returns what `add`'s options, and a split if there is to be one, make of text.
+    """Returns how text becomes sentences with the options of `add` and, to hold some out, `seed` and fraction.
 
     Raises:
-        InputError: if the options do not go together.
+        InputError: if the options contradict each other.
     """
     is_raw = arguments.tokenizer == "unicode"
-    require("--line", is_raw or arguments.line is None, "--tokenizer unicode with it", f"--line {arguments.line} alone")
+    require("line", is_raw or arguments.line is None, "`tokenizer` unicode with it", f"`line` {arguments.line} alone")
     line = arguments.line or (sentences.PART if is_raw else sentences.SENTENCE)
     if is_raw:
         check_installed("tensorflow_text")  # now, and not in a worker after the corpus has been planned
@@ -52,35 +56,36 @@ def settings(arguments: argparse.Namespace, seed: int = 0, heldout_fraction: flo
 
 
 def corpus(patterns: Iterable[str], outputs: Iterable[str]) -> list[corpora.TextFile]:
-    """Returns the files to read: not those in output folders, which a run to go on with has written.
+    """Returns the files to read, without those that an earlier run has written to the output folders.
 
     Raises:
-        InputError: if there are none.
+        InputError: naming `input`, if there are none.
     """
     written = tuple(f"{folder}/" for folder in outputs)
-    found = [file for file in corpora.match(patterns) if not real_path(file.path).startswith(written)]
-    require("--input", bool(found), "files outside of --output and --heldout", "none")
+    with renamed(patterns="input"):
+        matched = corpora.match(patterns)
+    found = [file for file in matched if not real_path(file.path).startswith(written)]
+    require("input", bool(found), "files outside of the output folders", "none")
     return found
 
 
 def real_path(path: str) -> str:
-    """Returns a path as any process on this machine finds it."""
+    """Returns a path that is the same for every process on this machine."""
     return os.path.realpath(path) if filesystems.is_local(path) else path
 
 
-def require(argument: str, holds: bool, expected: str, found: Any) -> None:
-    """Raises `InputError`, naming `argument`, unless what is expected of it `holds`."""
+def require(parameter: str, holds: bool, expected: str, found: Any) -> None:
+    """Raises `InputError` about `parameter` unless the expectation `holds`."""
     if not holds:
-        raise InputError(f"{argument}: expected {expected}, found {found}")
+        raise InputError(parameter, expected, found)
 
 
 @contextlib.contextmanager
 def hint() -> Iterator[None]:
-    """Adds to an exception that leaves something to go on with that this is so."""
-    words = "the same command goes on from here"
+    """Adds to an error or interrupt in the block that the command can be resumed."""
     try:
         yield
     except OSError as error:
-        raise type(error)(f"{error}; {words}") from error
+        raise type(error)(f"{error}; {_HINT}") from error
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"interrupted; {words}") from None
+        raise KeyboardInterrupt(f"interrupted; {_HINT}") from None

@@ -64,7 +64,7 @@ def test_a_broken_connection_is_followed_by_one_for_the_rest(server, path):
     assert server.ranges == [None, "bytes=150000-"]
 
 
-def test_it_goes_on_for_as_long_as_something_comes(server, path):
+def test_it_continues_as_long_as_bytes_arrive(server, path):
     server.cuts = [20_000, *[0, 20_000] * 6]
     assert len(server.cuts) > len(WAITS) + 1
     fetch(server, path)
@@ -74,9 +74,7 @@ def test_it_goes_on_for_as_long_as_something_comes(server, path):
 
 def test_it_gives_up_when_nothing_comes_and_the_next_call_goes_on(server, path):
     server.cuts = [150_000] + [0] * 99
-    with pytest.raises(
-        InputError, match=r"^--url: expected 400,000 bytes, found a connection that ended after 150,000"
-    ):
+    with pytest.raises(InputError, match=r"^url: expected 400,000 bytes, found a connection that ended after 150,000"):
         fetch(server, path)
     assert server.ranges[1:] == ["bytes=150000-"] * len(WAITS)
     assert_only(download.part_of(path), CONTENT[:150_000])
@@ -91,7 +89,7 @@ def test_a_server_without_ranges_is_read_from_the_start_and_what_is_there_is_kep
     fetch(server, path)
     assert_only(path, CONTENT)
     assert len(server.ranges) == 4
-    assert "this server cannot go on in the middle" in capsys.readouterr().err
+    assert "this server cannot resume a download" in capsys.readouterr().err
 
 
 def test_a_server_without_ranges_that_always_breaks_at_the_same_place_makes_no_progress(server, path):
@@ -135,7 +133,7 @@ def test_a_server_that_is_busy_in_between_is_asked_again(server, path, status):
 )
 def test_an_answer_that_is_not_the_file_ends_it_at_once(server, path, attributes, message):
     vars(server).update(attributes)
-    with pytest.raises(InputError, match=f"^--url: {message}"):
+    with pytest.raises(InputError, match=f"^url: {message}"):
         fetch(server, path)
     assert len(server.ranges) == 1
     assert list(path.parent.iterdir()) == []
@@ -146,10 +144,10 @@ def test_an_answer_that_is_not_the_file_ends_it_at_once(server, path, attributes
     [(CONTENT[1:], "expected 400,000 bytes, found 399,999"), (b"", "expected the file, found 416")],
     ids=["other", "shorter"],
 )
-def test_a_file_that_is_another_when_going_on_is_refused_and_the_part_kept(server, path, content, message):
+def test_a_file_that_is_another_when_resuming_is_refused_and_the_part_kept(server, path, content, message):
     begin(path, CONTENT[:1000])
     server.content, server.statuses = content, [206 if content else 416]
-    with pytest.raises(InputError, match=f"^--url: {message}"):
+    with pytest.raises(InputError, match=f"^url: {message}"):
         fetch(server, path)
     assert_only(download.part_of(path), CONTENT[:1000])
 
@@ -157,15 +155,15 @@ def test_a_file_that_is_another_when_going_on_is_refused_and_the_part_kept(serve
 def test_a_rest_that_was_not_asked_for_is_refused(server, path):
     begin(path, CONTENT[:1000])
     server.says_range = "bytes 999-399999/400000"
-    with pytest.raises(InputError, match=r"^--url: expected the file from byte 1,000, found it from 999: http"):
+    with pytest.raises(InputError, match=r"^url: expected the file from byte 1,000, found it from 999: http"):
         fetch(server, path)
     assert_only(download.part_of(path), CONTENT[:1000])
 
 
-def test_a_wrong_checksum_is_told_and_nothing_of_the_file_is_left(server, path):
+def test_a_wrong_checksum_is_reported_and_nothing_of_the_file_is_left(server, path):
     server.content = bytes(len(CONTENT))
     found = hashlib.sha256(server.content).hexdigest()
-    with pytest.raises(InputError, match=f"^--url: expected a file with SHA-256 {SHA256}, found {found} .removed"):
+    with pytest.raises(InputError, match=f"^url: expected a file with SHA-256 {SHA256}, found {found} .removed"):
         fetch(server, path)
     assert len(server.ranges) == 1
     assert list(path.parent.iterdir()) == []
@@ -186,10 +184,10 @@ def test_a_part_that_is_all_of_it_is_checked_without_a_connection(server, path):
     assert server.ranges == []
 
 
-def test_no_connection_is_told_at_once(path):
+def test_no_connection_is_reported_at_once(path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    with pytest.raises(InputError, match=r"^--url: expected 9 bytes, found a connection that failed .*refused"):
+    with pytest.raises(InputError, match=r"^url: expected 9 bytes, found a connection that failed .*refused"):
         download.download(f"http://127.0.0.1:{port}/file", 9, SHA256, path)
     assert list(path.parent.iterdir()) == []
 
@@ -198,18 +196,18 @@ def test_no_connection_is_told_at_once(path):
     "url",
     ["", "file", "file:///etc/hosts", "http://", "http://a b/", "http://[a/", "http://a:x/"],
 )
-def test_what_is_no_address_is_told(path, url):
-    with pytest.raises(InputError, match=rf"^--url: expected an .*{re.escape(url)}$"):
+def test_what_is_no_address_is_reported(path, url):
+    with pytest.raises(InputError, match=rf"^url: expected an .*{re.escape(url)}$"):
         download.download(url, 9, SHA256, path)
     assert list(path.parent.iterdir()) == []
 
 
-def test_a_full_disk_is_told_and_the_part_kept(server, path):
+def test_a_full_disk_is_reported_and_the_part_kept(server, path):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, limits[1]))  # a write beyond it fails as on a full disk
     try:
         with pytest.raises(
-            InputError, match=r"^--output: expected a disk to write on, found File too large: .*file.part"
+            InputError, match=r"^path: expected a disk that can be written, found File too large: .*file.part"
         ):
             fetch(server, path)
     finally:
@@ -220,7 +218,7 @@ def test_a_full_disk_is_told_and_the_part_kept(server, path):
     assert server.ranges == [None, "bytes=200000-"]
 
 
-def test_progress_tells_megabytes_speed_and_time_left(monkeypatch, capsys):
+def test_progress_shows_megabytes_speed_and_time_left(monkeypatch, capsys):
     now = iter([100.0, 104.0])
     monkeypatch.setattr(ProgressLine, "due", lambda _: True)
     monkeypatch.setattr(ProgressLine, "show", lambda _, text: print(text))

@@ -43,7 +43,7 @@ def test_ids_are_those_of_numpy(max_chars):
     np.testing.assert_array_equal(found[1], char_ids.encode_tokens(NASTY[::-1], max_chars))
 
 
-def test_50_ids_a_token_is_what_one_gets_unasked():
+def test_a_token_has_50_ids_by_default():
     assert encode([NASTY], [len(NASTY)]).shape == (1, len(NASTY), 50)
 
 

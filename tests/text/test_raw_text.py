@@ -1,11 +1,12 @@
 """Raw text becomes usable sentences and tokens."""
+# ruff: noqa: RUF001 - letters of other scripts are the point here
 
 import random
 
 import pytest
 import tensorflow as tf
 
-from elmo_tf.text import raw_text
+from elmo_tf.text import in_graph, raw_text
 
 SENTENCES = [
     "Mr. Smith said \u201cHi there!\u201d and left.",
@@ -29,17 +30,87 @@ TOKENS = {
     "See https://example.com/a?b=c, or": "See https://example.com/a?b=c , or",
     "joe.x@mail.example.org.": "joe.x@mail.example.org .",
     "\u00e9t\u00e9 a\u0301b": "\u00e9t\u00e9 a\u0301b",  # a combining mark stays with its letter
-    "\u4e2d\u6587abc\u3072\u3089\u30ab\u30fc": "\u4e2d\u6587 abc \u3072\u3089 \u30ab\u30fc",
     "a\0b\x01c \u2003d\r\n": "a b c d",
     " \t": "",
     "": "",
 }
 
 
+CJK_TOKENS = {
+    "我在2024年3月5日看了《红楼梦》。": "我 在 2024 年 3 月 5 日 看 了 《 红 楼 梦 》 。",
+    "這本書賣3.50元,很well-known!": "這 本 書 賣 3.50 元 , 很 well-known !",
+    "東京タワーは333mの高さです。": "東 京 タ ワ ー は 333m の 高 さ で す 。",
+    "１２月、ＡＢＣの「テスト」": "１２ 月 、 ＡＢＣ の 「 テ ス ト 」",
+    "時々〆切は二〇二四年": "時 々 〆 切 は 二 〇 二 四 年",
+    "ﾃﾞｰﾀ": "ﾃﾞ ｰ ﾀ",
+    # Decomposed kana, and an ideograph with a variation selector.
+    "か\u3099は\u309a葛\U000e0100": "か\u3099 は\u309a 葛\U000e0100",
+    # Extensions B, H and I, of which the last is younger than RE2's tables.
+    "\U00020000\U00031350\U0002ebf0": "\U00020000 \U00031350 \U0002ebf0",
+    # Words of Korean are between spaces, but not its ideographs.
+    "한국어 문장은 韓國語가 아니다.": "한국어 문장은 韓 國 語 가 아니다 .",
+    "하\u1100\u1161 나": "하\u1100\u1161 나",
+    "见https://example.com/a?b=c。联系joe@example.org吧": ("见 https://example.com/a?b=c 。 联 系 joe@example.org 吧"),
+    "中-文a中.文.中国's": "中 - 文 a 中 . 文 . 中 国 's",
+}
+EMOJI_TOKENS = {
+    "👩\u200d💻👨\u200d👩\u200d👧\u200d👦": "👩\u200d💻 👨\u200d👩\u200d👧\u200d👦",
+    "👍🏽👍hi👋🏿there": "👍🏽 👍 hi 👋🏿 there",
+    "👩🏽\u200d🚀👩🏻\u200d🤝\u200d👨🏿": "👩🏽\u200d🚀 👩🏻\u200d🤝\u200d👨🏿",
+    # Flags: pairs of regional indicators; the one left over stands alone.
+    "🇩🇪🇫🇷🇯": "🇩🇪 🇫🇷 🇯",
+    "🏳\ufe0f\u200d🌈🏴\u200d☠\ufe0f": "🏳\ufe0f\u200d🌈 🏴\u200d☠\ufe0f",
+    # England's flag, spelled in tags.
+    "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f!": (
+        "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f !"
+    ),
+    "1\ufe0f\u20e32\ufe0f\u20e3#\ufe0f\u20e3*\u20e3": "1\ufe0f\u20e3 2\ufe0f\u20e3 #\ufe0f\u20e3 *\u20e3",
+    "a❤\ufe0f❤\ufe0e©\ufe0f‼\ufe0f〰\ufe0f": "a ❤\ufe0f ❤\ufe0e ©\ufe0f ‼\ufe0f 〰\ufe0f",
+    "🙂\u200d↔\ufe0f": "🙂\u200d↔\ufe0f",
+    # Of Unicode 16, younger than RE2's tables.
+    "\U0001fae9\U0001fae9": "\U0001fae9 \U0001fae9",
+    "好😀ね": "好 😀 ね",
+}
+MARK_TOKENS = {
+    "e\u0301te\u0301 x-e\u0301": "e\u0301te\u0301 x-e\u0301",
+    "3\u0301 1,2\u0305 !\u0301a": "3\u0301 1,2\u0305 !\u0301 a",
+    "हिन्दी में 3 किताबें": "हिन्दी में 3 किताबें",
+    # Words of Persian hold joiners.
+    "می\u200cخواهم": "می\u200cخواهم",
+}
+
+
+def tokens(text: str) -> list[str]:
+    (found,) = raw_text.tokenize([text]).to_list()
+    return [token.decode() for token in found]
+
+
 @pytest.mark.parametrize("text", TOKENS)
 def test_words_numbers_and_marks_are_tokens(text):
-    (tokens,) = raw_text.tokenize([text]).to_list()
-    assert [token.decode() for token in tokens] == TOKENS[text].split()
+    assert tokens(text) == TOKENS[text].split()
+
+
+@pytest.mark.parametrize("text", CJK_TOKENS)
+def test_every_ideograph_and_kana_is_a_token_and_korean_has_words(text):
+    assert tokens(text) == CJK_TOKENS[text].split()
+
+
+@pytest.mark.parametrize("text", EMOJI_TOKENS)
+def test_a_combined_emoji_is_one_token(text):
+    assert tokens(text) == EMOJI_TOKENS[text].split()
+
+
+@pytest.mark.parametrize("text", MARK_TOKENS)
+def test_combining_marks_stay_with_their_letter(text):
+    assert tokens(text) == MARK_TOKENS[text].split()
+
+
+def test_the_signature_of_an_export_splits_by_the_same_rules():
+    texts = [*CJK_TOKENS, *EMOJI_TOKENS, *MARK_TOKENS]
+    split = tf.function(lambda sentences: in_graph.split(sentences, "unicode"))
+    found, lengths = split(tf.constant(texts))
+    in_the_graph = [row[:length].tolist() for row, length in zip(found.numpy(), lengths.numpy(), strict=True)]
+    assert in_the_graph == raw_text.tokenize(texts).to_list()
 
 
 def test_running_text_is_broken_into_its_sentences():
@@ -56,11 +127,14 @@ def test_chinese_needs_no_white_space_between_sentences():
     assert [sentence.decode() for sentence in broken] == ["\u4e2d\u3002", "\u6587\uff01", "\u5b57"]
 
 
-def test_nothing_of_the_text_is_lost():
+@pytest.mark.parametrize(
+    "alphabet",
+    ["aB.!? \n\"')\u201d\u3002\u00e9\0", "aé.'-", "a1中か\u3099ー-.@👍🏽\u200d\ufe0f\u20e3🇩🇪\u0301"],
+    ids=["running text", "abbreviations", "ideographs and emoji"],
+)
+def test_nothing_of_the_text_is_lost(alphabet):
     choose = random.Random(0)
-    paragraphs = [
-        "".join(choose.choices("aB.!? \n\"')\u201d\u3002\u00e9\0", k=choose.randrange(40))) for _ in range(500)
-    ]
+    paragraphs = ["".join(choose.choices(alphabet, k=choose.randrange(40))) for _ in range(500)]
     broken = raw_text.break_sentences(paragraphs)
     squeezed = [
         "".join(b"".join(texts).decode().replace("\0", "").split())

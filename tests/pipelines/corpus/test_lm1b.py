@@ -27,7 +27,7 @@ from elmo_tf.files import download
 from pipelines.corpus import lm1b
 from tests.files.file_server import serve
 
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).parents[3]
 TRAINING, HELDOUT = lm1b.LM1B.folders
 ARCHIVE = f"{lm1b.LM1B.root}.tar.gz"
 
@@ -142,10 +142,10 @@ def test_the_command_fetches_unpacks_and_names_the_next_one_which_works(
     sizes = {name: len(data) for name, data in FILES.items()}
     assert manifest == {"url": server.url, "sha256": source.sha256, "bytes": len(PACKED), "files": sizes}
     assert list(manifest["files"]) == sorted(FILES)
-    (told,) = caplog.messages
-    told, next_command = told.splitlines()
+    (message,) = caplog.messages
+    ready, next_command = message.splitlines()
     count = f"{sum(sizes.values()):,}"
-    assert told == (
+    assert ready == (
         f"ready in {output}: 5 files in {TRAINING} and 3 files in {HELDOUT}, {count} bytes; now, for example:"
     )
     monkeypatch.chdir(output.parent)
@@ -175,21 +175,44 @@ def test_a_file_that_was_lost_or_cut_is_put_back_and_the_others_are_not_written_
     (output / lost).unlink()
     (output / cut).write_bytes(FILES[cut][:-1])
     lm1b.fetch(output, source, keep_archive=True)
-    assert f"2 files are missing or changed in {output}, {cut} for one" in caplog.messages
+    assert f"2 files are missing or changed in {output}, for example {cut}" in caplog.messages
     assert_complete(output, ARCHIVE)
     after = written(output)
     assert {name for name in FILES if after[name] != before[name]} == {lost, cut}
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"{",
+        b"[]",
+        b"{}",
+        b"\xff",
+        b"[" * 100_000,
+        b'{"sha256": 1}',
+        b'{"sha256": "{sha256}"}',
+        b'{"sha256": "{sha256}", "files": [1]}',
+        b'{"sha256": "{sha256}", "files": {}}',
+        b'{"sha256": "{sha256}", "files": {"a": "1"}}',
+    ],
+    ids=lambda content: content[:50],
+)
+def test_a_damaged_manifest_is_written_again(source, output, content):
+    lm1b.fetch(output, source, keep_archive=True)
+    (output / "lm1b.json").write_bytes(content.replace(b"{sha256}", source.sha256.encode()))
+    assert lm1b.fetch(output, source) == {name: len(data) for name, data in FILES.items()}
+    assert json.loads((output / "lm1b.json").read_text())["files"] == {name: len(data) for name, data in FILES.items()}
+
+
 def test_a_folder_of_another_archive_is_not_taken_for_finished(source, server, output):
     lm1b.fetch(output, source)
     server.ranges.clear()
-    with pytest.raises(InputError, match=r"^--url: expected a file with SHA-256 0000"):
+    with pytest.raises(InputError, match=r"^source: expected a file with SHA-256 0000"):
         lm1b.fetch(output, dataclasses.replace(source, sha256="0" * 64))
     assert server.ranges == [None]
 
 
-def test_unpacking_that_was_killed_goes_on_with_the_files_that_are_missing(source, server, output, monkeypatch):
+def test_unpacking_that_was_killed_resumes_with_the_missing_files(source, server, output, monkeypatch):
     synced = []
 
     def sync(number: int) -> None:
@@ -210,7 +233,7 @@ def test_unpacking_that_was_killed_goes_on_with_the_files_that_are_missing(sourc
     assert server.ranges == []
 
 
-def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(command, server, output, capsys, caplog):
+def test_ctrl_c_ends_with_130_and_the_same_command_resumes(command, server, output, capsys, caplog):
     part, over = output / f"{ARCHIVE}.part", threading.Event()
 
     def interrupt():
@@ -224,7 +247,7 @@ def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(command, server, outp
     over.set()
     kept = part.stat().st_size
     assert contents(output) == {part.name: PACKED[:kept]}
-    assert caplog.messages == [f"interrupted; the same command goes on with what is in {output}"]
+    assert caplog.messages == [f"interrupted; run the same command again to resume with the files in {output}"]
     assert command("--output", output) == 0
     assert server.ranges == [None, f"bytes={kept}-"]
     assert_complete(output)
@@ -286,15 +309,15 @@ def test_wrong_input_is_one_line_and_leaves_nothing_behind(command, tmp_path, ca
     assert sorted(os.listdir(tmp_path)) == sorted(ARCHIVES)
 
 
-def test_a_disk_without_room_is_told_before_anything_is_written(source, server, output, monkeypatch):
+def test_a_disk_without_room_is_reported_before_anything_is_written(source, server, output, monkeypatch):
     needed = source.size + source.unpacked_size
     usage = shutil.disk_usage(output.parent.parent)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=needed - 1))
-    with pytest.raises(InputError, match=r"^--output: expected 0.0 GB of free disk, found 0.0 GB: .*corpus"):
+    with pytest.raises(InputError, match=r"^output: expected 0.0 GB of free disk, found 0.0 GB: .*corpus"):
         lm1b.fetch(output, source)
     assert server.ranges == []
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=source.unpacked_size - 1))
-    with pytest.raises(InputError, match=r"^--output: expected 0.0 GB of free disk"):
+    with pytest.raises(InputError, match=r"^output: expected 0.0 GB of free disk"):
         lm1b.fetch(output, source, archive="missing")
     assert not output.parent.exists()
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=needed))
@@ -309,7 +332,7 @@ def test_two_runs_do_not_work_in_one_folder(source, server, output):
     output.mkdir(parents=True)
     other = os.open(output, os.O_RDONLY)
     fcntl.flock(other, fcntl.LOCK_EX)
-    with pytest.raises(InputError, match=r"^--output: expected a folder of its own, found another run at work: "):
+    with pytest.raises(InputError, match=r"^output: expected a folder that no other run writes, found one in use: "):
         lm1b.fetch(output, source)
     assert server.ranges == []
     os.close(other)

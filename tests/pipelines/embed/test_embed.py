@@ -239,7 +239,7 @@ def test_a_model_that_cannot_be_used_is_refused_and_nothing_is_left(savedmodel, 
     if what != "missing":
         spoil(savedmodel, tmp_path / "bad", what)
     paths = corpus(b"a b\n")
-    with pytest.raises(InputError, match=f"(?s)^--savedmodel: {message}"):
+    with pytest.raises(InputError, match=f"(?s)^(--)?savedmodel: {message}"):
         embed_command.run(["--savedmodel", str(tmp_path / "bad"), "--input", *paths, "--output", str(tmp_path / "out")])
     assert sorted(os.listdir(tmp_path)) == sorted({"bad", "corpus"} - ({"bad"} if what == "missing" else set()))
 
@@ -247,20 +247,23 @@ def test_a_model_that_cannot_be_used_is_refused_and_nothing_is_left(savedmodel, 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--shards=2"], r"^--shards: expected --format tfrecord with it, found --format hdf5"),
-        (["--batch-tokens=0"], r"^--batch-tokens: expected at least 1, found 0"),
-        (["--line=part"], r"^--line: expected --tokenizer unicode with it"),
-        (["--output=gs://bucket/file"], r"^--output: expected a local path for HDF5"),
-        (["--output={there}"], r"^--output: expected a file that does not exist yet, found one: .*there"),
-        (["--output={folder}"], r"^--output: expected a file that does not exist yet, found a folder: "),
+        (["--shards=2"], r"^shards: expected `format` tfrecord with it, found `format` hdf5"),
+        (["--batch-tokens=0"], r"^batch_tokens: expected at least 1, found 0"),
+        (["--line=part"], r"^line: expected `tokenizer` unicode with it"),
+        (["--output=gs://bucket/file"], r"^output: expected a local path for HDF5"),
+        (["--output={there}"], r"^output: expected a file that does not exist yet, found one: .*there"),
+        (["--output={folder}"], r"^output: expected a file that does not exist yet, found a folder: "),
         (
             ["--output={folder}", "--format=tfrecord"],
-            r"^--output: expected a folder that does not exist yet, found one",
+            r"^output: expected a folder that does not exist yet, found one",
         ),
-        (["--output={there}/a"], r"^cannot make the folder .*there/a.unfinished: Not a directory"),
-        (["--input", "{folder}/missing"], r"^--input: expected a file, folder or glob .*missing"),
-        (["--input", "{blank}"], r"^--input: expected text, found no words"),
-        (["--strict", "--input", "{blank}"], r"^--strict: expected regular text, found a blank line on line 1 of "),
+        (
+            ["--output={there}/a"],
+            r"^output: expected a folder that can be made, found Not a directory: .*there/a.unfinished",
+        ),
+        (["--input", "{folder}/missing"], r"^input: expected a file, folder or glob .*missing"),
+        (["--input", "{blank}"], r"^input: expected text, found no words"),
+        (["--strict", "--input", "{blank}"], r"^strict: expected regular text, found a blank line on line 1 of "),
     ],
 )
 def test_what_cannot_be_used_is_refused_and_nothing_is_left(savedmodel, tmp_path, options, message):
@@ -285,7 +288,7 @@ def test_what_cannot_be_used_is_refused_and_nothing_is_left(savedmodel, tmp_path
 def test_shards_that_would_fill_the_memory_are_refused(embedded, corpus, monkeypatch):
     monkeypatch.setattr(job, "_MOST_CHUNK_BYTES", 1000)
     with pytest.raises(
-        InputError, match=r"^--shards: expected at least 3, for 2.3 kB of vectors at 1.0 kB each, found 2"
+        InputError, match=r"^shards: expected at least 3, for 2.3 kB of vectors at 1.0 kB each, found 2"
     ):
         embedded(corpus(b"a b c d\n" * 3), "--format=tfrecord", "--shards=2", output="records")
 
@@ -301,6 +304,6 @@ def test_records_of_text_and_of_vectors_are_not_mistaken_for_each_other(embedded
     h5py.File(tmp_path / "other", "w").close()
     cases = {"other": "one of something else", "missing": "none", "records": "a folder", "records/info.json": ".*"}
     for name, found in cases.items():
-        expected = f"(?s)^--vectors: expected an HDF5 file of `elmo-tf embed`, found {found}: .*{name}$"
+        expected = f"(?s)^(--vectors|path): expected an HDF5 file of `elmo-tf embed`, found {found}: .*{name}$"
         with pytest.raises(InputError, match=expected):
             vector_files.open_hdf5(tmp_path / name)

@@ -24,7 +24,7 @@ from tests.pipelines.disks import small_disk
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).parents[3]
 PROCESSES = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
 TEXT = b"".join(b"some words of sentence %d\n" % (number % 977) * (number % 3) + b"\n" for number in range(600))
 # The command line with chunks of 4 kB, so that there are many of them.
@@ -64,7 +64,7 @@ def test_what_is_whole_is_used_again_and_what_is_not_is_not(arguments, tmp_path,
         return write(self, chunk, *rest)
 
     monkeypatch.setattr(writer, "write", interrupted)
-    with pytest.raises(KeyboardInterrupt, match=r"^interrupted; the same command goes on from here$"):
+    with pytest.raises(KeyboardInterrupt, match=r"^interrupted; run the same command again to resume$"):
         embed_command.run(arguments("output", *options))
     assert written == [0, 1, 2, 3]
     assert not (tmp_path / "output" / "_SUCCESS").exists()
@@ -72,9 +72,10 @@ def test_what_is_whole_is_used_again_and_what_is_not_is_not(arguments, tmp_path,
     if kind == "tfrecord":
         (shard,) = folder.glob("shard-00001-of-*")
         shard.write_bytes(b"cut")  # by somebody else
-    for change in (["--layers=top"], ["--batch-tokens=99"]):
-        with pytest.raises(InputError, match=rf"^--output: expected the command that .*{change[0].split('=')[0]} "):
-            embed_command.run(arguments("output", *options, *change))
+    changes = {"--layers=top": "`layers` all, now top", "--batch-tokens=99": "`batch_tokens` 2048, now 99"}
+    for option, difference in changes.items():
+        with pytest.raises(InputError, match=rf"^output: expected the command that .* begun with {difference}\. "):
+            embed_command.run(arguments("output", *options, option))
     written.append(None)
     embed_command.run(arguments("output", *options))
     again = written[written.index(None) + 1 :]
@@ -84,7 +85,7 @@ def test_what_is_whole_is_used_again_and_what_is_not_is_not(arguments, tmp_path,
 
 
 @pytest.mark.parametrize("change", ["model", "text"])
-def test_another_model_or_text_does_not_go_on_with_it(arguments, tmp_path, monkeypatch, change):
+def test_another_model_or_text_does_not_resume_it(arguments, tmp_path, monkeypatch, change):
     given = arguments("output")
     given[1] = str(shutil.copytree(given[1], tmp_path / "model"))
 
@@ -101,7 +102,7 @@ def test_another_model_or_text_does_not_go_on_with_it(arguments, tmp_path, monke
     changed.write_bytes(content)
     if change == "model":
         checksums.write(tmp_path / "model")  # not damaged: another one
-    found = {"model": "another --savedmodel", "text": "other --input files"}[change]
+    found = {"model": "another `savedmodel`", "text": "another `input`"}[change]
     with pytest.raises(InputError, match=rf"found one begun with {found}\. .*delete .*output.unfinished$"):
         embed_command.run(given)
     assert (tmp_path / "output.unfinished").is_dir()
@@ -123,7 +124,7 @@ def test_without_its_frame_an_hdf5_file_is_begun_anew(arguments, tmp_path, monke
     assert contents(tmp_path / "output") == contents(tmp_path / "whole")
 
 
-def test_a_run_killed_at_any_moment_is_gone_on_with(arguments, tmp_path, monkeypatch):
+def test_a_run_killed_at_any_moment_is_resumed(arguments, tmp_path, monkeypatch):
     command = [sys.executable, "-c", SMALL, "embed"]
     with monkeypatch.context() as patch:
         patch.setattr(job, "_CHUNK_BYTES", 1 << 12)
@@ -142,7 +143,7 @@ def test_a_run_killed_at_any_moment_is_gone_on_with(arguments, tmp_path, monkeyp
         assert not (tmp_path / "output").exists()
         done = len(list(notes.glob("embed-*.json")))
     last = subprocess.run([*command, *arguments("output")], cwd=ROOT, check=True, capture_output=True, text=True)
-    assert "going on with an earlier run; what is whole is used again" in last.stderr
+    assert "resuming an earlier run; its finished files are kept" in last.stderr
     assert contents(tmp_path / "output") == contents(tmp_path / "whole")
     assert sorted(os.listdir(tmp_path)) == ["corpus", "output", "whole"]
 
@@ -152,10 +153,10 @@ def test_a_full_disk_is_said_and_more_room_is_enough_to_go_on(arguments, tmp_pat
     options = [*KINDS[kind][1], "--layers=all"]
     monkeypatch.setattr(job, "_CHUNK_BYTES", 1 << 17)
     with small_disk(tmp_path / "disk", {"hdf5": "600k", "tfrecord": "400k"}[kind]) as disk:
-        expected = r"^cannot write /.*: No space left on device; the same command goes on from here$"
+        expected = r"^cannot write /.*: No space left on device; run the same command again to resume$"
         with pytest.raises(filesystems.WriteError, match=expected):
             embed_command.run(arguments("disk/output", *options))
-        assert re.search(r"warning: there is only room for [0-9.]+ kB on the disk", caplog.text)
+        assert re.search(r"warning: the disk has room for only [0-9.]+ kB", caplog.text)
         assert not (disk / "output" / "_SUCCESS").exists()
         subprocess.run(["mount", "-o", "remount,size=50m", str(disk)], check=True)
         embed_command.run(arguments("disk/output", *options))
@@ -197,7 +198,7 @@ def test_an_error_in_a_worker_is_one_line(arguments, tmp_path):
     assert (done.returncode, done.stdout) == (1, "")
     assert re.fullmatch(
         r"embedding 1 file with .*model\n[0-9,]+ tokens to embed, .*\n(embedding 0%.*\n)*"
-        r"elmo-tf: error: --savedmodel: expected a readable saved_model.pb, found .*model; the same command .*\n",
+        r"elmo-tf: error: cannot load the SavedModel: expected a readable saved_model.pb, .*; run the same .* resume\n",
         done.stderr,
     ), done.stderr
     assert sorted(os.listdir(tmp_path)) == ["corpus", "model", "output.unfinished"]  # memory may have been short

@@ -4,12 +4,13 @@ import bz2
 import json
 import shutil
 
+import h5py
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from elmo_tf.errors import InputError
-from elmo_tf.savedmodel import checksums
+from elmo_tf.savedmodel import checksums, vector_files
 from pipelines.embed import command as embed_command
 from pipelines.embed import search as neighbors
 from tests import checks
@@ -107,15 +108,15 @@ def test_the_table_is_aligned_and_marks_the_word(search):
     [
         (
             {"text": "missing"},
-            r"--text: expected a file, folder or glob that matches files, found no such file: missing",
+            r"text: expected a file, folder or glob that matches files, found no such file: missing",
         ),
-        ({"text": b"bank\nna\xefve bank\n"}, r"--text: .* bytes that are not UTF-8 on line 2 of /.*text.txt"),
-        ({"text": b""}, r"--text: expected a sentence, other than --sentence, found none in /.*text.txt"),
-        ({"text": QUERY.encode()}, r"--text: expected a sentence, other than --sentence, found none"),
-        ({"word": "green", "same_word": True, "text": b"grey\n"}, r"--text: expected a line with the word 'green'"),
-        ({"layer": "3"}, r"--layer: expected one of elmo, 0, 1, 2, found 3"),
-        ({"layer": "-1"}, r"--layer: expected one of elmo, 0, 1, 2, found -1"),
-        ({"vectors": "missing"}, r"--vectors: expected an HDF5 file of `elmo-tf embed`, found none: missing"),
+        ({"text": b"bank\nna\xefve bank\n"}, r"text: .* bytes that are not UTF-8 on line 2 of /.*text.txt"),
+        ({"text": b""}, r"text: expected a sentence, other than `sentence`, found none in /.*text.txt"),
+        ({"text": QUERY.encode()}, r"text: expected a sentence, other than `sentence`, found none"),
+        ({"word": "green", "same_word": True, "text": b"grey\n"}, r"text: expected a line with the word 'green'"),
+        ({"layer": "3"}, r"layer: expected one of elmo, 0, 1, 2, found 3"),
+        ({"layer": "-1"}, r"layer: expected one of elmo, 0, 1, 2, found -1"),
+        ({"vectors": "missing"}, r"(--)?vectors: expected an HDF5 file of `elmo-tf embed`, found none: missing"),
     ],
 )
 def test_what_cannot_be_used_is_refused(search, change, message):
@@ -129,17 +130,17 @@ def test_what_cannot_be_used_is_refused(search, change, message):
         (
             [],
             {"text": b"a bank\n"},
-            r"--text: expected the text of --vectors, found 2 tokens where it has 9, on line 0",
+            r"text: expected the text of `vectors`, found 2 tokens instead of 9 on line 0",
         ),
         (
             [],
             {"text": TEXT + b"more\n"},
-            r"--text: expected the text of --vectors, found 1 tokens where it has 0, on line 8",
+            r"text: expected the text of `vectors`, found 1 tokens instead of 0 on line 8",
         ),
-        ([], {"text": TEXT[: TEXT.rindex(b"the\tbank")]}, r"--text: expected the 8 lines of --vectors, found 7"),
-        (["--layers=top"], {"layer": "1"}, r"--vectors: expected layer 1 in it, found --layers top: "),
-        (["--layers=average"], {}, r"--vectors: expected all layers in it, found --layers average: "),
-        (["--savedmodel"], {}, r"--vectors: expected vectors of the model .*, found those of another: "),
+        ([], {"text": TEXT[: TEXT.rindex(b"the\tbank")]}, r"text: expected the 8 lines of `vectors`, found 7"),
+        (["--layers=top"], {"layer": "1"}, r"vectors: expected layer 1 in it, found `elmo-tf embed --layers top`: "),
+        (["--layers=average"], {}, r"vectors: expected all layers in it, found `elmo-tf embed --layers average`: "),
+        (["--savedmodel"], {}, r"vectors: expected vectors of the model .*, found those of another: "),
     ],
 )
 def test_vectors_of_something_else_are_refused(savedmodel, search, corpus, tmp_path, options, asked, message):
@@ -168,3 +169,42 @@ def test_vectors_of_the_top_or_the_mix_do_for_these(savedmodel, search, corpus, 
         read, embedded = search(vectors=output, layer=layer)[1], search(layer=layer)[1]
         assert [use[1:] for use in read] == [use[1:] for use in embedded]
         np.testing.assert_allclose([use[0] for use in read], [use[0] for use in embedded], **checks.TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        b"{",
+        b"[]",
+        b"{}",
+        {"lines": -8},
+        {"lines": "8"},
+        {"layers": "bottom"},
+        {"tokenizer": "mine"},
+        {"line": None},
+        {"savedmodel_sha256": 1},
+    ],
+    ids=str,
+)
+def test_a_damaged_description_of_vectors_is_one_clear_error(savedmodel, search, corpus, tmp_path, change):
+    paths = corpus(**{"text.txt": TEXT})
+    path = tmp_path / "vectors"
+    embed_command.run(["--savedmodel", str(savedmodel.path), "--input", *paths, f"--output={path}"])
+    with h5py.File(path, "r+") as file:
+        about = json.loads(file.attrs[vector_files.INFO_ATTRIBUTE])
+        damaged = change.decode() if isinstance(change, bytes) else json.dumps(about | change)
+        file.attrs[vector_files.INFO_ATTRIBUTE] = damaged
+    with pytest.raises(InputError, match=r"^vectors: expected an HDF5 file of `elmo-tf embed`.*: .*vectors$"):
+        search(vectors=str(path))
+
+
+def test_vectors_without_some_lines_are_refused(savedmodel, search, corpus, tmp_path):
+    paths = corpus(**{"text.txt": TEXT})
+    path = tmp_path / "vectors"
+    embed_command.run(["--savedmodel", str(savedmodel.path), "--input", *paths, f"--output={path}"])
+    with h5py.File(path, "r+") as file:
+        del file["2"]
+    with pytest.raises(
+        InputError, match=r"^text: expected the text of `vectors`, found 2 tokens instead of 0 on line 2"
+    ):
+        search(vectors=str(path))

@@ -64,7 +64,9 @@ def test_sentences_of_raw_text_have_tokens(corpus):
 def test_a_file_that_is_one_endless_line_is_refused(corpus, monkeypatch):
     monkeypatch.setattr(sentences, "MOST_TOKENS", 1500)
     paths = corpus(b"fine\n" * 7 + b"words" * 30 + (b" " + b"words" * 30) * 1800)
-    with pytest.raises(InputError, match=r"^--input: expected a sentence a line, .* 1,500 tokens on line 8 of .*0.txt"):
+    with pytest.raises(
+        InputError, match=r"^input: expected one sentence per line, .* 1,500 tokens on line 8 of .*0.txt"
+    ):
         numbered(paths)
 
 

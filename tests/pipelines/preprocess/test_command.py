@@ -158,7 +158,7 @@ def test_an_alphabetical_vocabulary_is_refused_before_anything_is_written(corpus
     text = b"".join(word + b"\n" for rank, word in enumerate(reversed(words)) for _ in range(200 // (rank + 1)))
     given = tmp_path / "given.txt"
     given.write_bytes(b"\n".join([b"<S>", b"</S>", b"<UNK>", *words]))
-    with pytest.raises(ValueError, match=r"--vocab .*given.txt: expected words by descending count"):
+    with pytest.raises(ValueError, match=r"^/.*given.txt: expected words by descending count"):
         process(corpus(text), f"--vocab={given}")
     assert sorted(os.listdir(tmp_path)) == ["corpus", "given.txt"]
 
@@ -188,21 +188,21 @@ def test_heldout_sentences_are_in_no_other_split_and_do_not_move(corpus, process
 
 
 def test_unicode_tokenizer_makes_sentences_of_running_text(corpus, process):
-    text = "Mr. X didn't\nstop! Now\u00a0\n\nA title\n\n\u4e2d\u6587abc".encode()
+    text = "Mr. X didn't\nstop! Now\u00a0\n\nA title\n\n中文abcカー👍🏽".encode()
     running = process(corpus(text), "--tokenizer=unicode")
-    expected = ["Mr. X didn 't stop !", "Now", "A title", "\u4e2d\u6587 abc"]
+    expected = ["Mr. X didn 't stop !", "Now", "A title", "中 文 abc カ ー 👍🏽"]
     assert read(running) == [sentence.encode().split() for sentence in expected]
     info = json.loads((running / "info.json").read_text())
     assert (info["line"], "blank_lines" in info["irregular"]) == ("part", False)
-    for line, lengths in (("sentence", [4, 3, 2, 2]), ("paragraph", [4, 2, 1, 2, 2])):
+    for line, lengths in (("sentence", [4, 3, 2, 6]), ("paragraph", [4, 2, 1, 2, 6])):
         folder = process(corpus(text), "--tokenizer=unicode", f"--line={line}", output=line)
         assert [len(sentence) for sentence in read(folder)] == lengths
 
 
 def test_long_paragraphs_without_white_space_are_whole(corpus, process):
-    sentences = ["\u4e2d\u6587\u3002"] * 400 + ["X" * 1500]
+    sentences = ["中文。"] * 400 + ["X" * 1500]
     folder = process(corpus(f"\ufeff{''.join(sentences)}\n".encode()), "--tokenizer=unicode")
-    assert read(folder) == [["\u4e2d\u6587".encode(), "\u3002".encode()]] * 400 + [[b"X" * 48]]
+    assert read(folder) == [[mark.encode() for mark in "中文。"]] * 400 + [[b"X" * 48]]
     info = json.loads((folder / "info.json").read_text())
     found = {name: rule["count"] for name, rule in info["irregular"].items() if rule["count"]}
     assert found == {"byte_order_marks": 1, "long_tokens": 1}

@@ -1,4 +1,4 @@
-"""Killed runs, full disks, two runs at once: nothing looks finished that is not, and the same command goes on."""
+"""Killed runs, full disks, two runs at once: nothing looks finished that is not, and the same command resumes."""
 
 import errno
 import json
@@ -16,12 +16,12 @@ import pytest
 
 from elmo_tf.errors import InputError
 from pipelines.preprocess import command as preprocess_command
-from pipelines.preprocess import shards
+from pipelines.preprocess import counts, shards, shuffle
 from pipelines.running import journal
 from pipelines.text import filesystems
 from tests.pipelines.disks import small_disk
 
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).parents[3]
 PROCESSES = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
 SHUFFLED = ["--shuffle", "--shards=6", "--min-count=2"]
 
@@ -39,7 +39,7 @@ def tasks_done(output: pathlib.Path) -> int:
     return len(list((output / "_unfinished").glob("*-?????.json")))
 
 
-def test_a_run_killed_at_any_moment_is_gone_on_with(corpus, process, tmp_path):
+def test_a_run_killed_at_any_moment_is_resumed(corpus, process, tmp_path):
     lines = [f"word{n % 997} is number{n % 13} of sentence{n}\n".encode() for n in range(60_000)]
     paths = corpus(b"".join(lines))
     whole = process(paths, *SHUFFLED, output="whole")
@@ -64,10 +64,10 @@ def interrupt(monkeypatch, step: type, after: int) -> None:
     """Lets a step end with an interrupt in its `after`-th task."""
     do, count = step.do, iter(range(1000))
 
-    def interrupted(self, task, beat):
+    def interrupted(self, task, progress):
         if next(count) == after:
             raise KeyboardInterrupt
-        return do(self, task, beat)
+        return do(self, task, progress)
 
     monkeypatch.setattr(step, "do", interrupted)
 
@@ -78,7 +78,7 @@ def test_what_is_whole_is_used_again_and_what_is_not_is_not(corpus, process, tmp
     whole = process(paths, "--shards=5", output="whole")
     with monkeypatch.context() as patch:
         interrupt(patch, shards.WriteTask, after=3)
-        with pytest.raises(KeyboardInterrupt, match=r"^interrupted; the same command goes on from here$"):
+        with pytest.raises(KeyboardInterrupt, match=r"^interrupted; run the same command again to resume$"):
             process(paths, "--shards=5")
     output = tmp_path / "output"
     assert not (output / "_SUCCESS").exists()
@@ -95,7 +95,7 @@ def test_what_is_whole_is_used_again_and_what_is_not_is_not(corpus, process, tmp
 
 
 @pytest.mark.parametrize("change", ["text", "option"])
-def test_another_command_does_not_go_on_with_it(corpus, process, tmp_path, monkeypatch, change):
+def test_another_command_does_not_resume_it(corpus, process, tmp_path, monkeypatch, change):
     (path,) = corpus(b"a b c\n" * 1000)
     with monkeypatch.context() as patch:
         interrupt(patch, shards.WriteTask, after=1)
@@ -117,7 +117,7 @@ def test_output_in_the_folder_of_the_input_is_not_read_as_text(corpus, process, 
             process([str(folder)], *options, output="corpus/output")
     output = process([str(folder)], *options, output="corpus/output")
     assert [file["name"] for file in filesystems.read_json(str(output / "info.json"))["inputs"]] == ["0.txt", "b.txt"]
-    with pytest.raises(InputError, match=r"^--input: expected files outside of --output"):
+    with pytest.raises(InputError, match=r"^input: expected files outside of the output folders"):
         (tmp_path / "left" / "_unfinished").mkdir(parents=True)
         (tmp_path / "left" / "_unfinished" / "plan.json").write_bytes(b"{}")
         process([str(tmp_path / "left")], output="left")
@@ -136,7 +136,7 @@ def test_a_failing_disk_under_the_input_leaves_what_is_done(corpus, process, tmp
         patch.setattr(filesystems, "open_file", failing)
         with pytest.raises(
             filesystems.ReadError,
-            match=r"^cannot read /.*/1.txt: Input/output error; the same command goes on from here$",
+            match=r"^cannot read /.*/1.txt: Input/output error; run the same command again to resume$",
         ):
             process(paths, "--shards=3")
     assert (tmp_path / "output" / "_unfinished" / "plan.json").exists()
@@ -145,10 +145,8 @@ def test_a_failing_disk_under_the_input_leaves_what_is_done(corpus, process, tmp
 
 def test_two_runs_do_not_write_one_folder(corpus, process, tmp_path):
     plan = {"some": "plan"}
-    with journal.unfinished({"--output": str(tmp_path / "output")}, plan):
-        with pytest.raises(
-            InputError, match=r"^--output: expected a folder of its own, found one that is being written"
-        ):
+    with journal.unfinished({"output": str(tmp_path / "output")}, plan):
+        with pytest.raises(InputError, match=r"^output: expected a folder that no other run writes, found one in use"):
             process(corpus(b"a b\n"))
         assert filesystems.read_json(str(tmp_path / "output" / "_unfinished" / "plan.json")) == plan
 
@@ -156,7 +154,7 @@ def test_two_runs_do_not_write_one_folder(corpus, process, tmp_path):
 def test_a_folder_of_somebody_else_is_refused(corpus, process, tmp_path):
     (tmp_path / "output").mkdir()
     (tmp_path / "output" / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"^--output: expected a folder that does not exist yet"):
+    with pytest.raises(InputError, match=r"^output: expected a folder that does not exist yet"):
         process(corpus(b"a b\n"))
     assert os.listdir(tmp_path / "output") == ["notes.txt"]
 
@@ -169,7 +167,7 @@ def test_a_full_disk_is_said_and_more_room_is_enough_to_go_on(corpus, process, t
         run = subprocess.run(arguments, check=False, cwd=ROOT, capture_output=True, text=True, timeout=60)
         *_, last = run.stderr.splitlines()
         assert run.returncode == 1
-        hint = "the same command goes on from here"
+        hint = "run the same command again to resume"
         assert re.fullmatch(rf"elmo-tf: error: cannot write /.*: No space left on device; {hint}", last)
         assert not (disk / "output" / "_SUCCESS").exists()
         assert not list((disk / "output").glob("*.tmp-*")) or workers  # the other worker is stopped in the middle
@@ -192,7 +190,7 @@ def test_sigint_ends_like_any_command_and_leaves_what_is_done(corpus, tmp_path, 
         time.sleep(0.02)
     os.killpg(run.pid, signal.SIGINT)  # as Ctrl-C in a terminal: to workers as well
     err = run.communicate(timeout=60)[1]
-    assert err.splitlines()[-1] == "elmo-tf: interrupted; the same command goes on from here"
+    assert err.splitlines()[-1] == "elmo-tf: interrupted; run the same command again to resume"
     assert "Traceback" not in err
     assert run.returncode == 130
     notes = list((tmp_path / "output" / "_unfinished").glob("write-*.json"))
@@ -205,3 +203,62 @@ def test_an_interrupted_call_of_the_library_keeps_its_notes(corpus, tmp_path, mo
     with pytest.raises(KeyboardInterrupt):
         preprocess_command.run(["--input", *corpus(b"a b\n"), "--output", str(tmp_path / "output")])
     assert (tmp_path / "output" / "_unfinished" / "plan.json").exists()
+
+
+def cut(content: bytes) -> bytes:
+    return content[: content.index(b"\n") + 1]
+
+
+DAMAGES = {
+    "missing": None,
+    "empty": lambda _: b"",
+    "cut": cut,
+    "changed": lambda content: content.replace(b" 1", b" 2"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_missing_or_damaged_counts_are_an_error_and_counted_again(corpus, process, tmp_path, monkeypatch, damage):
+    paths = corpus(b"".join(b"a word%d\n" % number for number in range(1000)))
+    read = counts.read_counts
+
+    def damaged(folder: str):
+        part = max(pathlib.Path(folder, "_unfinished").glob("counts-*"), key=lambda path: path.stat().st_size)
+        part.unlink() if damage is None else part.write_bytes(damage(part.read_bytes()))
+        return read(folder)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(counts, "read_counts", damaged)
+        found = "missing" if damage is None or not damage(b"a 1\n") else "damaged"
+        expected = rf"^cannot read .*counts-\d\d: the word counts are {found}; run the same command again to resume$"
+        with pytest.raises(filesystems.ReadError, match=expected):
+            process(paths)
+    assert contents(process(paths)) == contents(process(paths, output="whole"))
+
+
+@pytest.mark.parametrize("damage", [None, b"<S>\n</S>\n<UNK>\na\n"], ids=["missing", "shorter"])
+def test_a_damaged_vocabulary_of_an_earlier_run_is_counted_again(corpus, process, tmp_path, monkeypatch, damage):
+    paths = corpus(b"".join(b"a word%d\n" % number for number in range(1000)))
+    with monkeypatch.context() as patch:
+        interrupt(patch, shards.WriteTask, after=1)
+        with pytest.raises(KeyboardInterrupt):
+            process(paths, "--shards=3")
+    words = tmp_path / "output" / "_unfinished" / "vocab.txt"
+    words.unlink() if damage is None else words.write_bytes(damage)
+    assert contents(process(paths, "--shards=3")) == contents(process(paths, "--shards=3", output="whole"))
+
+
+@pytest.mark.parametrize("order", [[], ["--shuffle"]], ids=["in order", "shuffled"])
+@pytest.mark.parametrize("content", [b"{", b"[]", b"{}", b'{"files": {}}', b'{"files": {"x": 1}, "irregular": 3}'])
+def test_damaged_results_are_made_again(corpus, process, tmp_path, monkeypatch, order, content):
+    paths = corpus(b"a b c\n" * 1000)
+    options = ["--shards=3", *order]
+    with monkeypatch.context() as patch:
+        interrupt(patch, shuffle.Gather if order else shards.WriteTask, after=2)
+        with pytest.raises(KeyboardInterrupt):
+            process(paths, *options)
+    results = list((tmp_path / "output" / "_unfinished").glob("*-?????.json"))
+    assert len(results) == (6 if order else 3)
+    for path in results:
+        path.write_bytes(content)
+    assert contents(process(paths, *options)) == contents(process(paths, *options, output="whole"))

@@ -1,4 +1,4 @@
-"""The notes in an output folder: whenever a run is killed the folder is usable, and no finished one is lost."""
+"""The journal in an output folder: after any kill the folder is usable, and no finished one is lost."""
 
 import itertools
 import os
@@ -8,8 +8,8 @@ import pytest
 
 from elmo_tf.errors import InputError
 from elmo_tf.records import record_folder
-from pipelines.running import journal
-from pipelines.text import filesystems
+from pipelines.running import do_once, journal, task_progress
+from pipelines.text import corpora, filesystems
 
 PLAN = {"some": "plan"}
 
@@ -19,7 +19,7 @@ def contents(*folders: pathlib.Path) -> list[dict[str, bytes]]:
 
 
 def interrupted(monkeypatch, name: str, after: int) -> None:
-    """Lets a function of `files` raise an interrupt instead of being called the `after`-th time, from 0."""
+    """Lets a function of `filesystems` raise an interrupt instead of being called the `after`-th time, from 0."""
     call, count = getattr(filesystems, name), itertools.count()
 
     def counted(*arguments):
@@ -43,8 +43,8 @@ def test_a_folder_with_notes_alone_is_free(corpus, process, tmp_path):
 
 @pytest.mark.parametrize("after", range(4))
 @pytest.mark.parametrize("then", ["old plan", "new plan"])
-def test_what_a_kill_has_left_of_another_run_is_not_gone_on_with(tmp_path, monkeypatch, after, then):
-    outputs = {"--output": str(tmp_path)}
+def test_what_a_kill_has_left_of_another_run_is_not_resumed(tmp_path, monkeypatch, after, then):
+    outputs = {"output": str(tmp_path)}
     with pytest.raises(KeyboardInterrupt), journal.unfinished(outputs, {"plan": "old plan"}):
         for name in ("vocab.txt", "shard-0.tfrecord", "_unfinished/write-00000.json", "_unfinished/counts-00"):
             (tmp_path / name).write_bytes(b"old")
@@ -53,7 +53,7 @@ def test_what_a_kill_has_left_of_another_run_is_not_gone_on_with(tmp_path, monke
         interrupted(patch, "delete", after)
         with pytest.raises(KeyboardInterrupt), journal.unfinished(outputs, {"plan": "new plan"}):
             pass
-    journal.check(str(tmp_path), "--output")
+    journal.check(str(tmp_path))
     with journal.unfinished(outputs, {"plan": then}) as resumed:
         assert not resumed
         assert os.listdir(tmp_path) == ["_unfinished"]
@@ -62,7 +62,7 @@ def test_what_a_kill_has_left_of_another_run_is_not_gone_on_with(tmp_path, monke
 
 @pytest.mark.parametrize("resumed", [False, True])
 def test_what_an_earlier_run_has_done_stays_when_input_turns_out_wrong(tmp_path, resumed):
-    outputs, plan = {"--output": str(tmp_path / "output")}, {"plan": "plan"}
+    outputs, plan = {"output": str(tmp_path / "output")}, {"plan": "plan"}
     if resumed:
         with pytest.raises(KeyboardInterrupt), journal.unfinished(outputs, plan):
             (tmp_path / "output" / "hours.hdf5").touch()
@@ -72,7 +72,7 @@ def test_what_an_earlier_run_has_done_stays_when_input_turns_out_wrong(tmp_path,
     assert (tmp_path / "output").exists() == (tmp_path / "output" / "hours.hdf5").exists() == resumed
 
 
-def test_a_run_killed_between_the_markers_is_gone_on_with(corpus, process, tmp_path, monkeypatch):
+def test_a_run_killed_between_the_markers_is_resumed(corpus, process, tmp_path, monkeypatch):
     paths = corpus(b"".join(b"a b %d\n" % number for number in range(100)))
     outputs = tmp_path / "output", tmp_path / "heldout"
     options = [f"--heldout={outputs[1]}", "--heldout-fraction=0.5"]
@@ -88,7 +88,7 @@ def test_a_run_killed_between_the_markers_is_gone_on_with(corpus, process, tmp_p
         with pytest.raises(KeyboardInterrupt):
             process(paths, *options)
     assert (outputs[0] / "_SUCCESS").exists()
-    with pytest.raises(InputError, match=r"^--output: expected a folder that does not exist yet"):
+    with pytest.raises(InputError, match=r"^output: expected a folder that does not exist yet"):
         process(paths, *options, "--seed=1")  # would throw away what is finished
     assert (outputs[0] / "_SUCCESS").exists()
     process(paths, *options)
@@ -102,24 +102,25 @@ def test_a_run_killed_while_it_tidies_up_is_finished(corpus, process, tmp_path, 
     with pytest.raises(KeyboardInterrupt):
         process(paths)
     assert record_folder.open_folder(tmp_path / "output").info["sentences"] == 1
-    with pytest.raises(InputError, match=r"^--output: expected a folder that does not exist yet"):
+    with pytest.raises(InputError, match=r"^output: expected a folder that does not exist yet"):
         process(paths)
 
 
 def test_a_folder_that_another_run_has_finished_meanwhile_stays(tmp_path):
     folder = tmp_path / "output"
-    with journal.unfinished({"--output": str(folder)}, PLAN):
-        journal.check(str(folder), "--output")  # by another run, which goes on later
+    with journal.unfinished({"output": str(folder)}, PLAN):
+        # By another run, which continues later.
+        journal.check(str(folder))
         (folder / "vocab.txt").write_bytes(b"mine")
     before = contents(folder)
-    refused = pytest.raises(InputError, match=r"^--output: expected a folder that does not exist yet")
-    with refused, journal.unfinished({"--output": str(folder)}, {"another": "plan"}):
+    refused = pytest.raises(InputError, match=r"^output: expected a folder that does not exist yet")
+    with refused, journal.unfinished({"output": str(folder)}, {"another": "plan"}):
         pass
     assert contents(folder) == before == [{"vocab.txt": b"mine", "_SUCCESS": b""}]
 
 
 def test_a_folder_is_kept_until_it_is_tidy(tmp_path, monkeypatch):
-    outputs = {"--output": str(tmp_path / "output")}
+    outputs = {"output": str(tmp_path / "output")}
     tidy, refused = filesystems.delete_folder, []
 
     def watched(path: str) -> None:
@@ -132,21 +133,21 @@ def test_a_folder_is_kept_until_it_is_tidy(tmp_path, monkeypatch):
     with journal.unfinished(outputs, PLAN):
         pass
     assert len(refused) == 1
-    assert "being written" in refused[0]
+    assert "found one in use" in refused[0]
 
 
-@pytest.mark.parametrize("busy", ["--output", "--heldout"])
+@pytest.mark.parametrize("busy", ["output", "heldout"])
 def test_beside_a_folder_that_is_being_written_no_other_is_left(tmp_path, busy):
-    outputs = {name: str(tmp_path / "new" / name.strip("-")) for name in ("--output", "--heldout")}
+    outputs = {name: str(tmp_path / "new" / name) for name in ("output", "heldout")}
     with journal.unfinished({busy: outputs[busy]}, PLAN):
-        refused = pytest.raises(InputError, match=f"^{busy}: expected a folder of its own")
+        refused = pytest.raises(InputError, match=f"^{busy}: expected a folder that no other run writes, found one in")
         with refused, journal.unfinished(outputs, PLAN):
             pass
-        assert os.listdir(tmp_path / "new") == [busy.strip("-")]
+        assert os.listdir(tmp_path / "new") == [busy]
 
 
 def test_what_a_kill_left_among_the_notes_is_deleted(tmp_path):
-    outputs = {"--output": str(tmp_path)}
+    outputs = {"output": str(tmp_path)}
     notes = tmp_path / "_unfinished"
     with pytest.raises(KeyboardInterrupt), journal.unfinished(outputs, PLAN):
         for name in ("scatter-00000-train.run.tmp-0", "scatter-00000-train.run", "scatter-00001.beat"):
@@ -155,3 +156,69 @@ def test_what_a_kill_left_among_the_notes_is_deleted(tmp_path):
     with journal.unfinished(outputs, PLAN) as resumed:
         assert resumed
         assert sorted(os.listdir(notes)) == ["plan.json", "scatter-00000-train.run"]
+
+
+DAMAGED = {"cut": b'{"some": "pl', "a list": b"[]", "a number": b"1", "not UTF-8": b"\xff", "deep": b"[" * 100_000}
+
+
+@pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_plan_is_an_error_and_nothing_is_deleted(tmp_path, content):
+    folder = tmp_path / "output"
+    (folder / "_unfinished").mkdir(parents=True)
+    (folder / "_unfinished" / "plan.json").write_bytes(content)
+    (folder / "vocab.txt").write_bytes(b"hours of work")
+    expected = r"expected an unfinished folder with an intact plan, found a damaged one: .*plan\.json$"
+    with pytest.raises(InputError, match=rf"^folder: {expected}"):
+        journal.check(str(folder))
+    with pytest.raises(InputError, match=rf"^output: {expected}"), journal.unfinished({"output": str(folder)}, PLAN):
+        pass
+    assert (folder / "vocab.txt").read_bytes() == b"hours of work"
+    assert (folder / "_unfinished" / "plan.json").read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    "content",
+    [*DAMAGED.values(), b'{"files": {}}', b'{"files": {"a": -1}}', b'{"files": {"a": true}}', b'{"files": [1]}'],
+)
+def test_a_damaged_result_is_that_of_no_task(tmp_path, content):
+    notes = journal.Journal(str(tmp_path))
+    (tmp_path / "_unfinished").mkdir()
+    (tmp_path / "a").write_bytes(b"1")
+    notes.done("write", 3, {"files": {str(tmp_path / "a"): 1}})
+    task = corpora.Task(3, (3,), ())
+    assert do_once.done(notes, "write", task) == {"files": {str(tmp_path / "a"): 1}}
+    pathlib.Path(notes.path("write-00003.json")).write_bytes(content)
+    assert do_once.done(notes, "write", task) is None
+
+
+def test_results_that_are_missing_when_all_tasks_are_done_are_an_error(tmp_path):
+    notes = journal.Journal(str(tmp_path))
+    (tmp_path / "_unfinished").mkdir()
+    notes.done("write", 0, {"files": {}})
+    assert notes.results("write", [0], do_once.FILES) == [{"files": {}}]
+    with pytest.raises(
+        filesystems.ReadError, match=r"^cannot read .*write-00001\.json: the result of a task is missing"
+    ):
+        notes.results("write", [0, 1], do_once.FILES)
+
+
+def test_damaged_progress_counts_as_none(tmp_path):
+    notes = journal.Journal(str(tmp_path))
+    (tmp_path / "_unfinished").mkdir()
+    progress = task_progress.TaskProgress(notes, "write", 0)
+    progress.add(5, 2, 3)
+    progress.write()
+    contents = [b"[]", b"[1]", b"{}", b"null", b"[1, 2, 3, null]", b"\xff"]
+    for number, content in enumerate(contents, 1):
+        (tmp_path / "_unfinished" / f"write-{number:05d}.beat").write_bytes(content)
+    assert task_progress.PhaseProgress(notes, "write").amount() == (5, 2, 3, 0)
+
+
+def test_a_failed_run_deletes_no_file_of_somebody_else(tmp_path):
+    folder = tmp_path / "output"
+    with pytest.raises(InputError, match="wrong"), journal.unfinished({"output": str(folder)}, PLAN):
+        (folder / "info.json").write_bytes(b"ours")
+        (folder / "notes.txt").write_bytes(b"mine")
+        (folder / "my.beat").write_bytes(b"mine")
+        raise InputError("wrong")
+    assert sorted(os.listdir(folder)) == ["my.beat", "notes.txt"]

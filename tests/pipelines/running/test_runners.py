@@ -10,8 +10,14 @@ import sys
 import time
 
 import pytest
+from apache_beam.portability.api import beam_fn_api_pb2
+from apache_beam.runners.portability.fn_api_runner import worker_handlers
 
-ROOT = pathlib.Path(__file__).parents[2]
+from elmo_tf.errors import InputError
+from pipelines.running import processes, runner_options
+from pipelines.text import filesystems
+
+ROOT = pathlib.Path(__file__).parents[3]
 WORKER = "beam:env:harness_subprocess_python:v1"
 PROCESSES = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
 
@@ -92,6 +98,54 @@ RUNNERS = {
 }
 
 
+# Texts of exceptions, as runners pass them on.
+TEXTS = {
+    "RuntimeError: Traceback ...\n  raise ...\nelmo_tf.errors.InputError: input: expected text, found none: /x": (
+        InputError("input", "text", "none: /x")
+    ),
+    # Beam adds the step to the first argument, and raises the error again.
+    "RuntimeError: pipelines.text.reading.CorpusError: strict: expected regular text, found a NUL\n\nDuring ...\n"
+    "pipelines.text.reading.CorpusError: strict [while running 'Write']: expected regular text, found a NUL\n\n": (
+        InputError("strict", "regular text", "a NUL")
+    ),
+    "RuntimeError: b'...\\nInputError: input: expected a, found b in /it, found c [while running \\'W\\']\\n'": (
+        InputError("input", "a", "b in /it, found c [while running \\'W\\']")
+    ),
+    "InputError: input: expected UTF-8 text, found UTF-16: /corpus: expected, found InputError: it/a.txt": (
+        InputError("input", "UTF-8 text", "UTF-16: /corpus: expected, found InputError: it/a.txt")
+    ),
+    "RuntimeError: pipelines.text.filesystems.ReadError: cannot read /a: expected b, found c [while running 'A']": (
+        filesystems.ReadError("cannot read /a: expected b, found c")
+    ),
+    "WriteError: cannot write /a: No space left on device": (
+        filesystems.WriteError("cannot write /a: No space left on device")
+    ),
+}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_an_error_of_a_worker_keeps_its_parts(text):
+    found, expected = runner_options.own_error(text), TEXTS[text]
+    assert (type(found), found.args, str(found)) == (type(expected), expected.args, str(expected))
+
+
+def test_an_exception_of_another_kind_is_none_of_ours():
+    assert runner_options.own_error("ValueError: expected 1, found 2") is None
+
+
+def test_requests_to_a_dead_worker_fail_in_this_version_of_beam():
+    """`processes` relies on the runner's sending requests through `control_conn`, and on this interface of it."""
+    connection = processes.Connection(worker_handlers.ControlConnection())
+    answered, lost = (connection.push(beam_fn_api_pb2.InstructionRequest()) for _ in range(2))
+    answered.set(beam_fn_api_pb2.InstructionResponse(instruction_id=answered.instruction_id))
+    connection.fail(processes.DIED)
+    assert (answered.get(timeout=1).error, lost.get(timeout=1).error) == ("", processes.DIED)
+    later = connection.push(beam_fn_api_pb2.InstructionRequest())
+    assert not later.is_done()
+    connection.fail(processes.DIED)
+    assert later.get(timeout=1).error == processes.DIED
+
+
 EVERY_RUNNER = [pytest.param(name, marks=pytest.mark.slow) if name == "portable" else name for name in RUNNERS]
 
 
@@ -103,7 +157,7 @@ def test_output_is_the_same_bytes_on_every_runner(text, expected, tmp_path, runn
     err = finished(start(*options(text, tmp_path), *beam_options, *filter(None, [order])))
     assert contents(tmp_path / "train", tmp_path / "heldout") == expected[order]
     noise = [line for line in err.splitlines() if "WARN" in line or "Traceback" in line]
-    assert noise == [] or runner in ("processes", "portable")  # whose workers tell how a slow machine ended them
+    assert noise == [] or runner in ("processes", "portable")  # whose workers report how a slow machine ended them
 
 
 @pytest.mark.parametrize("runner", EVERY_RUNNER)
@@ -137,23 +191,23 @@ def descendants(pid: int) -> list[int]:
     return children + [pid for child in children for pid in descendants(child)]
 
 
-def test_a_worker_that_dies_ends_the_job_and_the_same_command_goes_on(tmp_path):
+def test_a_worker_that_dies_ends_the_job_and_the_same_command_resumes(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"some words in a sentence\n" * 400_000)
     arguments = ["--input", tmp_path / "a.txt", f"--output={tmp_path / 'output'}", "--shards=8"]
     process = start(*arguments, *PROCESSES)
     notes = tmp_path / "output" / "_unfinished"
     while not list(notes.glob("write-*.json")) and process.poll() is None:
         time.sleep(0.02)
-    # The last ones are the workers; before them comes the process that they were forked from.
+    # The last ones are the workers; the process that they were forked from comes before.
     os.kill(descendants(process.pid)[-1], signal.SIGKILL)
     err = finished(process).splitlines()
     assert process.returncode == 1
-    assert err[-1] == "elmo-tf: error: a worker process died; the same command goes on from here"
+    assert err[-1] == "elmo-tf: error: a worker process died; run the same command again to resume"
     assert not (tmp_path / "output" / "_SUCCESS").exists()
     noted = [tmp_path / "output" / f"shard-{note.stem[-5:]}-of-00008.tfrecord" for note in notes.glob("write-*.json")]
     done = {path: path.stat().st_mtime_ns for path in noted}
     assert done
-    assert "going on with an earlier run; what is whole is used again" in finished(start(*arguments)).splitlines()
+    assert "resuming an earlier run; its finished files are kept" in finished(start(*arguments)).splitlines()
     assert {path: path.stat().st_mtime_ns for path in done} == done  # used, not written again
     whole = tmp_path / "whole"
     finished(start(*arguments[:2], f"--output={whole}", "--shards=8"))

@@ -1,4 +1,4 @@
-"""Input and output in a store in the network: one that Beam's filesystems reach, without folders and without locks."""
+"""Input and output in a remote store: one that Beam's filesystems reach, without folders and without locks."""
 
 import io
 import json
@@ -10,6 +10,7 @@ from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem
 from elmo_tf.errors import InputError
 from pipelines.preprocess import command as preprocess_command
 from pipelines.preprocess import shards
+from pipelines.text import corpora
 
 STORE: dict[str, bytes] = {}
 
@@ -127,7 +128,7 @@ def test_a_vocabulary_is_read_from_a_store():
     assert info["unknown_tokens"] == info["tokens"] / 2
 
 
-def test_an_interrupted_run_is_gone_on_with_in_a_store(monkeypatch):
+def test_an_interrupted_run_is_resumed_in_a_store(monkeypatch):
     run("--input=memory://corpus")
     whole = written("memory://out/train/")
     STORE.pop("memory://out/train/_SUCCESS")
@@ -135,10 +136,10 @@ def test_an_interrupted_run_is_gone_on_with_in_a_store(monkeypatch):
         del STORE[path]
     do, count = shards.WriteTask.do, iter(range(100))
 
-    def interrupted(self, task, beat):
+    def interrupted(self, task, progress):
         if next(count) == 2:
             raise KeyboardInterrupt
-        return do(self, task, beat)
+        return do(self, task, progress)
 
     with monkeypatch.context() as patch:
         patch.setattr(shards.WriteTask, "do", interrupted)
@@ -148,7 +149,7 @@ def test_an_interrupted_run_is_gone_on_with_in_a_store(monkeypatch):
     assert len([path for path in STORE if path.endswith(".tfrecord")]) == 2
     done = []
     monkeypatch.setattr(
-        shards.WriteTask, "do", lambda self, task, beat: done.append(task.number) or do(self, task, beat)
+        shards.WriteTask, "do", lambda self, task, progress: done.append(task.number) or do(self, task, progress)
     )
     run("--input=memory://corpus")
     assert done == [2]
@@ -157,17 +158,50 @@ def test_an_interrupted_run_is_gone_on_with_in_a_store(monkeypatch):
 
 def test_wrong_input_leaves_nothing_in_a_store_and_no_folder_of_another_is_touched():
     STORE["memory://corpus/bad.txt"] = b"\xff\n"
-    with pytest.raises(InputError, match=r"^--strict: .* line 1 of memory://corpus/bad.txt"):
+    with pytest.raises(InputError, match=r"^strict: .* line 1 of memory://corpus/bad.txt"):
         run("--input=memory://corpus/bad.txt", "--strict")
     assert written("memory://out") == {}
     STORE["memory://out/train/mine"] = b"mine"
     with pytest.raises(
-        InputError, match=r"^--output: expected a folder that does not exist yet, found one: memory://out"
+        InputError, match=r"^output: expected a folder that does not exist yet, found one: memory://out"
     ):
         run("--input=memory://corpus")
     assert written("memory://out") == {"/train/mine": b"mine"}
     del STORE["memory://out/train/mine"]
-    with pytest.raises(
-        InputError, match=r"^--input: expected a file, folder or glob that matches files, found no such"
-    ):
+    with pytest.raises(InputError, match=r"^input: expected a file, folder or glob that matches files, found no such"):
         run("--input=memory://nothing")
+
+
+HIDDEN = ("a.txt", ".a.txt", "_b.txt", "deep/c.txt", "deep/.c.txt", ".git/d.txt", ".git/.d.txt", "deep/.git/e.txt")
+PATTERNS = {
+    "": ["_b.txt", "a.txt", "deep/c.txt"],
+    "/*": ["_b.txt", "a.txt", "deep/c.txt"],
+    "/*.txt": ["_b.txt", "a.txt"],
+    "/**/*.txt": ["_b.txt", "a.txt", "deep/c.txt"],
+    "/.a.txt": [".a.txt"],
+    "/.*.txt": [".a.txt"],
+    "/.git": [".git/d.txt"],
+    "/.git/*": [".git/d.txt"],
+    "/.git/.*": [".git/.d.txt"],
+    "/**/.git/*": [".git/d.txt", "deep/.git/e.txt"],
+    "/deep/.c.txt": ["deep/.c.txt"],
+}
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_hidden_files_match_only_where_the_pattern_spells_the_dot_here_and_in_a_store(tmp_path, pattern):
+    for name in HIDDEN:
+        STORE[f"memory://hidden/in/{name}"] = b"x"
+        path = tmp_path / "in" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x")
+    here = [file.path.removeprefix(f"{tmp_path}/in/") for file in corpora.match([f"{tmp_path}/in{pattern}"])]
+    assert here == PATTERNS[pattern]
+    there = [file.path.removeprefix("memory://hidden/in/") for file in corpora.match([f"memory://hidden/in{pattern}"])]
+    if pattern == "/*":
+        # A local `*` also matches folders; stores have none.
+        there.append("deep/c.txt")
+    if pattern.startswith("/**/"):
+        # For Beam `**/` stands for one folder at least.
+        there = sorted({*there, *(name for name in here if name.count("/") < pattern.count("/") - 1)})
+    assert there == here

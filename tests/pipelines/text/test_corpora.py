@@ -41,12 +41,12 @@ def test_a_pattern_after_an_archive_names_its_members(tmp_path):
 @pytest.mark.parametrize("pattern", ["missing.txt", "*.text", "empty", "missing.tar.gz/a"])
 def test_a_pattern_without_a_file_is_refused(tmp_path, pattern):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match=r"^--input: expected a file, folder or glob that matches files, found "):
+    with pytest.raises(InputError, match=r"^patterns: expected a file, folder or glob that matches files, found "):
         corpora.match([str(tmp_path / pattern)])
 
 
 def test_a_store_without_its_beam_extra_is_refused():
-    with pytest.raises(InputError, match=r"^--input: expected .* an installed apache-beam\[gcp\], found gs://x/a"):
+    with pytest.raises(InputError, match=r"^patterns: expected .* an installed apache-beam\[gcp\], found gs://x/a"):
         corpora.match(["gs://x/a"])
 
 

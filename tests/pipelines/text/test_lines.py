@@ -1,4 +1,4 @@
-"""Irregular text: what becomes of it, that it is counted, and where --strict complains."""
+"""Irregular text: what happens to it, that it is counted, and where the setting strict refuses it."""
 
 import bz2
 import collections
@@ -57,7 +57,7 @@ def test_strict_names_file_and_line(tmp_path, rule):
     with pytest.raises(InputError) as error:
         lines.Cleaner(paragraphs=False, strict=True).clean(block, file)
     assert (
-        str(error.value) == f"--strict: expected regular text, found {lines.RULES[rule].found} on line {line} of {path}"
+        str(error.value) == f"strict: expected regular text, found {lines.RULES[rule].found} on line {line} of {path}"
     )
 
 
@@ -72,7 +72,7 @@ def test_strict_names_file_and_line(tmp_path, rule):
     ],
 )
 def test_a_file_that_is_no_text_is_refused_strict_or_not(content, kind):
-    with pytest.raises(InputError, match=f"^--input: expected UTF-8 text, found {kind}: a.txt$"):
+    with pytest.raises(InputError, match=f"^input: expected UTF-8 text, found {kind}: a.txt$"):
         clean(content)
     assert clean(content, position=9) is not None  # in the middle of a file it is a line like any other
 

@@ -1,0 +1,76 @@
+"""The progress of tasks, which they write to the journal and the process that shows it reads."""
+
+import contextlib
+import json
+import os
+import pathlib
+import re
+import time
+from typing import NamedTuple
+
+from pipelines.running import journal
+from pipelines.text import filesystems
+
+_WRITE_SECONDS = 0.5
+
+
+class Amount(NamedTuple):
+    """How much is done."""
+
+    bytes: int = 0
+    sentences: int = 0
+    tokens: int = 0
+    reused_bytes: int = 0  # done by an earlier run
+
+    def __add__(self, other: "Amount") -> "Amount":
+        return Amount(*map(sum, zip(self, other, strict=True)))
+
+
+class PhaseProgress:
+    """Sums the progress that the tasks of a phase have written. There may be thousands: only changed files are read."""
+
+    def __init__(self, notes: journal.Journal, phase: str):
+        self._pattern = re.compile(rf"{phase}-\d+{re.escape(journal.PROGRESS_ENDING)}")
+        self._folder = os.path.join(notes.folder, journal.UNFINISHED)
+        self._known: dict[str, tuple[int, Amount]] = {}
+
+    def amount(self) -> Amount:
+        """Returns what the tasks have done so far."""
+        with os.scandir(self._folder) as entries:
+            for entry in entries:
+                if self._pattern.fullmatch(entry.name):
+                    changed = entry.stat().st_mtime_ns
+                    if self._known.get(entry.name, (None,))[0] != changed:
+                        self._known[entry.name] = changed, _read_amount(entry.path)
+        return sum((amount for _, amount in self._known.values()), Amount())
+
+
+class TaskProgress:
+    """Writes the progress of a task every half second: to local folders only, where that costs nothing."""
+
+    def __init__(self, notes: journal.Journal, phase: str, number: int):
+        path = notes.path(f"{phase}-{number:05d}{journal.PROGRESS_ENDING}")
+        self._path = path if filesystems.is_local(notes.folder) else None
+        self._amount = Amount()
+        self._written = time.monotonic()
+
+    def add(self, *amount: int) -> None:
+        """Adds to the task's `Amount`."""
+        self._amount += Amount(*amount)
+        if time.monotonic() - self._written > _WRITE_SECONDS:
+            self.write()
+
+    def write(self) -> None:
+        """Writes the amount now."""
+        self._written = time.monotonic()
+        if self._path:
+            # The task itself reports a full disk.
+            with contextlib.suppress(OSError):
+                pathlib.Path(f"{self._path}.new").write_text(json.dumps(self._amount))
+                os.replace(f"{self._path}.new", self._path)
+
+
+def _read_amount(path: str) -> Amount:
+    """Returns the progress of a task; none if the file is damaged."""
+    value = filesystems.read_json(path, [int])
+    return Amount(*value) if value and len(value) == len(Amount._fields) else Amount()
