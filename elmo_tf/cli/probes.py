@@ -1,4 +1,4 @@
-"""The commands that look into a model: `probe`, `weights-plot` and `projector`."""
+"""The commands `probe`, `weights-plot` and `projector`, which show what a model knows."""
 
 import argparse
 import contextlib
@@ -6,18 +6,18 @@ import json
 from collections.abc import Iterator
 
 from elmo_tf.cli.arguments import add_command, natural
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, renamed
 from elmo_tf.files import staging
 
 _SEMCOR = (
-    "SemCor's four columns between tabs, form, part of speech, lemma, sense key or _; empty lines between sentences, "
-    "lines `# doc NAME` before documents; plain or compressed"
+    "SemCor's four columns between tabs (form, part of speech, lemma, sense key or _), empty lines between sentences, "
+    "a line `# doc NAME` before each document; plain or compressed"
 )
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
     """Adds the commands of this file."""
-    help_text = "find out what each layer of a model knows"
+    help_text = "measure what each layer of a model knows"
     probe = commands.add_parser("probe", help=help_text, description=help_text, allow_abbrev=False)
     tasks = probe.add_subparsers(title="tasks", metavar="TASK", required=True)
     pos = add_command(
@@ -25,19 +25,25 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     )
     _add_probe_arguments(pos, "CoNLL-U, plain or compressed")
     pos.add_argument("--test", required=True, metavar="FILE", help="CoNLL-U, plain or compressed")
-    pos.add_argument("--tags", choices=("upos", "xpos"), default="upos", help="the column of the tags (upos)")
-    pos.add_argument("--seed", type=natural, default=0, metavar="N", help="of the mix's training (0)")
+    pos.add_argument("--tags", choices=("upos", "xpos"), default="upos", help="the column of tags to read (upos)")
+    pos.add_argument("--seed", type=natural, default=0, metavar="N", help="random seed of the mix's training (0)")
     wsd = add_command(
-        tasks, "wsd", _wsd, "word sense disambiguation by the nearest average vector of the training senses"
+        tasks,
+        "wsd",
+        _wsd,
+        "word sense disambiguation by the nearest average vector of the training senses",
+        parameters={"sentences": "--train"},
     )
     _add_probe_arguments(wsd, _SEMCOR)
     wsd.add_argument(
-        "--test", metavar="FILE", help="as --train; without it, every fifth document of --train is held out"
+        "--test",
+        metavar="FILE",
+        help="as --train; without it, every fifth document of --train is held out",
     )
     wsd.add_argument(
         "--sense-index",
         metavar="FILE",
-        help="WordNet's index.sense: lemmas that training lacks get their first sense (without it: no answer)",
+        help="WordNet's index.sense: lemmas that are not in --train get their first sense (without it: no answer)",
     )
 
     plot = add_command(
@@ -46,6 +52,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         _weights_plot,
         "draw the layer weights that models have learned",
         needs_tensorflow=False,
+        parameters={"mixes": "--model"},
     )
     plot.add_argument(
         "--model",
@@ -57,14 +64,18 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     plot.add_argument("--output", required=True, metavar="FILE", help="a PNG file, replaced if it is there")
 
     projector = add_command(
-        commands, "projector", _projector, "write the uses of one word for TensorBoard's projector; prints its command"
+        commands,
+        "projector",
+        _projector,
+        "write the uses of one word for TensorBoard's projector and print the command that shows them",
+        parameters={"sentences": "--semcor"},
     )
     projector.add_argument("--savedmodel", required=True, metavar="DIR", help="a version's folder")
     source = projector.add_mutually_exclusive_group(required=True)
     source.add_argument("--text", metavar="FILE", help="one tokenised sentence a line")
-    source.add_argument("--semcor", metavar="FILE", help=f"{_SEMCOR}: uses are labelled with their senses")
+    source.add_argument("--semcor", metavar="FILE", help=f"{_SEMCOR}; uses are labelled with their senses")
     projector.add_argument(
-        "--word", required=True, metavar="W", help="as written in --text; with --semcor a lemma, play or play%%2"
+        "--word", required=True, metavar="W", help="with --text a token, with --semcor a lemma: play or play%%2"
     )
     projector.add_argument("--logdir", required=True, metavar="DIR", help="a new folder")
 
@@ -72,16 +83,16 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 def _add_probe_arguments(parser: argparse.ArgumentParser, train_help: str) -> None:
     parser.add_argument("--savedmodel", required=True, metavar="DIR", help="a version's folder")
     parser.add_argument("--train", required=True, metavar="FILE", help=train_help)
-    parser.add_argument("--output", required=True, metavar="DIR", help="a new folder for table, JSON and plot")
+    parser.add_argument("--output", required=True, metavar="DIR", help="a new folder for a table, JSON and a plot")
 
 
 @contextlib.contextmanager
 def _task_libraries() -> Iterator[None]:
-    """Says what to install when a library is missing that only these commands need."""
+    """Names the command that installs a missing library, if only these commands need it."""
     try:
         yield
     except ModuleNotFoundError as error:
-        raise InputError(f"expected the module {error.name}, found none: pip install 'elmo-tf[tasks]'") from None
+        raise InputError(error.name, "the module to be installed", "none: pip install 'elmo-tf[tasks]'") from None
 
 
 def _pos(arguments: argparse.Namespace) -> None:
@@ -89,9 +100,11 @@ def _pos(arguments: argparse.Namespace) -> None:
         from elmo_tf.probes import pos
     from elmo_tf.annotated import conllu
 
-    staging.check_absent(arguments.output, "--output")
-    train = conllu.read_conllu(arguments.train, arguments.tags, "--train")
-    test = conllu.read_conllu(arguments.test, arguments.tags, "--test")
+    staging.check_absent(arguments.output, "output")
+    with renamed(path="train"):
+        train = conllu.read_conllu(arguments.train, arguments.tags)
+    with renamed(path="test"):
+        test = conllu.read_conllu(arguments.test, arguments.tags)
     _finish(pos.probe(arguments.savedmodel, train, test, arguments.seed), "pos", arguments)
 
 
@@ -100,13 +113,18 @@ def _wsd(arguments: argparse.Namespace) -> None:
         from elmo_tf.probes import wsd
     from elmo_tf.annotated import semcor
 
-    staging.check_absent(arguments.output, "--output")
-    train = semcor.read_semcor(arguments.train, "--train")
+    staging.check_absent(arguments.output, "output")
+    with renamed(path="train"):
+        train = semcor.read_semcor(arguments.train)
     if arguments.test is None:
         train, test = wsd.split(train)
     else:
-        test = semcor.read_semcor(arguments.test, "--test")
-    first_senses = semcor.read_first_senses(arguments.sense_index) if arguments.sense_index else None
+        with renamed(path="test"):
+            test = semcor.read_semcor(arguments.test)
+    first_senses = None
+    if arguments.sense_index is not None:
+        with renamed(path="sense_index"):
+            first_senses = semcor.read_first_senses(arguments.sense_index)
     _finish(wsd.probe(arguments.savedmodel, train, test, first_senses), "wsd", arguments)
 
 
@@ -131,11 +149,12 @@ def _projector(arguments: argparse.Namespace) -> None:
     from elmo_tf.annotated import semcor
     from elmo_tf.probes import projector
 
-    staging.check_absent(arguments.logdir, "--logdir")
+    staging.check_absent(arguments.logdir, "logdir")
     if arguments.text is not None:
         uses = projector.uses_in_lines(arguments.text, arguments.word)
     else:
-        sentences = semcor.read_semcor(arguments.semcor, "--semcor")
-        uses = projector.uses_with_senses(sentences, arguments.word, arguments.semcor)
+        with renamed(path="semcor"):
+            sentences = semcor.read_semcor(arguments.semcor)
+        uses = projector.uses_with_senses(sentences, arguments.word)
     projector.write(arguments.savedmodel, uses, arguments.logdir)
     print(f"tensorboard --logdir {arguments.logdir}")

@@ -11,7 +11,7 @@ from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, renamed
 from elmo_tf.published import weights as published_weights
 from elmo_tf.savedmodel import checksums, opening, stored_weights
 from elmo_tf.training import checkpoints
@@ -44,7 +44,8 @@ def load(source: Source) -> BiLM:
         version = checksums.find_version(folder)
     except InputError:
         raise InputError(f"source: expected {_EXPECTED}, found none of them: {source}") from None
-    return _from_savedmodel(opening.check(version, "source", verify_checksums=True))
+    with renamed(savedmodel="source"):
+        return _from_savedmodel(opening.check(version, verify_checksums=True))
 
 
 def _from_published(options: str | os.PathLike, weights_file: str | os.PathLike) -> BiLM:

@@ -16,7 +16,7 @@ def check_absent(path: str | os.PathLike, argument: str) -> None:
     if os.path.isdir(place) and not os.listdir(place):
         return
     if os.path.lexists(place):
-        raise InputError(f"{argument}: expected a folder that does not exist yet, found one: {path}")
+        raise InputError(argument, "a folder that does not exist yet", f"one: {path}")
 
 
 @contextlib.contextmanager

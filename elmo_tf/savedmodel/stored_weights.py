@@ -11,8 +11,6 @@ from elmo_tf.bilm.model import DIRECTIONS, BiLM
 from elmo_tf.bilm.packed import States
 from elmo_tf.layers import lstmp_packed
 
-PRECISIONS = ("float32", "bfloat16")
-
 
 class Weights:
     """Copies of a biLM's weights, and the biLM's work done with them.
@@ -22,7 +20,7 @@ class Weights:
 
     Args:
         bilm: the network.
-        precision: one of `PRECISIONS`.
+        precision: one of `contract.PRECISIONS`.
     """
 
     def __init__(self, bilm: BiLM, precision: str):

@@ -9,7 +9,7 @@ import argparse
 import logging
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import elmo_tf
@@ -52,8 +52,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--shards", type=int, metavar="N", help="TFRecord files to write (default: one for about 64 MB of vectors)")
 
 
-def run(argv: Sequence[str] | None = None) -> dict[str, Any]:
+def run(argv: Sequence[str] | None = None, load_tensorflow: Callable[[], None] | None = None) -> dict[str, Any]:
     """Embeds a corpus as `argv` says, Beam's own options included; returns what is known of the vectors.
+
+    Args:
+        argv: the arguments; None: those of this process.
+        load_tensorflow: called before the pipeline runs if this process will use TensorFlow.
 
     Raises:
         InputError: if an argument or a file cannot be used, or an unfinished output is that of another command.
@@ -75,6 +79,8 @@ def run(argv: Sequence[str] | None = None) -> dict[str, Any]:
     model = embedding.find_model(arguments.savedmodel)
     if runner_options.uses_processes(beam_options):
         processes.prepare(["pipelines.embed.handler"])
+    elif load_tensorflow:
+        load_tensorflow()
     folder = _folder(arguments)
     corpus = text_options.corpus(arguments.input, [folder])
     sha256 = model.sha256()

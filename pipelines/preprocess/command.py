@@ -9,7 +9,7 @@ import argparse
 import collections
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import elmo_tf
@@ -48,11 +48,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(argv: Sequence[str] | None = None) -> dict[str, Any]:
+def run(argv: Sequence[str] | None = None, load_tensorflow: Callable[[], None] | None = None) -> dict[str, Any]:
     """Preprocesses a corpus as `argv` says, Beam's own options included; returns what `info.json` of --output holds.
 
     With --direct_running_mode=multi_processing a script that calls it needs `if __name__ == "__main__"`, as always with
     processes of Python's `multiprocessing`.
+
+    Args:
+        argv: the arguments; None: those of this process.
+        load_tensorflow: called before the pipeline runs if this process will use TensorFlow.
 
     Raises:
         InputError: if an argument or a file cannot be used; nothing is left behind then.
@@ -71,6 +75,8 @@ def run(argv: Sequence[str] | None = None) -> dict[str, Any]:
     start = time.monotonic()
     if runner_options.uses_processes(beam_options):
         processes.prepare(["pipelines.preprocess.job"])
+    elif load_tensorflow and arguments.tokenizer == "unicode":
+        load_tensorflow()
     given = _read_vocabulary(arguments.vocab) if arguments.vocab else None
     corpus = text_options.corpus(arguments.input, _folders(arguments).values())
     size = sum(file.text_size for file in corpus)

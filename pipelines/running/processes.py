@@ -9,7 +9,6 @@ import multiprocessing
 import multiprocessing.forkserver
 import os
 import signal
-import sys
 import threading
 from collections.abc import Sequence
 
@@ -83,6 +82,8 @@ def _work(environment: dict[str, str]) -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one, which stops it
     logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
-    sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - Beam prints every traceback that the runner raises again
+    # Beam prints every traceback that the runner raises again, and TensorFlow's C++ code its start-up notes.
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
     _, harness, _ = sdk_worker_main.create_harness(environment)
     harness.run()
