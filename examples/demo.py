@@ -31,7 +31,7 @@ SENSES = {
 
 
 def main() -> None:
-    """Runs the demo; see the module's first lines."""
+    """Runs the demo; see the top of the file."""
     arguments = parse_arguments()
     folder, output = arguments.folder, arguments.output
     for old in (folder, output):
@@ -63,7 +63,8 @@ def main() -> None:
 
     title(f"Training: {arguments.steps:,} steps of preset tiny")
     train = ("train", "--data", data, "--heldout", heldout, "--workdir", workdir, "--preset", "tiny")
-    elmo(*train, "--steps", "0")  # a checkpoint to go on from, whose perplexity is told first
+    # Evaluates the untrained model, and writes the checkpoint that training resumes from.
+    elmo(*train, "--steps", "0")
     elmo(*train, "--steps", str(arguments.steps))
     untrained = metrics_file.evaluations(workdir / metrics_file.FILE)[0]["perplexity"]
 
@@ -74,7 +75,7 @@ def main() -> None:
     print(f"  {'unigram model':<24}{unigram:>10,.1f}")
     print(f"  {'biLM, preset tiny':<24}{trained:>10,.1f}")
 
-    title("Export, verified in a process that knows TensorFlow only")
+    title("Export, verified in a process that imports TensorFlow only")
     elmo("export", "--workdir", workdir, "--output", output)
     use(output / "1")
 
@@ -88,21 +89,21 @@ def main() -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """Returns the command line's arguments; what the demo would remove is its own."""
+    """Returns the command line's arguments; refuses folders that are there already, except the demo's own."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--steps", type=int, default=1500, help="training steps (1500)")
     parser.add_argument(
         "--folder",
         type=pathlib.Path,
         default=FOLDER,
-        help="work folder; the usual one is made anew, another must not be there yet",
+        help="work folder; the default one is replaced, another must not exist yet",
     )
-    parser.add_argument("--output", type=pathlib.Path, default=OUTPUT, help="the model's folder, likewise")
+    parser.add_argument("--output", type=pathlib.Path, default=OUTPUT, help="the model's folder; as for --folder")
     arguments = parser.parse_args()
     for option, usual in (("folder", FOLDER), ("output", OUTPUT)):
         path = getattr(arguments, option)
         if path != usual and path.exists():
-            parser.error(f"--{option}: expected a folder that is not there yet, found one: {path}")
+            parser.error(f"--{option}: expected a folder that does not exist yet, found one: {path}")
     return arguments
 
 
@@ -160,4 +161,4 @@ if __name__ == "__main__":
     try:
         main()
     except KeyboardInterrupt:
-        sys.exit("\nstopped; the demo begins anew each time")
+        sys.exit("\nstopped; the demo starts from the beginning each time")

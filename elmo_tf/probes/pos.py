@@ -1,7 +1,6 @@
 """Part-of-speech tagging by a linear classifier on each layer alone, and on their learned mix."""
 
 import collections
-import math
 import os
 import warnings
 
@@ -11,6 +10,7 @@ import sklearn.exceptions
 import sklearn.linear_model
 import sklearn.metrics
 import sklearn.preprocessing
+import tensorflow as tf
 import threadpoolctl
 
 from elmo_tf.annotated.columns import Tagged
@@ -95,38 +95,33 @@ def _accuracy(train: np.ndarray, test: np.ndarray, train_answers: np.ndarray, te
     return float(sklearn.metrics.accuracy_score(test_answers, model.predict(scaler.transform(test))))
 
 
-class _Batches(keras.utils.PyDataset):
-    """Batches of a float16 array as float32, in a new random order every epoch; the array is never copied whole."""
+class _Rows(keras.layers.Layer):
+    """Rows of a float16 array by their numbers, as float32. Only a batch at a time is converted, never the array."""
 
-    def __init__(self, layers: np.ndarray, answers: np.ndarray, seed: int):
+    def __init__(self, array: np.ndarray):
         super().__init__()
-        self._layers, self._answers = layers, answers
-        self._random = np.random.default_rng(seed)
-        self.on_epoch_end()
+        self._array = array
+        # XLA does not compile NumPy's part.
+        self.supports_jit = False
 
-    def __len__(self) -> int:
-        return math.ceil(len(self._answers) / _MIX_BATCH_SIZE)
-
-    def __getitem__(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        chosen = self._order[number * _MIX_BATCH_SIZE : (number + 1) * _MIX_BATCH_SIZE]
-        return self._layers[chosen].astype(np.float32), self._answers[chosen]
-
-    def on_epoch_end(self) -> None:
-        self._order = self._random.permutation(len(self._answers))
+    def call(self, numbers):
+        rows = tf.numpy_function(lambda chosen: self._array[chosen], [numbers], tf.float16)
+        return tf.cast(tf.ensure_shape(rows, (None, *self._array.shape[1:])), tf.float32)
 
 
 def _learned_weights(layers: np.ndarray, answers: np.ndarray, num_tags: int, seed: int) -> np.ndarray:
     """Returns the softmax-normalized weights of the layers, learned with a linear classifier."""
     keras.utils.set_random_seed(seed)
     num_layers, dim = layers.shape[1:]
-    inputs = keras.Input((num_layers, dim))
+    numbers = keras.Input((), dtype="int64")
+    inputs = _Rows(layers)(numbers)
     mix = ScalarMix(num_layers)
     mixed = mix(keras.layers.Reshape((num_layers, 1, dim))(inputs))
     outputs = keras.layers.Dense(num_tags)(keras.layers.Reshape((dim,))(mixed))
-    model = keras.Model(inputs, outputs)
+    model = keras.Model(numbers, outputs)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.Adam(_MIX_RATE), loss)
-    model.fit(_Batches(layers, answers, seed), epochs=_MIX_EPOCHS, shuffle=False, verbose=0)
+    model.fit(np.arange(len(answers)), answers, batch_size=_MIX_BATCH_SIZE, epochs=_MIX_EPOCHS, verbose=0)
     return mix.weights_of_layers()
 
 
