@@ -25,7 +25,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.bilm.model import BiLM
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, renamed
 from elmo_tf.published import weights as published_weights
 from elmo_tf.published.options import parse_options
 from elmo_tf.records.windows import Window
@@ -56,7 +56,8 @@ class Trace:
         except ValueError as error:
             raise InputError(f"{self.label}: expected options to be JSON, found {error}") from None
         self.vocab_size = options.get("n_tokens_vocab") if isinstance(options, dict) else None
-        self.config = parse_options(options, argument=f"{self.label}, options")
+        with renamed(options="trace"):
+            self.config = parse_options(options)
         recipe = self.config.train
         if recipe.dropout_rate or recipe.num_sampled or not isinstance(self.vocab_size, int):
             raise InputError(

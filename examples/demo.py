@@ -63,7 +63,8 @@ def main() -> None:
 
     title(f"Training: {arguments.steps:,} steps of preset tiny")
     train = ("train", "--data", data, "--heldout", heldout, "--workdir", workdir, "--preset", "tiny")
-    elmo(*train, "--steps", "0")  # the untrained model, whose perplexity is printed first
+    # Evaluates the untrained model, and writes the checkpoint that training resumes from.
+    elmo(*train, "--steps", "0")
     elmo(*train, "--steps", str(arguments.steps))
     untrained = metrics_file.evaluations(workdir / metrics_file.FILE)[0]["perplexity"]
 
@@ -102,7 +103,7 @@ def parse_arguments() -> argparse.Namespace:
     for option, usual in (("folder", FOLDER), ("output", OUTPUT)):
         path = getattr(arguments, option)
         if path != usual and path.exists():
-            parser.error(f"--{option}: expected a folder that is not there yet, found one: {path}")
+            parser.error(f"--{option}: expected a folder that does not exist yet, found one: {path}")
     return arguments
 
 

@@ -2,10 +2,10 @@
 
     python examples/ner_tagger.py --elmo savedmodels/mine/1 --train train.conll --dev dev.conll --test test.conll
 
-Files have a token and a BIO tag a line and an empty line between sentences. Words have vectors that are learned, or
-start from --glove; --mix says how ELMo's layers are combined, one model for each. The weights of the best epoch, by F1
-on --dev, are scored on --test. With --save DIR the models with ELMo are kept: `elmo-tf weights-plot --model
-DIR/learned_0.keras --output weights.png` draws what their mixes have learned. To load one with Keras, import
+The files have a token and a BIO tag a line, and an empty line between sentences. Word vectors are learned, from random
+ones or from --glove. One model is trained for each way to --mix ELMo's layers. The weights of the epoch with the best
+F1 on --dev are scored on --test. --save DIR keeps the models with ELMo: `elmo-tf weights-plot --model
+DIR/learned_0.keras --output weights.png` draws the weights of their mixes. To load one with Keras, import
 `elmo_tf.ELMo` and `elmo_tf.layers.crf.CRF` first.
 """
 
@@ -23,32 +23,38 @@ import tensorflow as tf
 import elmo_tf
 from elmo_tf.annotated.columns import Tagged, read_columns
 from elmo_tf.annotated.word_vectors import read_word_vectors
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, renamed
 from elmo_tf.layers.crf import CRF
 
 BATCH_SIZE = 16
-WORD_DIM = 50  # of vectors that are learned
-PADDING, UNKNOWN = 0, 1  # word ids
+# Of word vectors without --glove.
+WORD_DIM = 50
+# Word ids.
+PADDING, UNKNOWN = 0, 1
 MIXES = ("learned", "average", "top")
 
 
 def main() -> None:
     """Trains and scores the tagger without and with ELMo, once for each seed."""
     arguments = parse_arguments()
-    train = read_columns(arguments.train, "--train")
-    order = np.random.default_rng(0).permutation(len(train))  # the same sentences for every seed and model
+    train, dev, test = (read(name, getattr(arguments, name)) for name in ("train", "dev", "test"))
+    # The same sentences for every seed and model.
+    order = np.random.default_rng(0).permutation(len(train))
     train = [train[number] for number in order[: max(1, round(arguments.fraction * len(train)))]]
-    dev, test = read_columns(arguments.dev, "--dev"), read_columns(arguments.test, "--test")
     print(f"{len(train)} sentences to train on, {len(dev)} to choose the epoch by, {len(test)} to test on", flush=True)
-    elmo_tf.ELMo(arguments.elmo)  # a wrong one is to be told before anything is trained
+    # A wrong --elmo is an error before anything is trained.
+    with renamed(source="--elmo"):
+        elmo_tf.ELMo(arguments.elmo)
     ways = {"without ELMo": None} | {f"ELMo {mix}": mix for mix in arguments.mix}
     scores = {way: [] for way in ways}
     for seed in range(arguments.seeds):
         for way, mix in ways.items():
             keras.utils.set_random_seed(seed)
             tagger = build(train, mix, arguments)
-            data = tagger.batches(train)  # which shuffles by itself
-            tagger.fit(data, epochs=arguments.epochs, callbacks=[KeepBest(dev)], shuffle=False, verbose=0)
+            # The data shuffles by itself.
+            tagger.fit(
+                tagger.batches(train), epochs=arguments.epochs, callbacks=[KeepBest(dev)], shuffle=False, verbose=0
+            )
             scores[way].append(round(tagger.f1(test), 4))
             print(f"seed {seed}, {way}: F1 {scores[way][-1]:.4f}", flush=True)
             if mix is not None and arguments.save is not None:
@@ -66,19 +72,25 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--elmo", required=True, help="a SavedModel's version folder, or a workdir")
     for name in ("--train", "--dev", "--test"):
-        parser.add_argument(name, required=True, help="two columns, token and BIO tag; empty lines")
-    parser.add_argument("--glove", help="a text file of lower-case word vectors to start from")
+        parser.add_argument(name, required=True, help="a token and a BIO tag a line, empty lines between sentences")
+    parser.add_argument("--glove", help="a text file of vectors of lower-case words to start from")
     parser.add_argument("--output-mix", action="store_true", help="ELMo at the BiLSTM's output as well as at its input")
     parser.add_argument("--mix", nargs="+", choices=MIXES, default=["learned"], help="of ELMo's layers (learned)")
-    parser.add_argument("--fraction", type=float, default=1.0, help="of the training sentences (1)")
+    parser.add_argument("--fraction", type=float, default=1.0, help="the fraction of the training sentences to use (1)")
     parser.add_argument("--epochs", type=int, default=15, help="passes over the training sentences (15)")
-    parser.add_argument("--units", type=int, default=100, help="of the LSTM, each direction (100)")
-    parser.add_argument("--seeds", type=int, default=1, help="repetitions, with seeds 0, 1, .. (1)")
+    parser.add_argument("--units", type=int, default=100, help="units of the LSTM in each direction (100)")
+    parser.add_argument("--seeds", type=int, default=1, help="number of runs, with seeds 0, 1, .. (1)")
     parser.add_argument("--save", type=pathlib.Path, help="a folder for the models with ELMo")
     arguments = parser.parse_args()
     if not 0 < arguments.fraction <= 1 or min(arguments.epochs, arguments.units, arguments.seeds) < 1:
         parser.error("expected 0 < --fraction <= 1 and --epochs, --units, --seeds of at least 1")
     return arguments
+
+
+def read(option: str, path: str) -> list[Tagged]:
+    """Returns the sentences of one of the files."""
+    with renamed(path=f"--{option}"):
+        return read_columns(path)
 
 
 def build(train: list[Tagged], mix: str | None, arguments: argparse.Namespace) -> "Tagger":
@@ -87,12 +99,14 @@ def build(train: list[Tagged], mix: str | None, arguments: argparse.Namespace) -
         words = sorted({token.lower() for sentence in train for token in sentence.tokens})
         table = np.random.default_rng(0).uniform(-0.05, 0.05, (len(words), WORD_DIM))
     else:
-        words, table = read_word_vectors(arguments.glove)
+        with renamed(path="--glove"):
+            words, table = read_word_vectors(arguments.glove)
     word_ids = {word: number for number, word in enumerate(words, UNKNOWN + 1)}
-    initial = keras.initializers.Constant(np.concatenate([np.zeros((UNKNOWN + 1, table.shape[1])), table]))
+    table = np.concatenate([np.zeros((UNKNOWN + 1, table.shape[1])), table])
 
     tokens, ids = keras.Input((None,), dtype="string"), keras.Input((None,), dtype="int32")
-    vectors = [keras.layers.Embedding(len(words) + 2, table.shape[1], initial, mask_zero=True)(ids)]
+    # The table is a weight. As an initializer it would be text in the saved configuration.
+    vectors = [keras.layers.Embedding(*table.shape, "zeros", mask_zero=True, weights=table)(ids)]
     above = []
     if mix is not None:
         known = sorted({token for sentence in train for token in sentence.tokens})
@@ -151,7 +165,7 @@ class Tagger(keras.Model):
 
 
 class KeepBest(keras.callbacks.Callback):
-    """Ends the training with the weights of the epoch that was best on the dev set."""
+    """Restores, at the end of the training, the weights of the epoch that was best on the dev set."""
 
     def __init__(self, dev: list[Tagged]):
         super().__init__()

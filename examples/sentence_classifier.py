@@ -2,9 +2,9 @@
 
     python examples/sentence_classifier.py --elmo savedmodels/mine/1 --class good=good.txt --class bad=bad.txt
 
-Each class has a file of tokenised sentences, one a line: of every ten, the last is tested on, the one before it chooses
-the epoch, the others train. Words have vectors that are learned, or start from --glove; --mix says how ELMo's layers
-are combined, one model for each. With --save DIR the models with ELMo are kept.
+Each class has a file of tokenised sentences, one a line. Of every ten sentences, eight train, the ninth chooses the
+epoch and the tenth is tested on. Word vectors are learned, from random ones or from --glove. One model is trained for
+each way to --mix ELMo's layers. --save DIR keeps the models with ELMo.
 """
 
 import argparse
@@ -20,24 +20,30 @@ import tensorflow as tf
 
 import elmo_tf
 from elmo_tf.annotated.word_vectors import read_word_vectors
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, renamed
 
 BATCH_SIZE = 32
-WORD_DIM = 50  # of vectors that are learned
-PADDING, UNKNOWN = 0, 1  # word ids
+# Of word vectors without --glove.
+WORD_DIM = 50
+# Word ids.
+PADDING, UNKNOWN = 0, 1
 MIXES = ("learned", "average", "top")
 
-Sentences = list[tuple[list[str], int]]  # tokens, the class's number
+# Tokens, and the number of the class.
+Sentences = list[tuple[list[str], int]]
 
 
 def main() -> None:
     """Trains and scores the classifier without and with ELMo, once for each seed."""
     arguments = parse_arguments()
     train, dev, test = read(arguments.classes)
-    order = np.random.default_rng(0).permutation(len(train))  # the same sentences for every seed and model
+    # The same sentences for every seed and model.
+    order = np.random.default_rng(0).permutation(len(train))
     train = [train[number] for number in order[: max(1, round(arguments.fraction * len(train)))]]
     print(f"{len(train)} sentences to train on, {len(dev)} to choose the epoch by, {len(test)} to test on", flush=True)
-    elmo_tf.ELMo(arguments.elmo)  # a wrong one is to be told before anything is trained
+    # A wrong --elmo is an error before anything is trained.
+    with renamed(source="--elmo"):
+        elmo_tf.ELMo(arguments.elmo)
     ways = {"without ELMo": None} | {f"ELMo {mix}": mix for mix in arguments.mix}
     scores = {way: [] for way in ways}
     for seed in range(arguments.seeds):
@@ -46,8 +52,9 @@ def main() -> None:
             model, word_ids = build(train, mix, arguments)
             best = keras.callbacks.EarlyStopping("val_accuracy", patience=arguments.epochs, restore_best_weights=True)
             data = [batches(part, word_ids, part is train) for part in (train, dev, test)]
+            # The data shuffles by itself.
             run = {"epochs": arguments.epochs, "callbacks": [best], "shuffle": False, "verbose": 0}
-            log = model.fit(data[0], validation_data=data[1], **run)  # the data shuffles by itself
+            log = model.fit(data[0], validation_data=data[1], **run)
             print("  dev accuracy by epoch:", *(f"{value:.4f}" for value in log.history["val_accuracy"]), flush=True)
             found = np.concatenate([model.predict_on_batch(inputs).argmax(-1) for inputs, _ in data[2]])
             scores[way].append(round(float(sklearn.metrics.accuracy_score([label for _, label in test], found)), 4))
@@ -74,12 +81,12 @@ def parse_arguments() -> argparse.Namespace:
         metavar="NAME=FILE",
         help="its sentences, one a line; once for each class",
     )
-    parser.add_argument("--glove", help="a text file of lower-case word vectors to start from")
+    parser.add_argument("--glove", help="a text file of vectors of lower-case words to start from")
     parser.add_argument("--mix", nargs="+", choices=MIXES, default=["learned"], help="of ELMo's layers (learned)")
-    parser.add_argument("--fraction", type=float, default=1.0, help="of the training sentences (1)")
+    parser.add_argument("--fraction", type=float, default=1.0, help="the fraction of the training sentences to use (1)")
     parser.add_argument("--epochs", type=int, default=5, help="passes over the training sentences (5)")
-    parser.add_argument("--units", type=int, default=100, help="of the LSTM, each direction (100)")
-    parser.add_argument("--seeds", type=int, default=1, help="repetitions, with seeds 0, 1, .. (1)")
+    parser.add_argument("--units", type=int, default=100, help="units of the LSTM in each direction (100)")
+    parser.add_argument("--seeds", type=int, default=1, help="number of runs, with seeds 0, 1, .. (1)")
     parser.add_argument("--save", type=pathlib.Path, help="a folder for the models with ELMo")
     arguments = parser.parse_args()
     if not 0 < arguments.fraction <= 1 or min(arguments.epochs, arguments.units, arguments.seeds) < 1:
@@ -90,17 +97,17 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def read(classes: list[str]) -> tuple[Sentences, Sentences, Sentences]:
-    """Returns the sentences to train, choose the epoch and test on."""
+    """Returns the sentences to train on, to choose the epoch by and to test on."""
     parts = ([], [], [])
     for label, one in enumerate(classes):
         path = pathlib.Path(one.partition("=")[2])
         try:
             text = path.read_text("utf-8")
         except UnicodeDecodeError as error:
-            raise InputError(f"--class: expected UTF-8, found {error.reason} in {path}") from None
+            raise InputError("--class", "UTF-8", f"{error.reason} in {path}") from None
         sentences = [line.split() for line in text.split("\n") if line.strip()]
         if len(sentences) < 10:
-            raise InputError(f"--class: expected at least 10 sentences, found {len(sentences)} in {path}")
+            raise InputError("--class", "at least 10 sentences", f"{len(sentences)} in {path}")
         for number, tokens in enumerate(sentences):
             parts[{8: 1, 9: 2}.get(number % 10, 0)].append((tokens, label))
     return parts
@@ -112,18 +119,21 @@ def build(train: Sentences, mix: str | None, arguments: argparse.Namespace) -> t
         words = sorted({token.lower() for tokens, _ in train for token in tokens})
         table = np.random.default_rng(0).uniform(-0.05, 0.05, (len(words), WORD_DIM))
     else:
-        words, table = read_word_vectors(arguments.glove)
-    initial = keras.initializers.Constant(np.concatenate([np.zeros((UNKNOWN + 1, table.shape[1])), table]))
+        with renamed(path="--glove"):
+            words, table = read_word_vectors(arguments.glove)
+    table = np.concatenate([np.zeros((UNKNOWN + 1, table.shape[1])), table])
 
     tokens, ids = keras.Input((None,), dtype="string"), keras.Input((None,), dtype="int32")
-    vectors = keras.layers.Embedding(len(words) + 2, table.shape[1], initial, mask_zero=True)(ids)
+    # The table is a weight. As an initializer it would be text in the saved configuration.
+    vectors = keras.layers.Embedding(*table.shape, "zeros", mask_zero=True, weights=table)(ids)
     if mix is not None:
         known = sorted({token for tokens, _ in train for token in tokens})
         layer = elmo_tf.ELMo(arguments.elmo, mix=mix, dropout_rate=0.5, vocabulary=known)
         vectors = keras.layers.Concatenate()([vectors, layer(tokens)])
     lstm = keras.layers.LSTM(arguments.units, return_sequences=True)
     hidden = keras.layers.Bidirectional(lstm)(keras.layers.Dropout(0.3)(vectors))
-    pooled = keras.layers.GlobalAveragePooling1D()(hidden)  # over real tokens only: it knows masks
+    # Over real tokens only: the layer uses the mask.
+    pooled = keras.layers.GlobalAveragePooling1D()(hidden)
     outputs = keras.layers.Dense(len(arguments.classes))(keras.layers.Dropout(0.3)(pooled))
     model = keras.Model([tokens, ids], outputs)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)

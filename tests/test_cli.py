@@ -1,5 +1,6 @@
 """The command line: every wrong input, and help."""
 
+import errno
 import os
 import pathlib
 import re
@@ -7,13 +8,15 @@ import shutil
 import subprocess
 import sys
 
+import keras
 import pytest
 
+import elmo_tf
 from elmo_tf import __version__, cli
 from elmo_tf import config as config_lib
 from elmo_tf.savedmodel import verification, writing
 from elmo_tf.training import checkpoints
-from tests.helpers import MICRO_CONFIG, write_records
+from tests.helpers import MICRO, MICRO_CONFIG, write_records
 from tests.published import published_files
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -277,6 +280,32 @@ def test_an_error_is_all_that_a_user_sees(place):
     )
     assert (done.returncode, done.stdout) == (1, "")
     assert re.fullmatch(r"elmo-tf: error: bad_variables/.*\n", done.stderr), done.stderr
+
+
+def test_a_closed_stdout_ends_a_command_quietly(tmp_path):
+    inputs = keras.Input((None,), dtype="string")
+    keras.Model(inputs, elmo_tf.ELMo(MICRO)(inputs)).save(tmp_path / "one.keras")
+    command = [sys.executable, "-m", "elmo_tf.cli", "weights-plot", "--model", "one.keras", "--output", "plot.png"]
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    try:
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, stdout=write_end, stderr=subprocess.PIPE, text=True, check=False
+        )
+    finally:
+        os.close(write_end)
+    assert (done.returncode, done.stderr) == (141, "")
+    assert (tmp_path / "plot.png").exists()
+
+
+def test_a_broken_pipe_of_another_kind_is_an_error(capsys, monkeypatch):
+    def fail(_):
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr(verification, "verify", fail)
+    assert cli.main(["verify", "model"]) == 1
+    assert "Broken pipe" in capsys.readouterr().err
 
 
 def test_help_names_every_command_and_does_not_wait_for_tensorflow():

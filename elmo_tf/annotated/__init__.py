@@ -1,1 +1,1 @@
-"""Text with labels, in the formats of the field."""
+"""Readers of text with labels, in the field's formats, and of word vectors."""

@@ -1,4 +1,4 @@
-"""A token and a tag a line, as files of named entities are (CoNLL-2003, WikiGold, WNUT-17)."""
+"""A token and a tag a line, the format of named entities (CoNLL-2003, WikiGold, WNUT-17)."""
 
 import os
 from typing import NamedTuple
@@ -13,30 +13,34 @@ class Tagged(NamedTuple):
     labels: list[str]
 
 
-def read_columns(path: str | os.PathLike, argument: str = "--train") -> list[Tagged]:
-    """Returns the sentences of a file with a token and a tag a line, between white space, as BIO files are.
+def read_columns(path: str | os.PathLike) -> list[Tagged]:
+    """Returns the sentences of a file with a token and a BIO tag a line, and empty lines between sentences.
 
-    Of more columns the first and the last count. Tags may be I-only (IOB1); then an entity's first becomes B-.
+    Tabs or white space separate the columns; the first has the tokens, the last the tags. I-only tags (IOB1) become
+    BIO: an entity's first I- becomes B-.
+
+    Args:
+        path: the file, plain or compressed (.gz, .bz2, .xz).
 
     Raises:
-        InputError: naming the line whose tag is missing or none of `O`, `B-...`, `I-...`; or if there is no sentence.
+        InputError: naming the line without a tag `O`, `B-...` or `I-...`; or if there is no sentence.
     """
     sentences = []
-    for block in numbered_lines.blocks(path, argument):
+    for block in numbered_lines.blocks(path):
         tokens, labels = [], []
         for number, line in block:
             fields = line.split("\t") if "\t" in line else line.split()
             if fields[0] == "-DOCSTART-":
                 continue
             if len(fields) < 2 or not (fields[-1] == "O" or fields[-1][:2] in ("B-", "I-")):
-                raise numbered_lines.wrong_line(argument, path, number, "a token and a tag, O, B-... or I-...", line)
+                raise numbered_lines.wrong_line(path, number, "a token and a tag, O, B-... or I-...", line)
             tokens.append(numbered_lines.one_token(fields[0]))
             labels.append(fields[-1])
-        sentences.append(Tagged(tokens, _begun(labels)))
-    return numbered_lines.require_some([one for one in sentences if one.tokens], argument, path, "sentence")
+        sentences.append(Tagged(tokens, _to_bio(labels)))
+    return numbered_lines.require_some([one for one in sentences if one.tokens], path, "sentence")
 
 
-def _begun(labels: list[str]) -> list[str]:
+def _to_bio(labels: list[str]) -> list[str]:
     """Returns the tags with B- wherever an entity begins."""
     before = ["O", *labels]
     return [

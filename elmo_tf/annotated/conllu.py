@@ -1,4 +1,4 @@
-"""CoNLL-U: universal dependencies, of which the tokens and one column of tags are read."""
+"""CoNLL-U, the format of Universal Dependencies: the tokens and one column of tags."""
 
 import os
 
@@ -6,35 +6,38 @@ from elmo_tf.annotated import numbered_lines
 from elmo_tf.annotated.columns import Tagged
 
 _COLUMNS = 10
-_TAGS = {"upos": 3, "xpos": 4}  # numbers of the columns
-_NOTHING = "_"  # what stands where there is no value
+# Numbers of the columns.
+_TAGS = {"upos": 3, "xpos": 4}
+# Stands for a value that is not given.
+_NOTHING = "_"
 
 
-def read_conllu(path: str | os.PathLike, column: str = "upos", argument: str = "--train") -> list[Tagged]:
-    """Returns the sentences of a CoNLL-U file; multiword tokens and empty nodes are left out, their words are there.
+def read_conllu(path: str | os.PathLike, column: str = "upos") -> list[Tagged]:
+    """Returns the sentences of a CoNLL-U file.
+
+    Words are read; multiword tokens, whose words follow, and empty nodes are left out.
 
     Args:
-        path: the file, plain or compressed.
+        path: the file, plain or compressed (.gz, .bz2, .xz).
         column: `"upos"` or `"xpos"`.
-        argument: what an error calls the file.
 
     Raises:
         InputError: naming the line that is not CoNLL-U or has no tag; or if there is no sentence.
     """
     sentences = []
-    for block in numbered_lines.blocks(path, argument):
+    for block in numbered_lines.blocks(path):
         tokens, labels = [], []
         for number, line in block:
             fields = line.split("\t")
             if line.startswith("#"):
                 continue
             if len(fields) != _COLUMNS:
-                raise numbered_lines.wrong_line(argument, path, number, f"{_COLUMNS} columns of CoNLL-U", line)
+                raise numbered_lines.wrong_line(path, number, f"{_COLUMNS} columns of CoNLL-U", line)
             if not fields[0].isdecimal():
                 continue
             if fields[_TAGS[column]] in ("", _NOTHING):
-                raise numbered_lines.wrong_line(argument, path, number, f"a tag in the column {column}", line)
+                raise numbered_lines.wrong_line(path, number, f"a tag in the column {column}", line)
             tokens.append(numbered_lines.one_token(fields[1]))
             labels.append(fields[_TAGS[column]])
         sentences.append(Tagged(tokens, labels))
-    return numbered_lines.require_some([one for one in sentences if one.tokens], argument, path, "sentence")
+    return numbered_lines.require_some([one for one in sentences if one.tokens], path, "sentence")

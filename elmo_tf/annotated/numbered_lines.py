@@ -1,4 +1,4 @@
-"""What the readers of this room share: the lines of a text file, plain or compressed, and errors that name one."""
+"""The lines of an annotated file, plain or compressed, and errors that name a line. Every reader here uses them."""
 
 import bz2
 import gzip
@@ -6,43 +6,53 @@ import itertools
 import lzma
 import os
 import pathlib
+import zlib
 from collections.abc import Iterator
+from typing import TypeVar
 
 from elmo_tf.errors import InputError
 
 _OPENERS = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
+_Found = TypeVar("_Found", list, dict)
 
 
-def blocks(path: str | os.PathLike, argument: str) -> Iterator[list[tuple[int, str]]]:
-    """Yields the numbered lines of each sentence that has other lines than remarks."""
-    for empty, lines in itertools.groupby(numbered_lines(path, argument), lambda line: not line[1].strip()):
+def blocks(path: str | os.PathLike) -> Iterator[list[tuple[int, str]]]:
+    """Yields the numbered lines between empty lines, a block at a time; raises as `numbered_lines` does."""
+    for is_empty, lines in itertools.groupby(numbered_lines(path), lambda line: not line[1].strip()):
         block = list(lines)
-        if not empty:
+        if not is_empty:
             yield block
 
 
-def numbered_lines(path: str | os.PathLike, argument: str) -> Iterator[tuple[int, str]]:
+def numbered_lines(path: str | os.PathLike) -> Iterator[tuple[int, str]]:
+    """Yields each line with its number, from 1, without its end.
+
+    Raises:
+        InputError: if the file cannot be read or is not UTF-8.
+    """
     opener = _OPENERS.get(pathlib.Path(path).suffix, open)
     try:
         with opener(path, "rt", encoding="utf-8", newline="\n") as lines:
             for number, line in enumerate(lines, 1):
                 yield number, line.rstrip("\r\n")
     except UnicodeDecodeError as error:
-        raise InputError(f"{argument}: expected UTF-8, found {error.reason} in {path}") from None
-    except (OSError, EOFError, lzma.LZMAError) as error:
-        raise InputError(f"{argument}: expected a readable file, found {error}: {path}") from None
+        raise InputError("path", "UTF-8", f"{error.reason} in {path}") from None
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        raise InputError("path", "a readable file", f"{error}: {path}") from None
 
 
 def one_token(form: str) -> str:
-    """Returns a form without the white space that some treebanks have inside one: text is split there elsewhere."""
+    """Returns a form without white space, which some treebanks have inside words and all other text is split at."""
     return "".join(form.split())
 
 
-def require_some(found: list | dict, argument: str, path: str | os.PathLike, what: str) -> list | dict:
+def require_some(found: _Found, path: str | os.PathLike, what: str) -> _Found:
+    """Returns `found`, the contents of `path`; raises `InputError` if it is empty."""
     if not found:
-        raise InputError(f"{argument}: expected at least one {what}, found none in {path}")
+        raise InputError("path", f"at least one {what}", f"none in {path}")
     return found
 
 
-def wrong_line(argument: str, path: str | os.PathLike, number: int, expected: str, found: str) -> InputError:
-    return InputError(f"{argument}: expected {expected}, found {found!r} in line {number} of {path}")
+def wrong_line(path: str | os.PathLike, number: int, expected: str, found: str) -> InputError:
+    """Returns the error about line `number` of `path`."""
+    return InputError("path", expected, f"{found!r} in line {number} of {path}")

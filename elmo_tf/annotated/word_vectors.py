@@ -1,4 +1,4 @@
-"""Word vectors in text files like GloVe's."""
+"""Word vectors in text files, as GloVe's."""
 
 import os
 
@@ -7,14 +7,17 @@ import numpy as np
 from elmo_tf.annotated import numbered_lines
 
 
-def read_word_vectors(path: str | os.PathLike, argument: str = "--glove") -> tuple[list[str], np.ndarray]:
-    """Returns the words and the float32 `(words, dim)` vectors of a text file like GloVe's, a word and numbers a line.
+def read_word_vectors(path: str | os.PathLike) -> tuple[list[str], np.ndarray]:
+    """Returns the words and the float32 `(words, dim)` vectors of a text file with a word and its numbers a line.
+
+    Args:
+        path: the file, plain or compressed (.gz, .bz2, .xz).
 
     Raises:
         InputError: naming the line that has no vector or one of another length; or if there is no word.
     """
     words, vectors = [], []
-    for number, line in numbered_lines.numbered_lines(path, argument):
+    for number, line in numbered_lines.numbered_lines(path):
         word, *numbers = line.split(" ")
         try:
             vector = np.array(numbers, np.float32)
@@ -22,7 +25,7 @@ def read_word_vectors(path: str | os.PathLike, argument: str = "--glove") -> tup
             vector = np.zeros(0, np.float32)
         if not len(vector) or (vectors and len(vector) != len(vectors[0])):
             expected = f"a word and {len(vectors[0]) if vectors else 'some'} numbers"
-            raise numbered_lines.wrong_line(argument, path, number, expected, line)
+            raise numbered_lines.wrong_line(path, number, expected, line)
         words.append(word)
         vectors.append(vector)
-    return numbered_lines.require_some(words, argument, path, "word"), np.stack(vectors)
+    return numbered_lines.require_some(words, path, "word"), np.stack(vectors)

@@ -1,17 +1,19 @@
 """The command line `elmo-tf`: each subcommand reads its arguments and calls the library.
 
-Exit status 0, 1 (failed: one line on stderr), 2 (usage) or 130 (interrupted). Logs go to stderr, results to stdout.
+Exit status 0, 1 (failed: one line on stderr), 2 (usage), 130 (interrupted) or 141 (the reader of stdout closed it).
+Logs go to stderr, results to stdout.
 """
 
 import argparse
 import logging
 import os
+import signal
 import sys
 import traceback
 import types
 
-from elmo_tf import __version__, loading
-from elmo_tf.cli import corpus, models, probes, training, use
+from elmo_tf import __version__
+from elmo_tf.cli import corpus, models, probes, quiet, training, use
 from elmo_tf.cli.flags import flags_of, in_flags
 from elmo_tf.errors import InputError, memory_explained
 from elmo_tf.extras import missing_extra
@@ -30,18 +32,19 @@ def main(argv: list[str] | None = None) -> int:
                 from pipelines.preprocess import command as preprocess_command
 
                 flags = _declared(preprocess_command)
-                preprocess_command.run(argv[1:])
+                preprocess_command.run(argv[1:], load_tensorflow=lambda: quiet.load_tensorflow(on_gpu=False))
             elif argv[:1] == ["embed"]:
                 from pipelines.embed import command as embed_command
 
                 flags = _declared(embed_command)
-                embed_command.run(argv[1:])
+                embed_command.run(argv[1:], load_tensorflow=lambda: quiet.load_tensorflow(on_gpu=True))
             else:
                 arguments = _parser().parse_args(argv)
                 flags = arguments.flags()
                 if arguments.needs_tensorflow:
-                    _load_tensorflow(arguments.on_gpu)
+                    quiet.load_tensorflow(arguments.on_gpu)
                 arguments.run(arguments)
+        sys.stdout.flush()
     except InputError as error:
         return _fail(in_flags(error, flags), debug)
     except ModuleNotFoundError as error:
@@ -49,6 +52,8 @@ def main(argv: list[str] | None = None) -> int:
             raise
         return _fail(message, debug)
     except OSError as error:
+        if isinstance(error, BrokenPipeError) and _stdout_is_closed():
+            return 128 + signal.SIGPIPE
         return _fail(f"{error.strerror}: {error.filename}" if error.filename else error, debug)
     except KeyboardInterrupt as interrupt:
         print("elmo-tf:", interrupt.args[0] if interrupt.args else "interrupted", file=sys.stderr)
@@ -62,6 +67,18 @@ def _fail(message: object, debug: bool) -> int:
         traceback.print_exc()
     print("elmo-tf: error:", " ".join(str(message).split()), file=sys.stderr)
     return 1
+
+
+def _stdout_is_closed() -> bool:
+    """Returns whether the reader of stdout, `head` for instance, has closed it; then sends the rest to /dev/null."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes stdout again when it exits.
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        return True
+    return False
 
 
 def _declared(command: types.ModuleType) -> dict[str, str]:
@@ -88,13 +105,3 @@ def _configure_logging() -> None:
     logging.basicConfig(format="%(message)s", stream=sys.stderr, level=logging.WARNING)
     logging.getLogger("elmo_tf").setLevel(logging.INFO)
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
-
-
-def _load_tensorflow(on_gpu: bool) -> None:
-    """Imports TensorFlow without its remarks, and hides the GPUs from it unless they are wanted."""
-    with loading.tensorflow():
-        import tensorflow
-
-        gpus = tensorflow.config.list_physical_devices("GPU")  # the first look for them has its say as well
-        if gpus and not on_gpu:
-            tensorflow.config.set_visible_devices([], "GPU")

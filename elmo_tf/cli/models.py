@@ -7,6 +7,7 @@ from typing import Any
 from elmo_tf.cli.arguments import add_checkpoint_argument, add_command
 from elmo_tf.errors import InputError, renamed
 from elmo_tf.files import staging
+from elmo_tf.savedmodel import contract
 
 _log = logging.getLogger("elmo_tf")
 _PLAIN = {"gamma": 1.0, "tokenizer": "whitespace", "precision": "float32", "warm_text": None}
@@ -14,9 +15,15 @@ _PLAIN = {"gamma": 1.0, "tokenizer": "whitespace", "precision": "float32", "warm
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
     """Adds the commands of this file."""
-    export = add_command(commands, "export", _export, "write a verified SavedModel; prints its folder")
-    export.add_argument("--workdir", required=True, metavar="DIR", help="of `elmo-tf train`")
-    export.add_argument("--output", required=True, metavar="DIR", help="savedmodels/NAME; gets a new version inside")
+    export = add_command(
+        commands,
+        "export",
+        _export,
+        "write a verified SavedModel and print its folder",
+        parameters={"scalar_parameters": "--mix"},
+    )
+    export.add_argument("--workdir", required=True, metavar="DIR", help="a workdir of `elmo-tf train`")
+    export.add_argument("--output", required=True, metavar="DIR", help="savedmodels/NAME; gets a new version")
     add_checkpoint_argument(export)
     _add_savedmodel_arguments(export)
 
@@ -25,21 +32,21 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "import",
         _import,
         "turn published weights or a bilm-tf checkpoint into a SavedModel or a workdir",
-        parameters={"prefix": "--checkpoint"},
+        parameters={"prefix": "--checkpoint", "scalar_parameters": "--mix"},
     )
-    imported.add_argument("--options", required=True, metavar="FILE", help="options.json")
+    imported.add_argument("--options", required=True, metavar="FILE", help="the model's options.json")
     source = imported.add_mutually_exclusive_group(required=True)
-    source.add_argument("--weights", metavar="FILE", help="the published weights.hdf5 that goes with it")
-    source.add_argument("--checkpoint", metavar="PREFIX", help="a training checkpoint, softmax and Adagrad included")
+    source.add_argument("--weights", metavar="FILE", help="the published weights.hdf5 that belongs to it")
+    source.add_argument("--checkpoint", metavar="PREFIX", help="a training checkpoint of bilm-tf")
     imported.add_argument("--vocab", metavar="FILE", help="with --checkpoint: the vocabulary it was trained with")
-    imported.add_argument("--output", metavar="DIR", help="with --weights: savedmodels/NAME; gets a new version inside")
-    imported.add_argument("--workdir", metavar="DIR", help="a new workdir, to train, evaluate or export")
+    imported.add_argument("--output", metavar="DIR", help="with --weights: savedmodels/NAME; gets a new version")
+    imported.add_argument("--workdir", metavar="DIR", help="a new workdir for further training, evaluation or export")
     _add_savedmodel_arguments(imported)
 
     dump = add_command(
         commands, "dump-weights", _dump_weights, "write options.json and weights.hdf5 for bilm-tf and AllenNLP"
     )
-    dump.add_argument("--workdir", required=True, metavar="DIR", help="of `elmo-tf train`")
+    dump.add_argument("--workdir", required=True, metavar="DIR", help="a workdir of `elmo-tf train`")
     dump.add_argument("--output", required=True, metavar="DIR", help="a new folder")
     add_checkpoint_argument(dump)
 
@@ -49,39 +56,40 @@ def _add_savedmodel_arguments(parser: argparse.ArgumentParser) -> None:
         "--mix",
         default="average",
         metavar="MIX",
-        help="average (default), top, or one number a layer, token layer first, softmax-normalized: 0.1,0.5,-0.2",
+        help="weights of the layers: average (default), top, or one number a layer before the softmax, token layer "
+        "first: 0.1,0.5,-0.2",
     )
     parser.add_argument("--gamma", type=float, default=1.0, help="scale of the ELMo vector (1)")
     parser.add_argument(
         "--tokenizer",
-        choices=("whitespace", "unicode"),
+        choices=contract.TOKENIZERS,
         default="whitespace",
-        help="how the signature default parts sentences: whitespace (default), or unicode, as preprocess "
+        help="how the signature default splits sentences: whitespace (default), or unicode, as preprocess "
         "--tokenizer unicode does; programs that load such a model have to import tensorflow_text first",
     )
     parser.add_argument(
         "--precision",
-        choices=("float32", "bfloat16"),
+        choices=contract.PRECISIONS,
         default="float32",
-        help="of the stored weights: float32 (default), or bfloat16, which takes half the space, not half the time",
+        help="of the stored weights: float32 (default), or bfloat16, which halves the size but not the time",
     )
     parser.add_argument(
         "--initial-state",
         choices=("zero", "warm"),
         default="zero",
-        help="what a sentence starts from: zero (default), or the average state after the text of --warm-text",
+        help="the LSTM states before a sentence: zero (default), or their average after the text of --warm-text",
     )
     parser.add_argument("--warm-text", metavar="FILE", help="typical sentences, one a line; the first 1,024 are read")
 
 
 def _settings(arguments: argparse.Namespace, num_layers: int) -> dict[str, Any]:
-    """Returns what `_add_savedmodel_arguments` gives `writing.export`."""
+    """Returns the settings of `writing.export` that `_add_savedmodel_arguments` declares."""
     from elmo_tf.savedmodel import mix
 
     warm = arguments.initial_state == "warm"
     if warm != (arguments.warm_text is not None):
-        missing = "--warm-text" if warm else "--initial-state warm"
-        raise InputError(f"--initial-state, --warm-text: expected both for a warm state, found no {missing}")
+        missing = "`warm_text`" if warm else "`initial_state` warm"
+        raise InputError("initial_state, warm_text", "both for a warm state", f"no {missing}")
     return {
         "scalar_parameters": mix.parse_mix(arguments.mix, num_layers),
         "gamma": arguments.gamma,
@@ -100,7 +108,7 @@ def _export(arguments: argparse.Namespace) -> None:
     settings = _settings(arguments, bilm.config.lstm.num_layers)
     provenance = checkpoints.provenance(workdir, progress.step)
     print(writing.export(bilm, workdir.config, arguments.output, provenance=provenance, **settings))
-    _log.info("verified; of step %s", f"{progress.step:,}")
+    _log.info("verified: the model of step %s", f"{progress.step:,}")
     if arguments.tokenizer == "unicode":
         _log.info("a program that loads it has to import tensorflow_text first")
 
@@ -113,13 +121,15 @@ def _import(arguments: argparse.Namespace) -> None:
     options, weights, output, workdir = arguments.options, arguments.weights, arguments.output, arguments.workdir
     if arguments.checkpoint is not None:
         if arguments.vocab is None or workdir is None or output is not None:
-            raise InputError("--checkpoint: expected --vocab and --workdir, and no --output, with it; then export")
+            given = [name for name in ("vocab", "workdir", "output") if getattr(arguments, name) is not None]
+            found = ", ".join(f"`{name}`" for name in given) or "neither"
+            raise InputError("checkpoint", "`vocab` and `workdir` with it, and no `output`; export later", found)
         print(importing.import_checkpoint(arguments.checkpoint, options, arguments.vocab, workdir).path)
         return
     if arguments.vocab is not None:
-        raise InputError("--vocab: expected --checkpoint with it; the published weights have no softmax")
+        raise InputError("vocab", "`checkpoint` with it", "`weights`, which have no softmax")
     if output is None and workdir is None:
-        raise InputError("--weights: expected --output, --workdir or both with it, found neither")
+        raise InputError("weights", "`output`, `workdir` or both with it", "neither")
     if workdir is not None:
         with renamed(path="workdir"):
             staging.check_absent(workdir)
@@ -130,8 +140,8 @@ def _import(arguments: argparse.Namespace) -> None:
             writing.export(bilm, config, output, provenance=published_weights.provenance(options, weights), **settings)
         )
     elif any(settings.pop("scalar_parameters")) or settings != _PLAIN:
-        expected = "--output with what describes a SavedModel; a workdir gets its own when exported"
-        raise InputError(f"--mix, --gamma, --tokenizer, --precision, --initial-state: expected {expected}")
+        parameters = "mix, gamma, tokenizer, precision, initial_state"
+        raise InputError(parameters, "`output` with settings of a SavedModel", "`workdir` alone; export later")
     if workdir is not None:
         print(importing.save_new(workdir, config, bilm).path)
 

@@ -1,4 +1,4 @@
-"""The commands that look into a model: `probe`, `weights-plot` and `projector`."""
+"""The commands `probe`, `weights-plot` and `projector`, which show what a model knows."""
 
 import argparse
 import json
@@ -8,14 +8,14 @@ from elmo_tf.errors import renamed
 from elmo_tf.files import staging
 
 _SEMCOR = (
-    "SemCor's four columns between tabs, form, part of speech, lemma, sense key or _; empty lines between sentences, "
-    "lines `# doc NAME` before documents; plain or compressed"
+    "SemCor's four columns between tabs (form, part of speech, lemma, sense key or _), empty lines between sentences, "
+    "a line `# doc NAME` before each document; plain or compressed"
 )
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
     """Adds the commands of this file."""
-    help_text = "find out what each layer of a model knows"
+    help_text = "measure what each layer of a model knows"
     probe = commands.add_parser("probe", help=help_text, description=help_text, allow_abbrev=False)
     tasks = probe.add_subparsers(title="tasks", metavar="TASK", required=True)
     pos = add_command(
@@ -23,19 +23,25 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     )
     _add_probe_arguments(pos, "CoNLL-U, plain or compressed")
     pos.add_argument("--test", required=True, metavar="FILE", help="CoNLL-U, plain or compressed")
-    pos.add_argument("--tags", choices=("upos", "xpos"), default="upos", help="the column of the tags (upos)")
-    pos.add_argument("--seed", type=natural, default=0, metavar="N", help="of the mix's training (0)")
+    pos.add_argument("--tags", choices=("upos", "xpos"), default="upos", help="the column of tags to read (upos)")
+    pos.add_argument("--seed", type=natural, default=0, metavar="N", help="random seed of the mix's training (0)")
     wsd = add_command(
-        tasks, "wsd", _wsd, "word sense disambiguation by the nearest average vector of the training senses"
+        tasks,
+        "wsd",
+        _wsd,
+        "word sense disambiguation by the nearest average vector of the training senses",
+        parameters={"sentences": "--train"},
     )
     _add_probe_arguments(wsd, _SEMCOR)
     wsd.add_argument(
-        "--test", metavar="FILE", help="as --train; without it, every fifth document of --train is held out"
+        "--test",
+        metavar="FILE",
+        help="as --train; without it, every fifth document of --train is held out",
     )
     wsd.add_argument(
         "--sense-index",
         metavar="FILE",
-        help="WordNet's index.sense: lemmas that training lacks get their first sense (without it: no answer)",
+        help="WordNet's index.sense: lemmas that are not in --train get their first sense (without it: no answer)",
     )
 
     plot = add_command(
@@ -44,6 +50,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         _weights_plot,
         "draw the layer weights that models have learned",
         needs_tensorflow=False,
+        parameters={"mixes": "--model"},
     )
     plot.add_argument(
         "--model",
@@ -55,14 +62,18 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     plot.add_argument("--output", required=True, metavar="FILE", help="a PNG file, replaced if it is there")
 
     projector = add_command(
-        commands, "projector", _projector, "write the uses of one word for TensorBoard's projector; prints its command"
+        commands,
+        "projector",
+        _projector,
+        "write the uses of one word for TensorBoard's projector and print the command that shows them",
+        parameters={"sentences": "--semcor"},
     )
     projector.add_argument("--savedmodel", required=True, metavar="DIR", help="a version's folder")
     source = projector.add_mutually_exclusive_group(required=True)
     source.add_argument("--text", metavar="FILE", help="one tokenised sentence a line")
-    source.add_argument("--semcor", metavar="FILE", help=f"{_SEMCOR}: uses are labelled with their senses")
+    source.add_argument("--semcor", metavar="FILE", help=f"{_SEMCOR}; uses are labelled with their senses")
     projector.add_argument(
-        "--word", required=True, metavar="W", help="as written in --text; with --semcor a lemma, play or play%%2"
+        "--word", required=True, metavar="W", help="with --text a token, with --semcor a lemma: play or play%%2"
     )
     projector.add_argument("--logdir", required=True, metavar="DIR", help="a new folder")
 
@@ -70,7 +81,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 def _add_probe_arguments(parser: argparse.ArgumentParser, train_help: str) -> None:
     parser.add_argument("--savedmodel", required=True, metavar="DIR", help="a version's folder")
     parser.add_argument("--train", required=True, metavar="FILE", help=train_help)
-    parser.add_argument("--output", required=True, metavar="DIR", help="a new folder for table, JSON and plot")
+    parser.add_argument("--output", required=True, metavar="DIR", help="a new folder for a table, JSON and a plot")
 
 
 def _pos(arguments: argparse.Namespace) -> None:
@@ -79,8 +90,10 @@ def _pos(arguments: argparse.Namespace) -> None:
 
     with renamed(path="output"):
         staging.check_absent(arguments.output)
-    train = conllu.read_conllu(arguments.train, arguments.tags, "--train")
-    test = conllu.read_conllu(arguments.test, arguments.tags, "--test")
+    with renamed(path="train"):
+        train = conllu.read_conllu(arguments.train, arguments.tags)
+    with renamed(path="test"):
+        test = conllu.read_conllu(arguments.test, arguments.tags)
     _finish(pos.probe(arguments.savedmodel, train, test, arguments.seed), "pos", arguments)
 
 
@@ -90,12 +103,17 @@ def _wsd(arguments: argparse.Namespace) -> None:
 
     with renamed(path="output"):
         staging.check_absent(arguments.output)
-    train = semcor.read_semcor(arguments.train, "--train")
+    with renamed(path="train"):
+        train = semcor.read_semcor(arguments.train)
     if arguments.test is None:
         train, test = wsd.split(train)
     else:
-        test = semcor.read_semcor(arguments.test, "--test")
-    first_senses = semcor.read_first_senses(arguments.sense_index) if arguments.sense_index else None
+        with renamed(path="test"):
+            test = semcor.read_semcor(arguments.test)
+    first_senses = None
+    if arguments.sense_index is not None:
+        with renamed(path="sense_index"):
+            first_senses = semcor.read_first_senses(arguments.sense_index)
     _finish(wsd.probe(arguments.savedmodel, train, test, first_senses), "wsd", arguments)
 
 
@@ -124,7 +142,8 @@ def _projector(arguments: argparse.Namespace) -> None:
     if arguments.text is not None:
         uses = projector.uses_in_lines(arguments.text, arguments.word)
     else:
-        sentences = semcor.read_semcor(arguments.semcor, "--semcor")
-        uses = projector.uses_with_senses(sentences, arguments.word, arguments.semcor)
+        with renamed(path="semcor"):
+            sentences = semcor.read_semcor(arguments.semcor)
+        uses = projector.uses_with_senses(sentences, arguments.word)
     projector.write(arguments.savedmodel, uses, arguments.logdir)
     print(f"tensorboard --logdir {arguments.logdir}")

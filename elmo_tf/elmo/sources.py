@@ -58,7 +58,8 @@ def _load(source: Source) -> BiLM | PackedBiLM:
         version = checksums.find_version(folder)
     except InputError:
         raise InputError("source", _EXPECTED, f"none of them: {source}") from None
-    return _from_savedmodel(opening.check(version, "source", verify_checksums=True))
+    with renamed(savedmodel="source"):
+        return _from_savedmodel(opening.check(version, verify_checksums=True))
 
 
 def _from_published(options: str | os.PathLike, weights_file: str | os.PathLike) -> BiLM:

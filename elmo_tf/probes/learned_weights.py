@@ -17,40 +17,47 @@ from elmo_tf.files.staging import write_file
 
 _WEIGHTS_FILE = "model.weights.h5"
 _MIX = re.compile(r"(?P<layer>.+)/mixes/scalar_mix(?:_(?P<number>\d+))?/vars")
-_ROLES = {1: ("",), 2: ("input", "output")}  # of a layer's mixes, as the paper uses two
+# Of a layer's mixes, by their number: the paper uses two.
+_ROLES = {1: ("",), 2: ("input", "output")}
 
 
 class Mix(NamedTuple):
     """One mix of a saved model."""
 
-    name: str  # model and role
-    weights: list[float]  # softmax-normalized, the token layer's first
+    # Model and role.
+    name: str
+    # Softmax-normalized, the token layer's first.
+    weights: list[float]
     gamma: float
 
 
-def read_all(paths: Sequence[str | os.PathLike], argument: str = "--model") -> list[Mix]:
-    """Returns the mixes of several files, the folder in their names where files of several folders have one name."""
-    stems = [pathlib.Path(path).stem for path in paths]
+def read_all(models: Sequence[str | os.PathLike]) -> list[Mix]:
+    """Returns the mixes of several files; files of one name in different folders have the folder in their mixes' names.
+
+    Args, Raises:
+        as for `read`.
+    """
+    stems = [pathlib.Path(model).stem for model in models]
     found = []
-    for path, stem in zip(paths, stems, strict=True):
-        folder = f"{pathlib.Path(path).absolute().parent.name}/" if stems.count(stem) > 1 else ""
-        found += [mix._replace(name=folder + mix.name) for mix in read(path, argument)]
+    for model, stem in zip(models, stems, strict=True):
+        folder = f"{pathlib.Path(model).absolute().parent.name}/" if stems.count(stem) > 1 else ""
+        found += [mix._replace(name=folder + mix.name) for mix in read(model)]
     return found
 
 
-def read(path: str | os.PathLike, argument: str = "--model") -> list[Mix]:
+def read(model: str | os.PathLike) -> list[Mix]:
     """Returns the mixes of the ELMo layers in a `.keras` file, read without building the model.
 
     Raises:
-        InputError: if it is no such file, or holds no ELMo layer.
+        InputError: if it is not such a file, or has no ELMo layer.
     """
     try:
-        with zipfile.ZipFile(path) as archive, archive.open(_WEIGHTS_FILE) as packed, h5py.File(packed, "r") as file:
+        with zipfile.ZipFile(model) as archive, archive.open(_WEIGHTS_FILE) as packed, h5py.File(packed, "r") as file:
             found = _parameters(file)
     except (OSError, KeyError, zipfile.BadZipFile) as error:
-        raise InputError(f"{argument}: expected a model saved as .keras, found {error}: {path}") from None
+        raise InputError("model", "a model saved as .keras", f"{error}: {model}") from None
     if not found:
-        raise InputError(f"{argument}: expected a model with an elmo_tf.ELMo layer, found none in {path}")
+        raise InputError("model", "a model with an elmo_tf.ELMo layer", f"none in {model}")
     layers = {layer for layer, _ in found}
     ends = [_last(layer) for layer in layers]
     mixes = []
@@ -59,25 +66,26 @@ def read(path: str | os.PathLike, argument: str = "--model") -> list[Mix]:
         role = _ROLES.get(count, [str(one) for one in range(count)])[number]
         several = "" if len(layers) == 1 else layer if ends.count(_last(layer)) > 1 else _last(layer)
         weights = np.exp(parameters - parameters.max())
-        name = " ".join(part for part in (pathlib.Path(path).stem, several, role) if part)
+        name = " ".join(part for part in (pathlib.Path(model).stem, several, role) if part)
         mixes.append(Mix(name, [round(float(one), 4) for one in weights / weights.sum()], float(gamma)))
     return mixes
 
 
 def plot(mixes: list[Mix], output: str | os.PathLike) -> None:
-    """Draws the mixes side by side, the top layer above, to a PNG file, which is written whole or not at all.
+    """Draws the mixes side by side, the top layer above, in a PNG file that is written whole or not at all.
 
     Raises:
         InputError: if the mixes have different numbers of layers, or `output` is a folder.
     """
     path = pathlib.Path(output)
     if path.is_dir():
-        raise InputError(f"--output: expected a PNG file, found a folder: {output}")
+        raise InputError("output", "a PNG file", f"a folder: {output}")
     counts = sorted({len(mix.weights) for mix in mixes})
     if len(counts) > 1:
-        raise InputError(f"--model: expected models with as many layers each, found {counts}")
+        raise InputError("mixes", "equal numbers of layers", counts)
     values = np.array([mix.weights for mix in mixes]).T[::-1]
-    figure = Figure(figsize=(1.5 + 1.1 * len(mixes), 1.6 + 0.6 * len(values)), layout="constrained")  # needs no screen
+    # A bare figure needs no screen.
+    figure = Figure(figsize=(1.5 + 1.1 * len(mixes), 1.6 + 0.6 * len(values)), layout="constrained")
     axes = figure.subplots()
     image = axes.imshow(values, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     axes.set_xticks(range(len(mixes)), [mix.name for mix in mixes], rotation=30, ha="right")

@@ -10,43 +10,42 @@ import sklearn.exceptions
 import sklearn.linear_model
 import sklearn.metrics
 import sklearn.preprocessing
+import tensorflow as tf
 import threadpoolctl
 
 from elmo_tf.annotated.columns import Tagged
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, renamed
 from elmo_tf.layers.scalar_mix import ScalarMix
 from elmo_tf.probes import vectors
 from elmo_tf.probes.results import Results, Row
 
 _MEASURE = "accuracy"
 _MIX_EPOCHS, _MIX_BATCH_SIZE, _MIX_RATE = 3, 256, 1e-3
-_ITERATIONS = 200  # of L-BFGS at most; what is gained later is below a tenth of a percent
+# Of L-BFGS at most; later ones gain less than a tenth of a percent.
+_ITERATIONS = 200
 
 
 def probe(savedmodel: str | os.PathLike, train: list[Tagged], test: list[Tagged], seed: int = 0) -> Results:
     """Returns the accuracy on `test` of logistic regressions trained on single tokens' vectors.
 
-    One regression for each layer and one for the mix, whose scalar parameters are learned beforehand, together with a
-    linear classifier, by gradient descent on the same tokens. Beside them, the most frequent tag of each word.
+    There is one regression for each layer and one for the mix, whose scalar parameters are learned first, together with
+    a linear classifier, by gradient descent on the same tokens. The baseline is the most frequent tag of each word.
 
     Args:
         savedmodel: a version's folder.
         train, test: sentences with a tag for each token.
-        seed: of the mix's training.
+        seed: decides the mix's training.
 
     Raises:
-        InputError: if a set is empty, or `train` has one tag only.
+        InputError: if a set is empty, a sentence does not have a tag for each token, or `train` has only one tag.
     """
-    for argument, sentences in (("--train", train), ("--test", test)):
-        if not any(sentence.tokens for sentence in sentences):
-            raise InputError(f"{argument}: expected at least one token with a tag, found none")
-        for tokens, labels in sentences:
-            if len(tokens) != len(labels):
-                found = f"{len(labels)} in {' '.join(tokens)!r}"
-                raise InputError(f"{argument}: expected {len(tokens)} tags for as many tokens, found {found}")
+    with renamed(sentences="train"):
+        _check(train)
+    with renamed(sentences="test"):
+        _check(test)
     tags = sorted({label for sentence in train for label in sentence.labels})
     if len(tags) < 2:
-        raise InputError(f"--train: expected at least two different tags, found {tags}")
+        raise InputError("train", "at least two different tags", tags)
     numbers = {tag: number for number, tag in enumerate(tags)}
     answers = [
         np.array([numbers.get(tag, -1) for sentence in sentences for tag in sentence.labels])
@@ -69,6 +68,16 @@ def probe(savedmodel: str | os.PathLike, train: list[Tagged], test: list[Tagged]
     return Results("POS", rows, details)
 
 
+def _check(sentences: list[Tagged]) -> None:
+    """Raises `InputError` unless there are tokens and each has a tag."""
+    if not any(sentence.tokens for sentence in sentences):
+        raise InputError("sentences", "at least one token with a tag", "none")
+    for tokens, labels in sentences:
+        if len(tokens) != len(labels):
+            found = f"{len(labels)} in {' '.join(tokens)!r}"
+            raise InputError("sentences", f"{len(tokens)} tags for as many tokens", found)
+
+
 def _embed(savedmodel: str | os.PathLike, sentences: list[Tagged]) -> np.ndarray:
     spans = [[(place, place + 1) for place in range(len(sentence.tokens))] for sentence in sentences]
     return vectors.embed(savedmodel, [sentence.tokens for sentence in sentences], spans)
@@ -78,30 +87,46 @@ def _accuracy(train: np.ndarray, test: np.ndarray, train_answers: np.ndarray, te
     """Returns the accuracy of a logistic regression on float32 `(tokens, dim)` features, standardized in place."""
     scaler = sklearn.preprocessing.StandardScaler(copy=False).fit(train)
     model = sklearn.linear_model.LogisticRegression(max_iter=_ITERATIONS, tol=1e-3)
-    # One thread: several, when another program has a core too, wait for each other ten times as long as they compute.
+    # One thread: where another program uses a core, several threads wait ten times as long as they compute.
     with warnings.catch_warnings(), threadpoolctl.threadpool_limits(1):
-        warnings.simplefilter("ignore", sklearn.exceptions.ConvergenceWarning)  # see _ITERATIONS
+        # See _ITERATIONS.
+        warnings.simplefilter("ignore", sklearn.exceptions.ConvergenceWarning)
         model.fit(scaler.transform(train), train_answers)
     return float(sklearn.metrics.accuracy_score(test_answers, model.predict(scaler.transform(test))))
 
 
+class _Rows(keras.layers.Layer):
+    """Rows of a float16 array by their numbers, as float32. Only a batch at a time is converted, never the array."""
+
+    def __init__(self, array: np.ndarray):
+        super().__init__()
+        self._array = array
+        # XLA does not compile NumPy's part.
+        self.supports_jit = False
+
+    def call(self, numbers):
+        rows = tf.numpy_function(lambda chosen: self._array[chosen], [numbers], tf.float16)
+        return tf.cast(tf.ensure_shape(rows, (None, *self._array.shape[1:])), tf.float32)
+
+
 def _learned_weights(layers: np.ndarray, answers: np.ndarray, num_tags: int, seed: int) -> np.ndarray:
-    """Returns the softmax-normalized weights of the layers that suit a linear classifier best."""
+    """Returns the softmax-normalized weights of the layers, learned with a linear classifier."""
     keras.utils.set_random_seed(seed)
     num_layers, dim = layers.shape[1:]
-    inputs = keras.Input((num_layers, dim))
+    numbers = keras.Input((), dtype="int64")
+    inputs = _Rows(layers)(numbers)
     mix = ScalarMix(num_layers)
     mixed = mix(keras.layers.Reshape((num_layers, 1, dim))(inputs))
     outputs = keras.layers.Dense(num_tags)(keras.layers.Reshape((dim,))(mixed))
-    model = keras.Model(inputs, outputs)
+    model = keras.Model(numbers, outputs)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.Adam(_MIX_RATE), loss)
-    model.fit(layers, answers, batch_size=_MIX_BATCH_SIZE, epochs=_MIX_EPOCHS, verbose=0)
+    model.fit(np.arange(len(answers)), answers, batch_size=_MIX_BATCH_SIZE, epochs=_MIX_EPOCHS, verbose=0)
     return mix.weights_of_layers()
 
 
 def _most_frequent(train: list[Tagged], test: list[Tagged]) -> float:
-    """Returns the accuracy of each word's most frequent tag; of unknown words, the most frequent one of all."""
+    """Returns the accuracy of each word's most frequent tag in `train`; new words get the most frequent tag of all."""
     counts, every = collections.defaultdict(collections.Counter), collections.Counter()
     for sentence in train:
         for token, tag in zip(sentence.tokens, sentence.labels, strict=True):

@@ -11,7 +11,8 @@ from elmo_tf.errors import InputError, renamed
 from elmo_tf.files import staging
 from elmo_tf.probes import vectors
 
-_CONFIG_FILE = "projector_config.pbtxt"  # the name that TensorBoard looks for
+# The name that TensorBoard looks for.
+_CONFIG_FILE = "projector_config.pbtxt"
 _LABELS_FILE = "uses.tsv"
 
 
@@ -19,49 +20,61 @@ class LabelledUse(NamedTuple):
     """A word in its sentence."""
 
     tokens: list[str]
-    start: int  # of the word's tokens
+    # The word's first token, and the one behind its last.
+    start: int
     end: int
-    sense: str  # "" if it is not known
+    # "" if it is not known.
+    sense: str
 
 
-def uses_in_lines(path: str | os.PathLike, word: str) -> list[LabelledUse]:
-    """Returns the uses of a word, compared as written, in a text of one tokenised sentence a line, each sentence once.
+def uses_in_lines(text: str | os.PathLike, word: str) -> list[LabelledUse]:
+    """Returns the uses of a word in a text file of one tokenised sentence a line, each distinct sentence once.
+
+    Args:
+        text: the file.
+        word: compared with case.
 
     Raises:
-        InputError: if the file cannot be read, or the word is not in it.
+        InputError: if the file cannot be read, or has fewer than two uses of the word.
     """
     try:
-        with open(path, encoding="utf-8", newline="\n") as lines:
+        with open(text, encoding="utf-8", newline="\n") as lines:
             sentences = dict.fromkeys(tuple(token.decode() for token in line.encode().split()) for line in lines)
     except UnicodeDecodeError as error:
-        raise InputError(f"--text: expected UTF-8, found {error.reason} in {path}") from None
+        raise InputError("text", "UTF-8", f"{error.reason} in {text}") from None
     except OSError as error:
-        raise InputError(f"--text: expected a file, found {error.strerror}: {path}") from None
+        raise InputError("text", "a file", f"{error.strerror}: {text}") from None
     found = [
         LabelledUse(list(tokens), place, place + 1, "")
         for tokens in sentences
         for place, token in enumerate(tokens)
         if token == word
     ]
-    return _some(found, "--text", word, path)
+    _check_count(found, "text", word)
+    return found
 
 
-def uses_with_senses(sentences: list[SenseSentence], lemma: str, path: str | os.PathLike) -> list[LabelledUse]:
-    """Returns the uses of a lemma, such as `play` in any part of speech or `play%2`; `InputError` if there is none."""
+def uses_with_senses(sentences: list[SenseSentence], lemma: str) -> list[LabelledUse]:
+    """Returns the uses of a lemma, such as `play` (any part of speech) or `play%2`.
+
+    Raises:
+        InputError: if there are fewer than two.
+    """
     found = [
         LabelledUse(sentence.tokens, use.start, use.end, use.sense)
         for sentence in sentences
         for use in sentence.uses
         if lemma in (use.lemma, use.lemma.partition("%")[0])
     ]
-    return _some(found, "--semcor", lemma, path)
+    _check_count(found, "sentences", lemma)
+    return found
 
 
 def write(savedmodel: str | os.PathLike, uses: list[LabelledUse], logdir: str | os.PathLike) -> None:
     """Writes each layer's vectors and their average to the new folder `logdir`, for `tensorboard --logdir`.
 
     Raises:
-        InputError: if something stands at `logdir`, or the SavedModel cannot be used.
+        InputError: if there is something at `logdir`, or the SavedModel cannot be used.
     """
     with renamed(path="logdir"):
         staging.check_absent(logdir)
@@ -85,7 +98,6 @@ def _shown(use: LabelledUse) -> str:
     return " ".join(" ".join(tokens).split())
 
 
-def _some(found: list[LabelledUse], argument: str, word: str, path: str | os.PathLike) -> list[LabelledUse]:
+def _check_count(found: list[LabelledUse], parameter: str, word: str) -> None:
     if len(found) < 2:
-        raise InputError(f"{argument}: expected at least two uses of {word!r}, found {len(found)} in {path}")
-    return found
+        raise InputError(parameter, f"at least two uses of {word!r}", len(found))

@@ -16,11 +16,13 @@ _COLORS = {"baseline": "0.7", "layer": "tab:blue", "mix": "tab:orange"}
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One way to solve the task and how well it does."""
+    """One way to solve the task, and its scores."""
 
     name: str
-    kind: str  # "baseline", "layer" or "mix"
-    scores: dict[str, float]  # by measure, 0 to 1; the first one is plotted
+    # "baseline", "layer" or "mix".
+    kind: str
+    # By measure, 0 to 1; the first is plotted.
+    scores: dict[str, float]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,8 +30,8 @@ class Results:
     """What a probe found.
 
     Args:
-        title: of the task.
-        rows: as they are to be shown.
+        title: the task.
+        rows: in the order in which they are shown.
         details: JSON about data and method.
     """
 
@@ -47,7 +49,7 @@ class Results:
         return "\n".join([*lines, self.facts()])
 
     def facts(self) -> str:
-        """Returns the details that are one number each, on a line."""
+        """Returns the details that are single numbers, on one line."""
         numbers = [(name, value) for name, value in self.details.items() if isinstance(value, int | float)]
         return "  ".join(f"{name} {value:,}" for name, value in numbers)
 
@@ -59,7 +61,7 @@ class Results:
         """Writes `name`.json, .txt and .png to the new folder `output`, all or nothing.
 
         Raises:
-            InputError: if something stands there.
+            InputError: if there is something at `output`.
         """
         with renamed(path="output"), staging.new_folder(output) as folder:
             (folder / f"{name}.json").write_text(json.dumps(self.to_json(), indent=2) + "\n", "utf-8")
@@ -69,7 +71,8 @@ class Results:
     def _plot(self, path: pathlib.Path) -> None:
         measure = next(iter(self.rows[0].scores))
         values = [100 * row.scores[measure] for row in self.rows]
-        figure = Figure(figsize=(1.1 * len(values) + 2, 3.6), layout="constrained")  # needs no screen
+        # A bare figure needs no screen.
+        figure = Figure(figsize=(1.1 * len(values) + 2, 3.6), layout="constrained")
         axes = figure.subplots()
         bars = axes.bar([row.name for row in self.rows], values, color=[_COLORS[row.kind] for row in self.rows])
         axes.bar_label(bars, fmt="%.1f")

@@ -1,4 +1,4 @@
-"""All layers of the tokens of a text that a probe asks for, from a SavedModel."""
+"""All layers of chosen tokens of a text, from a SavedModel."""
 
 import os
 from collections.abc import Sequence
@@ -13,23 +13,23 @@ from elmo_tf.savedmodel.embedding import Embedder, find_model
 def embed(
     savedmodel: str | os.PathLike, sentences: Sequence[Sequence[str]], spans: Sequence[Sequence[tuple[int, int]]]
 ) -> np.ndarray:
-    """Returns the layers of spans of tokens, the mean of a span's tokens, in the order of the spans.
+    """Returns the layers of spans of tokens, each the mean of the span's tokens, in the order of the spans.
 
     Args:
         savedmodel: a version's folder, or a model's.
-        sentences: tokens.
-        spans: for each sentence the first token of each span and the one behind its last.
+        sentences: the tokens of each.
+        spans: for each sentence its spans: the first token, and the one behind the last.
 
     Returns:
-        float16 `(spans, num_layers, dim)`: exact to 0.05 %, enough to probe, in half the memory.
+        float16 `(spans, num_layers, dim)`: exact to 0.05 %, enough for probes, in half the memory.
 
     Raises:
-        InputError: if there is no such model, it lacks the contract's signatures or is damaged.
+        InputError: if there is no such model, it is damaged or does not have the contract's signatures.
     """
     model = find_model(opening.check(savedmodel))
     firsts = np.cumsum([0, *(len(one) for one in spans)])
     found = np.zeros((firsts[-1], model.num_layers, model.dim), np.float16)
-    # Sentences that nobody asks about stay empty, which the model skips.
+    # The model skips empty sentences: those without spans.
     asked = [[token.encode() for token in tokens] if one else [] for tokens, one in zip(sentences, spans, strict=True)]
     line = ProgressLine(at_once=False)
     done, total = 0, sum(map(len, asked))

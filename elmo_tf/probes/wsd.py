@@ -12,22 +12,24 @@ from elmo_tf.errors import InputError
 from elmo_tf.probes import vectors
 from elmo_tf.probes.results import Results, Row
 
-_UNKNOWN = ""  # no answer: for a lemma that neither training nor the dictionary has
-_TIE = 1e-6  # cosines that differ by less are equal but for rounding
-_EVERY = 5  # of the documents, every fifth is held out
+# No answer, for a lemma that neither training nor the dictionary has.
+_UNKNOWN = ""
+# Cosines that differ by less are equal except for rounding.
+_TIE = 1e-6
+# Every fifth document is held out.
+_EVERY = 5
 
 
 def split(sentences: list[SenseSentence]) -> tuple[list[SenseSentence], list[SenseSentence]]:
-    """Returns the sentences to train and to test on: every fifth document, in the file's order, is held out.
+    """Returns the sentences to train and to test on: every fifth document, in their order, is held out.
 
     Raises:
         InputError: if there are fewer than five documents.
     """
     documents = list(dict.fromkeys(sentence.document for sentence in sentences))
     if len(documents) < _EVERY:
-        raise InputError(
-            f"--train: expected at least {_EVERY} documents, begun by `# doc`, to hold out some, found {len(documents)}"
-        )
+        expected = f"at least {_EVERY} documents, each begun by a line `# doc NAME`, to hold some out"
+        raise InputError("sentences", expected, len(documents))
     held_out = set(documents[_EVERY - 1 :: _EVERY])
     parts = [[], []]
     for sentence in sentences:
@@ -43,10 +45,10 @@ def probe(
 ) -> Results:
     """Returns the F1 on `test` of the training sense with the nearest average vector, for each layer and their average.
 
-    Nearest by cosine, among the senses that the lemma (with its part of speech) has in `train`. Each way, and the
-    baseline too, which is each lemma's most frequent sense, answers a lemma that training lacks with its first sense
-    (section 5.3 of the paper), or without `first_senses` with nothing: this costs recall. `ambiguous` is the F1 on the
-    uses of lemmas with several senses in training.
+    Nearest by cosine, among the senses that the lemma (with its part of speech) has in `train`. The baseline is each
+    lemma's most frequent sense. A lemma that is not in `train` gets its first sense (section 5.3 of the paper), or no
+    answer without `first_senses`, which costs recall. `ambiguous` is the F1 on the uses of lemmas with several senses
+    in training.
 
     Args:
         savedmodel: a version's folder.
@@ -58,9 +60,9 @@ def probe(
     """
     answers = [np.array([use.sense for one in part for use in one.uses]) for part in (train, test)]
     lemmas = [[use.lemma for one in part for use in one.uses] for part in (train, test)]
-    for argument, found in zip(("--train", "--test"), answers, strict=True):
+    for parameter, found in zip(("train", "test"), answers, strict=True):
         if not len(found):
-            raise InputError(f"{argument}: expected words with senses, found none")
+            raise InputError(parameter, "words with senses", "none")
     in_training = _senses(lemmas[0], answers[0])
     senses = {lemma: [sense] for lemma, sense in (first_senses or {}).items()} | in_training
     usual = np.array([next(iter(senses.get(lemma, [_UNKNOWN]))) for lemma in lemmas[1]])
@@ -87,7 +89,7 @@ def _embed(savedmodel: str | os.PathLike, sentences: list[SenseSentence]) -> np.
 
 
 def _senses(lemmas: list[str], answers: np.ndarray) -> dict[str, list[str]]:
-    """Returns the senses of each lemma, the most frequent first; of equally frequent ones, that which came first."""
+    """Returns the senses of each lemma, the most frequent first, equally frequent ones by their first use."""
     counts = collections.defaultdict(collections.Counter)
     for lemma, sense in zip(lemmas, answers, strict=True):
         counts[lemma][str(sense)] += 1
@@ -99,17 +101,18 @@ def _nearest(
 ) -> np.ndarray:
     """Returns for each test use the sense whose average training vector has the largest cosine with it.
 
-    Of senses as near, as those of one form are without context, the most frequent.
+    Of equally near senses, as all senses of a form are without context, the most frequent.
 
     Args:
         layers: float32 `(uses, dim)` of training and test.
         train_answers: the training uses' senses.
         lemmas: of the test uses.
-        senses: of each lemma: those in training, or the dictionary's first.
+        senses: each lemma's senses in training, or the dictionary's first.
     """
     names, places = np.unique(train_answers, return_inverse=True)
     averages = np.zeros((len(names), layers[0].shape[1]))
-    np.add.at(averages, places, layers[0])  # their direction is all that counts
+    # Sums will do: only the direction counts.
+    np.add.at(averages, places, layers[0])
     averages /= np.linalg.norm(averages, axis=1, keepdims=True) + np.finfo(np.float32).tiny
     numbers = {str(name): number for number, name in enumerate(names)}
     found = []
@@ -124,10 +127,10 @@ def _nearest(
 
 
 def _scores(answers: np.ndarray, found: np.ndarray, ambiguous: np.ndarray) -> dict[str, float]:
-    """Returns micro F1 in which no answer is neither right nor wrong, for all uses and for the ambiguous ones."""
+    """Returns the micro F1 of all uses and of the ambiguous ones; no answer counts neither as right nor as wrong."""
 
     def f1(chosen: np.ndarray) -> float:
-        # As numbers: scikit-learn sorts labels, which takes it long for a hundred thousand strings.
+        # As numbers: scikit-learn sorts the labels, which is slow for a hundred thousand strings.
         names, numbers = np.unique(np.concatenate([answers[chosen], found[chosen]]), return_inverse=True)
         if not len(names):
             return 0.0

@@ -1,1 +1,1 @@
-"""The models published for ELMo: the names of their weights and of their options."""
+"""The models published for ELMo: the names of their weights and options."""

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
+from elmo_tf.bilm.names import relative_names
 from elmo_tf.errors import InputError, renamed
 from elmo_tf.files.staging import new_folder
 from elmo_tf.published.options import read_options, write_options
@@ -21,12 +22,13 @@ from elmo_tf.published.options import read_options, write_options
 OPTIONS_FILE = "options.json"
 WEIGHTS_FILE = "weights.hdf5"
 
-# BiLM's variable, the HDF5 file's dataset, bilm-tf's variable below `lm/`; {n} numbers convolutions and layers.
+# BiLM's variable (`bilm.names`), the HDF5 file's dataset, bilm-tf's variable below `lm/`; {n} numbers convolutions and
+# layers.
 _NAMES = (
     ("char_cnn/embedding", "char_embed", "char_embed"),
     ("char_cnn/kernel_{n}", "CNN/W_cnn_{n}", "CNN/W_cnn_{n}"),
     ("char_cnn/bias_{n}", "CNN/b_cnn_{n}", "CNN/b_cnn_{n}"),
-    # What they call carry is the gate that lets the transform through.
+    # They call the gate that lets the transform through `carry`.
     ("char_cnn/highway_{n}/gate_kernel", "CNN_high_{n}/W_carry", "CNN_high_{n}/W_carry"),
     ("char_cnn/highway_{n}/gate_bias", "CNN_high_{n}/b_carry", "CNN_high_{n}/b_carry"),
     ("char_cnn/highway_{n}/transform_kernel", "CNN_high_{n}/W_transform", "CNN_high_{n}/W_transform"),
@@ -43,7 +45,7 @@ _NAMES = (
     ("softmax/bias", None, "softmax/b"),
 )
 _HDF5_CELL, _CHECKPOINT_CELL = "RNN/MultiRNNCell/Cell{n}/LSTMCell", "rnn/multi_rnn_cell/cell_{n}/lstm_cell"
-# bilm-tf names a single layer without its number when it trains and dumps it, but with it when it reads a file.
+# bilm-tf names a single layer without its number when it trains and dumps it, but with the number when it reads a file.
 _SINGLE_LAYER = (
     ("/RNN/LSTMCell/", "/RNN/MultiRNNCell/Cell0/LSTMCell/"),
     ("/rnn/lstm_cell/", "/rnn/multi_rnn_cell/cell_0/lstm_cell/"),
@@ -53,101 +55,108 @@ _CONVOLUTION = re.compile(r"char_cnn/kernel_\d+")
 
 
 class Names(NamedTuple):
-    """What one variable is called elsewhere."""
+    """A variable's published names and shape."""
 
     variable: keras.Variable
-    hdf5: str | None  # None: not in that file
+    # None: not in that file.
+    hdf5: str | None
     checkpoint: str
-    shape: tuple[int, ...]  # there
+    shape: tuple[int, ...]
 
 
 def names(bilm: BiLM) -> list[Names]:
-    """Returns the published names and shape of each of the network's variables."""
+    """Returns the published names and shapes of the network's variables, in the order of `bilm.trainable_variables`."""
     table = {ours: theirs for ours, *theirs in _NAMES}
     found = []
-    for variable in bilm.trainable_variables:
-        number = re.search(r"_(\d+)(/|$)", variable.path)
-        template = re.sub(r"_\d+(/|$)", r"_{n}\1", variable.path)
+    for ours, variable in relative_names(bilm).items():
+        number = re.search(r"_(\d+)(/|$)", ours)
+        template = re.sub(r"_\d+(/|$)", r"_{n}\1", ours)
         hdf5, checkpoint = (
             name and name.replace("{cell}", cell).replace("{n}", number[1] if number else "")
             for name, cell in zip(table[template], (_HDF5_CELL, _CHECKPOINT_CELL), strict=True)
         )
         shape = tuple(variable.shape)
-        if _CONVOLUTION.fullmatch(variable.path):
+        if _CONVOLUTION.fullmatch(ours):
             shape = (1, *shape)
         found.append(Names(variable, hdf5, f"lm/{checkpoint}", shape))
     return found
 
 
 class Source(NamedTuple):
-    """A set of named arrays that weights can come from.
+    """Named arrays in a file.
 
     Attributes:
-        label: what errors call it.
+        path: the file, or the prefix of several files.
         shapes: of the arrays, by name.
         read: returns an array, by name.
     """
 
-    label: str
+    path: str | os.PathLike
     shapes: dict[str, tuple[int, ...]]
     read: Callable[[str], np.ndarray]
 
 
 def assign(source: Source, targets: dict[str, tuple[tf.Variable | keras.Variable, tuple[int, ...]]]) -> None:
-    """Reads every array of `source` into its variable, one at a time, once names and shapes are known to be right.
+    """Reads every array of `source` into its variable, one at a time, after comparing all names and shapes.
 
     Args:
-        source: the arrays; those of a single LSTM layer may go without its number.
+        source: the arrays; the names of a single LSTM layer may lack its number.
         targets: variable and expected shape, by name.
 
     Raises:
-        InputError: naming the first array that is missing, too much, misshapen, or not of finite floats.
+        InputError: naming the first array that is missing, not expected, of another shape, or not of finite floats.
     """
     stored = {_numbered(name): name for name in source.shapes}
     for name, (_, shape) in targets.items():
         if name not in stored:
-            raise InputError(f"{source.label}: expected {name} of shape {shape}, found nothing of that name")
+            raise InputError("source", f"{name} of shape {shape}", f"nothing of that name: {source.path}")
         if source.shapes[stored[name]] != shape:
             found = source.shapes[stored[name]]
-            raise InputError(f"{source.label}: expected {stored[name]} of shape {shape}, found {found}")
+            raise InputError("source", f"{stored[name]} of shape {shape}", f"{found}: {source.path}")
     for name, shape in source.shapes.items():
         if _numbered(name) not in targets or stored[_numbered(name)] != name:
-            raise InputError(f"{source.label}: expected nothing that the options do not ask for, found {name} {shape}")
+            expected = "only arrays that the options ask for"
+            raise InputError("source", expected, f"{name} {shape}: {source.path}")
     for name, (variable, _) in targets.items():
         values = source.read(stored[name])
         if values.dtype.kind != "f":
-            raise InputError(f"{source.label}: expected {stored[name]} of floats, found {values.dtype}")
+            raise InputError("source", f"{stored[name]} of floats", f"{values.dtype}: {source.path}")
         with np.errstate(over="ignore"):
             values = values.astype(np.float32, copy=False)
         wrong = np.size(values) - np.count_nonzero(np.isfinite(values))
         if wrong:
-            raise InputError(f"{source.label}: expected {stored[name]} of finite numbers, found {wrong} that are not")
+            raise InputError("source", f"{stored[name]} of finite numbers", f"{wrong} that are not: {source.path}")
         variable.assign(values.reshape(variable.shape))
 
 
-def read_weights(path: str | os.PathLike, bilm: BiLM, argument: str = "--weights") -> None:
-    """Reads a published `weights.hdf5` into `bilm`, which may have a softmax: the file has none, it stays as it is.
+def read_weights(weights: str | os.PathLike, bilm: BiLM) -> None:
+    """Reads a published `weights.hdf5` into `bilm`. The file has no softmax: that of `bilm` keeps its weights.
 
     Raises:
-        InputError: if the file is not there or damaged, or does not fit the network (`assign`).
+        InputError: if the file is missing or damaged, or does not fit the network (`assign`).
     """
     targets = {name.hdf5: (name.variable, name.shape) for name in names(bilm) if name.hdf5 is not None}
-    if not pathlib.Path(path).is_file():
-        raise InputError(f"{argument}: expected an HDF5 file of weights, found no such file: {path}")
-    expected = f"{argument} {path}: expected a whole HDF5 file"
-    with guarded(h5py.File, expected)(path, "r") as file:
-        shapes = guarded(_shapes, expected)(file)
-        assign(Source(f"{argument} {path}", shapes, guarded(lambda name: file[name][()], expected)), targets)
+    _check_file(weights)
+    expected = "a whole HDF5 file"
+    with renamed(source="weights"), guarded(h5py.File, expected, weights)(weights, "r") as file:
+        shapes = guarded(_shapes, expected, weights)(file)
+        assign(Source(weights, shapes, guarded(lambda name: file[name][()], expected, weights)), targets)
 
 
-def guarded(function: Callable, expected: str) -> Callable:
-    """Returns `function`, a library's, with every exception an `InputError`: each damage to a file has its own type."""
+def guarded(function: Callable, expected: str, source: str | os.PathLike) -> Callable:
+    """Returns a library's function whose exceptions, of many types for damaged files, are all `InputError`s.
+
+    Args:
+        function: reads `source`.
+        expected: what the error says that `source` has to be.
+        source: the path that the error ends with.
+    """
 
     def call(*arguments):
         try:
             return function(*arguments)
         except Exception as error:
-            raise InputError(f"{expected}, found {' '.join(str(error).split())}") from None
+            raise InputError("source", expected, f"{' '.join(str(error).split())}: {source}") from None
 
     return call
 
@@ -168,27 +177,27 @@ def load(options: str | os.PathLike, weights: str | os.PathLike) -> tuple[config
         InputError: if a file is damaged or the two do not fit each other.
     """
     config = read_options(options)
-    if not pathlib.Path(weights).is_file():
-        raise InputError(f"--weights: expected an HDF5 file of weights, found no such file: {weights}")
+    # Before the network is built, which may take long.
+    _check_file(weights)
     bilm = BiLM(config.model)
     read_weights(weights, bilm)
     return config, bilm
 
 
-def dump(bilm: BiLM, output: str | os.PathLike, argument: str = "--output") -> pathlib.Path:
-    """Writes `options.json` and `weights.hdf5` to a new folder `output`, whole or not at all.
+def dump(bilm: BiLM, output: str | os.PathLike) -> pathlib.Path:
+    """Writes `options.json` and `weights.hdf5` to the new folder `output`, both or nothing.
 
     Raises:
-        InputError: naming `argument`, if something stands there.
+        InputError: if there is something at `output`.
     """
-    with renamed(path=argument), new_folder(output) as folder:
+    with renamed(path="output"), new_folder(output) as folder:
         write_options(bilm.config, folder / OPTIONS_FILE)
         write_weights(bilm, folder / WEIGHTS_FILE)
     return pathlib.Path(output)
 
 
 def provenance(options: str | os.PathLike, weights: str | os.PathLike) -> dict[str, Any]:
-    """Returns what an export tells about a published pair of files: names and checksums."""
+    """Returns the provenance of a published pair of files for an export: names and checksums."""
     described = {}
     for kind, path in (("options", options), ("weights", weights)):
         with open(path, "rb") as file:
@@ -197,13 +206,19 @@ def provenance(options: str | os.PathLike, weights: str | os.PathLike) -> dict[s
     return described
 
 
+def _check_file(weights: str | os.PathLike) -> None:
+    if not pathlib.Path(weights).is_file():
+        raise InputError("weights", "an HDF5 file of weights", f"no such file: {weights}")
+
+
 def _shapes(file: h5py.File) -> dict[str, tuple[int, ...]]:
     """Returns the shape of each dataset in the file, by name."""
     found = {}
 
     def visit(name, item):
         if isinstance(item, h5py.Dataset):
-            found[str(name)] = item.shape  # bytes when it is not UTF-8
+            # A name is bytes when it is not UTF-8.
+            found[str(name)] = item.shape
 
     file.visititems(visit)
     return found

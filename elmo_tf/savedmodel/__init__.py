@@ -1,1 +1,1 @@
-"""Everything that is known of an exported model. Nothing is imported here: some users do without TensorFlow."""
+"""Exported models: written, verified, opened and used. Nothing is imported here: parts work without TensorFlow."""

@@ -1,7 +1,7 @@
-"""Checks of a signature's arguments, as part of the exported graph: what is wrong, in one line, instead of odd vectors.
+"""Checks of a signature's arguments in the exported graph: a wrong argument is a one-line error instead of odd vectors.
 
-TensorFlow checks dtypes itself. It does not check ranks when a signature is called, and knows nothing of the rest. Each
-function returns its arguments; whatever uses them waits for the checks.
+TensorFlow checks dtypes itself. It does not check ranks when a signature is called, and cannot know the rest. Each
+function returns its arguments; operations that use them run after the checks.
 """
 
 import tensorflow as tf
@@ -10,14 +10,14 @@ from elmo_tf.text import char_ids as char_ids_lib
 
 
 def checked_strings(strings: tf.Tensor) -> tf.Tensor:
-    """Returns string `(batch,)` if it has this shape."""
+    """Returns `strings` after checking its shape, string `(batch,)`."""
     shape = _shape(strings)
     with tf.control_dependencies([_assert_rank("strings", shape, "[batch]", 1)]):
         return tf.identity(strings)
 
 
 def checked_tokens(tokens: tf.Tensor, sequence_len: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns string `(batch, max_length)` and int32 `(batch,)` if no length is negative or longer than its row."""
+    """Returns string `(batch, max_length)` and int32 `(batch,)` after checking that each length fits its row."""
     shape, len_shape = _shape(tokens), _shape(sequence_len)
     ranks = [
         _assert_rank("tokens", shape, "[batch, max_length]", 2),
@@ -29,7 +29,7 @@ def checked_tokens(tokens: tf.Tensor, sequence_len: tf.Tensor) -> tuple[tf.Tenso
     checks = [
         _assert(
             tf.equal(num_lengths, batch_size),
-            "sequence_len: expected {} lengths, as tokens has rows, found {}",
+            "sequence_len: expected {} lengths, one for each row of tokens, found {}",
             batch_size,
             num_lengths,
         ),
@@ -42,9 +42,9 @@ def checked_tokens(tokens: tf.Tensor, sequence_len: tf.Tensor) -> tuple[tf.Tenso
 
 
 def checked_char_ids(ids: tf.Tensor, max_chars_per_token: int) -> tf.Tensor:
-    """Returns int32 `(batch, max_length, max_chars_per_token)` if its rows are tokens, and then padding.
+    """Returns int32 `(batch, max_length, max_chars_per_token)` after checking that tokens come first, then padding.
 
-    A token's row has no id 0, a padding row nothing else.
+    A token's row has no id 0; a padding row has no other id.
     """
     shape = _shape(ids)
     expected = f"[batch, max_length, {max_chars_per_token}]"
@@ -66,11 +66,11 @@ def checked_char_ids(ids: tf.Tensor, max_chars_per_token: int) -> tf.Tensor:
         ),
         _assert(
             tf.reduce_all(~real | (num_ids == max_chars_per_token)),
-            "char_ids: expected tokens without the id 0 and padding of nothing else, found a row with both",
+            "char_ids: expected rows with no id 0 (tokens) or only the id 0 (padding), found a row with both",
         ),
         _assert(
             tf.reduce_all(real[:, :-1] | ~real[:, 1:]),
-            "char_ids: expected padding only on the right of all tokens of a sentence, found some before a token",
+            "char_ids: expected padding only after the last token of a sentence, found some before a token",
         ),
     ]
     with tf.control_dependencies(checks):
@@ -78,7 +78,7 @@ def checked_char_ids(ids: tf.Tensor, max_chars_per_token: int) -> tf.Tensor:
 
 
 def checked_states(states: dict[str, tf.Tensor], batch_size: tf.Tensor) -> dict[str, tf.Tensor]:
-    """Returns float32 `(batch, width)` states by name if each has a row for every sentence, or one for all."""
+    """Returns float32 `(batch, width)` states by name after checking that each has one row a sentence, or one row."""
     checked = {}
     for name, state in states.items():
         shape, width = _shape(state), state.shape[1]
@@ -92,7 +92,7 @@ def checked_states(states: dict[str, tf.Tensor], batch_size: tf.Tensor) -> dict[
 
 
 def _shape(values: tf.Tensor) -> tf.Tensor:
-    """Returns the shape that values have when the graph runs, whatever the signature promises."""
+    """Returns the shape that values have when the graph runs, not the one in the signature."""
     return tf.shape(tf.raw_ops.PlaceholderWithDefault(input=values, shape=None))
 
 

@@ -1,93 +1,102 @@
-"""The list of a SavedModel's files, with sizes and SHA-256: written by an export, compared when the model is opened.
+"""The list of a SavedModel's files with sizes and SHA-256: written by an export, compared when the model is opened.
 
-It finds damage and lost files, not an adversary: who can change a file can change the list.
+It finds damaged and lost files. It does not protect from an attacker, who can change the list as well.
 """
 
 import hashlib
 import json
 import os
 import pathlib
+from typing import Any
 
 from elmo_tf.errors import InputError
-
-FILE = "assets.extra/checksums.json"  # TensorFlow leaves this folder to whoever exports
-GRAPH_FILE = "saved_model.pb"  # what makes a folder a SavedModel
+from elmo_tf.savedmodel import contract
 
 
-def find_version(path: str | os.PathLike, argument: str = "--savedmodel") -> pathlib.Path:
-    """Returns the folder of a SavedModel: `path` itself, or the newest version in it.
+def find_version(savedmodel: str | os.PathLike) -> pathlib.Path:
+    """Returns the folder of a SavedModel: `savedmodel` itself, or the newest version in it.
 
     Raises:
-        InputError: naming `argument`, if it is neither.
+        InputError: if it is neither.
     """
-    folder = pathlib.Path(path)
-    if (folder / GRAPH_FILE).is_file():
+    folder = pathlib.Path(savedmodel)
+    if (folder / contract.GRAPH_FILE).is_file():
         return folder
     versions = [inner for inner in folder.iterdir() if inner.name.isdecimal()] if folder.is_dir() else []
     newest = max(versions, key=lambda inner: int(inner.name), default=folder)
-    if not (newest / GRAPH_FILE).is_file():
-        raise InputError(f"{argument}: expected a folder with {GRAPH_FILE}, found none: {newest}")
+    if not (newest / contract.GRAPH_FILE).is_file():
+        raise InputError("savedmodel", f"a folder with {contract.GRAPH_FILE}", f"none: {newest}")
     return newest
 
 
 def write(folder: pathlib.Path) -> None:
-    """Writes the list of all files that are in `folder`."""
+    """Writes the list of all files in `folder`."""
     listed = {
         name: {"bytes": (folder / name).stat().st_size, "sha256": _sha256(folder / name)} for name in names(folder)
     }
-    place = folder / FILE
-    place.parent.mkdir(exist_ok=True)
-    place.write_text(json.dumps(listed, indent=2) + "\n", "utf-8")
+    path = folder / contract.CHECKSUMS_FILE
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(listed, indent=2) + "\n", "utf-8")
 
 
-def read(folder: pathlib.Path, argument: str = "--savedmodel") -> dict[str, dict[str, int | str]]:
-    """Returns the size in `bytes` and the `sha256` of each file that was exported, by its path in `folder`.
+def read(savedmodel: pathlib.Path) -> dict[str, dict[str, Any]]:
+    """Returns the size in `bytes` (int) and the `sha256` (str) of each exported file, by its path in the folder.
 
     Raises:
-        InputError: naming `argument` and the list, if there is none.
+        InputError: if there is no list, or the file is not such a list.
     """
     try:
-        listed = json.loads((folder / FILE).read_text("utf-8"))
-        return {
-            str(name): {"bytes": int(about["bytes"]), "sha256": str(about["sha256"])} for name, about in listed.items()
-        }
+        listed = json.loads((savedmodel / contract.CHECKSUMS_FILE).read_text("utf-8"))
     except FileNotFoundError:
-        raise InputError(f"{argument}: expected the file {FILE} of `elmo-tf export`, found none in {folder}") from None
-    except (OSError, ValueError, LookupError, AttributeError, TypeError) as error:
-        raise InputError(f"{argument}: expected a list of files in {FILE}, found {error!r}: {folder}") from None
+        expected = f"the file {contract.CHECKSUMS_FILE} of `elmo-tf export`"
+        raise InputError("savedmodel", expected, f"none in {savedmodel}") from None
+    except (OSError, ValueError) as error:
+        raise _no_list(error, savedmodel) from None
+    if not isinstance(listed, dict) or contract.GRAPH_FILE not in listed:
+        raise _no_list(f"{json.dumps(listed)[:99]}, without {contract.GRAPH_FILE}", savedmodel)
+    for name, about in listed.items():
+        if not isinstance(about, dict) or type(about.get("bytes")) is not int or type(about.get("sha256")) is not str:
+            raise _no_list(f"{name!r} without bytes and sha256", savedmodel)
+    return listed
 
 
-def check(folder: pathlib.Path, argument: str = "--savedmodel", thorough: bool = False) -> None:
-    """Compares the files that are in `folder` with the list.
+def check(savedmodel: pathlib.Path, thorough: bool = False) -> None:
+    """Compares the files in a SavedModel's folder with the list.
 
     Args:
-        thorough: whether to read all files and compare checksums, and to allow no others; else only sizes count.
+        savedmodel: the version's folder.
+        thorough: whether to read all files, compare their checksums and refuse files that are not listed; otherwise
+            only sizes are compared.
 
     Raises:
-        InputError: naming `argument` and the first file that is missing, damaged or unknown.
+        InputError: naming the first file that is missing, damaged or not listed.
     """
-    listed = read(folder, argument)
+    listed = read(savedmodel)
     for name, about in listed.items():
-        path = folder / name
+        path = savedmodel / name
         if not path.is_file():
-            raise InputError(f"{argument}: expected the file {name}, found none in {folder}")
-        if path.stat().st_size != about["bytes"]:
-            expected, found = about["bytes"], path.stat().st_size
-            raise InputError(f"{argument}: expected {expected} bytes in {name}, found {found}: {folder}")
+            raise InputError("savedmodel", f"the file {name}", f"none in {savedmodel}")
+        if (size := path.stat().st_size) != about["bytes"]:
+            raise InputError("savedmodel", f"{about['bytes']} bytes in {name}", f"{size}: {savedmodel}")
     if not thorough:
         return
     for name, about in listed.items():
-        if (found := _sha256(folder / name)) != about["sha256"]:
-            raise InputError(f"{argument}: expected {name} with SHA-256 {about['sha256']}, found {found}: {folder}")
-    unknown = [name for name in names(folder) if name not in listed]
+        if (digest := _sha256(savedmodel / name)) != about["sha256"]:
+            raise InputError("savedmodel", f"{name} with SHA-256 {about['sha256']}", f"{digest}: {savedmodel}")
+    unknown = [name for name in names(savedmodel) if name not in listed]
     if unknown:
-        raise InputError(f"{argument}: expected only files that are listed in {FILE}, found {unknown[0]} in {folder}")
+        expected = f"only files that are listed in {contract.CHECKSUMS_FILE}"
+        raise InputError("savedmodel", expected, f"{unknown[0]} in {savedmodel}")
 
 
 def names(folder: pathlib.Path) -> list[str]:
-    """Returns the paths of all files in `folder` but the list, relative to it, in order."""
+    """Returns the sorted paths, relative to `folder`, of all files in it except the list."""
     found = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir())
-    return sorted(name for name in found if name != FILE)
+    return sorted(name for name in found if name != contract.CHECKSUMS_FILE)
+
+
+def _no_list(found: object, savedmodel: pathlib.Path) -> InputError:
+    return InputError("savedmodel", f"a list of files in {contract.CHECKSUMS_FILE}", f"{found}: {savedmodel}")
 
 
 def _sha256(path: pathlib.Path) -> str:

@@ -1,11 +1,10 @@
-"""Vectors of sentences from an exported model: what `elmo-tf embed` and `elmo-tf neighbors` compute with.
+"""Vectors of sentences from an exported model, for `elmo-tf embed`, `elmo-tf neighbors` and the probes.
 
-TensorFlow is imported when a model is loaded, not before: who only asks about a model does not wait for it.
+TensorFlow is imported when a model is loaded: to find a model takes no time.
 """
 
 import contextlib
 import hashlib
-import json
 import os
 import pathlib
 from collections.abc import Callable, Iterator, Sequence
@@ -13,35 +12,39 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from elmo_tf import loading
-from elmo_tf.errors import InputError
-from elmo_tf.savedmodel import checksums
+from elmo_tf.savedmodel import assets, checksums
 
 LAYERS = ("all", "top", "average", "mix")
-BATCH_TOKENS = 2048  # positions of a batch, padding included
-PIECE_TOKENS = 5000  # of a longer sentence, what is embedded at a time: memory grows with the longest row
-_SIGNATURE = "tokens"
+# Positions of a batch, padding included.
+BATCH_TOKENS = 2048
+# A longer sentence is embedded in pieces of so many tokens, because memory grows with the longest row.
+PIECE_TOKENS = 5000
 
-Words = Sequence[bytes]  # the tokens of a sentence
+# The tokens of a sentence.
+Words = Sequence[bytes]
 
 
 class Model(NamedTuple):
     """An exported model on disk."""
 
-    path: pathlib.Path  # the version's folder
-    num_layers: int  # the token layer included
-    dim: int  # of a vector: 2P
-    tokenizer: str  # with which the signature `default` splits sentences
+    # The version's folder.
+    path: pathlib.Path
+    # The token layer included.
+    num_layers: int
+    # Of a vector: twice the projection.
+    dim: int
+    # How the signature `default` splits sentences.
+    tokenizer: str
 
     def shape(self, layers: str) -> tuple[int, ...]:
         """Returns the shape of a token's vectors: `(num_layers, dim)` for "all", else `(dim,)`."""
         return (self.num_layers, self.dim) if layers == "all" else (self.dim,)
 
     def sha256(self) -> str:
-        """Returns a checksum of the graph and the weights, once all files are seen to be as they were exported.
+        """Returns a checksum of the graph and the weights, after comparing all files with their list.
 
         Raises:
-            InputError: naming a file that is not.
+            InputError: naming a file that is damaged, missing or unknown.
         """
         checksums.check(self.path, thorough=True)
         listed = checksums.read(self.path).items()
@@ -57,13 +60,9 @@ def find_model(savedmodel: str | os.PathLike) -> Model:
     """
     folder = checksums.find_version(savedmodel)
     checksums.check(folder)
-    try:
-        lstm = json.loads((folder / "assets" / "config.json").read_bytes())["model"]["lstm"]
-        about = json.loads((folder / "assets" / "provenance.json").read_bytes())
-        return Model(folder, lstm["num_layers"] + 1, 2 * lstm["projection_dim"], about["tokenizer"])
-    except (OSError, ValueError, LookupError, TypeError):
-        expected = "a model of `elmo-tf export` or `import`, with assets/config.json and provenance.json"
-        raise InputError(f"--savedmodel: expected {expected}, found another: {folder}") from None
+    lstm = assets.read_config(folder).model.lstm
+    tokenizer = assets.read_provenance(folder)["tokenizer"]
+    return Model(folder, lstm.num_layers + 1, 2 * lstm.projection_dim, tokenizer)
 
 
 class Embedder:
@@ -73,17 +72,18 @@ class Embedder:
         """Loads a model.
 
         Args:
-            model: which.
-            batch_tokens: positions of a batch at most, but for a single sentence that has more.
-            num_threads: that TensorFlow may compute with; None: as many as there are cores. Without effect where it
-                has begun to compute.
+            model: the model to load.
+            batch_tokens: the largest number of positions in a batch of several sentences.
+            num_threads: set where several processes share the machine: TensorFlow then computes with so many threads,
+                and takes memory of a GPU as it needs it. Has no effect if TensorFlow has computed before. None:
+                TensorFlow's settings stay as they are.
 
         Raises:
-            InputError: if it is damaged, or lacks the contract's signatures.
+            InputError: if the model is damaged, or does not have the contract's signatures.
         """
         self._batch_tokens = batch_tokens
         self._loaded = _open(model, num_threads)
-        self._signature = self._loaded.signatures[_SIGNATURE]
+        self._signature = self._loaded.signatures["tokens"]
 
     def mix_weights(self) -> np.ndarray:
         """Returns the factor of each layer in the ELMo vector, float32 `(num_layers,)`: gamma times its weight."""
@@ -92,16 +92,16 @@ class Embedder:
         return gamma * exps / exps.sum()
 
     def embed(
-        self, sentences: Sequence[Words], layers: str = "all", told: Callable[[list[int]], None] | None = None
+        self, sentences: Sequence[Words], layers: str = "all", progress: Callable[[list[int]], None] | None = None
     ) -> Iterator[tuple[int, np.ndarray]]:
-        """Yields the vectors of each sentence that has tokens, with its place in `sentences`: the shortest first.
+        """Yields the vectors of each sentence that has tokens, with its place in `sentences`, the shortest first.
 
-        Sentences of about the same length share a batch. Which ones do depends on their lengths alone.
+        Sentences of about the same length share a batch. The batches depend only on the lengths.
 
         Args:
             sentences: to embed, of any lengths.
             layers: one of `LAYERS`.
-            told: called after each batch with the places of its sentences.
+            progress: called after each batch with the places of its sentences.
 
         Yields:
             the place, and float32 `(num_layers, tokens, dim)` for "all", else `(tokens, dim)`.
@@ -114,11 +114,11 @@ class Embedder:
             else:
                 found = self._vectors(chosen, layers)
             yield from zip(batch, found, strict=True)
-            if told:
-                told(batch)
+            if progress:
+                progress(batch)
 
     def _vectors(self, batch: list[Words], layers: str) -> list[np.ndarray]:
-        import tensorflow as tf  # noqa: PLC0415 - see above
+        import tensorflow as tf  # noqa: PLC0415 - see the top
 
         lengths = [len(tokens) for tokens in batch]
         padded = [[*tokens, *[b""] * (max(lengths) - len(tokens))] for tokens in batch]
@@ -133,10 +133,10 @@ def _average(layers: np.ndarray) -> np.ndarray:
 
 
 def batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
-    """Yields places of sentences that share a batch, by ascending length; those without tokens are left out."""
+    """Yields the places of sentences that share a batch, by ascending length, without sentences that have no tokens."""
     batch: list[int] = []
     for place in np.argsort(lengths, kind="stable").tolist():
-        # A sentence that is embedded in pieces comes alone.
+        # A sentence that is embedded in pieces is a batch of its own.
         if batch and (lengths[place] * (len(batch) + 1) > batch_tokens or lengths[place] > PIECE_TOKENS):
             yield batch
             batch = []
@@ -148,14 +148,14 @@ def batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
 
 def _open(model: Model, num_threads: int | None = None) -> Any:
     """Returns the loaded SavedModel."""
-    with loading.tensorflow():
-        import tensorflow as tf  # noqa: PLC0415 - see above
+    import tensorflow as tf  # noqa: PLC0415 - see the top
 
-        from elmo_tf.savedmodel import opening  # noqa: PLC0415 - it imports TensorFlow
+    from elmo_tf.savedmodel import opening  # noqa: PLC0415 - it imports TensorFlow
 
-        with contextlib.suppress(RuntimeError):  # it has begun to compute
-            for gpu in tf.config.list_physical_devices("GPU"):  # of which other processes may want some memory too
+    if num_threads is not None:
+        # Raised once TensorFlow has computed.
+        with contextlib.suppress(RuntimeError):
+            for gpu in tf.config.list_physical_devices("GPU"):
                 tf.config.experimental.set_memory_growth(gpu, True)
-            if num_threads is not None:
-                tf.config.threading.set_intra_op_parallelism_threads(num_threads)
-        return opening.open_savedmodel(model.path).loaded
+            tf.config.threading.set_intra_op_parallelism_threads(num_threads)
+    return opening.open_savedmodel(model.path).loaded

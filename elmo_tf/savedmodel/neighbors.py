@@ -1,4 +1,4 @@
-"""The nearest uses of words in context: what a model makes of a word with several senses (the paper's table 4)."""
+"""The nearest uses of words in context, which show what a model knows of a word with several senses."""
 
 import bisect
 from collections.abc import Iterable
@@ -8,14 +8,16 @@ import numpy as np
 
 from elmo_tf.errors import InputError
 
-Words = list[bytes]  # the tokens of a sentence
+# The tokens of a sentence.
+Words = list[bytes]
 
 
 class Query(NamedTuple):
     """A word at one place of one sentence."""
 
     sentence: Words
-    position: int  # of the word in the sentence
+    # Number of the word in the sentence, from 0.
+    position: int
 
     @property
     def word(self) -> bytes:
@@ -26,17 +28,20 @@ class Query(NamedTuple):
 class Use(NamedTuple):
     """A word at one place of one sentence of the text."""
 
-    similarity: float  # cosine of its vector and the query's, -1 to 1
-    line: int  # of the text, from 0
+    # Cosine of its vector and the query's, -1 to 1.
+    similarity: float
+    # Number of the line in the text, from 0.
+    line: int
     sentence: list[str]
-    position: int  # of the word in the sentence
+    # Number of the word in the sentence, from 0.
+    position: int
 
 
 def find_query(word: str, sentence: str, position: int | None = None) -> Query:
     """Returns the word in the sentence.
 
     Args:
-        word: compared as it is written.
+        word: compared with case, byte by byte.
         sentence: tokens between white space, `word` among them.
         position: of the word, counted from 0; None: the only one, or the first.
 
@@ -45,10 +50,10 @@ def find_query(word: str, sentence: str, position: int | None = None) -> Query:
     """
     wanted, words = word.encode(errors="surrogateescape"), sentence.encode(errors="surrogateescape").split()
     if wanted not in words:
-        raise InputError(f"--sentence: expected the word {word!r} in it, found {sentence!r}")
+        raise InputError("sentence", f"the word {word!r} in it", repr(sentence))
     places = [place for place, found in enumerate(words) if found == wanted]
     if position is not None and position not in places:
-        raise InputError(f"--position: expected one of {places}, where {word!r} stands, found {position}")
+        raise InputError("position", f"one of {places}, the positions of {word!r}", position)
     return Query(words, places[0] if position is None else position)
 
 
@@ -59,16 +64,16 @@ def nearest_uses(
     count: int = 10,
     same_word: bool = False,
 ) -> list[Use]:
-    """Returns the uses of words that are most like the query's, best first, at most one of each different sentence.
+    """Returns the uses of words most similar to the query's, best first, at most one in each distinct sentence.
 
     Memory does not grow with the text.
 
     Args:
-        query: the query's own sentence is passed over wherever it occurs.
+        query: its own sentence is skipped wherever it occurs.
         target: float32 `(dim,)`, the vector of the query.
-        embedded: the text: of each line its number, its tokens and their vectors, `(tokens, dim)`.
-        count: uses to return at most.
-        same_word: whether to look at uses of the query's word only.
+        embedded: the text: each line's number, its tokens and their vectors `(tokens, dim)`.
+        count: the largest number of uses to return.
+        same_word: whether to consider only uses of the query's word.
     """
     best: list[Use] = []
     known: set[tuple[bytes, ...]] = {tuple(query.sentence)}
@@ -95,4 +100,5 @@ def _cosines(vectors: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Returns the cosine of each row, float32 `(tokens,)`; 0 for a vector without length."""
     vectors = vectors.astype(np.float32, copy=False)
     lengths = np.linalg.norm(vectors, axis=-1) * np.linalg.norm(target)
-    return np.clip(vectors @ target / np.where(lengths == 0, 1, lengths), -1, 1)  # rounding may step over
+    # Rounding may give a little more than 1.
+    return np.clip(vectors @ target / np.where(lengths == 0, 1, lengths), -1, 1)

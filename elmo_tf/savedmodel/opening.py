@@ -1,7 +1,6 @@
-"""Opens an exported SavedModel, once its files and its signatures are seen to be what an export writes."""
+"""Opens an exported SavedModel after comparing its files with their list and its graph with the contract."""
 
 import dataclasses
-import json
 import os
 import pathlib
 from typing import Any
@@ -12,21 +11,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
-from elmo_tf.savedmodel import checksums
-
-# The contract: each signature's inputs by name, with dtype and rank; the outputs that all have, with their ranks.
-SIGNATURES = {
-    "default": {"strings": (tf.string, 1)},
-    "tokens": {"tokens": (tf.string, 2), "sequence_len": (tf.int32, 1)},
-    "char_ids": {"char_ids": (tf.int32, 3)},
-}
-OUTPUTS = {
-    "layers": (tf.float32, 4),
-    "word_emb": (tf.float32, 3),
-    "elmo": (tf.float32, 3),
-    "default": (tf.float32, 2),
-    "mask": (tf.bool, 2),
-}
+from elmo_tf.savedmodel import assets, checksums, contract
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,8 +21,8 @@ class SavedModel:
     Args:
         path: the version's folder.
         loaded: what `tf.saved_model.load` returned; its `signatures` are functions of tensors by name.
-        config: of the network.
-        provenance: `assets/provenance.json`.
+        config: the configuration of the network.
+        provenance: the contents of `assets/provenance.json`.
     """
 
     path: pathlib.Path
@@ -47,90 +32,98 @@ class SavedModel:
 
     @property
     def tokenizer(self) -> str:
-        """How the signature `default` parts a sentence: `"whitespace"` or `"unicode"`."""
-        return self.provenance.get("tokenizer", "whitespace")
+        """How the signature `default` splits a sentence, one of `contract.TOKENIZERS`."""
+        return self.provenance["tokenizer"]
 
 
-def open_savedmodel(
-    path: str | os.PathLike, argument: str = "--savedmodel", verify_checksums: bool = False
-) -> SavedModel:
+def open_savedmodel(savedmodel: str | os.PathLike, verify_checksums: bool = False) -> SavedModel:
     """Loads an exported model, on whatever devices TensorFlow sees.
 
     Args:
-        path: a version's folder, or a model's, of which the newest version is taken.
-        argument: what an error calls `path`.
-        verify_checksums: whether to read all files and compare their SHA-256 first (1 s for 400 MB); otherwise their
-            presence and sizes are.
+        savedmodel: a version's folder, or a model's, of which the newest version is loaded.
+        verify_checksums: whether to read all files and compare their SHA-256 first (1 s for 400 MB); otherwise only
+            their presence and sizes are checked.
 
     Raises:
-        InputError: if a file is missing or damaged, which is named, or the signatures are not the contract's.
+        InputError: if a file is missing or damaged, or the signatures are not those of the contract.
     """
-    folder = check(path, argument, verify_checksums)
-    provenance = _read_json(folder, "assets/provenance.json", argument)
-    config = config_lib.from_dict(_read_json(folder, "assets/config.json", argument))
-    if provenance.get("tokenizer") == "unicode":
-        import tensorflow_text  # noqa: F401, PLC0415 - its operations are in the graph
+    folder = check(savedmodel, verify_checksums)
+    provenance = assets.read_provenance(folder)
+    if provenance["tokenizer"] == "unicode":
+        import tensorflow_text  # noqa: F401, PLC0415 - the graph has its operations
     try:
         loaded = tf.saved_model.load(str(folder))
-    except Exception as error:  # there is no telling what a damaged graph leads to
-        raise InputError(f"{argument}: expected an intact SavedModel, found {error}: {folder}") from None
-    return SavedModel(folder, loaded, config, provenance)
+    except Exception as error:  # a damaged graph can raise anything
+        raise InputError("savedmodel", "an intact SavedModel", f"{error}: {folder}") from None
+    return SavedModel(folder, loaded, assets.read_config(folder), provenance)
 
 
-def check(path: str | os.PathLike, argument: str = "--savedmodel", verify_checksums: bool = False) -> pathlib.Path:
+def check(savedmodel: str | os.PathLike, verify_checksums: bool = False) -> pathlib.Path:
     """Returns the version's folder of a model that `open_savedmodel` can load, without loading it.
 
     Args, Raises:
         as for `open_savedmodel`.
     """
-    folder = checksums.find_version(path, argument)
-    if not (folder / checksums.FILE).exists():  # somebody else's model, perhaps: then its signatures tell more
-        _check_signatures(folder, argument)
-    checksums.check(folder, argument, verify_checksums)
-    _check_signatures(folder, argument)
+    folder = checksums.find_version(savedmodel)
+    # A model without the list may be another program's: then its signatures say more.
+    if not (folder / contract.CHECKSUMS_FILE).exists():
+        _signatures(folder)
+    checksums.check(folder, verify_checksums)
+    _check_signatures(folder)
     return folder
 
 
-def _check_signatures(folder: pathlib.Path, argument: str) -> None:
-    """Raises `InputError` unless the signatures take and give what the contract says."""
-    found = _signatures(folder, argument)
-    missing = [name for name in SIGNATURES if name not in found]
-    if missing:
-        expected = f"the signatures {', '.join(SIGNATURES)} of `elmo-tf export`"
-        raise InputError(f"{argument}: expected {expected}, found {sorted(found)}: {folder}")
-    for name, inputs in SIGNATURES.items():
-        _compare(f"{argument}: signature {name}: inputs", inputs, found[name].inputs, folder)
-        outputs = {output: info for output, info in found[name].outputs.items() if output in OUTPUTS}
-        _compare(f"{argument}: signature {name}: outputs", OUTPUTS, outputs, folder)
+def _check_signatures(folder: pathlib.Path) -> None:
+    """Raises `InputError` unless the signatures have the inputs and outputs of the contract for the model's sizes."""
+    signatures, model = _signatures(folder), assets.read_config(folder).model
+    num_layers, num_outputs = model.lstm.num_layers, 0
+    while contract.lstm_outputs(num_outputs + 1) in signatures["default"].outputs:
+        num_outputs += 1
+    if num_layers != num_outputs:
+        expected = f"{num_outputs} LSTM layers in {contract.CONFIG_FILE}, as in the graph"
+        raise InputError("savedmodel", expected, f"{num_layers}: {folder}")
+    sizes = contract.sizes(num_layers, model.lstm.units, model.lstm.projection_dim, model.char_cnn.max_chars_per_token)
+    for name in contract.SIGNATURES:
+        inputs, outputs = contract.inputs(name, num_layers), contract.outputs(name, num_layers)
+        # A later version's exports may have more outputs.
+        known = {output: info for output, info in signatures[name].outputs.items() if output in outputs}
+        _compare(f"inputs of the signature {name}", inputs, signatures[name].inputs, sizes, folder)
+        _compare(f"outputs of the signature {name}", outputs, known, sizes, folder)
 
 
-def _compare(what: str, expected: dict, infos: dict, folder: pathlib.Path) -> None:
-    found = {name: (tf.as_dtype(info.dtype), _rank(info)) for name, info in infos.items()}
+def _compare(what: str, tensors: dict[str, contract.Tensor], infos: dict, sizes: dict, folder: pathlib.Path) -> None:
+    """Raises `InputError` unless TensorInfos have the names, dtypes and shapes of the contract."""
+    expected = {
+        name: (tensor.dtype, [sizes.get(dimension) for dimension in tensor.shape]) for name, tensor in tensors.items()
+    }
+    found = {name: (tf.as_dtype(info.dtype).name, _shape(info)) for name, info in infos.items()}
     if found != expected:
-        raise InputError(f"{what}: expected {_described(expected)}, found {_described(found)}: {folder}")
+        raise InputError("savedmodel", f"{what} to be {_described(expected)}", f"{_described(found)}: {folder}")
 
 
-def _rank(info) -> int | None:
-    return None if info.tensor_shape.unknown_rank else len(info.tensor_shape.dim)
+def _shape(info: Any) -> list[int | None] | None:
+    if info.tensor_shape.unknown_rank:
+        return None
+    return [None if one.size < 0 else one.size for one in info.tensor_shape.dim]
 
 
-def _described(specs: dict[str, tuple[tf.DType, int | None]]) -> str:
-    return ", ".join(f"{name} {dtype.name} of rank {rank}" for name, (dtype, rank) in sorted(specs.items())) or "none"
+def _described(tensors: dict[str, tuple[str, list[int | None] | None]]) -> str:
+    return ", ".join(f"{name} {dtype} {shape}" for name, (dtype, shape) in sorted(tensors.items())) or "none"
 
 
-def _signatures(folder: pathlib.Path, argument: str) -> dict:
-    """Returns the graph's signature definitions by name, read without building anything."""
+def _signatures(folder: pathlib.Path) -> dict:
+    """Returns the graph's signature definitions by name, read without building anything.
+
+    Raises:
+        InputError: if the graph cannot be read, or lacks a signature of the contract.
+    """
     try:
-        graph = saved_model_pb2.SavedModel.FromString((folder / checksums.GRAPH_FILE).read_bytes())
+        graph = saved_model_pb2.SavedModel.FromString((folder / contract.GRAPH_FILE).read_bytes())
     except (OSError, DecodeError) as error:
-        raise InputError(f"{argument}: expected a readable {checksums.GRAPH_FILE}, found {error}: {folder}") from None
+        raise InputError("savedmodel", f"a readable {contract.GRAPH_FILE}", f"{error}: {folder}") from None
     found = {name: one for part in graph.meta_graphs for name, one in part.signature_def.items()}
     found.pop("__saved_model_init_op", None)
+    if any(name not in found for name in contract.SIGNATURES):
+        expected = f"the signatures {', '.join(contract.SIGNATURES)} of `elmo-tf export`"
+        raise InputError("savedmodel", expected, f"{sorted(found)}: {folder}")
     return found
-
-
-def _read_json(folder: pathlib.Path, name: str, argument: str) -> dict[str, Any]:
-    try:
-        return dict(json.loads((folder / name).read_text("utf-8")))
-    except (OSError, ValueError, TypeError) as error:
-        raise InputError(f"{argument}: expected a JSON object in {name}, found {error}: {folder}") from None

@@ -5,11 +5,9 @@ import tensorflow as tf
 from elmo_tf.bilm.packed import PackedBiLM
 from elmo_tf.bilm.walk import States
 from elmo_tf.layers.scalar_mix import ScalarMix
-from elmo_tf.savedmodel import arguments, states
+from elmo_tf.savedmodel import arguments, contract, states
 from elmo_tf.savedmodel.stored_weights import ATTRIBUTE, StoredWeights
 from elmo_tf.text import in_graph
-
-SIGNATURES = ("default", "tokens", "char_ids", "stream")
 
 
 def build_root(
@@ -19,16 +17,20 @@ def build_root(
     precision: str = "float32",
     initial: States | None = None,
 ) -> tf.train.Checkpoint:
-    """Returns the object to save; each of `SIGNATURES` is a function and an attribute of it.
+    """Returns the object to save, with the functions and attributes of the contract.
 
     Args:
-        tokenizer: how `default` parts sentences, one of `in_graph.TOKENIZERS`.
-        precision: of the stored weights, one of `stored_weights.PRECISIONS`.
+        bilm: the network.
+        mix: the mix of its layers behind the output `elmo`, built.
+        tokenizer: how `default` splits sentences, one of `contract.TOKENIZERS`.
+        precision: of the stored weights, one of `contract.PRECISIONS`.
         initial: variables, the states before every sentence; None: zero.
     """
     model = bilm.config
     max_chars, dim = model.char_cnn.max_chars_per_token, model.lstm.projection_dim
-    ids_spec = tf.TensorSpec((None, None, max_chars), tf.int32, name="char_ids")
+    sizes = contract.sizes(model.lstm.num_layers, model.lstm.units, dim, max_chars)
+    specs = {name: _specs(contract.inputs(name, model.lstm.num_layers), sizes) for name in contract.FUNCTIONS}
+    (ids_spec,) = specs["char_ids"].values()
     weights = StoredWeights(bilm, precision)
     initial = states.zero(bilm) if initial is None else initial
 
@@ -41,7 +43,7 @@ def build_root(
         num_tokens = tf.reduce_sum(tf.cast(mask, tf.float32), 1, keepdims=True)
         result = {"layers": layers, "word_emb": layers[:, 0, :, :dim], "elmo": elmo, "mask": mask}
         result["default"] = tf.math.divide_no_nan(tf.reduce_sum(elmo, 1), num_tokens)
-        result.update({f"lstm_outputs{number}": layers[:, number] for number in range(1, mix.num_layers)})
+        result |= {contract.lstm_outputs(number): layers[:, number] for number in range(1, mix.num_layers)}
         return result, states.by_name(after)
 
     traced = outputs.get_concrete_function()  # one graph for all signatures
@@ -49,17 +51,12 @@ def build_root(
     def from_initial(char_ids):
         return traced(char_ids, tf.nest.map_structure(tf.convert_to_tensor, initial))[0]
 
-    @tf.function(input_signature=[tf.TensorSpec((None,), tf.string, name="strings")])
+    @tf.function(input_signature=list(specs["default"].values()))
     def default(strings):
         split = in_graph.split(arguments.checked_strings(strings), tokenizer)
         return from_initial(in_graph.encode_tokens(*split, max_chars))
 
-    @tf.function(
-        input_signature=[
-            tf.TensorSpec((None, None), tf.string, name="tokens"),
-            tf.TensorSpec((None,), tf.int32, name="sequence_len"),
-        ]
-    )
+    @tf.function(input_signature=list(specs["tokens"].values()))
     def tokens(tokens, sequence_len):
         return from_initial(in_graph.encode_tokens(*arguments.checked_tokens(tokens, sequence_len), max_chars))
 
@@ -67,8 +64,9 @@ def build_root(
     def char_ids(char_ids):
         return from_initial(arguments.checked_char_ids(char_ids, max_chars))
 
-    @tf.function(input_signature=[tf.TensorSpec((None,), tf.string, name="strings"), tf.TensorSpec((), tf.bool)])
-    def call(strings, training=False):  # a reusable SavedModel takes it; nothing depends on it
+    # Reusable SavedModels take `training`; here it changes nothing.
+    @tf.function(input_signature=[*specs["default"].values(), tf.TensorSpec((), tf.bool)])
+    def call(strings, training=False):
         return default(strings)
 
     @tf.function
@@ -84,10 +82,8 @@ def build_root(
         rows = tf.nest.map_structure(lambda state: tf.repeat(tf.convert_to_tensor(state), batch_size, 0), initial)
         return states.by_name(rows)
 
-    specs = {spec.name: spec for spec in tokens.input_signature}
-    specs |= {name: _any_rows(state, name) for name, state in states.by_name(initial).items()}
     root = tf.train.Checkpoint(default=default, tokens=tokens, char_ids=char_ids, initial_states=initial_states)
-    root.stream = stream.get_concrete_function(**specs)
+    root.stream = stream.get_concrete_function(**specs["stream"])
     root.__call__ = call
     root.trainable_variables = [variable.value for variable in mix.trainable_variables]
     root.variables = [*root.trainable_variables, *weights.by_name.values()]
@@ -97,5 +93,12 @@ def build_root(
     return root
 
 
-def _any_rows(state: tf.Variable, name: str | None = None) -> tf.TensorSpec:
-    return tf.TensorSpec((None, state.shape[1]), tf.float32, name=name)
+def _specs(tensors: dict[str, contract.Tensor], sizes: dict[str, int]) -> dict[str, tf.TensorSpec]:
+    return {
+        name: tf.TensorSpec([sizes.get(dimension) for dimension in tensor.shape], tensor.dtype, name=name)
+        for name, tensor in tensors.items()
+    }
+
+
+def _any_rows(state: tf.Variable) -> tf.TensorSpec:
+    return tf.TensorSpec((None, state.shape[1]), tf.float32)

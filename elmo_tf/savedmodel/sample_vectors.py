@@ -5,25 +5,33 @@ import pathlib
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.savedmodel.verification import PROBES_FILE
+from elmo_tf.savedmodel import contract
 
-# Sentences that all tokenizers part alike.
-PROBES = ("A bank of the river .", "The bank lends money .", "", "naïve 日本語")
-TOLERANCE = 1e-5  # of the largest value: float32 rounding, in another order on another processor
-_KEPT = ("layers", "elmo", "default", "mask")  # the other outputs are parts of these
+# Sentences that all tokenizers split alike.
+SENTENCES = ("A bank of the river .", "The bank lends money .", "", "naïve 日本語")
+# Relative to the largest value: another processor may add float32 numbers in another order.
+TOLERANCE = 1e-5
 
 
-def write_probes(folder: pathlib.Path, root: tf.train.Checkpoint, tokenizer: str, tolerance: float = TOLERANCE) -> None:
-    """Writes the probes and their outputs into the SavedModel that is in `folder`.
+def write(folder: pathlib.Path, root: tf.train.Checkpoint, tokenizer: str, tolerance: float = TOLERANCE) -> None:
+    """Writes the sentences and their outputs into the SavedModel in `folder`.
 
     Args:
+        folder: the version's folder.
         root: the object that the SavedModel was saved from.
-        tokenizer: of its signature `default`.
-        tolerance: by how much, relative to the largest value, the same model's outputs may differ elsewhere.
+        tokenizer: how its signature `default` splits sentences.
+        tolerance: the largest difference, relative to the largest value, of the same model's outputs elsewhere.
     """
-    outputs = root.default(tf.constant(PROBES))
-    probes = np.array([probe.encode() for probe in PROBES])
-    place = folder / PROBES_FILE
-    place.parent.mkdir(exist_ok=True)
-    kept = {name: outputs[name].numpy() for name in _KEPT}
-    np.savez_compressed(place, probes=probes, tokenizer=tokenizer, tolerance=tolerance, **kept)
+    sentences = np.array([sentence.encode() for sentence in SENTENCES])
+    fields = dict(zip(contract.SAMPLE_FIELDS, (sentences, tokenizer, tolerance), strict=True))
+    outputs = {name: output.numpy() for name, output in compute(root).items()}
+    path = folder / contract.SAMPLE_VECTORS_FILE
+    path.parent.mkdir(exist_ok=True)
+    np.savez_compressed(path, **fields, **outputs)
+
+
+def compute(root: tf.train.Checkpoint) -> dict[str, tf.Tensor]:
+    """Returns the sampled outputs for `SENTENCES`, computed on the CPU: a GPU may use TF32, too coarse to verify."""
+    with tf.device("CPU:0"):
+        outputs = root.default(tf.constant(SENTENCES))
+    return {name: outputs[name] for name in contract.SAMPLED_OUTPUTS}

@@ -1,40 +1,53 @@
-"""Run by path in a process of its own: does a SavedModel, loaded as a user would, do what it did when written?
+"""Run by path in a process of its own: does a SavedModel, loaded as a user would, return the vectors it was saved with?
 
-    python standalone_checker.py SAVEDMODEL SAMPLES.npz
+    python standalone_checker.py SAVEDMODEL SAMPLE_VECTORS.npz
 
-Nothing of elmo_tf is imported, so that a model which needs it cannot pass; tensorflow-text is for a model whose
-tokenizer is tensorflow-text's.
+It does not import elmo_tf, so a model that needs elmo_tf cannot pass. It imports tensorflow-text for a model with the
+unicode tokenizer. The contract is loaded from the file beside this one.
 """
 
+import importlib.util
 import os
+import pathlib
 import sys
+import types
 
 import numpy as np
 
-SIGNATURES = ("serving_default", "default", "tokens", "char_ids", "stream")
+
+def _load_contract() -> types.ModuleType:
+    path = pathlib.Path(__file__).with_name("contract.py")
+    spec = importlib.util.spec_from_file_location("contract", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def main(savedmodel: str, probes_file: str) -> list[str]:
+contract = _load_contract()
+
+
+def main(savedmodel: str, sample_vectors: str) -> list[str]:
     """Returns what is wrong with the model, a line each."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    import tensorflow as tf  # noqa: PLC0415 - not at the top: the exporting process imports this file for its path
+    # Not at the top: the exporting process imports this file for its path.
+    import tensorflow as tf  # noqa: PLC0415
 
-    expected = dict(np.load(probes_file))
-    probes, tokenizer, tolerance = (expected.pop(name) for name in ("probes", "tokenizer", "tolerance"))
+    expected = dict(np.load(sample_vectors))
+    sentences, tokenizer, tolerance = (expected.pop(name) for name in contract.SAMPLE_FIELDS)
     if tokenizer == "unicode":
         import tensorflow_text  # noqa: F401, PLC0415
     expected = _with_parts(expected)
     model = tf.saved_model.load(savedmodel)
-    problems = [f"no attribute {name!r}" for name in ("trainable_variables", "variables") if not hasattr(model, name)]
-    problems += [f"signature {name!r} is missing" for name in SIGNATURES if name not in model.signatures]
+    problems = [f"no attribute {name!r}" for name in contract.ATTRIBUTES if not hasattr(model, name)]
+    problems += [f"signature {name!r} is missing" for name in contract.SIGNATURES if name not in model.signatures]
     if problems:
         return problems
     max_chars = model.signatures["char_ids"].structured_input_signature[1]["char_ids"].shape[-1]
-    inputs = _inputs(probes, max_chars)
+    inputs = _inputs(sentences, max_chars)
     outputs = {name: model.signatures[name](**_tensors(arguments)) for name, arguments in inputs.items()}
-    outputs["__call__"] = model(tf.constant(probes), False)
-    # From the states that every sentence starts with, `stream` is `tokens`; it returns the next states, too.
-    states = model.initial_states(len(probes))
+    outputs["__call__"] = model(tf.constant(sentences), False)
+    # From the initial states, `stream` returns what `tokens` does, and the next states.
+    states = model.initial_states(len(sentences))
     found = model.signatures["stream"](**_tensors(inputs["tokens"]), **states)
     problems += [f"stream: output {name!r} is missing" for name in states if name not in found]
     outputs["stream"] = {name: value for name, value in found.items() if name not in states}
@@ -43,10 +56,10 @@ def main(savedmodel: str, probes_file: str) -> list[str]:
             f"{name}: {problem}"
             for problem in _differences({k: v.numpy() for k, v in found.items()}, expected, tolerance)
         ]
-    for row, probe in enumerate(probes):
-        alone = model.signatures["default"](strings=tf.constant([probe]))["elmo"].numpy()[0]
+    for row, sentence in enumerate(sentences):
+        alone = model.signatures["default"](strings=tf.constant([sentence]))["elmo"].numpy()[0]
         if not _close(alone, expected["elmo"][row, : len(alone)], tolerance):
-            problems.append(f"default: {probe!r} alone differs from itself in a batch")
+            problems.append(f"default: {sentence!r} alone differs from itself in a batch")
     return problems
 
 
@@ -56,21 +69,26 @@ def _tensors(arrays: dict) -> dict:
     return {name: tf.constant(array) for name, array in arrays.items()}
 
 
-def _inputs(probes: np.ndarray, max_chars: int) -> dict[str, dict[str, np.ndarray]]:
-    """Returns the same sentences as inputs of every signature that takes text."""
-    words = [probe.split() for probe in probes]
+def _inputs(sentences: np.ndarray, max_chars: int) -> dict[str, dict[str, np.ndarray]]:
+    """Returns the same sentences as inputs of every signature but `stream`."""
+    words = [sentence.split() for sentence in sentences]
     lengths = np.array([len(sentence) for sentence in words], np.int32)
     tokens = [sentence + [b""] * (max(lengths) - len(sentence)) for sentence in words]
+    forms = {
+        "strings": sentences,
+        "tokens": np.array(tokens, object),
+        "sequence_len": lengths,
+        "char_ids": _char_ids(words, max(lengths), max_chars),
+    }
+    stateless = {name: function for name, function in contract.SIGNATURES.items() if function != "stream"}
     return {
-        "serving_default": {"strings": probes},
-        "default": {"strings": probes},
-        "tokens": {"tokens": np.array(tokens, object), "sequence_len": lengths},
-        "char_ids": {"char_ids": _char_ids(words, max(lengths), max_chars)},
+        name: {argument: forms[argument] for argument in contract.FUNCTIONS[function]}
+        for name, function in stateless.items()
     }
 
 
 def _char_ids(sentences: list[list[bytes]], max_length: int, max_chars: int) -> np.ndarray:
-    """Returns character ids by the letter of the convention, written again here on purpose."""
+    """Returns character ids, encoded here a second time on purpose: the graph's own code is what is checked."""
     ids = np.zeros((len(sentences), max_length, max_chars), np.int32)
     for row, sentence in enumerate(sentences):
         for place, word in enumerate(sentence):
@@ -80,9 +98,9 @@ def _char_ids(sentences: list[list[bytes]], max_length: int, max_chars: int) -> 
 
 
 def _with_parts(expected: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Returns the outputs that are stored and those that are parts of them."""
+    """Returns the stored outputs and those that are parts of them."""
     layers = expected["layers"]
-    parts = {f"lstm_outputs{number}": layers[:, number] for number in range(1, layers.shape[1])}
+    parts = {contract.lstm_outputs(number): layers[:, number] for number in range(1, layers.shape[1])}
     return expected | parts | {"word_emb": layers[:, 0, :, : layers.shape[-1] // 2]}
 
 
@@ -98,7 +116,7 @@ def _differences(found: dict[str, np.ndarray], expected: dict[str, np.ndarray], 
 
 
 def _close(value: np.ndarray, wanted: np.ndarray, tolerance: float) -> bool:
-    """Whether they differ by `tolerance` of the largest value at most, or of 1 if that is more."""
+    """Returns whether they differ by at most `tolerance` times the largest value, or times 1 if all are smaller."""
     limit = tolerance * np.abs(wanted).max(initial=1)
     return value.shape == wanted.shape and bool(np.all(np.abs(value * 1.0 - wanted * 1.0) <= limit))
 

@@ -1,4 +1,4 @@
-"""The LSTM states of a SavedModel: their names, and those that a model starts from."""
+"""The LSTM states of a SavedModel: by name, and the initial ones of every sentence."""
 
 import hashlib
 import itertools
@@ -10,76 +10,79 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.bilm.model import BiLM
-from elmo_tf.bilm.names import DIRECTIONS
 from elmo_tf.bilm.walk import States
 from elmo_tf.errors import InputError
+from elmo_tf.savedmodel import contract
 from elmo_tf.text import in_graph
 
-_STREAMS = 32  # that are averaged
-_SENTENCES = 1024  # of a text, that are read
-_PARTS = ("cell", "recurrent")
+# The text is shared out over so many streams, whose last states are averaged.
+_STREAMS = 32
+# So many sentences of a text are read.
+_SENTENCES = 1024
 _COMPRESSED = (".bz2", ".gz", ".xz", ".zip", ".zst")
-
-
-def names(num_layers: int) -> list[str]:
-    """Returns the names of all states, in the order of `tf.nest.flatten` of `States`."""
-    numbers = range(1, num_layers + 1)
-    return [f"{direction}_{part}{number}" for direction in DIRECTIONS for number in numbers for part in _PARTS]
 
 
 def by_name(states: States) -> dict[str, tf.Tensor]:
     """Returns states by their names."""
-    return dict(zip(names(len(states[0])), tf.nest.flatten(states), strict=True))
+    return dict(zip(contract.states(len(states[0])), tf.nest.flatten(states), strict=True))
 
 
 def nested(states: dict[str, tf.Tensor]) -> States:
     """Returns states by name as `States`."""
-    number = len(states) // (len(DIRECTIONS) * len(_PARTS))
-    values = iter(states[name] for name in names(number))
-    return tuple(tuple((next(values), next(values)) for _ in range(number)) for _ in DIRECTIONS)
+    number = len(states) // (len(contract.DIRECTIONS) * len(contract.STATE_PARTS))
+    values = iter(states[name] for name in contract.states(number))
+    return tuple(tuple((next(values), next(values)) for _ in range(number)) for _ in contract.DIRECTIONS)
 
 
 def zero(bilm: BiLM) -> States:
-    """Returns variables of one row, zero: the states before every sentence."""
+    """Returns the states before every sentence as variables of one row, zero."""
     return tf.nest.map_structure(lambda state: tf.Variable(state, trainable=False), bilm.zero_states(1))
 
 
 class TypicalText(NamedTuple):
-    """What a model is warmed up with."""
+    """The text that a model is warmed up with."""
 
     sentences: list[bytes]
-    sha256: str  # of the whole file
+    # Of the whole file.
+    sha256: str
 
 
-def read_typical(path: str | os.PathLike) -> TypicalText:
-    """Returns the first lines with words of a text file.
+def read_typical(warm_text: str | os.PathLike) -> TypicalText:
+    """Returns the first lines of a text file that have words.
 
     Raises:
-        InputError: if there is no such file, no word in it, or it is compressed.
+        InputError: if there is no such file, it has no words, or it is compressed.
     """
-    if pathlib.Path(path).suffix in _COMPRESSED:
-        raise InputError(f"--warm-text: expected plain text, found a compressed file: {path}")
+    if pathlib.Path(warm_text).suffix in _COMPRESSED:
+        raise InputError("warm_text", "plain text", f"a compressed file: {warm_text}")
     try:
-        with pathlib.Path(path).open("rb") as file:
+        with pathlib.Path(warm_text).open("rb") as file:
             sentences = list(itertools.islice((line for line in file if line.split()), _SENTENCES))
             file.seek(0)
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise InputError(f"--warm-text: expected a text file, found {error.strerror}: {path}") from None
+        raise InputError("warm_text", "a text file", f"{error.strerror}: {warm_text}") from None
     if not sentences:
-        raise InputError(f"--warm-text: expected a text with words, found none: {path}")
+        raise InputError("warm_text", "a text with words", f"none: {warm_text}")
     return TypicalText(sentences, digest)
 
 
 def warm_up(root: tf.train.Checkpoint, initial: States, sentences: list[bytes], tokenizer: str) -> None:
-    """Sets `initial`, variables of `root`, to the state after typical sentences, parted by `tokenizer`.
+    """Sets `initial`, variables of `root`, to the average state after typical sentences, split by `tokenizer`.
 
-    These are shared out over streams that carry their states, as in training; after their last sentences the streams'
-    states are averaged.
+    The sentences are shared out over streams that carry their states, as in training. The average is taken over the
+    streams' states after their last sentences. Computed on the CPU, so that the result does not depend on the devices
+    of this machine.
     """
+    with tf.device("CPU:0"):
+        _warm_up(root, initial, sentences, tokenizer)
+
+
+def _warm_up(root: tf.train.Checkpoint, initial: States, sentences: list[bytes], tokenizer: str) -> None:
     streams = np.array_split(np.arange(len(sentences)), min(_STREAMS, len(sentences)))
     states = dict(root.initial_states(len(streams)))
-    for number in range(len(streams[0])):  # none has more
+    # No stream is longer than the first.
+    for number in range(len(streams[0])):
         batch = [sentences[stream[number]] if number < len(stream) else b"" for stream in streams]
         tokens, lengths = in_graph.split(tf.constant(batch), tokenizer)
         found = root.stream(tokens=tokens, sequence_len=lengths, **states)

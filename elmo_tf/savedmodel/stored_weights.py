@@ -12,7 +12,6 @@ from elmo_tf.bilm.names import relative_names
 from elmo_tf.bilm.packed import PackedBiLM
 from elmo_tf.bilm.walk import States
 
-PRECISIONS = ("float32", "bfloat16")
 ATTRIBUTE = "weights"  # of the object that is saved: the variables by name
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # of a TensorFlow checkpoint: what is called how
 # In bfloat16, the last column of a matrix of this name, the bias, is stored in float32 under the other name.
@@ -27,7 +26,7 @@ class StoredWeights:
 
     Args:
         bilm: the network; what is stored in float32 are its own variables.
-        precision: one of `PRECISIONS`.
+        precision: one of `contract.PRECISIONS`.
     """
 
     def __init__(self, bilm: PackedBiLM, precision: str):

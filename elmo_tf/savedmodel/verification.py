@@ -7,43 +7,42 @@ import sys
 from collections.abc import Iterator
 
 from elmo_tf.errors import InputError
-from elmo_tf.savedmodel import checksums, standalone_checker
-
-PROBES_FILE = "assets.extra/probes.npz"
+from elmo_tf.savedmodel import checksums, contract, standalone_checker
 
 
 class VerificationError(OSError):
-    """A model that was just written does not do what it should: TensorFlow, disk or memory have a defect."""
+    """A model that was just written gives other vectors in another process: a defect of TensorFlow, disk or memory."""
 
 
-def verify(path: str | os.PathLike, argument: str = "DIR") -> Iterator[str]:
-    """Yields a line for each thing that was found right.
+def verify(savedmodel: str | os.PathLike) -> Iterator[str]:
+    """Yields a line for each check that has passed.
 
     Args:
-        path: a version's folder, or a model's, of which the newest version is taken.
-        argument: what an error calls `path`.
+        savedmodel: a version's folder, or a model's, of which the newest version is verified.
 
     Raises:
         InputError: naming the file that is missing, damaged or unknown, or the output that differs.
     """
-    folder = checksums.find_version(path, argument)
-    checksums.check(folder, argument, thorough=True)
-    listed = checksums.read(folder, argument)
-    if PROBES_FILE not in listed:
-        raise InputError(f"{argument}: expected {PROBES_FILE} in the list {checksums.FILE}, found none: {folder}")
+    folder = checksums.find_version(savedmodel)
+    checksums.check(folder, thorough=True)
+    listed = checksums.read(folder)
+    if contract.SAMPLE_VECTORS_FILE not in listed:
+        expected = f"{contract.SAMPLE_VECTORS_FILE} in the list {contract.CHECKSUMS_FILE}"
+        raise InputError("savedmodel", expected, f"none: {folder}")
     size = sum(about["bytes"] for about in listed.values())
-    yield f"{folder}: {len(listed)} files, {size:,} bytes, all with the SHA-256 of {checksums.FILE}"
+    yield f"{folder}: {len(listed)} files, {size:,} bytes, all with the SHA-256 in {contract.CHECKSUMS_FILE}"
     problems = problems_in_fresh_process(folder)
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        raise InputError(f"{argument}: expected what was exported, found {problems[0]}{more}: {folder}")
-    ways = ", ".join(standalone_checker.SIGNATURES)
-    yield f"{folder}: signatures {ways} and the call give the vectors of {PROBES_FILE}"
+        raise InputError("savedmodel", "what was exported", f"{problems[0]}{more}: {folder}")
+    signatures = ", ".join(contract.SIGNATURES)
+    yield f"{folder}: the signatures {signatures} and the call return the vectors in {contract.SAMPLE_VECTORS_FILE}"
 
 
 def problems_in_fresh_process(folder: pathlib.Path) -> list[str]:
-    """Returns what a process that imports TensorFlow only finds wrong with a SavedModel, a line each."""
-    command = [sys.executable, "-P", standalone_checker.__file__, str(folder), str(folder / PROBES_FILE)]
+    """Returns what is wrong with a SavedModel, a line each, in a process that imports TensorFlow only."""
+    sample_vectors = folder / contract.SAMPLE_VECTORS_FILE
+    command = [sys.executable, "-P", standalone_checker.__file__, str(folder), str(sample_vectors)]
     # On the CPU: a GPU's memory may be taken, and its products are less exact.
     environment = os.environ | {"CUDA_VISIBLE_DEVICES": "-1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)

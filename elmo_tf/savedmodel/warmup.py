@@ -1,7 +1,7 @@
-"""Warm-up requests, with which TensorFlow Serving calls every signature once before it serves a model.
+"""Warm-up requests: TensorFlow Serving sends them to every signature before it serves a model.
 
 The file is a TFRecord of `tensorflow.serving.PredictionLog` messages (tensorflow_serving/apis/prediction_log.proto,
-predict.proto and model.proto). Their Python classes come with a package of its own, so they are written by hand.
+predict.proto and model.proto). They are encoded here, because their Python classes are in a package of their own.
 """
 
 import pathlib
@@ -10,10 +10,10 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.records import wire
+from elmo_tf.savedmodel import contract
 from elmo_tf.text import in_graph
 
-FILE = "assets.extra/tf_serving_warmup_requests"
-# Of several lengths, as requests are: the first call of a shape is the slow one.
+# Of several lengths, as requests are: the first call with a shape is the slow one.
 SENTENCES = (
     "Good morning .",
     "The bank by the river lends money to people who need it , and boats to others .",
@@ -31,26 +31,25 @@ _MAP_ENTRY = {"key": 1, "value": 2}
 def write_warmup(
     folder: pathlib.Path, model_name: str, max_chars_per_token: int, states: dict[str, np.ndarray]
 ) -> None:
-    """Writes one request to each signature into the SavedModel that is in `folder`; `states` are for `stream`."""
+    """Writes a request to each signature into the SavedModel in `folder`; `states` are for `stream`."""
     requests = warmup_inputs(max_chars_per_token, states)
-    place = folder / FILE
-    place.parent.mkdir(exist_ok=True)
-    place.write_bytes(
+    path = folder / contract.WARMUP_FILE
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(
         b"".join(wire.frame(_prediction_log(model_name, name, inputs)) for name, inputs in requests.items())
     )
 
 
 def warmup_inputs(max_chars_per_token: int, states: dict[str, np.ndarray]) -> dict[str, dict[str, np.ndarray]]:
-    """Returns the arguments of the requests, by signature: `SENTENCES` in every form."""
+    """Returns the arguments of the requests by signature: `SENTENCES` in every form."""
     strings = np.array([sentence.encode() for sentence in SENTENCES])
     tokens, lengths = in_graph.split(tf.constant(strings))
     ids = in_graph.encode_tokens(tokens, lengths, max_chars_per_token)
+    forms = {"strings": strings, "tokens": tokens.numpy(), "sequence_len": lengths.numpy(), "char_ids": ids.numpy()}
+    num_lstm_layers = len(states) // (len(contract.DIRECTIONS) * len(contract.STATE_PARTS))
     return {
-        "serving_default": {"strings": strings},
-        "default": {"strings": strings},
-        "tokens": {"tokens": tokens.numpy(), "sequence_len": lengths.numpy()},
-        "stream": {"tokens": tokens.numpy(), "sequence_len": lengths.numpy(), **states},
-        "char_ids": {"char_ids": ids.numpy()},
+        name: {argument: (forms | states)[argument] for argument in contract.inputs(name, num_lstm_layers)}
+        for name in contract.SIGNATURES
     }
 
 
@@ -66,5 +65,5 @@ def _prediction_log(model_name: str, signature: str, inputs: dict[str, np.ndarra
 
 
 def _message(numbers: dict[str, int], **fields: list[bytes]) -> bytes:
-    """Returns a message whose fields are strings or messages; each is a list of one or more."""
+    """Returns a message of string and message fields; each field is a list of its contents."""
     return b"".join(wire.field(numbers[name], content) for name, contents in fields.items() for content in contents)

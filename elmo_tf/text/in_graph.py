@@ -4,8 +4,6 @@ import tensorflow as tf
 
 from elmo_tf.text import char_ids as char_ids_lib
 
-TOKENIZERS = ("whitespace", "unicode")
-
 
 def split(sentences: tf.Tensor, tokenizer: str = "whitespace") -> tuple[tf.Tensor, tf.Tensor]:
     """Splits sentences into tokens, by the same rules as preprocessing.

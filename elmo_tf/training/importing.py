@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, renamed
 from elmo_tf.published import weights as published_weights
 from elmo_tf.published.options import read_options
 from elmo_tf.text import vocabulary as vocabulary_lib
@@ -35,7 +35,8 @@ def import_checkpoint(
             then.
     """
     words = _vocabulary(vocab)
-    source, step = _open_checkpoint(prefix)
+    with renamed(source="prefix"):
+        source, step = _open_checkpoint(prefix)
     rows = next(iter(source.shapes.get("lm/softmax/W", ())), len(words))
     if rows != len(words):
         expected = f"{rows} words, the rows of lm/softmax/W in the checkpoint"
@@ -43,8 +44,9 @@ def import_checkpoint(
     config = read_options(options, vocab_size=rows)
     bilm = BiLM(config.model, rows)
     optimizer = _optimizer(bilm, config.train)
-    published_weights.assign(source, _targets(bilm, optimizer))
-    _check_accumulators(bilm, optimizer, source.label)
+    with renamed(source="prefix"):
+        published_weights.assign(source, _targets(bilm, optimizer))
+    _check_accumulators(bilm, optimizer, source.path)
     return save_new(workdir, config, bilm, vocabulary=words, optimizer=optimizer, step=step)
 
 
@@ -95,19 +97,18 @@ def _open_checkpoint(prefix: str | os.PathLike) -> tuple[published_weights.Sourc
     """Returns the arrays of the network and the accumulators, and the step."""
     if not pathlib.Path(f"{prefix}.index").is_file():
         raise InputError("prefix", "the prefix of a checkpoint's files", f"no file {prefix}.index")
-    label = f"checkpoint {prefix}"
-    expected = f"{label}: expected a whole checkpoint"
-    reader = published_weights.guarded(tf.train.load_checkpoint, expected)(os.fspath(prefix))
-    read = published_weights.guarded(reader.get_tensor, expected)
+    expected = "a whole checkpoint"
+    reader = published_weights.guarded(tf.train.load_checkpoint, expected, prefix)(os.fspath(prefix))
+    read = published_weights.guarded(reader.get_tensor, expected, prefix)
     shapes = {name: tuple(shape) for name, shape in reader.get_variable_to_shape_map().items()}
     if shapes.get("global_step") != ():
         found = shapes.get("global_step", "nothing of that name")
-        raise InputError(label, "global_step, a number", found)
+        raise InputError("prefix", "global_step, a number", f"{found}: {prefix}")
     step = float(read("global_step"))
     if step < 0 or not step.is_integer():
-        raise InputError(label, "global_step to be a whole number", step)
+        raise InputError("prefix", "global_step to be a whole number", f"{step}: {prefix}")
     shapes = {name: shape for name, shape in shapes.items() if name.startswith(_SCOPE)}
-    return published_weights.Source(label, shapes, read), int(step)
+    return published_weights.Source(prefix, shapes, read), int(step)
 
 
 def _optimizer(bilm: BiLM, config: config_lib.TrainConfig) -> Adagrad:
@@ -124,9 +125,9 @@ def _targets(bilm: BiLM, optimizer: Adagrad) -> dict[str, tuple[tf.Variable, tup
     return targets
 
 
-def _check_accumulators(bilm: BiLM, optimizer: Adagrad, label: str) -> None:
+def _check_accumulators(bilm: BiLM, optimizer: Adagrad, prefix: str | os.PathLike) -> None:
     """Raises `InputError` if an accumulator is not above 0: the update divides by its root."""
     for name, accumulator in zip(published_weights.names(bilm), optimizer.slots["accumulators"], strict=True):
         lowest = float(np.min(accumulator.numpy()))
         if lowest <= 0:
-            raise InputError(label, f"{name.checkpoint}{_SLOT} to be above 0", lowest)
+            raise InputError("prefix", f"{name.checkpoint}{_SLOT} to be above 0", f"{lowest}: {prefix}")

@@ -9,7 +9,7 @@ import argparse
 import logging
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import elmo_tf
@@ -52,11 +52,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--shards", type=int, metavar="N", help="TFRecord files to write (default: one per 64 MB of vectors)")
 
 
-def run(argv: Sequence[str] | None = None) -> dict[str, Any]:
+def run(argv: Sequence[str] | None = None, load_tensorflow: Callable[[], None] | None = None) -> dict[str, Any]:
     """Runs `elmo-tf embed` and returns the description of the vectors.
 
     Args:
         argv: options of the command and of Beam; None: those of this process.
+
+    Args:
+        argv: the arguments; None: those of this process.
+        load_tensorflow: called before the pipeline runs if this process will use TensorFlow.
 
     Raises:
         InputError: if an option or a file cannot be used, or another command began the unfinished output. The error
@@ -79,6 +83,8 @@ def run(argv: Sequence[str] | None = None) -> dict[str, Any]:
     model = embedding.find_model(arguments.savedmodel)
     if runner_options.uses_processes(beam_options):
         processes.prepare(["pipelines.embed.handler"])
+    elif load_tensorflow:
+        load_tensorflow()
     folder = _folder(arguments)
     corpus = text_options.corpus(arguments.input, [folder])
     sha256 = model.sha256()

@@ -9,7 +9,7 @@ import argparse
 import collections
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import elmo_tf
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(argv: Sequence[str] | None = None) -> dict[str, Any]:
+def run(argv: Sequence[str] | None = None, load_tensorflow: Callable[[], None] | None = None) -> dict[str, Any]:
     """Runs `elmo-tf preprocess` and returns the `info.json` of its output folder.
 
     With several worker processes a script that calls this needs `if __name__ == "__main__"`, as with Python's
@@ -56,6 +56,10 @@ def run(argv: Sequence[str] | None = None) -> dict[str, Any]:
 
     Args:
         argv: options of the command and of Beam; None: those of this process.
+
+    Args:
+        argv: the arguments; None: those of this process.
+        load_tensorflow: called before the pipeline runs if this process will use TensorFlow.
 
     Raises:
         InputError: if an option or a file cannot be used; nothing is written then. The error speaks of parameters:
@@ -76,6 +80,8 @@ def run(argv: Sequence[str] | None = None) -> dict[str, Any]:
     start = time.monotonic()
     if runner_options.uses_processes(beam_options):
         processes.prepare(["pipelines.preprocess.job"])
+    elif load_tensorflow and arguments.tokenizer == "unicode":
+        load_tensorflow()
     given = _read_vocabulary(arguments.vocab) if arguments.vocab else None
     corpus = text_options.corpus(arguments.input, _folders(arguments).values())
     size = sum(file.text_size for file in corpus)

@@ -9,7 +9,6 @@ import multiprocessing
 import multiprocessing.forkserver
 import os
 import signal
-import sys
 import threading
 from collections.abc import Sequence
 
@@ -115,7 +114,8 @@ def _work(environment: dict[str, str]) -> None:
     # Ctrl-C is for the process that started this one, which then stops it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
-    # Beam prints every traceback here, and the runner raises the error again.
-    sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    # Beam prints every traceback that the runner raises again, and TensorFlow's C++ code its start-up notes.
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
     _, harness, _ = sdk_worker_main.create_harness(environment)
     harness.run()

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
-from elmo_tf import loading
 from pipelines.text import corpora, lines, reading
 
 TRAIN, HELDOUT = "train", "heldout"  # the names of the two splits
@@ -149,10 +148,7 @@ def _whitespace(breaking: bool) -> Callable[[list[bytes]], list[Words]]:
 
 
 def _unicode(breaking: bool) -> Callable[[list[bytes]], list[Words]]:
-    with loading.tensorflow():
-        from elmo_tf.text import raw_text  # noqa: PLC0415 - loads TensorFlow, which takes seconds
-
-        raw_text.tokenize([""])
+    from elmo_tf.text import raw_text  # noqa: PLC0415 - imports TensorFlow, which takes seconds
 
     def tokenize(text: list[bytes]) -> list[Words]:
         if not text:

@@ -1,13 +1,21 @@
-"""The examples as a user starts them, on a few sentences."""
+"""The examples as a user starts them, on a few sentences, and the models that they save."""
 
+import argparse
+import importlib.util
 import json
 import os
 import pathlib
 import subprocess
 import sys
+import types
+import zipfile
 
+import keras
+import numpy as np
 import pytest
+import tensorflow as tf
 
+from elmo_tf.annotated.columns import Tagged
 from elmo_tf.probes import learned_weights
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -47,6 +55,43 @@ def test_the_tagger_has_the_mix_that_was_asked_for(savedmodel, tmp_path):
     assert list(found["f1"]) == list(found["mean_f1"]) == ["without ELMo", "ELMo top"]
     mixes = learned_weights.read(tmp_path / "saved" / "top_0.keras")
     assert [mix.weights for mix in mixes] == [[0, 0, 1]] * 2
+
+
+def load(example: str) -> types.ModuleType:
+    """Returns an example as a module."""
+    spec = importlib.util.spec_from_file_location(example, ROOT / "examples" / f"{example}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def glove(tmp_path_factory):
+    """A file of 5,000 word vectors: as text in a configuration it would be some 500 kB."""
+    path = tmp_path_factory.mktemp("glove") / "vectors.txt"
+    random = np.random.default_rng(0)
+    path.write_text("".join(f"word{n} {' '.join(f'{x:.6f}' for x in random.normal(size=10))}\n" for n in range(5000)))
+    return path
+
+
+def built_models(savedmodel, glove) -> dict[str, keras.Model]:
+    """Returns an untrained model of each example."""
+    arguments = argparse.Namespace(elmo=savedmodel.path, glove=glove, units=2, output_mix=True, classes=["a", "b"])
+    tagger = load("ner_tagger").build([Tagged(["word1", "x"], ["O", "B-X"])], "learned", arguments)
+    classifier, _ = load("sentence_classifier").build([(["word1", "x"], 0)], "learned", arguments)
+    return {"tagger": keras.Model(tagger.inputs, tagger.outputs), "classifier": classifier}
+
+
+def test_word_vectors_are_saved_as_weights_and_not_as_text(savedmodel, glove, tmp_path):
+    inputs = [tf.constant([["word7", "x"]]), tf.constant([[9, 1]])]
+    for name, model in built_models(savedmodel, glove).items():
+        (table,) = (one for one in model.weights if one.shape == (5002, 10))
+        np.testing.assert_allclose(table.numpy()[9], np.loadtxt(glove, usecols=range(1, 11), skiprows=7, max_rows=1))
+        model.save(tmp_path / f"{name}.keras")
+        with zipfile.ZipFile(tmp_path / f"{name}.keras") as archive:
+            assert archive.getinfo("config.json").file_size < 50_000
+        loaded = keras.models.load_model(tmp_path / f"{name}.keras")
+        np.testing.assert_array_equal(loaded(inputs), model(inputs), err_msg=name)
 
 
 @pytest.mark.slow

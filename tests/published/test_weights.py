@@ -1,5 +1,8 @@
+"""Published files to networks and back: values, names, and files and options that are refused."""
+
 import json
 
+import keras
 import numpy as np
 import pytest
 
@@ -51,6 +54,27 @@ def test_an_imported_network_agrees_with_the_reference_and_goes_back_bit_for_bit
     assert json.loads((tmp_path / "back" / "options.json").read_text()) == files.options(
         **changes | {"n_characters": 262}
     )
+
+
+@pytest.mark.parametrize("changes", [{}, {"n_layers": 1, "n_highway": 0}])
+def test_files_load_in_a_name_scope_and_in_a_layers_build(changes, tmp_path):
+    options = files.options(**changes)
+    arrays = files.draw_hdf5(options)
+    paths = files.write_pair(tmp_path, options, arrays)
+
+    class Holder(keras.layers.Layer):
+        def build(self, _):
+            self.bilm = published_weights.load(*paths)[1]
+
+    holder = Holder(name="outer")
+    with keras.name_scope("scope"):
+        _, scoped = published_weights.load(*paths)
+        holder.build(None)
+    for number, bilm in enumerate((scoped, holder.bilm)):
+        published_weights.write_weights(bilm, tmp_path / f"back{number}.hdf5")
+        back = files.read_hdf5(tmp_path / f"back{number}.hdf5")
+        assert back.keys() == arrays.keys()
+        assert all(np.array_equal(back[name], array) for name, array in arrays.items())
 
 
 def test_a_single_layer_without_its_number_is_read_and_written_with_it(tmp_path):
@@ -115,7 +139,7 @@ def test_bad_weights_are_refused_by_name(spoil, words, tmp_path):
     arrays = files.draw_hdf5(files.options())
     spoil(arrays)
     message = message_of(published_weights.load, *files.write_pair(tmp_path, files.options(), arrays))
-    assert message.startswith("--weights") and all(word in message for word in words), message
+    assert message.startswith("weights: ") and all(word in message for word in words), message
 
 
 @pytest.mark.parametrize(
@@ -209,7 +233,7 @@ def test_missing_options_have_the_defaults_of_bilm_tf():
 )
 def test_options_that_cannot_be_had_are_refused_by_key(options, words):
     message = message_of(parse_options, options)
-    assert message.startswith("--options: ") and all(word in message for word in words), message
+    assert message.startswith("options: ") and all(word in message for word in words), message
 
 
 def test_another_vocabulary_than_the_options_is_refused():
@@ -219,10 +243,13 @@ def test_another_vocabulary_than_the_options_is_refused():
 
 def test_an_options_file_that_is_not_there_or_not_json_is_refused(tmp_path):
     path = tmp_path / "options.json"
-    assert str(path) in message_of(read_options, path)
-    for content in (b"{", b"\xff{}", b""):
+    assert (
+        message_of(read_options, path) == f"options: expected an options.json, found No such file or directory: {path}"
+    )
+    for content in (b"{", b"\xff{}", b"", b"[]"):
         path.write_bytes(content)
-        assert "JSON" in message_of(read_options, path)
+        message = message_of(read_options, path)
+        assert "JSON" in message and message.endswith(f": {path}")
 
 
 def test_a_dump_touches_no_folder_in_use_and_leaves_nothing_when_it_fails(tmp_path, monkeypatch):

@@ -25,9 +25,9 @@ def call(model, name, **inputs):
 
 
 WORDS = [[b"a", b"bank"], [b"a", b""]]
-TWO_ROWS = "sequence_len: expected 2 lengths, as tokens has rows"
-MIXED = "char_ids: expected tokens without the id 0 and padding of nothing else, found a row with both"
-GAP = "char_ids: expected padding only on the right of all tokens of a sentence, found some before a token"
+TWO_ROWS = "sequence_len: expected 2 lengths, one for each row of tokens"
+MIXED = "char_ids: expected rows with no id 0 (tokens) or only the id 0 (padding), found a row with both"
+GAP = "char_ids: expected padding only after the last token of a sentence, found some before a token"
 WRONG = [
     ("default", {"strings": b"a"}, r"strings: expected shape [batch], found []"),
     ("default", {"strings": [[b"a"], [b"b"]]}, r"strings: expected shape [batch], found [2 1]"),
@@ -36,11 +36,15 @@ WRONG = [
     ("tokens", {"tokens": [WORDS], "sequence_len": [2]}, "tokens: expected shape [batch, max_length], found [1 2 2]"),
     ("tokens", {"tokens": WORDS, "sequence_len": 2}, "sequence_len: expected shape [batch], found []"),
     ("tokens", {"tokens": WORDS, "sequence_len": [[2], [1]]}, "sequence_len: expected shape [batch], found [2 1]"),
-    ("tokens", {"tokens": WORDS, "sequence_len": [2]}, "sequence_len: expected 2 lengths, as tokens has rows, found 1"),
+    (
+        "tokens",
+        {"tokens": WORDS, "sequence_len": [2]},
+        "sequence_len: expected 2 lengths, one for each row of tokens, found 1",
+    ),
     (
         "tokens",
         {"tokens": WORDS, "sequence_len": [2, 1, 0]},
-        "sequence_len: expected 2 lengths, as tokens has rows, found 3",
+        f"{TWO_ROWS}, found 3",
     ),
     ("tokens", {"tokens": WORDS, "sequence_len": [2, 3]}, "sequence_len: expected lengths from 0 to 2, found [3]"),
     ("tokens", {"tokens": WORDS, "sequence_len": [-1, 2]}, "sequence_len: expected lengths from 0 to 2, found [-1]"),
@@ -110,7 +114,7 @@ ODD = [
 ]
 
 
-def test_bytes_are_bytes_and_ascii_white_space_alone_parts_them(loaded, savedmodel):
+def test_only_ascii_white_space_splits_a_sentence_and_all_other_bytes_are_kept(loaded, savedmodel):
     found = embed(loaded, ODD)
     weights = reference.weights_of(savedmodel.bilm)
     for row, sentence in enumerate(ODD):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from elmo_tf.errors import InputError
-from elmo_tf.savedmodel import checksums, embedding
+from elmo_tf.savedmodel import contract, embedding
 from tests import checks
 
 
@@ -63,18 +63,18 @@ def test_the_weights_of_the_mix_are_those_of_its_vector(model, savedmodel):
     assert model.mix_weights().sum() == pytest.approx(savedmodel.gamma, rel=checks.FEW["rtol"])
 
 
-def test_it_is_told_of_every_batch(model):
-    told = []
-    yielded = [place for place, _ in model.embed([*SENTENCES, []], told=told.append)]
-    assert list(itertools.chain.from_iterable(told)) == yielded
-    assert len(told) > 10
+def test_progress_is_reported_for_every_batch(model):
+    reported = []
+    yielded = [place for place, _ in model.embed([*SENTENCES, []], progress=reported.append)]
+    assert list(itertools.chain.from_iterable(reported)) == yielded
+    assert len(reported) > 10
 
 
 def test_the_checksum_is_that_of_graph_and_weights_if_these_are_whole(savedmodel, tmp_path):
     whole = embedding.find_model(savedmodel.path).sha256()
     one = embedding.find_model(shutil.copytree(savedmodel.path, tmp_path / "one"))
     assert one.sha256() == whole
-    listed = json.loads((one.path / checksums.FILE).read_text())
+    listed = json.loads((one.path / contract.CHECKSUMS_FILE).read_text())
     for name, counts in (("assets/config.json", False), ("variables/variables.index", True), ("saved_model.pb", True)):
         content = bytearray((one.path / name).read_bytes())
         content[-1] ^= 1
@@ -82,6 +82,6 @@ def test_the_checksum_is_that_of_graph_and_weights_if_these_are_whole(savedmodel
         with pytest.raises(InputError, match=f"expected {name} with SHA-256"):
             one.sha256()
         listed[name]["sha256"] = hashlib.sha256(content).hexdigest()
-        (one.path / checksums.FILE).write_text(json.dumps(listed))
+        (one.path / contract.CHECKSUMS_FILE).write_text(json.dumps(listed))
         assert (one.sha256() != whole) == counts
         whole = one.sha256()

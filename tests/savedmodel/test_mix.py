@@ -32,4 +32,4 @@ def test_a_mix_gives_the_layers_their_weights(text, weights):
 def test_a_mix_that_is_none_is_refused(text):
     with pytest.raises(InputError) as caught:
         mix_lib.parse_mix(text, 2)
-    assert str(caught.value) == f"--mix: expected average, top or 3 numbers between commas, found {text!r}"
+    assert str(caught.value) == f"mix: expected average, top or 3 numbers between commas, found {text!r}"

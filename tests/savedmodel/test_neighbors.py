@@ -77,12 +77,12 @@ def test_a_query_is_the_word_where_it_stands():
 @pytest.mark.parametrize(
     ("word", "sentence", "position", "message"),
     [
-        ("the bank", "the bank", None, "--sentence: expected the word 'the bank' in it, found 'the bank'"),
-        ("", "the bank", None, "--sentence: expected the word '' in it"),
-        ("Bank", "the bank", None, "--sentence: expected the word 'Bank' in it"),
-        ("b\udcff", "the bank", None, "--sentence: expected the word 'b\\\\udcff' in it"),
-        ("bank", "", None, "--sentence: expected the word 'bank' in it, found ''"),
-        ("a", "a b a", 1, r"--position: expected one of \[0, 2\], where 'a' stands, found 1"),
+        ("the bank", "the bank", None, "sentence: expected the word 'the bank' in it, found 'the bank'"),
+        ("", "the bank", None, "sentence: expected the word '' in it"),
+        ("Bank", "the bank", None, "sentence: expected the word 'Bank' in it"),
+        ("b\udcff", "the bank", None, "sentence: expected the word 'b\\\\udcff' in it"),
+        ("bank", "", None, "sentence: expected the word 'bank' in it, found ''"),
+        ("a", "a b a", 1, r"position: expected one of \[0, 2\], the positions of 'a', found 1"),
     ],
 )
 def test_a_word_that_is_not_there_is_refused(word, sentence, position, message):

@@ -1,6 +1,5 @@
 """Opening an exported model: whole ones open, and what is lost, damaged or somebody else's is named."""
 
-import json
 import os
 import shutil
 
@@ -9,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf.errors import InputError
-from elmo_tf.savedmodel import checksums, opening
+from elmo_tf.savedmodel import checksums, contract, embedding, opening
 from tests.helpers import MICRO_CONFIG
 
 VARIABLES = "variables/variables.data-00000-of-00001"
@@ -61,25 +60,25 @@ def test_the_list_names_every_file_with_its_size_and_sha256(savedmodel):
 
 
 def test_sha256_is_that_of_the_standard(tmp_path):
-    (tmp_path / "abc").write_bytes(b"abc")
+    (tmp_path / "saved_model.pb").write_bytes(b"abc")
     checksums.write(tmp_path)
     digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # FIPS 180-4, its first example
-    assert checksums.read(tmp_path) == {"abc": {"bytes": 3, "sha256": digest}}
+    assert checksums.read(tmp_path) == {"saved_model.pb": {"bytes": 3, "sha256": digest}}
 
 
-@pytest.mark.parametrize("name", [*FILES, checksums.FILE])
+@pytest.mark.parametrize("name", [*FILES, contract.CHECKSUMS_FILE])
 def test_a_lost_file_is_named(copy, name):
     (copy / name).unlink()
     expected = "a folder with saved_model.pb" if name == "saved_model.pb" else f"the file {name}"
-    with pytest.raises(InputError, match=rf"^--model: expected {expected}.*, found none.*{copy}$"):
-        opening.open_savedmodel(copy, "--model")
+    with pytest.raises(InputError, match=rf"^savedmodel: expected {expected}.*, found none.*{copy}$"):
+        opening.open_savedmodel(copy)
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_of_another_size_is_named_without_being_read(copy, name):
     size = (copy / name).stat().st_size
     os.truncate(copy / name, size - 1)
-    message = f"^--savedmodel: expected {size} bytes in {name}, found {size - 1}: {copy}$"
+    message = f"^savedmodel: expected {size} bytes in {name}, found {size - 1}: {copy}$"
     with pytest.raises(InputError, match=message):
         opening.open_savedmodel(copy)
 
@@ -87,7 +86,7 @@ def test_a_file_of_another_size_is_named_without_being_read(copy, name):
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_with_one_other_bit_is_named_on_request(copy, name):
     flip(copy / name)
-    with pytest.raises(InputError, match=rf"^--savedmodel: expected {name} with SHA-256 \w+, found \w+: {copy}$"):
+    with pytest.raises(InputError, match=rf"^savedmodel: expected {name} with SHA-256 \w+, found \w+: {copy}$"):
         opening.open_savedmodel(copy, verify_checksums=True)
 
 
@@ -98,10 +97,14 @@ def test_an_unknown_file_is_named_on_request(copy):
         opening.check(copy, verify_checksums=True)
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"saved_model.pb": 3}', '{"saved_model.pb": {"bytes": "x"}}'])
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", "3", '{"saved_model.pb": 3}', '{"saved_model.pb": {"bytes": "3", "sha256": "x"}}']
+)
 def test_a_damaged_list_is_named(copy, content):
-    (copy / checksums.FILE).write_text(content)
-    with pytest.raises(InputError, match=rf"^--savedmodel: expected a list of files in {checksums.FILE}, found "):
+    (copy / contract.CHECKSUMS_FILE).write_text(content)
+    with pytest.raises(
+        InputError, match=rf"^savedmodel: expected a list of files in {contract.CHECKSUMS_FILE}, found "
+    ):
         opening.check(copy)
 
 
@@ -111,7 +114,7 @@ def test_a_folder_without_a_model_is_refused(tmp_path):
     for name, place in (("missing", "missing"), ("file", "file"), ("model", "model/7"), (".", ".")):
         expected = tmp_path / place
         with pytest.raises(
-            InputError, match=f"^--savedmodel: expected a folder with saved_model.pb, found none: {expected}$"
+            InputError, match=f"^savedmodel: expected a folder with saved_model.pb, found none: {expected}$"
         ):
             opening.check(tmp_path / name)
 
@@ -129,19 +132,25 @@ def test_a_model_without_the_contracts_signatures_is_refused_listed_or_not(tmp_p
     for _ in range(2):
         with pytest.raises(InputError) as caught:
             opening.open_savedmodel(tmp_path)
-        expected = "the signatures default, tokens, char_ids of `elmo-tf export`"
-        assert str(caught.value) == f"--savedmodel: expected {expected}, found ['one']: {tmp_path}"
+        expected = "the signatures serving_default, default, tokens, char_ids, stream of `elmo-tf export`"
+        assert str(caught.value) == f"savedmodel: expected {expected}, found ['one']: {tmp_path}"
         checksums.write(tmp_path)
 
 
-def test_a_signature_of_another_kind_is_refused(tmp_path):
-    save_foreign(tmp_path, default=1, tokens=1, char_ids=1)
+def test_a_signature_with_other_inputs_is_refused(savedmodel, tmp_path):
+    model = tf.saved_model.load(str(savedmodel.path))
+    functions = {name: model.signatures[name] for name in contract.SIGNATURES}
+    tf.saved_model.save(model, str(tmp_path), signatures=functions | {"stream": functions["tokens"]})
+    shutil.copytree(savedmodel.path / "assets", tmp_path / "assets", dirs_exist_ok=True)
+    checksums.write(tmp_path)
     with pytest.raises(InputError) as caught:
         opening.check(tmp_path)
-    assert str(caught.value) == (
-        "--savedmodel: signature default: inputs: expected strings string of rank 1, "
-        f"found x float32 of rank 1: {tmp_path}"
+    message = str(caught.value)
+    assert message.startswith(
+        "savedmodel: expected inputs of the signature stream to be backward_cell1 float32 [None, 24]"
     )
+    tokens = "sequence_len int32 [None], tokens string [None, None]"
+    assert message.endswith(f"{tokens}, found {tokens}: {tmp_path}")
 
 
 def test_a_graph_that_cannot_be_read_is_named(copy):
@@ -153,12 +162,45 @@ def test_a_graph_that_cannot_be_read_is_named(copy):
 
 def test_what_only_tensorflow_notices_is_told_with_the_folder(copy):
     flip(copy / "variables/variables.index")
-    with pytest.raises(InputError, match=rf"(?s)^--savedmodel: expected an intact SavedModel, found .*: {copy}$"):
+    with pytest.raises(InputError, match=rf"(?s)^savedmodel: expected an intact SavedModel, found .*: {copy}$"):
         opening.open_savedmodel(copy)
 
 
-def test_assets_that_are_no_json_are_named(copy):
-    path = copy / "assets" / "provenance.json"
-    path.write_text(json.dumps("text").ljust(path.stat().st_size))
-    with pytest.raises(InputError, match=r"^--savedmodel: expected a JSON object in assets/provenance.json, found"):
-        opening.open_savedmodel(copy)
+LSTM = '{"model": {"char_cnn": {}, "lstm": {"units": 24, "projection_dim": 8, "num_layers": 2}}}'
+CONFIGS = [
+    ("[]", r"a JSON object in assets/config.json, found \[\]"),
+    ("{", "a JSON object in assets/config.json, found Expecting property name"),
+    ("{}", r"model.char_cnn in assets/config.json, found \{\}"),
+    ('{"model": []}', "model.char_cnn in assets/config.json"),
+    ('{"model": {"char_cnn": {}, "lstm": 3}}', "model.lstm in assets/config.json"),
+    (LSTM.replace("24", '"24"'), "a configuration in assets/config.json, found .*model.lstm.units"),
+    (
+        LSTM.replace('"num_layers": 2', '"num_layers": 1000000000'),
+        "2 LSTM layers in assets/config.json, as in the graph",
+    ),
+    (
+        LSTM.replace("24", "1000000000"),
+        r"inputs of the signature stream to be .*backward_cell1 float32 \[None, 1000000000\]",
+    ),
+    (
+        LSTM.replace('"projection_dim": 8', '"projection_dim": 9'),
+        r"outputs of .* elmo float32 \[None, None, 18\].* found",
+    ),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), CONFIGS, ids=[content for content, _ in CONFIGS])
+def test_a_configuration_that_is_not_the_models_is_refused_in_one_line(copy, content, message):
+    (copy / "assets" / "config.json").write_text(content)
+    checksums.write(copy)
+    with pytest.raises(InputError, match=rf"^savedmodel: expected {message}.*: {copy}$"):
+        opening.check(copy)
+
+
+@pytest.mark.parametrize("content", ['"text"', "[]", "{}", '{"tokenizer": "words"}', '{"tokenizer": ["unicode"]}'])
+def test_a_provenance_without_a_known_tokenizer_is_refused(copy, content):
+    (copy / "assets" / "provenance.json").write_text(content)
+    checksums.write(copy)
+    for read in (opening.open_savedmodel, embedding.find_model):
+        with pytest.raises(InputError, match=rf"^savedmodel: expected .* in assets/provenance.json, found .*: {copy}$"):
+            read(copy)

@@ -85,6 +85,6 @@ def test_the_assets_tell_the_precision(both):
 
 
 def test_an_unknown_precision_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"^--precision: expected one of float32, bfloat16, found 'float16'$"):
+    with pytest.raises(InputError, match=r"^precision: expected one of float32, bfloat16, found 'float16'$"):
         writing.export(BiLM(MICRO), MICRO_CONFIG, tmp_path / "model", precision="float16")
     assert not list(tmp_path.iterdir())

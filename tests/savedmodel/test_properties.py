@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.config import CharCNNConfig, LSTMConfig, ModelConfig
-from elmo_tf.savedmodel import mix, root
+from elmo_tf.savedmodel import contract, mix, root
 from tests import checks
 from tests.helpers import batch_char_ids
 
@@ -76,7 +76,7 @@ def model(tmp_path_factory):
     bilm = checks.randomize(BiLM(SMALL), scale=0.6)
     built = root.build_root(bilm, mix.build_mix(3, [0.3, -0.5, 1.0], 1.7))
     folder = str(tmp_path_factory.mktemp("property") / "model")
-    tf.saved_model.save(built, folder, signatures={name: getattr(built, name) for name in root.SIGNATURES})
+    tf.saved_model.save(built, folder, signatures={name: getattr(built, name) for name in contract.FUNCTIONS})
     return tf.saved_model.load(folder)
 
 

@@ -7,8 +7,7 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf.errors import InputError
-from elmo_tf.savedmodel import states as states_lib
-from elmo_tf.savedmodel import writing
+from elmo_tf.savedmodel import contract, writing
 from tests import checks
 from tests.helpers import MICRO_CONFIG, batch_char_ids
 from tests.savedmodel.calls import LENGTHS, LONGEST, SAME, WORDS, assert_same, embed, embed_tokens
@@ -81,7 +80,7 @@ def test_a_warm_model_starts_from_the_average_state_after_the_text(warm, savedmo
             _, _, states = embed_ids(tf.constant(batch_char_ids([sentences[number]])), states)
         ends.append(tf.nest.flatten(states))
     found = warm[0].initial_states(2)
-    for name, every in zip(states_lib.names(2), zip(*ends, strict=True), strict=True):
+    for name, every in zip(contract.states(2), zip(*ends, strict=True), strict=True):
         np.testing.assert_allclose(found[name], np.repeat(np.mean(every, 0), 2, 0), **checks.TOLERANCE, err_msg=name)
 
 
@@ -105,7 +104,7 @@ def test_the_assets_tell_what_sentences_start_from(warm, savedmodel):
 
 
 def test_a_compressed_text_is_refused(savedmodel, tmp_path):
-    with pytest.raises(InputError, match=r"^--warm-text: expected plain text, found a compressed file: .*text.txt.gz"):
+    with pytest.raises(InputError, match=r"^warm_text: expected plain text, found a compressed file: .*text.txt.gz"):
         writing.export(savedmodel.bilm, MICRO_CONFIG, tmp_path / "model", warm_text=tmp_path / "text.txt.gz")
 
 
@@ -116,6 +115,6 @@ def test_a_text_that_warms_nothing_is_refused(savedmodel, tmp_path, content, mes
     if content is not None:
         (tmp_path / "text.txt").write_text(content)
     before = list(tmp_path.iterdir())
-    with pytest.raises(InputError, match=f"^--warm-text: .*{message}"):
+    with pytest.raises(InputError, match=f"^warm_text: .*{message}"):
         writing.export(savedmodel.bilm, MICRO_CONFIG, tmp_path / "model", warm_text=tmp_path / "text.txt")
     assert list(tmp_path.iterdir()) == before

@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf.errors import InputError
-from elmo_tf.savedmodel import checksums, standalone_checker, verification
-from elmo_tf.savedmodel.verification import PROBES_FILE
+from elmo_tf.savedmodel import checksums, contract, standalone_checker, verification
+from elmo_tf.savedmodel.contract import SAMPLE_VECTORS_FILE
 
 
 @pytest.fixture
@@ -22,25 +22,25 @@ def in_this_process(monkeypatch):
     """Has the vectors compared here, which takes less time; `savedmodel` has been through the other way."""
 
     def problems(folder):
-        return standalone_checker.main(str(folder), str(folder / PROBES_FILE))
+        return standalone_checker.main(str(folder), str(folder / SAMPLE_VECTORS_FILE))
 
     monkeypatch.setattr(verification, "problems_in_fresh_process", problems)
 
 
 def rewrite(file, **changes):
-    """Stores other probes or outputs."""
+    """Stores other sample vectors."""
     np.savez(file, **{**np.load(file), **changes})
 
 
 def test_a_model_that_is_whole_within_its_tolerance_is_told_to_be_so(copy, in_this_process):
-    elmo = np.load(copy / PROBES_FILE)["elmo"]
-    rewrite(copy / PROBES_FILE, elmo=elmo + np.float32(3e-5) * np.abs(elmo).max(), tolerance=1e-4)
+    elmo = np.load(copy / SAMPLE_VECTORS_FILE)["elmo"]
+    rewrite(copy / SAMPLE_VECTORS_FILE, elmo=elmo + np.float32(3e-5) * np.abs(elmo).max(), tolerance=1e-4)
     checksums.write(copy)
     files, vectors = verification.verify(copy.parent)
     total = sum(about["bytes"] for about in checksums.read(copy).values())
-    assert files == f"{copy}: 8 files, {total:,} bytes, all with the SHA-256 of assets.extra/checksums.json"
+    assert files == f"{copy}: 8 files, {total:,} bytes, all with the SHA-256 in assets.extra/checksums.json"
     ways = "serving_default, default, tokens, char_ids, stream"
-    assert vectors == f"{copy}: signatures {ways} and the call give the vectors of {PROBES_FILE}"
+    assert vectors == f"{copy}: the signatures {ways} and the call return the vectors in {SAMPLE_VECTORS_FILE}"
 
 
 def test_a_damaged_file_is_named_before_anything_is_loaded(copy, monkeypatch):
@@ -49,41 +49,41 @@ def test_a_damaged_file_is_named_before_anything_is_loaded(copy, monkeypatch):
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
-    with pytest.raises(InputError, match=r"^DIR: expected variables/variables.data-00000-of-00001 with SHA-256 "):
+    with pytest.raises(InputError, match=r"^savedmodel: expected variables/variables.data-.* with SHA-256 "):
         list(verification.verify(copy))
 
 
-def test_a_model_without_probes_is_refused(copy):
-    (copy / PROBES_FILE).unlink()
+def test_a_model_without_sample_vectors_is_refused(copy):
+    (copy / SAMPLE_VECTORS_FILE).unlink()
     checksums.write(copy)
-    with pytest.raises(InputError, match=r"^DIR: expected assets.extra/probes.npz in the list .*, found none: "):
+    with pytest.raises(InputError, match=r"^savedmodel: expected .*/sample_vectors.npz in the list .*, found none: "):
         list(verification.verify(copy))
 
 
 def test_other_vectors_than_the_stored_ones_are_told_in_one_line(copy, in_this_process):
-    elmo = np.load(copy / PROBES_FILE)["elmo"]
-    rewrite(copy / PROBES_FILE, elmo=elmo + np.float32(3e-5) * np.abs(elmo).max())
+    elmo = np.load(copy / SAMPLE_VECTORS_FILE)["elmo"]
+    rewrite(copy / SAMPLE_VECTORS_FILE, elmo=elmo + np.float32(3e-5) * np.abs(elmo).max())
     checksums.write(copy)
     with pytest.raises(InputError) as caught:
         list(verification.verify(copy))
     first = "serving_default: output 'elmo' differs from what was exported"
-    assert str(caught.value) == f"DIR: expected what was exported, found {first} (and 8 more): {copy}"
+    assert str(caught.value) == f"savedmodel: expected what was exported, found {first} (and 8 more): {copy}"
 
 
 def test_what_tensorflow_cannot_load_is_told_in_its_last_words(copy):
     (copy / "saved_model.pb").write_bytes(b"\xff" * 9)
     checksums.write(copy)
-    with pytest.raises(InputError, match=r"^DIR: expected what was exported, found OSError: Cannot parse file .*: "):
+    with pytest.raises(InputError, match=r"^savedmodel: expected what was exported, found OSError: Cannot parse"):
         list(verification.verify(copy))
 
 
 def test_every_output_of_every_signature_is_compared(copy):
-    probes = copy / PROBES_FILE
-    right = dict(np.load(probes))
+    samples = copy / SAMPLE_VECTORS_FILE
+    right = dict(np.load(samples))
 
     def problems(**changes):
-        np.savez(probes, **{**right, **changes})
-        return standalone_checker.main(str(copy), str(probes))
+        np.savez(samples, **{**right, **changes})
+        return standalone_checker.main(str(copy), str(samples))
 
     kept = ("layers", "elmo", "default", "mask")
     differs = "differs from what was exported"
@@ -92,9 +92,7 @@ def test_every_output_of_every_signature_is_compared(copy):
     found = problems(**wrong, mask=~right["mask"], another=np.zeros(3))
     faults = [*((name, differs) for name in kept + parts), ("another", "is missing")]
     assert {line for line in found if "alone differs" not in line} == {
-        f"{way}: output {name!r} {fault}"
-        for way in (*standalone_checker.SIGNATURES, "__call__")
-        for name, fault in faults
+        f"{way}: output {name!r} {fault}" for way in (*contract.SIGNATURES, "__call__") for name, fault in faults
     }
     assert len([line for line in found if "alone differs" in line]) == 3  # one sentence is empty
 
@@ -103,5 +101,5 @@ def test_a_lost_signature_is_named(savedmodel, tmp_path):
     model = tf.saved_model.load(str(savedmodel.path))
     signatures = {name: model.signatures[name] for name in ("default", "tokens", "char_ids", "stream")}
     tf.saved_model.save(model, str(tmp_path / "model"), signatures=signatures)
-    found = standalone_checker.main(str(tmp_path / "model"), str(savedmodel.path / PROBES_FILE))
+    found = standalone_checker.main(str(tmp_path / "model"), str(savedmodel.path / SAMPLE_VECTORS_FILE))
     assert found == ["signature 'serving_default' is missing"]

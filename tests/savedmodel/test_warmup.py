@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from elmo_tf.savedmodel import warmup
+from elmo_tf.savedmodel import contract, warmup
 from tests.savedmodel.calls import assert_same
 
 STRING, MESSAGE = descriptor_pb2.FieldDescriptorProto.TYPE_STRING, descriptor_pb2.FieldDescriptorProto.TYPE_MESSAGE
@@ -59,7 +59,7 @@ def field_label(kind):
 
 def requests_of(path):
     """Returns the requests as protobuf reads them, and the records they came from."""
-    records = [record.numpy() for record in tf.data.TFRecordDataset(str(path / warmup.FILE))]
+    records = [record.numpy() for record in tf.data.TFRecordDataset(str(path / contract.WARMUP_FILE))]
     return [prediction_log_class().FromString(record) for record in records], records
 
 

@@ -91,12 +91,12 @@ def test_a_model_that_fails_its_verification_leaves_nothing_behind(tmp_path, mon
 @pytest.mark.parametrize(
     ("output", "options", "message"),
     [
-        ("file", {}, r"^--output: expected a folder for the model's versions, found a file: .*file$"),
-        ("new", {"scalar_parameters": [0.0, 1.0]}, r"^--mix: expected 3 numbers, one a layer, found 2$"),
-        ("new", {"gamma": float("nan")}, r"^--gamma: expected a finite number, found nan$"),
-        ("new", {"tokenizer": "Unicode"}, r"^--tokenizer: expected one of whitespace, unicode, found 'Unicode'$"),
+        ("file", {}, r"^output: expected a folder for the model's versions, found a file: .*file$"),
+        ("new", {"scalar_parameters": [0.0, 1.0]}, r"^scalar_parameters: expected 3 numbers, one a layer, found 2$"),
+        ("new", {"gamma": float("nan")}, r"^gamma: expected a finite number, found nan$"),
+        ("new", {"tokenizer": "Unicode"}, r"^tokenizer: expected one of whitespace, unicode, found 'Unicode'$"),
         ("file/new", {}, r"^cannot make the folder .*file/new: Not a directory$"),
-        ("new", {"gamma": 1e39}, r"^--gamma: expected a finite number, found 1e\+39$"),
+        ("new", {"gamma": 1e39}, r"^gamma: expected a finite number, found 1e\+39$"),
     ],
 )
 def test_what_cannot_be_exported_is_refused_and_leaves_nothing_behind(tmp_path, output, options, message):
@@ -108,7 +108,7 @@ def test_what_cannot_be_exported_is_refused_and_leaves_nothing_behind(tmp_path, 
 
 
 def test_a_version_is_no_place_for_versions(savedmodel, workdir):
-    with pytest.raises(InputError, match="--output: expected the folder of a model's versions, found one version"):
+    with pytest.raises(InputError, match="output: expected the folder of a model's versions, found one version"):
         writing.export(workdir.trained_bilm(), workdir.config, savedmodel.path)
 
 

@@ -149,7 +149,7 @@ BAD_CHECKPOINTS = {
 def test_bad_checkpoints_are_refused_by_name_and_leave_nothing(spoil, words, parts, tmp_path):
     spoil(parts[1])
     message = message_of(parts, tmp_path / "workdir")
-    assert message.startswith("checkpoint ") and all(word in message for word in words), message
+    assert message.startswith("prefix: ") and all(word in message for word in words), message
 
 
 def test_a_vocabulary_of_another_length_is_refused(parts, tmp_path):
@@ -175,7 +175,7 @@ def test_files_that_are_not_there_or_damaged_are_refused(parts, tmp_path):
         damaged = copy.with_name(copy.name + ending)
         damaged.write_bytes(damaged.read_bytes()[:-200])
         message = message_of(parts, tmp_path / "workdir", prefix=copy)
-        assert message.startswith("checkpoint ") and "whole" in message
+        assert message.startswith("prefix: ") and "whole" in message
 
 
 def test_a_workdir_in_use_stays_as_it_is(parts, tmp_path):

@@ -302,8 +302,8 @@ def test_records_of_text_and_of_vectors_are_not_mistaken_for_each_other(embedded
     with pytest.raises(InputError, match=r"^folder: expected a finished folder"):
         vector_files.read_tfrecords(tmp_path)
     h5py.File(tmp_path / "other", "w").close()
-    cases = {"other": "one of something else", "missing": "none", "records": "a folder", "records/info.json": ".*"}
+    cases = {"other": "another program's", "missing": "none", "records": "a folder", "records/info.json": ".*"}
     for name, found in cases.items():
-        expected = f"(?s)^(--vectors|path): expected an HDF5 file of `elmo-tf embed`, found {found}: .*{name}$"
+        expected = f"(?s)^vectors: expected an HDF5 file of `elmo-tf embed`, found {found}: .*{name}$"
         with pytest.raises(InputError, match=expected):
             vector_files.open_hdf5(tmp_path / name)

@@ -1,0 +1,52 @@
+"""How the command line loads TensorFlow: without its start-up notes, and without what Keras imports on the side.
+
+It changes the whole process while it runs, so only a command may use it, before it starts threads.
+"""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+
+# Keras imports them for wrappers and plots that no command uses: a third of the time until a command starts.
+_NOT_NEEDED = ("matplotlib", "sklearn")
+
+
+def load_tensorflow(on_gpu: bool) -> None:
+    """Imports TensorFlow quietly, and hides the GPUs from it unless they are wanted."""
+    with _absent(), _quiet_stderr():
+        import tensorflow
+
+        # The first look for GPUs prints notes as well.
+        gpus = tensorflow.config.list_physical_devices("GPU")
+        if gpus and not on_gpu:
+            tensorflow.config.set_visible_devices([], "GPU")
+
+
+@contextlib.contextmanager
+def _absent() -> Iterator[None]:
+    """Makes imports of modules that are not needed fail, as if they were not installed."""
+    names = [name for name in _NOT_NEEDED if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(names))
+    try:
+        yield
+    finally:
+        for name in names:
+            del sys.modules[name]
+
+
+@contextlib.contextmanager
+def _quiet_stderr() -> Iterator[None]:
+    """Sends what TensorFlow's C++ code writes to stderr to /dev/null, unless TF_CPP_MIN_LOG_LEVEL asks for it."""
+    if os.environ.get("TF_CPP_MIN_LOG_LEVEL") in ("0", "1"):
+        yield
+        return
+    sys.stderr.flush()
+    saved = os.dup(2)
+    try:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)

@@ -1,0 +1,28 @@
+"""Word vectors in text files."""
+
+import numpy as np
+import pytest
+
+from elmo_tf.annotated import word_vectors
+from elmo_tf.errors import InputError
+from tests.annotated.text_file import write
+
+
+def test_words_and_vectors_are_read(tmp_path):
+    words, vectors = word_vectors.read_word_vectors(write(tmp_path, "the 0.5 -1\nna\u00efve 2 3e-1\n"))
+    assert words == ["the", "na\u00efve"]
+    np.testing.assert_allclose(vectors, [[0.5, -1], [2, 0.3]])
+    assert vectors.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "at least one word, found none in"),
+        ("a 1 2\nb 1\n", "a word and 2 numbers, found 'b 1' in line 2 of"),
+        ("a 1 x\n", "a word and some numbers, found 'a 1 x' in line 1 of"),
+    ],
+)
+def test_a_line_without_such_a_vector_is_refused(tmp_path, text, message):
+    with pytest.raises(InputError, match=f"^path: expected {message} .*file$"):
+        word_vectors.read_word_vectors(write(tmp_path, text))

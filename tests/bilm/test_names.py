@@ -1,0 +1,36 @@
+"""Names of weights relative to their biLM."""
+
+import dataclasses
+
+import keras
+import pytest
+
+from elmo_tf.bilm.model import BiLM
+from elmo_tf.bilm.names import relative_names
+from elmo_tf.config import CharCNNConfig, LSTMConfig, ModelConfig
+from tests.helpers import MICRO
+
+PLAIN = ModelConfig(CharCNNConfig(4, ((1, 4), (2, 4)), num_highway=0), LSTMConfig(8, 8, num_layers=1))
+
+
+@pytest.mark.parametrize("vocab_size", [None, 5])
+@pytest.mark.parametrize("config", [MICRO, PLAIN, dataclasses.replace(MICRO, lstm=LSTMConfig(24, 18, 3))])
+def test_every_weight_has_a_name_in_the_order_of_trainable_variables(config, vocab_size):
+    bilm = BiLM(config, vocab_size)
+    named = relative_names(bilm)
+    assert [id(variable) for variable in named.values()] == [id(variable) for variable in bilm.trainable_variables]
+    assert list(named) == [variable.path for variable in bilm.trainable_variables]
+
+
+def test_names_do_not_depend_on_where_the_bilm_is_built():
+    class Holder(keras.layers.Layer):
+        def build(self, _):
+            self.bilm = BiLM(MICRO)
+
+    holder = Holder(name="outer")
+    with keras.name_scope("scope"):
+        scoped = BiLM(MICRO)
+        holder.build(None)
+    assert scoped.trainable_variables[0].path == "scope/char_cnn/embedding"
+    expected = list(relative_names(BiLM(MICRO)))
+    assert list(relative_names(scoped)) == list(relative_names(holder.bilm)) == expected

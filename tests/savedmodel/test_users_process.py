@@ -1,0 +1,61 @@
+"""A program that loads a model keeps its stderr, environment and logging, and other threads can import meanwhile."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+PROGRAM = """
+import json, logging, os, sys, threading
+import elmo_tf
+before = dict(os.environ), os.fstat(2).st_ino, logging.root.handlers[:], logging.getLogger("tensorflow").level
+found, stop = {"sklearn": [], "stderr": set()}, threading.Event()
+
+def meanwhile():
+    import sklearn.linear_model
+    while not stop.is_set():
+        found["sklearn"].append(sys.modules.get("sklearn") is not None)
+        found["stderr"].add(os.fstat(2).st_ino)
+        stop.wait(0.005)
+
+other = threading.Thread(target=meanwhile)
+other.start()
+from elmo_tf.savedmodel import embedding, opening
+embedder = embedding.Embedder(embedding.find_model(sys.argv[1]))
+vectors = dict(embedder.embed([[b"a", b"bank"]]))
+opening.open_savedmodel(sys.argv[1])
+stop.set()
+other.join()
+import keras, sklearn.base
+classifier = keras.wrappers.SKLearnClassifier(lambda X, y: keras.Sequential())
+# TensorFlow's own import may set variables of its own.
+own = {name for name in os.environ if not name.startswith(("TF2_BEHAVIOR", "TPU_ML_PLATFORM", "KMP_"))}
+print(json.dumps({
+    "shape": vectors[0].shape,
+    "sklearn": all(found["sklearn"]) and len(found["sklearn"]) > 0,
+    "stderr": found["stderr"] == {before[1]} and os.fstat(2).st_ino == before[1],
+    "environment": sorted(own - before[0].keys()),
+    "logging": logging.root.handlers == before[2] and logging.getLogger("tensorflow").level == before[3],
+    "wrapper": isinstance(classifier, sklearn.base.BaseEstimator),
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def report(savedmodel):
+    command = [sys.executable, "-c", PROGRAM, str(savedmodel.path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_other_threads_import_sklearn_and_kerass_wrappers_work_afterwards(report):
+    assert (report["shape"], report["sklearn"], report["wrapper"]) == ([3, 2, 16], True, True)
+
+
+def test_stderr_environment_and_logging_stay_as_they_are(report):
+    assert (report["stderr"], report["environment"], report["logging"]) == (True, [], True)

@@ -1,0 +1,81 @@
+"""The `info` of vectors on disk: what readers accept, and how a damaged one is refused."""
+
+import json
+
+import h5py
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf.errors import InputError
+from elmo_tf.records import record_folder, wire
+from elmo_tf.savedmodel import vector_files
+
+INFO = {
+    "format_version": vector_files.FORMAT_VERSION,
+    "layers": "top",
+    "dtype": "float16",
+    "lines": 1,
+    "savedmodel_sha256": "0",
+    "tokenizer": "whitespace",
+    "line": "sentence",
+}
+SHARDS = {"shards": [{"name": "shard"}]}
+
+
+def write_hdf5(path, info: str) -> None:
+    with h5py.File(path, "w") as file:
+        file.attrs[vector_files.INFO_ATTRIBUTE] = info
+
+
+def write_folder(path, info: str) -> None:
+    path.mkdir()
+    (path / record_folder.MARKER_FILE).touch()
+    (path / record_folder.INFO_FILE).write_text(info)
+
+
+def without(key: str) -> dict:
+    return {name: value for name, value in INFO.items() if name != key}
+
+
+DAMAGED = [
+    ("", "JSON of `elmo-tf embed`, found Expecting value"),
+    ("[]", r"an object with format_version, found \[\]"),
+    ("{}", r"an object with format_version, found \{\}"),
+    (json.dumps(INFO | {"format_version": "1"}), "the format vectors-1, found 1"),
+    *((json.dumps(without(key)), f"{key} to be .*, found no such key") for key in INFO if key != "format_version"),
+    (json.dumps(INFO | {"lines": -5}), "lines to be a count, found -5"),
+    (json.dumps(INFO | {"lines": True}), "lines to be a count, found true"),
+    (json.dumps(INFO | {"layers": ["top"]}), r"layers to be one of .*, found \[\"top\"\]"),
+    (json.dumps(INFO | {"dtype": "int8"}), "dtype to be float32 or float16, found"),
+]
+
+
+@pytest.mark.parametrize(("info", "message"), DAMAGED, ids=[message for _, message in DAMAGED])
+def test_a_damaged_info_is_refused_in_one_line(tmp_path, info, message):
+    write_hdf5(tmp_path / "file", info)
+    with pytest.raises(InputError, match=rf"^vectors: expected {message}.*: .*file$"):
+        vector_files.open_hdf5(tmp_path / "file")
+    write_folder(tmp_path / "folder", info)
+    with pytest.raises(InputError, match=rf"^folder: expected {message}.*: .*folder$"):
+        vector_files.read_tfrecords(tmp_path / "folder")
+
+
+@pytest.mark.parametrize("shards", [None, 3, {}, ["shard"], [{}], [{"name": 3}], [{"name": "../shard"}]])
+def test_shards_that_are_not_files_of_the_folder_are_refused(tmp_path, shards):
+    write_folder(tmp_path / "folder", json.dumps(INFO | {"shards": shards}))
+    with pytest.raises(InputError, match=r"^folder: expected shards to be a list of files with names, found"):
+        vector_files.read_tfrecords(tmp_path / "folder")
+
+
+def test_intact_files_are_read(tmp_path):
+    write_hdf5(tmp_path / "file", json.dumps(INFO))
+    file, info = vector_files.open_hdf5(tmp_path / "file")
+    file.close()
+    assert info == INFO
+    write_folder(tmp_path / "folder", json.dumps(INFO | SHARDS))
+    values = np.arange(6, dtype=np.float16).reshape(2, 3)
+    (tmp_path / "folder" / "shard").write_bytes(wire.frame(wire.encode_vectors(0, [b"a", b"b"], values)))
+    (line,) = vector_files.read_tfrecords(tmp_path / "folder")
+    assert (line["tokens"].numpy().tolist(), line["vectors"].dtype) == ([b"a", b"b"], tf.float16)
+    np.testing.assert_array_equal(line["vectors"], values)
