@@ -49,12 +49,12 @@ class Trace:
             with np.load(path) as arrays:
                 self._arrays = dict(arrays)
         except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError) as error:
-            raise InputError(f"--trace: expected an .npz file, found {error}: {path}") from None
+            raise InputError("--trace", "an .npz file", f"{error}: {path}") from None
         self.label = f"--trace {path}"
         try:
             options = json.loads(str(self["options"]))
         except ValueError as error:
-            raise InputError(f"{self.label}: expected options to be JSON, found {error}") from None
+            raise InputError(self.label, "options to be JSON", error) from None
         self.vocab_size = options.get("n_tokens_vocab") if isinstance(options, dict) else None
         with renamed(options="trace"):
             self.config = parse_options(options)
@@ -68,7 +68,7 @@ class Trace:
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name not in self._arrays:
-            raise InputError(f"{self.label}: expected an array {name}, found none")
+            raise InputError(self.label, f"an array {name}", "none")
         return self._arrays[name]
 
     def variables(self, kind: str) -> published_weights.Source:

@@ -126,7 +126,7 @@ def run(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, float]
         records = record_folder.open_folder(arguments.data)
     vocab_size = arguments.vocab_size or len(records.vocabulary)
     if vocab_size < len(records.vocabulary):
-        raise InputError(f"--vocab-size: expected at least the {len(records.vocabulary)} of --data, found {vocab_size}")
+        raise InputError("--vocab-size", f"at least the {len(records.vocabulary)} of --data", vocab_size)
     trainer = Trainer(_strategy(), config.train, lambda: BiLM(config.model, vocab_size, config.train.precision))
     max_chars = config.model.char_cnn.max_chars_per_token
     windows = Windows(records, trainer.batch_size, config.train.unroll_steps, max_chars, seed=0)

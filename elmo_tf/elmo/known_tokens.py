@@ -32,7 +32,7 @@ class KnownTokens(keras.layers.Layer):
     def __init__(self, words: Sequence[str], max_chars_per_token: int, dim: int, **kwargs):
         super().__init__(**kwargs)
         if isinstance(words, str) or not all(isinstance(word, str) for word in words):
-            raise InputError(f"vocabulary: expected a list of words, found {words!r}")
+            raise InputError("vocabulary", "a list of words", repr(words))
         tokens = dict.fromkeys([*char_ids_lib.SENTENCE_MARKS, *(word.encode() for word in words)])
         # Words that differ only behind the bytes that count are one token.
         self._ids = np.unique(char_ids_lib.encode_tokens(list(tokens), max_chars_per_token), axis=0)

@@ -1,6 +1,5 @@
 """Where the layer's network can come from: an exported SavedModel, a workdir, published files."""
 
-import json
 import os
 import pathlib
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from elmo_tf.bilm.names import relative_names
 from elmo_tf.bilm.packed import PackedBiLM
 from elmo_tf.errors import InputError, renamed
 from elmo_tf.published import weights as published_weights
-from elmo_tf.savedmodel import checksums, opening, stored_weights
+from elmo_tf.savedmodel import assets, checksums, opening, stored_weights
 from elmo_tf.training import checkpoints
 
 # A folder, options.json with weights.hdf5, sizes alone, or a network.
@@ -66,14 +65,13 @@ def _from_published(options: str | os.PathLike, weights_file: str | os.PathLike)
     try:
         return published_weights.load(options, weights_file)[1]
     except InputError as error:
-        raise InputError(f"source: {error}") from None
+        raise InputError("source", error.expected, error.found) from None
 
 
 def _from_savedmodel(folder: pathlib.Path) -> PackedBiLM:
     """Reads the configuration from the assets, and the weights by the names they have in the SavedModel."""
     try:
-        config = config_lib.from_dict(json.loads((folder / "assets" / "config.json").read_text("utf-8")))
-        bilm = PackedBiLM(config.model)
+        bilm = PackedBiLM(assets.read_config(folder).model)
         stored = stored_weights.read_stored(folder)
         for name, variable in relative_names(bilm).items():
             value = stored.pop(name)

@@ -11,6 +11,7 @@ from tensorflow.core.protobuf import trackable_object_graph_pb2
 from elmo_tf.bilm.names import relative_names
 from elmo_tf.bilm.packed import PackedBiLM
 from elmo_tf.bilm.walk import States
+from elmo_tf.savedmodel import contract
 
 ATTRIBUTE = "weights"  # of the object that is saved: the variables by name
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # of a TensorFlow checkpoint: what is called how
@@ -64,7 +65,7 @@ def read_stored(folder: pathlib.Path) -> dict[str, np.ndarray]:
     Raises:
         KeyError, OSError, ValueError, DecodeError, tf.errors.OpError: if `StoredWeights` is not part of the model.
     """
-    reader = tf.train.load_checkpoint(str(folder / "variables" / "variables"))
+    reader = tf.train.load_checkpoint(str(folder / contract.VARIABLES_PREFIX))
     nodes = trackable_object_graph_pb2.TrackableObjectGraph.FromString(reader.get_tensor(_OBJECT_GRAPH)).nodes
     root = {child.local_name: child.node_id for child in nodes[0].children}
     by_name = {child.local_name: nodes[child.node_id] for child in nodes[root[ATTRIBUTE]].children}
