@@ -26,7 +26,7 @@ class Schema(Protocol):
     """What a value has to be."""
 
     def check(self, value: Any, place: str) -> None:
-        """Raises `_Misfit` unless `value`, which stands at `place` in the file, fits."""
+        """Raises `_Misfit` unless `value`, found at `place` in the file, fits."""
 
 
 @dataclasses.dataclass(frozen=True)

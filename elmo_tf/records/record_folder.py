@@ -128,6 +128,9 @@ class UnfitRecordError(InputError):
         super().__init__(f"record {number}", "a sentence", found)
         self.number = number
 
+    def __reduce__(self):
+        return type(self), (self.found, self.number)
+
 
 def decode_example(record: bytes) -> Sentence:
     """Returns the sentence of a serialized `tf.train.Example`; for many, see `examples.decode_examples`.

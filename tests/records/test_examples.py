@@ -1,4 +1,4 @@
-"""Sentences in bulk: the same as protobuf finds one by one, however an Example is written; what is none is refused."""
+"""Decoding many sentences: the same result as protobuf's, however an Example is written; others are refused."""
 
 import numpy as np
 import pytest
@@ -159,7 +159,7 @@ NO_EXAMPLE, LACKS = "bytes that are not a tf.train.Example", "no token_ids, or n
     ],
 )
 @pytest.mark.parametrize("others", [0, 3])
-def test_what_is_no_sentence_is_refused_by_its_number(record, found, others):
+def test_a_record_that_is_not_a_sentence_is_refused_by_its_number(record, found, others):
     with pytest.raises(record_folder.UnfitRecordError, match=found) as caught:
         examples.decode_examples([*[GOOD] * others, record, GOOD], VOCAB_SIZE)
     assert caught.value.number == others

@@ -1,6 +1,7 @@
 """Records: the bytes of the format, as TensorFlow reads and writes them, and the folder that holds them."""
 
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -77,9 +78,10 @@ def test_a_loaded_shard_is_its_bytes_and_the_places_of_its_records(tmp_path):
 
 
 @pytest.mark.parametrize("record", [b"\xff", b"", wire.encode_example(wire.varints([]), b"", b"")])
-def test_what_is_no_sentence_is_refused(record):
-    with pytest.raises(InputError, match="record 0: expected a sentence, found"):
+def test_a_record_that_is_not_a_sentence_is_refused(record):
+    with pytest.raises(InputError, match="record 0: expected a sentence, found") as caught:
         record_folder.decode_example(record)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
 def test_an_empty_shard_has_no_records(tmp_path):

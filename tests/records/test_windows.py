@@ -1,4 +1,4 @@
-"""Windows: what is in them, once each, in an order that a position goes on with exactly; prefetching."""
+"""Windows: their contents, each sentence once, positions that resume exactly; prefetching."""
 
 import itertools
 import threading
@@ -173,7 +173,7 @@ def test_epochs_differ_in_order(records):
 
 @pytest.mark.parametrize("seed", [None, 7])
 @pytest.mark.parametrize("pool_shards", [1, 2, 8])
-def test_any_position_goes_on_with_the_very_next_window(records, seed, pool_shards, monkeypatch):
+def test_any_position_resumes_with_the_next_window(records, seed, pool_shards, monkeypatch):
     monkeypatch.setattr(blocks, "_POOL_SHARDS", pool_shards)
     monkeypatch.setattr(blocks, "_BLOCK_SENTENCES", 5)
     arguments = {"batch_size": 3, "unroll_steps": 5, "seed": seed, "epochs": 2}
@@ -186,7 +186,7 @@ def test_any_position_goes_on_with_the_very_next_window(records, seed, pool_shar
         _assert_same(list(Windows(records, **arguments, position=loaded)), every[number + 1 :])
 
 
-def test_position_goes_on_across_the_end_of_an_epoch_without_end(records):
+def test_a_position_resumes_across_the_end_of_an_epoch(records):
     every = list(itertools.islice(Windows(records, 3, 5, seed=7), 60))
     assert every[-1][1].epoch >= 3
     _, position = every[9]
@@ -230,7 +230,7 @@ def _with_record(tmp_path, record):
         (wire.encode_example(wire.varints([0, 99, 1]), b"ab", b"\2"), "99 as number 1 of 3 token_ids"),
     ],
 )
-def test_intact_record_that_is_no_sentence_is_an_input_error_with_its_place(tmp_path, record, found, seed):
+def test_an_intact_record_that_is_not_a_sentence_is_an_input_error_with_its_place(tmp_path, record, found, seed):
     records, shard, place = _with_record(tmp_path, record)
     with pytest.raises(InputError, match=f"^{shard}: expected a sentence at byte {place}, found {found}"):
         list(Windows(records, 2, 5, seed=seed, epochs=1))

@@ -70,7 +70,7 @@ def test_a_damaged_newest_checkpoint_is_named_and_the_one_before_is_used(copy, f
         np.testing.assert_array_equal(one, other)
 
 
-def test_training_goes_on_from_the_one_before_and_writes_the_damaged_one_anew(copy, trained, records):
+def test_training_resumes_from_the_one_before_and_rewrites_the_damaged_one(copy, trained, records):
     damage(checkpoints.latest(copy) / "states.npz", "flipped")
     loop.train(with_train(checkpoint_steps=2), records.path, copy.path, heldout=records.path, steps=6)
     assert copy.metrics.read_bytes() == trained.metrics.read_bytes()

@@ -1,4 +1,4 @@
-"""Going on with a model on other text: what is carried over, what is new, and that the source stays as it is."""
+"""Fine-tuning: what is copied, what is new, and that the source stays as it is."""
 
 import dataclasses
 import json
@@ -78,7 +78,7 @@ def test_new_words_begin_as_the_recipe_says(workdir, other, tmp_path):
     assert bias[number] == pytest.approx(expected, rel=checks.FEW["rtol"])
 
 
-def test_adagrad_begins_anew(workdir, carried):
+def test_adagrad_starts_from_its_initial_values(workdir, carried):
     assert all((values >= 1).all() and (values > 1).any() for values in saved(workdir, "accumulators").values())
     accumulators = saved(carried, "accumulators")
     assert {name: values.shape for name, values in accumulators.items()} == {
@@ -148,7 +148,7 @@ def test_a_source_without_a_softmax_gets_a_fresh_one_and_says_so(other, tmp_path
 
 
 @pytest.mark.parametrize("case", ["missing source", "no checkpoint", "another model", "heldout of other words"])
-def test_what_cannot_be_gone_on_with_is_refused_and_leaves_nothing_behind(workdir, records, other, tmp_path, case):
+def test_a_source_that_does_not_fit_is_refused_and_leaves_nothing_behind(workdir, records, other, tmp_path, case):
     with checkpoints.new_workdir(tmp_path / "empty", MICRO_CONFIG, records.vocabulary):
         pass
     source, options, message = {
@@ -170,7 +170,7 @@ def test_what_cannot_be_gone_on_with_is_refused_and_leaves_nothing_behind(workdi
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty"]
 
 
-def test_a_checkpoint_of_no_steps_tells_no_position_in_the_data(carried):
+def test_a_checkpoint_of_no_steps_has_no_position_in_the_data(carried):
     progress = json.loads((checkpoints.latest(carried) / "progress.json").read_text())
     assert progress == {"step": 0, "data_id": None, "position": None}
 

@@ -99,7 +99,7 @@ def words_of(records):
     return [token.decode() for token in records.vocabulary.tokens[3:]]
 
 
-def test_training_goes_on_from_an_imported_checkpoint(parts, records, tmp_path):
+def test_training_resumes_from_an_imported_checkpoint(parts, records, tmp_path):
     workdir = run_import(parts, tmp_path / "workdir")
     before = workdir.trained_bilm().softmax.kernel.numpy()
     trained = loop.train(workdir.config, records.path, tmp_path / "workdir", steps=8)
@@ -165,7 +165,7 @@ def test_options_for_another_vocabulary_are_refused(parts, tmp_path):
     assert message.startswith("--options") and "n_tokens_vocab" in message and "1000" in message
 
 
-def test_files_that_are_not_there_or_damaged_are_refused(parts, tmp_path):
+def test_missing_and_damaged_files_are_refused(parts, tmp_path):
     for name in ("prefix", "options", "vocab"):
         missing = tmp_path / "missing"
         assert str(missing) in message_of(parts, tmp_path / "workdir", **{name: missing})

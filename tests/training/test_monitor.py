@@ -1,4 +1,4 @@
-"""What a person sees: TensorBoard's curves, histograms, words, the profile; `metrics.jsonl`; lines on stderr."""
+"""The progress of a training: TensorBoard's curves, histograms, words and profile; `metrics.jsonl`; stderr."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What the machine lacks is said before it hurts, and in plain words when it does: memory, disk space, GPUs."""
+"""Memory, disk space and GPUs that are missing: warnings before the first step, errors in plain words."""
 
 import errno
 import logging
@@ -128,13 +128,13 @@ def test_a_gpu_that_tensorflow_does_not_see_is_a_warning_with_what_helps(nvidia,
 
 
 @pytest.mark.parametrize(("value", "warned"), [("", False), ("-1", False), ("0", True)])
-def test_a_gpu_that_is_hidden_on_purpose_is_none(nvidia, monkeypatch, caplog, value, warned):
+def test_a_gpu_that_is_hidden_on_purpose_is_not_reported(nvidia, monkeypatch, caplog, value, warned):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
     resources.warn_of_unused_gpus()
     assert ("NVIDIA" in caplog.text) == warned
 
 
-def test_a_machine_without_a_gpu_is_no_warning(monkeypatch, caplog):
+def test_a_machine_without_a_gpu_gives_no_warning(monkeypatch, caplog):
     monkeypatch.setattr(resources, "_NVIDIA", (pathlib.Path("/nowhere"),))
     resources.warn_of_unused_gpus()
     assert caplog.text == ""

@@ -141,7 +141,7 @@ def test_a_step_is_traced_once_and_reads_no_more_of_the_softmax_than_it_uses(rec
     )
 
 
-def test_only_streams_whose_window_begins_with_a_sentence_begin_with_a_zero_state(records):
+def test_only_streams_whose_window_starts_with_a_sentence_start_from_the_zero_state(records):
     made = trainer(records, dataclasses.replace(EXACT, batch_size=8, reset_rate=0.5))
     ones = tf.nest.map_structure(np.ones_like, made.bilm.zero_states(8))
     seen = {True: [], False: []}

@@ -77,7 +77,7 @@ def test_when_one_is_killed_the_other_says_so_and_ends(together):
     assert "Traceback" not in chief
 
 
-def test_both_started_again_go_on_and_only_the_first_talks(together):
+def test_both_started_again_resume_and_only_the_first_logs(together):
     _, reached, _, (_, (chief, other)) = together
     assert f"from step {reached} to" in chief
     assert "tokens/s" not in other and "from step" not in other
@@ -95,7 +95,7 @@ def test_when_one_is_asked_to_stop_both_stop_at_the_same_step_and_it_is_saved(to
     assert {len(states[name]) for name in states.files} == {2 * MICRO_CONFIG.train.batch_size}
 
 
-def test_what_is_no_cluster_is_refused(monkeypatch):
+def test_a_value_that_is_not_a_cluster_is_refused(monkeypatch):
     for text in ("{", json.dumps({"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 2}})):
         monkeypatch.setenv("TF_CONFIG", text)
         with pytest.raises(InputError, match=r"^TF_CONFIG: expected a cluster"):
