@@ -82,10 +82,10 @@ def _stdout_is_closed() -> bool:
 
 
 def _declared(command: types.ModuleType) -> dict[str, str]:
-    """Returns the flags of a command that reads its own arguments."""
+    """Returns the flags of a command that reads its own arguments, and the one of Beam's that errors are about."""
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
-    return flags_of(parser)
+    return {"runner": "--runner"} | flags_of(parser)
 
 
 def _parser() -> argparse.ArgumentParser:

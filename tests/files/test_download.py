@@ -1,4 +1,4 @@
-"""Downloads from a server that breaks off, forgets, lies or is not there."""
+"""Downloads from a server that breaks connections, sends wrong files or does not answer."""
 
 import hashlib
 import pathlib
@@ -84,7 +84,7 @@ def test_it_gives_up_when_nothing_comes_and_the_next_call_goes_on(server, path):
     assert server.ranges == ["bytes=150000-"]
 
 
-def test_a_server_without_ranges_is_read_from_the_start_and_what_is_there_is_kept(server, path, capsys):
+def test_a_server_without_ranges_is_read_from_the_start_and_the_part_is_kept(server, path, capsys):
     server.takes_ranges, server.cuts = False, [150_000, 100_000, 300_000]
     fetch(server, path)
     assert_only(path, CONTENT)

@@ -1,4 +1,4 @@
-"""Text to vectors: which there are, under which number, in either form, and what is refused."""
+"""Text to vectors: their values and numbers in both formats, and what is refused."""
 
 import gzip
 import io

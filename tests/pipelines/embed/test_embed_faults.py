@@ -1,4 +1,4 @@
-"""Embedding that is killed, runs out of disk, or is asked for something else meanwhile; and worker processes."""
+"""Embedding that is killed, runs out of disk or gets other options meanwhile; and worker processes."""
 
 import itertools
 import os
@@ -108,7 +108,7 @@ def test_another_model_or_text_does_not_resume_it(arguments, tmp_path, monkeypat
     assert (tmp_path / "output.unfinished").is_dir()
 
 
-def test_without_its_frame_an_hdf5_file_is_begun_anew(arguments, tmp_path, monkeypatch):
+def test_without_its_frame_an_hdf5_file_is_written_again(arguments, tmp_path, monkeypatch):
     monkeypatch.setattr(job, "_CHUNK_BYTES", 1 << 15)
     embed_command.run(arguments("whole"))
 
@@ -149,7 +149,7 @@ def test_a_run_killed_at_any_moment_is_resumed(arguments, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_full_disk_is_said_and_more_room_is_enough_to_go_on(arguments, tmp_path, monkeypatch, kind, caplog):
+def test_a_full_disk_is_reported_and_more_room_is_enough_to_resume(arguments, tmp_path, monkeypatch, kind, caplog):
     options = [*KINDS[kind][1], "--layers=all"]
     monkeypatch.setattr(job, "_CHUNK_BYTES", 1 << 17)
     with small_disk(tmp_path / "disk", {"hdf5": "600k", "tfrecord": "400k"}[kind]) as disk:
@@ -165,7 +165,7 @@ def test_a_full_disk_is_said_and_more_room_is_enough_to_go_on(arguments, tmp_pat
         assert os.listdir(disk) == ["output"]
 
 
-def test_a_disk_too_small_for_the_frame_alone_is_said(tmp_path):
+def test_a_disk_too_small_for_the_frame_alone_is_reported(tmp_path):
     with small_disk(tmp_path / "disk", "100k") as disk:
         (disk / "_unfinished").mkdir()
         output, layout = vector_output.Hdf5(str(disk)), vector_output.Layout((3, 16), "float32")

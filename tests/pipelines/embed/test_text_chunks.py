@@ -1,4 +1,4 @@
-"""Text as numbered sentences: each line one of them, however long; chunks that hold all of them once."""
+"""Text as numbered sentences: one per line of any length; chunks hold each once."""
 
 import collections
 import io
@@ -31,7 +31,7 @@ def numbered(
 @pytest.mark.parametrize("count", [1, 2, 7])
 @pytest.mark.parametrize("ending", [b"", b"\n", b" \n", b"\n\n"])
 def test_a_line_of_any_length_is_one_sentence(corpus, count, ending):
-    long = b" ".join([b"words" * 30] * 1800)  # 270 kB: it goes on in the next block of text, twice
+    long = b" ".join([b"words" * 30] * 1800)  # 270 kB: it continues in the next block of text, twice
     paths = corpus(b"before\n\n" + long + ending, b"after it\n" + long)
     expected = [("0.txt", 1), ("0.txt", 0), ("0.txt", 1800), ("1.txt", 2), ("1.txt", 1800)]
     if ending == b"\n\n":
@@ -72,7 +72,7 @@ def test_a_file_that_is_one_endless_line_is_refused(corpus, monkeypatch):
 
 @pytest.fixture
 def kept(corpus, tmp_path):
-    """Keeps a text among the notes of a folder, in `count` tasks; returns the notes and the tokens of each line."""
+    """Copies a text to the journal of a folder, in `count` tasks; returns the journal and the tokens of each line."""
 
     def run(text: bytes, count: int) -> tuple[journal.Journal, list[list[bytes]]]:
         notes = journal.Journal(str(tmp_path / "output"))
@@ -102,7 +102,7 @@ def test_chunks_hold_every_line_once_in_order_and_about_as_many_tokens(kept, cou
         first += chunk.lines
 
 
-def test_the_result_tells_lines_and_tokens_and_what_was_irregular(kept, monkeypatch):
+def test_the_result_has_lines_tokens_and_what_was_irregular(kept, monkeypatch):
     monkeypatch.setattr(text_chunks, "PIECE_TOKENS", 3)
     notes, _ = kept(b"a b c d\n\n\xff\na b c", 1)
     result = notes.result(text_chunks.PHASE, 0)

@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from elmo_tf import cli
 from elmo_tf.errors import InputError
 
 # Files, options, and what is said of them.
@@ -121,3 +122,29 @@ def test_an_existing_output_stays_as_it_is(corpus, process, tmp_path):
 def test_an_empty_output_folder_is_filled(corpus, process, tmp_path):
     (tmp_path / "output").mkdir()
     assert (process(corpus(b"a b\n")) / "_SUCCESS").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--runner=Nonsense", "--runner: expected one that can run, found "),
+        (
+            "--min-count=2 --vocab=v",
+            "--vocab: expected a vocabulary that is either given or counted, found --min-count",
+        ),
+        ("--heldout-fraction=0.5", "--heldout-fraction: expected --heldout with it, found none"),
+        ("--line=part", "--line: expected --tokenizer unicode with it, found --line part alone"),
+        ("--vocab=missing", "--vocab: expected a file that can be read, found No such file or directory: missing"),
+        (
+            "--heldout={folder}/new/data/heldout",
+            "--heldout: expected a folder that neither contains --output nor is in",
+        ),
+        ("--heldout={folder}/corpus/0.txt/a", "--heldout: expected a folder that can be made, found Not a directory: "),
+        ("--min-count=9", "--min-count: expected at most 1, the count of the most frequent word, found 9"),
+    ],
+)
+def test_the_command_line_names_the_option(corpus, tmp_path, capsys, options, message):
+    command = ["preprocess", "--input", *corpus(b"a b\n"), f"--output={tmp_path / 'new' / 'data'}"]
+    assert cli.main([*command, *options.format(folder=tmp_path).split()]) == 1
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"elmo-tf: error: {message}")
+    assert leftovers(tmp_path) == []

@@ -35,7 +35,7 @@ def contents(folder: pathlib.Path) -> dict[str, bytes]:
 
 
 def tasks_done(output: pathlib.Path) -> int:
-    """Returns how many tasks a run that is not finished has noted as done."""
+    """Returns the number of finished tasks in the journal of an unfinished run."""
     return len(list((output / "_unfinished").glob("*-?????.json")))
 
 
@@ -160,7 +160,7 @@ def test_a_folder_of_somebody_else_is_refused(corpus, process, tmp_path):
 
 
 @pytest.mark.parametrize("workers", [[], pytest.param(PROCESSES, marks=pytest.mark.slow)])
-def test_a_full_disk_is_said_and_more_room_is_enough_to_go_on(corpus, process, tmp_path, workers):
+def test_a_full_disk_is_reported_and_more_room_is_enough_to_resume(corpus, process, tmp_path, workers):
     paths = corpus(b"".join(b"word%d some words in a sentence\n" % (n % 9) for n in range(40_000)))
     with small_disk(tmp_path / "disk", "2m") as disk:
         arguments = command(paths, disk / "output", "--shards=4", *workers)

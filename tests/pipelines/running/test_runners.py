@@ -1,4 +1,4 @@
-"""The same bytes on every runner there is here, and a clear end on each when something fails."""
+"""The same bytes with every runner that works offline, and a clear error from each when something fails."""
 
 import gzip
 import json
@@ -28,7 +28,7 @@ def start(*arguments: object) -> subprocess.Popen:
 
 
 def finished(process: subprocess.Popen) -> str:
-    """Returns what a command said on stderr; nothing is said on stdout."""
+    """Returns what a command printed on stderr; stdout must be empty."""
     out, err = process.communicate(timeout=120)
     assert out == ""
     return err

@@ -1,4 +1,4 @@
-"""Finding a corpus and sharing it out: which files a pattern names, and that every byte is read by one task."""
+"""Finding a corpus and dividing it: the files that a pattern matches, and every byte in exactly one task."""
 
 import collections
 
@@ -111,7 +111,7 @@ def test_an_empty_file_beside_large_compressed_ones_is_read_too(num_shards):
     assert all(task.shards and task.slices for task in tasks)
 
 
-def test_large_compressed_files_share_out_what_rounding_leaves_over():
+def test_large_compressed_files_divide_what_rounding_leaves_over():
     tasks = corpora.plan([TextFile("a.gz", 1000), TextFile("b.gz", 999)], 3)
     assert [(task.shards, task.slices[0].file.path) for task in tasks] == [
         ((0,), "a.gz"),
