@@ -282,13 +282,14 @@ def test_an_error_is_all_that_a_user_sees(place):
     assert re.fullmatch(r"elmo-tf: error: bad_variables/.*\n", done.stderr), done.stderr
 
 
-def test_a_closed_stdout_ends_a_command_quietly(tmp_path):
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_closed_stdout_ends_a_command_quietly(tmp_path, unbuffered):
     inputs = keras.Input((None,), dtype="string")
     keras.Model(inputs, elmo_tf.ELMo(MICRO)(inputs)).save(tmp_path / "one.keras")
     command = [sys.executable, "-m", "elmo_tf.cli", "weights-plot", "--model", "one.keras", "--output", "plot.png"]
     read_end, write_end = os.pipe()
     os.close(read_end)
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": unbuffered}
     try:
         done = subprocess.run(
             command, cwd=tmp_path, env=environment, stdout=write_end, stderr=subprocess.PIPE, text=True, check=False

@@ -7,6 +7,7 @@ Logs go to stderr, results to stdout.
 import argparse
 import logging
 import os
+import select
 import signal
 import sys
 import traceback
@@ -53,7 +54,7 @@ def main(argv: list[str] | None = None) -> int:
         return _fail(message, debug)
     except OSError as error:
         if isinstance(error, BrokenPipeError) and _stdout_is_closed():
-            return 128 + signal.SIGPIPE
+            return _end_quietly()
         return _fail(f"{error.strerror}: {error.filename}" if error.filename else error, debug)
     except KeyboardInterrupt as interrupt:
         print("elmo-tf:", interrupt.args[0] if interrupt.args else "interrupted", file=sys.stderr)
@@ -70,15 +71,21 @@ def _fail(message: object, debug: bool) -> int:
 
 
 def _stdout_is_closed() -> bool:
-    """Returns whether the reader of stdout, `head` for instance, has closed it; then sends the rest to /dev/null."""
+    """Returns whether the reader of stdout, `head` for instance, has closed it."""
     try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Python flushes stdout again when it exits.
-        with open(os.devnull, "wb") as nowhere:
-            os.dup2(nowhere.fileno(), sys.stdout.fileno())
-        return True
-    return False
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), select.POLLOUT)
+        return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
+    # Raised for a stdout that is not a file.
+    except OSError:
+        return False
+
+
+def _end_quietly() -> int:
+    """Sends the rest of stdout, which Python flushes when it exits, to /dev/null; returns the shell's status."""
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    return 128 + signal.SIGPIPE
 
 
 def _declared(command: types.ModuleType) -> dict[str, str]:
