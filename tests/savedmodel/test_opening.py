@@ -181,7 +181,7 @@ CONFIGS = [
     ('{"model": {"char_cnn": {}, "lstm": 3}}', "model.lstm to be an object, found 3"),
     (LSTM.replace("24", '"24"'), "model.lstm.units to be .*, found "),
     (
-        LSTM.replace('"num_layers": 2', '"num_layers": 1000000000'),
+        LSTM.replace('"num_layers": 2', '"num_layers": 100'),
         "2 LSTM layers in assets/config.json, as in the graph",
     ),
     (
