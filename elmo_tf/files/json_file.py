@@ -69,6 +69,17 @@ class Text:
 
 
 @dataclasses.dataclass(frozen=True)
+class OneOf:
+    """One of a few strings."""
+
+    values: tuple[str, ...]
+
+    def check(self, value: Any, place: str) -> None:
+        if value not in self.values:
+            raise _wrong(place, " or ".join(self.values), value)
+
+
+@dataclasses.dataclass(frozen=True)
 class Nullable:
     """Null, or what `schema` says."""
 
@@ -136,8 +147,13 @@ class MapOf:
             self.value.check(one, f"{place}.{name}" if place else name)
 
 
-def read(path: str | os.PathLike, schema: Schema) -> Any:
+def read(path: str | os.PathLike, schema: Schema, parameter: str | None = None) -> Any:
     """Returns the contents of a JSON file.
+
+    Args:
+        path: the file.
+        schema: what its value has to be.
+        parameter: the caller's parameter that leads to the file. An error then names it and ends with the path.
 
     Raises:
         InputError: naming the file, if it cannot be read, is not JSON or does not fit the schema.
@@ -145,41 +161,37 @@ def read(path: str | os.PathLike, schema: Schema) -> Any:
     try:
         content = pathlib.Path(path).read_bytes()
     except OSError as error:
-        raise InputError(str(path), "a JSON file", error.strerror) from None
-    return parse(content, schema, str(path))
+        raise _error(str(path), parameter, "a JSON file", error.strerror) from None
+    return parse(content, schema, str(path), parameter)
 
 
-def parse(content: str | bytes, schema: Schema, source: str) -> Any:
+def parse(content: str | bytes, schema: Schema, source: str, parameter: str | None = None) -> Any:
     """Returns the value that `content` holds as JSON.
 
     Args:
         content: the text; bytes are UTF-8.
         schema: what the value has to be.
         source: where the text comes from, for errors.
+        parameter: as for `read`.
 
     Raises:
         InputError: naming the source, if it is not JSON or does not fit the schema.
     """
     try:
-        value = json.loads(content)
-    except RecursionError:
-        raise InputError(source, "JSON", "brackets nested too deeply") from None
-    except ValueError as error:  # not UTF-8, not JSON, or a number of thousands of digits
-        raise InputError(source, "JSON", _one_line(str(error))) from None
-    try:
+        value = _loaded(content)
         schema.check(value, "")
     except _Misfit as misfit:
-        raise InputError(source, misfit.expected, misfit.found) from None
+        raise _error(source, parameter, misfit.expected, misfit.found) from None
     return value
 
 
 @contextlib.contextmanager
-def contents_of(path: str | os.PathLike) -> Iterator[None]:
+def contents_of(path: str | os.PathLike, parameter: str | None = None) -> Iterator[None]:
     """Turns an `InputError` about a key into one about the file that holds it: `path: expected KEY to be ...`."""
     try:
         yield
     except InputError as error:
-        raise InputError(str(path), f"{error.parameter} to be {error.expected}", error.found) from None
+        raise _error(str(path), parameter, f"{error.parameter} to be {error.expected}", error.found) from None
 
 
 class _Misfit(Exception):
@@ -189,6 +201,21 @@ class _Misfit(Exception):
         super().__init__(expected, found)
         self.expected = expected
         self.found = found
+
+
+def _loaded(content: str | bytes) -> Any:
+    try:
+        return json.loads(content)
+    except RecursionError:
+        raise _Misfit("JSON", "brackets nested too deeply") from None
+    except ValueError as error:  # not UTF-8, not JSON, or a number of thousands of digits
+        raise _Misfit("JSON", _one_line(str(error))) from None
+
+
+def _error(source: str, parameter: str | None, expected: str, found: object) -> InputError:
+    if parameter is None:
+        return InputError(source, expected, found)
+    return InputError(parameter, expected, f"{found}: {source}")
 
 
 def _wrong(place: str, expected: str, value: Any) -> _Misfit:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
+from elmo_tf.files import json_file
 
 # The default of a key that has none in bilm-tf.
 _REQUIRED = object()
@@ -75,13 +76,7 @@ def read_options(options: str | os.PathLike, vocab_size: int | None = None) -> c
     Raises:
         InputError: if the file is missing or not JSON, or a key is missing, unknown or has an unsupported value.
     """
-    try:
-        values = json.loads(pathlib.Path(options).read_text("utf-8"))
-    except OSError as error:
-        raise InputError("options", "an options.json", f"{error.strerror}: {options}") from None
-    # Raised for what is not UTF-8 as well.
-    except ValueError as error:
-        raise InputError("options", "JSON", f"{error}: {options}") from None
+    values = json_file.read(options, json_file.Object({}), parameter="options")
     try:
         return parse_options(values, vocab_size)
     except InputError as error:

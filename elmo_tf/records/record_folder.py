@@ -27,9 +27,8 @@ INFO_FILE = "info.json"
 VOCABULARY_FILE = "vocab.txt"
 MARKER_FILE = "_SUCCESS"  # written last: a folder without it is not finished
 _SHA256 = Text(r"[0-9a-f]{64}")
-_SHARD = Object(
-    {"name": Text(r"shard-[0-9]+-of-[0-9]+\.tfrecord"), "sentences": Whole(), "bytes": Whole(), "sha256": _SHA256}
-)
+SHARD_NAME = Text(r"shard-[0-9]+-of-[0-9]+\.tfrecord")  # what `shard_name` returns
+_SHARD = Object({"name": SHARD_NAME, "sentences": Whole(), "bytes": Whole(), "sha256": _SHA256})
 # The part of `info.json` that readers use; the rest is for people.
 _INFO = Object(
     {

@@ -6,8 +6,12 @@ from typing import Any
 
 from elmo_tf import __version__
 from elmo_tf import config as config_lib
-from elmo_tf.errors import InputError
+from elmo_tf.files import json_file
+from elmo_tf.files.json_file import Object, OneOf
 from elmo_tf.savedmodel import contract
+
+_CONFIG = Object({"model": Object({"char_cnn": Object({}), "lstm": Object({})})})
+_PROVENANCE = Object({"tokenizer": OneOf(contract.TOKENIZERS)})
 
 
 def write(folder: pathlib.Path, config: config_lib.Config, provenance: dict[str, Any]) -> list[pathlib.Path]:
@@ -29,17 +33,10 @@ def read_config(savedmodel: pathlib.Path) -> config_lib.Config:
     Raises:
         InputError: if the file is missing, is not JSON or does not hold a configuration with a model.
     """
-    values = _read(savedmodel, contract.CONFIG_FILE)
-    model = values.get("model")
-    for part in ("char_cnn", "lstm"):
-        if not isinstance(model, dict) or not isinstance(model.get(part), dict):
-            expected = f"model.{part} in {contract.CONFIG_FILE}"
-            raise InputError("savedmodel", expected, f"{json.dumps(values)[:99]}: {savedmodel}")
-    try:
+    file = savedmodel / contract.CONFIG_FILE
+    values = json_file.read(file, _CONFIG, parameter="savedmodel")
+    with json_file.contents_of(file, parameter="savedmodel"):
         return config_lib.from_dict(values)
-    except InputError as error:
-        expected = f"a configuration in {contract.CONFIG_FILE}"
-        raise InputError("savedmodel", expected, f"{error}: {savedmodel}") from None
 
 
 def read_provenance(savedmodel: pathlib.Path) -> dict[str, Any]:
@@ -48,18 +45,4 @@ def read_provenance(savedmodel: pathlib.Path) -> dict[str, Any]:
     Raises:
         InputError: if the file is missing, is not JSON or names no such tokenizer.
     """
-    values = _read(savedmodel, contract.PROVENANCE_FILE)
-    if values.get("tokenizer") not in contract.TOKENIZERS:
-        expected = f"tokenizer to be one of {', '.join(contract.TOKENIZERS)} in {contract.PROVENANCE_FILE}"
-        raise InputError("savedmodel", expected, f"{values.get('tokenizer')!r}: {savedmodel}")
-    return values
-
-
-def _read(savedmodel: pathlib.Path, name: str) -> dict[str, Any]:
-    try:
-        values = json.loads((savedmodel / name).read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError("savedmodel", f"a JSON object in {name}", f"{error}: {savedmodel}") from None
-    if not isinstance(values, dict):
-        raise InputError("savedmodel", f"a JSON object in {name}", f"{json.dumps(values)[:99]}: {savedmodel}")
-    return values
+    return json_file.read(savedmodel / contract.PROVENANCE_FILE, _PROVENANCE, parameter="savedmodel")

@@ -10,7 +10,11 @@ import pathlib
 from typing import Any
 
 from elmo_tf.errors import InputError
+from elmo_tf.files import json_file
+from elmo_tf.files.json_file import MapOf, Object, Text, Whole
 from elmo_tf.savedmodel import contract
+
+_LIST = MapOf(Object({"bytes": Whole(), "sha256": Text()}))
 
 
 def find_version(savedmodel: str | os.PathLike) -> pathlib.Path:
@@ -45,18 +49,13 @@ def read(savedmodel: pathlib.Path) -> dict[str, dict[str, Any]]:
     Raises:
         InputError: if there is no list, or the file is not such a list.
     """
-    try:
-        listed = json.loads((savedmodel / contract.CHECKSUMS_FILE).read_text("utf-8"))
-    except FileNotFoundError:
+    file = savedmodel / contract.CHECKSUMS_FILE
+    if not file.exists():
         expected = f"the file {contract.CHECKSUMS_FILE} of `elmo-tf export`"
-        raise InputError("savedmodel", expected, f"none in {savedmodel}") from None
-    except (OSError, ValueError) as error:
-        raise _no_list(error, savedmodel) from None
-    if not isinstance(listed, dict) or contract.GRAPH_FILE not in listed:
-        raise _no_list(f"{json.dumps(listed)[:99]}, without {contract.GRAPH_FILE}", savedmodel)
-    for name, about in listed.items():
-        if not isinstance(about, dict) or type(about.get("bytes")) is not int or type(about.get("sha256")) is not str:
-            raise _no_list(f"{name!r} without bytes and sha256", savedmodel)
+        raise InputError("savedmodel", expected, f"none in {savedmodel}")
+    listed = json_file.read(file, _LIST, parameter="savedmodel")
+    if contract.GRAPH_FILE not in listed:
+        raise InputError("savedmodel", f"the key {contract.GRAPH_FILE}", f"none: {file}")
     return listed
 
 
@@ -93,10 +92,6 @@ def names(folder: pathlib.Path) -> list[str]:
     """Returns the sorted paths, relative to `folder`, of all files in it except the list."""
     found = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir())
     return sorted(name for name in found if name != contract.CHECKSUMS_FILE)
-
-
-def _no_list(found: object, savedmodel: pathlib.Path) -> InputError:
-    return InputError("savedmodel", f"a list of files in {contract.CHECKSUMS_FILE}", f"{found}: {savedmodel}")
 
 
 def _sha256(path: pathlib.Path) -> str:

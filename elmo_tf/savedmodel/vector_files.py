@@ -7,15 +7,15 @@ TFRecord: a folder of shards with `info.json` and the marker `_SUCCESS`; a `tf.t
 `tokens`, `shape`, `dtype` and `vectors`, the values as little-endian bytes.
 """
 
-import json
 import os
 import pathlib
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import h5py
 
-from elmo_tf.errors import InputError, renamed
+from elmo_tf.errors import InputError
+from elmo_tf.files import json_file
+from elmo_tf.files.json_file import ListOf, Object, OneOf, Text, Whole
 from elmo_tf.records import record_folder
 from elmo_tf.savedmodel import contract, embedding
 
@@ -24,17 +24,19 @@ if TYPE_CHECKING:
 
 FORMAT_VERSION = "vectors-1"
 INFO_ATTRIBUTE = "elmo_tf"
-
-
-# What readers need of `info`, and what it has to be.
-_INFO: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "layers": (lambda value: value in embedding.LAYERS, f"one of {', '.join(embedding.LAYERS)}"),
-    "dtype": (lambda value: value in ("float32", "float16"), "float32 or float16"),
-    "lines": (lambda value: type(value) is int and value >= 0, "a count"),
-    "savedmodel_sha256": (lambda value: isinstance(value, str), "a string"),
-    "tokenizer": (lambda value: value in contract.TOKENIZERS, f"one of {', '.join(contract.TOKENIZERS)}"),
-    "line": (lambda value: isinstance(value, str), "a string"),
-}
+# What readers need of `info`. The version is checked first.
+_INFO = Object(
+    {
+        "format_version": OneOf((FORMAT_VERSION,)),
+        "layers": OneOf(embedding.LAYERS),
+        "dtype": OneOf(("float32", "float16")),
+        "lines": Whole(),
+        "savedmodel_sha256": Text(),
+        "tokenizer": OneOf(contract.TOKENIZERS),
+        "line": Text(),
+    }
+)
+_FOLDER_INFO = Object({**_INFO.required, "shards": ListOf(Object({"name": record_folder.SHARD_NAME}))})
 
 
 def open_hdf5(vectors: str | os.PathLike) -> tuple[h5py.File, dict[str, Any]]:
@@ -51,10 +53,10 @@ def open_hdf5(vectors: str | os.PathLike) -> tuple[h5py.File, dict[str, Any]]:
     except OSError as error:
         raise InputError("vectors", expected, f"{error}: {vectors}") from None
     try:
-        if INFO_ATTRIBUTE not in file.attrs:
+        info = file.attrs.get(INFO_ATTRIBUTE)
+        if not isinstance(info, (str, bytes)):
             raise InputError("vectors", expected, f"another program's: {vectors}")
-        with renamed(info="vectors"):
-            return file, _parse_info(file.attrs[INFO_ATTRIBUTE], vectors)
+        return file, json_file.parse(info, _INFO, str(vectors), parameter="vectors")
     except InputError:
         file.close()
         raise
@@ -74,13 +76,8 @@ def read_tfrecords(folder: str | os.PathLike) -> "tf.data.Dataset":
     folder = pathlib.Path(folder)
     if not (folder / record_folder.MARKER_FILE).is_file():
         raise InputError("folder", "a finished folder of `elmo-tf embed`", f"none: {folder}")
-    try:
-        text = (folder / record_folder.INFO_FILE).read_bytes()
-    except OSError as error:
-        raise InputError("folder", record_folder.INFO_FILE, f"{error.strerror}: {folder}") from None
-    with renamed(info="folder"):
-        info = _parse_info(text, folder)
-        shards = [str(folder / name) for name in _shard_names(info, folder)]
+    info = json_file.read(folder / record_folder.INFO_FILE, _FOLDER_INFO, parameter="folder")
+    shards = [str(folder / shard["name"]) for shard in info["shards"]]
     dtype = tf.dtypes.as_dtype(info["dtype"])
     return tf.data.TFRecordDataset(shards).map(lambda record: parse(record, dtype))
 
@@ -98,38 +95,3 @@ def parse(record: "tf.Tensor", dtype: "tf.DType") -> dict[str, "tf.Tensor"]:
     found = tf.io.parse_single_example(record, features)
     vectors = tf.reshape(tf.io.decode_raw(found["vectors"], dtype), found["shape"])
     return {"line": found["line"], "tokens": found["tokens"], "vectors": vectors}
-
-
-def _parse_info(info: str | bytes, source: str | os.PathLike) -> dict[str, Any]:
-    """Returns `info` from its JSON.
-
-    Raises:
-        InputError: if it is not JSON of this format, or a value that readers need is missing or wrong.
-    """
-    try:
-        values = json.loads(info)
-    except (ValueError, TypeError) as error:
-        raise InputError("info", "JSON of `elmo-tf embed`", f"{error}: {source}") from None
-    if not isinstance(values, dict) or "format_version" not in values:
-        raise InputError("info", "an object with format_version", f"{json.dumps(values)[:99]}: {source}")
-    if values["format_version"] != FORMAT_VERSION:
-        raise InputError("info", f"the format {FORMAT_VERSION}", f"{values['format_version']}: {source}")
-    for key, (is_right, expected) in _INFO.items():
-        if key not in values or not is_right(values[key]):
-            found = json.dumps(values[key])[:99] if key in values else "no such key"
-            raise InputError("info", f"{key} to be {expected}", f"{found}: {source}")
-    return values
-
-
-def _shard_names(info: dict[str, Any], folder: pathlib.Path) -> list[str]:
-    """Returns the names of the files in a folder of vectors.
-
-    Raises:
-        InputError: if `info` does not list files in the folder by their names.
-    """
-    shards = info.get("shards")
-    entries = shards if isinstance(shards, list) else [None]
-    names = [entry.get("name") if isinstance(entry, dict) else None for entry in entries]
-    if not all(isinstance(name, str) and pathlib.Path(name).name == name for name in names):
-        raise InputError("info", "shards to be a list of files with names", f"{json.dumps(shards)[:99]}: {folder}")
-    return names

@@ -8,7 +8,6 @@ command resumes after any interruption.
 
 import contextlib
 import dataclasses
-import fcntl
 import json
 import logging
 import os
@@ -20,11 +19,11 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from elmo_tf.errors import InputError, renamed
-from elmo_tf.files import download
-from pipelines.text import json_types
+from elmo_tf.files import download, json_file, lock
+from elmo_tf.files.json_file import MapOf, Object, Text, Whole
 
 MANIFEST_FILE = "lm1b.json"  # written last
-_MANIFEST = {"sha256": str, "files": {str: int}}
+_MANIFEST = Object({"sha256": Text(), "files": MapOf(Whole())})
 _COPY_BYTES = 1 << 20
 _log = logging.getLogger("elmo_tf")
 
@@ -111,14 +110,15 @@ def _own_folder(output: pathlib.Path) -> Iterator[None]:
     if output.exists() and not output.is_dir():
         raise InputError("output", "a folder", f"a file: {output}")
     made = [path for path in (output, *output.parents) if not path.exists()]
-    lock = None
+    descriptor = None
     try:
         try:
             output.mkdir(parents=True, exist_ok=True)
-            lock = os.open(output, os.O_RDONLY)
+            descriptor = os.open(output, os.O_RDONLY)
         except OSError as error:
             raise InputError("output", "a folder to write in", f"{error.strerror}: {output}") from None
-        _take(lock, output)
+        if not lock.acquire(descriptor, output):
+            raise InputError("output", "a folder that no other run writes", f"one in use: {output}")
         yield
     except BaseException as error:
         for path in made:
@@ -128,27 +128,17 @@ def _own_folder(output: pathlib.Path) -> Iterator[None]:
             _log.info("interrupted; run the same command again to resume with the files in %s", output)
         raise
     finally:
-        if lock is not None:
-            os.close(lock)
-
-
-def _take(lock: int, output: pathlib.Path) -> None:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise InputError("output", "a folder that no other run writes", f"one in use: {output}") from None
-    except OSError:
-        # Some file systems have no locks, such as NFS for folders. Then nobody is kept out.
-        pass
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 def _finished(output: pathlib.Path, source: Source) -> dict[str, int] | None:
     """Returns the files in the manifest if all are there; None otherwise, also if the manifest is damaged."""
     try:
-        manifest = json.loads((output / MANIFEST_FILE).read_bytes())
-    except (OSError, ValueError, RecursionError):
+        manifest = json_file.read(output / MANIFEST_FILE, _MANIFEST)
+    except InputError:
         return None
-    if not json_types.fits(manifest, _MANIFEST) or manifest["sha256"] != source.sha256 or not manifest["files"]:
+    if manifest["sha256"] != source.sha256 or not manifest["files"]:
         return None
     files = manifest["files"]
     lost = [name for name, size in files.items() if not _is_whole(output / name, size)]

@@ -12,13 +12,11 @@ from elmo_tf.errors import InputError, renamed
 from elmo_tf.files.progress import ProgressLine
 from elmo_tf.savedmodel import embedding, neighbors, vector_files
 from pipelines.running import task_progress, watch
-from pipelines.text import corpora, json_types, sentences
+from pipelines.text import corpora, sentences
 from pipelines.text.text_options import require
 
 _GROUP_TOKENS = 8 * embedding.BATCH_TOKENS  # of sentences that are sorted by length before they are embedded
 MIX = "elmo"  # in the place of a layer's number
-# What this module uses of the description of vectors.
-_INFO = {"savedmodel_sha256": str, "layers": str, "lines": int, "tokenizer": str, "line": str}
 
 Line = tuple[int, embedding.Words]  # its number, from 0, and its tokens
 Embedded = tuple[int, embedding.Words, np.ndarray]  # and their vectors
@@ -177,18 +175,10 @@ def _groups(lines: Iterable[Line]) -> Iterator[list[Line]]:
 
 def _open_vectors(path: str) -> tuple[h5py.File, dict[str, Any]]:
     """Returns a file of vectors and its description. Raises `InputError` naming `vectors`."""
-    expected = "an HDF5 file of `elmo-tf embed` with its description"
-    try:
-        with renamed(path="vectors"):
-            file, about = vector_files.open_hdf5(path)
-    except InputError:
-        raise
-    except (ValueError, RecursionError):
-        raise InputError("vectors", expected, f"a damaged description: {path}") from None
-    known = json_types.fits(about, _INFO) and about["layers"] in embedding.LAYERS
-    if not known or about["tokenizer"] not in sentences.TOKENIZERS or about["line"] not in sentences.LINES:
+    file, about = vector_files.open_hdf5(path)
+    if about["line"] not in sentences.LINES:
         file.close()
-        raise InputError("vectors", expected, f"another description: {path}")
+        raise InputError("vectors", f"line to be {' or '.join(sentences.LINES)}", f"{about['line']}: {path}")
     return file, about
 
 

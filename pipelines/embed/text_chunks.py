@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from elmo_tf.files.json_file import MapOf, Object, Whole
 from elmo_tf.savedmodel.embedding import PIECE_TOKENS, Words
 from pipelines.running import do_once, journal, task_progress
 from pipelines.text import corpora, filesystems, sentences
@@ -48,7 +49,7 @@ class KeepText(do_once.DoOnce):
     """
 
     phase = PHASE
-    kind = do_once.FILES | {"irregular": {str: int}, "lines": {str: int}, "tokens": int}
+    schema = Object({**do_once.FILES.required, "irregular": MapOf(Whole()), "lines": MapOf(Whole()), "tokens": Whole()})
 
     def __init__(self, folder: str, settings: sentences.Settings):
         super().__init__(folder)

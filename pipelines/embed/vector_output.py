@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import h5py
 import numpy as np
 
+from elmo_tf.files import staging
+from elmo_tf.files.json_file import Object, Whole
 from elmo_tf.records import record_folder, wire
 from elmo_tf.savedmodel import vector_files
 from elmo_tf.savedmodel.embedding import Words
@@ -23,7 +25,7 @@ from pipelines.running import journal
 from pipelines.text import filesystems
 
 _FRAME = "frame"  # the phase's name in the journal
-_FRAME_KIND = {"size": int}
+_FRAME_SCHEMA = Object({"size": Whole()})
 _META_BYTES = 1 << 14  # size of the blocks of metadata
 _REASON = re.compile(r"error message = '([^']+)'")  # the operating system's, in an error of HDF5
 _MOST_INFO = 60_000  # bytes of an attribute; the limit of HDF5 is 64 kB
@@ -77,7 +79,7 @@ class Hdf5(NamedTuple):
 
     def is_framed(self) -> bool:
         """Whether the frame is complete; if not, nothing that was written earlier is of use."""
-        done = journal.Journal(self.folder).result(_FRAME, 0, _FRAME_KIND)
+        done = journal.Journal(self.folder).result(_FRAME, 0, _FRAME_SCHEMA)
         return done is not None and os.path.exists(self.path) and os.path.getsize(self.path) == done["size"]
 
     def make_frame(self, lengths: Iterable[Sequence[int]], layout: Layout, info: dict[str, Any]) -> None:
@@ -101,7 +103,7 @@ class Hdf5(NamedTuple):
                 for block in lengths:
                     places.write(_add_datasets(file, first, block, layout).tobytes())
                     first += len(block)
-            _sync(self.path)
+            staging.sync(self.path)
         except (OSError, RuntimeError) as error:
             if isinstance(error, filesystems.WriteError):
                 raise
@@ -135,7 +137,7 @@ class Hdf5(NamedTuple):
         if os.path.lexists(output):
             raise filesystems.WriteError(f"cannot move {self.path} to {output}: it already exists")
         os.rename(self.path, output)
-        _sync(os.path.dirname(os.path.abspath(output)))
+        staging.sync(os.path.dirname(os.path.abspath(output)))
 
 
 @contextlib.contextmanager
@@ -167,11 +169,3 @@ def _write_at(descriptor: int, content: memoryview, place: int) -> None:
     while content:
         written = os.pwrite(descriptor, content, place)
         content, place = content[written:], place + written
-
-
-def _sync(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from elmo_tf.errors import InputError
+from elmo_tf.files.json_file import Object, Text, Whole
 from elmo_tf.records import record_folder
 from elmo_tf.text import vocabulary
 from pipelines.preprocess import counts, shards, shuffle
@@ -14,7 +15,7 @@ from pipelines.running import do_once, journal
 from pipelines.text import corpora, filesystems, sentences
 
 _VOCABULARY = "vocabulary"  # the phase's name in the journal
-_VOCABULARY_KIND = {"types": int, "sha256": str}
+_VOCABULARY_SCHEMA = Object({"types": Whole(), "sha256": Text()})
 
 Results = list[dict[str, Any]]  # of `do_once.DoOnce`, one per task
 
@@ -83,7 +84,7 @@ class Job(NamedTuple):
 
     def _counted(self) -> tuple[vocabulary.Vocabulary, int] | None:
         """Returns what an earlier run has counted; None if it is not there or damaged."""
-        result = self.notes.result(_VOCABULARY, 0, _VOCABULARY_KIND)
+        result = self.notes.result(_VOCABULARY, 0, _VOCABULARY_SCHEMA)
         if result is None or not filesystems.exists(self._vocabulary_path):
             return None
         content = filesystems.read(self._vocabulary_path)

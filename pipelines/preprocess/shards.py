@@ -13,15 +13,17 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from elmo_tf.files.json_file import ListOf, MapOf, Object, Text, Whole
 from elmo_tf.records import record_folder, wire
 from elmo_tf.text import char_ids, vocabulary
 from pipelines.running import do_once, task_progress
 from pipelines.text import corpora, filesystems, sentences
 
 COUNTED = ("sentences", "tokens", "characters", "unknown_tokens", "reserved_tokens", "cut_tokens", "bytes")
-# The types of a shard's statistics.
-_STATISTICS = {"split": str, "number": int, "path": str, **dict.fromkeys(COUNTED, int), "sha256": str}
-RESULT = {**do_once.FILES, "shards": [_STATISTICS]}
+_STATISTICS = Object(
+    {"split": Text(), "number": Whole(), "path": Text(), **dict.fromkeys(COUNTED, Whole()), "sha256": Text()}
+)
+RESULT = Object({**do_once.FILES.required, "shards": ListOf(_STATISTICS)})
 _MOST_BYTES = char_ids.MAX_CHARS_PER_TOKEN - char_ids.NUM_MARKS  # of a word; the rest is cut off
 
 
@@ -147,7 +149,7 @@ class WriteTask(do_once.DoOnce):
     """`corpora.Task` -> its shards, in the order of the text. The result holds the statistics of the shards."""
 
     phase = "write"
-    kind = RESULT | {"irregular": {str: int}}
+    schema = Object({**RESULT.required, "irregular": MapOf(Whole())})
 
     def __init__(self, folders: dict[str, str], num_shards: int, settings: sentences.Settings):
         super().__init__(folders[sentences.TRAIN])

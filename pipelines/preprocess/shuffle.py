@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from elmo_tf.files.json_file import MapOf, Object, Whole
 from pipelines.preprocess import shards
 from pipelines.running import do_once, journal, task_progress
 from pipelines.text import corpora, filesystems, sentences
@@ -71,7 +72,7 @@ class Scatter(do_once.DoOnce):
     """`corpora.Task` -> in the journal, a file of runs and an index of the places of each bucket in them."""
 
     phase = "scatter"
-    kind = do_once.FILES | {"irregular": {str: int}}
+    schema = Object({**do_once.FILES.required, "irregular": MapOf(Whole())})
 
     def __init__(self, folders: dict[str, str], num_buckets: int, settings: sentences.Settings):
         super().__init__(folders[sentences.TRAIN])
@@ -106,7 +107,7 @@ class Gather(do_once.DoOnce):
     """`GatherTask` -> the shards of that number, from their buckets. The result holds the shards' statistics."""
 
     phase = "gather"
-    kind = shards.RESULT
+    schema = shards.RESULT
 
     def __init__(self, folders: dict[str, str], num_shards: int, num_buckets: int, num_scattered: int, seed: int):
         super().__init__(folders[sentences.TRAIN])

@@ -8,11 +8,12 @@ import apache_beam as beam
 from apache_beam.metrics import Metrics
 from apache_beam.options.pipeline_options import PipelineOptions
 
+from elmo_tf.files.json_file import MapOf, Object, Schema, Whole
 from pipelines.running import journal, runner_options, task_progress, watch
-from pipelines.text import filesystems, json_types
+from pipelines.text import filesystems
 
-# The types of a task's result; a step may add keys.
-FILES = {"files": {str: int}}
+# A task's result; the results of a step may have more keys.
+FILES = Object({"files": MapOf(Whole())})
 
 
 class Numbered(Protocol):
@@ -25,12 +26,12 @@ class Numbered(Protocol):
 class DoOnce(beam.DoFn):
     """Task -> its number, once all that it writes is complete. A task that an earlier run has done is skipped.
 
-    Subclasses name the `phase`, do a task in `do`, and declare the types of its result in `kind`. The result goes into
-    the journal.
+    Subclasses name the `phase`, do a task in `do`, and declare what its result has to be in `schema`. The result goes
+    into the journal.
     """
 
     phase: str
-    kind: json_types.Kind = FILES
+    schema: Schema = FILES
 
     def __init__(self, folder: str):
         self._journal = journal.Journal(folder)
@@ -41,7 +42,7 @@ class DoOnce(beam.DoFn):
 
     @beam.typehints.no_annotations
     def process(self, task: Numbered) -> Iterator[int]:
-        result = done(self._journal, self.phase, task, self.kind)
+        result = done(self._journal, self.phase, task, self.schema)
         if result is None:
             progress = task_progress.TaskProgress(self._journal, self.phase, task.number)
             result = self.do(task, progress)
@@ -77,15 +78,15 @@ def run_step(
 ) -> list[dict[str, Any]]:
     """Runs a pipeline of one step and returns the results of its tasks, in order; see `run`."""
     run(doing, notes, step.phase, tasks, beam.ParDo(step), beam_options)
-    return notes.results(step.phase, (task.number for task in tasks), step.kind)
+    return notes.results(step.phase, (task.number for task in tasks), step.schema)
 
 
-def done(notes: journal.Journal, phase: str, task: Numbered, kind: json_types.Kind = FILES) -> dict[str, Any] | None:
+def done(notes: journal.Journal, phase: str, task: Numbered, schema: Schema = FILES) -> dict[str, Any] | None:
     """Returns the result of a task that an earlier run has done, and writes its progress; None if it is not done.
 
     A task whose result is damaged, or whose files are not those of its result, counts as not done.
     """
-    result = notes.result(phase, task.number, kind)
+    result = notes.result(phase, task.number, schema)
     if result is None or not result["files"] or not _are_there(result["files"]):
         return None
     progress = task_progress.TaskProgress(notes, phase, task.number)

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 from elmo_tf.errors import InputError, renamed
 from elmo_tf.files import lock
+from elmo_tf.files.json_file import Object, Schema
 from elmo_tf.records import record_folder
-from pipelines.text import filesystems, json_types
+from pipelines.text import filesystems
 
 UNFINISHED = "_unfinished"
 PROGRESS_ENDING = ".beat"
@@ -31,12 +32,12 @@ class Journal(NamedTuple):
         """Returns the path of a file in the journal."""
         return filesystems.join(self.folder, UNFINISHED, name)
 
-    def result(self, phase: str, number: int, kind: json_types.Kind = dict) -> Any | None:
-        """Returns the result of a task; None if there is none, or it is damaged or not of the `kind`."""
+    def result(self, phase: str, number: int, schema: Schema) -> Any | None:
+        """Returns the result of a task; None if there is none, or it is damaged or does not fit the schema."""
         path = self._result_path(phase, number)
-        return filesystems.read_json(path, kind) if filesystems.exists(path) else None
+        return filesystems.read_json(path, schema) if filesystems.exists(path) else None
 
-    def results(self, phase: str, numbers: Iterable[int], kind: json_types.Kind) -> list[Any]:
+    def results(self, phase: str, numbers: Iterable[int], schema: Schema) -> list[Any]:
         """Returns the results of tasks that are done.
 
         Raises:
@@ -44,7 +45,7 @@ class Journal(NamedTuple):
         """
         found = []
         for number in numbers:
-            found.append(self.result(phase, number, kind))
+            found.append(self.result(phase, number, schema))
             if found[-1] is None:
                 path = self._result_path(phase, number)
                 raise filesystems.ReadError(f"cannot read {path}: the result of a task is missing or damaged")
@@ -141,7 +142,7 @@ def plan_of(folder: str) -> dict[str, Any] | None:
     path = Journal(folder).path(_PLAN)
     if not filesystems.exists(path):
         return None
-    plan = filesystems.read_json(path, dict)
+    plan = filesystems.read_json(path, Object({}))
     if plan is None:
         raise InputError("folder", "an unfinished folder with an intact plan", f"a damaged one: {path}")
     return plan

@@ -8,6 +8,7 @@ import re
 import time
 from typing import NamedTuple
 
+from elmo_tf.files.json_file import Row, Whole
 from pipelines.running import journal
 from pipelines.text import filesystems
 
@@ -24,6 +25,9 @@ class Amount(NamedTuple):
 
     def __add__(self, other: "Amount") -> "Amount":
         return Amount(*map(sum, zip(self, other, strict=True)))
+
+
+_AMOUNT = Row((Whole(),) * len(Amount._fields))
 
 
 class PhaseProgress:
@@ -72,5 +76,5 @@ class TaskProgress:
 
 def _read_amount(path: str) -> Amount:
     """Returns the progress of a task; none if the file is damaged."""
-    value = filesystems.read_json(path, [int])
-    return Amount(*value) if value and len(value) == len(Amount._fields) else Amount()
+    value = filesystems.read_json(path, _AMOUNT)
+    return Amount() if value is None else Amount(*value)

@@ -16,7 +16,7 @@ from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadat
 from apache_beam.io.filesystems import FileSystems
 
 from elmo_tf.errors import InputError
-from pipelines.text import json_types
+from elmo_tf.files import json_file
 
 _TEMPORARY = ".tmp-"  # at the end of a file's name, before a random number
 
@@ -85,13 +85,13 @@ def read(path: str) -> bytes:
         return file.read()
 
 
-def read_json(path: str, kind: json_types.Kind = object) -> Any | None:
-    """Returns the value in a JSON file; None if the file is damaged or the value does not have the types of `kind`."""
+def read_json(path: str, schema: json_file.Schema) -> Any | None:
+    """Returns the value in a JSON file; None if the file is damaged or the value does not fit the schema."""
+    content = read(path)
     try:
-        value = json.loads(read(path))
-    except (ValueError, RecursionError):
+        return json_file.parse(content, schema, path)
+    except InputError:
         return None
-    return value if json_types.fits(value, kind) else None
 
 
 @contextlib.contextmanager

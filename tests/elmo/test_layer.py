@@ -262,7 +262,7 @@ def test_the_static_shape_is_known(savedmodel, boundaries):
     ("arguments", "message"),
     [
         ({"source": "nothing/here"}, "source: expected a SavedModel, a workdir, .* found none of them: noth"),
-        ({"source": ("no.json", "no.hdf5")}, "source: --options: expected an options.json, found"),
+        ({"source": ("no.json", "no.hdf5")}, "source: expected a JSON file, found No such file or directory: no.json"),
         ({"source": 5}, "source: expected a SavedModel, a workdir, .*, found 5"),
         ({"source": ("one", "two", "three")}, r"source: expected .*, found \('one', 'two', 'three'\)"),
         ({"mix": 3}, "mix: expected a layer from 0 to 2, found 3"),

@@ -7,11 +7,11 @@ import pytest
 
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
-from elmo_tf.files.json_file import ListOf, MapOf, Nullable, Object, Real, Row, Text, Whole
+from elmo_tf.files.json_file import ListOf, MapOf, Nullable, Object, OneOf, Real, Row, Text, Whole
 
 SCHEMA = Object(
     {"count": Whole(1), "sizes": ListOf(Real(0)), "pair": Nullable(Row((Text(r"[a-z]+"), Whole(0, 9))))},
-    {"files": MapOf(Object({"bytes": Whole()}))},
+    {"files": MapOf(Object({"bytes": Whole()})), "shards": ListOf(Object({"kind": OneOf(("a", "b"))}))},
 )
 GOOD = {"count": 3, "sizes": [1, 2.5], "pair": ["a", 9], "files": {"x": {"bytes": 0}}, "else": None}
 
@@ -48,6 +48,9 @@ def test_what_fits_is_returned_with_keys_that_nobody_asked_about(tmp_path):
         ({"pair": ["a", 10]}, "expected pair[1] to be a whole number from 0 to 9, found 10"),
         ({"files": []}, "expected files to be an object, found a list of 0"),
         ({"files": {"x": {}}}, "expected the key files.x.bytes, found none"),
+        ({"shards": [{"kind": "b"}, {}]}, "expected the key shards[1].kind, found none"),
+        ({"shards": [{"kind": "c"}]}, 'expected shards[0].kind to be a or b, found "c"'),
+        ({"shards": [{"kind": ["a"]}]}, "expected shards[0].kind to be a or b, found a list of 1"),
         (
             {"files": {"x": {"bytes": "x" * 99}}},
             f'expected files.x.bytes to be a whole number of at least 0, found "{"x" * 59}...',
@@ -79,4 +82,18 @@ def test_an_infinite_number_can_be_allowed():
 def test_an_error_about_a_key_becomes_one_about_the_file():
     message = r"^a/config.json: expected model.lstm.units to be at least 1, found 0$"
     with pytest.raises(InputError, match=message), json_file.contents_of("a/config.json"):
+        raise InputError("model.lstm.units", "at least 1", 0)
+
+
+def test_an_error_names_the_callers_parameter_and_the_file(tmp_path):
+    path = tmp_path / "file.json"
+    with pytest.raises(InputError, match=rf"^model: expected a JSON file, found No such file or directory: {path}$"):
+        json_file.read(path, SCHEMA, parameter="model")
+    path.write_text("[]")
+    with pytest.raises(InputError, match=rf"^model: expected an object, found a list of 0: {path}$"):
+        json_file.read(path, SCHEMA, parameter="model")
+    with pytest.raises(InputError, match=r"^model: expected JSON, found Expecting value.*: an attribute$"):
+        json_file.parse("", SCHEMA, "an attribute", parameter="model")
+    message = r"^model: expected model.lstm.units to be at least 1, found 0: a/config.json$"
+    with pytest.raises(InputError, match=message), json_file.contents_of("a/config.json", parameter="model"):
         raise InputError("model.lstm.units", "at least 1", 0)

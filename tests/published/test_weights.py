@@ -243,13 +243,12 @@ def test_another_vocabulary_than_the_options_is_refused():
 
 def test_an_options_file_that_is_not_there_or_not_json_is_refused(tmp_path):
     path = tmp_path / "options.json"
-    assert (
-        message_of(read_options, path) == f"options: expected an options.json, found No such file or directory: {path}"
-    )
-    for content in (b"{", b"\xff{}", b"", b"[]"):
+    assert message_of(read_options, path) == f"options: expected a JSON file, found No such file or directory: {path}"
+    damaged = {b"{": "JSON", b"\xff{}": "JSON", b"": "JSON", b"[" * 100_000: "JSON", b"[]": "an object"}
+    for content, expected in damaged.items():
         path.write_bytes(content)
         message = message_of(read_options, path)
-        assert "JSON" in message and message.endswith(f": {path}")
+        assert message.startswith(f"options: expected {expected}, found ") and message.endswith(f": {path}")
 
 
 def test_a_dump_touches_no_folder_in_use_and_leaves_nothing_when_it_fails(tmp_path, monkeypatch):

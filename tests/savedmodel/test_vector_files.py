@@ -20,7 +20,8 @@ INFO = {
     "tokenizer": "whitespace",
     "line": "sentence",
 }
-SHARDS = {"shards": [{"name": "shard"}]}
+SHARD = record_folder.shard_name(0, 1)
+SHARDS = {"shards": [{"name": SHARD}]}
 
 
 def write_hdf5(path, info: str) -> None:
@@ -39,15 +40,16 @@ def without(key: str) -> dict:
 
 
 DAMAGED = [
-    ("", "JSON of `elmo-tf embed`, found Expecting value"),
-    ("[]", r"an object with format_version, found \[\]"),
-    ("{}", r"an object with format_version, found \{\}"),
-    (json.dumps(INFO | {"format_version": "1"}), "the format vectors-1, found 1"),
-    *((json.dumps(without(key)), f"{key} to be .*, found no such key") for key in INFO if key != "format_version"),
-    (json.dumps(INFO | {"lines": -5}), "lines to be a count, found -5"),
-    (json.dumps(INFO | {"lines": True}), "lines to be a count, found true"),
-    (json.dumps(INFO | {"layers": ["top"]}), r"layers to be one of .*, found \[\"top\"\]"),
-    (json.dumps(INFO | {"dtype": "int8"}), "dtype to be float32 or float16, found"),
+    ("", "JSON, found Expecting value"),
+    ("[" * 50_000, "JSON, found brackets nested too deeply"),
+    ("[]", "an object, found a list of 0"),
+    ("{}", "the key format_version, found none"),
+    ('{"format_version": "1"}', 'format_version to be vectors-1, found "1"'),
+    *((json.dumps(without(key)), f"the key {key}, found none") for key in INFO),
+    (json.dumps(INFO | {"lines": -5}), "lines to be a whole number of at least 0, found -5"),
+    (json.dumps(INFO | {"lines": True}), "lines to be a whole number of at least 0, found true"),
+    (json.dumps(INFO | {"layers": ["top"]}), "layers to be all or top or average or mix, found a list of 1"),
+    (json.dumps(INFO | {"dtype": "int8"}), 'dtype to be float32 or float16, found "int8"'),
 ]
 
 
@@ -57,15 +59,22 @@ def test_a_damaged_info_is_refused_in_one_line(tmp_path, info, message):
     with pytest.raises(InputError, match=rf"^vectors: expected {message}.*: .*file$"):
         vector_files.open_hdf5(tmp_path / "file")
     write_folder(tmp_path / "folder", info)
-    with pytest.raises(InputError, match=rf"^folder: expected {message}.*: .*folder$"):
+    with pytest.raises(InputError, match=rf"^folder: expected {message}.*: .*folder/info.json$"):
         vector_files.read_tfrecords(tmp_path / "folder")
 
 
-@pytest.mark.parametrize("shards", [None, 3, {}, ["shard"], [{}], [{"name": 3}], [{"name": "../shard"}]])
+@pytest.mark.parametrize("shards", [None, 3, {}, ["shard"], [{}], [{"name": 3}], [{"name": f"../{SHARD}"}]])
 def test_shards_that_are_not_files_of_the_folder_are_refused(tmp_path, shards):
     write_folder(tmp_path / "folder", json.dumps(INFO | {"shards": shards}))
-    with pytest.raises(InputError, match=r"^folder: expected shards to be a list of files with names, found"):
+    with pytest.raises(InputError, match=r"^folder: expected (the key )?shards.*, found .*: .*info.json$"):
         vector_files.read_tfrecords(tmp_path / "folder")
+
+
+def test_an_attribute_that_is_not_text_is_another_programs(tmp_path):
+    with h5py.File(tmp_path / "file", "w") as file:
+        file.attrs[vector_files.INFO_ATTRIBUTE] = [1, 2]
+    with pytest.raises(InputError, match=r"^vectors: expected an HDF5 file of .*, found another program's: .*file$"):
+        vector_files.open_hdf5(tmp_path / "file")
 
 
 def test_intact_files_are_read(tmp_path):
@@ -75,7 +84,7 @@ def test_intact_files_are_read(tmp_path):
     assert info == INFO
     write_folder(tmp_path / "folder", json.dumps(INFO | SHARDS))
     values = np.arange(6, dtype=np.float16).reshape(2, 3)
-    (tmp_path / "folder" / "shard").write_bytes(wire.frame(wire.encode_vectors(0, [b"a", b"b"], values)))
+    (tmp_path / "folder" / SHARD).write_bytes(wire.frame(wire.encode_vectors(0, [b"a", b"b"], values)))
     (line,) = vector_files.read_tfrecords(tmp_path / "folder")
     assert (line["tokens"].numpy().tolist(), line["vectors"].dtype) == ([b"a", b"b"], tf.float16)
     np.testing.assert_array_equal(line["vectors"], values)

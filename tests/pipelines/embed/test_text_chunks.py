@@ -105,7 +105,7 @@ def test_chunks_hold_every_line_once_in_order_and_about_as_many_tokens(kept, cou
 def test_the_result_has_lines_tokens_and_what_was_irregular(kept, monkeypatch):
     monkeypatch.setattr(text_chunks, "PIECE_TOKENS", 3)
     notes, _ = kept(b"a b c d\n\n\xff\na b c", 1)
-    result = notes.result(text_chunks.PHASE, 0)
+    result = notes.result(text_chunks.PHASE, 0, text_chunks.KeepText.schema)
     (source,) = result["lines"]
     assert result["lines"] == {source: 4}
     assert result["tokens"] == 7

@@ -116,7 +116,7 @@ def test_output_in_the_folder_of_the_input_is_not_read_as_text(corpus, process, 
         with pytest.raises(KeyboardInterrupt):
             process([str(folder)], *options, output="corpus/output")
     output = process([str(folder)], *options, output="corpus/output")
-    assert [file["name"] for file in filesystems.read_json(str(output / "info.json"))["inputs"]] == ["0.txt", "b.txt"]
+    assert [file["name"] for file in json.loads((output / "info.json").read_text())["inputs"]] == ["0.txt", "b.txt"]
     with pytest.raises(InputError, match=r"^input: expected files outside of the output folders"):
         (tmp_path / "left" / "_unfinished").mkdir(parents=True)
         (tmp_path / "left" / "_unfinished" / "plan.json").write_bytes(b"{}")
@@ -148,7 +148,7 @@ def test_two_runs_do_not_write_one_folder(corpus, process, tmp_path):
     with journal.unfinished({"output": str(tmp_path / "output")}, plan):
         with pytest.raises(InputError, match=r"^output: expected a folder that no other run writes, found one in use"):
             process(corpus(b"a b\n"))
-        assert filesystems.read_json(str(tmp_path / "output" / "_unfinished" / "plan.json")) == plan
+        assert json.loads((tmp_path / "output" / "_unfinished" / "plan.json").read_text()) == plan
 
 
 def test_a_folder_of_somebody_else_is_refused(corpus, process, tmp_path):
