@@ -1,4 +1,4 @@
-"""The whole path on text that every Python carries: `make demo`, five to ten minutes on two cores.
+"""The whole path on text that comes with Python: `make demo`, five to ten minutes on two cores.
 
 The standard library's documentation topics -> records -> a biLM of preset tiny -> held-out perplexity, before and
 after, beside a unigram model's -> savedmodels/demo/1 -> the nearest uses in context of a word with several senses.

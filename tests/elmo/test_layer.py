@@ -190,7 +190,7 @@ def test_gradients_reach_the_mix_and_the_network_only_if_it_is_to_be_trained(sav
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda ids: ids[:, ::-1], "padding only on the right"),  # as keras.utils.pad_sequences pads
+        (lambda ids: ids[:, ::-1], "padding only after the last token"),  # as keras.utils.pad_sequences pads
         (lambda ids: np.where(ids == 0, 262, ids), "ids from 0 to 261, found .* to 262"),
     ],
 )
@@ -261,7 +261,7 @@ def test_the_static_shape_is_known(savedmodel, boundaries):
     ("arguments", "message"),
     [
         ({"source": "nothing/here"}, "source: expected a SavedModel, a workdir, .* found none of them: noth"),
-        ({"source": ("no.json", "no.hdf5")}, "source: --options: expected an options.json, found"),
+        ({"source": ("no.json", "no.hdf5")}, "source: options: expected an options.json, found"),
         ({"source": 5}, "source: expected a SavedModel, a workdir, .*, found 5"),
         ({"source": ("one", "two", "three")}, r"source: expected .*, found \('one', 'two', 'three'\)"),
         ({"mix": 3}, "mix: expected a layer from 0 to 2, found 3"),

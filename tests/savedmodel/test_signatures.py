@@ -163,7 +163,8 @@ def test_the_mix_alone_is_trainable_and_a_step_changes_elmo_accordingly(savedmod
     gradients = tape.gradient(loss, [scalar_parameters, gamma])
     assert all(np.abs(gradient).max() > 1e-3 for gradient in gradients)
     assert all(gradient is None or not np.any(gradient) for gradient in tape.gradient(loss, others))
-    np.testing.assert_allclose(gradients[1], 2 * loss / gamma, rtol=1e-4)  # elmo is proportional to gamma
+    # `elmo` is proportional to gamma.
+    np.testing.assert_allclose(gradients[1], 2 * loss / gamma, rtol=1e-4)
     scalar_parameters.assign_sub(0.1 * gradients[0])
     gamma.assign_sub(0.01 * gradients[1])
     after = embed(model, TEXT)
