@@ -1,13 +1,13 @@
-"""The original ELMo's size through import, export, load and one sentence: time and peak memory of each step.
+"""Time and peak memory of import, export, load and one sentence at the original ELMo's size.
 
     python benchmarks/import_original.py
 
-Random weights in the layout of the published files (93.6 million numbers, 374 MB) go through `elmo-tf import`'s own
-calls, each step in a process of its own; its time includes starting Python and TensorFlow. Prints a table and a line of
-JSON. About a minute and 2 GB of disk on two cores.
+Random weights in the layout of the published files (93.6 million numbers, 374 MB) go through the functions behind
+`elmo-tf import`. Each step runs in a process of its own; its time includes the start of Python and TensorFlow. Prints a
+table and a line of JSON. Takes about a minute on two cores, and 2 GB of disk.
 """
 
-# ruff: noqa: PLC0415 - the parent process measures the children: it imports nothing large
+# ruff: noqa: PLC0415 - the parent process measures its children and imports nothing large
 
 import argparse
 import json
@@ -43,7 +43,7 @@ SENTENCE = b"The river 's bank was flooded ."
 
 
 def published_shapes() -> dict[str, tuple[int, ...]]:
-    """Returns the published file's datasets by the letter, not by the project's own table."""
+    """Returns the datasets of the published file, spelled out independently of the project's table."""
     shapes = {"char_embed": (261, 16), "CNN_proj/W_proj": (2048, 512), "CNN_proj/b_proj": (512,)}
     for number, (width, count) in enumerate(OPTIONS["char_cnn"]["filters"]):
         shapes[f"CNN/W_cnn_{number}"], shapes[f"CNN/b_cnn_{number}"] = (1, width, 16, count), (count,)
@@ -105,7 +105,7 @@ STEPS = {
 
 
 def measure(step: str, folder: pathlib.Path) -> tuple[float, float]:
-    """Runs a step in a child; returns seconds and the peak of it or any process it starts, in GB (10^9 bytes)."""
+    """Runs a step in a child process; returns its seconds and its peak memory in GB (10^9 bytes)."""
     command = [sys.executable, __file__, "--step", step, "--folder", str(folder)]
     started = time.perf_counter()
     subprocess.run(command, check=True)
@@ -114,14 +114,14 @@ def measure(step: str, folder: pathlib.Path) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Runs every step and prints what it took."""
+    """Runs every step and prints its time and memory."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=pathlib.Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.step is not None:
         STEPS[arguments.step](arguments.folder)
-        # The export's verification is a process of its own, beside this one: both count.
+        # The export is verified in a child of this process: both count.
         own, children = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
         (arguments.folder / "peak").write_text(str((own + children) * 1024 / 1e9))
         return

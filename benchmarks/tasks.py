@@ -1,11 +1,11 @@
-"""What a model knows and what it does for tasks: probes and examples on one SavedModel, as one table.
+"""The probes and the examples on one SavedModel, as one table: what a model knows, and what it does for tasks.
 
     python benchmarks/tasks.py --savedmodel DIR --data DIR --output DIR
 
-`--data` is a folder with ud_ewt, semcor30, wnut17, wikigold, sentence_polarity and glove_small, their files named as
-below. Runs `elmo-tf probe` and the programs of examples/ as a user would, prints each command, a table and a line of
-JSON; keeps every command's result in `--output`, and goes on there after a break. --only names some of the tasks;
---mix, --fractions, --seeds and --epochs say what of each.
+--data is a folder with ud_ewt, semcor30, wnut17, wikigold, sentence_polarity and glove_small; the code has the names of
+their files. Runs `elmo-tf probe` and the programs of examples/ as a user would, and prints each command, a table and a
+line of JSON. Every command's result is kept in --output; an interrupted run resumes there. --only chooses tasks; --mix,
+--fractions, --seeds and --epochs choose runs of each.
 """
 
 import argparse
@@ -28,7 +28,7 @@ TASKS = ("pos", "wsd", "wnut17", "wikigold", "polarity")
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Runs the tasks that are asked for and have not been run yet, and prints all that is there."""
+    """Runs the chosen tasks that have no result yet, and prints all results."""
     arguments = parse_arguments(argv)
     arguments.output.mkdir(parents=True, exist_ok=True)
     found = {}
@@ -49,10 +49,10 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--output", type=pathlib.Path, required=True, help="a folder for results")
     parser.add_argument("--only", nargs="+", choices=TASKS, default=TASKS, metavar="TASK", help=", ".join(TASKS))
     parser.add_argument("--fractions", nargs="+", type=float, default=(0.1, 1.0), help="of the training data (0.1 1.0)")
-    parser.add_argument("--mix", nargs="+", default=("learned", "top"), help="of the examples (learned top)")
+    parser.add_argument("--mix", nargs="+", default=("learned", "top"), help="of ELMo's layers (learned top)")
     parser.add_argument("--seeds", type=int, default=3, help="repetitions of each task (3)")
     parser.add_argument(
-        "--epochs", type=int, help="passes over all of the training data; up to 4 times as many over a part"
+        "--epochs", type=int, help="passes over the whole training data; up to 4 times as many over a fraction"
     )
     return parser.parse_args(argv)
 
@@ -88,18 +88,19 @@ def commands(task: str, arguments: argparse.Namespace) -> dict[str, list]:
                 "ner_tagger.py",
                 arguments.epochs or 10,
             )
-        epochs = round(epochs * min(4, 1 / fraction))  # less data: more passes, but not as many steps
+        # Less data: more passes, but fewer steps.
+        epochs = round(epochs * min(4, 1 / fraction))
         found[name] = [sys.executable, ROOT / "examples" / program, *common, *files, "--epochs", epochs]
     return found
 
 
 def entities(task: str, data: pathlib.Path, output: pathlib.Path) -> list:
-    """Returns the options with an entity task's files; of wikigold, one file, 8, 1 and 1 tenths of the articles."""
+    """Returns the options with an entity task's files; wikigold's articles are split into 8, 1 and 1 tenths."""
     if task == "wnut17":
         names = ("wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated")
         files = [data / "wnut17" / name for name in names]
     else:
-        # Whole articles, as names come again within one.
+        # Whole articles, because names recur within one.
         articles = (data / "wikigold" / "wikigold.conll.txt").read_text("utf-8").split("-DOCSTART- O\n")
         articles = [article.strip() for article in articles if article.strip()]
         order = np.random.default_rng(0).permutation(len(articles))
@@ -110,10 +111,11 @@ def entities(task: str, data: pathlib.Path, output: pathlib.Path) -> list:
 
 
 def result(name: str, command: list[str], output: pathlib.Path) -> dict:
-    """Returns the JSON that a command's last line is, and its seconds: from its file, or by running it."""
+    """Returns the JSON in a command's last line, and its seconds: from its file, or by running the command."""
     path = output / f"{name}.result.json"
     if not path.exists():
-        shutil.rmtree(output / name, ignore_errors=True)  # of a run that was broken off
+        # Left by an interrupted run.
+        shutil.rmtree(output / name, ignore_errors=True)
         print("$", shlex.join(command), flush=True)
         started = time.monotonic()
         lines = []
@@ -133,7 +135,7 @@ def result(name: str, command: list[str], output: pathlib.Path) -> dict:
 
 
 def deviation(scores: list[float]) -> float:
-    """Returns the standard deviation of the population that the scores are a sample of; NaN for one score."""
+    """Returns the sample standard deviation of the scores; NaN for one score."""
     return float(np.std(scores, ddof=1)) if len(scores) > 1 else float("nan")
 
 

@@ -53,7 +53,8 @@ def open_savedmodel(savedmodel: str | os.PathLike, verify_checksums: bool = Fals
         import tensorflow_text  # noqa: F401, PLC0415 - the graph has its operations
     try:
         loaded = tf.saved_model.load(str(folder))
-    except Exception as error:  # a damaged graph can raise anything
+    # A damaged graph can raise anything.
+    except Exception as error:
         raise InputError("savedmodel", "an intact SavedModel", f"{error}: {folder}") from None
     return SavedModel(folder, loaded, assets.read_config(folder), provenance)
 

@@ -191,7 +191,7 @@ def test_gradients_reach_the_mix_and_the_network_only_if_it_is_to_be_trained(sav
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda ids: ids[:, ::-1], "padding only on the right"),  # as keras.utils.pad_sequences pads
+        (lambda ids: ids[:, ::-1], "padding only after the last token"),  # as keras.utils.pad_sequences pads
         (lambda ids: np.where(ids == 0, 262, ids), "ids from 0 to 261, found .* to 262"),
     ],
 )

@@ -112,7 +112,8 @@ def test_the_tagger_learns_entities_without_and_with_elmo_at_input_and_output(sa
     assert found["train_sentences"] == 72
     assert found["f1"].keys() == found["mean_f1"].keys() == {"without ELMo", "ELMo learned"}
     assert found["mean_f1"]["without ELMo"] > 0.5
-    assert found["mean_f1"]["ELMo learned"] > 0.1  # random vectors help nobody
+    # Random vectors do not help.
+    assert found["mean_f1"]["ELMo learned"] > 0.1
     assert f"mean F1, ELMo learned  {found['mean_f1']['ELMo learned']:.4f}" in lines
     assert (tmp_path / "saved" / "learned_0.keras").exists()
 

@@ -48,7 +48,7 @@ def test_layers_of_spans_are_those_of_the_signature_in_the_order_asked_for(saved
     np.testing.assert_allclose(found, expected, rtol=2**-10, atol=2**-10)
 
 
-def test_pos_finds_in_the_upper_layers_what_only_context_tells(savedmodel, tmp_path, capsys):
+def test_pos_finds_tags_that_depend_on_context_in_the_upper_layers(savedmodel, tmp_path, capsys):
     (tmp_path / "train").write_text(conllu(tagged(SENTENCES[:45])))
     (tmp_path / "test").write_text(conllu(tagged(SENTENCES[45:])))
     command = ["probe", "pos", "--savedmodel", str(savedmodel.path), "--output", str(tmp_path / "out")]
@@ -125,7 +125,8 @@ def test_nearest_is_by_the_cosine_with_the_averages_of_the_lemmas_own_senses():
 
 def test_of_senses_as_near_the_most_frequent_is_taken():
     vectors = np.random.default_rng(0).normal(size=(40, 64)).astype(np.float16).astype(np.float32)
-    for vector in vectors:  # of one form without context: equal but for rounding
+    # As of one form without context: equal except for rounding.
+    for vector in vectors:
         train = np.repeat(vector[None], 12, 0)
         answers = np.array(["a%1:2"] * 7 + ["a%1:1"] * 5)
         found = wsd._nearest([train, vector[None]], answers, ["a%1"], {"a%1": ["a%1:2", "a%1:1"]})
@@ -156,7 +157,8 @@ def test_wsd_as_a_command(savedmodel, tmp_path, capsys):
     assert cli.main([*command, "--output", str(tmp_path / "held")]) == 0
     results = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (results["train_uses"], results["test_uses"]) == (4, 2)
-    assert results["scores"]["most frequent sense"]["F1"] == 1  # with the dictionary's for a lemma that training lacks
+    # The dictionary has the sense of the lemma that is not in training.
+    assert results["scores"]["most frequent sense"]["F1"] == 1
     assert cli.main([*command, "--test", str(tmp_path / "semcor.tsv"), "--output", str(tmp_path / "same")]) == 0
     results = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (results["train_uses"], results["test_uses"]) == (6, 6)
@@ -249,7 +251,7 @@ def test_weights_plot_reads_every_mix_of_saved_models(tmp_path, capsys):
     ]
 
 
-def test_models_of_one_name_in_several_folders_are_told_apart(tmp_path):
+def test_models_of_one_name_in_several_folders_get_different_names(tmp_path):
     inputs = keras.Input((None,), dtype="string")
     model = keras.Model(inputs, elmo_tf.ELMo(MICRO)(inputs))
     paths = [tmp_path / folder / "ner_0.keras" for folder in ("wnut", "wikigold")]
@@ -260,7 +262,7 @@ def test_models_of_one_name_in_several_folders_are_told_apart(tmp_path):
     assert [mix.name for mix in learned_weights.read_all(paths[:1])] == ["ner_0"]
 
 
-def test_layers_of_submodels_are_told_apart(tmp_path):
+def test_layers_of_submodels_get_different_names(tmp_path):
     towers = []
     for gamma in (5.0, 6.0):
         tokens = keras.Input((None,), dtype="string")

@@ -29,7 +29,8 @@ def test_batches_hold_every_sentence_that_has_tokens_once_and_those_of_like_leng
         assert len(batch) == 1 or (len(batch) * longest <= batch_tokens and longest <= 100)
     for one, following in itertools.pairwise(batches):
         shortest = lengths[following[0]]
-        assert (len(one) + 1) * shortest > batch_tokens or shortest > 100  # it would not have fitted
+        # The next sentence did not fit.
+        assert (len(one) + 1) * shortest > batch_tokens or shortest > 100
 
 
 @pytest.fixture(scope="module")

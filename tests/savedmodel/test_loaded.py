@@ -15,7 +15,8 @@ from tests.savedmodel.calls import LENGTHS, LONGEST, SAME, TEXT, WORDS, assert_s
 
 FRESH = """
 import sys
-sys.modules.update(elmo_tf=None, keras=None)  # importing either fails; TensorFlow itself tries Keras
+# Importing either fails; TensorFlow itself tries Keras.
+sys.modules.update(elmo_tf=None, keras=None)
 import numpy as np
 import tensorflow as tf
 model = tf.saved_model.load(sys.argv[1])
@@ -66,7 +67,8 @@ def test_each_signature_is_a_layer_of_a_functional_keras_model(savedmodel, loade
     assert_same(model.predict([values[name] for name in inputs], verbose=0), embed(loaded, TEXT))
     assert [tuple(variable.shape) for variable in layer.trainable_variables] == [(3,), ()]
     num_network = sum(int(np.prod(variable.shape)) for variable in savedmodel.bilm.variables)
-    num_states = 2 * 2 * (24 + 8)  # what sentences start from
+    # The initial states.
+    num_states = 2 * 2 * (24 + 8)
     assert sum(int(np.prod(variable.shape)) for variable in layer.non_trainable_variables) == num_network + num_states
 
 
@@ -76,7 +78,8 @@ def test_a_keras_model_trains_the_mix_and_nothing_else_of_it(savedmodel, optimiz
     layer = keras.layers.TFSMLayer(str(savedmodel.path), call_endpoint="default")
     model = keras.Model(strings, keras.layers.Dense(1)(layer(strings)["default"]))
     model.compile(optimizer, "mse")
-    model.optimizer.build(model.trainable_variables)  # as savedmodels/README.md says
+    # As savedmodels/README.md says.
+    model.optimizer.build(model.trainable_variables)
     mixed, frozen = layer.trainable_variables, layer.non_trainable_variables
     before = [[variable.numpy().copy() for variable in part] for part in (mixed, frozen)]
     model.fit(tf.constant(TEXT), np.ones((len(TEXT), 1)), epochs=2, verbose=0)
@@ -86,7 +89,8 @@ def test_a_keras_model_trains_the_mix_and_nothing_else_of_it(savedmodel, optimiz
 
 
 def test_the_loaded_object_has_what_tensorflow_hub_asks_of_a_reusable_savedmodel(savedmodel):
-    model = tf.saved_model.load(str(savedmodel.path))  # as hub.load does
+    # As hub.load does.
+    model = tf.saved_model.load(str(savedmodel.path))
     assert callable(model)
     names = {"trainable_variables", "variables", "regularization_losses"}
     assert names <= set(dir(model))

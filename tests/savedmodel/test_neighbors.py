@@ -63,7 +63,8 @@ def test_the_querys_own_sentence_is_left_out_and_a_vector_of_zeros_is_no_error()
 
 
 def test_half_precision_vectors_are_compared_in_full():
-    vectors = np.full((1, 600), 200, np.float16)  # whose squares it cannot hold
+    # float16 cannot hold their squares.
+    vectors = np.full((1, 600), 200, np.float16)
     (use,) = neighbors.nearest_uses(QUERY, vectors[0].astype(np.float32), [(0, [b"a"], vectors)])
     assert use.similarity == pytest.approx(1, abs=checks.rounding(600))
 

@@ -1,4 +1,4 @@
-"""Opening an exported model: whole ones open, and what is lost, damaged or somebody else's is named."""
+"""Opening an exported model: intact ones open; lost, damaged and foreign files are named."""
 
 import os
 import shutil
@@ -62,7 +62,8 @@ def test_the_list_names_every_file_with_its_size_and_sha256(savedmodel):
 def test_sha256_is_that_of_the_standard(tmp_path):
     (tmp_path / "saved_model.pb").write_bytes(b"abc")
     checksums.write(tmp_path)
-    digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # FIPS 180-4, its first example
+    # FIPS 180-4, its first example.
+    digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     assert checksums.read(tmp_path) == {"saved_model.pb": {"bytes": 3, "sha256": digest}}
 
 
@@ -166,7 +167,7 @@ def test_a_graph_that_cannot_be_read_is_named(copy):
         opening.open_savedmodel(copy)
 
 
-def test_what_only_tensorflow_notices_is_told_with_the_folder(copy):
+def test_damage_that_only_tensorflow_notices_is_reported_with_the_folder(copy):
     flip(copy / "variables/variables.index")
     with pytest.raises(InputError, match=rf"(?s)^savedmodel: expected an intact SavedModel, found .*: {copy}$"):
         opening.open_savedmodel(copy)

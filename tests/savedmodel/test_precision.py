@@ -64,7 +64,8 @@ def test_vectors_keep_their_direction_and_are_float32(both):
         one, other = one[real], other[real]
         cosines = (one * other).sum(-1) / np.linalg.norm(one, axis=-1) / np.linalg.norm(other, axis=-1)
         assert cosines.min() > 0.999
-        assert np.abs(one - other).max() > 1e-5  # they are not the same weights
+        # They are not the same weights.
+        assert np.abs(one - other).max() > 1e-5
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
-"""Whatever sentences come together in a batch, each gives the vectors it gives alone, and all else is 0.
+"""A sentence has the same vectors in every batch as alone, and everything else is 0.
 
-Each batch is drawn anew from sentences of odd tokens; one in ten has a mistake in it and must be refused. In the test
-run there are a few hundred batches to each signature, `make property` makes it 10,000.
+Each batch is drawn anew from sentences of odd tokens; one in ten has a mistake in it and must be refused. The tests
+draw a few hundred batches for each signature, `make property` 10,000.
 """
 
 import os
@@ -42,11 +42,11 @@ def draw_token(random) -> bytes:
     return "".join(random.choice(LETTERS, random.integers(1, 30))).encode()
 
 
-def draw_sentences(parted: bool, count: int = 300) -> list[list[bytes]]:
-    """Returns sentences of up to 7 tokens, among them one without any; if `parted`, tokens between white space."""
-    random = np.random.default_rng([SEED, parted])
+def draw_sentences(spaced: bool, count: int = 300) -> list[list[bytes]]:
+    """Returns sentences of up to 7 tokens, one of them empty; if `spaced`, white space separates the tokens."""
+    random = np.random.default_rng([SEED, spaced])
     sentences = [[], *([draw_token(random) for _ in range(random.integers(1, 8))] for _ in range(count))]
-    return [b" ".join(words).split() for words in sentences] if parted else sentences
+    return [b" ".join(words).split() for words in sentences] if spaced else sentences
 
 
 class Pool:
@@ -82,7 +82,10 @@ def model(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def pools(model):
-    found = {"default": Pool(model, draw_sentences(parted=True)), "tokens": Pool(model, draw_sentences(parted=False))}
+    found = {
+        "default": Pool(model, draw_sentences(spaced=True)),
+        "tokens": Pool(model, draw_sentences(spaced=False)),
+    }
     random = np.random.default_rng(SEED)
     before = {name: random.normal(0, 0.5, state.shape) for name, state in model.initial_states(1).items()}
     before = {name: state.astype(np.float32) for name, state in before.items()}
@@ -176,11 +179,12 @@ def assert_batch(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) 
     assert not found["elmo"][padding].any()
 
 
-def test_the_sentences_are_told_apart(pools):
+def test_different_sentences_have_different_vectors(pools):
     for pool in (pools["default"], pools["tokens"]):
         means = np.array([alone["default"] for alone in pool.alone])
         distances = np.abs(means[:, None] - means).max(-1) + np.eye(len(means))
-        assert np.median(distances.min(1)) > 1e-3  # by more than a comparison lets pass
+        # By more than the tolerance of the comparison.
+        assert np.median(distances.min(1)) > 1e-3
 
 
 @pytest.mark.parametrize("name", INPUTS)
@@ -190,7 +194,8 @@ def test_any_batch_gives_what_its_sentences_give_alone_or_is_refused(model, pool
         random = np.random.default_rng([SEED, batch])
         numbers = pool.draw(random)
         inputs, max_length = INPUTS[name](random, [pool.sentences[number] for number in numbers])
-        for state, row in pool.before.items():  # for all sentences, or for each
+        # For all sentences, or for each.
+        for state, row in pool.before.items():
             inputs[state] = row if random.random() < 0.5 else np.repeat(row, len(numbers), 0)
         wrong = batch % 10 == 9
         if wrong:

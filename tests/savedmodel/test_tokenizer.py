@@ -45,7 +45,7 @@ def unicode_model(tmp_path_factory):
     return checks.export_unverified(bilm, MICRO_CONFIG, folder, tokenizer="unicode")
 
 
-def test_words_and_marks_are_parted_as_in_preprocessing(unicode_model):
+def test_words_and_marks_are_split_as_in_preprocessing(unicode_model):
     model = opening.open_savedmodel(unicode_model)
     assert model.tokenizer == "unicode"
     words = [[as_bytes(token) for token in tokens] for tokens in TOKENS]
@@ -71,7 +71,8 @@ def test_nothing_to_tokenize_gives_no_tokens(sentences):
 
 FRESH = """
 import sys
-sys.modules["elmo_tf"] = None  # importing it fails
+# Importing it fails.
+sys.modules["elmo_tf"] = None
 import numpy as np
 import tensorflow as tf
 try:
@@ -84,7 +85,8 @@ np.save(sys.argv[2], model(tf.constant(["The bank."]))["elmo"])
 """
 
 
-@pytest.mark.slow  # two fresh processes
+# Two fresh processes.
+@pytest.mark.slow
 def test_a_program_that_loads_it_has_to_import_tensorflow_text(unicode_model, tmp_path):
     command = [sys.executable, "-I", "-c", FRESH, str(unicode_model), str(tmp_path / "found.npy")]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)

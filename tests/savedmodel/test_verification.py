@@ -32,7 +32,7 @@ def rewrite(file, **changes):
     np.savez(file, **{**np.load(file), **changes})
 
 
-def test_a_model_that_is_whole_within_its_tolerance_is_told_to_be_so(copy, in_this_process):
+def test_a_model_within_its_tolerance_passes(copy, in_this_process):
     elmo = np.load(copy / SAMPLE_VECTORS_FILE)["elmo"]
     rewrite(copy / SAMPLE_VECTORS_FILE, elmo=elmo + np.float32(3e-5) * np.abs(elmo).max(), tolerance=1e-4)
     checksums.write(copy)
@@ -60,7 +60,7 @@ def test_a_model_without_sample_vectors_is_refused(copy):
         list(verification.verify(copy))
 
 
-def test_other_vectors_than_the_stored_ones_are_told_in_one_line(copy, in_this_process):
+def test_other_vectors_than_the_stored_ones_are_one_line(copy, in_this_process):
     elmo = np.load(copy / SAMPLE_VECTORS_FILE)["elmo"]
     rewrite(copy / SAMPLE_VECTORS_FILE, elmo=elmo + np.float32(3e-5) * np.abs(elmo).max())
     checksums.write(copy)
@@ -70,7 +70,7 @@ def test_other_vectors_than_the_stored_ones_are_told_in_one_line(copy, in_this_p
     assert str(caught.value) == f"savedmodel: expected what was exported, found {first} (and 8 more): {copy}"
 
 
-def test_what_tensorflow_cannot_load_is_told_in_its_last_words(copy):
+def test_a_model_that_tensorflow_cannot_load_is_refused_with_its_last_line(copy):
     (copy / "saved_model.pb").write_bytes(b"\xff" * 9)
     checksums.write(copy)
     with pytest.raises(InputError, match=r"^savedmodel: expected what was exported, found OSError: Cannot parse"):
@@ -94,7 +94,8 @@ def test_every_output_of_every_signature_is_compared(copy):
     assert {line for line in found if "alone differs" not in line} == {
         f"{way}: output {name!r} {fault}" for way in (*contract.SIGNATURES, "__call__") for name, fault in faults
     }
-    assert len([line for line in found if "alone differs" in line]) == 3  # one sentence is empty
+    # One sentence is empty.
+    assert len([line for line in found if "alone differs" in line]) == 3
 
 
 def test_a_lost_signature_is_named(savedmodel, tmp_path):

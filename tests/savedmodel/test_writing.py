@@ -44,7 +44,8 @@ def test_the_first_version_is_1_and_the_next_leaves_those_there_as_they_are(save
     assert {path: path.read_bytes() for path in first.rglob("*") if path.is_file()} == contents
     further_layers = embed(tf.saved_model.load(str(output / "10")), TEXT)
     np.testing.assert_allclose(further_layers["layers"], further(batch_char_ids(WORDS))[0], **SAME)
-    np.testing.assert_allclose(further_layers["elmo"], further_layers["layers"].mean(1), **checks.TOLERANCE)  # no mix
+    # No mix.
+    np.testing.assert_allclose(further_layers["elmo"], further_layers["layers"].mean(1), **checks.TOLERANCE)
     assert sorted(os.listdir(output / "10" / "assets")) == ["config.json", "provenance.json"]
 
 
@@ -67,11 +68,13 @@ def corrupt(_: tf.train.Checkpoint, folder: str) -> None:
 
 def differ(root: tf.train.Checkpoint, _: str) -> None:
     """Makes the object another one than was written."""
-    for variable in root.variables[2:]:  # all but the mix
+    # All but the mix.
+    for variable in root.variables[2:]:
         variable.assign(variable + 0.01)
 
 
-@pytest.mark.slow  # tests/test_cli.py has a verification that fails, too
+# tests/test_cli.py has a verification that fails, too.
+@pytest.mark.slow
 @pytest.mark.parametrize(("damage", "message"), [(corrupt, ""), (differ, "output 'lstm_outputs1' differs")])
 def test_a_model_that_fails_its_verification_leaves_nothing_behind(tmp_path, monkeypatch, damage, message):
     bilm = checks.randomize(BiLM(MICRO), scale=0.4)
@@ -148,17 +151,20 @@ def test_a_killed_export_leaves_no_version(savedmodel, tmp_path):
     done = subprocess.run([sys.executable, "-c", KILLED, str(output)], cwd=ROOT, capture_output=True, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr
     (left,) = output.iterdir()
-    assert left.name.startswith(".")  # which TensorFlow Serving does not look at
-    assert (left / "saved_model.pb").exists()  # it came as far as that
+    # TensorFlow Serving ignores such names.
+    assert left.name.startswith(".")
+    # It was killed during the verification.
+    assert (left / "saved_model.pb").exists()
     with pytest.raises(InputError, match=r"expected a folder with saved_model.pb, found none"):
         opening.check(output)
     shutil.copytree(savedmodel.path, output / str(writing._next_version(output)))
     assert opening.check(output) == output / "1"
 
 
-def test_a_full_disk_is_told_and_leaves_nothing_behind(savedmodel, tmp_path):
+def test_a_full_disk_is_an_error_and_leaves_nothing_behind(savedmodel, tmp_path):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))  # bytes a file: fewer than the graph takes
+    # Bytes a file, fewer than the graph has.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
     try:
         with pytest.raises(OSError, match=r"^cannot write the SavedModel: .*saved_model.pb"):
             writing.export(savedmodel.bilm, MICRO_CONFIG, tmp_path / "micro")

@@ -116,7 +116,7 @@ def test_the_table_is_aligned_and_marks_the_word(search):
         ({"word": "green", "same_word": True, "text": b"grey\n"}, r"text: expected a line with the word 'green'"),
         ({"layer": "3"}, r"layer: expected one of elmo, 0, 1, 2, found 3"),
         ({"layer": "-1"}, r"layer: expected one of elmo, 0, 1, 2, found -1"),
-        ({"vectors": "missing"}, r"(--)?vectors: expected an HDF5 file of `elmo-tf embed`, found none: missing"),
+        ({"vectors": "missing"}, r"vectors: expected an HDF5 file of `elmo-tf embed`, found none: missing"),
     ],
 )
 def test_what_cannot_be_used_is_refused(search, change, message):
