@@ -138,8 +138,8 @@ def test_sampled_loss_of_frequent_words_is_near_the_full_loss_on_average():
     full = _full_loss(layer)
     # Half the losses' variance is 0.03, as they are logarithms of an estimate; five standard errors are 0.07.
     np.testing.assert_allclose(losses, np.log1p(counts * np.expm1(full)), atol=0.03 + 0.07)
-    # These words' expected counts are 0.85 at least, whose logarithm is what else they lack.
-    np.testing.assert_allclose(losses[TARGETS < 4], full[TARGETS < 4], atol=0.1 - np.log(0.84))
+    # These words' expected counts are above 0.8, whose logarithm is what else they lack.
+    np.testing.assert_allclose(losses[TARGETS < 4], full[TARGETS < 4], atol=0.1 - np.log(0.8))
 
 
 def test_same_seed_same_loss_other_seed_other_loss():
