@@ -80,5 +80,5 @@ def test_the_demo_removes_no_folder_that_is_not_its_own(tmp_path):
         command = [sys.executable, "examples/demo.py", option, tmp_path]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 2
-        assert f"{option}: expected a folder that is not there yet" in done.stderr
+        assert f"{option}: expected a folder that does not exist yet" in done.stderr
     assert (tmp_path / "mine").exists()

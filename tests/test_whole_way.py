@@ -157,7 +157,7 @@ def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, capsys, monk
     more = ["--batch-size", "2", "--unigram", "data"]
     printed = elmo_tf(tmp_path, "evaluate", "--workdir", "work", "--data", "held", *more)
     after = json.loads(printed.splitlines()[-1])
-    assert list(before) == ["forward_perplexity", "backward_perplexity", "perplexity", "tokens", "unknown_rate"]
+    assert list(before)[:5] == ["forward_perplexity", "backward_perplexity", "perplexity", "tokens", "unknown_rate"]
     assert list(after) == [*before, "unigram_perplexity"]
     assert after["tokens"] == before["tokens"] == heldout.info["tokens"] + heldout.info["sentences"]
     assert after["unknown_rate"] == before["unknown_rate"] > 0  # a number is there once

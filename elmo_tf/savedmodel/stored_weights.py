@@ -26,34 +26,38 @@ class StoredWeights:
     the speed of float32 on any CPU. Vectors, such as biases, stay float32.
 
     Args:
-        bilm: the network; what is stored in float32 are its own variables.
+        bilm: the network; its own variables are stored where they can be.
         precision: one of `contract.PRECISIONS`.
     """
 
     def __init__(self, bilm: PackedBiLM, precision: str):
         self._bilm = bilm
         self.by_name: dict[str, tf.Variable] = {}
-        self._expanded: list[tuple[keras.Variable, Expanded]] = []
+        self.expanded: list[Expanded] = []
+        self._replaced: list[tuple[keras.Variable, tf.Variable | Expanded]] = []
         for name, variable in relative_names(bilm).items():
-            if precision == "float32" or len(variable.shape) < 2:
+            if precision != "float32" and len(variable.shape) >= 2:
+                self._store_expanded(name, variable)
+            elif variable.value.trainable:
+                # A Keras layer around a SavedModel trains what was marked as trainable when it was saved.
+                self.by_name[name] = tf.Variable(variable, trainable=False)
+                self._replaced.append((variable, self.by_name[name]))
+            else:
                 self.by_name[name] = variable.value
-                continue
-            matrix, bias = tf.convert_to_tensor(variable), None
-            if name.endswith(_FROM_INPUT):
-                bias = tf.Variable(matrix[:, -1], trainable=False)
-                matrix = matrix[:, :-1]
-                self.by_name[name.replace(_FROM_INPUT, _BIAS)] = bias
-            self.by_name[name] = tf.Variable(tf.cast(matrix, tf.bfloat16), trainable=False)
-            self._expanded.append((variable, Expanded(self.by_name[name], bias)))
 
-    @property
-    def expanded(self) -> "list[Expanded]":
-        """What has to be saved beside the variables."""
-        return [expanded for _, expanded in self._expanded]
+    def _store_expanded(self, name: str, variable: keras.Variable) -> None:
+        matrix, bias = tf.convert_to_tensor(variable), None
+        if name.endswith(_FROM_INPUT):
+            bias = tf.Variable(matrix[:, -1], trainable=False)
+            matrix = matrix[:, :-1]
+            self.by_name[name.replace(_FROM_INPUT, _BIAS)] = bias
+        self.by_name[name] = tf.Variable(tf.cast(matrix, tf.bfloat16), trainable=False)
+        self.expanded.append(Expanded(self.by_name[name], bias))
+        self._replaced.append((variable, self.expanded[-1]))
 
     def embed(self, char_ids: tf.Tensor, initial_states: States) -> tuple[tf.Tensor, tf.Tensor, States]:
         """Returns what `PackedBiLM.embed` does."""
-        with keras.StatelessScope([(variable, expanded.read()) for variable, expanded in self._expanded]):
+        with keras.StatelessScope([(variable, _read(stored)) for variable, stored in self._replaced]):
             return self._bilm.embed(char_ids, initial_states)
 
 
@@ -107,3 +111,7 @@ class Expanded(tf.saved_model.experimental.TrackableResource):
         if self._bias is not None:
             expanded = tf.concat([expanded, self._bias[:, None]], 1)
         tf.raw_ops.AssignVariableOp(resource=self.resource_handle, value=expanded)
+
+
+def _read(stored: tf.Variable | Expanded) -> tf.Tensor:
+    return stored.read() if isinstance(stored, Expanded) else tf.convert_to_tensor(stored)

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 import elmo_tf
 from elmo_tf.errors import InputError
+from tests import checks
 from tests.elmo.sentences import LENGTHS, SENTENCES, TOKENS
 from tests.helpers import batch_char_ids
 
@@ -33,7 +34,7 @@ def layer(savedmodel):
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_of_the_same_tokens_gives_the_same_vectors_and_mask(layer, form):
     expected, found = layer(DENSE), layer(FORMS[form])
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    np.testing.assert_allclose(found, expected, **checks.TOLERANCE)
     np.testing.assert_array_equal(found._keras_mask, expected._keras_mask)
     np.testing.assert_array_equal(layer.char_ids(FORMS[form]), layer.char_ids(DENSE))
 
@@ -57,7 +58,7 @@ def _model(layer):
 def test_a_model_predicts_and_fits_ragged_batches(layer):
     model = _model(layer)
     ragged = tf.RaggedTensor.from_tensor(tf.constant(TOKENS), LENGTHS)
-    np.testing.assert_allclose(model.predict(ragged, verbose=0), model(TOKENS[:, : max(LENGTHS)]), atol=1e-5)
+    np.testing.assert_allclose(model.predict(ragged, verbose=0), model(TOKENS[:, : max(LENGTHS)]), **checks.TOLERANCE)
     model.compile("adam", "mse")
     data = tf.data.Dataset.from_tensor_slices((ragged, np.zeros(len(SENTENCES)))).ragged_batch(2)
     model.fit(data.map(lambda tokens, label: (tokens, label[:, None, None])), verbose=0)
@@ -75,7 +76,7 @@ def test_what_keras_itself_refuses_and_the_line_that_helps(layer, inputs, error,
     model = _model(layer)
     with pytest.raises(ValueError, match=error):
         model.predict(inputs, verbose=0)
-    np.testing.assert_allclose(model.predict(helps(inputs), verbose=0), model(DENSE), atol=1e-5)
+    np.testing.assert_allclose(model.predict(helps(inputs), verbose=0), model(DENSE), **checks.TOLERANCE)
 
 
 def test_a_sequential_model_needs_an_input_and_the_error_says_so(layer):

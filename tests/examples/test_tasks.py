@@ -48,6 +48,7 @@ def entities(folder: pathlib.Path) -> list[str | os.PathLike]:
     return [part for name in ("--train", "--dev", "--test") for part in (name, folder / "data")]
 
 
+@pytest.mark.slow
 def test_the_tagger_has_the_mix_that_was_asked_for(savedmodel, tmp_path):
     options = ["--mix", "top", "--epochs", "1", "--units", "2", "--output-mix", "--save", tmp_path / "saved"]
     _, found = run("ner_tagger.py", "--elmo", savedmodel.path, *entities(tmp_path), *options, "--fraction", "0.25")

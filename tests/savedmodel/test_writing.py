@@ -98,7 +98,7 @@ def test_a_model_that_fails_its_verification_leaves_nothing_behind(tmp_path, mon
         ("new", {"scalar_parameters": [0.0, 1.0]}, r"^scalar_parameters: expected 3 numbers, one a layer, found 2$"),
         ("new", {"gamma": float("nan")}, r"^gamma: expected a finite number, found nan$"),
         ("new", {"tokenizer": "Unicode"}, r"^tokenizer: expected one of whitespace, unicode, found 'Unicode'$"),
-        ("file/new", {}, r"^cannot make the folder .*file/new: Not a directory$"),
+        ("file/new", {}, r"^output: expected a folder that can be made, found Not a directory: .*file/new"),
         ("new", {"gamma": 1e39}, r"^gamma: expected a finite number, found 1e\+39$"),
     ],
 )

@@ -162,7 +162,7 @@ def test_a_vocabulary_of_another_length_is_refused(parts, tmp_path):
 def test_options_for_another_vocabulary_are_refused(parts, tmp_path):
     parts[0]["n_tokens_vocab"] = 1000
     message = message_of(parts, tmp_path / "workdir")
-    assert message.startswith("--options") and "n_tokens_vocab" in message and "1000" in message
+    assert message.startswith("options: ") and "n_tokens_vocab" in message and "1000" in message
 
 
 def test_missing_and_damaged_files_are_refused(parts, tmp_path):
