@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
+from elmo_tf.bilm.names import relative_names
 from elmo_tf.errors import InputError, memory_explained, renamed
 from elmo_tf.text.vocabulary import Vocabulary
 from elmo_tf.training import checkpoints, evaluation
@@ -84,10 +85,10 @@ def _begin(
 
 def _copy_weights(source: BiLM, known: Vocabulary | None, target: BiLM, words: Vocabulary) -> None:
     """Copies the weights of `source` to `target`; of the softmax, the rows of the words that both have."""
-    weights = {variable.path: variable for variable in source.trainable_variables}
-    for variable in target.trainable_variables:
-        if not variable.path.startswith("softmax/"):
-            variable.assign(weights[variable.path])
+    weights = relative_names(source)
+    for name, variable in relative_names(target).items():
+        if not name.startswith("softmax/"):
+            variable.assign(weights[name])
     if known is None:
         _log.info("the source has no softmax: all %s words get a new row", f"{len(words):,}")
         return
