@@ -25,10 +25,10 @@ demo: setup
 	$(BIN)/python examples/demo.py
 
 test: setup lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-all: setup lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m ""
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m ""
 
 property: setup
 	ELMO_TF_PROPERTY_BATCHES=10000 $(BIN)/python -m pytest -n 2 tests/savedmodel/test_properties.py

@@ -61,3 +61,8 @@ def savedmodel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("exported") / "micro"
     path = checks.export_unverified(bilm, MICRO_CONFIG, folder, mix, gamma, provenance)
     return Exported(path, bilm, mix, gamma)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Starts with the longest file: at the end, the other process would wait for it."""
+    items.sort(key=lambda item: item.path.name != "test_whole_way.py")

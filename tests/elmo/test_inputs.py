@@ -109,8 +109,9 @@ class Subclassed(keras.Model):
         return cls(keras.saving.deserialize_keras_object(config["elmo"]))
 
 
-@pytest.mark.parametrize("options", [{}, {"num_mixes": 2}, {"boundaries": True}, {"trainable_bilm": True}], ids=str)
-@pytest.mark.parametrize("ids", [False, True])
+@pytest.mark.parametrize(
+    ("options", "ids"), [({}, False), ({"num_mixes": 2, "boundaries": True}, True), ({"trainable_bilm": True}, False)]
+)
 def test_a_subclassed_model_is_the_same_after_saving_and_loading(savedmodel, tmp_path, options, ids):
     model = Subclassed(elmo_tf.ELMo(savedmodel.path, **options))
     inputs = batch_char_ids(SENTENCES, 6) if ids else tf.constant(TOKENS)

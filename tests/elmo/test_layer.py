@@ -307,7 +307,11 @@ def test_a_savedmodel_that_is_not_ours_is_refused(savedmodel, tmp_path):
     with pytest.raises(InputError, match=r"source: expected assets/config.json with SHA-256 .*, found .*: .*other"):
         elmo_tf.ELMo(other)
     checksums.write(other)
-    with pytest.raises(InputError, match=r"source: expected a SavedModel of .*, found .*forward_0/from_input of shape"):
+    with pytest.raises(InputError, match=r"source: expected inputs of the signature stream to be .*23"):
+        elmo_tf.ELMo(other)
+    (other / "assets" / "config.json").write_text(text.replace('"embedding_dim": 4', '"embedding_dim": 5'))
+    checksums.write(other)
+    with pytest.raises(InputError, match=r"source: expected a SavedModel of .*, found char_cnn/embedding of shape"):
         elmo_tf.ELMo(other)
 
 

@@ -99,6 +99,7 @@ def test_two_layers_in_one_model_keep_apart(savedmodel, tmp_path):
         np.testing.assert_array_equal(one, same)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{"trainable_bilm": True}, pytest.param({"vocabulary": ["the", "bank"]}, marks=pytest.mark.slow)]
 )

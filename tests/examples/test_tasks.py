@@ -119,6 +119,7 @@ def test_the_tagger_learns_entities_without_and_with_elmo_at_input_and_output(sa
     assert (tmp_path / "saved" / "learned_0.keras").exists()
 
 
+@pytest.mark.slow
 def test_the_classifier_learns_classes_without_and_with_elmo(savedmodel, tmp_path):
     for name, word in (("good", "fine"), ("bad", "poor")):
         lines = [f"a {word} film of {number}" for number in range(200)]

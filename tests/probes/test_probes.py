@@ -142,6 +142,7 @@ def test_every_fifth_document_is_held_out():
         wsd.split(sentences[:8])
 
 
+@pytest.mark.slow
 def test_wsd_as_a_command(savedmodel, tmp_path, capsys):
     rows = []
     for number, text in enumerate([*TRAIN[:4], f"{TEST[0]} unseen/4"]):

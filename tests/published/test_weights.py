@@ -36,7 +36,15 @@ def layers_of(bilm, tokens):
     return bilm(ids[None])[0].numpy()[0]
 
 
-@pytest.mark.parametrize("changes", files.ARCHITECTURES.values(), ids=files.ARCHITECTURES.keys())
+# Two architectures that differ in everything; the others with `make test-all`.
+QUICK = ("everything", "three_layers_tanh")
+ARCHITECTURES = [
+    pytest.param(changes, id=name, marks=[] if name in QUICK else [pytest.mark.slow])
+    for name, changes in files.ARCHITECTURES.items()
+]
+
+
+@pytest.mark.parametrize("changes", ARCHITECTURES)
 def test_an_imported_network_agrees_with_the_reference_and_goes_back_bit_for_bit(changes, tmp_path):
     options = files.options(**changes)
     arrays = files.draw_hdf5(options)

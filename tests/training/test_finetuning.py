@@ -113,7 +113,8 @@ def test_it_trains_and_run_again_it_resumes_and_the_source_stays_as_it_is(workdi
     assert contents(workdir.path) == before
 
 
-@pytest.mark.parametrize("words", ["old", pytest.param("new", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("words", ["old", "new"])
 def test_the_heldout_perplexity_is_logged_before_and_after(workdir, records, other, tmp_path, caplog, words):
     text = records if words == "old" else other
     with caplog.at_level(logging.INFO, "elmo_tf"):

@@ -9,6 +9,8 @@ import pytest
 from elmo_tf.training import checkpoints
 from tests.training import commands
 
+pytestmark = pytest.mark.slow
+
 STEPS = 90  # seven epochs
 RECIPE = {"checkpoint_steps": 5, "log_steps": 3, "decay": "cosine", "warmup_steps": 5}
 

@@ -59,6 +59,7 @@ def test_groups_one_after_the_other_do_what_so_many_replicas_or_a_large_batch_do
         np.testing.assert_allclose(other, one, **checks.TOLERANCE)
 
 
+@pytest.mark.slow
 def test_the_rate_set_before_a_step_is_that_of_its_update(records):
     made, other = trainer(records, EXACT), trainer(records, dataclasses.replace(EXACT, learning_rate=0.05))
     made.learning_rate = 0.05
@@ -122,7 +123,7 @@ def test_the_same_number_draws_the_same_and_another_draws_anew(records):
     assert losses[0] == losses[1] != losses[2]
 
 
-@pytest.mark.parametrize(("replicas", "optimizer"), [(1, "adam"), (2, "adagrad")])
+@pytest.mark.parametrize(("replicas", "optimizer"), [(1, "adam"), pytest.param(2, "adagrad", marks=pytest.mark.slow)])
 def test_a_step_is_traced_once_and_reads_no_more_of_the_softmax_than_it_uses(records, replicas, optimizer):
     config = dataclasses.replace(EXACT, batch_size=4 // replicas, num_sampled=4, optimizer=optimizer)
     made = trainer(records, config, two_cpus() if replicas == 2 else None)

@@ -124,6 +124,7 @@ def test_without_its_frame_an_hdf5_file_is_written_again(arguments, tmp_path, mo
     assert contents(tmp_path / "output") == contents(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_any_moment_is_resumed(arguments, tmp_path, monkeypatch):
     command = [sys.executable, "-c", SMALL, "embed"]
     with monkeypatch.context() as patch:
