@@ -8,7 +8,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 help:
 	@echo "make demo      install, then text -> records -> training -> SavedModel -> nearest uses (5 to 10 minutes)"
-	@echo "make test      install, then lint and all tests but the slowest (about 10 minutes on two cores)"
+	@echo "make test      install, then lint and all tests but the slowest (10 to 15 minutes on two cores)"
 	@echo "make test-all  the slowest tests too; one of them installs the wheel from PyPI"
 	@echo "make property  10,000 generated batches through each signature of a SavedModel (about 2 minutes)"
 	@echo "make setup     only install, into .venv"
