@@ -113,7 +113,7 @@ class TrainConfig:
     beta_1: float = 0.9  # Adam's
     beta_2: float = 0.999  # Adam's
     clip_norm: float = 10.0  # of all gradients together
-    num_sampled: int = 8192  # negatives per step and direction; 0, or over half of the vocabulary: the full softmax
+    num_sampled: int = 8192  # negatives per step and direction; 0, or over 3/4 of the vocabulary: the full softmax
     reset_rate: float = 0.0  # of the windows that start with a sentence, the share that starts from the zero state
     dropout_rate: float = 0.1  # of every LSTM layer's input and of the softmax's
     precision: str = "float32"  # of all matrix products but the full softmax's: "float32" or "bfloat16"

@@ -190,9 +190,8 @@ class BiLM(keras.Model):
             outputs, key = run.layers[direction], _fold_in(seed, direction)
             flat = tf.reshape(outputs[-1], (-1, outputs[-1].shape[-1]))
             flat = _dropout(flat, dropout_rate, key, len(outputs))
-            nats = self.softmax(
-                flat, tf.reshape(targets, (-1,)), num_sampled=num_sampled, seed=_fold_in(key, len(outputs) + 1)
-            )
+            flat_targets, drawn = tf.reshape(targets, (-1,)), _fold_in(key, len(outputs) + 1)
+            nats = self.softmax(flat, flat_targets, num_sampled=num_sampled, seed=drawn, training=training)
             losses.append(tf.where(window.mask, tf.reshape(nats, tf.shape(targets)), 0.0))
         return tuple(losses), run.states
 

@@ -5,7 +5,9 @@ import tensorflow as tf
 
 from elmo_tf.layers.fused import fused
 
-_LOGITS_AT_ONCE = 2**25  # of the full softmax: 128 MB of float32
+# Of the full softmax, float32: 128 MB. For a gradient, one array of all of them exists anyway, and in pieces it would
+# take three times as long.
+_LOGITS_AT_ONCE, _LOGITS_AT_ONCE_TRAINING = 2**25, 2**27
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
@@ -19,10 +21,12 @@ class SampledSoftmax(keras.layers.Layer):
     Call arguments:
         inputs: float32 `(num_tokens, dim)`.
         targets: int32 `(num_tokens,)`.
-        num_sampled: 0, or more than half of the vocabulary, for the full softmax; otherwise the loss is that against so
-            many words, drawn without repeats from the log-uniform distribution, for which words have to be in
-            descending order of their counts.
+        num_sampled: 0, or over three quarters of the vocabulary, for the full softmax; otherwise the loss is that
+            against so many words, drawn without repeats from the log-uniform distribution, for which words have to be
+            in descending order of their counts.
         seed: int32 `(2,)`, decides the draw; needed when `num_sampled` is not 0.
+        training: whether a gradient will be asked for: the full softmax is then faster and takes more memory. Changes
+            no value.
 
     Returns:
         float32 `(num_tokens,)`, nats.
@@ -53,10 +57,10 @@ class SampledSoftmax(keras.layers.Layer):
         self.bias.assign(tf.math.log(_log_uniform_probability(words, self.vocab_size)))
         self.kernel.assign(self.kernel * 0.1)
 
-    def call(self, inputs, targets, num_sampled=0, seed=None):
-        # Drawing nearly all words without repeats takes longer than scoring them all.
-        if num_sampled == 0 or 2 * num_sampled > self.vocab_size:
-            return self._full(inputs, targets)
+    def call(self, inputs, targets, num_sampled=0, seed=None, training=False):
+        # Drawing most words without repeats takes longer than scoring them all.
+        if num_sampled == 0 or 4 * num_sampled > 3 * self.vocab_size:
+            return self._full(inputs, targets, _LOGITS_AT_ONCE_TRAINING if training else _LOGITS_AT_ONCE)
         return self._sampled(inputs, targets, num_sampled, seed)
 
     def compute_output_shape(self, input_shape, *_, **__):
@@ -74,26 +78,30 @@ class SampledSoftmax(keras.layers.Layer):
         same = tf.cast(words, targets.dtype), targets
         return _sampled_losses(inputs, true_logits, tf.gather(kernel, words), offsets, *same, self.product_dtype)
 
-    def _full(self, inputs, targets):
-        """Goes through the tokens in pieces: without a gradient, their logits need not all fit in memory."""
-
+    def _full(self, inputs, targets, logits_at_once):
         def losses(piece):
             logits = tf.matmul(piece[0], self.kernel, transpose_b=True) + self.bias
             return tf.nn.sparse_softmax_cross_entropy_with_logits(piece[1], logits)
 
-        num_tokens = inputs.shape[0]
-        rows = max(1, _LOGITS_AT_ONCE // self.vocab_size)
-        if num_tokens is not None and num_tokens <= rows:
-            return losses((inputs, targets))
-        rows = tf.clip_by_value(tf.shape(inputs)[0], 1, rows)  # few tokens are not padded up to a full piece
-        num_pieces = -(-tf.shape(inputs)[0] // rows)
-        padding = num_pieces * rows - tf.shape(inputs)[0]
-        pieces = (
-            tf.reshape(tf.pad(inputs, ((0, padding), (0, 0))), (num_pieces, rows, inputs.shape[-1])),
-            tf.reshape(tf.pad(targets, ((0, padding),)), (num_pieces, rows)),
-        )
-        every = tf.map_fn(losses, pieces, fn_output_signature=tf.float32, parallel_iterations=1)
-        return tf.reshape(every, (-1,))[: tf.shape(inputs)[0]]
+        return _in_pieces(losses, (inputs, targets), max(1, logits_at_once // self.vocab_size))
+
+
+def _in_pieces(losses, values, rows):
+    """Returns `losses` of values `(num_tokens, ...)`, of so many tokens at a time or fewer; all pieces are equal."""
+    known, num_tokens = values[0].shape[0], tf.shape(values[0])[0]
+    if known is not None and known <= rows:
+        return losses(values)
+    num_pieces = tf.maximum(1, -(-num_tokens // rows))
+    rows = -(-num_tokens // num_pieces)
+    padding = num_pieces * rows - num_tokens
+
+    def cut(array):
+        padded = tf.pad(array, ((0, padding), *((0, 0),) * (len(array.shape) - 1)))
+        return tf.reshape(padded, (num_pieces, rows, *array.shape[1:]))
+
+    pieces = tf.nest.map_structure(cut, values)
+    every = tf.map_fn(losses, pieces, fn_output_signature=tf.float32, parallel_iterations=1)
+    return tf.reshape(every, (-1,))[:num_tokens]
 
 
 def _sampled_losses(inputs, true_logits, kernel, offsets, words, targets, dtype):

@@ -37,18 +37,40 @@ def _seeds(count):
     return tf.stack([tf.zeros(count, tf.int32), tf.range(count)], 1)
 
 
-def test_full_loss_equals_the_reference():
+@pytest.mark.parametrize("training", [False, True])
+def test_full_loss_equals_the_reference(training):
     layer = _layer()
-    losses = layer(INPUTS, TARGETS)
+    losses = layer(INPUTS, TARGETS, training=training)
     assert losses.shape == (len(TARGETS),)
     assert losses.dtype == tf.float32
     np.testing.assert_allclose(losses, _full_loss(layer), **checks.TOLERANCE)
 
 
-@pytest.mark.parametrize("num_sampled", [VOCAB_SIZE, VOCAB_SIZE + 1])
-def test_as_many_negatives_as_words_give_the_full_loss(num_sampled):
+@pytest.mark.parametrize("training", [False, True])
+def test_full_gradients_equal_the_reference(training):
+    layer, inputs = _layer(), tf.constant(INPUTS)
+    upstream = np.random.default_rng(5).normal(size=len(TARGETS))
+    with tf.GradientTape() as tape:
+        tape.watch(inputs)
+        total = tf.reduce_sum(layer(inputs, TARGETS, training=training) * upstream.astype(np.float32))
+    found = tape.gradient(total, [inputs, layer.kernel.value, layer.bias.value])
+    kernel, bias = (np.asarray(variable, np.float64) for variable in (layer.kernel, layer.bias))
+    odds = np.exp(INPUTS @ kernel.T + bias)
+    d_logits = (odds / odds.sum(1, keepdims=True) - np.eye(VOCAB_SIZE)[TARGETS]) * upstream[:, None]
+    expected = d_logits @ kernel, d_logits.T @ INPUTS, d_logits.sum(0)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(tf.convert_to_tensor(one), other, **checks.TOLERANCE)
+
+
+@pytest.mark.parametrize("num_sampled", [23, VOCAB_SIZE, VOCAB_SIZE + 1])
+def test_nearly_as_many_negatives_as_words_give_the_full_loss(num_sampled):
     layer = _layer()
     np.testing.assert_array_equal(layer(INPUTS, TARGETS, num_sampled=num_sampled), layer(INPUTS, TARGETS))
+
+
+def test_three_quarters_of_the_words_are_drawn():
+    layer, seed = _layer(), tf.constant((0, 1))
+    assert not np.allclose(layer(INPUTS, TARGETS, num_sampled=22, seed=seed), layer(INPUTS, TARGETS))
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 10, 11, 12])
