@@ -27,7 +27,10 @@ def imported(tmp_path_factory):
     return importing.import_checkpoint(*paths, tmp_path_factory.mktemp("imported") / "workdir")
 
 
-@pytest.mark.parametrize("case", ["micro_real", "micro_noskip_nohighway", "micro_3layer_tanh"])
+_MORE = (pytest.param(case, marks=pytest.mark.slow) for case in ("micro_noskip_nohighway", "micro_3layer_tanh"))
+
+
+@pytest.mark.parametrize("case", ["micro_real", *_MORE])
 def test_every_layer_agrees_with_the_reference(case, tmp_path):
     folder = ORACLE / "embed" / case
     _, bilm = published_weights.load(folder / "options.json", folder / "weights.hdf5")

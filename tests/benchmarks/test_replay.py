@@ -76,6 +76,7 @@ def run(path, capsys) -> tuple[int, str, str]:
     return status, captured.out, captured.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", VARIATIONS.values(), ids=VARIATIONS.keys())
 def test_our_own_steps_are_replayed_without_a_difference(changes, tmp_path, capsys):
     record(tmp_path / "trace.npz", **changes)

@@ -132,6 +132,7 @@ def test_threads_at_once_do_not_disturb_each_other(embed):
             np.testing.assert_allclose(layers, expected[number], **checks.TOLERANCE)
 
 
+@pytest.mark.slow
 def test_gradients_are_those_of_the_sentences_one_by_one_in_training(bilm):
     """Through the packed graph, and through the dense layers whose gradient is written by hand."""
     sentences = [WORDS[:2], [], [WORDS[0]] * 3]

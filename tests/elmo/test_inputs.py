@@ -68,7 +68,7 @@ def test_a_model_predicts_and_fits_ragged_batches(layer):
     ("inputs", "error", "helps"),
     [
         (FORMS["str array"], "Invalid dtype: str", tf.constant),
-        (FORMS["object array"], "Invalid dtype: object", tf.constant),
+        pytest.param(FORMS["object array"], "Invalid dtype: object", tf.constant, marks=pytest.mark.slow),
         (FORMS["lists"], "Unrecognized data type", tf.ragged.constant),
     ],
 )

@@ -135,6 +135,7 @@ def test_the_classifier_learns_classes_without_and_with_elmo(savedmodel, tmp_pat
     assert mix.weights == [0, 0, 1]
 
 
+@pytest.mark.slow
 def test_the_classifier_refuses_a_file_that_is_not_utf_8(savedmodel, tmp_path):
     (tmp_path / "good").write_bytes("café\n".encode("latin-1") * 20)
     classes = [part for name in ("good", "bad") for part in ("--class", f"{name}={tmp_path / 'good'}")]

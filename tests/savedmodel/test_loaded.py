@@ -104,6 +104,7 @@ def test_the_loaded_object_has_what_tensorflow_hub_asks_of_a_reusable_savedmodel
         np.testing.assert_allclose(outer(tf.constant(TEXT), training), model(tf.constant(TEXT))["elmo"], **SAME)
 
 
+@pytest.mark.slow
 def test_saved_model_cli_shows_the_contract_and_nothing_else(savedmodel):
     command = [sys.executable, "-m", "tensorflow.python.tools.saved_model_cli", "show", "--all", "--dir"]
     shown = subprocess.run([*command, savedmodel.path], capture_output=True, text=True, check=True).stdout

@@ -69,6 +69,7 @@ def warm(savedmodel, tmp_path_factory):
     return tf.saved_model.load(str(path)), path
 
 
+@pytest.mark.slow
 def test_a_warm_model_starts_from_the_average_state_after_the_text(warm, savedmodel):
     """Each of 32 streams reads its share of the lines with words."""
     sentences = [line.encode().split() for line in TYPICAL.splitlines() if line]

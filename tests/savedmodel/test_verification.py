@@ -32,6 +32,7 @@ def rewrite(file, **changes):
     np.savez(file, **{**np.load(file), **changes})
 
 
+@pytest.mark.slow
 def test_a_model_within_its_tolerance_passes(copy, in_this_process):
     elmo = np.load(copy / SAMPLE_VECTORS_FILE)["elmo"]
     rewrite(copy / SAMPLE_VECTORS_FILE, elmo=elmo + np.float32(3e-5) * np.abs(elmo).max(), tolerance=1e-4)

@@ -115,6 +115,7 @@ def test_a_version_is_no_place_for_versions(savedmodel, workdir):
         writing.export(workdir.trained_bilm(), workdir.config, savedmodel.path)
 
 
+@pytest.mark.slow
 def test_two_exports_at_once_get_a_version_each(savedmodel, tmp_path, monkeypatch):
     output = tmp_path / "micro"
     found = writing._next_version

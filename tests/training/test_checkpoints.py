@@ -99,6 +99,7 @@ def test_the_best_and_a_step_can_be_asked_for(copy):
         copy.trained(which="best")
 
 
+@pytest.mark.slow
 def test_evaluate_takes_the_checkpoint_asked_for(copy, records, capsys):
     command = ["evaluate", "--workdir", str(copy.path), "--data", str(records.path), "--batch-size", "2"]
     assert cli.main([*command, "--checkpoint", "2"]) == 0
@@ -134,6 +135,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "-l", str(place)], check=True)
 
 
+@pytest.mark.slow
 def test_a_full_disk_does_not_end_training(small_disk, records, monkeypatch, caplog, capfd):
     config = with_train(checkpoint_steps=2, log_steps=1)
     workdir = loop.train(config, records.path, small_disk / "w", steps=2)

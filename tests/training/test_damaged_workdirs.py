@@ -53,6 +53,7 @@ def test_training_leaves_foreign_files_among_its_checkpoints_alone(shared, recor
     assert checkpoints.latest(shared).name == "step-00000006"
 
 
+@pytest.mark.slow
 def test_foreign_files_do_not_disturb_other_commands(shared, records, tmp_path, capsys):
     command = ["evaluate", "--workdir", str(shared.path), "--data", str(records.path)]
     assert cli.main(command) == 0

@@ -63,7 +63,9 @@ def test_one_streams_perplexities_are_those_of_the_reference(bilm, records, one_
     np.testing.assert_allclose(perplexities(one_stream), np.exp(means), rtol=checks.PERPLEXITY)
 
 
-@pytest.mark.parametrize("unroll_steps", [1, 7, 200])
+@pytest.mark.parametrize(
+    "unroll_steps", [pytest.param(1, marks=pytest.mark.slow), 7, pytest.param(200, marks=pytest.mark.slow)]
+)
 def test_windows_do_not_change_one_streams_perplexities(bilm, records, one_stream, unroll_steps):
     result = evaluate(bilm, records, 1, unroll_steps)
     np.testing.assert_allclose(perplexities(result), perplexities(one_stream), rtol=checks.PERPLEXITY)

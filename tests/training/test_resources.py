@@ -63,6 +63,7 @@ def test_too_little_disk_space_is_a_warning_before_the_first_step(records, tmp_p
     assert expected in seen[1]
 
 
+@pytest.mark.slow
 def test_checkpoints_that_are_there_need_no_space(workdir, records, tmp_path, monkeypatch, caplog):
     """In a workdir with all that it keeps, the only one more is the one that is being written."""
     config = with_train(checkpoint_steps=1)
@@ -120,6 +121,7 @@ def nvidia(tmp_path, monkeypatch):
         pytest.skip("TensorFlow sees a GPU here")
 
 
+@pytest.mark.slow
 def test_a_gpu_that_tensorflow_does_not_see_is_a_warning_with_what_helps(nvidia, records, tmp_path, caplog):
     with caplog.at_level(logging.INFO, "elmo_tf"):
         loop.train(MICRO_CONFIG, records.path, tmp_path / "w", steps=1)

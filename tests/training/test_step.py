@@ -45,7 +45,8 @@ def test_two_replicas_of_half_the_batch_do_what_one_does_with_the_whole(records)
         np.testing.assert_allclose(other, one, **checks.TOLERANCE)
 
 
-@pytest.mark.parametrize("random", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("random", [False, True])
 def test_groups_one_after_the_other_do_what_so_many_replicas_or_a_large_batch_do(records, random):
     config = dataclasses.replace(EXACT, batch_size=2, num_sampled=4, dropout_rate=0.5) if random else EXACT
     data = windows(records, 4)
@@ -113,6 +114,7 @@ def test_the_gradient_is_that_of_the_mean_loss_times_unroll_steps(records):
     )
 
 
+@pytest.mark.slow
 def test_the_same_number_draws_the_same_and_another_draws_anew(records):
     # The weights stay what they are.
     made = trainer(records, dataclasses.replace(EXACT, num_sampled=4, dropout_rate=0.5, learning_rate=1e-30))
@@ -142,6 +144,7 @@ def test_a_step_is_traced_once_and_reads_no_more_of_the_softmax_than_it_uses(rec
     )
 
 
+@pytest.mark.slow
 def test_only_streams_whose_window_starts_with_a_sentence_start_from_the_zero_state(records):
     made = trainer(records, dataclasses.replace(EXACT, batch_size=8, reset_rate=0.5))
     ones = tf.nest.map_structure(np.ones_like, made.bilm.zero_states(8))

@@ -59,6 +59,7 @@ def together(records, tmp_path_factory):
     return checkpoints.open_workdir(workdir), reached, killed, stopped
 
 
+@pytest.mark.slow
 def test_two_workers_have_the_losses_of_one_process_with_the_whole_batch(together, records, tmp_path):
     train = dataclasses.replace(MICRO_CONFIG.train, **EXACT, batch_size=2 * MICRO_CONFIG.train.batch_size)
     alone = loop.train(dataclasses.replace(MICRO_CONFIG, train=train), records.path, tmp_path / "w", steps=STEPS)
@@ -69,6 +70,7 @@ def test_two_workers_have_the_losses_of_one_process_with_the_whole_batch(togethe
     np.testing.assert_allclose(found, expected, **checks.TOLERANCE)
 
 
+@pytest.mark.slow
 def test_when_one_is_killed_the_other_says_so_and_ends(together):
     _, _, (statuses, chief), _ = together
     assert statuses == [1, -9]
@@ -77,6 +79,7 @@ def test_when_one_is_killed_the_other_says_so_and_ends(together):
     assert "Traceback" not in chief
 
 
+@pytest.mark.slow
 def test_both_started_again_resume_and_only_the_first_logs(together):
     _, reached, _, (_, (chief, other)) = together
     assert f"from step {reached} to" in chief
@@ -84,6 +87,7 @@ def test_both_started_again_resume_and_only_the_first_logs(together):
     assert "worker 1 of 2: waiting for the others" in other
 
 
+@pytest.mark.slow
 def test_when_one_is_asked_to_stop_both_stop_at_the_same_step_and_it_is_saved(together):
     workdir, _, _, (statuses, logs) = together
     assert statuses == [130, 130]

@@ -189,6 +189,7 @@ def test_worker_processes_make_the_same_vectors(arguments, tmp_path):
             np.testing.assert_allclose(one[name], two[name], **checks.TOLERANCE)
 
 
+@pytest.mark.slow
 def test_an_error_in_a_worker_is_one_line(arguments, tmp_path):
     given = arguments("output", *PROCESSES)
     given[1] = str(shutil.copytree(given[1], tmp_path / "model"))

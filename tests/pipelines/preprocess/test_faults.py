@@ -97,6 +97,7 @@ def test_what_is_whole_is_used_again_and_what_is_not_is_not(corpus, process, tmp
     assert contents(output) == contents(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["text", "option"])
 def test_another_command_does_not_resume_it(corpus, process, tmp_path, monkeypatch, change):
     (path,) = corpus(b"a b c\n" * 1000)
@@ -179,7 +180,7 @@ def test_a_full_disk_is_reported_and_more_room_is_enough_to_resume(corpus, proce
         assert contents(disk / "output") == contents(process(paths, "--shards=4", output="whole"))
 
 
-@pytest.mark.parametrize("workers", [[], PROCESSES], ids=["alone", "processes"])
+@pytest.mark.parametrize("workers", [[], pytest.param(PROCESSES, marks=pytest.mark.slow)], ids=["alone", "processes"])
 def test_sigint_ends_like_any_command_and_leaves_what_is_done(corpus, tmp_path, workers):
     paths = corpus(b"some words in a sentence\n" * 400_000)
     run = subprocess.Popen(
@@ -252,7 +253,14 @@ def test_a_damaged_vocabulary_of_an_earlier_run_is_counted_again(corpus, process
 
 
 @pytest.mark.parametrize("order", [[], ["--shuffle"]], ids=["in order", "shuffled"])
-@pytest.mark.parametrize("content", [b"{", b"[]", b"{}", b'{"files": {}}', b'{"files": {"x": 1}, "irregular": 3}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"{",
+        *(pytest.param(text, marks=pytest.mark.slow) for text in (b"[]", b"{}", b'{"files": {}}')),
+        b'{"files": {"x": 1}, "irregular": 3}',
+    ],
+)
 def test_damaged_results_are_made_again(corpus, process, tmp_path, monkeypatch, order, content):
     paths = corpus(b"a b c\n" * 1000)
     options = ["--shards=3", *order]
