@@ -10,6 +10,7 @@ import typing
 from elmo_tf.errors import InputError
 
 OPTIMIZERS = ("adagrad", "adam")
+PRECISIONS = ("float32", "bfloat16", "auto")
 INITIAL_SOFTMAX = ("normal", "log_uniform")
 DECAYS = ("none", "linear", "cosine", "inverse_sqrt")
 _MOST_LAYERS = 100
@@ -116,7 +117,8 @@ class TrainConfig:
     num_sampled: int = 8192  # negatives per step and direction; 0, or over 3/4 of the vocabulary: the full softmax
     reset_rate: float = 0.0  # of the windows that start with a sentence, the share that starts from the zero state
     dropout_rate: float = 0.1  # of every LSTM layer's input and of the softmax's
-    precision: str = "float32"  # of all matrix products but the full softmax's: "float32" or "bfloat16"
+    # Of all matrix products but the full softmax's: "float32", "bfloat16", or "auto": the faster one, measured once.
+    precision: str = "float32"
     initial_softmax: str = "normal"  # "normal", the released model's; or "log_uniform": small, biases by word rank
     seed: int = 0  # of the initial weights, the order of the sentences, dropout and the negatives
     checkpoint_steps: int = 1000  # steps between checkpoints
@@ -148,7 +150,8 @@ class TrainConfig:
         for name in ("dropout_rate", "reset_rate"):
             _require(name, getattr(self, name), 0 <= getattr(self, name) < 1, "0 or more, below 1")
         _require("seed", self.seed, 0 <= self.seed < 2**31, "0 to 2^31 - 1")
-        _require("precision", self.precision, self.precision in ("float32", "bfloat16"), "'float32' or 'bfloat16'")
+        expected = f"one of {', '.join(PRECISIONS)}"
+        _require("precision", self.precision, self.precision in PRECISIONS, expected)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,7 +13,7 @@ from elmo_tf.bilm.model import BiLM
 from elmo_tf.bilm.names import relative_names
 from elmo_tf.errors import InputError, memory_explained, renamed
 from elmo_tf.text.vocabulary import Vocabulary
-from elmo_tf.training import checkpoints, evaluation
+from elmo_tf.training import checkpoints, evaluation, precision
 from elmo_tf.training import optimizer as optimizers
 from elmo_tf.training.loop import MEMORY_SETTINGS, train
 from elmo_tf.training.workers import Workers
@@ -73,7 +73,7 @@ def _begin(
 ) -> None:
     """Makes the workdir with a checkpoint of step 0."""
     keras.utils.set_random_seed(config.train.seed)
-    with checkpoints.new_workdir(workdir, config, words) as new:
+    with checkpoints.new_workdir(workdir, precision.settled(config), words) as new:
         bilm = new.new_bilm()
         with renamed(workdir="source"):
             trained = source.trained_bilm()

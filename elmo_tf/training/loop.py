@@ -14,7 +14,7 @@ from elmo_tf.config import Config, check_same_model
 from elmo_tf.errors import InputError, memory_explained, renamed
 from elmo_tf.files import lock
 from elmo_tf.records import record_folder
-from elmo_tf.training import checkpoints, evaluation, resources
+from elmo_tf.training import checkpoints, evaluation, precision, resources
 from elmo_tf.training.board import Board
 from elmo_tf.training.look import CloserLook
 from elmo_tf.training.metrics_file import MetricsFile, best
@@ -80,7 +80,9 @@ def train(
                 stack.enter_context(lock.locked(workdir))
         workers.wait()
         interrupt = stack.enter_context(Interrupt())
-        opened = dataclasses.replace(checkpoints.open_workdir(workdir), config=config)
+        opened = checkpoints.open_workdir(workdir)
+        config = precision.settled(config, opened.config)
+        opened = dataclasses.replace(opened, config=config)
         keras.utils.set_random_seed(config.train.seed)
         trainer = Trainer(strategy, config.train, lambda: opened.new_bilm(config.train.precision))
         session = Session(opened, trainer, records, heldout_records, workers, interrupt)
@@ -109,7 +111,7 @@ def _prepare(
     evaluation.check_training_records(config.model, vocabulary, records, heldout)
     if existing is None:
         resources.check_memory(config, len(vocabulary))
-        with checkpoints.new_workdir(workdir, config, vocabulary):
+        with checkpoints.new_workdir(workdir, precision.settled(config), vocabulary):
             pass
 
 

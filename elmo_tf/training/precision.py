@@ -1,0 +1,71 @@
+"""`train.precision=auto`: which precision of the products is faster here."""
+
+import dataclasses
+import logging
+import time
+
+import tensorflow as tf
+
+from elmo_tf.config import Config
+from elmo_tf.layers.lstmp import LSTMP
+
+AUTO = "auto"
+
+_TIME_STEPS = 4
+_RUNS = 3  # of which the fastest counts
+_WORTH_IT = 1.1  # so many times as fast has bfloat16 to be
+
+_log = logging.getLogger("elmo_tf")
+
+
+def settled(config: Config, begun: Config | None = None) -> Config:
+    """Returns `config` with a precision instead of "auto": measures both on one LSTM layer, and logs the result.
+
+    What is measured are four time steps of the configured size, forward and with the gradient, on the first GPU or the
+    CPU. bfloat16 is taken if it is at least 1.1 times as fast: its results are coarser.
+
+    Args:
+        config: whose precision may be "auto".
+        begun: the configuration of a run that goes on; its precision is taken, and nothing measured.
+    """
+    if config.train.precision != AUTO:
+        return config
+    if begun is not None and begun.train.precision != AUTO:
+        return _with(config, begun.train.precision)
+    float32, bfloat16 = (seconds(config, precision) for precision in ("float32", "bfloat16"))
+    taken = "bfloat16" if float32 >= _WORTH_IT * bfloat16 else "float32"
+    _log.info(
+        "train.precision=auto: %s; an LSTM layer takes %.3g ms in float32, %.3g ms in bfloat16",
+        *(taken, 1e3 * float32, 1e3 * bfloat16),
+    )
+    return _with(config, taken)
+
+
+def _with(config: Config, precision: str) -> Config:
+    return dataclasses.replace(config, train=dataclasses.replace(config.train, precision=precision))
+
+
+def seconds(config: Config, precision: str) -> float:
+    """Returns how long an LSTM layer of the configured size takes with products of `precision`."""
+    lstm, rows = config.model.lstm, config.train.batch_size
+    layer = LSTMP(lstm.units, lstm.projection_dim, lstm.cell_clip, lstm.proj_clip, precision)
+    inputs = tf.random.stateless_normal((rows, _TIME_STEPS, lstm.projection_dim), (0, 0))
+    layer.build(inputs.shape)
+    state = tuple(tf.zeros((rows, size)) for size in layer.state_size)
+    weights = [weight.value for weight in layer.trainable_weights]
+
+    @tf.function
+    def gradients():
+        with tf.GradientTape() as tape:
+            outputs, _ = layer(inputs, state, training=True)
+            loss = tf.reduce_sum(outputs)
+        return tape.gradient(loss, weights)
+
+    def run() -> float:
+        started = time.perf_counter()
+        for gradient in gradients():
+            gradient.numpy()  # waits for it
+        return time.perf_counter() - started
+
+    run()  # builds the graph
+    return min(run() for _ in range(_RUNS))
