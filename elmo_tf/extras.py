@@ -7,6 +7,7 @@ from collections.abc import Iterator
 # The package and the extra (pyproject.toml) that bring each top-level module.
 _EXTRAS = {
     "apache_beam": ("apache-beam", "beam"),
+    "zstandard": ("zstandard", "beam"),
     "tensorflow_text": ("tensorflow-text", "text"),
     "sklearn": ("scikit-learn", "tasks"),
     "threadpoolctl": ("threadpoolctl", "tasks"),

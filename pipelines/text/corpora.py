@@ -10,8 +10,9 @@ from elmo_tf.errors import InputError, renamed
 from pipelines.text import filesystems
 
 # Endings of names, and roughly how many bytes of text one byte of such a file holds.
-COMPRESSED = {".gz": 3, ".bz2": 4, ".xz": 4}
-_TAR = (".tar", ".tgz", ".tbz2", ".txz", *(f".tar{ending}" for ending in COMPRESSED))
+COMPRESSED = {".gz": 3, ".bz2": 4, ".xz": 4, ".zst": 3}
+_SHORT = {f".t{ending[1:]}": ending for ending in COMPRESSED}  # .tgz and so on
+_TAR = (".tar", *_SHORT, *(f".tar{ending}" for ending in COMPRESSED))
 _PASSES = 8  # tasks that share a compressed file; each has to decompress all of it
 _OPEN_SHARDS = 64  # shards that one task writes at the same time, at most
 
@@ -31,8 +32,8 @@ class TextFile(NamedTuple):
     @property
     def text_size(self) -> int:
         """Bytes of text in it; an estimate if it is compressed."""
-        ending = os.path.splitext(self.path)[1].replace(".tgz", ".gz").replace(".tbz2", ".bz2").replace(".txz", ".xz")
-        return self.size * COMPRESSED.get(ending, 1)
+        ending = os.path.splitext(self.path)[1]
+        return self.size * COMPRESSED.get(_SHORT.get(ending, ending), 1)
 
 
 class Slice(NamedTuple):

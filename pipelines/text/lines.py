@@ -39,7 +39,7 @@ _NOT_TEXT = {
     b"BZh91AY&SY": "a bzip2 file whose name does not end in .bz2",
     b"\xfd7zXZ\x00": "an xz file whose name does not end in .xz",
     b"PK\x03\x04": "a zip file",
-    b"\x28\xb5\x2f\xfd": "a zstd file",
+    b"\x28\xb5\x2f\xfd": "a zstd file whose name does not end in .zst",
     codecs.BOM_UTF16_LE: "UTF-16",
     codecs.BOM_UTF16_BE: "UTF-16",
 }

@@ -20,7 +20,7 @@ from typing import BinaryIO, NamedTuple
 from apache_beam.io.filesystem import BeamIOError
 
 from elmo_tf.errors import InputError
-from pipelines.text import corpora, filesystems
+from pipelines.text import corpora, filesystems, zstd
 
 BLOCK_BYTES = 1 << 17  # read at a time: enough to convert in bulk, little enough to stay in the cache
 LONGEST_BYTES = 1 << 12  # kept of a token that fills a block; the rest is skipped
@@ -33,9 +33,10 @@ _OPEN: dict[str, Callable[[BinaryIO], BinaryIO]] = {
     ".gz": lambda file: gzip.GzipFile(fileobj=file),
     ".bz2": bz2.open,
     ".xz": lzma.open,
+    ".zst": zstd.open_file,
 }
 _OPEN |= {f".t{ending[1:]}": _OPEN[ending] for ending in _OPEN}  # .tgz and so on
-_BROKEN = (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, OSError)
+_BROKEN = (EOFError, zlib.error, lzma.LZMAError, zstd.Error, tarfile.TarError, OSError)
 
 
 class CorpusError(InputError):

@@ -21,7 +21,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         required=True,
         metavar="GLOB",
-        help="UTF-8 text, plain, .gz, .bz2 or .xz: files, folders, globs; tar archives, or ARCHIVE/GLOB for members",
+        help="UTF-8 text, plain or .gz, .bz2, .xz, .zst: files, folders, globs; tar files, or ARCHIVE/GLOB for members",
     )
     option(
         "--tokenizer",

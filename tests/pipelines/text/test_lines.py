@@ -6,6 +6,7 @@ import gzip
 import lzma
 
 import pytest
+import zstandard
 
 from elmo_tf.errors import InputError
 from pipelines.text import corpora, lines, reading
@@ -67,6 +68,7 @@ def test_strict_names_file_and_line(tmp_path, rule):
         (gzip.compress(b"a b\n", mtime=0), "a gzip file whose name does not end in .gz"),
         (bz2.compress(b"a b\n"), "a bzip2 file whose name does not end in .bz2"),
         (lzma.compress(b"a b\n"), "an xz file whose name does not end in .xz"),
+        (zstandard.compress(b"a b\n"), "a zstd file whose name does not end in .zst"),
         ("a b\n".encode("utf-16"), "UTF-16"),
         (b"PK\x03\x04rest", "a zip file"),
     ],

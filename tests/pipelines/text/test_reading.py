@@ -8,6 +8,7 @@ import lzma
 import tarfile
 
 import pytest
+import zstandard
 
 from elmo_tf.errors import InputError
 from pipelines.text import corpora, reading
@@ -74,7 +75,7 @@ def test_a_slice_does_not_look_far_for_the_end_of_a_paragraph(tmp_path, monkeypa
     assert sizes == [363, 11, 726]
 
 
-PACKERS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+PACKERS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
 
 
 @pytest.mark.parametrize("ending", PACKERS)
@@ -114,7 +115,7 @@ def test_compressed_members_are_decompressed(tmp_path):
     members = {f"{number}{ending}": pack(b"some words\n") for number, (ending, pack) in enumerate(PACKERS.items())}
     archive(tmp_path / "a.tar.gz", {**members, "plain": b"and more\n"}, "w:gz")
     data = b"".join(block.data for block in blocks_of(tmp_path / "a.tar.gz", members="*"))
-    assert data == b"some words\n" * 3 + b"and more\n"
+    assert data == b"some words\n" * len(PACKERS) + b"and more\n"
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
@@ -213,6 +214,8 @@ BROKEN = {
     "flipped bits": ("a.gz", GZIPPED[:20] + bytes([GZIPPED[20] ^ 255]) + GZIPPED[21:]),
     "truncated bz2": ("a.bz2", bz2.compress(b"some words\n" * 1000)[:-12]),
     "truncated xz": ("a.xz", lzma.compress(b"some words\n" * 1000)[:-12]),
+    "truncated zstd": ("a.zst", zstandard.compress(b"some words\n" * 1000)[:-3]),
+    "not zstd": ("a.zst", b"plain text\n"),
     "not an archive": ("a.tar.gz", GZIPPED),
 }
 
@@ -223,3 +226,18 @@ def test_a_broken_file_is_named(tmp_path, case):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=rf"^input: expected an intact compressed file or archive, found .*{name}: "):
         blocks_of(tmp_path / name, members="*" if ".tar" in name else "")
+
+
+def test_a_zstd_file_of_several_frames_and_a_wide_window_is_read_to_its_end(tmp_path):
+    wide = zstandard.ZstdCompressor(
+        compression_params=zstandard.ZstdCompressionParameters(window_log=28, enable_ldm=True)
+    )
+    texts = [b"one\n", b"", b"two words\n" * 50_000]
+    (tmp_path / "a.zst").write_bytes(b"".join(wide.compress(text) for text in texts))
+    assert b"".join(block.data for block in blocks_of(tmp_path / "a.zst")) == b"".join(texts)
+
+
+def test_a_zstd_archive_is_read(tmp_path):
+    archive(tmp_path / "a.tar", {"1": b"a b\n", "2": b"c\n"}, "w")
+    (tmp_path / "a.tar.zst").write_bytes(zstandard.compress((tmp_path / "a.tar").read_bytes()))
+    assert [block.data for block in blocks_of(tmp_path / "a.tar.zst", members="*")] == [b"a b\n", b"c\n"]

@@ -1,0 +1,49 @@
+"""Zstandard files as a binary file of their text, which Python has no module for before 3.14."""
+
+import io
+from typing import BinaryIO
+
+import zstandard
+
+Error = zstandard.ZstdError
+
+_READ_BYTES = 1 << 17
+# Also what `zstd --long=31` writes, as large text collections do. Memory is taken for the window that a file uses.
+_WINDOW_BYTES = 1 << 31
+
+
+def open_file(file: BinaryIO) -> BinaryIO:
+    """Returns the text of a zstd file, of one frame or several; like `gzip` it closes no file but its own."""
+    return io.BufferedReader(_Decompressed(file), _READ_BYTES)
+
+
+class _Decompressed(io.RawIOBase):
+    """The text, in pieces as they come. zstandard's own reader takes a file cut short for a whole one."""
+
+    def __init__(self, file: BinaryIO):
+        self._file = file
+        self._decompressor = zstandard.ZstdDecompressor(max_window_size=_WINDOW_BYTES)
+        self._frame = None  # none is begun
+        self._compressed = b""  # read, and not decompressed
+        self._text = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer) -> int:
+        """Fills `buffer` with text; raises EOFError if the file ends within a frame."""
+        while not self._text:
+            if not self._compressed:
+                self._compressed = self._file.read(_READ_BYTES)
+            if not self._compressed:
+                if self._frame is not None:
+                    raise EOFError("the file ends before the compressed text does")
+                return 0
+            self._frame = self._frame or self._decompressor.decompressobj()
+            self._text = memoryview(self._frame.decompress(self._compressed))
+            self._compressed = b""
+            if self._frame.eof:
+                self._compressed, self._frame = self._frame.unused_data, None
+        size = min(len(buffer), len(self._text))
+        buffer[:size], self._text = self._text[:size], self._text[size:]
+        return size
