@@ -14,16 +14,16 @@ from pipelines.text import corpora, filesystems, sentences
 PHASE = "count"
 _PARTS = 32  # files of counts, so that no worker has to hold all words
 _MOST_DISTINCT = 2_000_000  # words that a worker counts before it emits the counts, some 250 MB
-_NO_WORD = (b"", 0)  # in every part, so that each is written even if no word belongs to it
 _CHECKSUM = b"%08x\n"  # the last line of a part: CRC-32 of the lines before
 
 Counts = list[tuple[bytes, int]]  # words, each once, and how often they occur
 
 
 class CountTask(beam.DoFn):
-    """`corpora.Task` -> `(word, count)` of the training split, each word usually once per bundle.
+    """`corpora.Task` -> `(part, lines)`: for each file of counts lines of words and their counts in the training split.
 
-    Emitting the counts of each block would put every word of every block into the shuffle.
+    A word is usually in one line per bundle. As elements of their own, all words would take as long to pass through
+    Beam's shuffle as to count.
     """
 
     def __init__(self, folder: str, settings: sentences.Settings):
@@ -36,20 +36,19 @@ class CountTask(beam.DoFn):
     def start_bundle(self) -> None:
         self._counts = collections.Counter()
 
-    def process(self, task: corpora.Task) -> Iterator[tuple[bytes, int]]:
+    def process(self, task: corpora.Task) -> Iterator[tuple[int, bytes]]:
         progress = task_progress.TaskProgress(self._journal, PHASE, task.number)
         for batch in self._reader.read(task):
             words = list(itertools.chain.from_iterable(batch.sentences[sentences.TRAIN]))
             self._counts.update(words)
             progress.add(batch.size, sum(map(len, batch.sentences.values())), len(words))
             if len(self._counts) >= _MOST_DISTINCT:
-                yield from self._counts.items()
+                yield from _by_part(self._counts)
                 self._counts.clear()
         progress.write()
 
     def finish_bundle(self) -> Iterator:
-        for pair in self._counts.items():
-            yield GlobalWindows.windowed_value(pair)
+        yield from map(GlobalWindows.windowed_value, _by_part(self._counts))
 
 
 class WriteCounts(beam.PTransform):
@@ -64,13 +63,9 @@ class WriteCounts(beam.PTransform):
 
     @beam.typehints.no_annotations
     def expand(self, tasks: beam.PCollection) -> beam.PCollection:
-        words = (
-            tasks
-            | "CountWords" >> beam.ParDo(CountTask(self._folder, self._settings))
-            | "SumCounts" >> beam.CombinePerKey(sum)
-            | "PartitionWords" >> beam.Map(_with_part)
-        )
-        every_part = tasks.pipeline | "EveryPart" >> beam.Create([(part, _NO_WORD) for part in range(_PARTS)])
+        words = tasks | "CountWords" >> beam.ParDo(CountTask(self._folder, self._settings))
+        # Each is written even if no word belongs to it.
+        every_part = tasks.pipeline | "EveryPart" >> beam.Create([(part, b"") for part in range(_PARTS)])
         return (
             (words, every_part)
             | "AddEveryPart" >> beam.Flatten()
@@ -93,16 +88,28 @@ def read_counts(folder: str) -> Iterator[Counts]:
         if content != lines + _CHECKSUM % zlib.crc32(lines):
             found = "damaged" if content else "missing"
             raise filesystems.ReadError(f"cannot read {path}: the word counts are {found}")
-        yield [(word, int(count)) for word, count in map(bytes.split, lines.splitlines())]
+        yield _read_lines(lines)
 
 
-def _with_part(pair: tuple[bytes, int]) -> tuple[int, tuple[bytes, int]]:
-    return zlib.crc32(pair[0]) % _PARTS, pair
+def _by_part(counts: collections.Counter) -> Iterator[tuple[int, bytes]]:
+    """Yields the lines of each part that has words."""
+    lines = collections.defaultdict(list)
+    for word, count in counts.items():
+        lines[zlib.crc32(word) % _PARTS].append(b"%s %d\n" % (word, count))
+    for part, found in lines.items():
+        yield part, b"".join(found)
 
 
-def _write(grouped: tuple[int, Iterable[tuple[bytes, int]]], notes: journal.Journal) -> None:
-    part, pairs = grouped
-    lines = b"".join(b"%s %d\n" % pair for pair in pairs if pair[1])
+def _read_lines(lines: bytes) -> Counts:
+    return [(word, int(count)) for word, count in map(bytes.split, lines.splitlines())]
+
+
+def _write(grouped: tuple[int, Iterable[bytes]], notes: journal.Journal) -> None:
+    part, found = grouped
+    totals = collections.Counter()
+    for word, count in itertools.chain.from_iterable(map(_read_lines, found)):
+        totals[word] += count
+    lines = b"".join(b"%s %d\n" % pair for pair in totals.items())
     filesystems.write(_path(notes, part), lines + _CHECKSUM % zlib.crc32(lines))
 
 

@@ -47,8 +47,8 @@ class Encoder:
         words = list(itertools.chain.from_iterable(block))
         if not words:
             return Encoded([], np.zeros((0, len(COUNTED)), np.int64))
-        find, unknown = self._varints.get, self._unknown
-        varints = [find(word, unknown) for word in words]
+        unknown = self._unknown
+        varints = list(map(self._varints.get, words, itertools.repeat(unknown)))
         lengths = np.fromiter(map(len, words), np.int64, len(words))
         is_cut = lengths > _MOST_BYTES
         if is_cut.any():

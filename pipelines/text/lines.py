@@ -97,11 +97,11 @@ class Cleaner(NamedTuple):
     def shorten(
         self, words: list[bytes], block: reading.Block, file: corpora.TextFile, irregular: collections.Counter
     ) -> list[bytes]:
-        """Applies the rule for long tokens to the words of a block, if a tokenizer has split them.
+        """Applies the rule for long tokens to the words of a block that a tokenizer has split.
 
         In a language without spaces the text between white space may be a paragraph rather than a token.
         """
-        if self.spaced or not (long := [word for word in words if len(word) > MAX_TOKEN_BYTES]):
+        if not (long := [word for word in words if len(word) > MAX_TOKEN_BYTES]):
             return words
         if self.strict:
             raise _refusal("long_tokens", block, file, block.data.index(long[0]))
@@ -119,12 +119,14 @@ class Cleaner(NamedTuple):
                 yield from ((number, rule) for number, line in enumerate(lines) if byte in line)
         if not _is_utf8(block.data):
             yield from ((number, "invalid_utf8_lines") for number, line in enumerate(lines) if not _is_utf8(line))
-        if not self.paragraphs:
+        if not self.paragraphs and not all(map(bytes.strip, lines)):
             yield from ((number, "blank_lines") for number, line in enumerate(lines) if not line or line.isspace())
-        for number, line in enumerate(lines):
-            if len(line) > MAX_TOKEN_BYTES and self.spaced:
-                yield from ((number, "long_tokens") for _ in _LONG_TOKEN.finditer(line))
-        if not self.numbered:
+        longest = max(map(len, lines))
+        if longest > MAX_TOKEN_BYTES and self.spaced:
+            for number, line in enumerate(lines):
+                if len(line) > MAX_TOKEN_BYTES:
+                    yield from ((number, "long_tokens") for _ in _LONG_TOKEN.finditer(line))
+        if not self.numbered and (self.paragraphs or block.is_cut or longest > MAX_LINE_BYTES):
             yield from ((number, "long_lines") for number in self._long_units(block, lines))
 
     def _long_units(self, block: reading.Block, lines: list[bytes]) -> Iterator[int]:

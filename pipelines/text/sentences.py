@@ -28,9 +28,7 @@ class Settings(NamedTuple):
     heldout_fraction: float | None  # of the distinct sentences; None: hold out none
 
     def split(self, words: Words) -> str:
-        """Returns the split of a sentence, which depends only on its words and the seed."""
-        if self.heldout_fraction is None:
-            return TRAIN
+        """Returns the split of a sentence, which depends only on its words and the seed, where some are held out."""
         digest = hashlib.blake2b(b" ".join(words), digest_size=8, key=self.seed.to_bytes(8, "little")).digest()
         return HELDOUT if int.from_bytes(digest, "little") < self.heldout_fraction * 2**64 else TRAIN
 
@@ -93,10 +91,15 @@ class Reader:
         for part in task.slices:
             for block in reading.read_blocks(part, self._settings.line == PART):
                 words, irregular = self._split(block, part.file)
-                found: dict[str, list[Words]] = {TRAIN: [], HELDOUT: []}
-                for sentence in filter(None, words):
-                    found[self._settings.split(sentence)].append(sentence)
-                yield Batch(found, irregular, len(block.data))
+                yield Batch(self._splits(list(filter(None, words))), irregular, len(block.data))
+
+    def _splits(self, sentences: list[Words]) -> dict[str, list[Words]]:
+        if self._settings.heldout_fraction is None:
+            return {TRAIN: sentences, HELDOUT: []}
+        found: dict[str, list[Words]] = {TRAIN: [], HELDOUT: []}
+        for sentence in sentences:
+            found[self._settings.split(sentence)].append(sentence)
+        return found
 
     def read_numbered(self, task: corpora.Task) -> Iterator[Numbered]:
         """Yields the sentences of a task in order.
@@ -126,8 +129,10 @@ class Reader:
     def _split(self, block: reading.Block, file: corpora.TextFile) -> tuple[list[Words], collections.Counter]:
         """Returns the sentences of a block, which may lack tokens, and how often each rule applied."""
         text = self._cleaner.clean(block, file)
-        shorten = self._cleaner.shorten
-        return [shorten(words, block, file, text.irregular) for words in self._tokenize(text.lines)], text.irregular
+        found = self._tokenize(text.lines)
+        if not self._cleaner.spaced:
+            found = [self._cleaner.shorten(words, block, file, text.irregular) for words in found]
+        return found, text.irregular
 
 
 def _long_line(block: reading.Block, file: corpora.TextFile) -> reading.CorpusError:

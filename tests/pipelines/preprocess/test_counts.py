@@ -1,6 +1,7 @@
 """Counting words bundle by bundle, as runners hand them out and repeat them."""
 
 import collections
+import zlib
 
 import pytest
 
@@ -26,9 +27,13 @@ def task(tmp_path) -> corpora.Task:
 
 
 def bundle(step: counts.CountTask, *tasks: corpora.Task) -> list[tuple[bytes, int]]:
+    """Returns the words and counts that leave a bundle."""
     step.start_bundle()
-    found = [pair for task in tasks for pair in step.process(task)]
-    return found + [windowed.value for windowed in step.finish_bundle()]
+    found = [element for task in tasks for element in step.process(task)]
+    found += [windowed.value for windowed in step.finish_bundle()]
+    pairs = [line.split() for _, lines in found for line in lines.splitlines()]
+    assert all(part == zlib.crc32(line.split()[0]) % 32 for part, lines in found for line in lines.splitlines())
+    return [(word, int(count)) for word, count in pairs]
 
 
 def test_a_word_leaves_a_bundle_once(step, task):
