@@ -33,8 +33,9 @@ class ELMo(keras.layers.Layer):
 
     Args:
         source: a SavedModel (its version's folder, or the model's with the newest version), a workdir, a folder of
-            `options.json` and `weights.hdf5`, or the pair of these two files. Only the network's weights are taken from
-            a SavedModel: the mixes start from the average and gamma 1, each sentence starts from zero states. A
+            `options.json` and `weights.hdf5`, the pair of these two files, or the name of a published model, which is
+            fetched at its first use (`elmo-tf models` lists them). Only the network's weights are taken from a
+            SavedModel: the mixes start from the average and gamma 1, each sentence starts from zero states. A
             `ModelConfig` gives a network with random weights.
         num_mixes: mixes to return, each with its own scalar parameters and gamma; the paper puts one at the task
             network's input and one at its output.

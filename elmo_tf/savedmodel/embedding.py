@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from elmo_tf.savedmodel import assets, checksums
+from elmo_tf.savedmodel import assets, checksums, finding
 
 LAYERS = ("all", "top", "average", "mix")
 # Positions of a batch, padding included.
@@ -53,12 +53,12 @@ class Model(NamedTuple):
 
 
 def find_model(savedmodel: str | os.PathLike) -> Model:
-    """Returns the model in a version's folder, or the newest version in a model's folder.
+    """Returns the model in a version's folder, the newest version in a model's folder, or the model of that name.
 
     Raises:
         InputError: if there is none, or it is not one of `elmo-tf export` or `import`.
     """
-    folder = checksums.find_version(savedmodel)
+    folder = finding.find_version(savedmodel)
     checksums.check(folder)
     lstm = assets.read_config(folder).model.lstm
     tokenizer = assets.read_provenance(folder)["tokenizer"]

@@ -11,7 +11,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
-from elmo_tf.savedmodel import assets, checksums, contract
+from elmo_tf.savedmodel import assets, checksums, contract, finding
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +40,8 @@ def open_savedmodel(savedmodel: str | os.PathLike, verify_checksums: bool = Fals
     """Loads an exported model, on whatever devices TensorFlow sees.
 
     Args:
-        savedmodel: a version's folder, or a model's, of which the newest version is loaded.
+        savedmodel: a version's folder, a model's, of which the newest version is loaded, or the name of a published
+            model.
         verify_checksums: whether to read all files and compare their SHA-256 first (1 s for 400 MB); otherwise only
             their presence and sizes are checked.
 
@@ -65,7 +66,7 @@ def check(savedmodel: str | os.PathLike, verify_checksums: bool = False) -> path
     Args, Raises:
         as for `open_savedmodel`.
     """
-    folder = checksums.find_version(savedmodel)
+    folder = finding.find_version(savedmodel)
     # A model without the list may be another program's: then its signatures say more.
     if not (folder / contract.CHECKSUMS_FILE).exists():
         _signatures(folder)
