@@ -78,6 +78,7 @@ def check(savedmodel: str | os.PathLike, verify_checksums: bool = False) -> path
 def _check_signatures(folder: pathlib.Path) -> None:
     """Raises `InputError` unless the signatures have the inputs and outputs of the contract for the model's sizes."""
     signatures, model = _signatures(folder), assets.read_config(folder).model
+    tokenizer = assets.read_provenance(folder)["tokenizer"]
     num_layers, num_outputs = model.lstm.num_layers, 0
     while contract.lstm_outputs(num_outputs + 1) in signatures["default"].outputs:
         num_outputs += 1
@@ -86,7 +87,7 @@ def _check_signatures(folder: pathlib.Path) -> None:
         raise InputError("savedmodel", expected, f"{num_layers}: {folder}")
     sizes = contract.sizes(num_layers, model.lstm.units, model.lstm.projection_dim, model.char_cnn.max_chars_per_token)
     for name in contract.SIGNATURES:
-        inputs, outputs = contract.inputs(name, num_layers), contract.outputs(name, num_layers)
+        inputs, outputs = contract.inputs(name, num_layers), contract.outputs(name, num_layers, tokenizer)
         # A later version's exports may have more outputs.
         known = {output: info for output, info in signatures[name].outputs.items() if output in outputs}
         _compare(f"inputs of the signature {name}", inputs, signatures[name].inputs, sizes, folder)

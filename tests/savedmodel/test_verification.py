@@ -98,6 +98,22 @@ def test_every_output_of_every_signature_is_compared(copy):
     assert len([line for line in found if "alone differs" in line]) == 3
 
 
+def test_other_tokens_than_the_sentences_have_are_named(copy, monkeypatch):
+    samples = str(copy / SAMPLE_VECTORS_FILE)
+    texts = standalone_checker._texts
+
+    def with_a_wrong_token(*arguments):
+        found = texts(*arguments)
+        found["tokens"][0, 0] = b"Another"
+        return found
+
+    monkeypatch.setattr(standalone_checker, "_texts", with_a_wrong_token)
+    expected = ("serving_default", "default", "tokens", "__call__")
+    assert standalone_checker.main(str(copy), samples) == [
+        f"{way}: output 'tokens' differs from what was exported" for way in expected
+    ]
+
+
 def test_a_lost_signature_is_named(savedmodel, tmp_path):
     model = tf.saved_model.load(str(savedmodel.path))
     signatures = {name: model.signatures[name] for name in ("default", "tokens", "char_ids", "stream")}
