@@ -5,15 +5,12 @@
 Exit status `INPUT_ERROR`: the last line of stderr is the message of an `InputError`. Any other than 0: a failure.
 """
 
-import logging
 import sys
 
 from elmo_tf.errors import InputError, memory_explained
 
 # None of Python's own.
 INPUT_ERROR = 3
-
-log = logging.getLogger("elmo_tf")
 
 
 def convert(name: str, options: str, weights: str, output: str) -> None:

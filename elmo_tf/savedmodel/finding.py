@@ -7,6 +7,7 @@ import sys
 
 import elmo_tf
 from elmo_tf.errors import InputError, renamed
+from elmo_tf.files.progress import ProgressLine
 from elmo_tf.published import fetching, models
 from elmo_tf.savedmodel import contract, conversion
 
@@ -61,7 +62,8 @@ def savedmodel_of(model: models.PublishedModel) -> pathlib.Path:
 
 
 def _convert(model: models.PublishedModel, files: fetching.Files, output: pathlib.Path) -> None:
-    conversion.log.info("converting the model %s to a SavedModel, once: %s", model.name, output)
+    # Where no log is shown, half a minute of silence would look like a program that hangs.
+    ProgressLine().leave(f"converting the model {model.name} to a SavedModel, once: {output}")
     # The process must find this package, wherever the present one has it from.
     package = pathlib.Path(elmo_tf.__file__).parents[1]
     paths = os.pathsep.join(filter(None, [str(package), os.environ.get("PYTHONPATH")]))

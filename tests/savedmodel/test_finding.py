@@ -1,7 +1,8 @@
 """Names in the place of SavedModels: the model in the box, converted once, wherever a model is expected."""
 
 import concurrent.futures
-import logging
+import pathlib
+import re
 import subprocess
 
 import h5py
@@ -68,6 +69,13 @@ def test_a_name_will_do_wherever_a_savedmodel_is_expected(home, monkeypatch, tmp
     assert next(line for line in lines if line.startswith("books ")).endswith("SavedModel")
 
 
+def test_the_program_of_the_page_runs_as_it_stands(home, capsys):
+    page = (pathlib.Path(__file__).parents[2] / "docs" / "models.md").read_text()
+    (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(program, {})
+    assert capsys.readouterr().out == "(2, 6, 16)\n"
+
+
 def test_import_takes_a_name_with_the_settings_of_an_export(home, tmp_path, monkeypatch, capsys):
     asked = []
     monkeypatch.setattr(writing, "export", lambda *given, **settings: asked.append((given, settings)) or "exported")
@@ -119,7 +127,7 @@ def test_what_the_converting_process_refuses_is_said_of_the_model(tmp_path, monk
 
 
 @pytest.mark.slow
-def test_damaged_files_are_reported_by_the_process_that_converts_and_leave_no_savedmodel(tmp_path, monkeypatch, caplog):
+def test_damaged_files_are_reported_by_the_process_that_converts_and_leave_no_savedmodel(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv(fetching.HOME_VARIABLE, str(tmp_path))
     (tmp_path / "pubmed").mkdir()
     values = published_files.options()
@@ -130,10 +138,10 @@ def test_damaged_files_are_reported_by_the_process_that_converts_and_leave_no_sa
         r"^savedmodel: expected an intact model pubmed: char_embed of shape \(261, 4\), found nothing of that name: "
         rf"{weights}; delete {tmp_path}/pubmed and the next use fetches it again$"
     )
-    with caplog.at_level(logging.INFO, "elmo_tf"), pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=message):
         finding.find_version("pubmed")
     assert sorted(path.name for path in (tmp_path / "pubmed").iterdir()) == [".lock", "options.json", "weights.hdf5"]
-    assert caplog.records[0].getMessage().startswith("converting the model pubmed to a SavedModel, once: ")
+    assert capsys.readouterr().err.startswith("converting the model pubmed to a SavedModel, once: ")
 
 
 def test_a_conversion_that_fails_otherwise_is_an_oserror_with_its_last_line(tmp_path, monkeypatch):
