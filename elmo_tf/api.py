@@ -96,12 +96,14 @@ def load(path: str | os.PathLike, verify_checksums: bool = False) -> Any:
     `elmo_tf.savedmodel.opening.open_savedmodel` returns them parsed, with the model.
 
     Args:
-        path: a version's folder, or a model's, of which the newest version is loaded.
+        path: a version's folder, a model's, of which the newest version is loaded, or the name of a published model
+            (`elmo-tf models` lists them), which is fetched and converted at its first use.
         verify_checksums: whether to compare all files with their SHA-256 first; otherwise their presence and sizes
             are checked.
 
     Raises:
-        InputError: if a file is missing or damaged, or the signatures are not those of `export`.
+        InputError: if a file is missing or damaged, the signatures are not those of `export`, or a published model
+            cannot be fetched.
         ModuleNotFoundError: if the model has the unicode tokenizer and tensorflow-text is not installed.
     """
     with renamed(savedmodel="path"), extras.required():

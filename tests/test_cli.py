@@ -185,6 +185,13 @@ WRONG = [
         "--savedmodel: expected a folder with saved_model.pb, .*missing",
     ),
     (NEIGHBORS.replace("--word bank", "--word tree"), "--sentence: expected the word 'tree' in it, found 'bank'"),
+    ("import smal --output new/model", "NAME: expected one of the models books, small, medium, .*, found 'smal'"),
+    ("import small", "NAME: expected --output, --workdir or both with it, found neither"),
+    ("import small --options a.json --output new/model", "--options: expected none with a .* model's name, found a.js"),
+    (
+        "import --weights text.txt --output new/model",
+        "--options: expected a file, which belongs to --weights, found none",
+    ),
     ("verify no_model", "DIR: expected a folder with saved_model.pb, found none: no_model"),
     ("verify no_asset", "DIR: expected the file assets/config.json, found none in no_asset"),
     ("verify bad_graph", r"DIR: expected \d+ bytes in saved_model.pb, found 1: bad_graph"),
@@ -250,6 +257,8 @@ def test_what_describes_a_savedmodel_reaches_the_export_of_both_commands(place, 
         (f"{EXPORT} --gamma large", "--gamma: invalid float value: 'large'"),
         ("preprocess --output new/data", "required: --input"),
         ("corpus", "required: CORPUS"),
+        ("import --output new/model", "one of the arguments NAME --weights --checkpoint is required"),
+        ("import small --weights text.txt --output new/model", "argument --weights: not allowed with argument NAME"),
         ("corpus lm1b", "required: --output"),
         ("corpus lm1b --output new/corpus --url http://host/ --archive text.txt", "not allowed with"),
         ("preprocess --input text.txt --output new/data --shards many", "--shards: invalid int value: 'many'"),
@@ -314,7 +323,7 @@ def test_help_names_every_command_and_does_not_wait_for_tensorflow():
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", code]
     out = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
-    names = "preprocess corpus train finetune evaluate export import dump-weights embed neighbors verify"
+    names = "preprocess corpus train finetune evaluate export models import dump-weights embed neighbors verify"
     for name in names.split():
         assert re.search(rf"^ +{name}\b", out, re.MULTILINE), name
     assert out.endswith("False\n")

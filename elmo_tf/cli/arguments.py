@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 from elmo_tf.cli.flags import flags_of
 
+SAVEDMODEL = "a version's folder, a model's (newest version), or the name of a published model (`elmo-tf models`)"
+
 
 def add_command(
     commands: argparse._SubParsersAction,

@@ -1,6 +1,8 @@
-"""The commands `export`, `import` and `dump-weights`."""
+"""The commands `export`, `models`, `import` and `dump-weights`."""
 
 import argparse
+import dataclasses
+import json
 import logging
 from typing import Any
 
@@ -27,19 +29,29 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     add_checkpoint_argument(export)
     _add_savedmodel_arguments(export)
 
+    models = add_command(
+        commands, "models", _models, "list the published models, and which are on this machine", needs_tensorflow=False
+    )
+    models.add_argument("--json", action="store_true", help="print one line of JSON")
+
     imported = add_command(
         commands,
         "import",
         _import,
-        "turn published weights or a bilm-tf checkpoint into a SavedModel or a workdir",
+        "turn a published model, published files or a bilm-tf checkpoint into a SavedModel or a workdir",
         parameters={"prefix": "--checkpoint", "scalar_parameters": "--mix"},
     )
-    imported.add_argument("--options", required=True, metavar="FILE", help="the model's options.json")
     source = imported.add_mutually_exclusive_group(required=True)
-    source.add_argument("--weights", metavar="FILE", help="the published weights.hdf5 that belongs to it")
+    source.add_argument(
+        "name", nargs="?", metavar="NAME", help="a published model: `elmo-tf models` lists them; fetched once"
+    )
+    source.add_argument("--weights", metavar="FILE", help="a published weights.hdf5")
     source.add_argument("--checkpoint", metavar="PREFIX", help="a training checkpoint of bilm-tf")
+    imported.add_argument(
+        "--options", metavar="FILE", help="with --weights or --checkpoint: the options.json that belongs to it"
+    )
     imported.add_argument("--vocab", metavar="FILE", help="with --checkpoint: the vocabulary it was trained with")
-    imported.add_argument("--output", metavar="DIR", help="with --weights: savedmodels/NAME; gets a new version")
+    imported.add_argument("--output", metavar="DIR", help="not with --checkpoint: savedmodels/NAME; gets a new version")
     imported.add_argument("--workdir", metavar="DIR", help="a new workdir for further training, evaluation or export")
     _add_savedmodel_arguments(imported)
 
@@ -113,12 +125,39 @@ def _export(arguments: argparse.Namespace) -> None:
         _log.info("a program that loads it has to import tensorflow_text first")
 
 
+def _models(arguments: argparse.Namespace) -> None:
+    from elmo_tf.published import fetching, models
+    from elmo_tf.savedmodel import finding
+
+    rows = []
+    for model in models.MODELS:
+        here = "SavedModel" if finding.is_converted(model) else "files" if fetching.are_here(model) else "no"
+        rows.append(dataclasses.asdict(model) | {"checked": model.checked, "here": here, "urls": model.urls})
+    if arguments.json:
+        print(json.dumps(rows))
+        return
+    table = [("name", "parameters", "vector", "download", "checked by", "language", "text", "licence", "here")]
+    for row in rows:
+        size = "comes with elmo_tf" if not row["weights"] else f"{row['size'] / 1e6:.0f} MB" if row["size"] else "?"
+        parameters = f"{row['parameters'] / 1e6:.1f} M"
+        named = (row[name] for name in ("checked", "language", "about", "licence", "here"))
+        table.append((row["name"], parameters, str(row["dim"]), size, *named))
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for line in table:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
 def _import(arguments: argparse.Namespace) -> None:
+    from elmo_tf.published import fetching, models
     from elmo_tf.published import weights as published_weights
     from elmo_tf.savedmodel import writing
     from elmo_tf.training import importing
 
     options, weights, output, workdir = arguments.options, arguments.weights, arguments.output, arguments.workdir
+    if (options is None) != (arguments.name is not None):
+        given = "weights" if arguments.weights is not None else "checkpoint"
+        expected = f"a file, which belongs to `{given}`" if options is None else "none with a published model's name"
+        raise InputError("options", expected, "none" if options is None else options)
     if arguments.checkpoint is not None:
         if arguments.vocab is None or workdir is None or output is not None:
             given = [name for name in ("vocab", "workdir", "output") if getattr(arguments, name) is not None]
@@ -127,18 +166,22 @@ def _import(arguments: argparse.Namespace) -> None:
         print(importing.import_checkpoint(arguments.checkpoint, options, arguments.vocab, workdir).path)
         return
     if arguments.vocab is not None:
-        raise InputError("vocab", "`checkpoint` with it", "`weights`, which have no softmax")
+        raise InputError("vocab", "`checkpoint` with it", "published weights, which have no softmax")
     if output is None and workdir is None:
-        raise InputError("weights", "`output`, `workdir` or both with it", "neither")
+        given = "weights" if arguments.name is None else "name"
+        raise InputError(given, "`output`, `workdir` or both with it", "neither")
     if workdir is not None:
         with renamed(path="workdir"):
             staging.check_absent(workdir)
+    provenance = {}
+    if arguments.name is not None:
+        provenance = {"model": arguments.name}
+        options, weights = fetching.files(models.find(arguments.name))
     config, bilm = published_weights.load(options, weights)
     settings = _settings(arguments, config.model.lstm.num_layers)
     if output is not None:
-        print(
-            writing.export(bilm, config, output, provenance=published_weights.provenance(options, weights), **settings)
-        )
+        provenance |= published_weights.provenance(options, weights)
+        print(writing.export(bilm, config, output, provenance=provenance, **settings))
     elif any(settings.pop("scalar_parameters")) or settings != _PLAIN:
         parameters = "mix, gamma, tokenizer, precision, initial_state"
         raise InputError(parameters, "`output` with settings of a SavedModel", "`workdir` alone; export later")

@@ -3,7 +3,7 @@
 import argparse
 import json
 
-from elmo_tf.cli.arguments import add_command, natural
+from elmo_tf.cli.arguments import SAVEDMODEL, add_command, natural
 from elmo_tf.errors import renamed
 from elmo_tf.files import staging
 
@@ -68,7 +68,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "write the uses of one word for TensorBoard's projector and print the command that shows them",
         parameters={"sentences": "--semcor"},
     )
-    projector.add_argument("--savedmodel", required=True, metavar="DIR", help="a version's folder")
+    projector.add_argument("--savedmodel", required=True, metavar="DIR", help=SAVEDMODEL)
     source = projector.add_mutually_exclusive_group(required=True)
     source.add_argument("--text", metavar="FILE", help="one tokenised sentence a line")
     source.add_argument("--semcor", metavar="FILE", help=f"{_SEMCOR}; uses are labelled with their senses")
@@ -79,7 +79,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 
 
 def _add_probe_arguments(parser: argparse.ArgumentParser, train_help: str) -> None:
-    parser.add_argument("--savedmodel", required=True, metavar="DIR", help="a version's folder")
+    parser.add_argument("--savedmodel", required=True, metavar="DIR", help=SAVEDMODEL)
     parser.add_argument("--train", required=True, metavar="FILE", help=train_help)
     parser.add_argument("--output", required=True, metavar="DIR", help="a new folder for a table, JSON and a plot")
 

@@ -2,7 +2,7 @@
 
 import argparse
 
-from elmo_tf.cli.arguments import add_command, natural, positive
+from elmo_tf.cli.arguments import SAVEDMODEL, add_command, natural, positive
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
@@ -11,7 +11,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         commands, "neighbors", _neighbors, "print the uses of words in a text that are nearest to a word in a sentence"
     )
     add = neighbors.add_argument
-    add("--savedmodel", required=True, metavar="DIR", help="a version's folder, or a model's (newest version)")
+    add("--savedmodel", required=True, metavar="DIR", help=SAVEDMODEL)
     add(
         "--text",
         required=True,
@@ -36,7 +36,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "verify an exported model: its files by their SHA-256, and its vectors of a few sentences in a fresh process",
         needs_tensorflow=False,
     )
-    verify.add_argument("savedmodel", metavar="DIR", help="a version's folder, or a model's (newest version)")
+    verify.add_argument("savedmodel", metavar="DIR", help=SAVEDMODEL)
 
 
 def _verify(arguments: argparse.Namespace) -> None:

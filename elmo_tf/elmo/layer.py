@@ -12,13 +12,14 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
+from elmo_tf import extras
 from elmo_tf.elmo import sources
 from elmo_tf.elmo.known_tokens import KnownTokens
 from elmo_tf.elmo.token_inputs import to_tensor
 from elmo_tf.elmo.token_mask import TokenMask, lengths
 from elmo_tf.errors import InputError
 from elmo_tf.layers.scalar_mix import ScalarMix, one_layer
-from elmo_tf.savedmodel import arguments
+from elmo_tf.savedmodel import arguments, contract
 from elmo_tf.text import in_graph
 
 _Made = TypeVar("_Made")
@@ -33,8 +34,9 @@ class ELMo(keras.layers.Layer):
 
     Args:
         source: a SavedModel (its version's folder, or the model's with the newest version), a workdir, a folder of
-            `options.json` and `weights.hdf5`, or the pair of these two files. Only the network's weights are taken from
-            a SavedModel: the mixes start from the average and gamma 1, each sentence starts from zero states. A
+            `options.json` and `weights.hdf5`, the pair of these two files, or the name of a published model, which is
+            fetched at its first use (`elmo-tf models` lists them). Only the network's weights are taken from a
+            SavedModel: the mixes start from the average and gamma 1, each sentence starts from zero states. A
             `ModelConfig` gives a network with random weights.
         num_mixes: mixes to return, each with its own scalar parameters and gamma; the paper puts one at the task
             network's input and one at its output.
@@ -46,6 +48,9 @@ class ELMo(keras.layers.Layer):
         dropout_rate: of each mix's vectors, in training.
         boundaries: whether `<S>` and `</S>`, which are always fed, are returned as well: two more positions.
         trainable_bilm: whether the biLM is trained as well. If not, it stays frozen whatever `trainable` is set to.
+        tokenizer: None: the layer takes tokens. `"whitespace"` or `"unicode"`: it takes sentences and splits them as
+            the signature `default` of an export with this tokenizer does, on runs of ASCII white space or into words,
+            numbers and punctuation marks, for which it needs tensorflow-text (`elmo-tf[text]`).
         vocabulary: words whose token vectors are computed once, now, and looked up; all others go through the character
             encoder, with the same results. Only for a biLM that is not trained.
 
@@ -53,6 +58,7 @@ class ELMo(keras.layers.Layer):
         inputs: string `(batch, time)`, tokens padded on the right with `""` (within a sentence, `""` is a token
             without bytes); or integers `(batch, time, max_chars_per_token)`, character ids padded on the right with 0.
             A RaggedTensor of either kind, a list of lists of strings and a NumPy array of strings will do as well.
+            With a tokenizer: string `(batch,)`, sentences, or a list or an array of them; or character ids.
         training: whether dropout is applied.
 
     Returns:
@@ -74,6 +80,7 @@ class ELMo(keras.layers.Layer):
         boundaries: bool = False,
         trainable_bilm: bool = False,
         vocabulary: Sequence[str] | None = None,
+        tokenizer: str | None = None,
         **kwargs: Any,
     ):
         kwargs.setdefault("name", _unique_name())
@@ -84,6 +91,10 @@ class ELMo(keras.layers.Layer):
             raise InputError("penalty", "a number that is not negative", penalty)
         if vocabulary is not None and trainable_bilm:
             raise InputError("vocabulary", "trainable_bilm=False with it, as its vectors are computed once", "True")
+        if tokenizer not in (None, *contract.TOKENIZERS):
+            raise InputError("tokenizer", f"None or one of {', '.join(contract.TOKENIZERS)}", repr(tokenizer))
+        if tokenizer == "unicode":
+            extras.check_installed("tensorflow_text")
         self.supports_masking = True
         self.supports_jit = False  # XLA has no strings
         self.num_mixes = num_mixes
@@ -93,6 +104,7 @@ class ELMo(keras.layers.Layer):
         self.dropout_rate = dropout_rate
         self.boundaries = boundaries
         self.trainable_bilm = trainable_bilm
+        self.tokenizer = tokenizer
         self.vocabulary: list[str] | None = None
         self.bilm = _outside_scopes(lambda: sources.load(source, trainable_bilm))
         num_layers = self.bilm.config.lstm.num_layers + 1
@@ -106,7 +118,7 @@ class ELMo(keras.layers.Layer):
             known_tokens = self._add_known_tokens(vocabulary)
             _outside_scopes(lambda: known_tokens.fill(self.bilm.char_cnn))
         # A name of its own, as it becomes part of functional models.
-        self.token_mask = TokenMask(boundaries)
+        self.token_mask = TokenMask(boundaries, tokenizer)
         self.dropout = _outside_scopes(
             lambda: keras.layers.Dropout(dropout_rate, dtype=self.dtype_policy, name="dropout")
         )
@@ -128,7 +140,7 @@ class ELMo(keras.layers.Layer):
 
     def __call__(self, inputs, *args, **kwargs):
         # Keras itself takes neither ragged tensors nor lists nor arrays of strings.
-        return super().__call__(to_tensor(inputs, self._max_chars), *args, **kwargs)
+        return super().__call__(to_tensor(inputs, self._max_chars, self.tokenizer), *args, **kwargs)
 
     def call(self, inputs, training=False):
         if inputs.dtype.is_floating and not tf.executing_eagerly():
@@ -152,8 +164,10 @@ class ELMo(keras.layers.Layer):
         Args:
             inputs: as for a call.
         """
-        inputs = to_tensor(inputs, self._max_chars)
+        inputs = to_tensor(inputs, self._max_chars, self.tokenizer)
         self._check(inputs)
+        if inputs.dtype == tf.string and self.tokenizer is not None:
+            return in_graph.encode_tokens(*in_graph.split(inputs, self.tokenizer), self._max_chars)
         if inputs.dtype == tf.string:
             return in_graph.encode_tokens(inputs, lengths(inputs), self._max_chars)
         checked = arguments.checked_char_ids(tf.cast(inputs, tf.int32), self._max_chars)
@@ -170,7 +184,7 @@ class ELMo(keras.layers.Layer):
         return spec if self.num_mixes > 1 else spec[0]
 
     def get_config(self):
-        own = ("num_mixes", "mix", "penalty", "layer_norm", "dropout_rate", "boundaries", "trainable_bilm")
+        own = ("num_mixes", "mix", "penalty", "layer_norm", "dropout_rate", "boundaries", "trainable_bilm", "tokenizer")
         values = {name: getattr(self, name) for name in (*own, "vocabulary")}
         return super().get_config() | values | {"source": config_lib.to_dict(self.bilm.config)}
 
@@ -190,17 +204,19 @@ class ELMo(keras.layers.Layer):
 
     @property
     def _expected(self) -> str:
-        return f"strings (batch, time) or integers (batch, time, {self._max_chars})"
+        strings = "strings (batch, time)" if self.tokenizer is None else "sentences, strings (batch,),"
+        return f"{strings} or integers (batch, time, {self._max_chars})"
 
     def _check(self, inputs: tf.Tensor | keras.KerasTensor) -> None:
         dtype, shape = keras.backend.standardize_dtype(inputs.dtype), tuple(inputs.shape)
-        tokens = dtype == "string" and len(shape) == 2
+        strings = dtype == "string" and len(shape) == (2 if self.tokenizer is None else 1)
         ids = dtype.startswith(("int", "uint")) and len(shape) == 3 and shape[2] in (None, self._max_chars)
-        if tokens or ids:
+        if strings or ids:
             return
         found = f"{dtype} {shape}"
         if "float" in dtype:
-            found += "; a Sequential model has to begin with keras.Input((None,), dtype='string')"
+            shape_of_one = "(None,)" if self.tokenizer is None else "()"
+            found += f"; a Sequential model has to begin with keras.Input({shape_of_one}, dtype='string')"
         raise InputError("inputs", self._expected, found)
 
     def _add_known_tokens(self, vocabulary: Sequence[str]) -> KnownTokens:

@@ -12,14 +12,18 @@ from elmo_tf.bilm.model import BiLM
 from elmo_tf.bilm.names import relative_names
 from elmo_tf.bilm.packed import PackedBiLM
 from elmo_tf.errors import InputError, renamed
+from elmo_tf.published import fetching, models
 from elmo_tf.published import weights as published_weights
-from elmo_tf.savedmodel import assets, checksums, opening, stored_weights
+from elmo_tf.savedmodel import assets, finding, opening, stored_weights
 from elmo_tf.training import checkpoints
 
-# A folder, options.json with weights.hdf5, sizes alone, or a network.
+# A folder, a published model's name, options.json with weights.hdf5, sizes alone, or a network.
 Source = str | os.PathLike | Sequence[str | os.PathLike] | config_lib.ModelConfig | BiLM | PackedBiLM
 
-_EXPECTED = "a SavedModel, a workdir, a folder of options.json and weights.hdf5, or the pair of these two files"
+_EXPECTED = (
+    "a SavedModel, a workdir, a folder of options.json and weights.hdf5, the pair of these two files, or "
+    f"{models.expected_names()}"
+)
 
 
 def load(source: Source, trainable: bool) -> BiLM | PackedBiLM:
@@ -51,12 +55,16 @@ def _load(source: Source) -> BiLM | PackedBiLM:
     if checkpoints.exists(folder):
         with renamed(workdir="source"):
             return checkpoints.open_workdir(folder).trained_bilm(with_softmax=False)
-    if (folder / published_weights.OPTIONS_FILE).is_file():
-        return _from_published(folder / published_weights.OPTIONS_FILE, folder / published_weights.WEIGHTS_FILE)
+    if (folder / models.OPTIONS_FILE).is_file():
+        return _from_published(folder / models.OPTIONS_FILE, folder / models.WEIGHTS_FILE)
     try:
-        version = checksums.find_version(folder)
+        version = finding.find_version(folder)
     except InputError:
-        raise InputError("source", _EXPECTED, f"none of them: {source}") from None
+        if not models.is_name(source):
+            raise InputError("source", _EXPECTED, f"none of them: {source}") from None
+        # Its files say all that is needed here: no SavedModel has to be made of them.
+        with renamed(name="source"):
+            return _from_published(*fetching.files(models.find(str(source))))
     with renamed(savedmodel="source"):
         return _from_savedmodel(opening.check(version, verify_checksums=True))
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 from elmo_tf.text import in_graph
 
 
-def to_tensor(inputs: Any, max_chars_per_token: int) -> Any:
+def to_tensor(inputs: Any, max_chars_per_token: int, tokenizer: str | None = None) -> Any:
     """Returns lists, NumPy arrays of strings and ragged tensors as dense tensors; everything else as it is.
 
     Args:
@@ -17,12 +17,15 @@ def to_tensor(inputs: Any, max_chars_per_token: int) -> Any:
             RaggedTensor, string `(batch, (time))` or integers `(batch, (time), max_chars_per_token)`: its rows' lengths
             count, so that `""` at the end of a row is a token.
         max_chars_per_token: character ids of a token.
+        tokenizer: if not None, strings are sentences: a list or an array of them becomes string `(batch,)`.
     """
     if isinstance(inputs, tf.RaggedTensor):
         return _of_ragged(inputs, max_chars_per_token)
     if isinstance(inputs, np.ndarray) and inputs.dtype.kind in "USO":
         inputs = inputs.tolist()
     if isinstance(inputs, list | tuple) and not any(map(tf.is_tensor, inputs)) and _are_strings(inputs):
+        if tokenizer is not None:
+            return tf.constant(inputs, tf.string, None if inputs else (0,))
         ragged = tf.ragged.constant(inputs, dtype=tf.string)
         return ragged.to_tensor("") if isinstance(ragged, tf.RaggedTensor) else ragged
     return inputs

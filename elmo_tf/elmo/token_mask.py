@@ -4,6 +4,7 @@ import keras
 import tensorflow as tf
 
 from elmo_tf.text import char_ids as char_ids_lib
+from elmo_tf.text import in_graph
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
@@ -12,30 +13,47 @@ class TokenMask(keras.layers.Layer):
 
     Args:
         boundaries: whether the output has `<S>` and `</S>` as well.
+        tokenizer: how sentences are split; None: inputs are tokens.
 
     Call arguments:
-        inputs: string `(batch, time)` or integers `(batch, time, max_chars_per_token)`, padded on the right.
+        inputs: string `(batch, time)` or integers `(batch, time, max_chars_per_token)`, padded on the right; with a
+            tokenizer string `(batch,)` or such integers.
 
     Returns:
         bool `(batch, time)`, or `(batch, time + 2)` with boundaries.
     """
 
-    def __init__(self, boundaries: bool = False, **kwargs):
+    def __init__(self, boundaries: bool = False, tokenizer: str | None = None, **kwargs):
         super().__init__(**kwargs)
         self.boundaries = boundaries
+        self.tokenizer = tokenizer
 
     def call(self, inputs):
         more = 2 if self.boundaries else 0
-        return tf.sequence_mask(lengths(inputs) + more, tf.shape(inputs)[1] + more)
+        if inputs.shape.rank == 1:
+            # Split a second time, beside the layer itself: next to the network that is nothing.
+            found = _lengths_of_sentences(inputs, self.tokenizer)
+            time = tf.maximum(tf.reduce_max(found), 0)
+        else:
+            found, time = lengths(inputs), tf.shape(inputs)[1]
+        return tf.sequence_mask(found + more, time + more)
 
     def compute_output_spec(self, inputs):
-        batch_size, time = inputs.shape[:2]
+        batch_size, time = inputs.shape[:2] if len(inputs.shape) > 1 else (inputs.shape[0], None)
         if self.boundaries and time is not None:
             time += 2
         return keras.KerasTensor((batch_size, time), "bool")
 
     def get_config(self):
-        return super().get_config() | {"boundaries": self.boundaries}
+        return super().get_config() | {"boundaries": self.boundaries, "tokenizer": self.tokenizer}
+
+
+def _lengths_of_sentences(sentences: tf.Tensor, tokenizer: str | None) -> tf.Tensor:
+    """Returns each sentence's number of tokens, int32 `(batch,)`."""
+    if sentences.dtype.is_floating:
+        # Shapes alone: see `ELMo`.
+        return tf.ones_like(sentences, tf.int32)
+    return in_graph.split(sentences, tokenizer)[1]
 
 
 def lengths(inputs: tf.Tensor) -> tf.Tensor:

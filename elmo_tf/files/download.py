@@ -1,4 +1,4 @@
-"""Downloads one large file of known size and SHA-256: resumes when a connection breaks, and checks what it gets."""
+"""Downloads one file: resumes when a connection breaks, and checks size and SHA-256 as far as they are known."""
 
 import contextlib
 import datetime
@@ -69,7 +69,7 @@ class _Broken(Exception):
     """A connection failed before the end of the file. Another attempt may succeed."""
 
 
-def download(url: str, size: int, sha256: str, path: pathlib.Path) -> None:
+def download(url: str, size: int | None, sha256: str | None, path: pathlib.Path) -> None:
     """Downloads a file to `path`. Its name ends in `.part` until it is complete; the next call resumes from there.
 
     Size and checksum say whether it is the right file. ETag and date are not compared, so that another mirror may serve
@@ -77,8 +77,8 @@ def download(url: str, size: int, sha256: str, path: pathlib.Path) -> None:
 
     Args:
         url: http or https.
-        size: bytes of the file.
-        sha256: of the file, in hexadecimal.
+        size: bytes of the file; None: as many as the server says.
+        sha256: of the file, in hexadecimal; None: not known.
         path: in a folder that exists.
 
     Raises:
@@ -89,16 +89,18 @@ def download(url: str, size: int, sha256: str, path: pathlib.Path) -> None:
         raise InputError("url", "an http:// or https:// address", url)
     part = part_of(path)
     begun = part.exists()
+    if size is None:
+        size = _size(url)
     try:
         found = _receive(url, size, part)
-        if begun and found != sha256:
+        if begun and sha256 is not None and found != sha256:
             _log.info("expected SHA-256 %s, found %s in a file begun earlier; downloading it again", sha256, found)
             part.unlink()
             found = _receive(url, size, part)
     finally:
         if part.exists() and part.stat().st_size == 0:
             part.unlink()
-    if found != sha256:
+    if sha256 is not None and found != sha256:
         part.unlink()
         raise InputError("url", f"a file with SHA-256 {sha256}", f"{found} (removed): {url}")
     part.rename(path)
@@ -109,14 +111,17 @@ def part_of(path: pathlib.Path) -> pathlib.Path:
     return path.with_name(f"{path.name}.part")
 
 
-def check(path: pathlib.Path, size: int, sha256: str) -> None:
-    """Raises `InputError` unless the file at `path` has this size and checksum."""
+def check(path: pathlib.Path, size: int | None, sha256: str | None) -> None:
+    """Raises `InputError` unless the file at `path` has this size and checksum; None: any."""
     if not path.is_file():
         raise InputError("path", "a file", f"none: {path}")
-    if path.stat().st_size != size:
-        raise InputError("path", f"{size:,} bytes", f"{path.stat().st_size:,}: {path}")
+    there = path.stat().st_size
+    if size is not None and there != size:
+        raise InputError("path", f"{size:,} bytes", f"{there:,}: {path}")
+    if sha256 is None:
+        return
     with open(path, "rb") as file:
-        found = _hash(file, size).hexdigest()
+        found = _hash(file, there).hexdigest()
     if found != sha256:
         raise InputError("path", f"a file with SHA-256 {sha256}", f"{found}: {path}")
 
@@ -162,18 +167,42 @@ def _request(url: str, size: int, start: int, progress: ByteProgress) -> Iterato
         _Broken: if the connection fails before the end.
         InputError: if the server sends another file or none.
     """
+    with _opened(url, start) as response:
+        position = _first_byte(response, url, size, start)
+        if position < start:
+            progress.say(f"this server cannot resume a download: it sends the first {start / 1e6:,.0f} MB again")
+        while position < size:
+            data = response.read(_NETWORK_BYTES)
+            if not data:
+                raise _Broken("a connection that ended")
+            yield data[max(start - position, 0) :]
+            position += len(data)
+
+
+def _size(url: str) -> int:
+    """Returns the size of the file at `url`, as the server says it before it sends the file."""
+    try:
+        with _opened(url, 0) as response:
+            length = response.headers.get("Content-Length", "")
+    except _Broken as error:
+        raise InputError("url", "the file", f"{error}: {url}") from None
+    if not length.isdecimal():
+        raise InputError("url", "a file of known size", f"no Content-Length: {url}")
+    return int(length)
+
+
+@contextlib.contextmanager
+def _opened(url: str, start: int) -> Iterator[http.client.HTTPResponse]:
+    """Yields the server's response to a request for the file from byte `start` on.
+
+    Raises:
+        _Broken: if the connection fails, in the block too.
+        InputError: if the address is wrong, or the server refuses.
+    """
     headers = {"User-Agent": f"elmo-tf/{__version__}"} | ({"Range": f"bytes={start}-"} if start else {})
     try:
         with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=_TIMEOUT) as response:
-            position = _first_byte(response, url, size, start)
-            if position < start:
-                progress.say(f"this server cannot resume a download: it sends the first {start / 1e6:,.0f} MB again")
-            while position < size:
-                data = response.read(_NETWORK_BYTES)
-                if not data:
-                    raise _Broken("a connection that ended")
-                yield data[max(start - position, 0) :]
-                position += len(data)
+            yield response
     except urllib.error.HTTPError as error:
         answer = f"{error.code} {error.reason}"
         if error.code >= 500 or error.code in _TRANSIENT:

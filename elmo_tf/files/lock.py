@@ -17,19 +17,26 @@ _log = logging.getLogger("elmo_tf")
 
 
 @contextlib.contextmanager
-def locked(folder: str | os.PathLike) -> Iterator[None]:
+def locked(folder: str | os.PathLike, wait: bool = False) -> Iterator[None]:
     """Keeps other runs out of `folder` while the block runs.
 
     The file `.lock` in it names the process that holds it.
 
+    Args:
+        folder: a folder that exists.
+        wait: whether to wait, after a message, until the other run has ended.
+
     Raises:
-        InputError: naming the process, if another run has the folder.
+        InputError: naming the process, if another run has the folder and `wait` is False.
     """
     with (pathlib.Path(folder) / FILE).open("a+") as file:
         if not acquire(file.fileno(), folder):
             file.seek(0)
             owner = file.read().strip() or "another process"
-            raise InputError("folder", "a folder that no other run is using", f"{owner} using it: {folder}")
+            if not wait:
+                raise InputError("folder", "a folder that no other run is using", f"{owner} using it: {folder}")
+            _log.info("waiting for %s, which is using %s", owner, folder)
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX)
         _write(file, f"process {os.getpid()} on {socket.gethostname()}\n")
         try:
             yield

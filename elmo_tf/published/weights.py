@@ -17,10 +17,8 @@ from elmo_tf.bilm.model import BiLM
 from elmo_tf.bilm.names import relative_names
 from elmo_tf.errors import InputError, renamed
 from elmo_tf.files.staging import new_folder
+from elmo_tf.published.models import OPTIONS_FILE, WEIGHTS_FILE
 from elmo_tf.published.options import read_options, write_options
-
-OPTIONS_FILE = "options.json"
-WEIGHTS_FILE = "weights.hdf5"
 
 # BiLM's variable (`bilm.names`), the HDF5 file's dataset, bilm-tf's variable below `lm/`; {n} numbers convolutions and
 # layers.

@@ -5,7 +5,6 @@ It finds damaged and lost files. It does not protect from an attacker, who can c
 
 import hashlib
 import json
-import os
 import pathlib
 from typing import Any
 
@@ -15,22 +14,6 @@ from elmo_tf.files.json_file import MapOf, Object, Text, Whole
 from elmo_tf.savedmodel import contract
 
 _LIST = MapOf(Object({"bytes": Whole(), "sha256": Text()}))
-
-
-def find_version(savedmodel: str | os.PathLike) -> pathlib.Path:
-    """Returns the folder of a SavedModel: `savedmodel` itself, or the newest version in it.
-
-    Raises:
-        InputError: if it is neither.
-    """
-    folder = pathlib.Path(savedmodel)
-    if (folder / contract.GRAPH_FILE).is_file():
-        return folder
-    versions = [inner for inner in folder.iterdir() if inner.name.isdecimal()] if folder.is_dir() else []
-    newest = max(versions, key=lambda inner: int(inner.name), default=folder)
-    if not (newest / contract.GRAPH_FILE).is_file():
-        raise InputError("savedmodel", f"a folder with {contract.GRAPH_FILE}", f"none: {newest}")
-    return newest
 
 
 def write(folder: pathlib.Path) -> None:

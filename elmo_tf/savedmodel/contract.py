@@ -5,6 +5,10 @@ Plain Python without imports from this project, because `standalone_checker.py` 
 
 from typing import NamedTuple
 
+# Raised with every change of what is exported. SavedModels of published models, which are made on a user's machine and
+# kept there, belong to one revision.
+REVISION = 1
+
 # Files, as paths in a version's folder. A folder with a graph is a SavedModel.
 GRAPH_FILE = "saved_model.pb"
 VARIABLES_PREFIX = "variables/variables"
@@ -49,13 +53,23 @@ FUNCTIONS = {"default": STRINGS, "tokens": TOKENS, "char_ids": CHAR_IDS, "stream
 SIGNATURES = {"serving_default": "default", **{name: name for name in FUNCTIONS}}
 
 _VECTORS = Tensor("float32", ("batch", "max_length", "dim"))
-# Every signature has these outputs and one `lstm_outputs` a layer; `stream` returns the states as well.
+# Every signature has these outputs and one `lstm_outputs` a layer; `stream` returns the states as well, and the
+# functions of `TEXT_OUTPUTS` return what their vectors belong to.
 OUTPUTS = {
     "layers": Tensor("float32", ("batch", "num_layers", "max_length", "dim")),
     "word_emb": Tensor("float32", ("batch", "max_length", "projection_dim")),
     "elmo": _VECTORS,
     "default": Tensor("float32", ("batch", "dim")),
     "mask": Tensor("bool", ("batch", "max_length")),
+}
+# The token of each vector, "" at padding.
+_TOKEN = {"tokens": Tensor("string", ("batch", "max_length"))}
+# Where it begins and ends in the sentence, in bytes; 0 at padding.
+_OFFSETS = {"offsets": Tensor("int32", ("batch", "max_length", "begin_and_end"))}
+# By function and tokenizer.
+TEXT_OUTPUTS = {
+    "default": {"whitespace": _TOKEN, "unicode": _TOKEN | _OFFSETS},
+    "tokens": dict.fromkeys(TOKENIZERS, _TOKEN),
 }
 
 
@@ -80,10 +94,12 @@ def inputs(signature: str, num_lstm_layers: int) -> dict[str, Tensor]:
     return FUNCTIONS[function] | (states(num_lstm_layers) if function == "stream" else {})
 
 
-def outputs(signature: str, num_lstm_layers: int) -> dict[str, Tensor]:
-    """Returns all outputs of a signature of a model with so many biLSTM layers, by name."""
+def outputs(signature: str, num_lstm_layers: int, tokenizer: str) -> dict[str, Tensor]:
+    """Returns all outputs of a signature of a model with so many biLSTM layers and this tokenizer, by name."""
     layers = {lstm_outputs(number): _VECTORS for number in range(1, num_lstm_layers + 1)}
-    return OUTPUTS | layers | (states(num_lstm_layers) if SIGNATURES[signature] == "stream" else {})
+    function = SIGNATURES[signature]
+    texts = TEXT_OUTPUTS.get(function, {}).get(tokenizer, {})
+    return OUTPUTS | layers | texts | (states(num_lstm_layers) if function == "stream" else {})
 
 
 def sizes(num_lstm_layers: int, units: int, projection_dim: int, max_chars_per_token: int) -> dict[str, int]:
@@ -94,4 +110,5 @@ def sizes(num_lstm_layers: int, units: int, projection_dim: int, max_chars_per_t
         "projection_dim": projection_dim,
         "dim": 2 * projection_dim,
         "max_chars_per_token": max_chars_per_token,
+        "begin_and_end": 2,
     }

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from elmo_tf.savedmodel import assets, checksums
+from elmo_tf.errors import InputError
+from elmo_tf.savedmodel import assets, checksums, finding
 
 LAYERS = ("all", "top", "average", "mix")
 # Positions of a batch, padding included.
@@ -22,6 +23,8 @@ PIECE_TOKENS = 5000
 
 # The tokens of a sentence.
 Words = Sequence[bytes]
+# A sentence to split, or its tokens.
+Text = str | bytes | Sequence[str | bytes]
 
 
 class Model(NamedTuple):
@@ -53,16 +56,25 @@ class Model(NamedTuple):
 
 
 def find_model(savedmodel: str | os.PathLike) -> Model:
-    """Returns the model in a version's folder, or the newest version in a model's folder.
+    """Returns the model in a version's folder, the newest version in a model's folder, or the model of that name.
 
     Raises:
         InputError: if there is none, or it is not one of `elmo-tf export` or `import`.
     """
-    folder = checksums.find_version(savedmodel)
+    folder = finding.find_version(savedmodel)
     checksums.check(folder)
     lstm = assets.read_config(folder).model.lstm
     tokenizer = assets.read_provenance(folder)["tokenizer"]
     return Model(folder, lstm.num_layers + 1, 2 * lstm.projection_dim, tokenizer)
+
+
+class Embedding(NamedTuple):
+    """The vectors of a sentence, and what each belongs to."""
+
+    # UTF-8.
+    tokens: list[bytes]
+    # float32 `(num_layers, tokens, dim)` for all layers, else `(tokens, dim)`.
+    vectors: np.ndarray
 
 
 class Embedder:
@@ -81,7 +93,7 @@ class Embedder:
         Raises:
             InputError: if the model is damaged, or does not have the contract's signatures.
         """
-        self._batch_tokens = batch_tokens
+        self._model, self._batch_tokens = model, batch_tokens
         self._loaded = _open(model, num_threads)
         self._signature = self._loaded.signatures["tokens"]
 
@@ -117,6 +129,23 @@ class Embedder:
             if progress:
                 progress(batch)
 
+    def embed_texts(self, texts: Sequence[Text], layers: str = "all") -> list[Embedding]:
+        """Returns tokens and vectors of each text, in the order of the texts.
+
+        Args:
+            texts: sentences, split as the model's signature `default` does; or lists of tokens.
+            layers: one of `LAYERS`.
+
+        Raises:
+            InputError: naming the first text of another type.
+        """
+        sentences = _split(texts, self._model.tokenizer)
+        found = [np.zeros((*self._model.shape(layers)[:-1], 0, self._model.dim), np.float32)] * len(sentences)
+        for place, vectors in self.embed(sentences, layers):
+            # A copy, so that the memory of the batch can be freed.
+            found[place] = np.ascontiguousarray(vectors)
+        return [Embedding(list(tokens), vectors) for tokens, vectors in zip(sentences, found, strict=True)]
+
     def _vectors(self, batch: list[Words], layers: str) -> list[np.ndarray]:
         import tensorflow as tf  # noqa: PLC0415 - see the top
 
@@ -130,6 +159,26 @@ class Embedder:
 
 def _average(layers: np.ndarray) -> np.ndarray:
     return layers.mean(axis=0, dtype=np.float32)
+
+
+def _split(texts: Sequence[Text], tokenizer: str) -> list[list[bytes]]:
+    """Returns the tokens of each text."""
+    sentences: list[list[bytes]] = []
+    for text in texts:
+        given = [text] if isinstance(text, str | bytes) else text
+        if not isinstance(given, Sequence) or not all(isinstance(one, str | bytes) for one in given):
+            raise InputError("texts", "sentences, or lists of tokens", repr(text))
+        sentences.append([one.encode() if isinstance(one, str) else one for one in given])
+    raw = [place for place, text in enumerate(texts) if isinstance(text, str | bytes)]
+    if tokenizer == "whitespace":
+        for place in raw:
+            sentences[place] = sentences[place][0].split()
+    elif raw:
+        from elmo_tf.text import raw_text  # noqa: PLC0415 - it imports TensorFlow
+
+        for place, tokens in zip(raw, raw_text.tokenize([sentences[place][0] for place in raw]), strict=True):
+            sentences[place] = tokens.numpy().tolist()
+    return sentences
 
 
 def batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:

@@ -11,7 +11,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
-from elmo_tf.savedmodel import assets, checksums, contract
+from elmo_tf.savedmodel import assets, checksums, contract, finding
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +40,8 @@ def open_savedmodel(savedmodel: str | os.PathLike, verify_checksums: bool = Fals
     """Loads an exported model, on whatever devices TensorFlow sees.
 
     Args:
-        savedmodel: a version's folder, or a model's, of which the newest version is loaded.
+        savedmodel: a version's folder, a model's, of which the newest version is loaded, or the name of a published
+            model.
         verify_checksums: whether to read all files and compare their SHA-256 first (1 s for 400 MB); otherwise only
             their presence and sizes are checked.
 
@@ -65,7 +66,7 @@ def check(savedmodel: str | os.PathLike, verify_checksums: bool = False) -> path
     Args, Raises:
         as for `open_savedmodel`.
     """
-    folder = checksums.find_version(savedmodel)
+    folder = finding.find_version(savedmodel)
     # A model without the list may be another program's: then its signatures say more.
     if not (folder / contract.CHECKSUMS_FILE).exists():
         _signatures(folder)
@@ -77,6 +78,7 @@ def check(savedmodel: str | os.PathLike, verify_checksums: bool = False) -> path
 def _check_signatures(folder: pathlib.Path) -> None:
     """Raises `InputError` unless the signatures have the inputs and outputs of the contract for the model's sizes."""
     signatures, model = _signatures(folder), assets.read_config(folder).model
+    tokenizer = assets.read_provenance(folder)["tokenizer"]
     num_layers, num_outputs = model.lstm.num_layers, 0
     while contract.lstm_outputs(num_outputs + 1) in signatures["default"].outputs:
         num_outputs += 1
@@ -85,7 +87,7 @@ def _check_signatures(folder: pathlib.Path) -> None:
         raise InputError("savedmodel", expected, f"{num_layers}: {folder}")
     sizes = contract.sizes(num_layers, model.lstm.units, model.lstm.projection_dim, model.char_cnn.max_chars_per_token)
     for name in contract.SIGNATURES:
-        inputs, outputs = contract.inputs(name, num_layers), contract.outputs(name, num_layers)
+        inputs, outputs = contract.inputs(name, num_layers), contract.outputs(name, num_layers, tokenizer)
         # A later version's exports may have more outputs.
         known = {output: info for output, info in signatures[name].outputs.items() if output in outputs}
         _compare(f"inputs of the signature {name}", inputs, signatures[name].inputs, sizes, folder)

@@ -53,12 +53,16 @@ def build_root(
 
     @tf.function(input_signature=list(specs["default"].values()))
     def default(strings):
-        split = in_graph.split(arguments.checked_strings(strings), tokenizer)
-        return from_initial(in_graph.encode_tokens(*split, max_chars))
+        tokens, lengths, offsets = in_graph.split_with_offsets(arguments.checked_strings(strings), tokenizer)
+        texts = {"tokens": tokens} if offsets is None else {"tokens": tokens, "offsets": offsets}
+        return from_initial(in_graph.encode_tokens(tokens, lengths, max_chars)) | texts
 
     @tf.function(input_signature=list(specs["tokens"].values()))
     def tokens(tokens, sequence_len):
-        return from_initial(in_graph.encode_tokens(*arguments.checked_tokens(tokens, sequence_len), max_chars))
+        tokens, sequence_len = arguments.checked_tokens(tokens, sequence_len)
+        real = tf.sequence_mask(sequence_len, tf.shape(tokens)[1])
+        texts = {"tokens": tf.where(real, tokens, "")}
+        return from_initial(in_graph.encode_tokens(tokens, sequence_len, max_chars)) | texts
 
     @tf.function(input_signature=[ids_spec])
     def char_ids(char_ids):

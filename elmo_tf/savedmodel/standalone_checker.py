@@ -36,14 +36,16 @@ def main(savedmodel: str, sample_vectors: str) -> list[str]:
     sentences, tokenizer, tolerance = (expected.pop(name) for name in contract.SAMPLE_FIELDS)
     if tokenizer == "unicode":
         import tensorflow_text  # noqa: F401, PLC0415
-    expected = _with_parts(expected)
+    words = [sentence.split() for sentence in sentences]
+    expected, texts = _with_parts(expected), _texts(sentences, words)
+    tokenizer = tokenizer.item()
     model = tf.saved_model.load(savedmodel)
     problems = [f"no attribute {name!r}" for name in contract.ATTRIBUTES if not hasattr(model, name)]
     problems += [f"signature {name!r} is missing" for name in contract.SIGNATURES if name not in model.signatures]
     if problems:
         return problems
     max_chars = model.signatures["char_ids"].structured_input_signature[1]["char_ids"].shape[-1]
-    inputs = _inputs(sentences, max_chars)
+    inputs = _inputs(sentences, words, max_chars)
     outputs = {name: model.signatures[name](**_tensors(arguments)) for name, arguments in inputs.items()}
     outputs["__call__"] = model(tf.constant(sentences), False)
     # From the initial states, `stream` returns what `tokens` does, and the next states.
@@ -51,11 +53,13 @@ def main(savedmodel: str, sample_vectors: str) -> list[str]:
     found = model.signatures["stream"](**_tensors(inputs["tokens"]), **states)
     problems += [f"stream: output {name!r} is missing" for name in states if name not in found]
     outputs["stream"] = {name: value for name, value in found.items() if name not in states}
+    num_lstm_layers = expected["layers"].shape[1] - 1
     for name, found in outputs.items():
-        problems += [
-            f"{name}: {problem}"
-            for problem in _differences({k: v.numpy() for k, v in found.items()}, expected, tolerance)
-        ]
+        # The call does what the signature `default` does.
+        wanted = contract.outputs(name if name in contract.SIGNATURES else "default", num_lstm_layers, tokenizer)
+        wanted = expected | {output: text for output, text in texts.items() if output in wanted}
+        values = {output: value.numpy() for output, value in found.items()}
+        problems += [f"{name}: {problem}" for problem in _differences(values, wanted, tolerance)]
     for row, sentence in enumerate(sentences):
         alone = model.signatures["default"](strings=tf.constant([sentence]))["elmo"].numpy()[0]
         if not _close(alone, expected["elmo"][row, : len(alone)], tolerance):
@@ -69,14 +73,12 @@ def _tensors(arrays: dict) -> dict:
     return {name: tf.constant(array) for name, array in arrays.items()}
 
 
-def _inputs(sentences: np.ndarray, max_chars: int) -> dict[str, dict[str, np.ndarray]]:
+def _inputs(sentences: np.ndarray, words: list[list[bytes]], max_chars: int) -> dict[str, dict[str, np.ndarray]]:
     """Returns the same sentences as inputs of every signature but `stream`."""
-    words = [sentence.split() for sentence in sentences]
     lengths = np.array([len(sentence) for sentence in words], np.int32)
-    tokens = [sentence + [b""] * (max(lengths) - len(sentence)) for sentence in words]
     forms = {
         "strings": sentences,
-        "tokens": np.array(tokens, object),
+        "tokens": _padded(words),
         "sequence_len": lengths,
         "char_ids": _char_ids(words, max(lengths), max_chars),
     }
@@ -85,6 +87,24 @@ def _inputs(sentences: np.ndarray, max_chars: int) -> dict[str, dict[str, np.nda
         name: {argument: forms[argument] for argument in contract.FUNCTIONS[function]}
         for name, function in stateless.items()
     }
+
+
+def _padded(words: list[list[bytes]]) -> np.ndarray:
+    longest = max(map(len, words))
+    return np.array([[*sentence, *[b""] * (longest - len(sentence))] for sentence in words], object)
+
+
+def _texts(sentences: np.ndarray, words: list[list[bytes]]) -> dict[str, np.ndarray]:
+    """Returns the tokens and their places, which the graph's outputs of these names have to be."""
+    tokens = _padded(words)
+    offsets = np.zeros((*tokens.shape, 2), np.int32)
+    for row, sentence in enumerate(sentences):
+        begin = 0
+        for place, word in enumerate(words[row]):
+            begin = sentence.index(word, begin)
+            offsets[row, place] = begin, begin + len(word)
+            begin += len(word)
+    return {"tokens": tokens, "offsets": offsets}
 
 
 def _char_ids(sentences: list[list[bytes]], max_length: int, max_chars: int) -> np.ndarray:
@@ -116,7 +136,12 @@ def _differences(found: dict[str, np.ndarray], expected: dict[str, np.ndarray], 
 
 
 def _close(value: np.ndarray, wanted: np.ndarray, tolerance: float) -> bool:
-    """Returns whether they differ by at most `tolerance` times the largest value, or times 1 if all are smaller."""
+    """Returns whether they differ by at most `tolerance` times the largest value, or times 1 if all are smaller.
+
+    Texts and places have to be the same.
+    """
+    if value.dtype.kind in "Oi":
+        return np.array_equal(value, wanted)
     limit = tolerance * np.abs(wanted).max(initial=1)
     return value.shape == wanted.shape and bool(np.all(np.abs(value * 1.0 - wanted * 1.0) <= limit))
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 
 from elmo_tf.errors import InputError
-from elmo_tf.savedmodel import checksums, contract, standalone_checker
+from elmo_tf.savedmodel import checksums, contract, finding, standalone_checker
 
 
 class VerificationError(OSError):
@@ -18,12 +18,13 @@ def verify(savedmodel: str | os.PathLike) -> Iterator[str]:
     """Yields a line for each check that has passed.
 
     Args:
-        savedmodel: a version's folder, or a model's, of which the newest version is verified.
+        savedmodel: a version's folder, a model's, of which the newest version is verified, or the name of a published
+            model.
 
     Raises:
         InputError: naming the file that is missing, damaged or unknown, or the output that differs.
     """
-    folder = checksums.find_version(savedmodel)
+    folder = finding.find_version(savedmodel)
     checksums.check(folder, thorough=True)
     listed = checksums.read(folder)
     if contract.SAMPLE_VECTORS_FILE not in listed:

@@ -6,6 +6,13 @@ from elmo_tf.text import char_ids as char_ids_lib
 
 
 def split(sentences: tf.Tensor, tokenizer: str = "whitespace") -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns the tokens and lengths of `split_with_offsets`."""
+    return split_with_offsets(sentences, tokenizer)[:2]
+
+
+def split_with_offsets(
+    sentences: tf.Tensor, tokenizer: str = "whitespace"
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor | None]:
     """Splits sentences into tokens, by the same rules as preprocessing.
 
     Args:
@@ -16,14 +23,18 @@ def split(sentences: tf.Tensor, tokenizer: str = "whitespace") -> tuple[tf.Tenso
     Returns:
         tokens: string `(batch, max_length)`, padded with `""`.
         lengths: int32 `(batch,)`.
+        offsets: int32 `(batch, max_length, 2)`, the bytes of the sentence at which each token begins and ends, 0 at
+            padding; None for the whitespace tokenizer.
     """
+    offsets = None
     if tokenizer == "unicode":
         from elmo_tf.text import raw_text  # noqa: PLC0415 - loads tensorflow-text, which few need
 
-        tokens = raw_text.tokenize(sentences)
+        tokens, *places = raw_text.tokenize_with_offsets(sentences)
+        offsets = tf.cast(tf.stack([place.to_tensor() for place in places], -1), tf.int32)
     else:
         tokens = tf.strings.split(sentences)
-    return tokens.to_tensor(default_value=""), tf.cast(tokens.row_lengths(), tf.int32)
+    return tokens.to_tensor(default_value=""), tf.cast(tokens.row_lengths(), tf.int32), offsets
 
 
 def encode_tokens(

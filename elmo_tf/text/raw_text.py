@@ -80,7 +80,12 @@ def tokenize(sentences: tf.Tensor) -> tf.RaggedTensor:
     Returns:
         string `(batch, (tokens))`: all of the text except white space and control characters.
     """
-    return tensorflow_text.regex_split(_without_nul(sentences), f"{_SPACE}|{_TOKEN}", _TOKEN)
+    return tokenize_with_offsets(sentences)[0]
+
+
+def tokenize_with_offsets(sentences: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
+    """Returns the tokens of `tokenize` and where each begins and ends: int64 `(batch, (tokens))`, bytes of its text."""
+    return tensorflow_text.regex_split_with_offsets(_without_nul(sentences), f"{_SPACE}|{_TOKEN}", _TOKEN)
 
 
 def break_sentences(paragraphs: tf.Tensor) -> tf.Tensor:

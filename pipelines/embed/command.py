@@ -26,7 +26,8 @@ _log = logging.getLogger("elmo_tf")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `elmo-tf embed` to `parser`."""
     add = parser.add_argument
-    add("--savedmodel", required=True, metavar="DIR", help="folder of a version, or of a model: its newest version")
+    about = "a version's folder, a model's (newest version), or the name of a published model (`elmo-tf models`)"
+    add("--savedmodel", required=True, metavar="DIR", help=about)
     text_options.add(parser)
     add("--output", required=True, metavar="PATH", help="HDF5 file or folder of TFRecords to make")
     add(

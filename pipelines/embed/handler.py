@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import apache_beam as beam
 import numpy as np
-from apache_beam.ml.inference.base import ModelHandler, PredictionResult, RunInference
+from apache_beam.ml.inference.base import PredictionResult, RunInference
 
 from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import embedding
-from pipelines.embed import text_chunks, vector_output
+from pipelines.embed import model_handler, text_chunks, vector_output
 from pipelines.running import do_once, journal, task_progress
 from pipelines.text import filesystems
 
@@ -34,12 +34,19 @@ class ChunkText(NamedTuple):
     lines: list[embedding.Words]
 
 
-class Handler(ModelHandler[ChunkText, PredictionResult, embedding.Embedder]):
-    """Runs a SavedModel on chunks. Beam loads it once per process, for all threads."""
+class Handler(model_handler.ElmoModelHandler):
+    """Runs a SavedModel on chunks instead of sentences, with progress. Beam loads it once per process."""
 
     def __init__(self, folder: str, settings: Settings):
         # One chunk makes many batches of the model, and its vectors take all the memory planned for them.
-        super().__init__(min_batch_size=1, max_batch_size=1)
+        super().__init__(
+            str(settings.model.path),
+            settings.layers,
+            settings.batch_tokens,
+            settings.num_threads,
+            min_batch_size=1,
+            max_batch_size=1,
+        )
         self._journal = journal.Journal(folder)
         self._settings = settings
 
@@ -51,7 +58,7 @@ class Handler(ModelHandler[ChunkText, PredictionResult, embedding.Embedder]):
                 already written stays.
         """
         try:
-            return embedding.Embedder(self._settings.model, self._settings.batch_tokens, self._settings.num_threads)
+            return super().load_model()
         except InputError as error:
             reason = str(error).partition(": ")[2] or str(error)
             raise filesystems.ReadError(f"cannot load the SavedModel: {reason}") from None
@@ -70,10 +77,6 @@ class Handler(ModelHandler[ChunkText, PredictionResult, embedding.Embedder]):
     def get_num_bytes(self, batch: Sequence[ChunkText]) -> int:
         """Returns the size of the text, for Beam's metrics."""
         return sum(text.chunk.size for text in batch)
-
-    def get_metrics_namespace(self) -> str:
-        """Returns the name under which Beam counts inferences and their time."""
-        return "embed"
 
     def _vectors(self, text: ChunkText, model: embedding.Embedder) -> list[np.ndarray]:
         layers, layout = self._settings.layers, self._settings.layout

@@ -1,4 +1,4 @@
-"""A server of one file on 127.0.0.1 that misbehaves as told, for tests of downloads."""
+"""A server of files on 127.0.0.1 that misbehaves as told, for tests of downloads."""
 
 import contextlib
 import http.server
@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 
 
 class FileServer(http.server.ThreadingHTTPServer):
-    """Answers every request with `content`.
+    """Answers every request with a file.
 
     Attributes:
         content: the file.
+        files: others, by their paths; `content` is at every other path.
         takes_ranges: whether it heeds `Range`; else it answers 200 with all of the file.
         says_range: an untrue `Content-Range`; None for the true one.
         says_length: whether it says how long the answer is.
@@ -23,6 +24,7 @@ class FileServer(http.server.ThreadingHTTPServer):
     def __init__(self, content: bytes):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.content, self.takes_ranges, self.says_length = content, True, True
+        self.files: dict[str, bytes] = {}
         self.says_range: str | None = None
         self.statuses: list[int] = []
         self.cuts: list[int] = []
@@ -41,11 +43,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         asked = self.headers["Range"]
         server.ranges.append(asked)
         start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked and server.takes_ranges else 0
-        body = server.content[start:]
+        content = server.files.get(self.path, server.content)
+        body = content[start:]
         fitting = 206 if start else 200
         self.send_response(server.statuses.pop(0) if server.statuses else fitting)
         if start:
-            true = f"bytes {start}-{len(server.content) - 1}/{len(server.content)}"
+            true = f"bytes {start}-{len(content) - 1}/{len(content)}"
             self.send_header("Content-Range", server.says_range or true)
         if server.says_length:
             self.send_header("Content-Length", str(len(body)))

@@ -57,6 +57,29 @@ def test_a_file_is_downloaded_in_one_go(server, path):
     assert server.ranges == [None]
 
 
+def test_a_file_of_unknown_size_and_checksum_is_as_long_as_the_server_says_and_resumes(server, path):
+    server.cuts = [0, 150_000]
+    download.download(server.url, None, None, path)
+    assert_only(path, CONTENT)
+    assert server.ranges == [None, None, "bytes=150000-"]
+    download.check(path, None, None)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"statuses": [404]}, "expected the file, found 404 Not Found: http://127"),
+        ({"statuses": [503]}, "expected the file, found 503 Service Unavailable: http://127"),
+        ({"says_length": False}, "expected a file of known size, found no Content-Length: http://127"),
+    ],
+)
+def test_a_server_that_does_not_say_the_size_of_a_file_is_refused(server, path, attributes, message):
+    vars(server).update(attributes)
+    with pytest.raises(InputError, match=f"^url: {message}"):
+        download.download(server.url, None, None, path)
+    assert list(path.parent.iterdir()) == []
+
+
 def test_a_broken_connection_is_followed_by_one_for_the_rest(server, path):
     server.cuts = [150_000]
     fetch(server, path)

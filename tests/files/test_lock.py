@@ -1,11 +1,14 @@
 """Locks: one run at a time, and none where the file system has no locks."""
 
+import concurrent.futures
 import errno
 import fcntl
 import logging
 import os
+import re
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -26,6 +29,25 @@ def test_a_folder_in_use_is_refused_and_free_again_after_a_kill_or_a_regular_end
     for _ in range(2):
         with lock.locked(tmp_path):
             assert str(os.getpid()) in (tmp_path / ".lock").read_text()
+
+
+def test_who_waits_gets_the_folder_when_the_other_run_has_ended(tmp_path, caplog):
+    with caplog.at_level(logging.INFO, "elmo_tf"), concurrent.futures.ThreadPoolExecutor(1) as pool:
+        with lock.locked(tmp_path):
+            order = []
+
+            def wait():
+                with lock.locked(tmp_path, wait=True):
+                    order.append("second")
+
+            second = pool.submit(wait)
+            while not caplog.records:
+                time.sleep(0.01)
+            order.append("first")
+        second.result()
+    assert order == ["first", "second"]
+    expected = rf"waiting for process {os.getpid()} on .*, which is using {tmp_path}"
+    assert re.fullmatch(expected, caplog.records[0].getMessage())
 
 
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL])

@@ -17,23 +17,30 @@ WORDS = [sentence.split() for sentence in TEXT]
 LENGTHS = [len(words) for words in WORDS]
 LONGEST = max(LENGTHS)
 SAME = checks.TOLERANCE
+# Outputs that are no numbers of the network.
+TEXTS = ("tokens", "offsets")
+
+
+def numbers_of(outputs: dict[str, tf.Tensor | np.ndarray]) -> dict[str, np.ndarray]:
+    """Returns the outputs that every signature has."""
+    return {name: np.asarray(value) for name, value in outputs.items() if name not in TEXTS}
 
 
 def embed(model, sentences: list[bytes], name: str = "default") -> dict[str, np.ndarray]:
     found = model.signatures[name](strings=tf.constant(sentences, tf.string))
-    return {name: value.numpy() for name, value in found.items()}
+    return numbers_of(found)
 
 
 def embed_tokens(model, sentences: list[list[bytes]], max_length: int, filler: bytes = b"") -> dict[str, np.ndarray]:
     tokens = [words + [filler] * (max_length - len(words)) for words in sentences]
     lengths = tf.constant([len(words) for words in sentences], tf.int32)
     found = model.signatures["tokens"](tokens=tf.constant(tokens, tf.string), sequence_len=lengths)
-    return {name: value.numpy() for name, value in found.items()}
+    return numbers_of(found)
 
 
 def embed_char_ids(model, sentences: list[list[bytes]], max_length: int) -> dict[str, np.ndarray]:
     found = model.signatures["char_ids"](char_ids=tf.constant(batch_char_ids(sentences, max_length)))
-    return {name: value.numpy() for name, value in found.items()}
+    return numbers_of(found)
 
 
 def assert_same(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:

@@ -6,7 +6,18 @@ import tensorflow as tf
 
 from tests import checks, reference
 from tests.helpers import MICRO, batch_char_ids
-from tests.savedmodel.calls import LENGTHS, LONGEST, SAME, TEXT, WORDS, assert_same, embed, embed_char_ids, embed_tokens
+from tests.savedmodel.calls import (
+    LENGTHS,
+    LONGEST,
+    SAME,
+    TEXT,
+    WORDS,
+    assert_same,
+    embed,
+    embed_char_ids,
+    embed_tokens,
+    numbers_of,
+)
 
 # MICRO has 2 layers above the token layer and a projection of 8.
 OUTPUTS = {
@@ -27,6 +38,8 @@ STATES = {
     for part, width in (("cell", 24), ("recurrent", 8))
 }
 TOKENS = {"tokens": ((None, None), tf.string), "sequence_len": ((None,), tf.int32)}
+TOKEN_OUTPUT = {"tokens": ((None, None), tf.string)}
+MORE_OUTPUTS = dict.fromkeys(("default", "serving_default", "tokens"), TOKEN_OUTPUT) | {"stream": STATES}
 INPUTS = {
     "default": STRINGS,
     "serving_default": STRINGS,
@@ -46,7 +59,7 @@ def test_signatures_have_the_names_shapes_and_dtypes_of_the_contract(loaded):
         positional, keywords = signature.structured_input_signature
         assert positional == ()
         assert described(keywords) == INPUTS[name], name
-        assert described(signature.structured_outputs) == OUTPUTS | (STATES if name == "stream" else {}), name
+        assert described(signature.structured_outputs) == OUTPUTS | MORE_OUTPUTS.get(name, {}), name
 
 
 def test_real_shapes_and_the_mask_follow_the_batch(loaded):
@@ -70,8 +83,19 @@ def test_all_signatures_and_the_call_agree(loaded):
     assert_same(embed_tokens(loaded, WORDS, LONGEST), expected)
     assert_same(embed_char_ids(loaded, WORDS, LONGEST), expected)
     for training in ({}, {"training": False}, {"training": True}):
-        called = loaded(tf.constant(TEXT), **training)
-        assert_same({name: value.numpy() for name, value in called.items()}, expected)
+        assert_same(numbers_of(loaded(tf.constant(TEXT), **training)), expected)
+
+
+def test_whoever_sends_text_gets_the_token_of_each_vector(loaded):
+    padded = [words + [b""] * (LONGEST - len(words)) for words in WORDS]
+    strings = tf.constant(TEXT)
+    for found in (loaded.signatures["serving_default"](strings=strings), loaded(strings)):
+        assert found["tokens"].numpy().tolist() == padded
+    given = tf.constant([[b"a", b"", b"left", b"out"], [b"", b"", b"", b""]])
+    found = loaded.signatures["tokens"](tokens=given, sequence_len=tf.constant([2, 0]))
+    assert found["tokens"].numpy().tolist() == [[b"a", b"", b"", b""], [b""] * 4]
+    nothing = loaded.signatures["default"](strings=tf.constant([b" ", b""]))
+    assert nothing["tokens"].shape == (2, 0)
 
 
 def test_layers_are_those_of_the_network_and_of_the_reference(loaded, savedmodel):

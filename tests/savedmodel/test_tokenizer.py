@@ -9,11 +9,11 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf.bilm.model import BiLM
-from elmo_tf.savedmodel import opening
+from elmo_tf.savedmodel import contract, opening, sample_vectors, standalone_checker
 from elmo_tf.text import in_graph
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG
-from tests.savedmodel.calls import assert_same, embed, embed_tokens
+from tests.savedmodel.calls import assert_same, embed, embed_tokens, numbers_of
 
 TEXT = [
     '"Don\'t," she said: $3.50 (in 1999).',
@@ -53,13 +53,44 @@ def test_words_and_marks_are_split_as_in_preprocessing(unicode_model):
     strings = [as_bytes(text) for text in TEXT]
     assert_same(embed(model.loaded, strings), expected)
     assert_same(embed(model.loaded, strings, "serving_default"), expected)
-    called = model.loaded(tf.constant(strings))
-    assert_same({name: value.numpy() for name, value in called.items()}, expected)
+    assert_same(numbers_of(model.loaded(tf.constant(strings))), expected)
+
+
+def test_each_vector_has_its_token_and_its_bytes_in_the_sentence(unicode_model):
+    strings = [as_bytes(text) for text in TEXT]
+    model = opening.open_savedmodel(unicode_model).loaded
+    found = model.signatures["default"](strings=tf.constant(strings))
+    longest = max(map(len, TOKENS))
+    assert (found["offsets"].dtype, found["offsets"].shape) == (tf.int32, (len(TEXT), longest, 2))
+    for sentence, words, tokens, offsets in zip(
+        strings, TOKENS, found["tokens"].numpy().tolist(), found["offsets"].numpy().tolist(), strict=True
+    ):
+        assert tokens == [as_bytes(word) for word in words] + [b""] * (longest - len(words))
+        assert [sentence[begin:end] for begin, end in offsets] == tokens
+        assert offsets[len(words) :] == [[0, 0]] * (longest - len(words))
+    nothing = model.signatures["default"](strings=tf.constant([b""]))
+    assert (nothing["tokens"].shape, nothing["offsets"].shape) == ((1, 0), (1, 0, 2))
+    ready = model.signatures["tokens"](tokens=tf.constant([[b"a b", b""]]), sequence_len=tf.constant([1]))
+    assert ready["tokens"].numpy().tolist() == [[b"a b", b""]]
+    assert "offsets" not in ready
+
+
+@pytest.mark.slow
+def test_its_samples_are_verified(unicode_model):
+    """An export with this tokenizer compares the same sentences in every form."""
+    assert standalone_checker.main(str(unicode_model), str(unicode_model / contract.SAMPLE_VECTORS_FILE)) == []
 
 
 def test_which_tokenizer_a_model_has_stands_in_its_assets(unicode_model, savedmodel):
     for path, tokenizer in ((unicode_model, "unicode"), (savedmodel.path, "whitespace")):
         assert json.loads((path / "assets" / "provenance.json").read_text("utf-8"))["tokenizer"] == tokenizer
+
+
+def test_every_tokenizer_splits_the_sample_sentences_alike():
+    split = [in_graph.split(tf.constant(sample_vectors.SENTENCES), tokenizer) for tokenizer in contract.TOKENIZERS]
+    for tokens, lengths in split:
+        assert tokens.numpy().tolist() == split[0][0].numpy().tolist()
+        assert lengths.numpy().tolist() == split[0][1].numpy().tolist()
 
 
 @pytest.mark.parametrize("sentences", [[], [b""], [b" ", b"\0"]])

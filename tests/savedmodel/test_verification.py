@@ -78,8 +78,16 @@ def test_a_model_that_tensorflow_cannot_load_is_refused_with_its_last_line(copy)
         list(verification.verify(copy))
 
 
-def test_every_output_of_every_signature_is_compared(copy):
+def test_every_output_of_every_signature_is_compared(copy, monkeypatch):
     samples = copy / SAMPLE_VECTORS_FILE
+    texts = standalone_checker._texts
+
+    def with_a_wrong_token(*arguments):
+        found = texts(*arguments)
+        found["tokens"][0, 0] = b"Another"
+        return found
+
+    monkeypatch.setattr(standalone_checker, "_texts", with_a_wrong_token)
     right = dict(np.load(samples))
 
     def problems(**changes):
@@ -93,7 +101,8 @@ def test_every_output_of_every_signature_is_compared(copy):
     found = problems(**wrong, mask=~right["mask"], another=np.zeros(3))
     faults = [*((name, differs) for name in kept + parts), ("another", "is missing")]
     assert {line for line in found if "alone differs" not in line} == {
-        f"{way}: output {name!r} {fault}" for way in (*contract.SIGNATURES, "__call__") for name, fault in faults
+        *(f"{way}: output {name!r} {fault}" for way in (*contract.SIGNATURES, "__call__") for name, fault in faults),
+        *(f"{way}: output 'tokens' {differs}" for way in ("serving_default", "default", "tokens", "__call__")),
     }
     # One sentence is empty.
     assert len([line for line in found if "alone differs" in line]) == 3

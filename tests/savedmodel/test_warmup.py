@@ -5,7 +5,7 @@ import tensorflow as tf
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from elmo_tf.savedmodel import contract, warmup
-from tests.savedmodel.calls import assert_same
+from tests.savedmodel.calls import assert_same, numbers_of
 
 STRING, MESSAGE = descriptor_pb2.FieldDescriptorProto.TYPE_STRING, descriptor_pb2.FieldDescriptorProto.TYPE_MESSAGE
 # From tensorflow_serving/apis: name, number and type of the fields that a warm-up request uses.
@@ -80,7 +80,7 @@ def test_the_model_answers_all_requests_alike(savedmodel, loaded):
             for name, value in request.inputs.items()
         }
         found = loaded.signatures[request.model_spec.signature_name](**inputs)
-        answers[request.model_spec.signature_name] = {name: value.numpy() for name, value in found.items()}
+        answers[request.model_spec.signature_name] = numbers_of(found)
     lengths = [len(sentence.split()) for sentence in warmup.SENTENCES]
     np.testing.assert_array_equal(answers["tokens"]["mask"].sum(1), lengths)
     assert len(set(lengths)) > 2

@@ -56,7 +56,7 @@ def signature(savedmodel):
 def alone(signature, tokens: list[bytes]) -> dict[str, np.ndarray]:
     """Returns the outputs of the model for one sentence; float64."""
     outputs = signature(tokens=tf.constant([tokens]), sequence_len=tf.constant([len(tokens)]))
-    return {name: value.numpy()[0].astype(np.float64) for name, value in outputs.items() if name != "mask"}
+    return {name: outputs[name].numpy()[0].astype(np.float64) for name in ("layers", "elmo")}
 
 
 def content(path: pathlib.Path) -> list[np.ndarray]:

@@ -1,0 +1,87 @@
+"""From what a user gives to the version's folder of a SavedModel: a folder, or the name of a published model."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import elmo_tf
+from elmo_tf.errors import InputError, renamed
+from elmo_tf.files.progress import ProgressLine
+from elmo_tf.published import fetching, models
+from elmo_tf.savedmodel import contract, conversion
+
+
+def find_version(savedmodel: str | os.PathLike) -> pathlib.Path:
+    """Returns the folder of a SavedModel: `savedmodel` itself, the newest version in it, or the model of that name.
+
+    A published model becomes a SavedModel at its first use and is kept. A folder with a SavedModel comes before a model
+    of the same name.
+
+    Raises:
+        InputError: if it is none of these, or the model cannot be fetched or converted.
+    """
+    folder = pathlib.Path(savedmodel)
+    newest = _newest(folder)
+    if (newest / contract.GRAPH_FILE).is_file():
+        return newest
+    if models.is_name(savedmodel):
+        with renamed(name="savedmodel"):
+            return converted(models.find(str(savedmodel)))
+    names = "" if folder.exists() or len(folder.parts) != 1 else f", or {models.expected_names()}"
+    raise InputError("savedmodel", f"a folder with {contract.GRAPH_FILE}{names}", f"none: {newest}")
+
+
+def converted(model: models.PublishedModel) -> pathlib.Path:
+    """Returns the version's folder of a published model, which is converted first if it has not been.
+
+    A process of its own converts: this one may have to start worker processes before it loads TensorFlow, and gets the
+    memory back. Another process that converts the same model is waited for.
+
+    Raises:
+        InputError: if the model cannot be fetched, is damaged, or its folder cannot be written.
+        OSError: if the conversion fails for another reason.
+    """
+    output = savedmodel_of(model)
+    if not is_converted(model):
+        files = fetching.files(model)
+        with fetching.own_folder(model):
+            if not is_converted(model):
+                _convert(model, files, output)
+    return _newest(output)
+
+
+def is_converted(model: models.PublishedModel) -> bool:
+    """Whether a SavedModel of the model is on this machine."""
+    return (_newest(savedmodel_of(model)) / contract.GRAPH_FILE).is_file()
+
+
+def savedmodel_of(model: models.PublishedModel) -> pathlib.Path:
+    """Returns the folder of the versions of a published model that this release of the package can load."""
+    return fetching.folder_of(model) / f"savedmodel-{contract.REVISION}"
+
+
+def _convert(model: models.PublishedModel, files: fetching.Files, output: pathlib.Path) -> None:
+    # Where no log is shown, half a minute of silence would look like a program that hangs.
+    ProgressLine().leave(f"converting the model {model.name} to a SavedModel, once: {output}")
+    # The process must find this package, wherever the present one has it from.
+    package = pathlib.Path(elmo_tf.__file__).parents[1]
+    paths = os.pathsep.join(filter(None, [str(package), os.environ.get("PYTHONPATH")]))
+    environment = os.environ | {"PYTHONPATH": paths, "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "2"}
+    command = [sys.executable, "-P", "-m", conversion.__name__, model.name, *map(str, files), str(output)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return
+    lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+    if done.returncode == conversion.INPUT_ERROR:
+        error = InputError.from_message(lines[-1])
+        raise fetching.damaged(model, error) if error.parameter in ("options", "weights") else error
+    raise OSError(f"cannot convert the model {model.name}: {lines[-1]}")
+
+
+def _newest(folder: pathlib.Path) -> pathlib.Path:
+    """Returns `folder` if it has a graph, else the newest version's folder in it, else `folder`."""
+    if (folder / contract.GRAPH_FILE).is_file() or not folder.is_dir():
+        return folder
+    versions = [inner for inner in folder.iterdir() if inner.name.isdecimal()]
+    return max(versions, key=lambda inner: int(inner.name), default=folder)

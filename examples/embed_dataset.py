@@ -1,0 +1,61 @@
+"""ELMo vectors in a `tf.data` pipeline, from a SavedModel.
+
+    python examples/embed_dataset.py --savedmodel savedmodels/mine --text corpus.txt
+
+`with_vectors` is all of it. With `.cache()` or `.save(path)` behind it, each sentence is embedded once and not in every
+epoch.
+"""
+
+import argparse
+import sys
+
+import tensorflow as tf
+
+import elmo_tf
+from elmo_tf.errors import InputError
+
+
+def with_vectors(sentences: tf.data.Dataset, savedmodel: str, batch_size: int = 64) -> tf.data.Dataset:
+    """Returns a dataset with the tokens and the ELMo vectors of each sentence.
+
+    Args:
+        sentences: string `()`, a sentence each, split as the model's signature `default` does.
+        savedmodel: a folder, or the name of a published model.
+        batch_size: sentences that are embedded at a time.
+
+    Returns:
+        pairs of string `(tokens,)` and float32 `(tokens, dim)`.
+    """
+    model = elmo_tf.load(savedmodel)
+
+    def embed(batch):
+        found = model.signatures["default"](strings=batch)
+        lengths = tf.reduce_sum(tf.cast(found["mask"], tf.int64), 1)
+        return tuple(tf.RaggedTensor.from_tensor(found[name], lengths) for name in ("tokens", "elmo"))
+
+    # The model uses all cores by itself: no parallel calls.
+    return sentences.batch(batch_size).map(embed).unbatch().map(_dense).prefetch(batch_size)
+
+
+def _dense(tokens, vectors):
+    # An element of a ragged batch of vectors is ragged in name only.
+    return tokens, vectors.to_tensor() if isinstance(vectors, tf.RaggedTensor) else vectors
+
+
+def main() -> None:
+    """Prints the tokens and the shape of the vectors of the first lines of a text."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--savedmodel", required=True, help="a SavedModel's folder, or a published model's name")
+    parser.add_argument("--text", required=True, help="a file with one sentence per line")
+    parser.add_argument("--count", type=int, default=5, help="how many lines to print (5)")
+    arguments = parser.parse_args()
+    dataset = with_vectors(tf.data.TextLineDataset(arguments.text), arguments.savedmodel)
+    for tokens, vectors in dataset.take(arguments.count):
+        print(b" ".join(tokens.numpy()).decode(errors="replace"), vectors.shape)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (InputError, OSError) as error:
+        sys.exit(f"embed_dataset.py: error: {error}")

@@ -1,0 +1,90 @@
+"""Fine-tuning the biLM with a model of one's own: a small learning rate for the biLM, a larger one for the rest.
+
+    python examples/two_learning_rates.py --elmo savedmodels/mine --data reviews.tsv
+
+--data has a label, a tab and a sentence on each line. The new layers start at random, the biLM knows much already: with
+one rate for both, it either learns too little or forgets. `TwoRates` is a `keras.Model` with two optimizers.
+"""
+
+import argparse
+import pathlib
+import sys
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import elmo_tf
+from elmo_tf.errors import InputError
+
+
+@keras.saving.register_keras_serializable("examples")
+class TwoRates(keras.Model):
+    """A functional model with an ELMo layer of `trainable_bilm=True`, whose biLM has an optimizer of its own."""
+
+    def compile(self, optimizer: keras.optimizers.Optimizer, bilm_optimizer: keras.optimizers.Optimizer, **settings):
+        super().compile(optimizer=optimizer, **settings)
+        self.bilm_optimizer = bilm_optimizer
+        (elmo,) = (layer for layer in self.layers if isinstance(layer, elmo_tf.ELMo))
+        self._slow = elmo.bilm.trainable_variables
+        slow = {id(variable) for variable in self._slow}
+        self._fast = [variable for variable in self.trainable_variables if id(variable) not in slow]
+        # Each optimizer makes its slots for its own variables only.
+        self.optimizer.build(self._fast)
+        self.bilm_optimizer.build(self._slow)
+
+    def train_step(self, data):
+        inputs, labels, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+        with tf.GradientTape() as tape:
+            outputs = self(inputs, training=True)
+            loss = self.compute_loss(inputs, labels, outputs, sample_weight)
+        fast, slow = tape.gradient(loss, [self._fast, self._slow])
+        self.optimizer.apply(fast, self._fast)
+        self.bilm_optimizer.apply(slow, self._slow)
+        next(metric for metric in self.metrics if metric.name == "loss").update_state(loss)
+        return self.compute_metrics(inputs, labels, outputs, sample_weight)
+
+
+def build(elmo: str, num_classes: int, rate: float, bilm_rate: float) -> TwoRates:
+    """Returns a classifier of sentences, the mean of their vectors and one dense layer, ready to `fit`."""
+    sentences = keras.Input((), dtype="string")
+    vectors = elmo_tf.ELMo(elmo, tokenizer="whitespace", trainable_bilm=True, dropout_rate=0.3)(sentences)
+    pooled = keras.layers.GlobalAveragePooling1D()(vectors)
+    model = TwoRates(sentences, keras.layers.Dense(num_classes)(pooled))
+    model.compile(
+        optimizer=keras.optimizers.Adam(rate),
+        # The clipping keeps a first large gradient from destroying what the biLM knows.
+        bilm_optimizer=keras.optimizers.Adam(bilm_rate, global_clipnorm=1.0),
+        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        metrics=["accuracy"],
+    )
+    return model
+
+
+def main() -> None:
+    """Trains on nine lines of ten and prints the accuracy on the tenth."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--elmo", required=True, help="a SavedModel, a workdir, or a published model's name")
+    parser.add_argument("--data", required=True, type=pathlib.Path, help="a label, a tab and a sentence on each line")
+    parser.add_argument("--rate", type=float, default=1e-3, help="of the new layers and the mix (0.001)")
+    parser.add_argument("--bilm-rate", type=float, default=5e-5, help="of the biLM (0.00005)")
+    parser.add_argument("--epochs", type=int, default=3)
+    arguments = parser.parse_args()
+    rows = [line.partition("\t") for line in arguments.data.read_text("utf-8").splitlines() if "\t" in line]
+    if len(rows) < 10:
+        raise InputError("--data", "at least 10 lines with a label, a tab and a sentence", f"{len(rows)}")
+    names = sorted({label for label, _, _ in rows})
+    labels = np.array([names.index(label) for label, _, _ in rows])
+    sentences = np.array([sentence for _, _, sentence in rows], object)
+    test = np.random.default_rng(0).permutation(len(rows)) % 10 == 9
+    model = build(arguments.elmo, len(names), arguments.rate, arguments.bilm_rate)
+    model.fit(tf.constant(sentences[~test]), labels[~test], epochs=arguments.epochs, verbose=2)
+    _, accuracy = model.evaluate(tf.constant(sentences[test]), labels[test], verbose=0)
+    print(f"accuracy {accuracy:.4f} of {test.sum()} sentences")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (InputError, OSError) as error:
+        sys.exit(f"two_learning_rates.py: error: {error}")

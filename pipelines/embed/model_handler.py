@@ -1,0 +1,112 @@
+"""The model handler for RunInference in Beam pipelines, a user's own and `elmo-tf embed`."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from apache_beam.ml.inference.base import ModelHandler, PredictionResult
+
+from elmo_tf.errors import InputError, renamed
+from elmo_tf.savedmodel import contract, embedding
+from pipelines.text import filesystems
+
+
+class ElmoModelHandler(ModelHandler[embedding.Text, PredictionResult, embedding.Embedder]):
+    """Runs a SavedModel on sentences in a Beam pipeline.
+
+        import apache_beam as beam
+        from apache_beam.ml.inference.base import RunInference
+        from elmo_tf.beam import ElmoModelHandler
+
+        with beam.Pipeline() as pipeline:
+            vectors = (
+                pipeline
+                | beam.Create(["The bank lends money .", "A bank of the river ."])
+                | RunInference(ElmoModelHandler("books"))
+                | beam.Map(lambda result: result.inference.vectors)
+            )
+
+    An element is a sentence (str or bytes), which is split as the model's signature `default` does, or a list of
+    tokens. It becomes a `PredictionResult`: `example` is the element, `inference` has `tokens` (list of bytes) and
+    `vectors`, float32 `(num_layers, tokens, dim)`, or `(tokens, dim)` if not all layers are asked for. A sentence's
+    vectors depend on that sentence alone, not on Beam's batches.
+
+    Args:
+        savedmodel: a version's folder, a model's (newest version), local or on any of Beam's file systems, such as
+            `gs://`; or the name of a published model. Workers load it, so each must be able to read it. A remote model
+            is copied to the worker's disk while it is loaded.
+        layers: `"all"`, `"top"`, their `"average"`, or `"mix"`, the ELMo vector.
+        batch_tokens: the largest number of positions, padding included, that the model computes at a time. Sentences of
+            a Beam batch are sorted by length, so a large Beam batch (`max_batch_size`) has little padding.
+        num_threads: of each process that computes; None: one per core. Set it where several processes share a machine.
+        large_model: whether the processes of a machine share one copy of the model. The threads of a process always do.
+        kwargs: of Beam's `ModelHandler`, such as `min_batch_size` and `max_batch_size`.
+
+    Raises:
+        InputError: for an unknown `layers`; on workers, if the model or an element cannot be used.
+    """
+
+    def __init__(
+        self,
+        savedmodel: str | os.PathLike,
+        layers: str = "all",
+        batch_tokens: int = embedding.BATCH_TOKENS,
+        num_threads: int | None = None,
+        *,
+        large_model: bool = False,
+        **kwargs: Any,
+    ):
+        super().__init__(large_model=large_model, **kwargs)
+        if layers not in embedding.LAYERS:
+            raise InputError("layers", f"one of {', '.join(embedding.LAYERS)}", repr(layers))
+        self._savedmodel, self._layers = os.fspath(savedmodel), layers
+        self._batch_tokens, self._num_threads = batch_tokens, num_threads
+
+    def load_model(self) -> embedding.Embedder:
+        """Returns the loaded model. Beam calls it once in a process, or on a machine with `large_model`."""
+        with _on_this_machine(self._savedmodel) as path:
+            return embedding.Embedder(embedding.find_model(path), self._batch_tokens, self._num_threads)
+
+    def run_inference(
+        self,
+        batch: Sequence[embedding.Text],
+        model: embedding.Embedder,
+        inference_args: dict[str, Any] | None = None,
+    ) -> Iterable[PredictionResult]:
+        """Yields tokens and vectors of each sentence, in the order of the sentences."""
+        del inference_args
+        for text, found in zip(batch, model.embed_texts(batch, self._layers), strict=True):
+            yield PredictionResult(text, found)
+
+    def get_metrics_namespace(self) -> str:
+        """Returns the name under which Beam counts inferences and their time."""
+        return "embed"
+
+
+@contextlib.contextmanager
+def _on_this_machine(savedmodel: str) -> Iterator[str]:
+    """Yields a local path of the model; a copy of the newest version, for the time of the block, if it is remote."""
+    if filesystems.is_local(savedmodel):
+        yield savedmodel
+        return
+    with renamed(path="savedmodel"):
+        filesystems.check_scheme(savedmodel)
+    folder = savedmodel.rstrip("/") + "/"
+    files = {found.path.removeprefix(folder): found.path for found in filesystems.match(folder + "**")}
+    versions = [name.partition("/")[0] for name in files if name.endswith(f"/{contract.GRAPH_FILE}")]
+    if contract.GRAPH_FILE not in files:
+        newest = max((name for name in versions if name.isdecimal()), key=int, default=None)
+        if newest is None:
+            raise InputError("savedmodel", f"a folder with {contract.GRAPH_FILE}", f"none: {savedmodel}")
+        files = {name.removeprefix(f"{newest}/"): path for name, path in files.items() if name.startswith(f"{newest}/")}
+    with tempfile.TemporaryDirectory(prefix="elmo-tf-") as copy:
+        for name, path in files.items():
+            place = pathlib.Path(copy, name)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with filesystems.open_file(path) as source, place.open("wb") as target:
+                shutil.copyfileobj(source, target, 1 << 20)
+        yield copy

@@ -1,0 +1,61 @@
+"""The files of the model in the box: smaller, and what published files are."""
+
+import json
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+import pytest
+
+from benchmarks import pack_model
+from elmo_tf.errors import InputError
+from elmo_tf.published import weights as published_weights
+from tests.published import published_files
+
+
+@pytest.fixture
+def dumped(tmp_path):
+    (tmp_path / "dumped").mkdir()
+    values = published_files.options()
+    published_files.write_pair(tmp_path / "dumped", values, published_files.draw_hdf5(values))
+    return tmp_path / "dumped"
+
+
+def test_packed_files_are_smaller_and_load_with_the_weights_rounded_to_float16(dumped, tmp_path):
+    output = tmp_path / "books"
+    (output).mkdir()
+    (output / "README.md").write_text("a model card")
+    about = pack_model.pack(dumped, output)
+    assert {path.name for path in output.iterdir()} == {"README.md", "options.json", "weights.hdf5"}
+    assert about["bytes"] == sum((output / name).stat().st_size for name in ("options.json", "weights.hdf5"))
+    before, after = (published_files.read_hdf5(folder / "weights.hdf5") for folder in (dumped, output))
+    assert after.keys() == before.keys()
+    assert about["parameters"] == sum(values.size for values in before.values())
+    for name, values in before.items():
+        np.testing.assert_array_equal(after[name], values.astype(np.float16))
+    assert 0 < about["largest_change"] <= 2**-11
+    read = [published_weights.load(folder / "options.json", folder / "weights.hdf5")[1] for folder in (dumped, output)]
+    for one, other in zip(*(bilm.variables for bilm in read), strict=True):
+        np.testing.assert_array_equal(np.float16(one.numpy()), other.numpy())
+
+
+def test_the_command_prints_json_and_replaces_older_files(dumped, tmp_path):
+    for _ in range(2):
+        command = [sys.executable, "-m", "benchmarks.pack_model", str(dumped), str(tmp_path / "books")]
+        done = subprocess.run(command, capture_output=True, check=True)
+        assert json.loads(done.stdout).keys() == {"parameters", "bytes", "largest_change"}
+
+
+def test_weights_too_large_for_float16_are_refused_and_nothing_is_replaced(dumped, tmp_path):
+    with h5py.File(dumped / "weights.hdf5", "a") as file:
+        file["CNN/b_cnn_0"][0] = 1e6
+    with pytest.raises(InputError, match="expected weights of CNN/b_cnn_0 below 65504"):
+        pack_model.pack(dumped, tmp_path / "books")
+    assert list((tmp_path / "books").iterdir()) == []
+
+
+def test_a_model_of_more_than_10_mb_is_refused(dumped, tmp_path, monkeypatch):
+    monkeypatch.setattr(pack_model, "_MOST_BYTES", 100)
+    with pytest.raises(InputError, match="expected a model of at most 100 bytes when packed"):
+        pack_model.pack(dumped, tmp_path / "books")

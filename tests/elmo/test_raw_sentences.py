@@ -1,0 +1,81 @@
+"""The layer takes sentences and splits them itself."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import elmo_tf
+from elmo_tf.errors import InputError
+from tests import checks
+from tests.elmo.test_inputs import Subclassed
+
+TEXT = ["The bank  lends\tmoney .", "", "naïve $3.50", "river"]
+SPLIT = {
+    "whitespace": [["The", "bank", "lends", "money", "."], [], ["naïve", "$3.50"], ["river"]],
+    "unicode": [["The", "bank", "lends", "money", "."], [], ["naïve", "$", "3.50"], ["river"]],
+}
+
+
+@pytest.fixture(scope="module")
+def tokens_in(savedmodel):
+    return elmo_tf.ELMo(savedmodel.path)
+
+
+@pytest.fixture(scope="module")
+def layer(savedmodel):
+    return elmo_tf.ELMo(savedmodel.path, tokenizer="whitespace")
+
+
+@pytest.mark.parametrize("tokenizer", SPLIT)
+def test_sentences_give_the_vectors_and_the_mask_of_their_tokens(savedmodel, tokens_in, tokenizer):
+    split = elmo_tf.ELMo(savedmodel.path, tokenizer=tokenizer)
+    expected = tokens_in(SPLIT[tokenizer])
+    for form in (tf.constant(TEXT), TEXT, tuple(TEXT), np.array(TEXT), np.array(TEXT, object)):
+        found = split(form)
+        np.testing.assert_allclose(found, expected, **checks.TOLERANCE)
+        np.testing.assert_array_equal(found._keras_mask, expected._keras_mask)
+    ids = split.char_ids(TEXT)
+    np.testing.assert_array_equal(ids, tokens_in.char_ids(SPLIT[tokenizer]))
+    np.testing.assert_allclose(split(ids), expected, **checks.TOLERANCE)
+
+
+def test_boundaries_and_batches_without_a_token(savedmodel, layer):
+    for empty in (["", " "], []):
+        assert layer(empty).shape == (len(empty), 0, 16)
+        assert layer(empty)._keras_mask.shape == (len(empty), 0)
+    with_boundaries = elmo_tf.ELMo(savedmodel.path, tokenizer="whitespace", boundaries=True)
+    found = with_boundaries(["a b", ""])
+    assert np.asarray(found._keras_mask).tolist() == [[True] * 4, [True, True, False, False]]
+
+
+def test_a_functional_model_is_the_same_after_saving_and_loading(layer, tmp_path):
+    sentences = keras.Input((), dtype="string")
+    vectors = layer(sentences)
+    assert vectors.shape == (None, None, 16)
+    pooled = keras.layers.GlobalAveragePooling1D()(vectors)
+    model = keras.Model(sentences, keras.layers.Dense(2)(pooled))
+    expected = model.predict(tf.constant(TEXT), verbose=0)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert loaded.layers[1].tokenizer == "whitespace"
+    np.testing.assert_allclose(loaded.predict(tf.constant(TEXT), verbose=0), expected, **checks.TOLERANCE)
+    # The mean is over real tokens: padding is masked.
+    alone = model.predict(tf.constant(TEXT[3:]), verbose=0)
+    np.testing.assert_allclose(alone, expected[3:], **checks.TOLERANCE)
+
+
+def test_a_subclassed_model_is_the_same_after_saving_and_loading(layer, tmp_path):
+    model = Subclassed(layer)
+    expected = model(tf.constant(TEXT))
+    model.save(tmp_path / "model.keras")
+    np.testing.assert_array_equal(keras.models.load_model(tmp_path / "model.keras")(tf.constant(TEXT)), expected)
+
+
+def test_what_the_layer_does_not_take_is_named(savedmodel, layer):
+    with pytest.raises(InputError, match=r"expected sentences, strings \(batch,\), or .*, found string \(1, 2"):
+        layer(tf.constant([["a", "b"]]))
+    with pytest.raises(InputError, match=r"has to begin with keras.Input\(\(\), dtype='string'\)"):
+        keras.Sequential([layer, keras.layers.Dense(2)])(tf.constant(TEXT))
+    with pytest.raises(InputError, match=r"^tokenizer: expected None or one of whitespace, unicode, found 'moses'$"):
+        elmo_tf.ELMo(savedmodel.path, tokenizer="moses")

@@ -1,0 +1,87 @@
+"""The small examples: a dataset with vectors, two learning rates, and a component for spaCy."""
+
+import importlib.util
+import pathlib
+import sys
+import types
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import elmo_tf
+from elmo_tf.savedmodel import embedding
+from tests import checks
+
+EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
+TEXT = ["the cat sat", "", "a dog barked at the cat"]
+
+
+def imported(name: str) -> types.ModuleType:
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def expected(savedmodel, sentences: list[list[str]]) -> list[np.ndarray]:
+    embedder = embedding.Embedder(embedding.find_model(savedmodel.path))
+    return [found.vectors for found in embedder.embed_texts(sentences, "mix")]
+
+
+def test_a_dataset_has_the_tokens_and_vectors_of_each_sentence(savedmodel, tmp_path, capsys, monkeypatch):
+    embed_dataset = imported("embed_dataset")
+    dataset = embed_dataset.with_vectors(tf.data.Dataset.from_tensor_slices(TEXT), str(savedmodel.path), batch_size=2)
+    wanted = expected(savedmodel, [text.split() for text in TEXT])
+    for (tokens, vectors), text, vectors_of_text in zip(dataset, TEXT, wanted, strict=True):
+        assert tokens.numpy().tolist() == text.encode().split()
+        assert isinstance(vectors, tf.Tensor)
+        np.testing.assert_allclose(vectors, vectors_of_text, **checks.TOLERANCE)
+    (tmp_path / "text").write_text("\n".join(TEXT) + "\n")
+    options = ["--savedmodel", str(savedmodel.path), "--text", str(tmp_path / "text"), "--count", "1"]
+    monkeypatch.setattr(sys, "argv", ["embed_dataset.py", *options])
+    embed_dataset.main()
+    assert capsys.readouterr().out == "the cat sat (3, 16)\n"
+
+
+def test_the_bilm_is_trained_with_a_rate_of_its_own(savedmodel):
+    """Plain gradient descent: one step changes each weight by its rate times the same gradient."""
+    two_learning_rates = imported("two_learning_rates")
+    data, labels = tf.constant(TEXT), np.array([0, 1, 1])
+    changes = []
+    for rate, bilm_rate in ((0.1, 0.01), (0.2, 0.03)):
+        keras.utils.set_random_seed(0)
+        model = two_learning_rates.build(str(savedmodel.path), 2, rate, bilm_rate)
+        optimizers = (keras.optimizers.SGD(rate), keras.optimizers.SGD(bilm_rate))
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(*optimizers, loss=loss, metrics=["accuracy"], run_eagerly=True)
+        # The dropout of the example draws anew in each model.
+        next(layer for layer in model.layers if isinstance(layer, elmo_tf.ELMo)).dropout.rate = 0.0
+        before = [[np.array(variable) for variable in part] for part in (model._fast, model._slow)]
+        logs = model.fit(data, labels, batch_size=3, verbose=0)
+        assert {"loss", "accuracy"} <= logs.history.keys()
+        after = [[np.array(variable) for variable in part] for part in (model._fast, model._slow)]
+        changes.append([list(map(np.subtract, new, old)) for new, old in zip(after, before, strict=True)])
+    (fast, slow), (fast_doubled, slow_tripled) = changes
+    assert len(fast) == 4  # the mix and the dense layer
+    assert all(np.abs(change).max() > 0 for change in slow)
+    for once, factor, more in ((fast, 2, fast_doubled), (slow, 3, slow_tripled)):
+        for change, found in zip(once, more, strict=True):
+            # A change is the difference of two weights, each rounded.
+            np.testing.assert_allclose(found, factor * change, rtol=checks.rounding(64), atol=checks.rounding(8))
+
+
+def test_a_document_of_spacy_has_the_vectors_of_its_tokens(savedmodel):
+    spacy = pytest.importorskip("spacy", reason="spaCy is no dependency")
+    imported("spacy_component")
+    nlp = spacy.blank("en")
+    nlp.add_pipe("elmo", config={"savedmodel": str(savedmodel.path)})
+    (whole,) = expected(savedmodel, [["The", "cat", "sat", ".", "A", "dog", "."]])
+    np.testing.assert_allclose(nlp("The cat sat. A dog.").tensor, whole, **checks.TOLERANCE)
+    nlp.add_pipe("sentencizer", before="elmo")
+    first, second = expected(savedmodel, [["The", "cat", "sat", "."], ["A", "dog", "."]])
+    docs = list(nlp.pipe(["The cat sat. A dog.", "", "A dog."]))
+    np.testing.assert_allclose(docs[0].tensor, np.concatenate([first, second]), **checks.TOLERANCE)
+    assert len(docs[1].tensor) == 0
+    np.testing.assert_allclose(docs[2].tensor, second, **checks.TOLERANCE)

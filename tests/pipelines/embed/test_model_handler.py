@@ -1,0 +1,97 @@
+"""`ElmoModelHandler` in pipelines of a user's own."""
+
+import pickle
+
+import apache_beam as beam
+import numpy as np
+import pytest
+from apache_beam.ml.inference.base import RunInference
+from apache_beam.testing.util import assert_that
+
+from elmo_tf.beam import ElmoModelHandler
+from elmo_tf.errors import InputError
+from elmo_tf.savedmodel import embedding
+from tests import checks
+from tests.pipelines.running.test_stores import STORE
+
+_load_here = embedding._open
+pytestmark = pytest.mark.usefixtures("loaded_once")
+
+TEXTS = ["the cat  sat", "", b"na\xc3\xafve", ["a b", "c"], [b"the", b"cat", b"sat"]]
+TOKENS = [[b"the", b"cat", b"sat"], [], [b"na\xc3\xafve"], [b"a b", b"c"], [b"the", b"cat", b"sat"]]
+
+
+@pytest.fixture
+def expected(savedmodel):
+    embedder = embedding.Embedder(embedding.find_model(savedmodel.path))
+    return {place: vectors for place, vectors in embedder.embed(TOKENS, "mix")}
+
+
+def run(handler: ElmoModelHandler, expected: dict[int, np.ndarray]) -> None:
+    def check(results):
+        by_text = {pickle.dumps(result.example): result.inference for result in results}
+        assert len(results) == len(TEXTS)
+        for place, (text, tokens) in enumerate(zip(TEXTS, TOKENS, strict=True)):
+            found = by_text[pickle.dumps(text)]
+            assert found.tokens == tokens
+            wanted = expected.get(place, np.zeros((0, 16)))
+            assert (found.vectors.shape, found.vectors.dtype) == (wanted.shape, np.float32)
+            np.testing.assert_allclose(found.vectors, wanted, **checks.TOLERANCE)
+
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        assert_that(pipeline | beam.Create(TEXTS, reshuffle=False) | RunInference(handler), check)
+
+
+def test_sentences_and_tokens_give_what_the_model_gives_them_alone(savedmodel, expected):
+    run(ElmoModelHandler(savedmodel.path, "mix"), expected)
+
+
+def test_the_processes_of_a_machine_can_share_one_copy(savedmodel, expected):
+    assert not ElmoModelHandler(savedmodel.path).share_model_across_processes()
+    handler = ElmoModelHandler(savedmodel.path, "mix", large_model=True, max_batch_size=2)
+    assert handler.share_model_across_processes()
+    # Beam keeps the model in a server and sends sentences and vectors there and back.
+    run(handler, expected)
+
+
+def test_a_model_is_read_from_any_file_system_of_beam(savedmodel, expected, monkeypatch):
+    objects = {
+        f"memory://models/mine/{version}/{path.relative_to(savedmodel.path)}": path.read_bytes()
+        for version in (9, 10)
+        for path in savedmodel.path.rglob("*")
+        if path.is_file()
+    }
+    objects["memory://models/mine/9/saved_model.pb"] = b"an older version"
+    monkeypatch.setattr(embedding, "_open", _load_here)
+    STORE.update(objects)
+    try:
+        for folder in ("memory://models/mine", "memory://models/mine/10/"):
+            embedder = ElmoModelHandler(folder, "mix").load_model()
+            np.testing.assert_allclose(embedder.embed_texts(TEXTS, "mix")[0].vectors, expected[0], **checks.TOLERANCE)
+        with pytest.raises(InputError, match=r"^savedmodel: expected a folder with saved_model.pb, found none: m"):
+            ElmoModelHandler("memory://models/other").load_model()
+        del STORE["memory://models/mine/10/assets/config.json"]
+        with pytest.raises(InputError, match=r"^savedmodel: expected the file assets/config.json"):
+            ElmoModelHandler("memory://models/mine").load_model()
+    finally:
+        STORE.clear()
+
+
+def test_what_cannot_be_used_is_named(savedmodel):
+    with pytest.raises(InputError, match=r"^layers: expected one of all, top, average, mix, found 'best'$"):
+        ElmoModelHandler(savedmodel.path, "best")
+    with pytest.raises(
+        InputError, match=r"^savedmodel: expected a local path, or for nowhere:// an .*, found nowhere://a$"
+    ):
+        ElmoModelHandler("nowhere://a").load_model()
+    embedder = ElmoModelHandler(savedmodel.path).load_model()
+    for wrong in (3, ["a", 3]):
+        with pytest.raises(InputError, match=r"^texts: expected sentences, or lists of tokens, found "):
+            embedder.embed_texts(["fine", wrong])
+
+
+def test_the_tokenizer_of_the_model_splits_sentences(savedmodel):
+    model = embedding.find_model(savedmodel.path)._replace(tokenizer="unicode")
+    found = embedding.Embedder(model).embed_texts(["It cost $3.50.", ["It cost"], ""], "top")
+    assert [one.tokens for one in found] == [[b"It", b"cost", b"$", b"3.50", b"."], [b"It cost"], []]
+    assert [one.vectors.shape for one in found] == [(5, 16), (1, 16), (0, 16)]

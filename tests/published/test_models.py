@@ -1,0 +1,250 @@
+"""Published models by name: the table, and their files from a server on this machine that behaves as real ones may."""
+
+import concurrent.futures
+import dataclasses
+import hashlib
+import json
+import logging
+import pathlib
+import re
+import socket
+
+import pytest
+
+from elmo_tf import cli
+from elmo_tf import config as config_lib
+from elmo_tf.errors import InputError
+from elmo_tf.files import download
+from elmo_tf.published import fetching, models
+from elmo_tf.savedmodel import finding
+from tests.files.file_server import serve
+from tests.published import published_files
+
+VALUES = published_files.options()
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    """The bytes of a pair of files in the published layout."""
+    folder = tmp_path_factory.mktemp("published")
+    return [path.read_bytes() for path in published_files.write_pair(folder, VALUES, published_files.draw_hdf5(VALUES))]
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch) -> pathlib.Path:
+    monkeypatch.setenv(fetching.HOME_VARIABLE, str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def server(pair, monkeypatch):
+    """A server with the files of `small` at their paths, and a row of the table that has their size and checksum."""
+    options, weights = pair
+    row = models.find("small")
+    row = dataclasses.replace(row, size=len(weights), sha256=hashlib.sha256(weights).hexdigest())
+    monkeypatch.setattr(models, "MODELS", (*(one for one in models.MODELS if one.name != "small"), row))
+    monkeypatch.setattr(download, "_WAITS", (0, 0))
+    with serve(b"") as running:
+        running.files = {f"/elmo/{row.options}": options, f"/elmo/{row.weights}": weights}
+        monkeypatch.setenv(models.MIRROR_VARIABLE, f"http://127.0.0.1:{running.server_port}/elmo/")
+        yield running
+
+
+def fetch(name: str = "small") -> fetching.Files:
+    return fetching.files(models.find(name))
+
+
+def left_in(home: pathlib.Path) -> list[str]:
+    return sorted(str(path.relative_to(home)) for path in home.rglob("*") if path.is_file() and path.name != ".lock")
+
+
+def test_the_table_has_one_row_a_name_and_the_sizes_of_the_presets_of_that_name():
+    names = [model.name for model in models.MODELS]
+    assert len(set(names)) == len(names)
+    assert names[0] == "books"
+    for model in models.MODELS:
+        assert (model.size is None) >= (model.sha256 is None) - 1
+        assert model.is_in_the_box == (model.name == "books")
+        preset = config_lib.PRESETS.get(model.name)
+        if preset:
+            assert model.dim == 2 * preset.model.lstm.projection_dim
+        assert model.sha256 is None or re.fullmatch("[0-9a-f]{64}", model.sha256)
+    assert {one.name: one.checked for one in models.MODELS}["original"] == "SHA-256"
+    assert {one.name: one.checked for one in models.MODELS}["medium"] == "arrays"
+
+
+def test_addresses_are_those_in_use_and_a_mirror_takes_their_place(monkeypatch):
+    monkeypatch.delenv(models.MIRROR_VARIABLE, raising=False)
+    size = "2x4096_512_2048cnn_2xhighway_5.5B"
+    assert models.find("original-5.5B").urls == {
+        "options.json": f"https://allennlp.s3.amazonaws.com/models/elmo/{size}/elmo_{size}_options.json",
+        "weights.hdf5": f"https://allennlp.s3.amazonaws.com/models/elmo/{size}/elmo_{size}_weights.hdf5",
+    }
+    monkeypatch.setenv(models.MIRROR_VARIABLE, "http://here/")
+    assert models.find("pt-brwac").urls["options.json"] == "http://here/contributed/pt/brwac/options.json"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("smal", "expected one of the models books, small, medium, .*, found 'smal'"),
+        ("ELMoForManyLangs", "expected a model in the format of bilm-tf .*, found ELMoForManyLangs: PyTorch files"),
+        ("nlpl", "expected a model in the format of bilm-tf .*, found nlpl: in its older list, .*PyTorch"),
+    ],
+)
+def test_an_unknown_name_lists_the_names_and_another_format_has_its_reason(name, message):
+    assert not models.is_name(name)
+    with pytest.raises(InputError, match=f"^name: {message}"):
+        models.find(name)
+
+
+def test_the_folder_of_models_is_in_the_users_cache_unless_a_variable_names_it(monkeypatch, tmp_path):
+    monkeypatch.delenv(fetching.HOME_VARIABLE, raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert fetching.home() == tmp_path / ".cache" / "elmo_tf"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert fetching.home() == tmp_path / "xdg" / "elmo_tf"
+    monkeypatch.setenv(fetching.HOME_VARIABLE, "~/models")
+    assert fetching.home() == tmp_path / "models"
+
+
+def test_a_model_is_fetched_once_and_a_cut_download_resumes(server, home, pair):
+    server.cuts = [len(pair[0]), len(pair[0]), 1000]  # asked for its size, the options, the weights
+    found = fetch()
+    assert [path.read_bytes() for path in found] == pair
+    assert server.ranges == [None, None, None, "bytes=1000-"]
+    assert left_in(home) == ["small/options.json", "small/weights.hdf5"]
+    assert fetch() == found
+    assert len(server.ranges) == 4
+
+
+def test_an_interrupted_download_is_resumed_by_the_next_call(server, home, pair):
+    server.cuts = [len(pair[0]), len(pair[0]), 1000, 0, 0]
+    with pytest.raises(InputError, match=r"found a connection that ended after 1,000, which are kept for the next"):
+        fetch()
+    assert left_in(home) == ["small/options.json", "small/weights.hdf5.part"]
+    assert [path.read_bytes() for path in fetch()] == pair
+    assert server.ranges[-1] == "bytes=1000-"
+
+
+def test_a_wrong_size_and_a_wrong_checksum_are_reported_and_the_file_is_not_kept(server, home, pair):
+    (path,) = (path for path in server.files if path.endswith("hdf5"))
+    for content, message in (
+        (
+            pair[1][:-1],
+            rf"expected {len(pair[1]):,} bytes of the model small from .*, found {len(pair[1]) - 1:,}: http",
+        ),
+        (
+            bytes(len(pair[1])),
+            r"expected a file with SHA-256 .* of the model small from .*, found .* \(removed\): http",
+        ),
+    ):
+        server.files[path] = content
+        with pytest.raises(InputError, match=f"^name: {message}"):
+            fetch()
+        assert left_in(home) == ["small/options.json"]
+
+
+def test_a_file_that_has_moved_is_reported_with_the_addresses_and_the_place_for_files_by_hand(server, home):
+    server.statuses = [404]
+    with pytest.raises(InputError) as caught:
+        fetch()
+    urls = models.find("small").urls
+    assert str(caught.value) == (
+        f"name: expected the file of the model small from {urls['options.json']} and {urls['weights.hdf5']}, or these "
+        f"files put by hand into {home}/small as options.json and weights.hdf5, found 404 Not Found: "
+        f"{urls['options.json']}"
+    )
+    assert left_in(home) == []
+
+
+def test_without_a_network_one_line_says_where_to_put_the_files_and_there_they_are_found(home, pair, monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    monkeypatch.setenv(models.MIRROR_VARIABLE, f"http://127.0.0.1:{port}")
+    with pytest.raises(InputError, match=rf"by hand into {home}/pubmed as .* found a connection that failed .*refused"):
+        fetch("pubmed")
+    for name, content in zip((models.OPTIONS_FILE, models.WEIGHTS_FILE), pair, strict=True):
+        (home / "pubmed" / name).write_bytes(content)
+    assert [path.read_bytes() for path in fetch("pubmed")] == pair
+
+
+def test_a_damaged_model_is_named_and_fetched_again_only_when_it_is_deleted(server, home, pair):
+    weights = fetch().weights
+    weights.write_bytes(bytes(len(pair[1])))
+    message = rf"^name: expected an intact model small: a file with SHA-256 .*; delete {home}/small and the next use"
+    for _ in range(2):
+        with pytest.raises(InputError, match=message):
+            fetch()
+    assert len(server.ranges) == 3
+    for path in weights.parent.iterdir():
+        path.unlink()
+    assert fetch().weights.read_bytes() == pair[1]
+
+
+def test_of_two_at_once_one_fetches_and_the_other_waits(server, home, pair, caplog):
+    with caplog.at_level(logging.INFO, "elmo_tf"), concurrent.futures.ThreadPoolExecutor(2) as pool:
+        (path,) = (path for path in server.files if path.endswith("hdf5"))
+        # The first stops in the middle until the second waits.
+        server.cuts, server.before_cut = [len(pair[0]), len(pair[0]), 1000], lambda: second_waits(caplog)
+        found = [pool.submit(fetch) for _ in range(2)]
+        assert found[0].result() == found[1].result()
+    assert path.endswith("weights.hdf5")
+    assert server.ranges == [None, None, None, "bytes=1000-"]
+    assert left_in(home) == ["small/options.json", "small/weights.hdf5"]
+
+
+def second_waits(caplog) -> None:
+    import time  # noqa: PLC0415
+
+    until = time.monotonic() + 30
+    while not any("waiting for" in record.getMessage() for record in caplog.records) and time.monotonic() < until:
+        time.sleep(0.01)
+
+
+def test_a_folder_that_cannot_be_written_is_named_with_its_variable(server, home, monkeypatch):
+    home.write_text("a file")
+    with pytest.raises(InputError, match=rf"^ELMO_TF_HOME: expected a folder that can be written; .*: {home}/small$"):
+        fetch()
+    assert server.ranges == []
+
+
+def test_files_that_are_here_are_used_without_writing_anything(server, home, monkeypatch):
+    found = fetch()
+    monkeypatch.setattr(fetching, "own_folder", lambda _: pytest.fail("writes"))
+    assert fetch() == found
+
+
+def test_the_model_in_the_box_is_one_clear_line_where_its_files_are_missing(home, tmp_path, monkeypatch):
+    monkeypatch.setattr(fetching, "_BOX", tmp_path)
+    message = rf"^name: expected the model books, which comes with elmo_tf, found no weights.hdf5 in {tmp_path}/books"
+    with pytest.raises(InputError, match=message):
+        fetch("books")
+    assert not home.exists()
+
+
+def test_the_model_in_the_box_is_what_its_row_says():
+    row = models.find("books")
+    if not fetching.are_here(row):
+        pytest.skip("this copy of elmo_tf has no files of the model in the box")
+    options, weights = fetching.files(row)
+    assert sum(array.size for array in published_files.read_hdf5(weights).values()) == row.parameters
+    assert 2 * json.loads(options.read_text())["lstm"]["projection_dim"] == row.dim
+    assert options.stat().st_size + weights.stat().st_size <= 10_000_000
+
+
+def test_the_command_lists_the_models_and_which_are_here(server, home, capsys):
+    fetch()
+    finding.savedmodel_of(models.find("pubmed")).joinpath("1").mkdir(parents=True)
+    finding.savedmodel_of(models.find("pubmed")).joinpath("1", "saved_model.pb").touch()
+    assert cli.main(["models", "--json"]) == 0
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert list(rows) == [model.name for model in models.MODELS]
+    assert [rows[name]["here"] for name in ("small", "pubmed", "medium")] == ["files", "SavedModel", "no"]
+    assert cli.main(["models"]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split()[:2] == ["name", "parameters"]
+    assert len(lines) == len(models.MODELS)
+    (line,) = (line for line in lines if line.startswith("medium "))
+    assert re.fullmatch(r"medium +28\.0 M +512 +\? +arrays +English +.*news +not stated +no", line)
