@@ -11,6 +11,7 @@ _EXTRAS = {
     "sklearn": ("scikit-learn", "tasks"),
     "threadpoolctl": ("threadpoolctl", "tasks"),
     "seqeval": ("seqeval", "tasks"),
+    "scipy": ("scipy", "tasks"),
     "matplotlib": ("matplotlib", "tasks"),
 }
 
