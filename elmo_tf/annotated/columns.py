@@ -4,7 +4,6 @@ import dataclasses
 import os
 
 from elmo_tf.annotated import numbered_lines, tag_schemes
-from elmo_tf.errors import InputError
 
 _DOCUMENT = "-DOCSTART-"
 _EXPECTED = "a token and a tag, O, B-... or I-..."
@@ -52,19 +51,20 @@ def read_columns(path: str | os.PathLike, scheme: str = "auto", column: int = -1
 def read_tokens(path: str | os.PathLike) -> list[Tagged]:
     """Returns sentences without labels: one a line, or the first of several columns with empty lines between sentences.
 
-    A file whose lines all have one token or none, or whose tokens are followed by a tag in every line, has columns.
+    The lines before the first empty line decide: if each has a tag as its last column, or if there are several with a
+    token each, these are columns.
 
     Args:
         path: the file, plain or compressed (.gz, .bz2, .xz).
 
     Raises:
-        InputError: if it cannot be read or has no sentence.
+        InputError: if it cannot be read or has no sentence, or a line of columns has no tag.
     """
-    try:
+    first = [line.split() for _, line in next(numbered_lines.blocks(path), [])]
+    if first and all(len(fields) > 1 and tag_schemes.is_tag(fields[-1]) for fields in first):
         return [Tagged(sentence.tokens) for sentence in read_columns(path)]
-    except InputError as error:
-        if "a token and a tag" not in error.expected:
-            raise
+    if len(first) > 1 and all(len(fields) == 1 for fields in first):
+        return [Tagged([token for _, line in block for token in line.split()]) for block in numbered_lines.blocks(path)]
     sentences = [Tagged(line.split()) for _, line in numbered_lines.numbered_lines(path)]
     return numbered_lines.require_some([one for one in sentences if one.tokens], path, "sentence")
 

@@ -51,6 +51,13 @@ def test_a_line_without_a_tag_that_fits_is_refused(tmp_path, text, scheme, messa
         columns.read_columns(write(tmp_path, text), scheme)
 
 
-@pytest.mark.parametrize("text", ["New York\nis big\n", "New B-LOC\nYork I-LOC\n\nis O\nbig O\n"])
+@pytest.mark.parametrize(
+    "text", ["New York\nis big\n", "New B-LOC\nYork I-LOC\n\nis O\nbig O\n", "New\nYork\n\nis\nbig\n"]
+)
 def test_tokens_are_read_from_lines_or_columns(tmp_path, text):
     assert columns.read_tokens(write(tmp_path, text)) == [Tagged(["New", "York"]), Tagged(["is", "big"])]
+
+
+def test_columns_that_end_in_a_line_without_a_tag_are_not_taken_for_sentences(tmp_path):
+    with pytest.raises(InputError, match="found 'big' in line 5 of"):
+        columns.read_tokens(write(tmp_path, "New B-LOC\nYork I-LOC\n\nis O\nbig"))
