@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 # Each is a module of this package with a class `Task`.
 SYSTEMS = {
-    "ner": "named entities, or any spans: biLSTM-CRF; F1",
+    "ner": "named entities or other spans, biLSTM-CRF: F1",
+    "sentiment": "the class of a sentence, biattentive classification network: accuracy",
+    "entailment": "the relation of two sentences, ESIM: accuracy",
 }
 
 

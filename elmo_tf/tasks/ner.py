@@ -15,11 +15,11 @@ import tensorflow as tf
 from elmo_tf import extras
 from elmo_tf.annotated import columns, tag_schemes
 from elmo_tf.annotated.columns import Tagged
-from elmo_tf.errors import InputError
 from elmo_tf.layers.crf import CRF
 from elmo_tf.layers.token_mask import TokenMask
+from elmo_tf.tasks.bilstm import BiLSTM
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words
-from elmo_tf.tasks.system import System
+from elmo_tf.tasks.system import System, checked_tokens
 from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, padded
 
 with extras.required():
@@ -40,12 +40,8 @@ class Network:
 
 @dataclasses.dataclass(frozen=True)
 class NerRecipe(Recipe):
-    """The paper's recipe."""
+    """All that can be set."""
 
-    words: Words = Words(dim=50)  # noqa: RUF009 - [P] Senna's, learned further; frozen, so it can be shared
-    spelling: Spelling = Spelling(filters=128, dim=16, width=3)  # noqa: RUF009 - [P]
-    elmo: Elmo = Elmo(place="input", penalty=0.1, dropout_rate=0.0)  # noqa: RUF009 - [P]; dropout [A]
-    fit: Fit = Fit(batch_size=64, epochs=75, patience=25, clip_norm=5.0)  # noqa: RUF009 - Adam, 0.001 [P]; rest [A]
     network: Network = Network()
 
 
@@ -55,7 +51,13 @@ class Task(System):
     name = "ner"
     metric = "f1"
     recipes: ClassVar = {
-        "paper": NerRecipe(),
+        "paper": NerRecipe(
+            words=Words(dim=50),  # Senna's, learned further [P]
+            spelling=Spelling(filters=128, dim=16, width=3),  # [P]
+            elmo=Elmo(place="input", penalty=0.1, dropout_rate=0.0),  # [P]; dropout [A]
+            # Adam, rate, clipping [P]; batch, epochs, patience [A].
+            fit=Fit(batch_size=64, epochs=75, patience=25, learning_rate=0.001, clip_norm=5.0),
+        ),
         "small": NerRecipe(
             spelling=Spelling(filters=64),
             elmo=Elmo(place="input", penalty=0.1, dropout_rate=0.3),
@@ -74,9 +76,7 @@ class Task(System):
 
     @classmethod
     def example_of(cls, item: Sequence[str]) -> Tagged:
-        if isinstance(item, str) or not item or not all(isinstance(token, str) for token in item):
-            raise InputError("sentences", "lists of tokens, none of them empty", repr(item))
-        return Tagged(list(item))
+        return Tagged(checked_tokens(item))
 
     @classmethod
     def labels_of(cls, examples: Sequence[Tagged]) -> list[str]:
@@ -90,8 +90,8 @@ class Task(System):
         own = self.recipe.network
         tokens = keras.Input((None,), dtype="string", name="tokens")
         known = vectors(tokens)
-        hidden = _bilstm(own.units, own.dropout_rate)(known.below)
-        hidden = _bilstm(own.upper_units, own.dropout_rate)(known.above(hidden))
+        hidden = BiLSTM(own.units, own.dropout_rate)(known.below)
+        hidden = BiLSTM(own.upper_units, own.dropout_rate)(known.above(hidden))
         scores = keras.layers.Dense(len(self.labels), name="scores")(hidden)
         scores = CRF(len(self.labels), boundaries=False, initializer="glorot_normal", name="crf")(scores)  # [A]
         return keras.Model({"tokens": tokens}, {"scores": scores, "mask": TokenMask()(tokens)})
@@ -127,13 +127,3 @@ class Task(System):
     def to_json(self, example: Tagged, answer: list[str]) -> dict[str, Any]:
         spans = [span._asdict() for span in tag_schemes.spans(answer)]
         return {"tokens": example.tokens, "tags": answer, "spans": spans}
-
-
-def _bilstm(units: int, dropout_rate: float):
-    """Returns a biLSTM with variational dropout of its input: one mask for all tokens of a sentence."""
-
-    def apply(vectors: keras.KerasTensor) -> keras.KerasTensor:
-        dropped = keras.layers.SpatialDropout1D(dropout_rate)(vectors)
-        return keras.layers.Bidirectional(keras.layers.LSTM(units, return_sequences=True))(dropped)
-
-    return apply

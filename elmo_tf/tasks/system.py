@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from elmo_tf.errors import InputError
 from elmo_tf.tasks.recipe import Recipe
 from elmo_tf.tasks.token_vectors import Tokens, TokenVectors
 
@@ -104,3 +105,16 @@ class System(abc.ABC):
     @abc.abstractmethod
     def to_json(self, example: Example, answer: Answer) -> dict[str, Any]:
         """Returns what `predict` says of an example."""
+
+
+def checked_tokens(item: Any) -> list[str]:
+    """Returns a sentence of a program that asks.
+
+    Raises:
+        InputError: if it is not a list of tokens.
+    """
+    if isinstance(item, str) or not isinstance(item, Sequence) or not item:
+        raise InputError("sentences", "lists of tokens, none of them empty", repr(item))
+    if not all(isinstance(token, str) for token in item):
+        raise InputError("sentences", "tokens that are strings", repr(item))
+    return list(item)
