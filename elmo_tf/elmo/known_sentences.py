@@ -44,10 +44,12 @@ class KnownSentences:
         self._places = {tokens: (ends[number], ends[number + 1]) for number, tokens in enumerate(distinct)}
         self._layers = _empty((int(ends[-1]), num_layers, dim), folder)
         line = ProgressLine(at_once=False)
-        compute = tf.function(compute, input_signature=[tf.TensorSpec((None, None), tf.string)])
+        self._compute = tf.function(compute, input_signature=[tf.TensorSpec((None, None), tf.string)])
         done = 0
         for batch in batches(lengths, _BATCH_TOKENS):
-            found = compute(tf.ragged.constant([distinct[number] for number in batch], dtype=tf.string).to_tensor(""))
+            found = self._compute(
+                tf.ragged.constant([distinct[number] for number in batch], dtype=tf.string).to_tensor("")
+            )
             for number, layers in zip(batch, found.numpy().transpose(0, 2, 1, 3), strict=True):
                 self._layers[ends[number] : ends[number + 1]] = layers[: lengths[number]]
                 done += lengths[number]
@@ -58,29 +60,29 @@ class KnownSentences:
         size = self._layers.nbytes / 1e9
         _log.info("ELMo's layers of %s distinct sentences: %.2f GB %s", f"{len(distinct):,}", size, place)
 
-    def __call__(self, tokens: tf.Tensor, otherwise: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:
+    def __call__(self, tokens: tf.Tensor) -> tf.Tensor:
         """Returns the layers of a batch, float32 `(batch, num_layers, time, dim)`, 0 at padding.
+
+        A batch with a sentence that is not known is computed. The biLM is in no graph that calls this.
 
         Args:
             tokens: string `(batch, time)`.
-            otherwise: computes them if a sentence of the batch is not known.
         """
-        found, known = tf.numpy_function(self._find, [tokens], [tf.float16, tf.bool], stateful=False)
+        found = tf.numpy_function(self._find, [tokens], tf.float16, stateful=False)
         _, num_layers, dim = self._layers.shape
-        found = tf.ensure_shape(found, (None, num_layers, None, dim))
-        return tf.cond(known, lambda: tf.cast(found, tf.float32), lambda: otherwise(tokens))
+        return tf.cast(tf.ensure_shape(found, (None, num_layers, None, dim)), tf.float32)
 
-    def _find(self, tokens: np.ndarray) -> tuple[np.ndarray, np.bool_]:
-        _, num_layers, dim = self._layers.shape
+    def _find(self, tokens: np.ndarray) -> np.ndarray:
         rows = [_without_padding(row) for row in tokens.tolist()]
         if not all(not row or row in self._places for row in rows):
-            return np.zeros((0, num_layers, 0, dim), np.float16), np.False_
+            return self._compute(tf.constant(tokens)).numpy().astype(np.float16)
+        _, num_layers, dim = self._layers.shape
         found = np.zeros((len(rows), num_layers, tokens.shape[1], dim), np.float16)
         for place, row in enumerate(rows):
             if row:
                 start, end = self._places[row]
                 found[place, :, : len(row)] = self._layers[start:end].transpose(1, 0, 2)
-        return found, np.True_
+        return found
 
 
 def _without_padding(row: list[bytes]) -> tuple[bytes, ...]:

@@ -136,10 +136,8 @@ class ELMo(keras.layers.Layer):
     def call(self, inputs, training=False):
         if inputs.dtype.is_floating and not tf.executing_eagerly():
             return self._of_shape_alone(inputs)
-        if self.known_sentences is not None and inputs.dtype == tf.string:
-            layers = self.known_sentences(inputs, otherwise=self._layers_of)
-        else:
-            layers = self._layers_of(inputs)
+        remembered = self.known_sentences is not None and inputs.dtype == tf.string
+        layers = (self.known_sentences if remembered else self._layers_of)(inputs)
         if not self.trainable_bilm:
             layers = tf.stop_gradient(layers)
         vectors = [self.dropout(tf.cast(mix(layers), self.compute_dtype), training=training) for mix in self.mixes]
@@ -157,8 +155,7 @@ class ELMo(keras.layers.Layer):
         """
         if self.trainable_bilm or self.boundaries:
             raise InputError("sentences", "a frozen biLM without boundaries with them", "another one")
-        size = self.bilm.config.lstm
-        shape = (size.num_layers + 1, 2 * size.projection_dim)
+        shape = (self.bilm.config.lstm.num_layers + 1, 2 * self.bilm.config.lstm.projection_dim)
         self.known_sentences = KnownSentences(sentences, self._layers_of, *shape, folder)
 
     def char_ids(self, inputs: tf.Tensor) -> tf.Tensor:
@@ -210,7 +207,7 @@ class ELMo(keras.layers.Layer):
     def _expected(self) -> str:
         return f"strings (batch, time) or integers (batch, time, {self._max_chars})"
 
-    def _layers_of(self, inputs: tf.Tensor) -> tf.Tensor:
+    def _layers_of(self, inputs):
         encode = self.bilm.char_cnn
         if self.known_tokens is not None:
             encode = functools.partial(self.known_tokens, encode=self.bilm.char_cnn)

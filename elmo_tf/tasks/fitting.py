@@ -184,7 +184,7 @@ class _Epochs(keras.callbacks.Callback):
         return done >= self._recipe.epochs or waited >= self._recipe.patience
 
     def on_epoch_begin(self, epoch, logs=None):
-        self._started = time.monotonic()
+        self._started, self._line = time.monotonic(), ProgressLine(at_once=False)
         self._set_rate()
 
     def on_train_batch_begin(self, batch, logs=None):

@@ -16,13 +16,6 @@ from elmo_tf.tasks.judging import Judge
 from elmo_tf.tasks.system import Example, System
 
 CONFIG, MODEL, SCORES = "config.json", "model.keras", "scores.json"
-_SCHEMA = json_file.Object(
-    {
-        "task": json_file.OneOf(tuple(tasks.SYSTEMS)),
-        "recipe": json_file.Object({}),
-        "labels": json_file.ListOf(json_file.Text()),
-    }
-)
 _SEEDS = json_file.Object({"best": json_file.Text(r"seed_\d+")})
 
 
@@ -86,7 +79,12 @@ def load(workdir: str | os.PathLike, task: str | None = None) -> Trained:
     folder = pathlib.Path(workdir)
     if not (folder / CONFIG).exists() and (folder / SCORES).exists():
         folder /= json_file.read(folder / SCORES, _SEEDS, "workdir")["best"]
-    values = json_file.read(folder / CONFIG, _SCHEMA, "workdir")
+    schema = {
+        "task": json_file.OneOf(tuple(tasks.SYSTEMS)),
+        "recipe": json_file.Object({}),
+        "labels": json_file.ListOf(json_file.Text()),
+    }
+    values = json_file.read(folder / CONFIG, json_file.Object(schema), "workdir")
     if task not in (None, values["task"]):
         raise InputError("workdir", f"a system for {task}", f"one for {values['task']}: {workdir}")
     if not (folder / SCORES).exists():

@@ -1,7 +1,6 @@
 """What the tests of systems share: a few examples of each task, and a network of each with random weights."""
 
 import keras
-import numpy as np
 
 from elmo_tf import tasks
 from elmo_tf.annotated.classes import Classified
@@ -26,7 +25,7 @@ EXAMPLES: dict[str, list[Example]] = {
     "entailment": [
         Pair(["a", "man", "sleeps"], ["he", "is", "awake"], "contradiction"),
         Pair(["a", "man", "sleeps", "on", "a", "bench"], ["a", "man", "sleeps"], "entailment"),
-        Pair(["a", "dog", "runs"], ["it", "runs", "after", "a", "cat"], "neutral"),
+        Pair(["rain"], ["sun"], "neutral"),
     ],
 }
 # Of all systems: small, and without anything random in training.
@@ -42,7 +41,13 @@ OWN = {
     "ner": ["network.units=8", "network.upper_units=4", "network.dropout_rate=0", "spelling.filters=5"],
     "sentiment": ["network.units=8", "network.hidden=[8]"]
     + [f"network.{name}dropout_rate=0" for name in ("", "encoded_", "pooled_", "hidden_")],
-    "entailment": ["network.units=8", "network.dropout_rate=0", "network.penalty=0", "elmo.penalty=0"],
+    "entailment": [
+        "network.units=8",
+        "network.dropout_rate=0",
+        "network.penalty=0",
+        "elmo.penalty=0",
+        "fit.halve_after=0",
+    ],
 }
 
 
@@ -59,7 +64,3 @@ def built(
     system = kind(recipe or recipe_of(task), kind.labels_of(examples))
     table = word_table(system.recipe, [tokens for one in examples for tokens in kind.texts(one)], [])
     return system, system.network(TokenVectors(system.recipe, table, elmo)), examples
-
-
-def arrays(outputs) -> list[np.ndarray]:
-    return [np.asarray(one) for one in keras.tree.flatten(outputs)]
