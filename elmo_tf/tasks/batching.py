@@ -30,9 +30,9 @@ def training_batches(lengths: Sequence[int], batch_size: int, seed: tuple[int, i
     return [found[number] for number in random.permutation(len(found))]
 
 
-def judged_batches(lengths: Sequence[int]) -> list[list[int]]:
-    """Returns the places of the examples of each batch, by ascending length."""
-    return _cut(np.argsort(lengths, kind="stable").tolist(), lengths, _JUDGED_TOKENS, _JUDGED_TOKENS)
+def judged_batches(lengths: Sequence[int], most: int) -> list[list[int]]:
+    """Returns the places of the examples of each batch, at most `most`, by ascending length."""
+    return _cut(np.argsort(lengths, kind="stable").tolist(), lengths, most, _JUDGED_TOKENS)
 
 
 def dataset(system: System, examples: Sequence[Example], batches: Callable[[], list[list[int]]]) -> tf.data.Dataset:

@@ -25,7 +25,7 @@ class Judge:
         found: list[Any] = [None] * len(examples)
         lengths = [batching.length(self.system, example) for example in examples]
         line, done = ProgressLine(at_once=False), 0
-        for places in batching.judged_batches(lengths):
+        for places in batching.judged_batches(lengths, self.system.judged_together):
             chosen = [examples[place] for place in places]
             inputs = {name: tf.constant(array) for name, array in self.system.inputs(chosen).items()}
             outputs = tf.nest.map_structure(lambda tensor: tensor.numpy(), self._call(inputs))

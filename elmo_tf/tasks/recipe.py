@@ -73,6 +73,7 @@ class Fit:
             _require(name, getattr(self, name), getattr(self, name) > 0, "above 0")
         for name in ("clip_norm", "clip_value", "halve_after", "seed"):
             _require(name, getattr(self, name), getattr(self, name) >= 0, "at least 0")
+        _require("clip_value", self.clip_value, not (self.clip_norm and self.clip_value), "0 where clip_norm is not")
         _require("ema", self.ema, 0 <= self.ema < 1, "0 or more, below 1")
         _require("optimizer", self.optimizer, self.optimizer in OPTIMIZERS, f"one of {', '.join(OPTIMIZERS)}")
 

@@ -31,6 +31,8 @@ class System(abc.ABC):
     name: ClassVar[str]
     # The score that chooses the epoch.
     metric: ClassVar[str]
+    # Examples that are judged together at most: 1 where an example is a document.
+    judged_together: ClassVar[int] = 4096
     # By name; the first is the paper's.
     recipes: ClassVar[dict[str, Recipe]]
 

@@ -28,4 +28,5 @@ def test_long_examples_are_few_in_a_batch():
     lengths = [3000, 2, 3000, 3000, 3000, 3000, 3000, 20_000]
     sizes = [len(batch) for batch in batching.training_batches(lengths, 8, (0, 0))]
     assert sorted(sizes) == [1, 2, 5]
-    assert batching.judged_batches([3000, 2, 3000]) == [[1], [0], [2]]
+    assert batching.judged_batches([3000, 2, 3000], 9) == [[1], [0], [2]]
+    assert batching.judged_batches([3, 2, 1], 2) == [[2, 1], [0]]

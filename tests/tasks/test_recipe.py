@@ -19,6 +19,7 @@ def test_a_recipe_is_chosen_by_name_wherever_it_stands_and_the_rest_applied():
     [
         ("recipe=large", "recipe: expected one of paper, small, found 'large'"),
         ("fit.epoch=1", "assignments: expected one of the keys elmo.dropout_rate, .*, found 'fit.epoch'"),
+        ("fit.ema=1.0", "fit.ema: expected 0 or more, below 1, found 1.0"),
         ("fit.epochs=0", "fit.epochs: expected at least 1, found 0"),
         ("elmo.place=top", "elmo.place: expected one of none, input, output, both, found 'top'"),
         ("elmo.dropout_rate=1.0", r"elmo.dropout_rate: expected 0 or more, below 1, found 1.0"),
@@ -34,3 +35,8 @@ def test_wrong_settings_are_named(assignment, message):
 def test_every_system_has_the_papers_recipe_first_and_a_small_one(name):
     assert list(tasks.system_class(name).recipes) == ["paper", "small"]
     assert tasks.system_class(name).name == name
+
+
+def test_gradients_are_clipped_in_one_way():
+    with pytest.raises(InputError, match=r"^fit.clip_value: expected 0 where clip_norm is not, found 1.0$"):
+        chosen(Task.recipes, ["fit.clip_norm=5.0", "fit.clip_value=1.0"])
