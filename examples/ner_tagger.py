@@ -18,6 +18,13 @@ from elmo_tf.errors import InputError
 from elmo_tf.layers.crf import CRF
 
 
+class Tagger(keras.Model):
+    """A functional model of tag scores, trained by the likelihood of whole tag sequences."""
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        return -tf.reduce_mean(self.get_layer("crf").log_likelihood(y_pred, y)) + sum(self.losses)
+
+
 def main(model: str, train_file: str, dev_file: str, epochs: int = 5) -> float:
     """Trains a tagger and returns its F1."""
     train, dev = read_columns(train_file), read_columns(dev_file)
@@ -26,13 +33,10 @@ def main(model: str, train_file: str, dev_file: str, epochs: int = 5) -> float:
     tokens = keras.Input((None,), dtype="string")  # padded with ""
     vectors = ELMo(model, penalty=0.1, dropout_rate=0.5)(tokens)
     hidden = keras.layers.Bidirectional(keras.layers.LSTM(100, return_sequences=True))(vectors)
-    crf = CRF(len(tags))
-    tagger = keras.Model(tokens, crf(keras.layers.Dense(len(tags))(hidden)))
+    crf = CRF(len(tags), name="crf")
+    tagger = Tagger(tokens, crf(keras.layers.Dense(len(tags))(hidden)))
 
-    def loss(numbers, scores):
-        return -crf.log_likelihood(scores, tf.cast(numbers, tf.int32))
-
-    tagger.compile(keras.optimizers.Adam(0.002), loss)
+    tagger.compile(keras.optimizers.Adam(0.002))
     numbers = tf.ragged.constant([[tags.index(tag) for tag in sentence.labels] for sentence in train])
     words = tf.ragged.constant([sentence.tokens for sentence in train])
     data = tf.data.Dataset.from_tensor_slices((words, numbers)).shuffle(len(train)).ragged_batch(32)
