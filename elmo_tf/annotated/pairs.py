@@ -78,7 +78,7 @@ def _json_object(path: str | os.PathLike, number: int, line: str) -> dict:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise numbered_lines.wrong_line(path, number, "a JSON object", line[:60])
+        raise numbered_lines.wrong_line(path, number, "a JSON object", line)
     return found
 
 

@@ -42,8 +42,7 @@ def _read_tree(path: str | os.PathLike, number: int, line: str) -> Tree:
     """Returns a line's tree: a bracket, a class, and a token or trees."""
 
     def wrong(expected: str) -> Exception:
-        shown = line if len(line) <= 60 else f"{line[:60]}..."
-        return numbered_lines.wrong_line(path, number, f"a tree such as (3 (2 It) (4 works)): {expected}", shown)
+        return numbered_lines.wrong_line(path, number, f"a tree such as (3 (2 It) (4 works)): {expected}", line)
 
     parts = _PART.findall(line)
     phrases, tokens = [], []

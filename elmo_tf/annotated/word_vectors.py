@@ -62,5 +62,4 @@ def _is_number(text: str) -> bool:
 
 
 def _wrong(path: str | os.PathLike, number: int, line: str, dim: int) -> InputError:
-    shown = line if len(line) <= 60 else f"{line[:60]}..."
-    return numbered_lines.wrong_line(path, number, f"a word and {dim or 'some'} numbers", shown)
+    return numbered_lines.wrong_line(path, number, f"a word and {dim or 'some'} numbers", line)
