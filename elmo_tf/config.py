@@ -13,6 +13,7 @@ OPTIMIZERS = ("adagrad", "adam")
 PRECISIONS = ("float32", "bfloat16", "auto")
 INITIAL_SOFTMAX = ("normal", "log_uniform")
 DECAYS = ("none", "linear", "cosine", "inverse_sqrt")
+_Config = typing.TypeVar("_Config")
 _MOST_LAYERS = 100
 _CHARACTERS = 261  # rows of the character table that are trained
 
@@ -222,8 +223,10 @@ def keys(config_class: type = Config, prefix: str = "") -> dict[str, typing.Any]
     return found
 
 
-def override(config: Config, assignments: typing.Iterable[str]) -> Config:
-    """Returns `config` with `key=value` strings applied; a value is JSON, or a bare word for a string.
+def override(config: _Config, assignments: typing.Iterable[str]) -> _Config:
+    """Returns `config`, a `Config` or a task's recipe, with `key=value` strings applied.
+
+    A value is JSON, or a bare word for a string.
 
     Raises:
         InputError: for an unknown key (the valid ones are listed) or a value of the wrong type or range.
@@ -233,8 +236,9 @@ def override(config: Config, assignments: typing.Iterable[str]) -> Config:
         key, separator, text = assignment.partition("=")
         if not separator:
             raise InputError("assignments", "key=value", repr(assignment))
-        if key not in keys():
-            raise InputError("assignments", f"one of the keys {', '.join(sorted(keys()))}", repr(key))
+        known = keys(type(config))
+        if key not in known:
+            raise InputError("assignments", f"one of the keys {', '.join(sorted(known))}", repr(key))
         try:
             value = json.loads(text)
         except ValueError:
@@ -244,7 +248,7 @@ def override(config: Config, assignments: typing.Iterable[str]) -> Config:
         for part in path:
             section = section[part]
         section[name] = value
-    return from_dict(values)
+    return from_dict(values, type(config))
 
 
 def check_same_model(expected: Config, config: Config) -> None:

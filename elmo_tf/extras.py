@@ -12,6 +12,7 @@ _EXTRAS = {
     "sklearn": ("scikit-learn", "tasks"),
     "threadpoolctl": ("threadpoolctl", "tasks"),
     "seqeval": ("seqeval", "tasks"),
+    "scipy": ("scipy", "tasks"),
     "matplotlib": ("matplotlib", "tasks"),
 }
 

@@ -323,7 +323,7 @@ def test_help_names_every_command_and_does_not_wait_for_tensorflow():
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", code]
     out = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
-    names = "preprocess corpus train finetune evaluate export models import dump-weights embed neighbors verify"
+    names = "preprocess corpus train finetune evaluate export models import dump-weights embed neighbors verify task"
     for name in names.split():
         assert re.search(rf"^ +{name}\b", out, re.MULTILINE), name
     assert out.endswith("False\n")

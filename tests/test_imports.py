@@ -22,6 +22,7 @@ FLOORS = (
     {"pipelines.corpus", "pipelines.embed", "pipelines.preprocess"},
     {"elmo_tf.probes", "elmo_tf.training"},
     {"elmo_tf.api", "elmo_tf.beam", "elmo_tf.elmo"},
+    {"elmo_tf.tasks"},
     {"elmo_tf.cli"},
 )
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from benchmarks import replay_reference
+from benchmarks import official_scores, replay_reference
 from elmo_tf.published import weights as published_weights
 from elmo_tf.training import importing
 from elmo_tf.training.evaluation import check_records, evaluate
@@ -80,3 +80,8 @@ def assert_same_file(found: pathlib.Path, expected: pathlib.Path) -> None:
     for name, array in expected.items():
         assert (found[name].dtype, found[name].shape) == (array.dtype, array.shape), name
         assert found[name].tobytes() == array.tobytes(), name
+
+
+def test_scores_are_those_of_the_official_scorers(capsys):
+    official_scores.main([str(ORACLE / "scores")])
+    assert json.loads(capsys.readouterr().out) == json.loads((ORACLE / "scores" / "expected.json").read_bytes())

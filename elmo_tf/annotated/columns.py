@@ -1,49 +1,82 @@
-"""A token and a tag a line, the format of named entities (CoNLL-2003, WikiGold, WNUT-17)."""
+"""A token and its tag a line: named entities and chunks (CoNLL-2003, WikiGold, WNUT-17, Universal NER)."""
 
+import dataclasses
 import os
-from typing import NamedTuple
 
-from elmo_tf.annotated import numbered_lines
+from elmo_tf.annotated import numbered_lines, tag_schemes
+
+_DOCUMENT = "-DOCSTART-"
+_EXPECTED = "a token and a tag, O, B-... or I-..."
 
 
-class Tagged(NamedTuple):
-    """A sentence with a label for each token."""
+@dataclasses.dataclass(frozen=True)
+class Tagged:
+    """A sentence with a label for each token; None: without labels."""
 
     tokens: list[str]
-    labels: list[str]
+    labels: list[str] | None = None
 
 
-def read_columns(path: str | os.PathLike) -> list[Tagged]:
-    """Returns the sentences of a file with a token and a BIO tag a line, and empty lines between sentences.
+def read_columns(path: str | os.PathLike, scheme: str = "auto", column: int = -1) -> list[Tagged]:
+    """Returns the sentences of a file with a token and a tag a line, and empty lines between sentences.
 
-    Tabs or white space separate the columns; the first has the tokens, the last the tags. I-only tags (IOB1) become
-    BIO: an entity's first I- becomes B-.
+    Tabs or white space separate the columns; the first has the tokens. Tags become IOB2, where every span begins with
+    `B-`. Lines of `-DOCSTART-` are left out.
+
+    Args:
+        path: the file, plain or compressed (.gz, .bz2, .xz).
+        scheme: `"IOB1"`, `"IOB2"`, `"BIOUL"`, or `"auto"`: BIOUL if the file has a tag `L-` or `U-` (or, as these are
+            also called, `E-` or `S-`), otherwise either of the other two.
+        column: which column has the tags; the last by default.
+
+    Raises:
+        InputError: naming the line without a tag, or with one that cannot follow the tag before it; or if there is no
+            sentence.
+    """
+    blocks = [_read_block(path, block, column) for block in numbered_lines.blocks(path)]
+    blocks = [rows for rows in blocks if rows]
+    if scheme == "auto":
+        scheme = tag_schemes.scheme_of(tag for rows in blocks for _, _, tag in rows)
+    sentences = []
+    for rows in blocks:
+        try:
+            labels = tag_schemes.to_iob2([tag for _, _, tag in rows], scheme)
+        except tag_schemes.WrongTag as wrong:
+            number, token, tag = rows[wrong.place]
+            raise numbered_lines.wrong_line(path, number, wrong.expected, f"{token} {tag}") from None
+        sentences.append(Tagged([token for _, token, _ in rows], labels))
+    return numbered_lines.require_some(sentences, path, "sentence")
+
+
+def read_tokens(path: str | os.PathLike) -> list[Tagged]:
+    """Returns sentences without labels: one a line, or the first of several columns with empty lines between sentences.
+
+    The lines before the first empty line decide: if each has a tag as its last column, or if there are several with a
+    token each, these are columns.
 
     Args:
         path: the file, plain or compressed (.gz, .bz2, .xz).
 
     Raises:
-        InputError: naming the line without a tag `O`, `B-...` or `I-...`; or if there is no sentence.
+        InputError: if it cannot be read or has no sentence, or a line of columns has no tag.
     """
-    sentences = []
-    for block in numbered_lines.blocks(path):
-        tokens, labels = [], []
-        for number, line in block:
-            fields = line.split("\t") if "\t" in line else line.split()
-            if fields[0] == "-DOCSTART-":
-                continue
-            if len(fields) < 2 or not (fields[-1] == "O" or fields[-1][:2] in ("B-", "I-")):
-                raise numbered_lines.wrong_line(path, number, "a token and a tag, O, B-... or I-...", line)
-            tokens.append(numbered_lines.one_token(fields[0]))
-            labels.append(fields[-1])
-        sentences.append(Tagged(tokens, _to_bio(labels)))
+    first = [line.split() for _, line in next(numbered_lines.blocks(path), [])]
+    if first and all(len(fields) > 1 and tag_schemes.is_tag(fields[-1]) for fields in first):
+        return [Tagged(sentence.tokens) for sentence in read_columns(path)]
+    if len(first) > 1 and all(len(fields) == 1 for fields in first):
+        return [Tagged([token for _, line in block for token in line.split()]) for block in numbered_lines.blocks(path)]
+    sentences = [Tagged(line.split()) for _, line in numbered_lines.numbered_lines(path)]
     return numbered_lines.require_some([one for one in sentences if one.tokens], path, "sentence")
 
 
-def _to_bio(labels: list[str]) -> list[str]:
-    """Returns the tags with B- wherever an entity begins."""
-    before = ["O", *labels]
-    return [
-        f"B-{label[2:]}" if label[:2] == "I-" and last[2:] != label[2:] else label
-        for last, label in zip(before, labels, strict=False)
-    ]
+def _read_block(path: str | os.PathLike, block: list[tuple[int, str]], column: int) -> list[tuple[int, str, str]]:
+    """Returns number, token and tag of each line."""
+    rows = []
+    for number, line in block:
+        fields = line.split("\t") if "\t" in line else line.split()
+        if fields[0] == _DOCUMENT:
+            continue
+        if len(fields) < 2 or not -len(fields) <= column < len(fields) or not tag_schemes.is_tag(fields[column]):
+            raise numbered_lines.wrong_line(path, number, _EXPECTED, line)
+        rows.append((number, numbered_lines.one_token(fields[0]), fields[column]))
+    return rows

@@ -13,6 +13,7 @@ from typing import TypeVar
 from elmo_tf.errors import InputError
 
 _OPENERS = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
+_MOST_SHOWN = 60  # characters of a wrong line in a message
 _Found = TypeVar("_Found", list, dict)
 
 
@@ -54,5 +55,6 @@ def require_some(found: _Found, path: str | os.PathLike, what: str) -> _Found:
 
 
 def wrong_line(path: str | os.PathLike, number: int, expected: str, found: str) -> InputError:
-    """Returns the error about line `number` of `path`."""
+    """Returns the error about line `number` of `path`; of a long line it shows the beginning."""
+    found = found if len(found) <= _MOST_SHOWN else f"{found[:_MOST_SHOWN]}..."
     return InputError("path", expected, f"{found!r} in line {number} of {path}")

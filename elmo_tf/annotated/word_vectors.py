@@ -1,31 +1,65 @@
-"""Word vectors in text files, as GloVe's."""
+"""Word vectors in text files: GloVe's, and word2vec's with its first line of two numbers."""
 
 import os
+from collections.abc import Collection
 
 import numpy as np
 
 from elmo_tf.annotated import numbered_lines
+from elmo_tf.errors import InputError
 
 
-def read_word_vectors(path: str | os.PathLike) -> tuple[list[str], np.ndarray]:
+def read_word_vectors(path: str | os.PathLike, words: Collection[str] | None = None) -> tuple[list[str], np.ndarray]:
     """Returns the words and the float32 `(words, dim)` vectors of a text file with a word and its numbers a line.
+
+    A word may contain spaces, as some of GloVe's do. Of a word that occurs twice the first vector counts.
 
     Args:
         path: the file, plain or compressed (.gz, .bz2, .xz).
+        words: those to keep; None: all.
 
     Raises:
-        InputError: naming the line that has no vector or one of another length; or if there is no word.
+        InputError: naming the line that has no vector or one of another length; or if no word is left.
     """
-    words, vectors = [], []
+    found: dict[str, np.ndarray] = {}
+    dim = 0
     for number, line in numbered_lines.numbered_lines(path):
-        word, *numbers = line.split(" ")
+        line = line.rstrip(" \t")  # noqa: PLW2901 - word2vec ends lines with a space
+        if number == 1 and _is_header(line):
+            continue
+        dim = dim or _numbers_at_end(line)
+        word, *numbers = line.rsplit(" ", dim) if dim else [line]
+        # One number more would be part of the word.
+        if not numbers or len(numbers) < dim or not word or (" " in word and _is_number(word.rpartition(" ")[2])):
+            raise _wrong(path, number, line, dim)
+        if word in found or (words is not None and word not in words):
+            continue
         try:
-            vector = np.array(numbers, np.float32)
+            found[word] = np.array(numbers, np.float32)
         except ValueError:
-            vector = np.zeros(0, np.float32)
-        if not len(vector) or (vectors and len(vector) != len(vectors[0])):
-            expected = f"a word and {len(vectors[0]) if vectors else 'some'} numbers"
-            raise numbered_lines.wrong_line(path, number, expected, line)
-        words.append(word)
-        vectors.append(vector)
-    return numbered_lines.require_some(words, path, "word"), np.stack(vectors)
+            raise _wrong(path, number, line, dim) from None
+    numbered_lines.require_some(found, path, "word" if words is None else "word of the data")
+    return list(found), np.stack(list(found.values()))
+
+
+def _is_header(line: str) -> bool:
+    fields = line.split(" ")
+    return len(fields) == 2 and all(field.isdecimal() for field in fields)
+
+
+def _numbers_at_end(line: str) -> int:
+    fields = line.split(" ")[1:]
+    numbers = [_is_number(field) for field in fields]
+    return len(fields) if all(numbers) else len(fields) - 1 - max(place for place, is_ in enumerate(numbers) if not is_)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _wrong(path: str | os.PathLike, number: int, line: str, dim: int) -> InputError:
+    return numbered_lines.wrong_line(path, number, f"a word and {dim or 'some'} numbers", line)

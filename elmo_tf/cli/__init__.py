@@ -14,7 +14,7 @@ import traceback
 import types
 
 from elmo_tf import __version__
-from elmo_tf.cli import corpus, models, probes, quiet, training, use
+from elmo_tf.cli import corpus, models, probes, quiet, tasks, training, use
 from elmo_tf.cli.flags import flags_of, in_flags
 from elmo_tf.errors import InputError, memory_explained
 from elmo_tf.extras import missing_extra
@@ -102,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     commands.add_parser("preprocess", help="make a folder of records from text, with Apache Beam", add_help=False)
     commands.add_parser("embed", help="make vectors of a text, with Apache Beam", add_help=False)
-    for module in (corpus, training, models, use, probes):
+    for module in (corpus, training, models, use, probes, tasks):
         module.add_commands(commands)
     return parser
 

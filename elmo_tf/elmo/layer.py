@@ -4,7 +4,8 @@ import concurrent.futures
 import contextlib
 import functools
 import numbers
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import keras
@@ -14,11 +15,12 @@ import tensorflow as tf
 from elmo_tf import config as config_lib
 from elmo_tf import extras
 from elmo_tf.elmo import sources
+from elmo_tf.elmo.known_sentences import KnownSentences
 from elmo_tf.elmo.known_tokens import KnownTokens
 from elmo_tf.elmo.token_inputs import to_tensor
-from elmo_tf.elmo.token_mask import TokenMask, lengths
 from elmo_tf.errors import InputError
 from elmo_tf.layers.scalar_mix import ScalarMix, one_layer
+from elmo_tf.layers.token_mask import TokenMask, lengths
 from elmo_tf.savedmodel import arguments, contract
 from elmo_tf.text import in_graph
 
@@ -114,6 +116,7 @@ class ELMo(keras.layers.Layer):
             for number in range(num_mixes)
         ]
         self.known_tokens: KnownTokens | None = None
+        self.known_sentences: KnownSentences | None = None
         if vocabulary is not None:
             known_tokens = self._add_known_tokens(vocabulary)
             _outside_scopes(lambda: known_tokens.fill(self.bilm.char_cnn))
@@ -145,15 +148,27 @@ class ELMo(keras.layers.Layer):
     def call(self, inputs, training=False):
         if inputs.dtype.is_floating and not tf.executing_eagerly():
             return self._of_shape_alone(inputs)
-        char_ids = self.char_ids(inputs)
-        encode = self.bilm.char_cnn
-        if self.known_tokens is not None:
-            encode = functools.partial(self.known_tokens, encode=self.bilm.char_cnn)
-        layers, _ = self.bilm(char_ids, encode=encode, boundaries=self.boundaries)
+        remembered = self.known_sentences is not None and inputs.dtype == tf.string
+        layers = (self.known_sentences if remembered else self._layers_of)(inputs)
         if not self.trainable_bilm:
             layers = tf.stop_gradient(layers)
         vectors = [self.dropout(tf.cast(mix(layers), self.compute_dtype), training=training) for mix in self.mixes]
         return vectors if self.num_mixes > 1 else vectors[0]
+
+    def remember(self, sentences: Iterable[Sequence[str]], folder: str | os.PathLike | None = None) -> None:
+        """Computes the frozen biLM's layers of sentences now and uses them from then on; the mixes stay trainable.
+
+        Of other sentences they are computed as before. It lasts as long as the process, and does not concern functions
+        that were traced before, such as that of an earlier `fit`.
+
+        Args:
+            sentences: the tokens of each.
+            folder: for a file of layers, if they are more than 2 GB; None: the folder for temporary files.
+        """
+        if self.trainable_bilm or self.boundaries:
+            raise InputError("sentences", "a frozen biLM without boundaries with them", "another one")
+        shape = (self.bilm.config.lstm.num_layers + 1, 2 * self.bilm.config.lstm.projection_dim)
+        self.known_sentences = KnownSentences(sentences, self._layers_of, *shape, folder)
 
     def char_ids(self, inputs: tf.Tensor) -> tf.Tensor:
         """Returns the character ids of `inputs`, int32 `(batch, time, max_chars_per_token)`.
@@ -206,6 +221,12 @@ class ELMo(keras.layers.Layer):
     def _expected(self) -> str:
         strings = "strings (batch, time)" if self.tokenizer is None else "sentences, strings (batch,),"
         return f"{strings} or integers (batch, time, {self._max_chars})"
+
+    def _layers_of(self, inputs):
+        encode = self.bilm.char_cnn
+        if self.known_tokens is not None:
+            encode = functools.partial(self.known_tokens, encode=self.bilm.char_cnn)
+        return self.bilm(self.char_ids(inputs), encode=encode, boundaries=self.boundaries)[0]
 
     def _check(self, inputs: tf.Tensor | keras.KerasTensor) -> None:
         dtype, shape = keras.backend.standardize_dtype(inputs.dtype), tuple(inputs.shape)

@@ -1,8 +1,14 @@
 """A linear-chain conditional random field: scores of whole label sequences."""
 
+from collections.abc import Sequence
+
 import keras
 import numpy as np
 import tensorflow as tf
+
+_FORBIDDEN = -1e30  # a score that no path has; infinite ones would give nan
+# Bool: labels that may begin (labels,), follow each other (from, to), end (labels,).
+Allowed = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
@@ -14,6 +20,8 @@ class CRF(keras.layers.Layer):
 
     Args:
         num_labels: labels a token can have.
+        boundaries: whether beginning and ending count.
+        initializer: of the transitions' scores.
 
     Call arguments:
         scores: float32 `(batch, time, num_labels)`, of each token by itself, with a Keras mask or without.
@@ -25,22 +33,26 @@ class CRF(keras.layers.Layer):
         Lafferty et al. 2001; Lample et al. 2016, section 2.2, for the use above a BiLSTM.
     """
 
-    def __init__(self, num_labels: int, **kwargs):
+    def __init__(self, num_labels: int, boundaries: bool = True, initializer: str = "zeros", **kwargs):
         super().__init__(**kwargs)
         self.num_labels = num_labels
+        self.boundaries = boundaries
+        self.initializer = initializer
         self.supports_masking = True
 
     def build(self, _):
         square = (self.num_labels, self.num_labels)
-        self.transitions = self.add_weight(name="transitions", shape=square, initializer="zeros")  # from, to
-        self.begin = self.add_weight(name="begin", shape=(self.num_labels,), initializer="zeros")
-        self.end = self.add_weight(name="end", shape=(self.num_labels,), initializer="zeros")
+        self.transitions = self.add_weight(name="transitions", shape=square, initializer=self.initializer)  # from, to
+        ends = {"shape": (self.num_labels,), "initializer": "zeros", "trainable": self.boundaries}
+        self.begin = self.add_weight(name="begin", **ends)
+        self.end = self.add_weight(name="end", **ends)
 
     def call(self, scores):
         return scores
 
     def get_config(self):
-        return super().get_config() | {"num_labels": self.num_labels}
+        own = ("num_labels", "boundaries", "initializer")
+        return super().get_config() | {name: getattr(self, name) for name in own}
 
     def log_likelihood(self, scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
         """Returns the log probability of each row's labels.
@@ -55,29 +67,16 @@ class CRF(keras.layers.Layer):
         mask = tf.cast(labels >= 0, scores.dtype)
         return self._path_score(scores, labels, mask) - self._log_sum_of_paths(scores, mask)
 
-    def decode(self, scores: np.ndarray, mask: np.ndarray) -> list[list[int]]:
-        """Returns the best label sequence of each row (Viterbi), as long as the row has tokens.
+    def decode(self, scores: np.ndarray, mask: np.ndarray, allowed: Allowed | None = None) -> list[list[int]]:
+        """Returns the best label sequence of each row, as long as the row has tokens.
 
         Args:
             scores: `(batch, time, num_labels)`.
             mask: bool `(batch, time)`, real tokens, none of them behind padding.
+            allowed: which labels may begin, follow each other and end; None: all.
         """
-        transitions, begin, end = (np.asarray(weight) for weight in (self.transitions, self.begin, self.end))
-        paths = []
-        for row, length in zip(np.asarray(scores), np.sum(mask, 1), strict=True):
-            if not length:
-                paths.append([])
-                continue
-            best, before = row[0] + begin, []
-            for token in row[1:length]:
-                ways = best[:, None] + transitions
-                before.append(ways.argmax(0))
-                best = ways.max(0) + token
-            path = [int((best + end).argmax())]
-            for pointers in reversed(before):
-                path.append(int(pointers[path[-1]]))
-            paths.append(path[::-1])
-        return paths
+        begin, transitions, end = (np.asarray(one) for one in (self.begin, self.transitions, self.end))
+        return viterbi(scores, np.sum(mask, 1), begin, transitions, end, allowed)
 
     def _path_score(self, scores: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         labels = tf.maximum(labels, 0)
@@ -100,3 +99,41 @@ class CRF(keras.layers.Layer):
         following = (tf.transpose(scores[:, 1:], (1, 0, 2)), tf.transpose(mask[:, 1:]))
         sums = tf.foldl(step, following, initializer=first)
         return tf.reduce_logsumexp(sums + self.end, 1) * mask[:, 0]
+
+
+def viterbi(
+    scores: np.ndarray,
+    lengths: Sequence[int],
+    begin: np.ndarray,
+    transitions: np.ndarray,
+    end: np.ndarray,
+    allowed: Allowed | None = None,
+) -> list[list[int]]:
+    """Returns the best label sequence of each row.
+
+    Args:
+        scores: `(batch, time, labels)`, of each token by itself.
+        lengths: each row's tokens; the rest is padding.
+        begin, end: `(labels,)`, added to the first and the last token's scores.
+        transitions: `(labels, labels)`, from and to.
+        allowed: which labels may begin, follow each other and end; None: all.
+    """
+    scores = np.asarray(scores, np.float64)
+    if allowed is not None:
+        pairs = zip((begin, transitions, end), allowed, strict=True)
+        begin, transitions, end = (np.where(may, score, _FORBIDDEN) for score, may in pairs)
+    paths = []
+    for row, length in zip(scores, lengths, strict=True):
+        if not length:
+            paths.append([])
+            continue
+        best, before = row[0] + begin, []
+        for token in row[1:length]:
+            ways = best[:, None] + transitions
+            before.append(ways.argmax(0))
+            best = ways.max(0) + token
+        path = [int((best + end).argmax())]
+        for pointers in reversed(before):
+            path.append(int(pointers[path[-1]]))
+        paths.append(path[::-1])
+    return paths

@@ -72,7 +72,8 @@ def _check(sentences: list[Tagged]) -> None:
     """Raises `InputError` unless there are tokens and each has a tag."""
     if not any(sentence.tokens for sentence in sentences):
         raise InputError("sentences", "at least one token with a tag", "none")
-    for tokens, labels in sentences:
+    for sentence in sentences:
+        tokens, labels = sentence.tokens, sentence.labels or []
         if len(tokens) != len(labels):
             found = f"{len(labels)} in {' '.join(tokens)!r}"
             raise InputError("sentences", f"{len(tokens)} tags for as many tokens", found)

@@ -3,26 +3,61 @@
 import pytest
 
 from elmo_tf.annotated import columns
+from elmo_tf.annotated.columns import Tagged
 from elmo_tf.errors import InputError
 from tests.annotated.text_file import write
 
 
-def test_columns_with_tabs_or_spaces_become_bio(tmp_path):
+def test_columns_with_tabs_or_spaces_become_iob2(tmp_path):
     path = write(tmp_path, "-DOCSTART- O\n\nIn O\nNew I-LOC\r\nYork I-LOC\nSmith I-PER\n\n\na\tB-PER\nb\tX\tI-PER\n")
     assert columns.read_columns(path) == [
-        (["In", "New", "York", "Smith"], ["O", "B-LOC", "I-LOC", "B-PER"]),
-        (["a", "b"], ["B-PER", "I-PER"]),
+        Tagged(["In", "New", "York", "Smith"], ["O", "B-LOC", "I-LOC", "B-PER"]),
+        Tagged(["a", "b"], ["B-PER", "I-PER"]),
     ]
 
 
+def test_a_column_of_conll_2003_is_chosen(tmp_path):
+    path = write(tmp_path, "-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\nrejects VBZ I-VP O\n")
+    assert columns.read_columns(path) == [Tagged(["EU", "rejects"], ["B-ORG", "O"])]
+    assert columns.read_columns(path, column=2) == [Tagged(["EU", "rejects"], ["B-NP", "B-VP"])]
+    with pytest.raises(InputError, match="found 'EU NNP I-NP I-ORG' in line 3 of"):
+        columns.read_columns(path, column=1)
+
+
+def test_bioul_is_recognized_and_becomes_iob2(tmp_path):
+    path = write(tmp_path, "a U-X\nb B-X\nc I-X\nd L-X\ne O\n\nf S-Y\ng B-Y\nh E-Y\n")
+    labels = [sentence.labels for sentence in columns.read_columns(path)]
+    assert labels == [["B-X", "B-X", "I-X", "I-X", "O"], ["B-Y", "B-Y", "I-Y"]]
+
+
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "scheme", "message"),
     [
-        ("a O\nb\n", "path: expected a token and a tag, O, B-.* or I-.*, found 'b' in line 2 of .*file$"),
-        ("a PER\n", "path: expected a token and a tag, .*, found 'a PER' in line 1 of .*file$"),
-        ("", "path: expected at least one sentence, found none in .*file$"),
+        ("a O\nb\n", "auto", "a token and a tag, O, B-.* or I-.*, found 'b' in line 2"),
+        ("a PER\n", "auto", "a token and a tag, .*, found 'a PER' in line 1"),
+        ("a B-\n", "auto", "a token and a tag, .*, found 'a B-' in line 1"),
+        ("", "auto", "at least one sentence, found none in"),
+        ("-DOCSTART- O\n", "auto", "at least one sentence, found none in"),
+        ("a O\nb I-X\n", "IOB2", r"B-X or I-X before I-X \(IOB2\), found 'b I-X' in line 2"),
+        ("a U-X\n\nb B-X\nc O\n", "auto", r"I-X or L-X after B-X \(BIOUL\), found 'c O' in line 4"),
+        ("a U-X\nb I-X\n", "auto", r"no I-X here \(BIOUL\), found 'b I-X' in line 2"),
+        ("a B-X\nb I-Y\nc L-Y\n", "auto", r"I-X or L-X after B-X \(BIOUL\), found 'b I-Y' in line 2"),
+        ("a U-X\nb B-X\n", "auto", r"L-X or U-X at the end \(BIOUL\), found 'b B-X' in line 2"),
+        ("a U-X\n", "IOB1", "a tag of IOB1, O, B-.* or I-.*, found 'a U-X' in line 1"),
     ],
 )
-def test_a_line_without_a_tag_is_refused(tmp_path, text, message):
-    with pytest.raises(InputError, match=f"^{message}"):
-        columns.read_columns(write(tmp_path, text))
+def test_a_line_without_a_tag_that_fits_is_refused(tmp_path, text, scheme, message):
+    with pytest.raises(InputError, match=f"^path: expected {message} .*file$"):
+        columns.read_columns(write(tmp_path, text), scheme)
+
+
+@pytest.mark.parametrize(
+    "text", ["New York\nis big\n", "New B-LOC\nYork I-LOC\n\nis O\nbig O\n", "New\nYork\n\nis\nbig\n"]
+)
+def test_tokens_are_read_from_lines_or_columns(tmp_path, text):
+    assert columns.read_tokens(write(tmp_path, text)) == [Tagged(["New", "York"]), Tagged(["is", "big"])]
+
+
+def test_columns_that_end_in_a_line_without_a_tag_are_not_taken_for_sentences(tmp_path):
+    with pytest.raises(InputError, match="found 'big' in line 5 of"):
+        columns.read_tokens(write(tmp_path, "New B-LOC\nYork I-LOC\n\nis O\nbig"))

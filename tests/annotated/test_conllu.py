@@ -3,6 +3,7 @@
 import pytest
 
 from elmo_tf.annotated import conllu
+from elmo_tf.annotated.columns import Tagged
 from elmo_tf.errors import InputError
 from tests.annotated.text_file import write
 
@@ -24,8 +25,8 @@ CONLLU = """# text = Don't go
 def test_words_are_read_and_multiword_tokens_and_empty_nodes_left_out(tmp_path, name):
     path = write(tmp_path, CONLLU, name)
     first, second = conllu.read_conllu(path)
-    assert first == (["Do", "n't", "1000"], ["AUX", "PART", "VERB"])
-    assert second == (["no"], ["INTJ"])
+    assert first == Tagged(["Do", "n't", "1000"], ["AUX", "PART", "VERB"])
+    assert second == Tagged(["no"], ["INTJ"])
     assert conllu.read_conllu(path, "xpos")[0].labels == ["VBP", "RB", "VB"]
 
 

@@ -21,8 +21,21 @@ def test_words_and_vectors_are_read(tmp_path):
         ("", "at least one word, found none in"),
         ("a 1 2\nb 1\n", "a word and 2 numbers, found 'b 1' in line 2 of"),
         ("a 1 x\n", "a word and some numbers, found 'a 1 x' in line 1 of"),
+        ("a 1 2\nb 1 2 3\n", "a word and 2 numbers, found 'b 1 2 3' in line 2 of"),
+        ("a 1 2\nb 1 x\n", "a word and 2 numbers, found 'b 1 x' in line 2 of"),
     ],
 )
 def test_a_line_without_such_a_vector_is_refused(tmp_path, text, message):
     with pytest.raises(InputError, match=f"^path: expected {message} .*file$"):
         word_vectors.read_word_vectors(write(tmp_path, text))
+
+
+def test_word2vec_and_words_with_spaces_are_read_and_only_wanted_words_kept(tmp_path):
+    path = write(tmp_path, "3 2\nthe 1 2 \n. . . 3 4 \nat a@b.c 5 6 \nthe 7 8 \n")
+    words, vectors = word_vectors.read_word_vectors(path)
+    assert words == ["the", ". . .", "at a@b.c"]
+    np.testing.assert_array_equal(vectors, [[1, 2], [3, 4], [5, 6]])
+    words, vectors = word_vectors.read_word_vectors(path, {". . .", "new"})
+    assert (words, vectors.tolist()) == ([". . ."], [[3, 4]])
+    with pytest.raises(InputError, match="at least one word of the data, found none in"):
+        word_vectors.read_word_vectors(path, {"new"})

@@ -210,9 +210,9 @@ def test_every_dropout_and_draw_has_a_seed_of_its_own(records, monkeypatch):
     bilm = _bilm(vocab_size=len(records.vocabulary))
     draw = type(bilm.softmax).call
 
-    def spy(self, inputs, targets, num_sampled=0, seed=None):
+    def spy(self, inputs, targets, num_sampled=0, seed=None, training=False):
         keys.append(tuple(seed.numpy()))
-        return draw(self, inputs, targets, num_sampled, seed)
+        return draw(self, inputs, targets, num_sampled, seed, training)
 
     monkeypatch.setattr(type(bilm.softmax), "call", spy)
     _losses(bilm, _cut(records, 2, 5)[:1], dropout_rate=0.25, num_sampled=3, seed=tf.constant((1, 2)))

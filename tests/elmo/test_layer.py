@@ -15,8 +15,8 @@ import elmo_tf
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.bilm.packed import PackedBiLM
 from elmo_tf.config import ModelConfig
-from elmo_tf.elmo.token_mask import TokenMask
 from elmo_tf.errors import InputError
+from elmo_tf.layers.token_mask import TokenMask
 from elmo_tf.published import weights as published_weights
 from elmo_tf.savedmodel import checksums
 from tests import checks, reference

@@ -50,6 +50,33 @@ def test_the_decoded_path_is_the_best_of_all():
         )
 
 
+def test_only_allowed_paths_are_decoded():
+    layer = crf()
+    random = np.random.default_rng(2)
+    begin, steps, end = allowed = tuple(random.random(shape) < 0.6 for shape in ((3,), (3, 3), (3,)))
+    begin[0] = steps[0, 0] = end[0] = True
+    found = layer.decode(SCORES, np.arange(4) < np.array(LENGTHS)[:, None], allowed)
+    for row, length in enumerate(LENGTHS[:3]):
+        paths = [
+            path
+            for path in itertools.product(range(3), repeat=length)
+            if allowed[0][path[0]]
+            and all(allowed[1][pair] for pair in itertools.pairwise(path))
+            and allowed[2][path[-1]]
+        ]
+        assert len(paths) < 3**length
+        assert tuple(found[row]) == max(
+            paths, key=lambda path, row=row: path_score(layer, SCORES[row, : len(path)], path)
+        )
+
+
+def test_without_boundaries_only_transitions_are_learned():
+    layer = CRF.from_config(CRF(3, boundaries=False, initializer="glorot_normal").get_config())
+    layer.build(None)
+    assert [weight.path.rpartition("/")[2] for weight in layer.trainable_variables] == ["transitions"]
+    assert np.asarray(layer.transitions).any()
+
+
 def test_padding_changes_nothing_and_one_step_changes_every_weight():
     layer = crf()
     wide = np.pad(SCORES, ((0, 0), (0, 3), (0, 0)), constant_values=9)

@@ -12,7 +12,7 @@ from elmo_tf.beam import ElmoModelHandler
 from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import embedding
 from tests import checks
-from tests.pipelines.running.test_stores import STORE
+from tests.pipelines.memory_store import STORE
 
 _load_here = embedding._open
 pytestmark = pytest.mark.usefixtures("loaded_once")

@@ -1,90 +1,14 @@
 """Input and output in a remote store: one that Beam's filesystems reach, without folders and without locks."""
 
-import io
 import json
-from collections.abc import Iterator
 
 import pytest
-from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem
 
 from elmo_tf.errors import InputError
 from pipelines.preprocess import command as preprocess_command
 from pipelines.preprocess import shards
 from pipelines.text import corpora
-
-STORE: dict[str, bytes] = {}
-
-
-class _Writer(io.BytesIO):
-    def __init__(self, path: str):
-        super().__init__()
-        self._path = path
-
-    def fileno(self) -> int:
-        raise io.UnsupportedOperation
-
-    def close(self) -> None:
-        if not self.closed:
-            STORE[self._path] = self.getvalue()
-        super().close()
-
-
-class MemoryFileSystem(FileSystem):
-    """`memory://bucket/name`: objects in a dictionary, as a cloud's store has them."""
-
-    @classmethod
-    def scheme(cls) -> str:
-        return "memory"
-
-    def join(self, basepath: str, *paths: str) -> str:
-        return "/".join([basepath.rstrip("/"), *(path.strip("/") for path in paths)])
-
-    def split(self, path: str) -> tuple[str, str]:
-        return tuple(path.rsplit("/", 1))
-
-    def mkdirs(self, path: str) -> None:
-        raise AssertionError("a store has no folders")
-
-    def has_dirs(self) -> bool:
-        return False
-
-    def _list(self, dir_or_prefix: str) -> Iterator[FileMetadata]:
-        return (self.metadata(path) for path in sorted(STORE) if path.startswith(dir_or_prefix))
-
-    def create(self, path, mime_type="", compression_type="auto"):
-        return _Writer(path)
-
-    def open(self, path, mime_type="", compression_type="auto"):
-        if path not in STORE:
-            raise BeamIOError(f"not there: {path}")
-        return io.BytesIO(STORE[path])
-
-    def copy(self, source_file_names, destination_file_names) -> None:
-        for source, destination in zip(source_file_names, destination_file_names, strict=True):
-            STORE[destination] = STORE[source]
-
-    def rename(self, source_file_names, destination_file_names) -> None:
-        for source, destination in zip(source_file_names, destination_file_names, strict=True):
-            if destination in STORE:  # as HDFS has it; in other stores it is replaced
-                raise BeamIOError(f"there already: {destination}")
-            STORE[destination] = STORE.pop(source)
-
-    def exists(self, path: str) -> bool:
-        return path in STORE
-
-    def size(self, path: str) -> int:
-        return len(STORE[path])
-
-    def last_updated(self, path: str) -> float:
-        return 0.0
-
-    def metadata(self, path: str) -> FileMetadata:
-        return FileMetadata(path, len(STORE[path]), 0.0)
-
-    def delete(self, paths) -> None:
-        for path in paths:
-            del STORE[path]
-
+from tests.pipelines.memory_store import STORE
 
 TEXT = b"".join(b"word%d is in sentence%d\n" % (number % 7, number) for number in range(300))
 

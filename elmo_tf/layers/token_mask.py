@@ -9,7 +9,7 @@ from elmo_tf.text import in_graph
 
 @keras.saving.register_keras_serializable("elmo_tf")
 class TokenMask(keras.layers.Layer):
-    """The mask of the ELMo layer's output, a layer so that a functional model can hold it.
+    """The mask of vectors of tokens, a layer so that a functional model can hold it.
 
     Args:
         boundaries: whether the output has `<S>` and `</S>` as well.

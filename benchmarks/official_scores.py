@@ -1,0 +1,65 @@
+"""Our metrics of three tasks on files with gold and predicted annotations, to compare with the official scorers.
+
+    python benchmarks/official_scores.py FOLDER
+
+FOLDER has coref_gold.conll and coref_predicted.conll (CoNLL-2012's columns), srl.json (a list of objects with IOB2 tags
+`gold` and `predicted`, one for each predicate) and squad.json (`gold`: a list of objects with `id` and `answers`;
+`predicted`: texts by id). Prints a line of JSON with as many digits as the official scorers print.
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+
+from elmo_tf.annotated.conll2012 import read_documents
+from elmo_tf.tasks.scores import coref_eval, squad_eval, srl_eval
+from elmo_tf.tasks.scores.counts import Counts
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Prints all scores."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=pathlib.Path, metavar="FOLDER")
+    folder = parser.parse_args(argv).folder
+    print(json.dumps({"coref": coref(folder), "srl": srl(folder), "squad": squad(folder)}))
+
+
+def coref(folder: pathlib.Path) -> dict:
+    """Returns MUC, B-cubed, CEAFe and their mean."""
+    gold, predicted = (read_documents(folder / f"coref_{name}.conll") for name in ("gold", "predicted"))
+    found = {document.key: document.clusters for document in predicted}
+    clusters = [found.get(document.key, []) for document in gold]
+    counts = coref_eval.score([document.clusters for document in gold], clusters)
+    scores = {name: cut_off(one) for name, one in counts.items()}
+    mean = sum(one["f1"] for one in scores.values()) / len(scores)  # of what the official scorer prints
+    return scores | {"average_f1": round(mean, 4)}
+
+
+def cut_off(counts: Counts) -> dict[str, float]:
+    """Returns recall, precision and F1 in percent, cut off behind the second digit, as the official scorer does."""
+    recall = counts.recalled / counts.gold if counts.gold else 0
+    precision = counts.precise / counts.predicted if counts.predicted else 0
+    f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0
+    return {name: int(10000 * one) / 100 for name, one in (("recall", recall), ("precision", precision), ("f1", f1))}
+
+
+def srl(folder: pathlib.Path) -> dict:
+    """Returns the counts, precision, recall and F1 of arguments."""
+    entries = json.loads((folder / "srl.json").read_bytes())
+    counts = srl_eval.score([one["gold"] for one in entries], [one["predicted"] for one in entries])
+    correct = int(counts.precise)
+    wrong = {"correct": correct, "excess": int(counts.predicted) - correct, "missed": int(counts.gold) - correct}
+    return wrong | {name: round(value, 2) for name, value in counts.scores().items()}
+
+
+def squad(folder: pathlib.Path) -> dict:
+    """Returns exact match and F1 of answers."""
+    entries = json.loads((folder / "squad.json").read_bytes())
+    return squad_eval.score({one["id"]: one["answers"] for one in entries["gold"]}, entries["predicted"])
+
+
+if __name__ == "__main__":
+    main()

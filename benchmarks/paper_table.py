@@ -1,0 +1,202 @@
+"""The rows of the paper's Table 1: a system without and with ELMo, the difference, the relative error reduction.
+
+    python benchmarks/paper_table.py --elmo MODEL --data DIR --output DIR [--only ROW ...]
+
+--data is a folder with uner_ewt, sst5, snli, wikigold, wnut17, sentence_polarity and glove_small; the code has the
+names of their files. Runs `elmo-tf task NAME train` as a user would, and prints each command, a table and a line of
+JSON. Every command's result is kept in --output; an interrupted run resumes there. --fractions makes a learning curve
+(the paper's figure 1, drawn with --figure), --mixes the variants of its Table 2, --places those of its Table 3.
+"""
+
+import argparse
+import json
+import lzma
+import pathlib
+import sys
+from collections.abc import Callable, Iterator
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+
+from benchmarks import probes
+from elmo_tf.files import staging
+
+# Settings of the ways to use ELMo; the recipe's own is "elmo".
+MIXES = {
+    "last layer only": ["elmo.mix=top"],
+    "lambda 1": ["elmo.penalty=1.0"],
+    "lambda 0.001": ["elmo.penalty=0.001"],
+}
+PLACES = {"input": ["elmo.place=input"], "input and output": ["elmo.place=both"], "output": ["elmo.place=output"]}
+# SNLI's dev lines that are trained on; the others choose the epoch.
+_SNLI_TRAIN = 6000
+
+# Options with the files of a task, by their names.
+Files = dict[str, pathlib.Path]
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Runs what has no result yet, and prints all results."""
+    arguments = parse_arguments(argv)
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    found = {}
+    for name, command in commands(arguments):
+        found[name] = probes.result(name, command, arguments.output, resumes=True)
+    print()
+    print(table(found))
+    if arguments.figure:
+        draw(found, arguments.figure)
+    print(json.dumps(found))
+
+
+def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
+    """Returns the command line's arguments."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--elmo", required=True, help="a SavedModel or a workdir")
+    parser.add_argument("--data", type=pathlib.Path, required=True, help="a folder of data sets")
+    parser.add_argument("--output", type=pathlib.Path, required=True, help="a folder for results and trained systems")
+    parser.add_argument("--only", nargs="+", choices=ROWS, default=list(ROWS), metavar="ROW", help=", ".join(ROWS))
+    parser.add_argument("--fractions", nargs="+", type=float, default=[1.0], help="of the training data (1.0)")
+    parser.add_argument("--seeds", type=int, default=1, help="runs of each (1)")
+    parser.add_argument("--recipe", default="small", help="paper or small (small)")
+    parser.add_argument("--glove", action="store_true", help="start from the word vectors of glove_small")
+    parser.add_argument("--mixes", action="store_true", help="other mixes of the layers as well (Table 2)")
+    parser.add_argument("--places", action="store_true", help="other places of ELMo as well (Table 3)")
+    parser.add_argument("--set", nargs="+", default=[], metavar="KEY=VALUE", help="settings of all runs")
+    parser.add_argument("--figure", type=pathlib.Path, help="a picture of the scores by the size of the training data")
+    return parser.parse_args(argv)
+
+
+def commands(arguments: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
+    """Yields name and command of each run; the name is `row_percent_way`."""
+    ways: dict[str, list[str] | None] = {"baseline": None, "elmo": []}
+    ways |= MIXES if arguments.mixes else {}
+    ways |= PLACES if arguments.places else {}
+    for row in arguments.only:
+        task, files = ROWS[row]
+        for fraction in arguments.fractions:
+            for way, settings in ways.items():
+                name = f"{row}_{100 * fraction:g}_{way.replace(' ', '-')}"
+                command = [sys.executable, "-m", "elmo_tf.cli", "task", task, "train"]
+                for option, path in files(arguments.data, arguments.output).items():
+                    command += [f"--{option}", str(path)]
+                if settings is not None:
+                    command += ["--elmo", str(arguments.elmo)]
+                if arguments.glove:
+                    command += ["--glove", str(arguments.data / "glove_small/glove.twitter.27B.25d.12k.txt")]
+                command += ["--fraction", str(fraction), "--seeds", str(arguments.seeds)]
+                command += ["--workdir", str(arguments.output / name)]
+                for setting in [f"recipe={arguments.recipe}", *(settings or []), *arguments.set]:
+                    command += ["--set", setting]
+                yield name, command
+
+
+def table(found: dict[str, dict]) -> str:
+    """Returns a line for each row, fraction and way with ELMo, beside the baseline of the same row and fraction."""
+    titles = ("data, percent, way", "metric", "examples", "baseline", "with ELMo", "difference", "relative", "minutes")
+    lines = [titles]
+    for name, values in found.items():
+        row, percent, way = name.split("_")
+        base = found[f"{row}_{percent}_baseline"]
+        if way == "baseline":
+            continue
+        gain = values["score"] - base["score"]
+        relative = 100 * gain / (100 - base["score"]) if base["score"] < 100 else 0.0
+        minutes = f"{base['seconds'] / 60:.0f} / {values['seconds'] / 60:.0f}"
+        scores = [_with_deviation(one) for one in (base, values)]
+        size = f"{values['train_examples']:,}"
+        lines.append(
+            (f"{row} {percent} {way}", values["metric"], size, *scores, f"{gain:+.1f}", f"{relative:.1f} %", minutes)
+        )
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, line, widths)) for line in lines)
+
+
+def draw(found: dict[str, dict], path: pathlib.Path) -> None:
+    """Draws the scores by the number of training examples, without and with ELMo, a plot for each row."""
+    import matplotlib  # noqa: PLC0415 - only a figure needs it
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot  # noqa: PLC0415
+
+    rows = list(dict.fromkeys(name.split("_")[0] for name in found))
+    figure, axes = pyplot.subplots(1, len(rows), figsize=(4 * len(rows), 3), squeeze=False)
+    for row, axis in zip(rows, axes[0], strict=True):
+        for way in ("baseline", "elmo"):
+            points = [one for name, one in found.items() if name.startswith(f"{row}_") and name.endswith(f"_{way}")]
+            sizes = [one["train_examples"] for one in points]
+            bars = [one.get("deviation", 0) for one in points]
+            axis.errorbar(sizes, [one["score"] for one in points], bars, marker="o", label=way, capsize=3)
+        axis.set(title=row, xscale="log", xlabel="training examples", ylabel=points[0]["metric"])
+        axis.legend()
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+
+
+def _with_deviation(values: dict) -> str:
+    return f"{values['score']:.1f}" + (f" +- {values['deviation']:.1f}" if "deviation" in values else "")
+
+
+def _uner(data: pathlib.Path, _: pathlib.Path) -> Files:
+    return {name: data / "uner_ewt" / f"{name}.conll.xz" for name in ("train", "dev")}
+
+
+def _sst5(data: pathlib.Path, _: pathlib.Path) -> Files:
+    return {name: data / "sst5" / f"{name}.txt.xz" for name in ("train", "dev")}
+
+
+def _wnut17(data: pathlib.Path, _: pathlib.Path) -> Files:
+    names = {"train": "wnut17train.conll", "dev": "emerging.dev.conll", "test": "emerging.test.annotated"}
+    return {option: data / "wnut17" / name for option, name in names.items()}
+
+
+def _snli(data: pathlib.Path, output: pathlib.Path) -> Files:
+    """Returns files of label, premise and hypothesis; the first lines of SNLI's dev set are trained on."""
+    parts = [(data / "snli" / f"{name}.dev").read_text("utf-8").splitlines() for name in ("labels", "s1", "s2")]
+    dev = ["\t".join(part.strip() for part in line) for line in zip(*parts, strict=True)]
+    edited = lzma.decompress((data / "snli" / "cad_train.tsv.xz").read_bytes()).decode().splitlines()[1:]
+    train = ["\t".join((label, premise, hypothesis)) for premise, hypothesis, label in map(_columns, edited)]
+    return _written(output, "snli", {"train": train + dev[:_SNLI_TRAIN], "dev": dev[_SNLI_TRAIN:]})
+
+
+def _columns(line: str) -> list[str]:
+    return line.split("\t")
+
+
+def _wikigold(data: pathlib.Path, output: pathlib.Path) -> Files:
+    """Splits the articles into 8, 1 and 1 tenths: whole articles, because names recur within one."""
+    articles = (data / "wikigold" / "wikigold.conll.txt").read_text("utf-8").split("-DOCSTART- O\n")
+    articles = [article.strip() for article in articles if article.strip()]
+    return _written(output, "wikigold", probes.tenths(articles), "\n\n")
+
+
+def _polarity(data: pathlib.Path, output: pathlib.Path) -> Files:
+    """Of every ten sentences of each class, eight train, one chooses the epoch and one tests."""
+    parts: dict[str, list[str]] = {"train": [], "dev": [], "test": []}
+    for label in ("pos", "neg"):
+        lines = (data / "sentence_polarity" / f"rt-polarity.{label}").read_text("utf-8").split("\n")
+        sentences = [" ".join(line.split()) for line in lines if line.strip()]
+        for number, sentence in enumerate(sentences):
+            parts[{8: "dev", 9: "test"}.get(number % 10, "train")].append(f"{label}\t{sentence}")
+    return _written(output, "polarity", parts)
+
+
+def _written(output: pathlib.Path, name: str, parts: dict[str, list[str]], between: str = "\n") -> Files:
+    paths = {part: output / f"{name}.{part}.txt" for part in parts}
+    for part, lines in parts.items():
+        staging.write_file(paths[part], (between.join(lines) + "\n").encode())
+    return paths
+
+
+# The task, and what returns its files.
+ROWS: dict[str, tuple[str, Callable[[pathlib.Path, pathlib.Path], Files]]] = {
+    "uner": ("ner", _uner),
+    "sst5": ("sentiment", _sst5),
+    "snli": ("entailment", _snli),
+    "wikigold": ("ner", _wikigold),
+    "wnut17": ("ner", _wnut17),
+    "polarity": ("sentiment", _polarity),
+}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""The probes on one SavedModel, as one table: what the layers of a model know.
+
+    python benchmarks/probes.py --savedmodel DIR --data DIR --output DIR
+
+--data is a folder with ud_ewt and semcor30; the code has the names of their files. Runs `elmo-tf probe` as a user
+would, and prints each command, a table and a line of JSON. Every command's result is kept in --output; an interrupted
+run resumes there. What a model does for tasks: `paper_table.py`.
+"""
+
+import argparse
+import json
+import pathlib
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+
+from elmo_tf.files import staging
+
+FILES = {
+    "pos": {"train": "ud_ewt/en_ewt-ud-train.conllu.xz", "test": "ud_ewt/en_ewt-ud-test.conllu"},
+    "wsd": {"train": "semcor30/semcor30.tsv.xz"},
+}
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Runs the chosen probes that have no result yet, and prints all results."""
+    arguments = parse_arguments(argv)
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    found = {}
+    for probe in arguments.only:
+        command = [sys.executable, "-m", "elmo_tf.cli", "probe", probe, "--savedmodel", str(arguments.savedmodel)]
+        for option, name in FILES[probe].items():
+            command += [f"--{option}", str(arguments.data / name)]
+        found[probe] = result(probe, [*command, "--output", str(arguments.output / probe)], arguments.output)
+    print()
+    for name, values in found.items():
+        print(f"{name:20} {values['seconds']:7.0f} s  {summary(values)}")
+    print(json.dumps(found))
+
+
+def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
+    """Returns the command line's arguments."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--savedmodel", type=pathlib.Path, required=True, help="a version's folder")
+    parser.add_argument("--data", type=pathlib.Path, required=True, help="a folder of data sets")
+    parser.add_argument("--output", type=pathlib.Path, required=True, help="a folder for results")
+    parser.add_argument("--only", nargs="+", choices=FILES, default=list(FILES), metavar="PROBE", help=", ".join(FILES))
+    return parser.parse_args(argv)
+
+
+def tenths(articles: list[str]) -> dict[str, list[str]]:
+    """Returns eight tenths of a list to train on, one to choose by and one to test on, in a random order."""
+    order = np.random.default_rng(0).permutation(len(articles))
+    places = np.split(order, [len(order) * 8 // 10, len(order) * 9 // 10])
+    parts = zip(("train", "dev", "test"), places, strict=True)
+    return {name: [articles[place] for place in part] for name, part in parts}
+
+
+def result(name: str, command: list[str], output: pathlib.Path, resumes: bool = False) -> dict:
+    """Returns the JSON in a command's last line, and its seconds: from its file, or by running the command.
+
+    Args:
+        name: of the result.
+        command: what to run.
+        output: a folder for results.
+        resumes: whether the command resumes what an interrupted run left in the folder of its name.
+    """
+    path = output / f"{name}.result.json"
+    if not path.exists():
+        if not resumes:
+            # Left by an interrupted run.
+            shutil.rmtree(output / name, ignore_errors=True)
+        print("$", shlex.join(command), flush=True)
+        started = time.monotonic()
+        lines = []
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            for line in process.stdout:
+                print(line, end="", flush=True)
+                lines.append(line)
+        if process.returncode:
+            sys.exit(process.returncode)
+        values = json.loads(lines[-1])
+        values |= {"seconds": round(time.monotonic() - started), "command": shlex.join(command)}
+        staging.write_file(path, json.dumps(values).encode() + b"\n")
+    values = json.loads(path.read_bytes())
+    if values["command"] != shlex.join(command):
+        sys.exit(f"--output: expected results of {shlex.join(command)}, found those of {values['command']} in {path}")
+    return values
+
+
+def summary(values: dict) -> str:
+    """Returns the scores of one result on a line."""
+    return "  ".join(f"{name} {100 * next(iter(row.values())):.1f}" for name, row in values["scores"].items())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""The command `task`: the systems of the paper."""
+
+import argparse
+import json
+
+from elmo_tf import config as config_lib
+from elmo_tf import tasks
+from elmo_tf.cli.arguments import add_command, positive
+from elmo_tf.errors import renamed
+
+
+def add_commands(commands: argparse._SubParsersAction) -> None:
+    """Adds the command of this file."""
+    help_text = "train, evaluate and use the paper's systems, with and without ELMo; without a name, list them"
+    task = add_command(commands, "task", _list, help_text, needs_tensorflow=False)
+    names = task.add_subparsers(title="tasks", metavar="NAME")
+    for name, about in tasks.SYSTEMS.items():
+        parser = names.add_parser(name, help=about, description=about, allow_abbrev=False)
+        actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+        _add_train(actions, name)
+        evaluate = add_command(actions, "evaluate", _evaluate, "print the scores on a file with labels", on_gpu=True)
+        evaluate.add_argument("--data", required=True, metavar="FILE", help="in a format of the task")
+        predict = add_command(
+            actions,
+            "predict",
+            _predict,
+            "print a line of JSON for each sentence",
+            on_gpu=True,
+            parameters={"path": "--input"},
+        )
+        predict.add_argument("--input", required=True, metavar="FILE", help="plain text, or a format of the task")
+        for one in (evaluate, predict):
+            one.add_argument("--workdir", required=True, metavar="DIR", help="of `train`")
+            one.set_defaults(task=name)
+
+
+def _add_train(actions: argparse._SubParsersAction, name: str) -> None:
+    help_text = "train a system; run again with the same workdir, it resumes. The last line is its scores as JSON"
+    parser = add_command(actions, "train", _train, help_text, on_gpu=True, parameters={"recipe": "--set recipe"})
+    parser.set_defaults(task=name)
+    for option, about in (("train", "labeled data"), ("dev", "labeled data that chooses the best epoch")):
+        parser.add_argument(f"--{option}", required=True, metavar="FILE", help=f"{about}, plain or compressed")
+    parser.add_argument("--test", metavar="FILE", help="labeled data that is scored once, at the end")
+    parser.add_argument(
+        "--elmo", metavar="MODEL", help="a SavedModel or a workdir; without it a baseline without ELMo is trained"
+    )
+    parser.add_argument("--glove", metavar="FILE", help="word vectors as text; without it they are learned")
+    parser.add_argument("--fraction", type=float, default=1.0, metavar="F", help="of the training data to use (1)")
+    parser.add_argument("--seeds", type=positive, default=1, metavar="N", help="number of runs, each in a folder (1)")
+    parser.add_argument("--workdir", required=True, metavar="DIR", help="made if it does not exist")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="assignments",
+        metavar="KEY=VALUE",
+        help="recipe=small (two cores, little data) instead of the paper's; or any other setting: an unknown key lists "
+        "all; may be repeated",
+    )
+
+
+def _list(_: argparse.Namespace) -> None:
+    for name, about in tasks.SYSTEMS.items():
+        print(f"{name:14}{about}")
+
+
+def _train(arguments: argparse.Namespace) -> None:
+    from elmo_tf.tasks import runs
+
+    recipe = next(iter(tasks.system_class(arguments.task).recipes.values()))
+    with renamed(**{key: f"--set {key}" for key in config_lib.keys(type(recipe))}):
+        results = runs.train(
+            arguments.task,
+            arguments.train,
+            arguments.dev,
+            arguments.workdir,
+            arguments.test,
+            arguments.elmo,
+            arguments.glove,
+            arguments.fraction,
+            arguments.seeds,
+            arguments.assignments,
+        )
+    print(json.dumps({name: value for name, value in results.items() if name != "history"}))
+
+
+def _evaluate(arguments: argparse.Namespace) -> None:
+    from elmo_tf.tasks import trained
+
+    print(json.dumps(trained.load(arguments.workdir, arguments.task).evaluate(arguments.data)))
+
+
+def _predict(arguments: argparse.Namespace) -> None:
+    from elmo_tf.tasks import trained
+
+    system = trained.load(arguments.workdir, arguments.task)
+    for line in system.answer(system.system.read_unlabelled(arguments.input)):
+        print(json.dumps(line, ensure_ascii=False))

@@ -1,0 +1,67 @@
+"""One vector of a sequence: the maximum, minimum, mean and learned mean of its vectors."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+KINDS = ("max", "min", "mean", "attention")
+_FAR = 1e9  # beyond any value
+
+
+@keras.saving.register_keras_serializable("elmo_tf")
+class SequencePooling(keras.layers.Layer):
+    """Poolings of the real positions of a sequence, side by side.
+
+    Args:
+        kinds: of `"max"`, `"min"`, `"mean"` and `"attention"`, the mean weighted by a softmax of a learned score.
+
+    Call arguments:
+        vectors: float32 `(batch, time, dim)`, with a Keras mask or without; each row has a real position.
+
+    Returns:
+        float32 `(batch, len(kinds) * dim)`.
+
+    Reference:
+        McCann et al. 2017, section 5 (all four); Chen et al. 2017, section 3.3 (mean and max).
+    """
+
+    def __init__(self, kinds: Sequence[str] = KINDS, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.kinds = tuple(kinds)
+        self.supports_masking = True
+
+    def build(self, input_shape):
+        if "attention" in self.kinds:
+            self.kernel = self.add_weight(name="kernel", shape=(input_shape[-1], 1))
+            self.bias = self.add_weight(name="bias", shape=(1,), initializer="zeros")
+
+    def call(self, vectors, mask=None):
+        real = tf.ones(tf.shape(vectors)[:2], tf.bool) if mask is None else tf.cast(mask, tf.bool)
+        real = real[..., None]
+        return tf.concat([getattr(self, f"_{kind}")(vectors, real) for kind in self.kinds], -1)
+
+    def compute_mask(self, vectors, mask=None):
+        return None
+
+    def compute_output_shape(self, input_shape):
+        return (input_shape[0], len(self.kinds) * input_shape[-1])
+
+    def get_config(self):
+        return super().get_config() | {"kinds": self.kinds}
+
+    def _max(self, vectors: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_max(tf.where(real, vectors, -_FAR), 1)
+
+    def _min(self, vectors: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_min(tf.where(real, vectors, _FAR), 1)
+
+    def _mean(self, vectors: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
+        count = tf.reduce_sum(tf.cast(real, vectors.dtype), 1)
+        return tf.reduce_sum(tf.where(real, vectors, 0), 1) / tf.maximum(count, 1)
+
+    def _attention(self, vectors: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
+        scores = tf.einsum("btd,dk->btk", vectors, self.kernel) + self.bias
+        weights = tf.nn.softmax(tf.where(real, scores, -_FAR), 1)
+        return tf.reduce_sum(weights * tf.where(real, vectors, 0), 1)

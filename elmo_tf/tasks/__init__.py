@@ -1,0 +1,39 @@
+"""The systems of the paper, each with and without ELMo.
+
+    tagger = elmo_tf.tasks.load("runs/ner")
+    print(tagger.predict([["Anna", "lives", "in", "New", "York"]]))
+
+`elmo_tf.tasks.runs.train` trains one, as `elmo-tf task NAME train` does. A system is one file with its recipe, network
+and scores; everything else here is shared.
+"""
+
+import importlib
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from elmo_tf.tasks.system import System
+    from elmo_tf.tasks.trained import Trained
+
+# Each is a module of this package with a class `Task`.
+SYSTEMS = {
+    "ner": "named entities or other spans, biLSTM-CRF: F1",
+    "sentiment": "the class of a sentence, biattentive classification network: accuracy",
+    "entailment": "the relation of two sentences, ESIM: accuracy",
+}
+
+
+def load(workdir: str | os.PathLike) -> "Trained":
+    """Returns the system that `elmo-tf task NAME train` left in `workdir`.
+
+    Raises:
+        InputError: if there is none, or its training has not ended.
+    """
+    from elmo_tf.tasks import trained  # noqa: PLC0415 - imports Keras
+
+    return trained.load(workdir)
+
+
+def system_class(name: str) -> "type[System]":
+    """Returns the class of a system by its name, one of `SYSTEMS`."""
+    return importlib.import_module(f"elmo_tf.tasks.{name}").Task

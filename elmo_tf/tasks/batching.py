@@ -1,0 +1,69 @@
+"""Examples to batches: of similar length to train on, and in any order to judge."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from elmo_tf.tasks.system import Example, System
+
+_POOL = 50  # batches' worth of examples that are sorted by length together
+_TRAINING_TOKENS = 16384  # positions of a training batch at most, padding included, unless one example has more
+_JUDGED_TOKENS = 4096  # the same where nothing is trained
+
+
+def length(system: System, example: Example) -> int:
+    """Returns the length of the example's longest token sequence."""
+    return max(len(tokens) for tokens in system.texts(example))
+
+
+def training_batches(lengths: Sequence[int], batch_size: int, seed: tuple[int, int]) -> list[list[int]]:
+    """Returns the places of the examples of each batch, in a random order that the seed decides."""
+    random = np.random.default_rng(seed)
+    order = random.permutation(len(lengths))
+    size = _POOL * batch_size
+    pools = [order[start : start + size] for start in range(0, len(order), size)]
+    found = []
+    for pool in pools:
+        found += _cut(sorted(pool.tolist(), key=lengths.__getitem__), lengths, batch_size)
+    return [found[number] for number in random.permutation(len(found))]
+
+
+def judged_batches(lengths: Sequence[int], most: int) -> list[list[int]]:
+    """Returns the places of the examples of each batch, at most `most`, by ascending length."""
+    return _cut(np.argsort(lengths, kind="stable").tolist(), lengths, most, _JUDGED_TOKENS)
+
+
+def dataset(system: System, examples: Sequence[Example], batches: Callable[[], list[list[int]]]) -> tf.data.Dataset:
+    """Returns batches of inputs and targets.
+
+    Args:
+        system: makes them.
+        examples: with labels.
+        batches: called at the start of every pass; returns the places of the examples of each batch.
+    """
+
+    def arrays() -> Iterator[tuple[dict[str, np.ndarray], dict[str, np.ndarray]]]:
+        for places in batches():
+            chosen = [examples[place] for place in places]
+            yield system.inputs(chosen), system.targets(chosen)
+
+    parts = (system.inputs(examples[:1]), system.targets(examples[:1]))
+    signature = tuple({name: _spec(array) for name, array in part.items()} for part in parts)
+    return tf.data.Dataset.from_generator(arrays, output_signature=signature).prefetch(4)
+
+
+def _cut(order: list[int], lengths: Sequence[int], most: int, most_tokens: int = _TRAINING_TOKENS) -> list[list[int]]:
+    """Returns an order, ascending by length, as batches."""
+    found: list[list[int]] = []
+    for place in order:
+        if not found or len(found[-1]) == most or lengths[place] * (len(found[-1]) + 1) > most_tokens:
+            found.append([])
+        found[-1].append(place)
+    return found
+
+
+def _spec(array: Any) -> tf.TensorSpec:
+    array = np.asarray(array)
+    return tf.TensorSpec([None] * array.ndim, tf.string if array.dtype == object else array.dtype)

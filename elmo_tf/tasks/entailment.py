@@ -1,0 +1,114 @@
+"""Whether a premise entails, contradicts or leaves open a hypothesis: ESIM (Peters et al. 2018, supplement A.3).
+
+Sources of what is set here: [P] the paper, [E] the ESIM of Chen et al. 2017 and its code, [A] AllenNLP 0.9's
+`esim_elmo.jsonnet` for what these leave open.
+"""
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import keras
+import numpy as np
+
+from elmo_tf.annotated import pairs
+from elmo_tf.annotated.pairs import Pair
+from elmo_tf.errors import InputError
+from elmo_tf.layers.sequence_pooling import SequencePooling
+from elmo_tf.tasks.bilstm import BiLSTM
+from elmo_tf.tasks.classifying import Choice, Classifier
+from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Words
+from elmo_tf.tasks.system import checked_tokens
+from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, padded
+
+
+@dataclasses.dataclass(frozen=True)
+class Network:
+    """ESIM, the sequence model."""
+
+    units: int = 300  # of each LSTM in each direction, and of the dense layers [P]
+    dropout_rate: float = 0.5  # variational before each LSTM; plain before each dense layer of the classifier [P]
+    penalty: float = 0.0001  # of the squares of all weight matrices, of the model with ELMo only [P]
+
+
+@dataclasses.dataclass(frozen=True)
+class EntailmentRecipe(Recipe):
+    """All that can be set."""
+
+    network: Network = Network()
+
+
+class Task(Classifier):
+    """Classifies pairs of sentences."""
+
+    name = "entailment"
+    recipes: ClassVar = {
+        "paper": EntailmentRecipe(
+            words=Words(dim=300, lower=False, trainable=False),  # [P]
+            elmo=Elmo(place="both", penalty=0.001, layer_norm=True, dropout_rate=0.0),  # [P]; dropout [A]
+            # Adam, rate, batch, clipping, halving [P]; epochs and patience [A].
+            fit=Fit(batch_size=32, epochs=75, patience=5, learning_rate=0.0004, clip_norm=5.0, halve_after=1),
+        ),
+        "small": EntailmentRecipe(
+            words=Words(dim=50, lower=True, trainable=True),
+            elmo=Elmo(place="both", penalty=0.001, layer_norm=True, dropout_rate=0.3),
+            fit=Fit(batch_size=32, epochs=15, patience=4, learning_rate=0.001, clip_norm=5.0, halve_after=1),
+            network=Network(units=100, dropout_rate=0.3),
+        ),
+    }
+
+    @classmethod
+    def read(cls, path: str | os.PathLike, recipe: EntailmentRecipe) -> list[Pair]:
+        return pairs.read_pairs(path)
+
+    @classmethod
+    def read_unlabelled(cls, path: str | os.PathLike) -> list[Pair]:
+        return pairs.read_pairs_without_labels(path)
+
+    @classmethod
+    def example_of(cls, item: Sequence[Sequence[str]]) -> Pair:
+        if isinstance(item, str) or len(item) != 2:
+            raise InputError("sentences", "pairs of premise and hypothesis, lists of tokens", repr(item))
+        return Pair(*map(checked_tokens, item))
+
+    @classmethod
+    def texts(cls, example: Pair) -> list[Tokens]:
+        return [example.premise, example.hypothesis]
+
+    def network(self, vectors: TokenVectors) -> keras.Model:
+        own = self.recipe.network
+        penalty = own.penalty if vectors.elmo is not None else 0.0
+        regularizer = keras.regularizers.L2(penalty) if penalty else None
+        encoder, composer = (BiLSTM(own.units, own.dropout_rate, penalty) for _ in range(2))
+        compare = keras.layers.Dense(own.units, "relu", kernel_regularizer=regularizer)
+        # Behind the attention, in the model with ELMo [P].
+        compared_dropout = keras.layers.SpatialDropout1D(own.dropout_rate if vectors.elmo is not None else 0.0)
+        inputs = [keras.Input((None,), dtype="string", name=name) for name in ("premise", "hypothesis")]
+        encoded = []
+        for tokens in inputs:
+            known = vectors(tokens)
+            encoded.append(known.above(encoder(known.below)))
+        pooled = []
+        for own_side, other_side in (encoded, encoded[::-1]):
+            # What the other sentence says of each token: softmax(X Y^T) Y.
+            aligned = keras.layers.Attention()([own_side, other_side])
+            difference = keras.layers.Subtract()([own_side, aligned])
+            product = keras.layers.Multiply()([own_side, aligned])
+            enhanced = keras.layers.Concatenate()([own_side, aligned, difference, product])
+            pooled.append(SequencePooling(("mean", "max"))(composer(compare(compared_dropout(enhanced)))))
+        hidden = keras.layers.Dropout(own.dropout_rate)(keras.layers.Concatenate()(pooled))
+        hidden = keras.layers.Dense(own.units, "relu", kernel_regularizer=regularizer)(hidden)
+        hidden = keras.layers.Dropout(own.dropout_rate)(hidden)
+        scores = keras.layers.Dense(len(self.labels), kernel_regularizer=regularizer, name="scores")(hidden)
+        return keras.Model(dict(zip(("premise", "hypothesis"), inputs, strict=True)), scores)
+
+    def inputs(self, examples: Sequence[Pair]) -> dict[str, np.ndarray]:
+        return {
+            "premise": padded([one.premise for one in examples]),
+            "hypothesis": padded([one.hypothesis for one in examples]),
+        }
+
+    def to_json(self, example: Pair, answer: Choice) -> dict[str, Any]:
+        told = {"premise": example.premise, "hypothesis": example.hypothesis}
+        return told | super().to_json(example, answer)

@@ -1,0 +1,234 @@
+"""Training: Keras's `fit` with early stopping on the dev score, schedules and a state from which it resumes.
+
+All that happens between epochs follows from the history of dev scores: which epoch is best, the learning rate and the
+end. So a killed run resumes from the last epoch that is complete, and ends as if it had not been killed.
+"""
+
+import io
+import json
+import logging
+import math
+import os
+import pathlib
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from elmo_tf.errors import InputError
+from elmo_tf.files import staging
+from elmo_tf.files.progress import ProgressLine
+from elmo_tf.tasks import batching
+from elmo_tf.tasks.judging import Judge
+from elmo_tf.tasks.recipe import Fit
+from elmo_tf.tasks.system import Example, System
+
+LAST, BEST = "last.npz", "best.npz"
+_LOGS = "logs"
+_HISTORY = "history"
+
+_log = logging.getLogger("elmo_tf")
+
+# Of each epoch: loss, dev scores, learning rate, seconds.
+History = list[dict[str, Any]]
+
+
+def fit(
+    system: System, network: keras.Model, train: Sequence[Example], dev: Sequence[Example], folder: str | os.PathLike
+) -> History:
+    """Trains a network and leaves in it the weights of the best epoch; resumes what `folder` has of an earlier run.
+
+    Args:
+        system: with its recipe.
+        network: of `system.network`, untrained.
+        train: examples to train on.
+        dev: examples whose score chooses the epoch.
+        folder: for the state after each epoch, and logs for TensorBoard.
+
+    Returns:
+        one entry for each epoch.
+
+    Raises:
+        InputError: if the loss is not finite.
+    """
+    folder, recipe = pathlib.Path(folder), system.recipe.fit
+    training = _Training(network, lambda outputs, targets: system.loss(network, outputs, targets))
+    training.compile(optimizer(recipe), jit_compile=False)
+    training.optimizer.build(network.trainable_variables)
+    state = _State(training, folder)
+    history = state.restore()
+    epochs = _Epochs(recipe, system.metric, Judge(system, network), dev, state, history)
+    if not epochs.at_end():
+        lengths = [batching.length(system, example) for example in train]
+
+        def batches() -> list[list[int]]:
+            return batching.training_batches(lengths, recipe.batch_size, (recipe.seed, len(history)))
+
+        epochs.num_batches = len(batches())
+        board = keras.callbacks.TensorBoard(str(folder / _LOGS), write_graph=False)
+        data = batching.dataset(system, train, batches)
+        options = {"epochs": recipe.epochs, "initial_epoch": len(history), "callbacks": [epochs, board]}
+        with warnings.catch_warnings():
+            # Keras warns at the end of the first pass over data whose number of batches it does not know.
+            warnings.filterwarnings("ignore", "Your input ran out of data")
+            training.fit(data, **options, shuffle=False, verbose=0)
+    state.use_best()
+    return history
+
+
+def optimizer(recipe: Fit) -> keras.optimizers.Optimizer:
+    """Returns a recipe's optimizer."""
+    options = {
+        "learning_rate": recipe.learning_rate,
+        "epsilon": recipe.epsilon,
+        "global_clipnorm": recipe.clip_norm or None,
+        "clipvalue": recipe.clip_value or None,
+        "use_ema": recipe.ema > 0,
+        "ema_momentum": recipe.ema,
+    }
+    if recipe.optimizer == "adadelta":
+        return keras.optimizers.Adadelta(rho=0.95, **options)
+    return keras.optimizers.Adam(**options)
+
+
+def best_epoch(history: History, metric: str) -> int:
+    """Returns the place of the first epoch with the highest dev score."""
+    scores = [epoch["dev"][metric] for epoch in history]
+    return scores.index(max(scores))
+
+
+def learning_rate(recipe: Fit, history: History, metric: str, step: int = 0) -> float:
+    """Returns the rate after the epochs of `history` and `step` steps, those of all epochs."""
+    rate = recipe.learning_rate * recipe.decay_rate ** (step // recipe.decay_steps)
+    best, waited = -math.inf, 0
+    for epoch in history if recipe.halve_after else ():
+        waited = 0 if epoch["dev"][metric] > best else waited + 1
+        best = max(best, epoch["dev"][metric])
+        if waited == recipe.halve_after:
+            rate, waited = rate / 2, 0
+    return rate
+
+
+class _Training(keras.Model):
+    """A network while it is trained, with the loss of its system."""
+
+    def __init__(self, network: keras.Model, loss: Callable[[Any, Any], tf.Tensor]):
+        super().__init__(name="training")
+        self.network = network
+        self._loss = loss
+
+    def call(self, inputs, training=None):
+        return self.network(inputs, training=training)
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        return self._loss(y_pred, y) + sum(self.losses)
+
+
+class _State:
+    """What a run needs to go on: the trained weights, the optimizer's, the dropout's seeds, the history."""
+
+    def __init__(self, training: _Training, folder: pathlib.Path):
+        self._weights = training.network.trainable_variables
+        seeds = [one for one in training.network.non_trainable_variables if "seed_generator" in one.path]
+        self._all = [*self._weights, *training.optimizer.variables, *seeds]
+        self._folder = folder
+
+    def restore(self) -> History:
+        """Returns the history of the run so far, whose state it sets."""
+        path = self._folder / LAST
+        if not path.exists():
+            return []
+        with np.load(path) as found:
+            arrays = [found[str(number)] for number in range(len(found.files) - 1)]
+            if [array.shape for array in arrays] != [tuple(one.shape) for one in self._all]:
+                raise InputError("workdir", "the state of the same network", f"another one: {path}")
+            for variable, array in zip(self._all, arrays, strict=True):
+                variable.assign(array)
+            history = json.loads(str(found[_HISTORY]))
+        _log.info("resumed after epoch %d", len(history))
+        return history
+
+    def save_last(self, history: History) -> None:
+        _write(self._folder / LAST, self._all, history)
+
+    def save_best(self, history: History) -> None:
+        _write(self._folder / BEST, self._weights, history)
+
+    def use_best(self) -> None:
+        """Sets the best epoch's weights."""
+        with np.load(self._folder / BEST) as found:
+            for number, variable in enumerate(self._weights):
+                variable.assign(found[str(number)])
+
+
+class _Epochs(keras.callbacks.Callback):
+    """Between epochs: the dev score, the state, the learning rate, the end."""
+
+    def __init__(self, recipe: Fit, metric: str, judge: Judge, dev: Sequence[Example], state: _State, history: History):
+        super().__init__()
+        self.num_batches = 0
+        self._recipe, self._metric, self._judge, self._dev = recipe, metric, judge, dev
+        self._state, self._history = state, history
+        self._average = keras.callbacks.SwapEMAWeights() if recipe.ema else None
+        self._line = ProgressLine(at_once=False)
+        self._started = 0.0
+
+    def at_end(self) -> bool:
+        """Whether all epochs are done or patience is exhausted."""
+        done = len(self._history)
+        waited = done - 1 - best_epoch(self._history, self._metric) if done else 0
+        return done >= self._recipe.epochs or waited >= self._recipe.patience
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._started, self._line = time.monotonic(), ProgressLine(at_once=False)
+        self._set_rate()
+
+    def on_train_batch_begin(self, batch, logs=None):
+        if self._recipe.decay_rate != 1:
+            self._set_rate()
+
+    def on_train_batch_end(self, batch, logs=None):
+        if self._line.due():
+            loss = float(logs["loss"])
+            self._line.show(f"epoch {len(self._history) + 1}, batch {batch + 1} of {self.num_batches}: loss {loss:.4f}")
+
+    def on_epoch_end(self, epoch, logs=None):
+        loss = float(logs["loss"])
+        if not math.isfinite(loss):
+            raise InputError(
+                "fit.learning_rate", "one with which the loss stays finite", f"{loss} in epoch {epoch + 1}"
+            )
+        if self._average:
+            self._average.set_model(self.model)
+            self._average.on_test_begin()
+        scores = self._judge.scores(self._dev)
+        rate = float(self.model.optimizer.learning_rate)
+        seconds = round(time.monotonic() - self._started, 1)
+        self._history.append({"loss": loss, "dev": scores, "learning_rate": rate, "seconds": seconds})
+        best = best_epoch(self._history, self._metric)
+        if best == len(self._history) - 1:
+            self._state.save_best(self._history)
+        if self._average:
+            self._average.on_test_end()
+        self._state.save_last(self._history)
+        logs |= {f"dev_{name}": score for name, score in scores.items()}
+        text = f"epoch {epoch + 1}: loss {loss:.4f}, dev {self._metric} {scores[self._metric]:.2f}"
+        text += f", best {self._history[best]['dev'][self._metric]:.2f} of epoch {best + 1}, {seconds:.0f} s"
+        self._line.clear()
+        _log.info(text)
+        self.model.stop_training = self.at_end()
+
+    def _set_rate(self) -> None:
+        step = int(self.model.optimizer.iterations)
+        self.model.optimizer.learning_rate = learning_rate(self._recipe, self._history, self._metric, step)
+
+
+def _write(path: pathlib.Path, variables: Sequence[Any], history: History) -> None:
+    content = io.BytesIO()
+    arrays = {str(number): np.asarray(variable) for number, variable in enumerate(variables)}
+    np.savez(content, **arrays, **{_HISTORY: np.array(json.dumps(history))})
+    staging.write_file(path, content.getvalue())

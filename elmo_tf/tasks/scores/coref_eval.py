@@ -1,0 +1,72 @@
+"""MUC, B-cubed and CEAFe of coreference, as CoNLL's reference scorers (version 8.01) compute them.
+
+Vilain et al. 1995 (MUC), Bagga and Baldwin 1998 (B-cubed), Luo 2005 (CEAFe), Pradhan et al. 2014 (the scorers). The
+counts of all documents are added before precision and recall are computed.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from elmo_tf import extras
+from elmo_tf.annotated.conll2012 import Mention
+from elmo_tf.tasks.scores.counts import Counts
+
+with extras.required():
+    import scipy.optimize
+
+# The clusters of a document.
+Clusters = Sequence[Sequence[Mention]]
+
+
+def score(gold: Iterable[Clusters], predicted: Iterable[Clusters]) -> dict[str, Counts]:
+    """Returns the counts over all documents by metric: `muc`, `bcub`, `ceafe`.
+
+    Args:
+        gold, predicted: the clusters of each document, in the same order.
+    """
+    total = dict.fromkeys(_METRICS, Counts())
+    for right, found in zip(gold, predicted, strict=True):
+        key, response = [set(cluster) for cluster in right], [set(cluster) for cluster in found]
+        total = {name: total[name] + metric(key, response) for name, metric in _METRICS.items()}
+    return total
+
+
+def average_f1(counts: dict[str, Counts]) -> float:
+    """Returns the mean of the three F1 in percent."""
+    return sum(one.f1 for one in counts.values()) / len(counts)
+
+
+def _muc(key: list[set[Mention]], response: list[set[Mention]]) -> Counts:
+    """Links that remain when a cluster is divided as the other side divides its mentions."""
+
+    def links(clusters: list[set[Mention]], others: list[set[Mention]]) -> tuple[int, int]:
+        place = {mention: number for number, other in enumerate(others) for mention in other}
+        kept = [len(one) - len({place.get(mention, mention) for mention in one}) for one in clusters]
+        return sum(kept), sum(len(one) - 1 for one in clusters)
+
+    return Counts(*links(key, response), *links(response, key))
+
+
+def _b_cubed(key: list[set[Mention]], response: list[set[Mention]]) -> Counts:
+    """For each mention, the part of its cluster that the other side has together with it."""
+
+    def overlap(clusters: list[set[Mention]], others: list[set[Mention]]) -> tuple[float, int]:
+        place = {mention: other for other in others for mention in other}
+        empty: set[Mention] = set()
+        shared = [len(one & place.get(mention, empty)) / len(one) for one in clusters for mention in one]
+        return sum(shared), sum(map(len, clusters))
+
+    return Counts(*overlap(key, response), *overlap(response, key))
+
+
+def _ceafe(key: list[set[Mention]], response: list[set[Mention]]) -> Counts:
+    """The likeness, 2 |K and R| / (|K| + |R|), of clusters that are matched one to one for the largest sum."""
+    if not key or not response:
+        return Counts(0, len(key), 0, len(response))
+    likeness = np.array([[2 * len(one & other) / (len(one) + len(other)) for other in response] for one in key])
+    matched = float(likeness[scipy.optimize.linear_sum_assignment(-likeness)].sum())
+    return Counts(matched, len(key), matched, len(response))
+
+
+_METRICS = {"muc": _muc, "bcub": _b_cubed, "ceafe": _ceafe}

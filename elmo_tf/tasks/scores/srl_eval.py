@@ -1,0 +1,46 @@
+"""F1 of semantic roles, as CoNLL-2005's `srl-eval.pl` computes it.
+
+Carreras and Màrquez 2005, Introduction to the CoNLL-2005 Shared Task. An argument is right if its label and all its
+tokens are. The predicate itself (`V`) does not count. Arguments of several pieces, where `C-X` continues the `X` before
+it, count as one.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from elmo_tf.annotated import tag_schemes
+from elmo_tf.tasks.scores.counts import Counts
+
+_PREDICATE = "V"
+_CONTINUATION = "C-"
+
+# A label and the pieces: first token, and the one behind the last.
+Argument = tuple[str, tuple[tuple[int, int], ...]]
+
+
+def score(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]) -> Counts:
+    """Returns the counts over all predicates.
+
+    Args:
+        gold, predicted: IOB2 tags of a sentence, one sequence for each predicate.
+    """
+    total = Counts()
+    for right, found in zip(gold, predicted, strict=True):
+        expected, arguments = arguments_of(right), arguments_of(found)
+        correct = len(set(expected) & set(arguments))
+        total += Counts(correct, len(expected), correct, len(arguments))
+    return total
+
+
+def arguments_of(tags: Sequence[str]) -> list[Argument]:
+    """Returns the arguments of one predicate, the predicate left out.
+
+    A continuation without anything to continue is an argument with its own label.
+    """
+    found: list[tuple[str, list[tuple[int, int]]]] = []
+    for start, end, kind in tag_schemes.spans(tags):
+        continued = [pieces for label, pieces in found if _CONTINUATION + label == kind]
+        if continued:
+            continued[-1].append((start, end))
+        else:
+            found.append((kind, [(start, end)]))
+    return [(label, tuple(pieces)) for label, pieces in found if label != _PREDICATE]

@@ -1,0 +1,139 @@
+"""The class of a sentence: a biattentive classification network (Peters et al. 2018, supplement A.8).
+
+Sources of what is set here: [P] the paper, [M] McCann et al. 2017, whose network it is, [A] AllenNLP 0.9's
+`biattentive_classification_network_elmo.jsonnet` for what these leave open.
+"""
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import keras
+import numpy as np
+
+from elmo_tf.annotated import classes, numbered_lines, trees
+from elmo_tf.annotated.classes import Classified
+from elmo_tf.annotated.trees import Tree
+from elmo_tf.errors import InputError
+from elmo_tf.layers.sequence_pooling import SequencePooling
+from elmo_tf.tasks.bilstm import BiLSTM
+from elmo_tf.tasks.classifying import Choice, Classifier
+from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Words
+from elmo_tf.tasks.system import checked_tokens
+from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, padded
+
+_SHORTEST = 4  # tokens of a phrase that is trained on; sentences are whatever their length [P]
+# Of five classes, as two: the middle one is left out.
+_POLARITY = {"0": "negative", "1": "negative", "3": "positive", "4": "positive"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Network:
+    """The biattentive classification network, and how many classes the trees have."""
+
+    units: int = 300  # of the layer before the biLSTMs, and of each in each direction [M]
+    dropout_rate: float = 0.5  # of the token vectors [A]
+    encoded_dropout_rate: float = 0.25  # behind the layer before the biLSTMs [A]
+    pooled_dropout_rate: float = 0.1  # [A]
+    hidden: tuple = (1200, 600)  # widths of the two ReLU layers [A], which has a maxout of these widths
+    hidden_dropout_rate: float = 0.3  # of each [A]
+    classes: int = 5  # 5, or 2: the trees' classes 0 and 1 against 3 and 4, without 2
+
+    def __post_init__(self) -> None:
+        if self.classes not in (2, 5):
+            raise InputError("classes", "2 or 5", self.classes)
+
+
+@dataclasses.dataclass(frozen=True)
+class SentimentRecipe(Recipe):
+    """All that can be set."""
+
+    network: Network = Network()
+
+
+class Task(Classifier):
+    """Classifies sentences. Of trees, all phrases of four tokens or more are trained on, and sentences judged [P]."""
+
+    name = "sentiment"
+    recipes: ClassVar = {
+        "paper": SentimentRecipe(
+            words=Words(dim=300, lower=False, trainable=False),  # [M]
+            elmo=Elmo(place="both", penalty=0.001, dropout_rate=0.0),  # [P]; dropout [A]
+            # Adam, rate [P]. No source has batch, epochs and clipping: these are ours.
+            fit=Fit(batch_size=64, epochs=20, patience=5, learning_rate=0.0001, clip_norm=5.0),
+        ),
+        "small": SentimentRecipe(
+            words=Words(dim=50, lower=True, trainable=True),
+            elmo=Elmo(place="both", penalty=0.001, dropout_rate=0.3),
+            fit=Fit(batch_size=64, epochs=6, patience=2, learning_rate=0.001, clip_norm=5.0),
+            network=Network(units=100, hidden=(200, 100)),
+        ),
+    }
+
+    @classmethod
+    def read(cls, path: str | os.PathLike, recipe: SentimentRecipe) -> list[Tree]:
+        if not _has_trees(path):
+            return [Tree([one]) for one in classes.read_classes(path)]
+        found = trees.read_trees(path)
+        if recipe.network.classes == 2:
+            found = [polar for tree in found if (polar := _polar(tree)) is not None]
+        return numbered_lines.require_some(found, path, "sentence with a class")
+
+    @classmethod
+    def read_unlabelled(cls, path: str | os.PathLike) -> list[Classified]:
+        if _has_trees(path):
+            return [Classified(tree.root.tokens) for tree in trees.read_trees(path)]
+        return classes.read_sentences(path)
+
+    @classmethod
+    def example_of(cls, item: Sequence[str]) -> Classified:
+        return Classified(checked_tokens(item))
+
+    @classmethod
+    def examples(cls, items: Sequence[Tree], training: bool) -> list[Classified]:
+        if not training:
+            return [tree.root for tree in items]
+        return [one for tree in items for one in tree.phrases if one is tree.root or len(one.tokens) >= _SHORTEST]
+
+    @classmethod
+    def texts(cls, example: Classified) -> list[Tokens]:
+        return [example.tokens]
+
+    def network(self, vectors: TokenVectors) -> keras.Model:
+        own = self.recipe.network
+        tokens = keras.Input((None,), dtype="string", name="tokens")
+        known = vectors(tokens)
+        encoded = keras.layers.Dropout(own.dropout_rate)(known.below)
+        encoded = keras.layers.Dense(own.units, "relu")(encoded)
+        encoded = BiLSTM(own.units)(keras.layers.Dropout(own.encoded_dropout_rate)(encoded))
+        encoded = known.above(encoded)
+        # Each token with what the sentence says of it: softmax(X X^T) X.
+        context = keras.layers.Attention()([encoded, encoded])
+        difference = keras.layers.Subtract()([encoded, context])
+        product = keras.layers.Multiply()([encoded, context])
+        integrated = BiLSTM(own.units)(keras.layers.Concatenate()([encoded, difference, product]))
+        hidden = keras.layers.Dropout(own.pooled_dropout_rate)(SequencePooling()(integrated))
+        for width in own.hidden:
+            hidden = keras.layers.Dropout(own.hidden_dropout_rate)(keras.layers.Dense(width, "relu")(hidden))
+        return keras.Model({"tokens": tokens}, keras.layers.Dense(len(self.labels), name="scores")(hidden))
+
+    def inputs(self, examples: Sequence[Classified]) -> dict[str, np.ndarray]:
+        return {"tokens": padded([one.tokens for one in examples])}
+
+    def to_json(self, example: Classified, answer: Choice) -> dict[str, Any]:
+        return {"tokens": example.tokens} | super().to_json(example, answer)
+
+
+def _has_trees(path: str | os.PathLike) -> bool:
+    lines = (line for _, line in numbered_lines.numbered_lines(path) if line.strip())
+    first = next(lines, "")
+    return first.startswith("(") and "\t" not in first
+
+
+def _polar(tree: Tree) -> Tree | None:
+    """Returns a tree of two classes; None if the sentence is neither."""
+    if tree.root.label not in _POLARITY:
+        return None
+    polar = [Classified(one.tokens, _POLARITY[one.label]) for one in tree.phrases if one.label in _POLARITY]
+    return Tree(polar)

@@ -1,0 +1,134 @@
+"""The vectors of tokens that a system reads: words, spelling and ELMo, as layers of a functional Keras model."""
+
+import collections
+import os
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import keras
+import numpy as np
+
+from elmo_tf.annotated.word_vectors import read_word_vectors
+from elmo_tf.elmo import ELMo
+from elmo_tf.elmo.sources import Source
+from elmo_tf.errors import renamed
+from elmo_tf.layers.spelling import Spelling
+from elmo_tf.layers.word_embedding import WordEmbedding
+from elmo_tf.tasks.recipe import Recipe
+
+# Tokens of a sentence.
+Tokens = Sequence[str]
+
+
+class Vectors(NamedTuple):
+    """What is known of a sentence's tokens: float32 `(batch, time, dim)` each, with one Keras mask."""
+
+    # Word vectors and spelling.
+    static: keras.KerasTensor
+    # ELMo for the input of the lowest recurrent layer, and for its output, where the recipe has it there.
+    elmo: keras.KerasTensor | None
+    elmo_above: keras.KerasTensor | None
+
+    @property
+    def below(self) -> keras.KerasTensor:
+        """All that the lowest recurrent layer reads."""
+        return joined(self.static, self.elmo)
+
+    def above(self, hidden: keras.KerasTensor) -> keras.KerasTensor:
+        """Returns the lowest recurrent layer's output with ELMo, where the recipe has it there."""
+        return joined(hidden, self.elmo_above)
+
+
+class TokenVectors:
+    """Makes the vectors of several inputs with the same layers: both sentences of a pair share them.
+
+    Args:
+        recipe: which vectors there are.
+        words: those that have a vector, and their vectors, of `word_table`.
+        elmo: where the biLM comes from; None: no ELMo.
+    """
+
+    def __init__(self, recipe: Recipe, words: "WordTable", elmo: Source | None):
+        trainable = recipe.words.trainable or not len(words.vectors)
+        dim = words.vectors.shape[1] if len(words.vectors) else recipe.words.dim
+        embedding = WordEmbedding(words.words, dim, recipe.words.lower, trainable, name="words")
+        if len(words.vectors):
+            # Vectors that are not learned tell nothing of unknown words.
+            unknown = None if trainable else np.zeros(dim, np.float32)
+            embedding.set_vectors(words.words[: len(words.vectors)], words.vectors, unknown)
+        self._static = [embedding]
+        if recipe.spelling.filters:
+            own = recipe.spelling
+            self._static.append(Spelling(own.filters, own.dim, own.width, name="spelling"))
+        self._place = recipe.elmo.place
+        self.elmo: ELMo | None = None
+        if elmo is not None and self._place != "none":
+            own = recipe.elmo
+            self.elmo = ELMo(
+                elmo,
+                2 if self._place == "both" else 1,
+                own.mix,
+                penalty=own.penalty if own.mix == "learned" else 0.0,
+                layer_norm=own.layer_norm,
+                dropout_rate=own.dropout_rate,
+                name="elmo",
+            )
+
+    def __call__(self, tokens: keras.KerasTensor) -> Vectors:
+        """Returns the vectors of `tokens`, string `(batch, time)`, padded on the right with `""`."""
+        static = joined(*(layer(tokens) for layer in self._static))
+        if self.elmo is None:
+            return Vectors(static, None, None)
+        mixed = self.elmo(tokens)
+        if self._place == "both":
+            return Vectors(static, *mixed)
+        return Vectors(static, mixed, None) if self._place == "input" else Vectors(static, None, mixed)
+
+
+class WordTable(NamedTuple):
+    """Words that get a vector. Those that have one in a file come first."""
+
+    words: list[str]
+    vectors: np.ndarray  # float32 (words of the file, dim)
+
+
+def word_table(
+    recipe: Recipe, train: Iterable[Tokens], others: Iterable[Tokens], glove: str | os.PathLike | None = None
+) -> WordTable:
+    """Returns the words of the data that get a vector.
+
+    Args:
+        recipe: says whether vectors are learned and words are in lower case.
+        train: sentences of the training data.
+        others: sentences of other data, whose words get a vector if the file has one.
+        glove: a file of word vectors; None: all are learned.
+
+    Raises:
+        InputError: about `glove`, if it cannot be read or has no word of the data.
+    """
+    lower = recipe.words.lower
+    counts = collections.Counter(token.lower() if lower else token for tokens in train for token in tokens)
+    learned = [word for word, count in sorted(counts.items()) if count >= recipe.words.min_count]
+    if glove is None:
+        return WordTable(learned, np.zeros((0, 0), np.float32))
+    every = {token.lower() if lower else token for tokens in others for token in tokens} | counts.keys()
+    with renamed(path="glove"):
+        words, vectors = read_word_vectors(glove, every)
+    there = set(words)
+    more = [word for word in learned if word not in there] if recipe.words.trainable else []
+    return WordTable([*words, *more], vectors)
+
+
+def joined(*vectors: keras.KerasTensor | None) -> keras.KerasTensor:
+    """Returns the vectors that there are, side by side."""
+    there = [one for one in vectors if one is not None]
+    return keras.layers.Concatenate()(there) if len(there) > 1 else there[0]
+
+
+def padded(sentences: Sequence[Tokens]) -> np.ndarray:
+    """Returns tokens as object `(sentences, longest)` of bytes, padded on the right with `b""`; at least one column."""
+    longest = max(1, *map(len, sentences)) if sentences else 1
+    found = np.full((len(sentences), longest), b"", object)
+    for row, tokens in zip(found, sentences, strict=True):
+        row[: len(tokens)] = [token.encode() for token in tokens]
+    return found

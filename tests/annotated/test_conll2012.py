@@ -1,0 +1,47 @@
+"""Documents with clusters of mentions."""
+
+import pytest
+
+from elmo_tf.annotated import conll2012
+from elmo_tf.errors import InputError
+from tests.annotated.text_file import write
+
+TEXT = """#begin document (a/b); part 000
+a/b 0 0 Anna (1)
+a/b 0 1 saw (2|(3
+a/b 0 2 her 3)|(1)|2)
+
+a/b 0 0 # -
+
+#end document
+#begin document (c); part 012
+c 0 0 It (1)
+"""
+
+
+def test_brackets_become_mentions_of_words_counted_through_the_document(tmp_path):
+    first, second = conll2012.read_documents(write(tmp_path, TEXT))
+    assert (first.key, second.key) == ("a/b_0", "c_12")
+    assert first.sentences == [["Anna", "saw", "her"], ["#"]]
+    assert first.clusters == [[(0, 1), (2, 3)], [(1, 3)], [(1, 3)]]
+    assert second.clusters == [[(0, 1)]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a 0 0 b -\n", "5 columns or more, behind a line #begin document, found 'a 0 0 b -' in line 1 of"),
+        ("#begin document (a);\na 0 0 b\n", "5 columns or more, .* in line 2 of"),
+        ("#begin document (a);\na 0 0 b 1)\n", r"\(1 before 1\), found '1\)' in line 2 of"),
+        ("#begin document (a);\na 0 0 b x\n", r"mentions such as .*, found 'x' in line 2 of"),
+        (
+            "#begin document (a);\na 0 0 b (1\n#end document\n",
+            r"1\) before the document ends in line 3, found .* 2",
+        ),
+        ("#begin document (a);\na 0 0 b (1\n", r"1\) before the file ends, found '\(1' in line 2 of"),
+        ("", "at least one document, found none"),
+    ],
+)
+def test_wrong_lines_are_named(tmp_path, text, message):
+    with pytest.raises(InputError, match=f"^path: expected {message}"):
+        conll2012.read_documents(write(tmp_path, text))

@@ -1,0 +1,38 @@
+"""Schemes of tags, and what may follow what."""
+
+import itertools
+
+import pytest
+
+from elmo_tf.annotated import tag_schemes
+
+TAGS = {
+    "IOB2": ["O", "B-X", "I-X", "B-Y", "I-Y"],
+    "BIOUL": ["O", *(f"{letter}-{kind}" for letter in "BILU" for kind in "XY")],
+}
+
+
+def test_schemes_are_converted():
+    iob2 = ["B-X", "B-X", "I-X", "O", "B-Y", "I-Y", "I-Y", "B-X"]
+    bioul = ["U-X", "B-X", "L-X", "O", "B-Y", "I-Y", "L-Y", "U-X"]
+    iob1 = ["I-X", "B-X", "I-X", "O", "I-Y", "I-Y", "I-Y", "I-X"]
+    assert tag_schemes.to_bioul(iob2) == bioul
+    assert tag_schemes.to_iob2(bioul, "BIOUL") == tag_schemes.to_iob2(iob1, "IOB1") == iob2
+    spans = tag_schemes.spans(iob2)
+    assert spans == [(0, 1, "X"), (1, 3, "X"), (4, 7, "Y"), (7, 8, "X")]
+    assert tag_schemes.spans_to_iob2(spans, 8) == iob2
+
+
+@pytest.mark.parametrize("scheme", TAGS)
+def test_exactly_the_allowed_sequences_can_be_read(scheme):
+    tags = TAGS[scheme]
+    allowed = tag_schemes.allowed(tags)
+    for path in itertools.product(range(len(tags)), repeat=3):
+        fits = allowed.begin[path[0]] and allowed.end[path[-1]]
+        fits = fits and all(allowed.steps[pair] for pair in itertools.pairwise(path))
+        try:
+            tag_schemes.to_iob2([tags[number] for number in path], scheme)
+            readable = True
+        except tag_schemes.WrongTag:
+            readable = False
+        assert fits == readable, [tags[number] for number in path]

@@ -1,0 +1,93 @@
+"""The tables of probes and of tasks: what is kept of a command, what is refused, and the rows."""
+
+import lzma
+import sys
+
+import pytest
+
+from benchmarks import paper_table, probes
+
+SCORES = 'print("epoch 1"); print(\'{"scores": {"layer 0": {"accuracy": 0.5}, "mix": {"accuracy": 0.75}}}\')'
+
+
+def test_the_last_line_is_kept_and_the_command_not_run_again(tmp_path, capsys):
+    command = [sys.executable, "-c", SCORES]
+    values = probes.result("pos", command, tmp_path)
+    told, epoch, last = capsys.readouterr().out.splitlines()
+    assert told.startswith("$ ") and epoch == "epoch 1" and last.startswith("{")
+    assert probes.summary(values) == "layer 0 50.0  mix 75.0"
+    assert probes.result("pos", command, tmp_path) == values
+    assert capsys.readouterr().out == ""
+
+
+def test_a_command_that_fails_ends_it_and_is_run_again(tmp_path):
+    with pytest.raises(SystemExit) as ended:
+        probes.result("pos", [sys.executable, "-c", "raise SystemExit(3)"], tmp_path)
+    assert ended.value.code == 3
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_results_of_another_command_are_refused(tmp_path):
+    probes.result("pos", [sys.executable, "-c", "print('{}')"], tmp_path)
+    with pytest.raises(SystemExit, match=r"^--output: expected results of .*, found those of .* in .*pos.result.json"):
+        probes.result("pos", [sys.executable, "-c", "print('{}') "], tmp_path)
+
+
+@pytest.mark.parametrize("resumes", [True, False])
+def test_what_an_interrupted_run_left_is_kept_if_the_command_resumes(tmp_path, resumes):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "state").touch()
+    probes.result("run", [sys.executable, "-c", "print('{}')"], tmp_path, resumes)
+    assert (tmp_path / "run" / "state").exists() == resumes
+
+
+def test_articles_of_wikigold_are_not_split(tmp_path):
+    (tmp_path / "wikigold").mkdir()
+    articles = [f"name{number} I-PER\n\nname{number} I-PER\nsat O" for number in range(20)]
+    (tmp_path / "wikigold" / "wikigold.conll.txt").write_text("\n\n-DOCSTART- O\n\n".join(articles) + "\n")
+    _, files = paper_table.ROWS["wikigold"]
+    parts = {name: path.read_text().strip().split("\n\n") for name, path in files(tmp_path, tmp_path).items()}
+    assert {name: len(part) for name, part in parts.items()} == {"train": 32, "dev": 4, "test": 4}
+    assert [len({sentence.split()[0] for sentence in part}) for part in parts.values()] == [16, 2, 2]
+
+
+def test_every_way_is_a_command_and_a_row_beside_the_baseline(tmp_path):
+    options = [
+        "--elmo",
+        "model",
+        "--data",
+        "data",
+        "--output",
+        str(tmp_path),
+        "--only",
+        "uner",
+        "--mixes",
+        "--seeds",
+        "2",
+    ]
+    arguments = paper_table.parse_arguments([*options, "--fractions", "0.1", "1"])
+    commands = dict(paper_table.commands(arguments))
+    assert list(commands)[:3] == ["uner_10_baseline", "uner_10_elmo", "uner_10_last-layer-only"]
+    assert len(commands) == 2 * 5
+    assert "--elmo" not in commands["uner_100_baseline"]
+    assert commands["uner_100_lambda-1"][-4:] == ["--set", "recipe=small", "--set", "elmo.penalty=1.0"]
+
+    values = {"metric": "f1", "train_examples": 1000, "seconds": 120, "deviation": 0.5}
+    found = {"uner_100_baseline": values | {"score": 60.0}, "uner_100_elmo": values | {"score": 70.0}}
+    row = paper_table.table(found).splitlines()[1].split("  ")
+    cells = [cell.strip() for cell in row if cell]
+    assert cells == ["uner 100 elmo", "f1", "1,000", "60.0 +- 0.5", "70.0 +- 0.5", "+10.0", "25.0 %", "2 / 2"]
+    paper_table.draw(found, tmp_path / "curve.png")
+    assert (tmp_path / "curve.png").stat().st_size > 1000
+
+
+def test_snli_is_trained_on_the_edited_pairs_and_the_first_lines_of_dev(tmp_path, monkeypatch):
+    monkeypatch.setattr(paper_table, "_SNLI_TRAIN", 2)
+    (tmp_path / "snli").mkdir()
+    for name in ("labels", "s1", "s2"):
+        (tmp_path / "snli" / f"{name}.dev").write_text("".join(f"{name}{number} \n" for number in range(3)))
+    edited = "sentence1\tsentence2\tgold_label\na\tb\tneutral\n"
+    (tmp_path / "snli" / "cad_train.tsv.xz").write_bytes(lzma.compress(edited.encode()))
+    files = paper_table.ROWS["snli"][1](tmp_path, tmp_path)
+    assert files["train"].read_text() == "neutral\ta\tb\nlabels0\ts10\ts20\nlabels1\ts11\ts21\n"
+    assert files["dev"].read_text() == "labels2\ts12\ts22\n"

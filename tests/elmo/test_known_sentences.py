@@ -1,0 +1,61 @@
+"""Layers of sentences that are computed once."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf.elmo import ELMo, known_sentences
+from elmo_tf.elmo.known_sentences import KnownSentences
+from elmo_tf.errors import InputError
+from tests.helpers import MICRO
+
+SENTENCES = [["the", "cat"], ["a", "", "dog", "sat"], ["the", "cat"], []]
+BATCH = tf.constant([["a", "", "dog", "sat"], ["the", "cat", "", ""]])
+
+
+@pytest.fixture(scope="module")
+def layer():
+    return ELMo(MICRO, num_mixes=2)
+
+
+@pytest.mark.parametrize("in_memory", [0, 2**30])
+def test_remembered_layers_are_those_that_were_computed(layer, tmp_path, monkeypatch, in_memory):
+    layer.known_sentences = None
+    expected = [mixed.numpy() for mixed in layer(BATCH)]
+    computed = layer._layers_of(BATCH).numpy()
+    monkeypatch.setattr(known_sentences, "_IN_MEMORY", in_memory)
+    layer.remember(SENTENCES, tmp_path)
+    assert isinstance(layer.known_sentences._layers, np.memmap) == (in_memory == 0)
+    # An unlinked file.
+    assert list(tmp_path.iterdir()) == []
+
+    # float16 has 11 bits.
+    found = tf.function(layer.known_sentences)(BATCH)
+    np.testing.assert_allclose(found, computed, rtol=2.0**-11, atol=2.0**-25)
+    for one, other in zip(layer(BATCH), expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=2.0**-11 * np.abs(computed).max())
+
+
+def test_a_batch_with_a_new_sentence_is_computed(layer):
+    layer.known_sentences = None
+    batch = tf.constant([["the", "cat"], ["the", "dog"]])
+    expected = layer._layers_of(batch).numpy()
+    layer.remember(SENTENCES)
+    np.testing.assert_allclose(tf.function(layer.known_sentences)(batch), expected, rtol=2.0**-11, atol=2.0**-25)
+
+
+def test_each_sentence_is_computed_once():
+    counts = []
+
+    def compute(tokens):
+        tf.py_function(lambda rows: counts.append(len(rows)), [tokens], [])
+        return tf.zeros((tf.shape(tokens)[0], 3, tf.shape(tokens)[1], 4))
+
+    KnownSentences(SENTENCES, compute, 3, 4)
+    assert sum(counts) == 2
+
+
+@pytest.mark.parametrize("options", [{"trainable_bilm": True}, {"boundaries": True}])
+def test_only_a_frozen_bilm_without_boundaries_can_remember(options):
+    with pytest.raises(InputError, match=r"^sentences: expected a frozen biLM without boundaries"):
+        ELMo(MICRO, **options).remember(SENTENCES)

@@ -1,0 +1,91 @@
+"""Word embedding, spelling and pooling, against NumPy."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf.layers.sequence_pooling import KINDS, SequencePooling
+from elmo_tf.layers.spelling import Spelling
+from elmo_tf.layers.word_embedding import WordEmbedding
+from elmo_tf.text import char_ids
+from tests import checks
+
+TOKENS = tf.constant([["Anna", "", "naïve", ""], ["x" * 60, "anna", "", ""]])
+MASK = [[True, True, True, False], [True, True, False, False]]
+
+
+def test_words_have_their_vectors_and_all_others_one():
+    layer = WordEmbedding(["anna", "naïve", "x"], 2, lower=True)
+    layer.set_vectors(["naïve", "anna"], np.array([[3, 4], [1, 2]]), np.array([5, 6]))
+    found = layer(TOKENS)
+    expected = [[[1, 2], [5, 6], [3, 4], [0, 0]], [[5, 6], [1, 2], [0, 0], [0, 0]]]
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(layer.compute_mask(TOKENS), MASK)
+    cased = WordEmbedding(["anna"], 2)
+    vectors = cased(TOKENS).numpy()
+    assert (vectors[0, 0] == vectors[1, 0]).all() and (vectors[0, 0] != vectors[1, 1]).any()
+    again = WordEmbedding.from_config(layer.get_config())
+    assert (again.words, again.lower, again.dim) == (layer.words, True, 2)
+
+
+def test_frozen_vectors_are_not_trained():
+    assert len(WordEmbedding(["a"], 2).trainable_variables) == 1
+    assert WordEmbedding(["a"], 2, trainable=False).trainable_variables == []
+
+
+def spelled(layer: Spelling, token: str) -> np.ndarray:
+    """The vector of a token's spelling in float64, as the definition has it."""
+    ids = char_ids.encode_tokens([token.encode()])[0]
+    characters, kernel, bias = (np.asarray(one, np.float64) for one in (layer.characters, layer.kernel, layer.bias))
+    rows = characters[ids[ids != char_ids.PAD]]
+    rows = np.pad(rows, ((1, 1), (0, 0)))
+    windows = [rows[place : place + 3] for place in range(len(rows) - 2)]
+    return np.maximum(0, np.max([np.einsum("wd,wdf->f", window, kernel) + bias for window in windows], axis=0))
+
+
+def test_spelling_is_the_maximum_over_the_windows_of_its_characters():
+    layer = checks.randomize(Spelling(filters=5, dim=4))
+    found = layer(TOKENS).numpy()
+    expected = [
+        [spelled(layer, token.decode()) if real else np.zeros(5) for token, real in zip(*pair, strict=True)]
+        for pair in zip(TOKENS.numpy(), MASK, strict=True)
+    ]
+    np.testing.assert_allclose(found, expected, atol=checks.rounding(4 * 3 + 1, 10), rtol=0)
+    # Whatever the batch's longest token is.
+    np.testing.assert_allclose(layer(TOKENS[:1, :1])[0, 0], found[0, 0], atol=checks.rounding(4 * 3 + 1, 10), rtol=0)
+    assert layer.get_config() == Spelling.from_config(layer.get_config()).get_config()
+
+
+def pooled(rows: np.ndarray, kernel: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    scores = rows @ kernel[:, 0] + bias
+    weights = np.exp(scores) / np.exp(scores).sum()
+    return np.concatenate([rows.max(0), rows.min(0), rows.mean(0), weights @ rows])
+
+
+def test_poolings_are_over_real_positions():
+    random = np.random.default_rng(0)
+    vectors = random.normal(size=(2, 4, 3)).astype(np.float32)
+    layer = SequencePooling()
+    layer.build(vectors.shape)
+    checks.randomize(layer)
+    kernel, bias = (np.asarray(one, np.float64) for one in (layer.kernel, layer.bias))
+    found = layer(tf.constant(vectors), mask=tf.constant(MASK))
+    for row, one, length in zip(found, vectors, (3, 2), strict=True):
+        np.testing.assert_allclose(row, pooled(one[:length], kernel, bias), **checks.FEW)
+    assert found.shape == layer.compute_output_shape(vectors.shape)
+    np.testing.assert_allclose(layer(tf.constant(vectors))[0], pooled(vectors[0], kernel, bias), **checks.FEW)
+    assert SequencePooling.from_config(layer.get_config()).kinds == KINDS
+
+
+@pytest.mark.parametrize("length", [1, 3])
+def test_the_attention_of_the_systems_is_a_softmax_of_products_over_real_tokens(length):
+    """keras.layers.Attention, as sentiment and entailment use it."""
+    random = np.random.default_rng(1)
+    queries, keys = random.normal(size=(1, 4, 3)), random.normal(size=(1, 4, 3))
+    masks = [tf.constant([[True] * 4]), tf.constant([[place < length for place in range(4)]])]
+    layer = keras.layers.Attention()
+    found = layer([tf.constant(one, tf.float32) for one in (queries, keys)], mask=masks)
+    scores = queries[0] @ keys[0, :length].T
+    weights = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
+    np.testing.assert_allclose(found[0], weights @ keys[0, :length], **checks.FEW)

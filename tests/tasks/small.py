@@ -1,0 +1,66 @@
+"""What the tests of systems share: a few examples of each task, and a network of each with random weights."""
+
+import keras
+
+from elmo_tf import tasks
+from elmo_tf.annotated.classes import Classified
+from elmo_tf.annotated.columns import Tagged
+from elmo_tf.annotated.pairs import Pair
+from elmo_tf.config import ModelConfig
+from elmo_tf.tasks.recipe import Recipe, chosen
+from elmo_tf.tasks.system import Example, System
+from elmo_tf.tasks.token_vectors import TokenVectors, word_table
+
+EXAMPLES: dict[str, list[Example]] = {
+    "ner": [
+        Tagged(["Anna", "sat", "in", "New", "York"], ["B-PER", "O", "O", "B-LOC", "I-LOC"]),
+        Tagged(["Boris", "slept"], ["B-PER", "O"]),
+        Tagged(["the", "cat", "and", "Anna", "Smith", "sat"], ["O", "O", "O", "B-PER", "I-PER", "O"]),
+    ],
+    "sentiment": [
+        Classified(["a", "fine", "film"], "4"),
+        Classified(["a", "poor", "film", "of", "a", "book"], "1"),
+        Classified(["well"], "2"),
+    ],
+    "entailment": [
+        Pair(["a", "man", "sleeps"], ["he", "is", "awake"], "contradiction"),
+        Pair(["a", "man", "sleeps", "on", "a", "bench"], ["a", "man", "sleeps"], "entailment"),
+        Pair(["rain"], ["sun"], "neutral"),
+    ],
+}
+# Of all systems: small, and without anything random in training.
+SMALL = [
+    "recipe=small",
+    "words.dim=6",
+    "words.min_count=1",
+    "elmo.dropout_rate=0",
+    "elmo.remember=false",
+    "fit.learning_rate=0.01",
+]
+OWN = {
+    "ner": ["network.units=8", "network.upper_units=4", "network.dropout_rate=0", "spelling.filters=5"],
+    "sentiment": ["network.units=8", "network.hidden=[8]"]
+    + [f"network.{name}dropout_rate=0" for name in ("", "encoded_", "pooled_", "hidden_")],
+    "entailment": [
+        "network.units=8",
+        "network.dropout_rate=0",
+        "network.penalty=0",
+        "elmo.penalty=0",
+        "fit.halve_after=0",
+    ],
+}
+
+
+def recipe_of(task: str, *assignments: str) -> Recipe:
+    return chosen(tasks.system_class(task).recipes, [*SMALL, *OWN[task], *assignments])
+
+
+def built(
+    task: str, elmo: ModelConfig | None = None, recipe: Recipe | None = None
+) -> tuple[System, keras.Model, list[Example]]:
+    """Returns a system, its network with weights that the seed decides, and its examples."""
+    keras.utils.set_random_seed(0)
+    kind, examples = tasks.system_class(task), EXAMPLES[task]
+    system = kind(recipe or recipe_of(task), kind.labels_of(examples))
+    table = word_table(system.recipe, [tokens for one in examples for tokens in kind.texts(one)], [])
+    return system, system.network(TokenVectors(system.recipe, table, elmo)), examples

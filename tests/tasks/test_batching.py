@@ -1,0 +1,32 @@
+"""Batches of examples."""
+
+import numpy as np
+
+from elmo_tf.tasks import batching
+
+
+def test_every_example_is_trained_on_once_among_others_of_its_length():
+    lengths = np.random.default_rng(0).integers(1, 40, 1000).tolist()
+    batches = batching.training_batches(lengths, 8, (0, 0))
+    assert sorted(place for batch in batches for place in batch) == list(range(1000))
+    assert all(len(batch) <= 8 for batch in batches)
+    padding = sum(max(lengths[place] for place in batch) * len(batch) for batch in batches) / sum(lengths)
+    assert padding < 1.1
+    # Not the short ones first.
+    firsts = [lengths[batch[0]] for batch in batches]
+    assert abs(np.mean(firsts[:60]) - np.mean(firsts[60:])) < 5
+
+
+def test_the_order_is_that_of_seed_and_epoch():
+    lengths = [1] * 100
+    orders = [batching.training_batches(lengths, 8, seed) for seed in ((0, 0), (0, 0), (0, 1), (1, 0))]
+    assert orders[0] == orders[1]
+    assert orders[0] != orders[2] != orders[3] != orders[0]
+
+
+def test_long_examples_are_few_in_a_batch():
+    lengths = [3000, 2, 3000, 3000, 3000, 3000, 3000, 20_000]
+    sizes = [len(batch) for batch in batching.training_batches(lengths, 8, (0, 0))]
+    assert sorted(sizes) == [1, 2, 5]
+    assert batching.judged_batches([3000, 2, 3000], 9) == [[1], [0], [2]]
+    assert batching.judged_batches([3, 2, 1], 2) == [[2, 1], [0]]

@@ -1,0 +1,137 @@
+"""From files to a trained system, with a system of no weight: files, seeds, folders, and wrong input."""
+
+import json
+import logging
+import sys
+
+import pytest
+
+from elmo_tf import tasks
+from elmo_tf.errors import InputError
+from elmo_tf.tasks import fitting, runs, trained
+from tests.helpers import MICRO
+from tests.tasks import toy
+
+SENTENCES = [
+    f"{label}\ta {word} film of {number}"
+    for number in range(8)
+    for label, word in (("good", "fine"), ("bad", "poor"), ("good", "warm"))
+]
+
+
+@pytest.fixture(autouse=True)
+def with_toy(monkeypatch):
+    monkeypatch.setitem(tasks.SYSTEMS, "toy", "a toy")
+    monkeypatch.setitem(sys.modules, "elmo_tf.tasks.toy", toy)
+
+
+@pytest.fixture
+def data(tmp_path):
+    path = tmp_path / "data"
+    path.write_text("\n".join(SENTENCES) + "\n")
+    return path
+
+
+def train(data, workdir, *assignments, **options):
+    return runs.train("toy", data, data, workdir, assignments=["fit.epochs=12", *assignments], **options)
+
+
+def test_a_trained_system_is_loaded_and_asked(data, tmp_path):
+    results = train(data, tmp_path / "run", test=data)
+    assert (results["task"], results["metric"], results["train_examples"]) == ("toy", "accuracy", 24)
+    assert results["score"] == results["test"]["accuracy"] == 100
+    assert results["best_epoch"] <= results["epochs"] == 12
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {
+        ".lock",
+        trained.CONFIG,
+        trained.MODEL,
+        trained.SCORES,
+        "logs",
+    }
+    system = tasks.load(tmp_path / "run")
+    good, bad = system.predict([["a", "fine", "film"], ["poor"]])
+    assert (good["label"], good["tokens"], bad["label"]) == ("good", ["a", "fine", "film"], "bad")
+    assert sum(good["probabilities"].values()) == pytest.approx(1, abs=1e-3)
+    evaluation = system.evaluate(data)
+    assert evaluation == {"task": "toy", "metric": "accuracy", "score": 100, "accuracy": 100, "examples": 24}
+    # Once more: nothing to do.
+    assert train(data, tmp_path / "run", test=data) == results
+
+
+def test_seeds_share_the_layers_of_the_sentences_and_the_best_is_loaded(data, tmp_path, caplog):
+    caplog.set_level(logging.INFO, "elmo_tf")
+    options = {"elmo": MICRO, "seeds": 2}
+    results = train(data, tmp_path / "run", "elmo.place=both", "fit.epochs=2", **options)
+    # One computation for both seeds, of the distinct sentences.
+    (line,) = [one.getMessage() for one in caplog.records if "distinct sentences" in one.getMessage()]
+    assert line == "ELMo's layers of 24 distinct sentences: 0.00 GB in memory"
+    assert results["scores"].keys() == {"seed_0", "seed_1"}
+    assert results["best"] in results["scores"]
+    assert results["score"] == pytest.approx(sum(results["scores"].values()) / 2)
+    loaded = tasks.load(tmp_path / "run")
+    best = json.loads((tmp_path / "run" / results["best"] / trained.SCORES).read_bytes())
+    assert loaded.evaluate(data)["score"] == pytest.approx(best["dev"]["accuracy"], abs=100 / 24 + 1e-4)
+
+
+def test_a_fraction_of_the_data_is_the_same_for_every_seed(data, tmp_path):
+    results = train(data, tmp_path / "run", "fit.epochs=1", fraction=0.1)
+    assert results["train_examples"] == 3
+
+
+def test_word_vectors_of_a_file_are_used(data, tmp_path):
+    (tmp_path / "vectors").write_text("fine 1 0 0\npoor 0 1 0\nother 0 0 1\n")
+    train(data, tmp_path / "run", "fit.epochs=1", "words.trainable=false", glove=tmp_path / "vectors")
+    embedding = tasks.load(tmp_path / "run").network.get_layer("words")
+    assert embedding.words == ["fine", "poor"]
+    assert embedding.vectors.numpy().tolist() == [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"fraction": 0}, "fraction: expected above 0, at most 1, found 0"),
+        ({"assignments": ["fit.epoch=2"]}, "assignments: expected one of the keys .* found 'fit.epoch'"),
+        ({"dev": "empty"}, "dev: expected at least one sentence, found none in .*empty"),
+        ({"train": "none"}, "train: expected a readable file, found .*"),
+        ({"train": "wrong"}, "train: expected a label, a tab and a sentence, found 'no tab' in line 2 of .*wrong"),
+        ({"glove": "unequal"}, "glove: expected a word and 2 numbers, found 'film 1' in line 2 of .*unequal"),
+        ({"elmo": "none"}, "elmo: expected a SavedModel, .*, found none of them: .*none"),
+        ({"workdir": "."}, "workdir: expected a new folder, or one of an earlier run, found other files: .*"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_wrong_input_is_named_and_leaves_no_system(data, tmp_path, options, message):
+    (tmp_path / "empty").write_text("\n")
+    (tmp_path / "wrong").write_text("a\tb\nno tab\n")
+    (tmp_path / "unequal").write_text("fine 1 2\nfilm 1\n")
+    paths = {name: tmp_path / value for name, value in options.items() if isinstance(value, str)}
+    arguments = {"train": data, "dev": data, "workdir": tmp_path / "run"} | options | paths
+    with pytest.raises(InputError, match=f"^{message}$"):
+        runs.train("toy", **arguments)
+    assert not (tmp_path / "run" / trained.MODEL).exists()
+
+
+def test_a_class_that_was_never_seen_is_told_and_counts_as_wrong(data, tmp_path, caplog):
+    (tmp_path / "dev").write_text("good\ta fine film\nodd\ta film\n")
+    results = runs.train("toy", data, tmp_path / "dev", tmp_path / "run", assignments=["fit.epochs=12"])
+    assert "warning: dev has the label odd, which the training data does not have" in caplog.text
+    assert results["score"] == 50
+
+
+def test_a_workdir_of_another_run_is_refused(data, tmp_path):
+    train(data, tmp_path / "run", "fit.epochs=1")
+    with pytest.raises(InputError, match=r"^workdir: expected .* a run with recipe.fit.epochs = 2, found 1"):
+        train(data, tmp_path / "run", "fit.epochs=2")
+    with pytest.raises(InputError, match=r"^workdir: expected a system for ner, found one for toy"):
+        trained.load(tmp_path / "run", "ner")
+    with pytest.raises(InputError, match=r"^workdir: expected a JSON file, found No such file"):
+        tasks.load(tmp_path)
+
+
+def test_an_unfinished_training_is_not_loaded_and_is_gone_on_with(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(fitting, "fit", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        train(data, tmp_path / "run", "fit.epochs=1")
+    with pytest.raises(InputError, match=r"^workdir: expected a training that has ended, found an"):
+        tasks.load(tmp_path / "run")
+    monkeypatch.undo()

@@ -1,0 +1,94 @@
+"""What holds for every system."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf import tasks
+from elmo_tf.tasks import batching
+from tests import checks
+from tests.helpers import MICRO
+from tests.tasks.small import EXAMPLES, built, recipe_of
+
+
+@pytest.fixture(scope="module", params=list(tasks.SYSTEMS))
+def with_elmo(request):
+    """A system with ELMo at input and output, its network with random weights, and its examples."""
+    return built(request.param, MICRO, recipe_of(request.param, "elmo.place=both"))
+
+
+def answers(system, network, inputs, examples) -> list:
+    outputs = keras.tree.map_structure(np.asarray, network(inputs, training=False))
+    return system.answers(network, outputs, examples)
+
+
+def assert_same(found, expected) -> None:
+    """Compares answers: probabilities with a tolerance, all else exactly."""
+    if hasattr(expected, "probabilities"):
+        assert found.label == expected.label
+        pair = [list(one.probabilities.values()) for one in (found, expected)]
+        np.testing.assert_allclose(*pair, **checks.TOLERANCE)
+    else:
+        assert found == expected
+
+
+def test_there_are_examples_of_every_system():
+    assert EXAMPLES.keys() == tasks.SYSTEMS.keys()
+
+
+def test_padding_and_batch_mates_change_no_answer(with_elmo):
+    system, network, examples = with_elmo
+    inputs = system.inputs(examples)
+    wide = {name: np.pad(array, ((0, 0), (0, 4)), constant_values=b"") for name, array in inputs.items()}
+    together, padded = (answers(system, network, one, examples) for one in (inputs, wide))
+    for number, example in enumerate(examples):
+        (alone,) = answers(system, network, system.inputs([example]), [example])
+        assert_same(together[number], alone)
+        assert_same(padded[number], alone)
+
+
+def test_every_weight_but_those_of_the_bilm_has_a_gradient(with_elmo):
+    system, network, examples = with_elmo
+    with tf.GradientTape() as tape:
+        loss = system.loss(network, network(system.inputs(examples), training=True), system.targets(examples))
+    variables = network.trainable_variables
+    gradients = tape.gradient(loss, [variable.value for variable in variables])
+    pairs = zip(variables, gradients, strict=True)
+    zero = [variable.path for variable, one in pairs if not np.any(tf.convert_to_tensor(one))]
+    # What is added to all scores of a softmax has no effect.
+    assert [path for path in zero if "sequence_pooling" not in path] == []
+    elmo = network.get_layer("elmo")
+    assert elmo.bilm.trainable_variables == []
+    mixes = {id(variable) for mix in elmo.mixes for variable in mix.trainable_variables}
+    assert len(mixes) == 4
+    assert mixes <= {id(variable) for variable in variables}
+
+
+def test_a_saved_network_gives_the_same_outputs(with_elmo, tmp_path):
+    system, network, examples = with_elmo
+    network.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras", compile=False)
+    inputs = system.inputs(examples)
+    found, expected = (keras.tree.flatten(one(inputs, training=False)) for one in (loaded, network))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("task", list(tasks.SYSTEMS))
+def test_an_example_is_learned_by_heart(task):
+    system, network, examples = built(task)
+    # The shortest: steps of an LSTM take time here.
+    examples = [min(examples, key=lambda one: batching.length(system, one))]
+    inputs, targets = system.inputs(examples), system.targets(examples)
+    optimizer = keras.optimizers.Adam(0.1)
+    losses = []
+    for _ in range(16):
+        with tf.GradientTape() as tape:
+            loss = system.loss(network, network(inputs, training=True), targets)
+        gradients = tape.gradient(loss, [variable.value for variable in network.trainable_variables])
+        optimizer.apply(gradients, network.trainable_variables)
+        losses.append(float(loss))
+    assert losses[-1] < 0.05 * losses[0], losses
+    (answer,) = answers(system, network, inputs, examples)
+    assert system.scores(examples, [answer])[system.metric] == 100
