@@ -31,7 +31,7 @@ test-all: setup lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m ""
 
 property: setup
-	ELMO_TF_PROPERTY_BATCHES=10000 $(BIN)/python -m pytest -n 2 tests/savedmodel/test_properties.py
+	ELMO_TF_PROPERTY_BATCHES=10000 $(BIN)/python -m pytest -n 2 -m "" tests/savedmodel/test_properties.py
 
 lint: setup
 	$(BIN)/ruff check .

@@ -92,6 +92,7 @@ def trace(tmp_path_factory):
     return record(tmp_path_factory.mktemp("trace") / "trace.npz")
 
 
+@pytest.mark.slow
 def test_every_difference_shows_in_its_own_figure(trace, tmp_path, capsys):
     spoiled = {name: array.copy() for name, array in trace.items()}
     spoiled["losses_fwd_bwd"][1, 1] += 0.125
@@ -114,6 +115,7 @@ def test_every_difference_shows_in_its_own_figure(trace, tmp_path, capsys):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "array, value, words",
     [

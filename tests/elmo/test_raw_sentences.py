@@ -49,6 +49,7 @@ def test_boundaries_and_batches_without_a_token(savedmodel, layer):
     assert np.asarray(found._keras_mask).tolist() == [[True] * 4, [True, True, False, False]]
 
 
+@pytest.mark.slow
 def test_a_functional_model_is_the_same_after_saving_and_loading(layer, tmp_path):
     sentences = keras.Input((), dtype="string")
     vectors = layer(sentences)

@@ -32,6 +32,7 @@ def test_an_example_prints_its_score(savedmodel, tmp_path, example, text, result
     assert 0 <= float(last.removeprefix(result)) <= 100
 
 
+@pytest.mark.slow
 def test_a_wrong_file_is_one_line(savedmodel, tmp_path):
     (tmp_path / "data").write_text("no tab\n")
     done = start("sentence_classifier.py", savedmodel.path, tmp_path / "data", tmp_path / "data")

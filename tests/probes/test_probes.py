@@ -30,7 +30,7 @@ def conllu(sentences: list[Tagged]) -> str:
     rows = [
         "".join(
             f"{n}\t{token}\t_\t{tag}\t{tag}\t_\t_\t_\t_\t_\n"
-            for n, (token, tag) in enumerate(zip(*one, strict=True), 1)
+            for n, (token, tag) in enumerate(zip(one.tokens, one.labels, strict=True), 1)
         )
         for one in sentences
     ]

@@ -44,6 +44,7 @@ def home(box, tmp_path_factory):
         yield folder
 
 
+@pytest.mark.slow
 def test_two_at_once_leave_one_savedmodel_with_its_provenance(home):
     assert sorted(path.name for path in (home / "books").iterdir()) == [".lock", finding.savedmodel_of(BOOKS).name]
     assert [path.name for path in finding.savedmodel_of(BOOKS).iterdir()] == ["1"]
@@ -52,6 +53,7 @@ def test_two_at_once_leave_one_savedmodel_with_its_provenance(home):
     assert provenance["weights"]["sha256"]
 
 
+@pytest.mark.slow
 def test_a_name_will_do_wherever_a_savedmodel_is_expected(home, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(finding, "_convert", lambda *_: pytest.fail("converted already"))
     monkeypatch.setattr(verification, "problems_in_fresh_process", lambda _: [])
@@ -69,6 +71,7 @@ def test_a_name_will_do_wherever_a_savedmodel_is_expected(home, monkeypatch, tmp
     assert next(line for line in lines if line.startswith("books ")).endswith("SavedModel")
 
 
+@pytest.mark.slow
 def test_the_program_of_the_page_runs_as_it_stands(home, capsys):
     page = (pathlib.Path(__file__).parents[2] / "docs" / "models.md").read_text()
     (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
@@ -76,6 +79,7 @@ def test_the_program_of_the_page_runs_as_it_stands(home, capsys):
     assert capsys.readouterr().out == "(2, 6, 16)\n"
 
 
+@pytest.mark.slow
 def test_import_takes_a_name_with_the_settings_of_an_export(home, tmp_path, monkeypatch, capsys):
     asked = []
     monkeypatch.setattr(writing, "export", lambda *given, **settings: asked.append((given, settings)) or "exported")
@@ -89,6 +93,7 @@ def test_import_takes_a_name_with_the_settings_of_an_export(home, tmp_path, monk
     assert settings["scalar_parameters"][-1] > 50
 
 
+@pytest.mark.slow
 def test_a_folder_with_a_model_comes_before_the_name(home, savedmodel, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "books").mkdir()

@@ -184,6 +184,7 @@ def assert_tokens(found: np.ndarray, sentences: list[list[bytes]]) -> None:
     assert found.tolist() == expected
 
 
+@pytest.mark.slow
 def test_different_sentences_have_different_vectors(pools):
     for pool in (pools["default"], pools["tokens"]):
         means = np.array([alone["default"] for alone in pool.alone])
@@ -192,6 +193,7 @@ def test_different_sentences_have_different_vectors(pools):
         assert np.median(distances.min(1)) > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", INPUTS)
 def test_any_batch_gives_what_its_sentences_give_alone_or_is_refused(model, pools, name):
     pool, signature = pools[name], model.signatures[name]

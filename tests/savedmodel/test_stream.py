@@ -85,6 +85,7 @@ def test_a_warm_model_starts_from_the_average_state_after_the_text(warm, savedmo
         np.testing.assert_allclose(found[name], np.repeat(np.mean(every, 0), 2, 0), **checks.TOLERANCE, err_msg=name)
 
 
+@pytest.mark.slow
 def test_every_signature_of_a_warm_model_starts_warm_and_rows_stay_independent(warm, loaded):
     model, _ = warm
     found = embed_tokens(model, WORDS, LONGEST)
@@ -96,6 +97,7 @@ def test_every_signature_of_a_warm_model_starts_warm_and_rows_stay_independent(w
         np.testing.assert_allclose(alone[0], found["layers"][row, :, : len(words)], **SAME)
 
 
+@pytest.mark.slow
 def test_the_assets_tell_what_sentences_start_from(warm, savedmodel):
     about = json.loads((warm[1] / "assets" / "provenance.json").read_text())["initial_state"]
     assert about.keys() == {"kind", "text_sha256", "sentences"}

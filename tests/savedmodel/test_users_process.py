@@ -53,9 +53,11 @@ def report(savedmodel):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_other_threads_import_sklearn_and_kerass_wrappers_work_afterwards(report):
     assert (report["shape"], report["sklearn"], report["wrapper"]) == ([3, 2, 16], True, True)
 
 
+@pytest.mark.slow
 def test_stderr_environment_and_logging_stay_as_they_are(report):
     assert (report["stderr"], report["environment"], report["logging"]) == (True, [], True)

@@ -71,6 +71,7 @@ def test_other_vectors_than_the_stored_ones_are_one_line(copy, in_this_process):
     assert str(caught.value) == f"savedmodel: expected what was exported, found {first} (and 8 more): {copy}"
 
 
+@pytest.mark.slow
 def test_a_model_that_tensorflow_cannot_load_is_refused_with_its_last_line(copy):
     (copy / "saved_model.pb").write_bytes(b"\xff" * 9)
     checksums.write(copy)

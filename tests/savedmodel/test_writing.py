@@ -32,6 +32,7 @@ def test_assets_hold_the_configuration_and_where_the_model_comes_from(savedmodel
     assert assets == {"provenance.json": {"elmo_tf": __version__, **settings, "vocabulary": {"size": 3}}}
 
 
+@pytest.mark.slow
 def test_the_first_version_is_1_and_the_next_leaves_those_there_as_they_are(savedmodel, tmp_path):
     assert savedmodel.path.name == "1"
     output = tmp_path / "micro"

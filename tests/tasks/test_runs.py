@@ -58,6 +58,7 @@ def test_a_trained_system_is_loaded_and_asked(data, tmp_path):
     assert train(data, tmp_path / "run", test=data) == results
 
 
+@pytest.mark.slow
 def test_seeds_share_the_layers_of_the_sentences_and_the_best_is_loaded(data, tmp_path, caplog):
     caplog.set_level(logging.INFO, "elmo_tf")
     options = {"elmo": MICRO, "seeds": 2}

@@ -164,6 +164,7 @@ def test_a_full_disk_does_not_end_training(small_disk, records, monkeypatch, cap
     assert [step["step"] for step in losses(workdir.path)] == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.slow
 def test_a_last_checkpoint_that_cannot_be_written_is_an_error_and_leaves_the_old_one(records, tmp_path, monkeypatch):
     workdir = loop.train(MICRO_CONFIG, records.path, tmp_path / "w", steps=2)
 

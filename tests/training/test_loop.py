@@ -124,6 +124,7 @@ def test_a_workdir_that_is_past_the_end_says_so_and_stays_as_it_is(records, copy
     assert_same(before, everything(copy))
 
 
+@pytest.mark.slow
 def test_epochs_count_every_token_and_one_boundary_a_sentence(records, tmp_path, caplog):
     with caplog.at_level(logging.INFO, "elmo_tf"):
         loop.train(with_train(epochs=1), records.path, tmp_path / "w")
@@ -157,6 +158,7 @@ def test_a_loss_that_is_not_finite_stops_training_with_its_step_and_no_checkpoin
     assert checkpoints.latest(workdir).name == "step-00000001"
 
 
+@pytest.mark.slow
 def test_training_stops_when_the_heldout_perplexity_gets_no_better(records, tmp_path, caplog):
     # Without a rate worth the name, no evaluation is better than the first but by rounding.
     config = with_train(learning_rate=1e-30, checkpoint_steps=2, patience=2)

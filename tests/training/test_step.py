@@ -100,6 +100,7 @@ def test_losses_are_the_references_and_the_state_is_carried_from_window_to_windo
         np.testing.assert_allclose(found[:, number], means, **checks.TOLERANCE)
 
 
+@pytest.mark.slow
 def test_the_gradient_is_that_of_the_mean_loss_times_unroll_steps(records):
     made = trainer(records, EXACT)
     window = windows(records, 4)[0]

@@ -175,6 +175,7 @@ def test_a_disk_too_small_for_the_frame_alone_is_reported(tmp_path):
         assert not output.is_framed()
 
 
+@pytest.mark.slow
 def test_worker_processes_make_the_same_vectors(arguments, tmp_path):
     command = [sys.executable, "-c", SMALL, "embed"]
     done = subprocess.run(

@@ -191,6 +191,7 @@ def descendants(pid: int) -> list[int]:
     return children + [pid for child in children for pid in descendants(child)]
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_ends_the_job_and_the_same_command_resumes(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"some words in a sentence\n" * 400_000)
     arguments = ["--input", tmp_path / "a.txt", f"--output={tmp_path / 'output'}", "--shards=8"]
