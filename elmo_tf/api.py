@@ -58,7 +58,7 @@ def export(
         gamma: scale of the ELMo vector.
         tokenizer: how the signature `default` splits sentences: `"whitespace"`, or `"unicode"`, which needs
             tensorflow-text (`elmo-tf[text]`) here and in every program that loads the model.
-        precision: of the stored weights, `"float32"` or `"bfloat16"`, which halves the files.
+        precision: of the stored weights, `"float32"`, `"bfloat16"` (files of half the size) or `"int8"` (a quarter).
         warm_text: a text file, one sentence per line; every sentence then starts from the LSTM state after this text
             instead of from zero.
 

@@ -21,7 +21,7 @@ WARMUP_FILE = "assets.extra/tf_serving_warmup_requests"
 
 # Settings of an export.
 TOKENIZERS = ("whitespace", "unicode")
-PRECISIONS = ("float32", "bfloat16")
+PRECISIONS = ("float32", "bfloat16", "int8")
 
 # Attributes of the loaded object beside its functions, as reusable SavedModels have them.
 ATTRIBUTES = ("trainable_variables", "variables", "regularization_losses")

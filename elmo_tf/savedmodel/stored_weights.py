@@ -1,4 +1,4 @@
-"""The network's weights as a SavedModel stores them, in the layout of inference, in float32 or bfloat16."""
+"""The network's weights as a SavedModel stores them, in the layout of inference: in float32, bfloat16 or int8."""
 
 import pathlib
 import uuid
@@ -15,15 +15,19 @@ from elmo_tf.savedmodel import contract
 
 ATTRIBUTE = "weights"  # of the object that is saved: the variables by name
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # of a TensorFlow checkpoint: what is called how
-# In bfloat16, the last column of a matrix of this name, the bias, is stored in float32 under the other name.
+# In less than float32, the last column of a matrix of this name, the bias, is stored in float32 under the other name.
 _FROM_INPUT, _BIAS = "/from_input", "/bias"
+# What the rows of an int8 matrix are multiplied by is stored under its name and this.
+_SCALE = "/scale"
+_LARGEST = 127  # int8 that is stored
 
 
 class StoredWeights:
     """A biLM's weights as variables to save, and the biLM's work done with them.
 
-    With `bfloat16`, matrices are stored in it and become float32 when the model is loaded: half the size on disk, and
-    the speed of float32 on any CPU. Vectors, such as biases, stay float32.
+    With `bfloat16` or `int8`, matrices are stored in it and become float32 when the model is loaded: half or a quarter
+    of the size on disk, and the speed of float32 on any CPU. Vectors, such as biases, stay float32. In int8 each row,
+    along the last axis, has a scale of its own: its largest number becomes 127 or -127.
 
     Args:
         bilm: the network; its own variables are stored where they can be.
@@ -37,7 +41,7 @@ class StoredWeights:
         self._replaced: list[tuple[keras.Variable, tf.Variable | Expanded]] = []
         for name, variable in relative_names(bilm).items():
             if precision != "float32" and len(variable.shape) >= 2:
-                self._store_expanded(name, variable)
+                self._store_expanded(name, variable, precision)
             elif variable.value.trainable:
                 # A Keras layer around a SavedModel trains what was marked as trainable when it was saved.
                 self.by_name[name] = tf.Variable(variable, trainable=False)
@@ -45,14 +49,19 @@ class StoredWeights:
             else:
                 self.by_name[name] = variable.value
 
-    def _store_expanded(self, name: str, variable: keras.Variable) -> None:
-        matrix, bias = tf.convert_to_tensor(variable), None
+    def _store_expanded(self, name: str, variable: keras.Variable, precision: str) -> None:
+        matrix, bias, scale = tf.convert_to_tensor(variable), None, None
         if name.endswith(_FROM_INPUT):
             bias = tf.Variable(matrix[:, -1], trainable=False)
             matrix = matrix[:, :-1]
             self.by_name[name.replace(_FROM_INPUT, _BIAS)] = bias
-        self.by_name[name] = tf.Variable(tf.cast(matrix, tf.bfloat16), trainable=False)
-        self.expanded.append(Expanded(self.by_name[name], bias))
+        if precision == "int8":
+            largest = tf.reduce_max(tf.abs(matrix), -1, keepdims=True)
+            scale = tf.Variable(tf.where(largest > 0, largest / _LARGEST, 1.0), trainable=False)
+            self.by_name[name + _SCALE] = scale
+            matrix = tf.round(matrix / scale)
+        self.by_name[name] = tf.Variable(tf.cast(matrix, precision), trainable=False)
+        self.expanded.append(Expanded(self.by_name[name], bias, scale))
         self._replaced.append((variable, self.expanded[-1]))
 
     def embed(self, char_ids: tf.Tensor, initial_states: States) -> tuple[tf.Tensor, tf.Tensor, States]:
@@ -75,6 +84,8 @@ def read_stored(folder: pathlib.Path) -> dict[str, np.ndarray]:
     by_name = {child.local_name: nodes[child.node_id] for child in nodes[root[ATTRIBUTE]].children}
     keys = {name: node.attributes[0].checkpoint_key for name, node in by_name.items()}
     values = {name: reader.get_tensor(key).astype(np.float32) for name, key in keys.items()}
+    for name in [name.removesuffix(_SCALE) for name in values if name.endswith(_SCALE)]:
+        values[name] *= values.pop(name + _SCALE)
     for name in [name for name in values if name.endswith(_FROM_INPUT)]:
         bias = values.pop(name.replace(_FROM_INPUT, _BIAS), None)
         if bias is not None:
@@ -83,16 +94,17 @@ def read_stored(folder: pathlib.Path) -> dict[str, np.ndarray]:
 
 
 class Expanded(tf.saved_model.experimental.TrackableResource):
-    """A float32 matrix that is made from a bfloat16 variable when a SavedModel is loaded.
+    """A float32 matrix that is made from a bfloat16 or int8 variable when a SavedModel is loaded.
 
     Args:
-        matrix: the variable, `(rows, columns)`.
+        matrix: the variable, `(rows, columns)`; with more axes if there is no bias.
         bias: float32 `(rows,)`, another column; None: there is none.
+        scale: float32, of the matrix's shape, but 1 along the last axis: what the numbers are multiplied by; None: 1.
     """
 
-    def __init__(self, matrix: tf.Variable, bias: tf.Variable | None = None):
+    def __init__(self, matrix: tf.Variable, bias: tf.Variable | None = None, scale: tf.Variable | None = None):
         super().__init__()
-        self._matrix, self._bias = matrix, bias
+        self._matrix, self._bias, self._scale = matrix, bias, scale
         self._shape = tf.TensorShape((matrix.shape[0], matrix.shape[1] + 1)) if bias is not None else matrix.shape
         # No other model that the process may load has a resource of this name.
         self._name = str(uuid.uuid4())
@@ -108,6 +120,8 @@ class Expanded(tf.saved_model.experimental.TrackableResource):
 
     def _initialize(self):
         expanded = tf.cast(self._matrix, tf.float32)
+        if self._scale is not None:
+            expanded *= self._scale
         if self._bias is not None:
             expanded = tf.concat([expanded, self._bias[:, None]], 1)
         tf.raw_ops.AssignVariableOp(resource=self.resource_handle, value=expanded)
