@@ -21,7 +21,7 @@ from elmo_tf.elmo.token_inputs import to_tensor
 from elmo_tf.errors import InputError
 from elmo_tf.layers.scalar_mix import ScalarMix, one_layer
 from elmo_tf.layers.token_mask import TokenMask, lengths
-from elmo_tf.savedmodel import arguments, contract
+from elmo_tf.savedmodel import contract, graph_checks
 from elmo_tf.text import in_graph
 
 _Made = TypeVar("_Made")
@@ -185,7 +185,7 @@ class ELMo(keras.layers.Layer):
             return in_graph.encode_tokens(*in_graph.split(inputs, self.tokenizer), self._max_chars)
         if inputs.dtype == tf.string:
             return in_graph.encode_tokens(inputs, lengths(inputs), self._max_chars)
-        checked = arguments.checked_char_ids(tf.cast(inputs, tf.int32), self._max_chars)
+        checked = graph_checks.checked_char_ids(tf.cast(inputs, tf.int32), self._max_chars)
         return tf.ensure_shape(checked, (None, None, self._max_chars))
 
     def compute_mask(self, inputs, previous_mask=None):

@@ -5,7 +5,7 @@ import tensorflow as tf
 from elmo_tf.bilm.packed import PackedBiLM
 from elmo_tf.bilm.walk import States
 from elmo_tf.layers.scalar_mix import ScalarMix
-from elmo_tf.savedmodel import arguments, contract, states
+from elmo_tf.savedmodel import contract, graph_checks, states
 from elmo_tf.savedmodel.stored_weights import ATTRIBUTE, StoredWeights
 from elmo_tf.text import in_graph
 
@@ -53,20 +53,20 @@ def build_root(
 
     @tf.function(input_signature=list(specs["default"].values()))
     def default(strings):
-        tokens, lengths, offsets = in_graph.split_with_offsets(arguments.checked_strings(strings), tokenizer)
+        tokens, lengths, offsets = in_graph.split_with_offsets(graph_checks.checked_strings(strings), tokenizer)
         texts = {"tokens": tokens} if offsets is None else {"tokens": tokens, "offsets": offsets}
         return from_initial(in_graph.encode_tokens(tokens, lengths, max_chars)) | texts
 
     @tf.function(input_signature=list(specs["tokens"].values()))
     def tokens(tokens, sequence_len):
-        tokens, sequence_len = arguments.checked_tokens(tokens, sequence_len)
+        tokens, sequence_len = graph_checks.checked_tokens(tokens, sequence_len)
         real = tf.sequence_mask(sequence_len, tf.shape(tokens)[1])
         texts = {"tokens": tf.where(real, tokens, "")}
         return from_initial(in_graph.encode_tokens(tokens, sequence_len, max_chars)) | texts
 
     @tf.function(input_signature=[ids_spec])
     def char_ids(char_ids):
-        return from_initial(arguments.checked_char_ids(char_ids, max_chars))
+        return from_initial(graph_checks.checked_char_ids(char_ids, max_chars))
 
     # Reusable SavedModels take `training`; here it changes nothing.
     @tf.function(input_signature=[*specs["default"].values(), tf.TensorSpec((), tf.bool)])
@@ -75,8 +75,8 @@ def build_root(
 
     @tf.function
     def stream(tokens, sequence_len, **before):
-        tokens, sequence_len = arguments.checked_tokens(tokens, sequence_len)
-        before = arguments.checked_states(before, tf.size(sequence_len))
+        tokens, sequence_len = graph_checks.checked_tokens(tokens, sequence_len)
+        before = graph_checks.checked_states(before, tf.size(sequence_len))
         ids = in_graph.encode_tokens(tokens, sequence_len, max_chars)
         found, after = traced(ids, states.nested(before))
         return found | after

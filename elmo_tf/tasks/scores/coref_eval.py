@@ -10,7 +10,7 @@ import numpy as np
 
 from elmo_tf import extras
 from elmo_tf.annotated.conll2012 import Mention
-from elmo_tf.tasks.scores.counts import Counts
+from elmo_tf.tasks.scores.f1 import Counts
 
 with extras.required():
     import scipy.optimize

@@ -8,7 +8,7 @@ it, count as one.
 from collections.abc import Iterable, Sequence
 
 from elmo_tf.annotated import tag_schemes
-from elmo_tf.tasks.scores.counts import Counts
+from elmo_tf.tasks.scores.f1 import Counts
 
 _PREDICATE = "V"
 _CONTINUATION = "C-"

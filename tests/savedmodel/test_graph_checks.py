@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf.savedmodel import arguments
+from elmo_tf.savedmodel import graph_checks
 from elmo_tf.text import char_ids
 from tests import checks, reference
 from tests.helpers import MICRO, batch_char_ids
@@ -88,13 +88,13 @@ def test_another_dtype_is_refused_by_tensorflow(loaded, name, inputs, message):
 
 def test_one_wrong_sentence_is_found_wherever_it_stands():
     right = np.repeat(IDS[:1], 40, 0)
-    arguments.checked_char_ids(tf.constant(right), 50)
+    graph_checks.checked_char_ids(tf.constant(right), 50)
     for row in (0, 17, 39):
         for place, value in (((row, 1, 7), 0), ((row, 2, 7), 261), ((row, 0), 0), ((row, 1, 7), 300)):
             wrong = right.copy()
             wrong[place] = value
             with pytest.raises(tf.errors.InvalidArgumentError):
-                arguments.checked_char_ids(tf.constant(wrong), 50)
+                graph_checks.checked_char_ids(tf.constant(wrong), 50)
 
 
 ODD = [
