@@ -47,6 +47,7 @@ def test_text_has_distinct_words_that_repeat_as_in_real_text(tmp_path):
     assert 0.3 < len(set(tokens[:2560])) / 2560 < 0.45
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "more", [[], pytest.param(["--input", "--precision", "bfloat16"], marks=checks.bfloat16_products)]
 )

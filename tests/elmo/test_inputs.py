@@ -55,6 +55,7 @@ def _model(layer):
     return keras.Model(inputs, keras.layers.Dense(2)(layer(inputs)))
 
 
+@pytest.mark.slow
 def test_a_model_predicts_and_fits_ragged_batches(layer):
     model = _model(layer)
     ragged = tf.RaggedTensor.from_tensor(tf.constant(TOKENS), LENGTHS)

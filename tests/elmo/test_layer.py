@@ -216,6 +216,7 @@ def test_under_a_mixed_policy_the_network_stays_float32_and_the_vectors_are_cast
     np.testing.assert_array_equal(vectors, tf.cast(exact, tf.bfloat16))
 
 
+@pytest.mark.slow
 def test_sources_give_the_same_network(workdir, tmp_path):
     bilm = workdir.trained_bilm()
     folder = published_weights.dump(bilm, tmp_path / "published")

@@ -30,6 +30,7 @@ def expected(savedmodel, sentences: list[list[str]]) -> list[np.ndarray]:
     return [found.vectors for found in embedder.embed_texts(sentences, "mix")]
 
 
+@pytest.mark.slow
 def test_a_dataset_has_the_tokens_and_vectors_of_each_sentence(savedmodel, tmp_path, capsys, monkeypatch):
     embed_dataset = imported("embed_dataset")
     dataset = embed_dataset.with_vectors(tf.data.Dataset.from_tensor_slices(TEXT), str(savedmodel.path), batch_size=2)

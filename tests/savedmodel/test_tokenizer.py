@@ -45,6 +45,7 @@ def unicode_model(tmp_path_factory):
     return checks.export_unverified(bilm, MICRO_CONFIG, folder, tokenizer="unicode")
 
 
+@pytest.mark.slow
 def test_words_and_marks_are_split_as_in_preprocessing(unicode_model):
     model = opening.open_savedmodel(unicode_model)
     assert model.tokenizer == "unicode"

@@ -70,6 +70,7 @@ def test_a_damaged_newest_checkpoint_is_named_and_the_one_before_is_used(copy, f
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.slow
 def test_training_resumes_from_the_one_before_and_rewrites_the_damaged_one(copy, trained, records):
     damage(checkpoints.latest(copy) / "states.npz", "flipped")
     loop.train(with_train(checkpoint_steps=2), records.path, copy.path, heldout=records.path, steps=6)
@@ -109,6 +110,7 @@ def test_evaluate_takes_the_checkpoint_asked_for(copy, records, capsys):
     assert abs(found / expected[1] - 1) > 1e-4
 
 
+@pytest.mark.slow
 def test_the_best_by_heldout_perplexity_is_kept_beside_the_newest(records, tmp_path, monkeypatch):
     perplexities = iter([9.0, 7.0, 8.0, 8.5, 8.6])
     real = monitor.Monitor.record_evaluation

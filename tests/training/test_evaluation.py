@@ -106,7 +106,8 @@ def test_evaluation_changes_no_weight(bilm, records, one_stream):
         np.testing.assert_array_equal(old, variable)
 
 
-@pytest.mark.parametrize("precision", ["float32", pytest.param("bfloat16", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_evaluate_prints_the_last_figure_of_train_or_train_says_why_not(records, tmp_path, caplog, capsys, precision):
     train = dataclasses.replace(MICRO_CONFIG.train, precision=precision, batch_size=3)
     with caplog.at_level(logging.INFO, "elmo_tf"):

@@ -146,6 +146,7 @@ def test_a_signal_before_the_first_step_says_so_and_leaves_no_checkpoint(records
     assert checkpoints.latest(checkpoints.open_workdir(tmp_path / "w")) is None
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_not_finite_stops_training_with_its_step_and_no_checkpoint(records, tmp_path):
     workdir = loop.train(with_train(log_steps=1), records.path, tmp_path / "w", steps=1)
     bilm = workdir.new_bilm()
