@@ -163,7 +163,7 @@ class Config:
     train: TrainConfig = TrainConfig()
 
 
-# What learned most from a million words; BUILD.md lists what was tried.
+# What learned most from a million words; benchmarks/README.md lists what was tried.
 _LITTLE_TEXT = TrainConfig(
     batch_size=16,
     num_sampled=2048,
