@@ -138,13 +138,19 @@ def _models(arguments: argparse.Namespace) -> None:
         return
     table = [("name", "parameters", "vector", "download", "checked by", "language", "text", "licence", "here")]
     for row in rows:
-        size = "comes with elmo_tf" if not row["weights"] else f"{row['size'] / 1e6:.0f} MB" if row["size"] else "?"
+        size = _download(row)
         parameters = f"{row['parameters'] / 1e6:.1f} M"
         named = (row[name] for name in ("checked", "language", "about", "licence", "here"))
         table.append((row["name"], parameters, str(row["dim"]), size, *named))
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for line in table:
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def _download(row: dict[str, Any]) -> str:
+    if not row["weights"]:
+        return "not in this version" if row["here"] == "no" else "comes with elmo_tf"
+    return f"{row['size'] / 1e6:.0f} MB" if row["size"] else "?"
 
 
 def _import(arguments: argparse.Namespace) -> None:
