@@ -76,7 +76,13 @@ def _read_block(path: str | os.PathLike, block: list[tuple[int, str]], column: i
         fields = line.split("\t") if "\t" in line else line.split()
         if fields[0] == _DOCUMENT:
             continue
-        if len(fields) < 2 or not -len(fields) <= column < len(fields) or not tag_schemes.is_tag(fields[column]):
+        token = numbered_lines.one_token(fields[0])
+        if (
+            not token
+            or len(fields) < 2
+            or not -len(fields) <= column < len(fields)
+            or not tag_schemes.is_tag(fields[column])
+        ):
             raise numbered_lines.wrong_line(path, number, _EXPECTED, line)
-        rows.append((number, numbered_lines.one_token(fields[0]), fields[column]))
+        rows.append((number, token, fields[column]))
     return rows

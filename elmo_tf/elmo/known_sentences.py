@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import tensorflow as tf
 
+from elmo_tf.errors import InputError
 from elmo_tf.files.progress import ProgressLine
 from elmo_tf.savedmodel.embedding import batches
 
@@ -96,4 +97,12 @@ def _empty(shape: tuple[int, ...], folder: str | os.PathLike | None) -> np.ndarr
     if 2 * np.prod(shape) <= _IN_MEMORY:
         return np.zeros(shape, np.float16)
     with tempfile.TemporaryFile(dir=folder) as file:
+        size = 2 * int(np.prod(shape))
+        try:
+            # A store into the mapping of a file that the disk has no room for would kill the process.
+            if hasattr(os, "posix_fallocate"):  # not on macOS
+                os.posix_fallocate(file.fileno(), 0, size)
+        except OSError as error:
+            expected = f"a disk with {size:,} bytes for the sentences' layers"
+            raise InputError("folder", expected, f"{error.strerror}: {folder or tempfile.gettempdir()}") from None
         return np.memmap(file, np.float16, "w+", shape=shape)

@@ -165,8 +165,8 @@ class ELMo(keras.layers.Layer):
             sentences: the tokens of each.
             folder: for a file of layers, if they are more than 2 GB; None: the folder for temporary files.
         """
-        if self.trainable_bilm or self.boundaries:
-            raise InputError("sentences", "a frozen biLM without boundaries with them", "another one")
+        if self.trainable_bilm or self.boundaries or self.tokenizer is not None:
+            raise InputError("sentences", "a frozen biLM without boundaries or tokenizer with them", "another one")
         shape = (self.bilm.config.lstm.num_layers + 1, 2 * self.bilm.config.lstm.projection_dim)
         self.known_sentences = KnownSentences(sentences, self._layers_of, *shape, folder)
 

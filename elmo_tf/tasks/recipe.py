@@ -94,6 +94,8 @@ class Recipe:
         for name, choices in (("elmo.place", PLACES), ("elmo.mix", MIXES)):
             _require(name, _value(self, name), _value(self, name) in choices, f"one of {', '.join(choices)}")
         _require("elmo.penalty", self.elmo.penalty, self.elmo.penalty >= 0, "at least 0")
+        for name in (key for key in config_lib.keys(type(self)) if key.endswith("units")):
+            _require(name, _value(self, name), _value(self, name) >= 1, "at least 1")
         rates = [key for key, kind in config_lib.keys(type(self)).items() if key.endswith("dropout_rate")]
         for name in rates:
             _require(name, _value(self, name), 0 <= _value(self, name) < 1, "0 or more, below 1")

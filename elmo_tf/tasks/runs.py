@@ -5,6 +5,7 @@ import logging
 import math
 import os
 import pathlib
+import re
 import statistics
 from collections.abc import Sequence
 from typing import Any
@@ -68,6 +69,8 @@ def train(
     """
     if not 0 < fraction <= 1:
         raise InputError("fraction", "above 0, at most 1", fraction)
+    if seeds < 1:
+        raise InputError("seeds", "at least 1", seeds)
     kind = tasks.system_class(task)
     recipe = chosen(kind.recipes, assignments)
     data = _read(kind, recipe, {"train": train, "dev": dev, "test": test}, fraction)
@@ -80,11 +83,13 @@ def train(
     if seeds == 1:
         return run.train(recipe, folder)
     found = {}
-    for number in range(seeds):
-        seeded = dataclasses.replace(recipe, fit=dataclasses.replace(recipe.fit, seed=recipe.fit.seed + number))
-        found[f"seed_{seeded.fit.seed}"] = run.train(seeded, folder / f"seed_{seeded.fit.seed}")
-    results = _together(found)
-    trained.write_json(folder / trained.SCORES, results)
+    _open_several(folder)
+    with renamed(folder="workdir"), lock.locked(folder):
+        for number in range(seeds):
+            seeded = dataclasses.replace(recipe, fit=dataclasses.replace(recipe.fit, seed=recipe.fit.seed + number))
+            found[f"seed_{seeded.fit.seed}"] = run.train(seeded, folder / f"seed_{seeded.fit.seed}")
+        results = _together(found)
+        trained.write_json(folder / trained.SCORES, results)
     return results
 
 
@@ -127,7 +132,7 @@ class _Run:
             "data": self._about,
         }
         _open(folder, config)
-        with lock.locked(folder), renamed(folder="workdir"):
+        with renamed(folder="workdir"), lock.locked(folder):
             if (folder / trained.SCORES).exists():
                 _log.info("already trained: %s", folder)
                 return json_file.read(folder / trained.SCORES, json_file.Object({}), "workdir")
@@ -182,11 +187,24 @@ def _open(folder: pathlib.Path, config: dict[str, Any]) -> None:
         return
     if folder.exists() and any(folder.iterdir()):
         raise InputError("workdir", "a new folder, or one of an earlier run", f"other files: {folder}")
+    _make(folder)
+    trained.write_json(path, config)
+
+
+def _open_several(folder: pathlib.Path) -> None:
+    """Makes the folder of several runs, or checks that it has nothing else."""
+    there = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    runs = {name for name in there if re.fullmatch(r"seed_\d+", name)}
+    if there - runs - {lock.FILE, trained.SCORES} or (trained.SCORES in there and not runs):
+        raise InputError("workdir", "a new folder, or one of a run with several seeds", f"other files: {folder}")
+    _make(folder)
+
+
+def _make(folder: pathlib.Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError("workdir", "a folder that can be made", f"{error.strerror}: {folder}") from None
-    trained.write_json(path, config)
 
 
 def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:

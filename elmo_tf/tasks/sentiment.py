@@ -6,6 +6,7 @@ Sources of what is set here: [P] the paper, [M] McCann et al. 2017, whose networ
 
 import dataclasses
 import os
+import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -43,6 +44,8 @@ class Network:
     def __post_init__(self) -> None:
         if self.classes not in (2, 5):
             raise InputError("classes", "2 or 5", self.classes)
+        if not all(type(width) is int and width >= 1 for width in self.hidden):
+            raise InputError("hidden", "a list of whole numbers, each at least 1", self.hidden)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,7 +131,7 @@ class Task(Classifier):
 def _has_trees(path: str | os.PathLike) -> bool:
     lines = (line for _, line in numbered_lines.numbered_lines(path) if line.strip())
     first = next(lines, "")
-    return first.startswith("(") and "\t" not in first
+    return bool(re.match(r"\(\d+ +[^\s)]", first)) and "\t" not in first
 
 
 def _polar(tree: Tree) -> Tree | None:

@@ -117,6 +117,6 @@ def checked_tokens(item: Any) -> list[str]:
     """
     if isinstance(item, str) or not isinstance(item, Sequence) or not item:
         raise InputError("sentences", "lists of tokens, none of them empty", repr(item))
-    if not all(isinstance(token, str) for token in item):
-        raise InputError("sentences", "tokens that are strings", repr(item))
+    if not all(isinstance(token, str) and token for token in item):
+        raise InputError("sentences", "tokens that are strings, none of them empty", repr(item))
     return list(item)

@@ -97,12 +97,18 @@ def _on_this_machine(savedmodel: str) -> Iterator[str]:
         filesystems.check_scheme(savedmodel)
     folder = savedmodel.rstrip("/") + "/"
     files = {found.path.removeprefix(folder): found.path for found in filesystems.match(folder + "**")}
+    # Stores have objects that stand for folders.
+    files = {name: path for name, path in files.items() if name and not name.endswith("/")}
     versions = [name.partition("/")[0] for name in files if name.endswith(f"/{contract.GRAPH_FILE}")]
     if contract.GRAPH_FILE not in files:
         newest = max((name for name in versions if name.isdecimal()), key=int, default=None)
         if newest is None:
             raise InputError("savedmodel", f"a folder with {contract.GRAPH_FILE}", f"none: {savedmodel}")
         files = {name.removeprefix(f"{newest}/"): path for name, path in files.items() if name.startswith(f"{newest}/")}
+    for name, path in files.items():
+        # Whoever can write to a store chooses names.
+        if name.startswith("/") or ".." in pathlib.PurePosixPath(name).parts:
+            raise InputError("savedmodel", "files in the model's folder", f"one outside: {path}")
     with tempfile.TemporaryDirectory(prefix="elmo-tf-") as copy:
         for name, path in files.items():
             place = pathlib.Path(copy, name)

@@ -8,6 +8,7 @@ import zstandard
 Error = zstandard.ZstdError
 
 _READ_BYTES = 1 << 17
+_PIECE_BYTES = 1 << 12  # decompressed at a time: four bytes can stand for 128 kB
 # Also what `zstd --long=31` writes, as large text collections do. Memory is taken for the window that a file uses.
 _WINDOW_BYTES = 1 << 31
 
@@ -40,10 +41,10 @@ class _Decompressed(io.RawIOBase):
                     raise EOFError("the file ends before the compressed text does")
                 return 0
             self._frame = self._frame or self._decompressor.decompressobj()
-            self._text = memoryview(self._frame.decompress(self._compressed))
-            self._compressed = b""
+            piece, self._compressed = self._compressed[:_PIECE_BYTES], self._compressed[_PIECE_BYTES:]
+            self._text = memoryview(self._frame.decompress(piece))
             if self._frame.eof:
-                self._compressed, self._frame = self._frame.unused_data, None
+                self._compressed, self._frame = self._frame.unused_data + self._compressed, None
         size = min(len(buffer), len(self._text))
         buffer[:size], self._text = self._text[:size], self._text[size:]
         return size

@@ -35,6 +35,8 @@ def test_bioul_is_recognized_and_becomes_iob2(tmp_path):
     [
         ("a O\nb\n", "auto", "a token and a tag, O, B-.* or I-.*, found 'b' in line 2"),
         ("a PER\n", "auto", "a token and a tag, .*, found 'a PER' in line 1"),
+        ("a O\n\u00a0 O\n", "auto", "a token and a tag, .*, found '.*' in line 2"),
+        ("\tO\n", "auto", "a token and a tag, .*, found '.*' in line 1"),
         ("a B-\n", "auto", "a token and a tag, .*, found 'a B-' in line 1"),
         ("", "auto", "at least one sentence, found none in"),
         ("-DOCSTART- O\n", "auto", "at least one sentence, found none in"),

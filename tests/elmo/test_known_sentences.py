@@ -1,5 +1,8 @@
 """Layers of sentences that are computed once."""
 
+import errno
+import os
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -59,3 +62,15 @@ def test_each_sentence_is_computed_once():
 def test_only_a_frozen_bilm_without_boundaries_can_remember(options):
     with pytest.raises(InputError, match=r"^sentences: expected a frozen biLM without boundaries"):
         ELMo(MICRO, **options).remember(SENTENCES)
+
+
+def test_a_disk_without_room_is_an_error_before_anything_is_stored(layer, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(known_sentences, "_IN_MEMORY", 0)
+    monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
+    with pytest.raises(
+        InputError, match=rf"^folder: expected a disk with [0-9,]+ bytes .*, found No space .*: {tmp_path}$"
+    ):
+        layer.remember(SENTENCES, tmp_path)

@@ -31,6 +31,18 @@ def test_wrong_settings_are_named(assignment, message):
         chosen(Task.recipes, [assignment])
 
 
+@pytest.mark.parametrize(
+    ("name", "assignment", "message"),
+    [
+        ("ner", "network.units=0", "network.units: expected at least 1, found 0"),
+        ("sentiment", "network.hidden=[9,0]", r"network.hidden: expected a list of whole numbers, .*, found \(9, 0\)"),
+    ],
+)
+def test_a_network_without_units_is_refused(name, assignment, message):
+    with pytest.raises(InputError, match=f"^{message}$"):
+        chosen(tasks.system_class(name).recipes, [assignment])
+
+
 @pytest.mark.parametrize("name", list(tasks.SYSTEMS))
 def test_every_system_has_the_papers_recipe_first_and_a_small_one(name):
     assert list(tasks.system_class(name).recipes) == ["paper", "small"]

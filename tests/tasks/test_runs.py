@@ -136,3 +136,17 @@ def test_an_unfinished_training_is_not_loaded_and_is_gone_on_with(data, tmp_path
     with pytest.raises(InputError, match=r"^workdir: expected a training that has ended, found an"):
         tasks.load(tmp_path / "run")
     monkeypatch.undo()
+
+
+def test_several_seeds_take_no_folder_that_has_something_else(data, tmp_path):
+    train(data, tmp_path / "run")
+    before = (tmp_path / "run" / trained.SCORES).read_bytes()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / trained.SCORES).write_text("mine")
+    for folder in ("run", "mine"):
+        with pytest.raises(InputError, match=r"^workdir: expected a new folder, or one of a run with several seeds"):
+            train(data, tmp_path / folder, seeds=2)
+    assert (tmp_path / "run" / trained.SCORES).read_bytes() == before
+    assert (tmp_path / "mine" / trained.SCORES).read_text() == "mine"
+    with pytest.raises(InputError, match=r"^seeds: expected at least 1, found 0$"):
+        train(data, tmp_path / "new", seeds=0)

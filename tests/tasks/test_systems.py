@@ -92,3 +92,9 @@ def test_an_example_is_learned_by_heart(task):
     assert losses[-1] < 0.05 * losses[0], losses
     (answer,) = answers(system, network, inputs, examples)
     assert system.scores(examples, [answer])[system.metric] == 100
+
+
+def test_a_sentence_in_brackets_is_not_taken_for_a_tree(tmp_path):
+    (tmp_path / "text").write_text("( laughs ) what a film .\n")
+    (found,) = tasks.system_class("sentiment").read_unlabelled(tmp_path / "text")
+    assert found.tokens[:2] == ["(", "laughs"]

@@ -62,6 +62,7 @@ def test_a_model_is_read_from_any_file_system_of_beam(savedmodel, expected, monk
         if path.is_file()
     }
     objects["memory://models/mine/9/saved_model.pb"] = b"an older version"
+    objects["memory://models/mine/10/variables/"] = b""  # as stores have for folders
     monkeypatch.setattr(embedding, "_open", _load_here)
     STORE.update(objects)
     try:
@@ -70,6 +71,11 @@ def test_a_model_is_read_from_any_file_system_of_beam(savedmodel, expected, monk
             np.testing.assert_allclose(embedder.embed_texts(TEXTS, "mix")[0].vectors, expected[0], **checks.TOLERANCE)
         with pytest.raises(InputError, match=r"^savedmodel: expected a folder with saved_model.pb, found none: m"):
             ElmoModelHandler("memory://models/other").load_model()
+        for name in ("../../outside", "/outside"):
+            STORE[f"memory://models/mine/10/{name}"] = b"of somebody who may write there"
+            with pytest.raises(InputError, match=r"^savedmodel: expected files in the model's folder, found one outs"):
+                ElmoModelHandler("memory://models/mine").load_model()
+            del STORE[f"memory://models/mine/10/{name}"]
         del STORE["memory://models/mine/10/assets/config.json"]
         with pytest.raises(InputError, match=r"^savedmodel: expected the file assets/config.json"):
             ElmoModelHandler("memory://models/mine").load_model()
