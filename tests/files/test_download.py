@@ -57,7 +57,7 @@ def test_a_file_is_downloaded_in_one_go(server, path):
     assert server.ranges == [None]
 
 
-@pytest.mark.slow  # its server sometimes resets a connection before all it sent has arrived
+@pytest.mark.slow  # failed once in a run of the whole suite: no byte had arrived in any attempt; the cause is not known
 def test_a_file_of_unknown_size_and_checksum_is_as_long_as_the_server_says_and_resumes(server, path):
     server.cuts = [0, 150_000]
     download.download(server.url, None, None, path)
