@@ -42,6 +42,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         server = self.server
         asked = self.headers["Range"]
         server.ranges.append(asked)
+        # Before the headers: once it has them, a client may send its next request, which another thread answers.
+        cut = server.cuts.pop(0) if server.cuts else None
         start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked and server.takes_ranges else 0
         content = server.files.get(self.path, server.content)
         body = content[start:]
@@ -53,7 +55,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if server.says_length:
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        cut = server.cuts.pop(0) if server.cuts else None
         with contextlib.suppress(ConnectionError):
             self.wfile.write(body[:cut])
             if cut is not None:

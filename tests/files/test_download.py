@@ -57,7 +57,6 @@ def test_a_file_is_downloaded_in_one_go(server, path):
     assert server.ranges == [None]
 
 
-@pytest.mark.slow  # failed once in a run of the whole suite: no byte had arrived in any attempt; the cause is not known
 def test_a_file_of_unknown_size_and_checksum_is_as_long_as_the_server_says_and_resumes(server, path):
     server.cuts = [0, 150_000]
     download.download(server.url, None, None, path)
@@ -139,9 +138,7 @@ def test_a_server_that_is_busy_in_between_is_asked_again(server, path, status):
     server.cuts, server.statuses = [150_000, 0], [200, status]
     fetch(server, path)
     assert_only(path, CONTENT)
-    # Once more where a busy machine breaks a connection by itself.
-    assert server.ranges[0] is None
-    assert server.ranges[1:] in (["bytes=150000-"] * 2, ["bytes=150000-"] * 3)
+    assert server.ranges == [None, *["bytes=150000-"] * 2]
 
 
 @pytest.mark.parametrize(
