@@ -6,9 +6,12 @@ import pathlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import h5py
+
 from elmo_tf.errors import InputError
 from elmo_tf.files import download, lock
 from elmo_tf.published.models import OPTIONS_FILE, WEIGHTS_FILE, PublishedModel
+from elmo_tf.published.options import read_options
 
 HOME_VARIABLE = "ELMO_TF_HOME"
 # The model in the box has a folder of its name beside this file.
@@ -101,7 +104,24 @@ def _fetch(model: PublishedModel, url: str, path: pathlib.Path) -> None:
     known = (model.size, model.sha256) if path.name == WEIGHTS_FILE else (None, None)
     try:
         download.download(url, *known, path)
+        _check_kind(path)
     except InputError as error:
         urls = " and ".join(model.urls.values())
         by_hand = f"{urls}, or these files put by hand into {path.parent} as {OPTIONS_FILE} and {WEIGHTS_FILE}"
         raise InputError("name", f"{error.expected} of the model {model.name} from {by_hand}", error.found) from None
+
+
+def _check_kind(path: pathlib.Path) -> None:
+    """Removes a file that is of another kind, such as the page of a network that asks for a login first.
+
+    Raises:
+        InputError: if it was.
+    """
+    try:
+        if path.name == OPTIONS_FILE:
+            read_options(path)
+        elif not h5py.is_hdf5(path):
+            raise InputError("weights", "an HDF5 file", "another file")
+    except InputError as error:
+        path.unlink()
+        raise InputError(error.parameter, error.expected, f"{error.found} (removed)") from None

@@ -57,8 +57,9 @@ def is_converted(model: models.PublishedModel) -> bool:
 
 
 def savedmodel_of(model: models.PublishedModel) -> pathlib.Path:
-    """Returns the folder of the versions of a published model that this release of the package can load."""
-    return fetching.folder_of(model) / f"savedmodel-{contract.REVISION}"
+    """Returns the folder of what was converted from the files in the table, and this release of the package can load."""
+    weights = f"-{model.sha256[:12]}" if model.sha256 else ""
+    return fetching.folder_of(model) / f"savedmodel-{contract.REVISION}{weights}"
 
 
 def _convert(model: models.PublishedModel, files: fetching.Files, output: pathlib.Path) -> None:

@@ -146,6 +146,19 @@ def test_a_wrong_size_and_a_wrong_checksum_are_reported_and_the_file_is_not_kept
         assert left_in(home) == ["small/options.json"]
 
 
+def test_a_page_in_place_of_a_file_without_checksum_is_reported_and_not_kept(server, home, pair):
+    options, weights = models.find("pubmed").options, models.find("pubmed").weights
+    page = b"<html>Log in to this network first</html>"
+    server.files |= {f"/elmo/{options}": page, f"/elmo/{weights}": page}
+    with pytest.raises(InputError, match=r"^name: expected JSON of the model pubmed from http.*\(removed\)"):
+        fetch("pubmed")
+    assert left_in(home) == []
+    server.files[f"/elmo/{options}"] = pair[0]
+    with pytest.raises(InputError, match=r"^name: expected an HDF5 file of the model .*another file \(removed\)"):
+        fetch("pubmed")
+    assert left_in(home) == ["pubmed/options.json"]
+
+
 def test_a_file_that_has_moved_is_reported_with_the_addresses_and_the_place_for_files_by_hand(server, home):
     server.statuses = [404]
     with pytest.raises(InputError) as caught:
