@@ -57,7 +57,7 @@ def is_converted(model: models.PublishedModel) -> bool:
 
 
 def savedmodel_of(model: models.PublishedModel) -> pathlib.Path:
-    """Returns the folder of what was converted from the files in the table, and this release of the package can load."""
+    """Returns the folder of what this release of the package can load, converted from the weights in the table."""
     weights = f"-{model.sha256[:12]}" if model.sha256 else ""
     return fetching.folder_of(model) / f"savedmodel-{contract.REVISION}{weights}"
 

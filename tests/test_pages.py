@@ -1,0 +1,132 @@
+"""The pages: their commands are ones that the command line knows, and their programs run as they stand."""
+
+import argparse
+import pathlib
+import re
+import shlex
+import types
+
+import h5py
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import elmo_tf
+from elmo_tf import cli
+from pipelines.embed import command as embed_command
+from pipelines.preprocess import command as preprocess_command
+from pipelines.running import runner_options
+
+ROOT = pathlib.Path(__file__).parents[1]
+FOLDERS = (".", "docs", "savedmodels", "pipelines", "benchmarks")
+PAGES = sorted(str(page.relative_to(ROOT)) for folder in FOLDERS for page in (ROOT / folder).glob("*.md"))
+OWN_PARSERS = {"preprocess": preprocess_command, "embed": embed_command}
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
+
+
+def commands(page: str) -> list[list[str]]:
+    """The arguments of each call of elmo-tf on a page."""
+    lines = "".join(blocks(page, "sh")).replace("\\\n", " ").splitlines()
+    words = [shlex.split(line, comments=True) for line in lines]
+    return [line[1:] for line in words if line and line[0] in ("$elmo", "elmo-tf")]
+
+
+def test_the_pages_have_commands_and_programs():
+    assert {"README.md", "BUILD.md", "docs/tasks.md", "pipelines/README.md"} <= set(PAGES)
+    assert sum(len(commands(page)) for page in PAGES) > 40
+    assert len(blocks("README.md", "python")) == 2
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)])
+def test_the_command_line_knows_each_command_of_a_page(page):
+    for command in commands(page):
+        own = OWN_PARSERS.get(command[0])
+        if own is None:
+            cli._parser().parse_args(command)
+        else:
+            parser = argparse.ArgumentParser()
+            own.add_arguments(parser)
+            runner_options.parse(parser, command[1:])
+
+
+@pytest.fixture
+def folder(savedmodel, tmp_path, monkeypatch) -> pathlib.Path:
+    """The working folder of a user who has a model and nothing else."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "savedmodels" / "mine").mkdir(parents=True)
+    (tmp_path / "savedmodels" / "mine" / "1").symlink_to(savedmodel.path)
+    (tmp_path / "savedmodels" / "demo").symlink_to(tmp_path / "savedmodels" / "mine")
+    return tmp_path
+
+
+def run(code: str, **before) -> types.SimpleNamespace:
+    """Runs a program of a page after what the page says comes before; returns its variables."""
+    variables = dict(before)
+    exec(code, variables)
+    return types.SimpleNamespace(**{name: value for name, value in variables.items() if name.isidentifier()})
+
+
+def test_the_programs_about_the_layer_run(folder):
+    readme = run(blocks("README.md", "python")[1])
+    first, raw, ahead, load = blocks("docs/keras.md", "python")
+    built = run(first)
+    words = tf.constant([["the", "cat"], ["sat", ""]])
+    for model in (readme.model, built.model):
+        assert model.predict(words, verbose=0).shape == (2, 2, 9)
+    assert run(raw, keras=keras, ELMo=elmo_tf.ELMo).vectors.shape == (None, None, 16)
+    dataset = tf.data.Dataset.from_tensors((words, tf.zeros((2, 2))))
+    mapped = run(ahead, dataset=dataset, elmo=built.elmo, keras=keras)
+    assert next(iter(mapped.dataset))[0].shape[-1] == mapped.inputs.shape[-1] == 50
+    built.model.save("model.keras")
+    assert run(load, keras=keras).model.predict(words, verbose=0).shape == (2, 2, 9)
+
+
+def test_the_programs_about_the_savedmodel_run(folder):
+    load, layers, serving, states, _ = blocks("savedmodels/README.md", "python")
+    found = run(load)
+    assert found.vectors["elmo"].shape == (2, 2, 16)
+    assert run(layers, keras=keras).vectors.shape[-1] == 16
+    compile(serving, "a program that needs a server", "exec")
+    batches = [(tf.constant([["the"], ["a"]]), tf.constant([1, 1]))] * 2
+    found = run(states, model=found.model, batches=batches)
+    assert set(found.states) == set(found.model.initial_states(2))
+    assert any(np.any(state) for state in found.states.values())
+
+
+def test_the_programs_about_the_jobs_run(folder, capfd):
+    read, parse, job = blocks("pipelines/README.md", "python")
+    vectors = np.arange(3 * 2 * 4, dtype=np.float32).reshape(3, 2, 4)
+    with h5py.File("vectors.hdf5", "w") as file:
+        file["17"] = vectors
+    np.testing.assert_array_equal(run(read).vectors, vectors)
+    line, tokens, found = run(parse, tf=tf).parse(example(17, [b"a", b"b"], vectors))
+    assert (int(line), tokens.numpy().tolist()) == (17, [b"a", b"b"])
+    np.testing.assert_array_equal(found, vectors)
+    run(job)
+    assert sorted(capfd.readouterr().out.splitlines()) == [
+        "('A bank of the river .', [b'A', b'bank', b'of', b'the', b'river', b'.'], (6, 16))",
+        "('The bank lends money .', [b'The', b'bank', b'lends', b'money', b'.'], (5, 16))",
+    ]
+
+
+def example(line: int, tokens: list[bytes], vectors: np.ndarray) -> bytes:
+    """A record of `embed --format tfrecord`."""
+    features = tf.train.Features()
+    features.feature["line"].int64_list.value.append(line)
+    features.feature["tokens"].bytes_list.value.extend(tokens)
+    features.feature["shape"].int64_list.value.extend(vectors.shape)
+    features.feature["vectors"].bytes_list.value.append(vectors.tobytes())
+    return tf.train.Example(features=features).SerializeToString()
+
+
+@pytest.mark.slow  # trains and exports preset tiny; `test_public_face.py` tests the same functions one by one
+def test_the_program_of_the_page_about_python_runs(folder, records):
+    (program,) = blocks("docs/python.md", "python")
+    (folder / "data").mkdir()
+    for name in ("train", "heldout"):
+        (folder / "data" / name).symlink_to(records.path)
+    assert set(run(program).model.signatures) >= {"default", "tokens", "char_ids"}
