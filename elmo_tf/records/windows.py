@@ -125,7 +125,8 @@ class Windows:
                 char_ids_lib.put_rows(char_ids[direction], places, part.block.words.char_ids(source))
                 token_ids[direction, places] = part.block.token_ids[source]
                 targets[direction, places] = part.block.token_ids[source + step]
-        arrays = char_ids.astype(np.int32).reshape(*shape, -1), token_ids.reshape(shape), targets.reshape(shape)
+        characters = char_ids.astype(np.int32).reshape(*shape, self.max_chars_per_token)
+        arrays = characters, token_ids.reshape(shape), targets.reshape(shape)
         return Window(*(array[direction] for direction in (0, 1) for array in arrays), mask.reshape(shape[1:]))
 
     def _cut_from(self, parts: list[Part]) -> list[Part]:

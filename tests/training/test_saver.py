@@ -1,15 +1,19 @@
 """Checkpoints written while training goes on: from a copy, one after the other, and what happens when one fails."""
 
 import threading
+import time
+import types
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from elmo_tf.bilm.model import BiLM
+from elmo_tf.config import TrainConfig
 from elmo_tf.training import checkpoints, snapshots
 from elmo_tf.training.optimizer import Adagrad
 from elmo_tf.training.saver import Saver
+from elmo_tf.training.session import Session
 from elmo_tf.training.snapshots import Progress, Snapshot
 from tests.helpers import MICRO
 
@@ -82,3 +86,25 @@ def test_a_step_after_the_copy_does_not_change_what_is_written(tmp_path):
     assert snapshots.read(tmp_path / "checkpoint", bilm, optimizer).step == 7
     for old, new in zip(before, variables + optimizer.slots["accumulators"], strict=True):
         np.testing.assert_array_equal(new.numpy(), old)
+
+
+def session(step: int, seconds: float, **train) -> types.SimpleNamespace:
+    """Returns what a session knows `seconds` after its last checkpoint, one of two workers."""
+    config = TrainConfig(checkpoint_steps=10, log_steps=5, **train)
+    clock = {"_last_save": time.monotonic() - seconds, "at_evaluation": False}
+    workers = types.SimpleNamespace(count=2, first=lambda number: number)
+    return types.SimpleNamespace(step=step, trainer=types.SimpleNamespace(config=config), workers=workers, **clock)
+
+
+@pytest.mark.parametrize(
+    ("step", "seconds", "minutes", "due"),
+    [
+        (20, 0, 0.0, True),
+        (21, 999, 0.0, False),
+        (20, 59, 1.0, False),
+        (25, 61, 1.0, True),
+        (21, 61, 1.0, False),  # the workers ask each other only where they log
+    ],
+)
+def test_a_checkpoint_is_due_by_steps_or_by_minutes(step, seconds, minutes, due):
+    assert Session.at_checkpoint.fget(session(step, seconds, checkpoint_minutes=minutes)) is due
