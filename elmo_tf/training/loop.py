@@ -204,12 +204,13 @@ def _describe(session: Session, last_step: int) -> None:
     parameters = sum(variable.shape.num_elements() for variable in session.trainer.variables)
     _log.info(
         "%s parameters (softmax included), %d replica(s), here on %s; %d x %d tokens per step; %s tokens in the corpus "
-        "(%s words, %s sentence boundaries), %.1f steps per epoch; from step %s to %s; "
-        "TensorBoard: tensorboard --logdir %s",
+        "(%s words, %s sentence boundaries), %.1f steps per epoch; from step %s to %s; a checkpoint takes %s MB, "
+        "and as much memory while it is written; TensorBoard: tensorboard --logdir %s",
         *(*_grouped(parameters), strategy.num_replicas_in_sync, resources.devices(strategy)),
         *(session.trainer.batch_size, config.unroll_steps),
         *_grouped(info["tokens"] + info["sentences"], info["tokens"], info["sentences"]),
-        *(session.steps_per_epoch, *_grouped(session.step, last_step), session.workdir.logs),
+        *(session.steps_per_epoch, *_grouped(session.step, last_step)),
+        *(resources.megabytes(session.checkpoint_bytes), session.workdir.logs),
     )
 
 

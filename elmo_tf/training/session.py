@@ -144,11 +144,15 @@ class Session:
                     window, self.position = following
                     yield window
 
+    @property
+    def checkpoint_bytes(self) -> int:
+        """Size of a checkpoint on the disk; in memory it is as large while it is written."""
+        states = self.trainer.bilm.zero_states(self.trainer.batch_size)
+        return snapshots.num_bytes(self.trainer.bilm, self.trainer.optimizer, states)
+
     def warn_of_little_space(self, last_step: int) -> None:
         """Warns if the checkpoints up to `last_step` do not fit on the disk."""
-        config = self.trainer.config
-        states = self.trainer.bilm.zero_states(self.trainer.batch_size)
-        size = snapshots.num_bytes(self.trainer.bilm, self.trainer.optimizer, states)
+        config, size = self.trainer.config, self.checkpoint_bytes
         kept = config.keep_checkpoints + (self.heldout_records is not None)
         every = 1 if config.checkpoint_minutes else config.checkpoint_steps
         saves = -(-last_step // every) - self.step // every
