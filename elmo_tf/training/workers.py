@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 import pathlib
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -128,12 +129,18 @@ class Workers:
         except _GONE as error:
             if self.count == 1:
                 raise
-            reason = str(error.message).splitlines()[-1]
             raise ConnectionError(
-                f"{self.me}: another worker has ended ({reason}); "
+                f"{self.me}: another worker has ended ({_reason(error)}); "
                 "start all of them again with the same commands, they resume from the newest checkpoint"
             ) from error
 
     def _gathered(self, numbers):
         # The identity places the value on the replica's device, as a collective requires.
         return self._strategy.run(lambda: tf.distribute.get_replica_context().all_gather(tf.identity(numbers), 0))
+
+
+def _reason(error: tf.errors.OpError) -> str:
+    """Returns what TensorFlow says, without the names of operations."""
+    lines = re.sub(r"\[\[.*?\]\]|\{\{.*?\}\}|\[Op:.*?\]", "", str(error.message)).splitlines()
+    said = [" ".join(line.split()) for line in lines if line.strip()]
+    return said[-1] if said else type(error).__name__

@@ -149,6 +149,12 @@ def test_a_file_that_appears_late_is_waited_for(tmp_path, monkeypatch, caplog):
         alone.see(tmp_path / "absent")
 
 
+def test_the_reason_is_said_without_names_of_operations():
+    message = "Graph execution error:\n\nConnection reset by peer\n\t [[{{node CollectiveReduceV2}}]] [Op:__run_4]"
+    assert workers._reason(tf.errors.UnavailableError(None, None, message)) == "Connection reset by peer"
+    assert workers._reason(tf.errors.AbortedError(None, None, " [[{{node A}}]]")) == "AbortedError"
+
+
 def test_a_value_that_is_not_a_cluster_is_refused(monkeypatch):
     for text in ("{", json.dumps({"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 2}})):
         monkeypatch.setenv("TF_CONFIG", text)
