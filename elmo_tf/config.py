@@ -123,7 +123,12 @@ class TrainConfig:
     initial_softmax: str = "normal"  # "normal", the released model's; or "log_uniform": small, biases by word rank
     seed: int = 0  # of the initial weights, the order of the sentences, dropout and the negatives
     checkpoint_steps: int = 1000  # steps between checkpoints
+    checkpoint_minutes: float = 0.0  # above 0: minutes between checkpoints, instead of checkpoint_steps
     keep_checkpoints: int = 3  # the newest ones that are kept
+    eval_steps: int | None = None  # steps between evaluations; null: as checkpoint_steps; 0: only at the end
+    # Held-out tokens of each evaluation but the last, which takes all; 0: all; null: what takes 5 % of the time, which
+    # the first evaluation measures.
+    eval_tokens: int | None = None
     log_steps: int = 20  # steps between points in TensorBoard
     # Steps between closer looks: histograms, update sizes, sampled against full softmax; 0: never.
     look_steps: int = 1000
@@ -139,6 +144,11 @@ class TrainConfig:
             _require(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
         for name in ("look_steps", "warmup_steps", "patience"):
             _require(name, getattr(self, name), getattr(self, name) >= 0, "at least 0")
+        for name in ("eval_steps", "eval_tokens"):
+            _require(name, getattr(self, name), (getattr(self, name) or 0) >= 0, "at least 0, or null")
+        without = self.eval_steps != 0 or self.patience == 0
+        _require("eval_steps", self.eval_steps, without, "above 0, or null, with train.patience")
+        _require("checkpoint_minutes", self.checkpoint_minutes, self.checkpoint_minutes >= 0, "at least 0")
         for name in ("beta_1", "beta_2"):
             _require(name, getattr(self, name), 0 <= getattr(self, name) < 1, "0 or more, below 1")
         expected = f"one of {', '.join(INITIAL_SOFTMAX)}"

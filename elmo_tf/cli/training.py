@@ -76,7 +76,7 @@ def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workdir", required=True, metavar="DIR", help="checkpoints and logs; made if it does not exist"
     )
-    parser.add_argument("--heldout", metavar="DIR", help="records to evaluate on at every checkpoint")
+    parser.add_argument("--heldout", metavar="DIR", help="records to evaluate on; see train.eval_steps")
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--steps", type=natural, metavar="N", help="train up to this step (instead of --epochs)")
     length.add_argument(

@@ -44,6 +44,11 @@ class Part(NamedTuple):
         chosen = self.ends > end
         return Part(self.block, self.numbers[chosen], self.streams[chosen], self.begins[chosen])
 
+    def among(self, streams: range) -> "Part":
+        """Returns the sentences of these streams, which are numbered from 0 then."""
+        chosen = (self.streams >= streams.start) & (self.streams < streams.stop)
+        return Part(self.block, self.numbers[chosen], self.streams[chosen] - streams.start, self.begins[chosen])
+
     def join(self, other: "Part") -> "Part":
         """Returns these sentences followed by `other`, of the same block."""
         return Part(self.block, *(np.concatenate(pair) for pair in zip(self[1:], other[1:], strict=True)))

@@ -75,6 +75,7 @@ class Windows:
         seed: shuffles the sentences, differently each epoch; None keeps the files' order.
         epochs: passes over the corpus, the last window padded at the end; None: no end.
         position: where to start; None: at the beginning.
+        rows: the streams that the windows contain; None: all of them. The position is always that of all.
 
     Raises:
         InputError: while iterating, if a record is damaged, `records` has no sentences, or `position` does not fit.
@@ -89,6 +90,7 @@ class Windows:
         seed: int | None = None,
         epochs: int | None = None,
         position: Position | None = None,
+        rows: range | None = None,
     ):
         self.records = records
         self.batch_size = batch_size
@@ -96,6 +98,7 @@ class Windows:
         self.max_chars_per_token = max_chars_per_token
         self.seed = seed
         self.epochs = epochs
+        self.rows = range(batch_size) if rows is None else rows
         self._position = position or Position(rows=(None,) * batch_size)
 
     def __iter__(self) -> Iterator[tuple[Window, Position]]:
@@ -110,20 +113,27 @@ class Windows:
             yield window, Position(epoch, sentence, streams.leave(end))
 
     def _cut(self, parts: list[Part], end: int) -> Window:
-        """Returns the window of all streams up to `end`."""
-        size, shape = self.batch_size * self.unroll_steps, (2, self.batch_size, self.unroll_steps)
+        """Returns the window of the streams `rows` up to `end`."""
+        size, shape = len(self.rows) * self.unroll_steps, (2, len(self.rows), self.unroll_steps)
         char_ids = np.zeros((2, size, self.max_chars_per_token), np.uint16)  # forward, backward
         token_ids, targets = np.zeros((2, 2, size), np.int32)
         mask = np.zeros(size, bool)
-        for part in parts:
+        for part in self._cut_from(parts):
             places, *sources = part.cut(end - self.unroll_steps, end)
             mask[places] = True
             for direction, source, step in zip((0, 1), sources, (1, -1), strict=True):
                 char_ids_lib.put_rows(char_ids[direction], places, part.block.words.char_ids(source))
                 token_ids[direction, places] = part.block.token_ids[source]
                 targets[direction, places] = part.block.token_ids[source + step]
-        arrays = char_ids.astype(np.int32).reshape(*shape, -1), token_ids.reshape(shape), targets.reshape(shape)
+        characters = char_ids.astype(np.int32).reshape(*shape, self.max_chars_per_token)
+        arrays = characters, token_ids.reshape(shape), targets.reshape(shape)
         return Window(*(array[direction] for direction in (0, 1) for array in arrays), mask.reshape(shape[1:]))
+
+    def _cut_from(self, parts: list[Part]) -> list[Part]:
+        """Returns the sentences of the streams `rows`."""
+        if len(self.rows) == self.batch_size:
+            return parts
+        return [chosen for part in parts if len((chosen := part.among(self.rows)).numbers)]
 
     def _resumed(self) -> list[Part]:
         """Returns the sentences that the streams of the position are in the middle of."""

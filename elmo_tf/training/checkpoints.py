@@ -138,21 +138,35 @@ def open_workdir(workdir: str | os.PathLike) -> Workdir:
 
 
 def save(workdir: Workdir, bilm: BiLM, optimizer: Optimizer | None, progress: Progress) -> pathlib.Path:
+    """Writes a checkpoint as `store` does, and returns its folder."""
+    return store(workdir, snapshots.taken(bilm, optimizer, progress), metrics_file.evaluations(workdir.metrics))
+
+
+def store(workdir: Workdir, snapshot: snapshots.Snapshot, evaluations: list[dict[str, Any]]) -> pathlib.Path:
     """Writes a checkpoint, completely or not at all, and removes the ones that need not be kept.
 
     The newest `train.keep_checkpoints` are kept, and the one with the best held-out perplexity.
 
+    Args:
+        workdir: where.
+        snapshot: what to write.
+        evaluations: of the workdir so far.
+
+    Returns:
+        the checkpoint's folder.
+
     Raises:
         OSError: if it cannot be written; the other checkpoints stay as they are.
     """
-    folder = folder_of(workdir, progress.step)
+    step = snapshot.progress.step
+    folder = folder_of(workdir, step)
     if os.path.lexists(folder) and folder not in _checkpoints(workdir):
         raise OSError(f"something that is not a checkpoint is in its place: {folder}")
     staged = folder.with_name(f".{folder.name}.incomplete")
     for left in _folders(workdir, _LEFT):
         shutil.rmtree(left)
     try:
-        snapshots.write(staged, bilm, optimizer, progress)
+        snapshots.write(staged, snapshot)
         if folder.exists():
             _remove(folder)
         os.replace(staged, folder)
@@ -160,10 +174,9 @@ def save(workdir: Workdir, bilm: BiLM, optimizer: Optimizer | None, progress: Pr
     except BaseException as error:
         shutil.rmtree(staged, ignore_errors=True)
         if isinstance(error, OSError):
-            size = snapshots.num_bytes(bilm, optimizer, progress.states)
-            raise resources.explained(error, folder.parent, size) from error
+            raise resources.explained(error, folder.parent, snapshot.num_bytes) from error
         raise
-    _prune(workdir, progress.step)
+    _prune(workdir, step, evaluations)
     return folder
 
 
@@ -235,12 +248,12 @@ def _chosen(workdir: Workdir, which: str) -> pathlib.Path:
     return folder_of(workdir, int(step))
 
 
-def _prune(workdir: Workdir, step: int) -> None:
+def _prune(workdir: Workdir, step: int, evaluations: list[dict[str, Any]]) -> None:
     there = steps(workdir)
     # Later checkpoints are damaged, or training would have resumed from them.
     later = {one for one in there if one > step}
     kept = set(sorted(set(there) - later)[-workdir.config.train.keep_checkpoints :])
-    if best := metrics_file.best(metrics_file.evaluations(workdir.metrics), there):
+    if best := metrics_file.best(evaluations, there):
         kept.add(best["step"])
     for one in there:
         if one not in kept - later:

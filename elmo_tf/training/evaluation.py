@@ -2,8 +2,10 @@
 
 import contextlib
 import dataclasses
+import itertools
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -13,8 +15,13 @@ from elmo_tf.config import ModelConfig
 from elmo_tf.errors import InputError, memory_explained, renamed
 from elmo_tf.files.progress import ProgressLine
 from elmo_tf.records import record_folder
-from elmo_tf.records.windows import Windows, prefetch
+from elmo_tf.records.windows import Window, Windows, prefetch
 from elmo_tf.text.vocabulary import END_ID, UNKNOWN_ID, Vocabulary
+from elmo_tf.training import replicas
+from elmo_tf.training.workers import Workers
+
+_ASK_EVERY = 20  # windows between two questions to the other workers whether to stop
+_TIMED = 3  # windows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,53 +52,125 @@ class Evaluation:
 class Evaluator:
     """Evaluates one network again and again; its graph is built once.
 
+    The streams are divided among the replicas, each of which carries its streams' states along. Their number does not
+    depend on that of the replicas, and neither does the result, but for rounding.
+
     Args:
         bilm: a network with a softmax; each call uses its weights at that time.
+        strategy: the replicas that have the network; None: no strategy. All its workers have to make the same calls.
     """
 
-    def __init__(self, bilm: BiLM):
+    def __init__(self, bilm: BiLM, strategy: tf.distribute.Strategy | None = None):
         self._bilm = bilm
-        self._losses = tf.function(bilm.language_model_losses)
+        self._strategy = strategy or tf.distribute.get_strategy()
+        self._workers = Workers(self._strategy)
+        self._losses = tf.function(
+            lambda window, states: self._strategy.run(bilm.language_model_losses, args=(window, states))
+        )
 
-    def __call__(
+    def __call__(self, records: record_folder.Records, batch_size: int = 32, unroll_steps: int = 20) -> Evaluation:
+        """Evaluates on all of `records`, in the files' order; arguments as for `parts`."""
+        return self.parts(records, [None], batch_size, unroll_steps)[0]
+
+    def parts(
         self,
         records: record_folder.Records,
+        counts: Sequence[int | None],
         batch_size: int = 32,
         unroll_steps: int = 20,
         interrupted: Callable[[], bool] = lambda: False,
-    ) -> Evaluation | None:
-        """Evaluates on all of `records`, in the files' order.
+    ) -> list[Evaluation]:
+        """Evaluates on parts of `records`, which all begin at its first sentence, in one pass.
 
         Args:
             records: the held-out text.
+            counts: windows of each part, in ascending order; None, which is the last then: all.
             batch_size: number of streams. A stream that ends gets the next sentence, and its LSTM state is carried on.
                 One stream is one text from its first token to its last.
             unroll_steps: tokens per window. Sentences are assigned to streams window by window; so with several
                 streams both numbers decide which sentences follow each other, and change the result a little.
-            interrupted: asked between windows; when it returns True, the result is None.
+            interrupted: asked between windows; when it returns True in any worker, the result is empty.
         """
-        states = self._bilm.zero_states(batch_size)
-        max_chars = self._bilm.config.char_cnn.max_chars_per_token
-        nats, tokens, words, unknown = np.zeros(2), 0, 0, 0
-        total, line = records.info["tokens"] + records.info["sentences"], ProgressLine()
-        made = iter(Windows(records, batch_size, unroll_steps, max_chars, epochs=1))
-        with contextlib.closing(prefetch(made, interrupted=interrupted)) as windows:
-            for window, _ in windows:
-                losses, states = self._losses(tf.nest.map_structure(tf.constant, window), states)
-                nats += [np.sum(loss.numpy(), dtype=np.float64) for loss in losses]
-                tokens += int(window.mask.sum())
-                words += int((window.mask & (window.forward_targets != END_ID)).sum())
-                unknown += int((window.forward_targets == UNKNOWN_ID).sum())
-                if line.due():
-                    line.show(f"evaluating {tokens:,}/{total:,} tokens, sentence boundaries included")
-                if interrupted():
+        sums, found = np.zeros(5), []
+        most, line = counts[-1], ProgressLine()
+        total = records.info["tokens"] + records.info["sentences"]
+        total = total if most is None else min(total, most * batch_size * unroll_steps)
+        stopped = False
+        with contextlib.closing(self._summed(records, batch_size, unroll_steps, interrupted)) as windows:
+            for number, window_sums in enumerate(itertools.islice(windows, most), 1):
+                sums += window_sums
+                found += [self._workers.gathered(sums).sum(axis=0) for count in counts if count == number]
+                if self._workers.is_chief and line.due():
+                    done = min(total, number * batch_size * unroll_steps)
+                    line.show(f"evaluating {done:,}/{total:,} tokens, sentence boundaries included")
+                if self._workers.count == 1 or number % _ASK_EVERY == 0:
+                    stopped = self._workers.any(interrupted())
+                if stopped:
                     break
-        line.clear()
-        if interrupted():
-            return None
-        forward, backward = nats / tokens
-        perplexities = (float(np.exp(value)) for value in (forward, backward, (forward + backward) / 2))
-        return Evaluation(*perplexities, tokens, unknown / tokens, words, batch_size, unroll_steps)
+        if self._workers.is_chief:
+            line.clear()
+        if stopped or self._workers.any(interrupted()):
+            return []
+        # The text may have ended before so many windows.
+        found += [self._workers.gathered(sums).sum(axis=0) for _ in counts[len(found) :]]
+        return [_evaluation(sums, batch_size, unroll_steps) for sums in found]
+
+    def window_seconds(self, records: record_folder.Records, batch_size: int, unroll_steps: int) -> float:
+        """Returns how long a window takes, once the graph is built; 0 for a text of one window."""
+        with contextlib.closing(self._summed(records, batch_size, unroll_steps)) as windows:
+            if next(windows, None) is None:
+                return 0.0
+            begun = time.monotonic()
+            count = sum(1 for _ in itertools.islice(windows, _TIMED))
+            return (time.monotonic() - begun) / max(1, count) if count else 0.0
+
+    def _summed(
+        self,
+        records: record_folder.Records,
+        batch_size: int,
+        unroll_steps: int,
+        interrupted: Callable[[], bool] = lambda: False,
+    ) -> Iterator[np.ndarray]:
+        """Yields this process's sums over each window: nats forward and backward, tokens, words, unknown ones."""
+        rows = -(-batch_size // self._strategy.num_replicas_in_sync)  # of each replica
+        mine = replicas.local_rows(self._strategy, rows)
+        cut = range(min(mine.start, batch_size), min(mine.stop, batch_size))
+        zeros = tf.nest.map_structure(np.asarray, self._bilm.zero_states(len(mine)))
+        states = replicas.distribute(self._strategy, zeros, rows, mine.start)
+        max_chars = self._bilm.config.char_cnn.max_chars_per_token
+        made = iter(Windows(records, batch_size, unroll_steps, max_chars, epochs=1, rows=cut))
+        # Several workers stop at the same window, or one would wait for the others.
+        asked = interrupted if self._workers.count == 1 else lambda: False
+        with contextlib.closing(prefetch(made, interrupted=asked)) as windows:
+            for window, _ in windows:
+                filled = _with_rows(window, len(mine))
+                losses, states = self._losses(replicas.distribute(self._strategy, filled, rows, mine.start), states)
+                yield np.array([*map(self._nats, losses), *_counts(window)])
+
+    def _nats(self, losses) -> float:
+        local = self._strategy.experimental_local_results(losses)
+        return sum(np.sum(value.numpy(), dtype=np.float64) for value in local)
+
+
+def _with_rows(window: Window, rows: int) -> Window:
+    """Returns the window with masked rows at its end, `rows` in all."""
+    missing = rows - len(window.mask)
+    if not missing:
+        return window
+    return Window(*(np.concatenate([array, np.zeros((missing, *array.shape[1:]), array.dtype)]) for array in window))
+
+
+def _counts(window: Window) -> tuple[int, int, int]:
+    """Returns how many tokens, words and unknown words a window predicts in each direction."""
+    tokens, words = window.mask.sum(), (window.mask & (window.forward_targets != END_ID)).sum()
+    return int(tokens), int(words), int((window.forward_targets == UNKNOWN_ID).sum())
+
+
+def _evaluation(sums: np.ndarray, batch_size: int, unroll_steps: int) -> Evaluation:
+    tokens, words, unknown = map(int, sums[2:])
+    forward, backward = sums[:2] / tokens
+    perplexities = (float(np.exp(value)) for value in (forward, backward, (forward + backward) / 2))
+    return Evaluation(*perplexities, tokens, unknown / tokens, words, batch_size, unroll_steps)
 
 
 def evaluate(bilm: BiLM, records: record_folder.Records, batch_size: int = 32, unroll_steps: int = 20) -> Evaluation:

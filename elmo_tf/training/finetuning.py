@@ -3,7 +3,8 @@
 import logging
 import os
 import pathlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -30,6 +31,7 @@ def finetune(
     steps: int | None = None,
     strategy: tf.distribute.Strategy | None = None,
     profile: bool = False,
+    on_record: Callable[[dict[str, Any]], None] | None = None,
 ) -> checkpoints.Workdir:
     """Trains the newest model of the workdir `source` on `data`, in a workdir of its own.
 
@@ -45,6 +47,7 @@ def finetune(
         steps: as for `train`.
         strategy: as for `train`.
         profile: as for `train`.
+        on_record: as for `train`.
 
     Returns:
         the workdir, with a checkpoint of the last step.
@@ -65,7 +68,7 @@ def finetune(
         evaluation.check_training_records(config.model, records.vocabulary, records, heldout_records)
         with memory_explained(*MEMORY_SETTINGS):
             _begin(opened, config, records.vocabulary, workdir)
-    return train(config, data, workdir, heldout, steps, strategy, profile)
+    return train(config, data, workdir, heldout, steps, strategy, profile, on_record)
 
 
 def _begin(

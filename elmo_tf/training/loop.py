@@ -3,9 +3,10 @@
 import contextlib
 import dataclasses
 import logging
-import math
 import os
 import pathlib
+from collections.abc import Callable
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -15,9 +16,10 @@ from elmo_tf.errors import InputError, memory_explained, renamed
 from elmo_tf.files import lock
 from elmo_tf.records import record_folder
 from elmo_tf.training import checkpoints, evaluation, precision, resources
+from elmo_tf.training import heldout as heldout_lib
 from elmo_tf.training.board import Board
 from elmo_tf.training.look import CloserLook
-from elmo_tf.training.metrics_file import MetricsFile, best
+from elmo_tf.training.metrics_file import MetricsFile, best, comparable
 from elmo_tf.training.monitor import Monitor, Plan
 from elmo_tf.training.schedule import learning_rate
 from elmo_tf.training.session import Session
@@ -42,10 +44,12 @@ def train(
     steps: int | None = None,
     strategy: tf.distribute.Strategy | None = None,
     profile: bool = False,
+    on_record: Callable[[dict[str, Any]], None] | None = None,
 ) -> checkpoints.Workdir:
     """Trains a BiLM on `data`, resuming from the newest intact checkpoint of `workdir` if there is one.
 
-    Checkpoints, and with `heldout` evaluations, are made every `train.checkpoint_steps` steps and at the end.
+    Checkpoints are made every `train.checkpoint_steps` steps, and evaluations on `heldout` every `train.eval_steps`, on
+    its first `train.eval_tokens` tokens. At the end there is a checkpoint, and an evaluation on all of `heldout`.
 
     Args:
         config: model and recipe; the model of an existing workdir has to be the same, its recipe is replaced.
@@ -56,6 +60,9 @@ def train(
         strategy: the devices; None: one replica on each visible GPU, or one on the CPU. All processes of a
             `MultiWorkerMirroredStrategy` call this with the same arguments; the first of them writes.
         profile: whether to trace some steps for TensorBoard.
+        on_record: called with each line of `metrics.jsonl`, a dictionary with the losses of a step or an evaluation;
+            training waits for it. Steps that a resumed run repeats come again. An exception that it raises becomes a
+            warning. Only the first of several workers calls it.
 
     Returns:
         the workdir, with a checkpoint of the last step.
@@ -80,15 +87,20 @@ def train(
                 stack.enter_context(lock.locked(workdir))
         workers.wait()
         interrupt = stack.enter_context(Interrupt())
+        if not workers.is_chief:
+            workers.see(pathlib.Path(workdir) / checkpoints.CONFIG_FILE)
         opened = checkpoints.open_workdir(workdir)
-        config = precision.settled(config, opened.config)
+        begun = opened.config.train
+        config = heldout_lib.settled(precision.settled(config, opened.config), opened.config)
         opened = dataclasses.replace(opened, config=config)
         keras.utils.set_random_seed(config.train.seed)
         trainer = Trainer(strategy, config.train, lambda: opened.new_bilm(config.train.precision))
-        session = Session(opened, trainer, records, heldout_records, workers, interrupt)
+        session = stack.enter_context(
+            contextlib.closing(Session(opened, trainer, records, heldout_records, workers, interrupt, begun))
+        )
         session.restore()
-        _run(session, math.ceil(config.train.epochs * session.steps_per_epoch) if steps is None else steps, profile)
-    return opened
+        _run(session, session.step_after(config.train.epochs) if steps is None else steps, profile, on_record)
+    return session.workdir
 
 
 def _prepare(
@@ -109,15 +121,18 @@ def _prepare(
         raise InputError("workdir", expected, f"one with other things in it: {workdir}")
     vocabulary = records.vocabulary if existing is None else existing.vocabulary
     evaluation.check_training_records(config.model, vocabulary, records, heldout)
+    heldout_lib.check_tokens(config, heldout, existing and existing.config)
     if existing is None:
         resources.check_memory(config, len(vocabulary))
         with checkpoints.new_workdir(workdir, precision.settled(config), vocabulary):
             pass
 
 
-def _run(session: Session, last_step: int, profile: bool) -> None:
+def _run(session: Session, last_step: int, profile: bool, on_record: Callable[[dict[str, Any]], None] | None) -> None:
     """Trains up to `last_step`; evaluates and saves on the way and at the end."""
     trainer, config = session.trainer, session.trainer.config
+    if session.workers.is_chief:
+        session.metrics = MetricsFile(session.workdir.metrics, session.saver.saved_step, on_record)
     with contextlib.closing(_monitor(session, last_step, profile)) as monitor:
         _begin(session, last_step, monitor)
         with contextlib.closing(session.windows(last_step)) as windows:
@@ -128,41 +143,42 @@ def _run(session: Session, last_step: int, profile: bool) -> None:
                 session.step += 1
                 if session.at_checkpoint or session.step == last_step:
                     session.save(monitor, needed=session.step == last_step)
-                    session.evaluate(monitor)
+                if session.at_evaluation or session.step == last_step:
+                    session.evaluate(monitor, final=session.step == last_step)
         _end(session, monitor)
 
 
 def _monitor(session: Session, last_step: int, profile: bool) -> Monitor:
-    plan = Plan(session.step, last_step, session.steps_per_epoch, session.tokens_per_step)
+    begun = session.begun_step, session.begun_epochs
+    plan = Plan(session.step, last_step, session.steps_per_epoch, session.tokens_per_step, *begun)
     if not session.workers.is_chief:
         return Monitor(plan, session.trainer.config)
     board = Board(session.workdir.logs)
     board.configuration(session.workdir.config, session.step)
-    lines = MetricsFile(session.workdir.metrics, session.saved_step)
     look = CloserLook(session.trainer, session.records.vocabulary.tokens)
-    return Monitor(plan, session.trainer.config, lines, board, look, profile)
+    return Monitor(plan, session.trainer.config, session.metrics, board, look, profile)
 
 
 def _begin(session: Session, last_step: int, monitor: Monitor) -> None:
     """Logs what is going to happen, and completes what an earlier run left undone at this step."""
     if session.workers.is_chief:
         _describe(session, last_step)
-    if session.saved_step is None and last_step == 0:
+    if session.saver.saved_step is None and last_step == 0:
         session.save(monitor, needed=True)
     elif session.workers.is_chief and session.step >= last_step:
         _log.info("nothing to do: %s steps are done already, and %s were asked for", *_grouped(session.step, last_step))
     elif session.workers.is_chief:
         session.warn_of_little_space(last_step)
     # A run may have been killed between saving and evaluating; a model to be finetuned was never evaluated here.
-    if session.saved_step is not None and (session.at_checkpoint or session.step == last_step):
-        session.evaluate(monitor)
+    if session.saver.saved_step is not None and (session.at_evaluation or session.step == last_step):
+        session.evaluate(monitor, final=session.step == last_step)
 
 
 def _end(session: Session, monitor: Monitor) -> None:
     """Stops as requested, or logs the result."""
-    workers, found = session.workers, session.evaluations()
+    workers = session.workers
     if session.asked_to_stop:
-        if session.step > 0 and session.saved_step != session.step:
+        if session.step > 0 and not session.is_saved:
             session.save(monitor, needed=True)
         workers.wait()
         done = f"at step {session.step:,}, checkpoint saved" if session.step else "before the first step"
@@ -170,6 +186,11 @@ def _end(session: Session, monitor: Monitor) -> None:
     if workers.is_chief and session.out_of_patience:
         patience = session.trainer.config.patience
         _log.info("train.patience: no better held-out perplexity in %d evaluations, training ends", patience)
+    if session.out_of_patience:
+        session.evaluate(monitor, final=True)
+    if workers.is_chief and session.step > monitor.first_step:
+        _log.info("of the time, %s", session.shares())
+    found = comparable(session.evaluations())
     if workers.is_chief and len(found) > 1:
         shown = [f"{one['perplexity']:.1f} at step {one['step']:,}" for one in (found[0], found[-1], best(found))]
         _log.info("held-out perplexity: first %s, last %s; best %s, kept as the checkpoint `best`", *shown)
@@ -183,12 +204,13 @@ def _describe(session: Session, last_step: int) -> None:
     parameters = sum(variable.shape.num_elements() for variable in session.trainer.variables)
     _log.info(
         "%s parameters (softmax included), %d replica(s), here on %s; %d x %d tokens per step; %s tokens in the corpus "
-        "(%s words, %s sentence boundaries), %.1f steps per epoch; from step %s to %s; "
-        "TensorBoard: tensorboard --logdir %s",
+        "(%s words, %s sentence boundaries), %.1f steps per epoch; from step %s to %s; a checkpoint takes %s MB, "
+        "and as much memory while it is written; TensorBoard: tensorboard --logdir %s",
         *(*_grouped(parameters), strategy.num_replicas_in_sync, resources.devices(strategy)),
         *(session.trainer.batch_size, config.unroll_steps),
         *_grouped(info["tokens"] + info["sentences"], info["tokens"], info["sentences"]),
-        *(session.steps_per_epoch, *_grouped(session.step, last_step), session.workdir.logs),
+        *(session.steps_per_epoch, *_grouped(session.step, last_step)),
+        *(resources.megabytes(session.checkpoint_bytes), session.workdir.logs),
     )
 
 

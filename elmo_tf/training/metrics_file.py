@@ -2,8 +2,10 @@
 
 {"step": 7, "forward_loss": 5.1, "backward_loss": 5.2, "gradient_norm": 9.6}         losses in nats per token
 {"step": 200, "heldout": "3f2c...", "perplexity": 98.2, "forward_perplexity": ...}   `heldout` identifies the text
+{"step": 900, "heldout": "77a0...", "perplexity": 97.1, ..., "whole": true}          others are of a part of it
 
-It contains nothing about time, so a run that was killed and resumed leaves the same file as an uninterrupted one.
+It contains nothing about time, so a run that was killed and resumed leaves the same file as an uninterrupted one. A run
+reads it once, when it starts, and appends to it.
 """
 
 import json
@@ -11,17 +13,22 @@ import logging
 import math
 import os
 import pathlib
-from collections.abc import Collection, Iterator
+import re
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, staging
 from elmo_tf.files.json_file import Object, Real, Text, Whole
+from elmo_tf.training.record_hook import RecordHook
 
 FILE = "metrics.jsonl"
 _STEP = Object({"step": Whole()})
 # The perplexity of a diverged model may be infinite.
 _EVALUATION = Object({"step": Whole(), "heldout": Text(), "perplexity": Real(0, math.inf)})
+
+# A step's line as it is written here; parsing it as any JSON takes ten times as long.
+_STEP_LINE = re.compile(rb'\{"step": (\d{1,15}), "forward_loss": \S+, "backward_loss": \S+, "gradient_norm": \S+\}\n')
 
 _log = logging.getLogger("elmo_tf")
 
@@ -32,22 +39,33 @@ class MetricsFile:
     Args:
         path: of the file; made if it does not exist.
         step: lines of later steps are removed, because these steps will be repeated; None: all lines.
+        on_record: called with each line that is added, as a dictionary.
+
+    Attributes:
+        evaluations: those in the file and those added, in order.
 
     Raises:
         InputError: naming the line, if one up to `step` is damaged.
     """
 
-    def __init__(self, path: str | os.PathLike, step: int | None):
+    def __init__(
+        self, path: str | os.PathLike, step: int | None, on_record: Callable[[dict[str, Any]], None] | None = None
+    ):
+        self._on_record = None if on_record is None else RecordHook(on_record)
         self._path = pathlib.Path(path)
         self._pending: list[bytes] = []
         self._failing = False
-        self._size = _size_up_to(self._path, step)
+        self._size, self.evaluations = _up_to(self._path, step)
         with self._path.open("ab") as file:
             file.truncate(self._size)
 
     def add(self, values: dict[str, Any]) -> None:
         """Adds a line; `flush` writes it."""
         self._pending.append(json.dumps(values).encode() + b"\n")
+        if "heldout" in values:
+            self.evaluations.append(values)
+        if self._on_record is not None:
+            self._on_record(values)
 
     def flush(self, sync: bool = False) -> None:
         """Writes the added lines, with `sync` to the disk itself; if that fails, warns and keeps them for next time."""
@@ -78,41 +96,46 @@ def evaluations(path: str | os.PathLike) -> list[dict[str, Any]]:
     if not pathlib.Path(path).exists():
         return []
     return [
-        json_file.parse(line, _EVALUATION, source)
-        for line, source in _lines(pathlib.Path(path))
+        json_file.parse(line, _EVALUATION, _name(path, number))
+        for line, number in _lines(pathlib.Path(path))
         if b'"heldout"' in line
     ]
 
 
+def comparable(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Returns the evaluations that can be compared with the last one: on the same text, or the same part of it.
+
+    Those of a whole text, of which other evaluations are a part, count only if there are no others.
+    """
+    found = [one for one in found if not one.get("whole")] or found
+    return [one for one in found if one["heldout"] == found[-1]["heldout"]]
+
+
 def best(found: list[dict[str, Any]], steps: Collection[int] | None = None) -> dict[str, Any] | None:
-    """Returns the evaluation with the lowest perplexity on the text of the last one; None if there is none.
+    """Returns the evaluation with the lowest perplexity of those that are `comparable`; None if there is none.
 
     Args:
         found: as `evaluations` returns them.
         steps: only evaluations of these steps count; None: all.
     """
-    there = [one for one in _of_last_text(found) if steps is None or one["step"] in steps]
+    there = [one for one in comparable(found) if steps is None or one["step"] in steps]
     return min(there, key=lambda one: one["perplexity"], default=None)
 
 
 def waited(found: list[dict[str, Any]]) -> int:
-    """Returns how many evaluations on the text of the last one came after the best."""
-    perplexities = [one["perplexity"] for one in _of_last_text(found)]
+    """Returns how many of the evaluations that are `comparable` came after the best."""
+    perplexities = [one["perplexity"] for one in comparable(found)]
     return len(perplexities) - 1 - perplexities.index(min(perplexities)) if perplexities else 0
 
 
-def _of_last_text(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [one for one in found if one["heldout"] == found[-1]["heldout"]]
-
-
-def _size_up_to(path: pathlib.Path, step: int | None) -> int:
-    """Returns the size of the lines up to `step`."""
-    size, reached = 0, -1
+def _up_to(path: pathlib.Path, step: int | None) -> tuple[int, list[dict[str, Any]]]:
+    """Returns the size of the lines up to `step`, and the evaluations among them."""
+    size, reached, found = 0, -1, []
     if step is None or not path.exists():
-        return size
-    for line, source in _lines(path):
+        return size, found
+    for line, number in _lines(path):
         try:
-            reached = json_file.parse(line, _STEP, source)["step"]
+            reached, evaluation = _read(path, line, number)
         except InputError:
             # After the last step that counts, a crash may have left anything.
             if reached == step:
@@ -121,12 +144,26 @@ def _size_up_to(path: pathlib.Path, step: int | None) -> int:
         if reached > step:
             break
         size += len(line)
-    return size
+        if evaluation is not None:
+            found.append(evaluation)
+    return size, found
 
 
-def _lines(path: pathlib.Path) -> Iterator[tuple[bytes, str]]:
-    """Yields the complete lines of a file and their names; a crash may have cut the last one."""
+def _read(path: pathlib.Path, line: bytes, number: int) -> tuple[int, dict[str, Any] | None]:
+    """Returns a line's step, and the line if it is an evaluation."""
+    if match := _STEP_LINE.fullmatch(line):
+        return int(match[1]), None
+    values = json_file.parse(line, _EVALUATION if b'"heldout"' in line else _STEP, _name(path, number))
+    return values["step"], values if "heldout" in values else None
+
+
+def _name(path: str | os.PathLike, number: int) -> str:
+    return f"{path}, line {number}"
+
+
+def _lines(path: pathlib.Path) -> Iterator[tuple[bytes, int]]:
+    """Yields the complete lines of a file and their numbers; a crash may have cut the last one."""
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if line.endswith(b"\n"):
-                yield line, f"{path}, line {number}"
+                yield line, number

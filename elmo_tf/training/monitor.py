@@ -29,6 +29,13 @@ class Plan:
     last_step: int  # total number of steps
     steps_per_epoch: float
     tokens_per_step: int  # sentence boundaries included, each counted once for both directions
+    # Since when a step has so many tokens: at which step, after how many epochs.
+    begun_step: int = 0
+    begun_epochs: float = 0.0
+
+    def epoch(self, step: int) -> float:
+        """Returns how many epochs `step` steps are."""
+        return self.begun_epochs + (step - self.begun_step) / self.steps_per_epoch
 
 
 class Monitor:
@@ -108,13 +115,31 @@ class Monitor:
         """Excludes what was done since the last step, such as an evaluation, from the measured speed."""
         self._since, self._timed = time.monotonic(), 0
 
-    def record_evaluation(self, evaluation: Evaluation, heldout_id: str, note: str = "") -> None:
-        """Writes a held-out evaluation, and shows it with `note` at its end."""
+    @property
+    def first_step(self) -> int:
+        """Steps done in earlier runs."""
+        return self._plan.first_step
+
+    @property
+    def seconds_per_step(self) -> float | None:
+        """A running mean; None before steps were timed."""
+        return self._rate
+
+    def record_evaluation(self, evaluation: Evaluation, heldout_id: str, note: str = "", whole: bool = False) -> None:
+        """Writes a held-out evaluation, and shows it with `note` at its end.
+
+        Args:
+            evaluation: what was found.
+            heldout_id: identifies the text.
+            note: for the line that is shown.
+            whole: whether other evaluations of this run take a part of this text only.
+        """
         found = dataclasses.asdict(evaluation)
         values = {name: found[name] for name in ("perplexity", "forward_perplexity", "backward_perplexity")}
-        self._board.scalars("heldout", values, self._step)
+        self._board.scalars("heldout_whole" if whole else "heldout", values, self._step)
         self._board.flush()
-        self._metrics.add({"step": self._step, "heldout": heldout_id} | values | {"tokens": evaluation.tokens})
+        line = {"step": self._step, "heldout": heldout_id} | values | {"tokens": evaluation.tokens}
+        self._metrics.add(line | {"whole": True} if whole else line)
         self._metrics.flush(sync=True)
         self._line.leave(f"step {self._step:,}: {evaluation.summary()}{note}")
 
@@ -160,7 +185,7 @@ class Monitor:
             "loss_forward_nats": forward,
             "loss_backward_nats": backward,
             "perplexity_sampled_softmax": self._perplexity,
-            "epoch": self._step / self._plan.steps_per_epoch,
+            "epoch": self._plan.epoch(self._step),
         }
         if self._timed:
             seconds = (time.monotonic() - self._since) / self._timed
@@ -183,7 +208,7 @@ class Monitor:
 
     def _progress(self) -> str:
         step, plan = self._step, self._plan
-        line = f"step {step:,}/{plan.last_step:,}  epoch {step / plan.steps_per_epoch:.2f}"
+        line = f"step {step:,}/{plan.last_step:,}  epoch {plan.epoch(step):.2f}"
         if self._rate is None:
             return line
         left = datetime.timedelta(seconds=round((plan.last_step - step) * self._rate))

@@ -2,16 +2,20 @@
 
 import contextlib
 import dataclasses
-import hashlib
 import logging
+import math
+import time
 from collections.abc import Generator
 
-from elmo_tf.errors import InputError, renamed
+from elmo_tf.config import TrainConfig
+from elmo_tf.errors import renamed
 from elmo_tf.records.record_folder import Records
 from elmo_tf.records.windows import Position, Window, Windows, prefetch
-from elmo_tf.training import checkpoints, metrics_file, resources, snapshots
+from elmo_tf.training import checkpoints, metrics_file, resources, resuming, snapshots
 from elmo_tf.training.evaluation import Evaluator
+from elmo_tf.training.heldout import PART, WHOLE, Heldout, text_id
 from elmo_tf.training.monitor import Monitor
+from elmo_tf.training.saver import Saver
 from elmo_tf.training.signals import Interrupt
 from elmo_tf.training.snapshots import Progress
 from elmo_tf.training.step import Trainer
@@ -30,17 +34,27 @@ class Session:
     workdir: checkpoints.Workdir
     trainer: Trainer
     records: Records
-    heldout: Records | None
+    heldout_records: Records | None
     workers: Workers
     interrupt: Interrupt
+    begun: TrainConfig  # the recipe of the run so far
     step: int = 0
-    saved_step: int | None = None
     position: Position | None = None
+    begun_step: int = 0  # since when there are these streams; see `Progress`
+    begun_epochs: float = 0.0
     asked_to_stop: bool = False
     out_of_patience: bool = False
 
+    metrics: metrics_file.MetricsFile | None = None  # of the first worker, once it is opened
+    saver: Saver | None = None  # once the newest checkpoint is restored
+    evaluating_seconds: float = 0.0
+    saving_seconds: float = 0.0  # that training waited for checkpoints
+
     def __post_init__(self):
-        self._evaluator = Evaluator(self.trainer.bilm)
+        self._begun = self._last_save = time.monotonic()
+        if self.heldout_records is not None:
+            evaluator = Evaluator(self.trainer.bilm, self.trainer.strategy)
+            self._heldout = Heldout(self.heldout_records, evaluator, self.trainer.config)
 
     @property
     def tokens_per_step(self) -> int:
@@ -50,36 +64,76 @@ class Session:
     @property
     def steps_per_epoch(self) -> float:
         """Steps per pass over the corpus, which predicts every word and one boundary per sentence."""
-        return (self.records.info["tokens"] + self.records.info["sentences"]) / self.tokens_per_step
+        return self.tokens_per_epoch / self.tokens_per_step
+
+    @property
+    def tokens_per_epoch(self) -> int:
+        """Tokens that a pass over the corpus predicts in each direction."""
+        return self.records.info["tokens"] + self.records.info["sentences"]
+
+    def step_after(self, epochs: float) -> int:
+        """Returns how many steps, those of other numbers of streams included, so many epochs take."""
+        return self.begun_step + math.ceil((epochs - self.begun_epochs) * self.steps_per_epoch)
 
     @property
     def data_id(self) -> str:
         """Identifies the records and their order, to which a checkpoint's position belongs."""
-        return _text_id(self.records, str(self.trainer.config.seed))
+        return text_id(self.records, str(self.trainer.config.seed))
 
     @property
     def at_checkpoint(self) -> bool:
-        """Whether a checkpoint is due at this step."""
-        return self.step % self.trainer.config.checkpoint_steps == 0
+        """Whether a checkpoint is due at this step, which all workers have to ask."""
+        config = self.trainer.config
+        if self.at_evaluation:
+            return True
+        if not config.checkpoint_minutes:
+            return self.step % config.checkpoint_steps == 0
+        # Among several workers, the first one's clock decides, and asking it takes a round trip.
+        asked = self.workers.count == 1 or self.step % config.log_steps == 0
+        return asked and bool(self.workers.first(time.monotonic() - self._last_save >= 60 * config.checkpoint_minutes))
+
+    @property
+    def at_evaluation(self) -> bool:
+        """Whether an evaluation is due at this step; a checkpoint is, too, because it may be the best."""
+        return self.heldout_records is not None and self._eval_steps > 0 and self.step % self._eval_steps == 0
+
+    @property
+    def _eval_steps(self) -> int:
+        config = self.trainer.config
+        return config.checkpoint_steps if config.eval_steps is None else config.eval_steps
 
     def restore(self) -> None:
-        """Restores the newest intact checkpoint, if there is one."""
-        progress = checkpoints.load(self.workdir, self.trainer.bilm, self.trainer.optimizer)
-        self.workers.agree("checkpoint", -1 if progress is None else progress.step)
+        """Restores the newest intact checkpoint, if there is one; all workers that of the first."""
+        progress = self._loaded() if self.workers.is_chief else None
+        step = self.workers.first(-1 if progress is None else progress.step)
+        if step >= 0 and not self.workers.is_chief:
+            self.workers.see(checkpoints.folder_of(self.workdir, step) / snapshots.MANIFEST_FILE)
+            progress = self._loaded(str(step))
         if progress is not None:
-            self._check(progress)
+            resuming.check(progress, self.data_id, self.records, self.begun, self.trainer)
+            progress = resuming.with_streams(progress, self.trainer, self.tokens_per_epoch, self.workers.is_chief)
             if progress.states is not None:
                 self.trainer.set_states(progress.states)
-            self.step = self.saved_step = progress.step
-            self.position = progress.position
+            self.step, self.position = progress.step, progress.position
+            self.begun_step, self.begun_epochs = progress.begun_step, progress.begun_epochs
+        self.saver = Saver(self.workdir, None if progress is None else progress.step)
         if self.workers.is_chief:
             checkpoints.update_config(self.workdir)
+
+    def _loaded(self, which: str = checkpoints.LATEST) -> Progress | None:
+        return checkpoints.load(self.workdir, self.trainer.bilm, self.trainer.optimizer, which)
 
     def windows(self, last_step: int) -> Generator[Window, None, None]:
         """Yields the window of each step up to `last_step`, `position` being the one after it; ends when `stopping`."""
         config, max_chars = self.trainer.config, self.workdir.config.model.char_cnn.max_chars_per_token
         windows = Windows(
-            self.records, self.trainer.batch_size, config.unroll_steps, max_chars, config.seed, position=self.position
+            self.records,
+            self.trainer.batch_size,
+            config.unroll_steps,
+            max_chars,
+            config.seed,
+            position=self.position,
+            rows=self.trainer.local_rows,
         )
         made = prefetch(iter(windows), interrupted=self._interrupted)
         source = checkpoints.folder_of(self.workdir, self.step) / snapshots.PROGRESS_FILE
@@ -90,61 +144,142 @@ class Session:
                     window, self.position = following
                     yield window
 
+    @property
+    def checkpoint_bytes(self) -> int:
+        """Size of a checkpoint on the disk; in memory it is as large while it is written."""
+        states = self.trainer.bilm.zero_states(self.trainer.batch_size)
+        return snapshots.num_bytes(self.trainer.bilm, self.trainer.optimizer, states)
+
     def warn_of_little_space(self, last_step: int) -> None:
         """Warns if the checkpoints up to `last_step` do not fit on the disk."""
-        config = self.trainer.config
-        states = self.trainer.bilm.zero_states(self.trainer.batch_size)
-        size = snapshots.num_bytes(self.trainer.bilm, self.trainer.optimizer, states)
-        kept = config.keep_checkpoints + (self.heldout is not None)
-        saves = -(-last_step // config.checkpoint_steps) - self.step // config.checkpoint_steps
+        config, size = self.trainer.config, self.checkpoint_bytes
+        kept = config.keep_checkpoints + (self.heldout_records is not None)
+        every = 1 if config.checkpoint_minutes else config.checkpoint_steps
+        saves = -(-last_step // every) - self.step // every
         more = min(saves, max(1, kept + 1 - len(checkpoints.steps(self.workdir))))
         resources.warn_of_little_space(self.workdir.path, size, more, kept)
 
     def save(self, monitor: Monitor, needed: bool) -> None:
-        """Saves a checkpoint, after checking that all losses so far are finite.
+        """Saves a checkpoint in the background, after checking that all losses so far are finite.
+
+        The one before has to be written first. All that training waits for is that, and a copy of the variables.
+
+        Args:
+            monitor: has the losses.
+            needed: whether to wait until it is written.
 
         Raises:
             OSError: if it cannot be written and is `needed`; otherwise that is a warning.
         """
+        begun = time.monotonic()
         monitor.flush(sync=True)
-        progress = Progress(self.step, self.position, self.data_id, self.trainer.gathered_states())
+        states, failed = self.trainer.gathered_states(), None
         if self.workers.is_chief:
-            try:
-                checkpoints.save(self.workdir, self.trainer.bilm, self.trainer.optimizer, progress)
-            except OSError as error:
-                newest = "there is none" if self.saved_step is None else f"the newest is of step {self.saved_step:,}"
-                message = f"the checkpoint of step {self.step:,} cannot be written: {error}; {newest}"
-                if needed:
-                    raise OSError(message) from error
-                _log.warning("warning: %s; training continues", message)
-                return
-        self.saved_step = self.step
+            self.finish_saving()
+            begin = {"begun_step": self.begun_step, "begun_epochs": self.begun_epochs}
+            progress = Progress(self.step, self.position, self.data_id, states, **begin)
+            snapshot = snapshots.taken(self.trainer.bilm, self.trainer.optimizer, progress)
+            self.saver.start(snapshot, self.metrics.evaluations)
+            if needed:
+                try:
+                    self.saver.finish()
+                except OSError as error:
+                    failed = OSError(f"{error}; {self._newest}")
+        if needed and self.workers.any(failed is not None):
+            raise failed or ConnectionError(f"{self.workers.me}: the first worker cannot write the last checkpoint")
+        self._last_save = time.monotonic()
+        self.saving_seconds += self._last_save - begun
+        monitor.resume_clock()
 
-    def evaluate(self, monitor: Monitor) -> None:
-        """Evaluates on the held-out text, if there is one and these weights were not evaluated before."""
-        if self.heldout is None:
+    def finish_saving(self) -> None:
+        """Waits for the checkpoint that is being written; warns if that failed."""
+        try:
+            self.saver.finish()
+        except OSError as error:
+            _log.warning("warning: %s; %s; training continues", error, self._newest)
+
+    def close(self) -> None:
+        """Waits for the checkpoint that is being written."""
+        if self.saver is not None:
+            self.finish_saving()
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether there is a checkpoint of this step, which all workers have to ask; waits for it to be written."""
+        self.finish_saving()
+        return bool(self.workers.first(self.saver.saved_step == self.step))
+
+    @property
+    def _newest(self) -> str:
+        saved = self.saver.saved_step
+        return "there is none" if saved is None else f"the newest is of step {saved:,}"
+
+    def evaluate(self, monitor: Monitor, final: bool = False) -> None:
+        """Evaluates on the held-out text, if there is one, unless these weights were evaluated before.
+
+        Args:
+            monitor: shows the result.
+            final: whether this is the last evaluation, which takes the whole text.
+        """
+        if self.heldout_records is None:
             return
-        config, found = self.trainer.config, self.evaluations()
-        if self.workers.is_chief and (not found or found[-1]["step"] != self.step):
-            with renamed(records="heldout"):
-                result = self._evaluator(
-                    self.heldout, config.batch_size, config.unroll_steps, interrupted=lambda: self.interrupt.requested
-                )
-            if result is not None:
-                products = f", {config.precision} products (`elmo-tf evaluate`: float32)"
-                note = "" if config.precision == "float32" else products
-                monitor.record_evaluation(result, _text_id(self.heldout), note)
+        begun, heldout, config = time.monotonic(), self._heldout, self.trainer.config
+        with renamed(records="heldout"):
+            if heldout.tokens is None and self.step > 0 and not final:
+                self._settle(monitor)
+            known = {one["heldout"] for one in self.evaluations() if one["step"] == self.step}
+            # Before the first step nothing is known of the time that steps take.
+            choice = self.workers.first(heldout.missing(known, final or (self.step == 0 and heldout.tokens is None)))
+            found = heldout.evaluate(choice, lambda: self.interrupt.requested) if choice else []
+        products = f", {config.precision} products (`elmo-tf evaluate`: float32)"
+        for kind, result in found if self.workers.is_chief else ():
+            part = kind == PART and heldout.part_id != heldout.id
+            note = f", of the first {result.tokens:,} tokens" if part else ""
+            note += "" if config.precision == "float32" else products
+            monitor.record_evaluation(result, heldout.part_id if part else heldout.id, note, kind == WHOLE)
         waited = metrics_file.waited(self.evaluations())
         self.out_of_patience = self.workers.any(self.workers.is_chief and 0 < config.patience <= waited)
+        self.evaluating_seconds += time.monotonic() - begun
         monitor.resume_clock()
 
     def evaluations(self) -> list[dict]:
-        """Returns the evaluations on this held-out text so far."""
-        heldout = self.heldout and _text_id(self.heldout)
-        return [one for one in metrics_file.evaluations(self.workdir.metrics) if one["heldout"] == heldout]
+        """Returns the evaluations on this held-out text so far; none in all workers but the first."""
+        if self.metrics is None or self.heldout_records is None:
+            return []
+        ids = (self._heldout.id, self._heldout.part_id)
+        return [one for one in self.metrics.evaluations if one["heldout"] in ids]
+
+    def _settle(self, monitor: Monitor) -> None:
+        """Decides how many tokens an evaluation takes, and keeps that in the workdir's configuration.
+
+        A run that has been evaluated on the whole text, by an earlier version, goes on with it.
+        """
+        heldout, rate = self._heldout, monitor.seconds_per_step
+        whole = any(one["heldout"] == heldout.id and not one.get("whole") for one in self.evaluations())
+        if self.workers.first(whole):
+            heldout.tokens = 0
+        elif self.workers.first(rate is not None):
+            window, between = heldout.window_seconds(), self._eval_steps * (rate or 0.0)
+            heldout.tokens = self.workers.first(heldout.part_for(window, between))
+            if self.workers.is_chief:
+                _log.info("%s; the last one takes all", heldout.described(window, between))
+        if heldout.tokens is not None:
+            train = dataclasses.replace(self.workdir.config.train, eval_tokens=heldout.tokens)
+            config = dataclasses.replace(self.workdir.config, train=train)
+            self.workdir = dataclasses.replace(self.workdir, config=config)
+            if self.workers.is_chief:
+                checkpoints.update_config(self.workdir)
+
+    def shares(self) -> str:
+        """Returns which shares of the time since the start evaluations and checkpoints took, for a line of the log."""
+        percent = (time.monotonic() - self._begun) / 100
+        evaluating, saving = self.evaluating_seconds / percent, self.saving_seconds / percent
+        return f"evaluations took {evaluating:.1f} %, waiting for checkpoints {saving:.1f} %"
 
     def stopping(self) -> bool:
         """Whether to stop before the next step."""
+        if self.saver is not None and not self.saver.busy:
+            self.finish_saving()
         # Among several workers, asking takes a round trip and waits for the device.
         if self.workers.count == 1 or self.step % self.trainer.config.log_steps == 0:
             self.asked_to_stop = self.workers.any(self.interrupt.requested)
@@ -153,24 +288,3 @@ class Session:
     def _interrupted(self) -> bool:
         """Whether to stop waiting for data; several workers stop at the same step, so none of them stops here."""
         return self.interrupt.requested and self.workers.count == 1
-
-    def _check(self, progress: Progress) -> None:
-        """Raises `InputError` if a checkpoint belongs to another training."""
-        if progress.data_id not in (None, self.data_id):
-            raise InputError(
-                "data, train.seed",
-                "the records and seed that the workdir was trained with so far",
-                f"others: {self.records.path}; `elmo-tf finetune` trains on other text",
-            )
-        if progress.states is not None and len(progress.states[0][0][0]) != self.trainer.batch_size:
-            config = self.trainer.config
-            raise InputError(
-                "train.batch_size, train.accumulation_steps, strategy",
-                f"{len(progress.states[0][0][0])} streams in all, as in the checkpoint",
-                f"{config.batch_size} x {config.accumulation_steps} x {self.trainer.strategy.num_replicas_in_sync}",
-            )
-
-
-def _text_id(records: Records, *more: str) -> str:
-    shards = [shard["sha256"] for shard in records.info["shards"]]
-    return hashlib.sha256(" ".join([*shards, *more]).encode()).hexdigest()

@@ -23,7 +23,7 @@ from elmo_tf.bilm.names import DIRECTIONS, relative_names
 from elmo_tf.bilm.walk import States
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, staging
-from elmo_tf.files.json_file import MapOf, Nullable, Object, Text, Whole
+from elmo_tf.files.json_file import MapOf, Nullable, Object, Real, Text, Whole
 from elmo_tf.records.windows import Position
 from elmo_tf.training import resources
 from elmo_tf.training.optimizer import Optimizer
@@ -35,8 +35,12 @@ _VARIABLES = "variables"
 _READ_AT_ONCE = 2**24  # bytes
 # By part of a checkpoint, `bilm` or a slot of the optimizer, and by name.
 Parts = dict[str, dict[str, tf.Variable]]
+Values = dict[str, dict[str, tf.Tensor]]
 _MANIFEST = MapOf(Object({"bytes": Whole(), "crc32c": Text(r"[0-9a-f]{8}")}))
-_PROGRESS = Object({"step": Whole(), "data_id": Nullable(Text()), "position": Nullable(Text())})
+_PROGRESS = Object(
+    {"step": Whole(), "data_id": Nullable(Text()), "position": Nullable(Text())},
+    optional={"begun_step": Whole(), "begun_epochs": Real(0)},
+)
 
 
 class DamagedError(InputError):
@@ -51,21 +55,66 @@ class Progress:
     position: Position | None = None  # None: at the beginning of the data
     data_id: str | None = None  # the records that `position` belongs to
     states: States | None = None  # the LSTM states of all streams; None: zero
+    # When the number of streams last changed, so that others began: at which step, after how many epochs.
+    begun_step: int = 0
+    begun_epochs: float = 0.0
+
+    @property
+    def num_streams(self) -> int | None:
+        """How many streams there are; None: not any yet."""
+        return None if self.states is None else len(self.states[0][0][0])
 
 
-def write(folder: pathlib.Path, bilm: BiLM, optimizer: Optimizer | None, progress: Progress) -> None:
+@dataclasses.dataclass(frozen=True)
+class Snapshot:
+    """What a checkpoint contains, in memory, while training goes on."""
+
+    values: Values
+    progress: Progress
+
+    @property
+    def num_bytes(self) -> int:
+        """Size of the checkpoint on the disk, without its small files; and in memory."""
+        values = [value for part in self.values.values() for value in part.values()]
+        return _num_bytes(values + tf.nest.flatten(self.progress.states or ()))
+
+
+def taken(bilm: BiLM, optimizer: Optimizer | None, progress: Progress) -> Snapshot:
+    """Returns the values of all variables, on the host; a step after this does not change them."""
+
+    def value(variable):
+        # TensorFlow does not write to memory that has been read: the variable's next update gets memory of its own.
+        read = variable.read_value()
+        with tf.device("CPU:0"):
+            return tf.identity(read)
+
+    parts = _parts(bilm, optimizer)
+    values = {part: {name: value(one) for name, one in variables.items()} for part, variables in parts.items()}
+    return Snapshot(values, progress)
+
+
+def write(folder: pathlib.Path, snapshot: Snapshot) -> None:
     """Makes `folder` and writes a checkpoint in it, down to the disk.
 
     Raises:
         OSError: if that fails, for instance because the disk is full.
     """
     folder.mkdir(parents=True)
+    progress = snapshot.progress
     try:
-        _tracked(_parts(bilm, optimizer)).write(str(folder / _VARIABLES))
+        with tf.device("CPU:0"):
+            parts = {
+                part: {name: tf.Variable(value, trainable=False) for name, value in values.items()}
+                for part, values in snapshot.values.items()
+            }
+            _tracked(parts).write(str(folder / _VARIABLES))
     except tf.errors.OpError as error:
         raise resources.os_error(error) from error
-    position = progress.position and progress.position.to_json()
-    _write_json(folder / PROGRESS_FILE, {"step": progress.step, "data_id": progress.data_id, "position": position})
+    values = {"step": progress.step, "data_id": progress.data_id}
+    values["position"] = progress.position and progress.position.to_json()
+    if progress.begun_step:
+        values |= {"begun_step": progress.begun_step, "begun_epochs": progress.begun_epochs}
+    _write_json(folder / PROGRESS_FILE, values)
     if progress.states is not None:
         np.savez(folder / STATES_FILE, **_named_states(progress.states))
     files = sorted(folder.iterdir())
@@ -77,7 +126,10 @@ def write(folder: pathlib.Path, bilm: BiLM, optimizer: Optimizer | None, progres
 def num_bytes(bilm: BiLM, optimizer: Optimizer | None, states: States | None) -> int:
     """Returns the size of a checkpoint on the disk, without its small files."""
     parts = _parts(bilm, optimizer).values()
-    arrays = [variable for part in parts for variable in part.values()] + tf.nest.flatten(states or ())
+    return _num_bytes([variable for part in parts for variable in part.values()] + tf.nest.flatten(states or ()))
+
+
+def _num_bytes(arrays) -> int:
     return sum(math.prod(array.shape) * tf.as_dtype(array.dtype).size for array in arrays)
 
 
@@ -123,7 +175,8 @@ def _read_progress(folder: pathlib.Path, num_layers: int) -> Progress:
         with np.load(folder / STATES_FILE) as arrays:
             states = _unnamed_states(dict(arrays), num_layers)
     position = None if values["position"] is None else Position.from_json(values["position"])
-    return Progress(values["step"], position, values["data_id"], states)
+    begun = values.get("begun_step", 0), values.get("begun_epochs", 0.0)
+    return Progress(values["step"], position, values["data_id"], states, *begun)
 
 
 def _check_shapes(folder: pathlib.Path, stored: dict[str, list[int]], parts: Parts) -> None:

@@ -11,6 +11,7 @@ from elmo_tf.config import TrainConfig
 from elmo_tf.records.windows import Window
 from elmo_tf.text.vocabulary import BEGIN_ID
 from elmo_tf.training import optimizer as optimizers
+from elmo_tf.training import replicas
 from elmo_tf.training.accumulation import in_groups
 
 
@@ -59,6 +60,11 @@ class Trainer:
         return self._rows * self.strategy.num_replicas_in_sync
 
     @property
+    def local_rows(self) -> range:
+        """The streams of this process among those of all workers."""
+        return replicas.local_rows(self.strategy, self._rows)
+
+    @property
     def _rows(self) -> int:
         """Streams of a replica."""
         return self.config.batch_size * self.config.accumulation_steps
@@ -67,7 +73,7 @@ class Trainer:
         """Trains on one window, from `self.states` on, and stores the states after it there.
 
         Args:
-            window: arrays with the rows of all replicas, those of other workers included; nothing is masked.
+            window: arrays with the rows of this process, `local_rows`; nothing is masked.
             number: of the step; determines dropout and negatives, together with `config.seed`.
         """
         step_size = self.optimizer.step_size_at(self.learning_rate, number)
@@ -75,13 +81,13 @@ class Trainer:
             self._step_size.assign(step_size)
             self._assigned = step_size
         seed = tf.constant([self.config.seed, number], tf.int32)
-        result, self.states = self._run(self._distribute(window), self.states, seed)
+        result, self.states = self._run(self._distribute(window, self.local_rows.start), self.states, seed)
         return result
 
     def gathered_states(self) -> States:
         """Returns the states of all streams as arrays, in the order of the rows; all workers have to call this."""
-        local, replicas = self.strategy.experimental_local_results, self.strategy.num_replicas_in_sync
-        if len(self.strategy.extended.worker_devices) < replicas:
+        local, count = self.strategy.experimental_local_results, self.strategy.num_replicas_in_sync
+        if replicas.num_local(self.strategy) < count:
             return tf.nest.map_structure(lambda value: local(value)[0].numpy(), self._gather(self.states))
         return tf.nest.map_structure(lambda value: np.concatenate(local(value)), self.states)
 
@@ -89,17 +95,8 @@ class Trainer:
         """Sets the states of all streams, given as arrays, for the next step."""
         self.states = self._distribute(states)
 
-    def _distribute(self, values):
-        """Splits arrays by rows, a piece per replica; a single one gets plain tensors, as `strategy.run` returns."""
-
-        def piece(context):
-            first = context.replica_id_in_sync_group * self._rows
-            return tf.nest.map_structure(lambda value: tf.constant(value[first : first + self._rows]), values)
-
-        pieces = self.strategy.experimental_distribute_values_from_function(piece)
-        if len(self.strategy.extended.worker_devices) == 1:
-            return tf.nest.map_structure(lambda value: self.strategy.experimental_local_results(value)[0], pieces)
-        return pieces
+    def _distribute(self, values, first=0):
+        return replicas.distribute(self.strategy, values, self._rows, first)
 
     def _gather_replicas(self, states):
         def gather(states):

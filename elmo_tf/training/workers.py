@@ -3,15 +3,21 @@
 import contextlib
 import logging
 import os
+import pathlib
+import re
 import threading
+import time
 from collections.abc import Iterator
 
+import numpy as np
 import tensorflow as tf
 
 from elmo_tf.errors import InputError
 
 VARIABLE = "TF_CONFIG"  # environment variable, in which TensorFlow finds the cluster
 
+_SEE_SECONDS = 120  # that a file may take to be seen by another worker
+_SEE_AGAIN_SECONDS = 0.5
 _log = logging.getLogger("elmo_tf")
 # What a collective operation raises when another process has ended.
 _GONE = (
@@ -53,6 +59,11 @@ class Workers:
         self._gather = tf.function(self._gathered)
 
     @property
+    def me(self) -> str:
+        """This process, for a message."""
+        return f"worker {self.index} of {self.count}"
+
+    @property
     def is_chief(self) -> bool:
         """Whether this process writes the files and the log."""
         return self.index == 0
@@ -60,25 +71,55 @@ class Workers:
     def wait(self) -> None:
         """Returns when all processes have called this."""
         if self.count > 1:
-            _log.info("worker %d of %d: waiting for the others", self.index, self.count)
+            _log.info("%s: waiting for the others", self.me)
             # In a thread, because Python handles Ctrl-C only between two operations of its main thread.
-            thread = threading.Thread(target=self.agree, args=("", 0), daemon=True)
+            failed: list[Exception] = []
+
+            def meet() -> None:
+                try:
+                    self.gathered([0.0])
+                except Exception as error:
+                    failed.append(error)
+
+            thread = threading.Thread(target=meet, daemon=True)
             thread.start()
             while thread.is_alive():
                 thread.join(0.2)
+            if failed:
+                raise failed[0]
 
     def any(self, flag: bool) -> bool:
         """Returns whether `flag` is set in any process; all have to ask at the same step."""
-        return flag if self.count == 1 else any(self._numbers(int(flag)))
+        return flag if self.count == 1 else bool(self.gathered([flag]).any())
 
-    def agree(self, name: str, number: int) -> None:
-        """Raises `InputError` unless all processes call this with the same number."""
-        if self.count > 1 and len(set(numbers := self._numbers(number))) > 1:
-            raise InputError(
-                "workdir",
-                f"the same {name} in all workers",
-                f"{', '.join(map(str, numbers))}; the workdir has to be on a file system that they share",
-            )
+    def first(self, number: int) -> int:
+        """Returns the number that the first process has; all have to ask at the same step."""
+        return number if self.count == 1 else int(self.gathered([number])[0, 0])
+
+    def gathered(self, numbers: list[float] | np.ndarray) -> np.ndarray:
+        """Returns the numbers of all processes, float64 `(workers, numbers)`; all have to ask at the same step."""
+        mine = np.asarray(numbers, np.float64)[None]
+        if self.count == 1:
+            return mine
+        gathered = self._strategy.experimental_local_results(self._gather(tf.constant(mine)))[0].numpy()
+        # Each replica of a process has added its numbers.
+        return gathered[:: len(gathered) // self.count]
+
+    def see(self, path: pathlib.Path) -> None:
+        """Returns once `path`, which the first worker has written, is there; network file systems show it later.
+
+        Raises:
+            InputError: if it is not there after two minutes.
+        """
+        deadline, told = time.monotonic() + _SEE_SECONDS, False
+        while not path.exists():
+            if time.monotonic() > deadline:
+                expected = "a folder on a file system that all workers share"
+                raise InputError("workdir", expected, f"no {path} {_SEE_SECONDS} s after worker 0 wrote it")
+            if not told:
+                _log.info("%s: waiting for %s to appear", self.me, path)
+            told = True
+            time.sleep(_SEE_AGAIN_SECONDS)
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
@@ -88,16 +129,18 @@ class Workers:
         except _GONE as error:
             if self.count == 1:
                 raise
-            reason = str(error.message).splitlines()[-1]
             raise ConnectionError(
-                f"worker {self.index} of {self.count}: another worker has ended ({reason}); "
+                f"{self.me}: another worker has ended ({_reason(error)}); "
                 "start all of them again with the same commands, they resume from the newest checkpoint"
             ) from error
-
-    def _numbers(self, number: int) -> list[int]:
-        gathered = self._gather(tf.constant([number]))
-        return self._strategy.experimental_local_results(gathered)[0].numpy().tolist()
 
     def _gathered(self, numbers):
         # The identity places the value on the replica's device, as a collective requires.
         return self._strategy.run(lambda: tf.distribute.get_replica_context().all_gather(tf.identity(numbers), 0))
+
+
+def _reason(error: tf.errors.OpError) -> str:
+    """Returns what TensorFlow says, without the names of operations."""
+    lines = re.sub(r"\[\[.*?\]\]|\{\{.*?\}\}|\[Op:.*?\]", "", str(error.message)).splitlines()
+    said = [" ".join(line.split()) for line in lines if line.strip()]
+    return said[-1] if said else type(error).__name__

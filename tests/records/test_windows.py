@@ -194,6 +194,16 @@ def test_a_position_resumes_across_the_end_of_an_epoch(records):
     _assert_same(list(itertools.islice(resumed, 50)), every[10:])
 
 
+@pytest.mark.parametrize("rows", [range(3), range(2, 4), range(4, 5), range(5, 5)])
+def test_a_worker_cuts_its_own_rows_and_has_the_position_of_all(records, rows, small_pools):
+    arguments = {"batch_size": 5, "unroll_steps": 4, "seed": 7, "epochs": 1}
+    whole = [
+        (type(window)(*(array[rows.start : rows.stop] for array in window)), position)
+        for window, position in Windows(records, **arguments)
+    ]
+    _assert_same(list(Windows(records, **arguments, rows=rows)), whole)
+
+
 def test_iterating_twice_gives_the_same(records):
     windows = Windows(records, 3, 5, seed=7, epochs=1)
     _assert_same(list(windows), list(windows))

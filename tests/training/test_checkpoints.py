@@ -145,17 +145,17 @@ def test_a_full_disk_does_not_end_training(small_disk, records, monkeypatch, cap
     with pytest.raises(OSError), filler.open("wb", buffering=0) as file:
         while True:
             file.write(bytes(4096))
-    real, seen = checkpoints.save, []
+    real, seen = checkpoints.store, []
 
-    def save(workdir, bilm, optimizer, progress):
-        if progress.step == 6:
+    def store(workdir, snapshot, evaluations):
+        if snapshot.progress.step == 6:
             filler.unlink()
         try:
-            return real(workdir, bilm, optimizer, progress)
+            return real(workdir, snapshot, evaluations)
         finally:
-            seen.append((progress.step, names(workdir)))
+            seen.append((snapshot.progress.step, names(workdir)))
 
-    monkeypatch.setattr(checkpoints, "save", save)
+    monkeypatch.setattr(checkpoints, "store", store)
     with caplog.at_level(logging.WARNING, "elmo_tf"):
         loop.train(config, records.path, workdir.path, steps=6)
     assert seen == [(4, ["step-00000002"]), (6, ["step-00000002", "step-00000006"])]

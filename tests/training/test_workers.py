@@ -2,30 +2,35 @@
 
 import dataclasses
 import json
+import logging
 import socket
+import threading
 import time
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from elmo_tf.errors import InputError
-from elmo_tf.training import checkpoints, loop, workers
+from elmo_tf.training import checkpoints, loop, metrics_file, workers
+from elmo_tf.training.evaluation import Evaluator
 from tests import checks
 from tests.helpers import MICRO_CONFIG
 from tests.training import commands
 
 STEPS = 30
 # Nothing random, so that the replicas' draws do not matter; half of the batch for each worker.
-EXACT = {"num_sampled": 0, "dropout_rate": 0.0, "log_steps": 2, "checkpoint_steps": 6}
+EXACT = {"num_sampled": 0, "dropout_rate": 0.0, "log_steps": 2, "checkpoint_steps": 6, "eval_tokens": 40}
 
 
-def start_both(records, workdir, logs):
+def start_both(records, workdir, logs, **changes):
     """Starts two workers on free ports, without an end."""
     with socket.socket() as one, socket.socket() as other:
         for free in (one, other):
             free.bind(("127.0.0.1", 0))
         hosts = [f"127.0.0.1:{free.getsockname()[1]}" for free in (one, other)]
-    command = [*commands.arguments(records, workdir, **EXACT), "--steps", "100000"]
+    command = commands.arguments(records, workdir, **EXACT | changes)
+    command += ["--heldout", str(records.path), "--steps", "100000"]
     started = []
     for index, log in enumerate(logs):
         task = {"cluster": {"worker": hosts}, "task": {"type": "worker", "index": index}}
@@ -62,12 +67,24 @@ def together(records, tmp_path_factory):
 @pytest.mark.slow
 def test_two_workers_have_the_losses_of_one_process_with_the_whole_batch(together, records, tmp_path):
     train = dataclasses.replace(MICRO_CONFIG.train, **EXACT, batch_size=2 * MICRO_CONFIG.train.batch_size)
-    alone = loop.train(dataclasses.replace(MICRO_CONFIG, train=train), records.path, tmp_path / "w", steps=STEPS)
+    config = dataclasses.replace(MICRO_CONFIG, train=train)
+    alone = loop.train(config, records.path, tmp_path / "w", steps=STEPS)
     found, expected = (
         [list(step.values()) for step in commands.losses(path)[:STEPS]] for path in (together[0].path, alone.path)
     )
     assert [step[0] for step in found] == list(range(1, STEPS + 1))
     np.testing.assert_allclose(found, expected, **checks.TOLERANCE)
+
+
+@pytest.mark.slow
+def test_two_workers_evaluate_as_one_process_does(together, records):
+    """The streams of an evaluation are those of one worker's batch, divided among the two."""
+    workdir = together[0]
+    step = checkpoints.steps(workdir)[-2]
+    (found,) = [one for one in metrics_file.evaluations(workdir.metrics) if one["step"] == step]
+    (expected,) = Evaluator(workdir.trained_bilm(str(step))).parts(records, [4], 2, 5)
+    assert found["tokens"] == expected.tokens == 40
+    assert found["perplexity"] == pytest.approx(expected.perplexity, rel=checks.PERPLEXITY)
 
 
 @pytest.mark.slow
@@ -97,6 +114,45 @@ def test_when_one_is_asked_to_stop_both_stop_at_the_same_step_and_it_is_saved(to
         assert f"stopped at step {last}, checkpoint saved" in log
     states = np.load(checkpoints.latest(workdir) / "states.npz")
     assert {len(states[name]) for name in states.files} == {2 * MICRO_CONFIG.train.batch_size}
+
+
+@pytest.mark.slow
+def test_a_checkpoint_that_the_first_cannot_write_leaves_no_other_waiting(records, tmp_path):
+    workdir, logs = tmp_path / "workdir", [tmp_path / "log0", tmp_path / "log1"]
+    started = start_both(records, workdir, logs, checkpoint_steps=2, eval_steps=0)
+    deadline = time.monotonic() + 200
+    while not (workdir / "config.json").exists():
+        assert time.monotonic() < deadline, [log.read_text() for log in logs]
+        time.sleep(0.01)
+    (workdir / "checkpoints").write_text("not a folder")
+    wait_for(6, workdir, started, logs)
+    started[1].terminate()
+    # Each stop is at a step whose checkpoint has failed.
+    assert [process.wait(timeout=100) for process in started] == [1, 1]
+    errors = [[line for line in log.read_text().splitlines() if "elmo-tf: error:" in line] for log in logs]
+    assert [len(lines) for lines in errors] == [1, 1]
+    assert "cannot be written" in errors[0][0] and "there is none" in errors[0][0]
+    assert "worker 1 of 2: the first worker cannot write the last checkpoint" in errors[1][0]
+    assert "training continues" in logs[0].read_text()
+
+
+def test_a_file_that_appears_late_is_waited_for(tmp_path, monkeypatch, caplog):
+    alone = workers.Workers(tf.distribute.get_strategy())
+    monkeypatch.setattr(workers, "_SEE_AGAIN_SECONDS", 0.01)
+    path = tmp_path / "config.json"
+    threading.Timer(0.1, path.touch).start()
+    with caplog.at_level(logging.INFO, "elmo_tf"):
+        alone.see(path)
+    assert f"worker 0 of 1: waiting for {path} to appear" in caplog.text
+    monkeypatch.setattr(workers, "_SEE_SECONDS", 0)
+    with pytest.raises(InputError, match=r"^workdir: expected a folder on a file system that all workers share"):
+        alone.see(tmp_path / "absent")
+
+
+def test_the_reason_is_said_without_names_of_operations():
+    message = "Graph execution error:\n\nConnection reset by peer\n\t [[{{node CollectiveReduceV2}}]] [Op:__run_4]"
+    assert workers._reason(tf.errors.UnavailableError(None, None, message)) == "Connection reset by peer"
+    assert workers._reason(tf.errors.AbortedError(None, None, " [[{{node A}}]]")) == "AbortedError"
 
 
 def test_a_value_that_is_not_a_cluster_is_refused(monkeypatch):

@@ -1,0 +1,128 @@
+"""The held-out text of a training: which part of it is evaluated, and when all of it is."""
+
+import dataclasses
+import hashlib
+from collections.abc import Callable, Collection
+
+from elmo_tf.config import Config, TrainConfig
+from elmo_tf.errors import InputError
+from elmo_tf.records.record_folder import Records
+from elmo_tf.training.evaluation import Evaluation, Evaluator
+
+SHARE = 0.05  # of the time, for evaluations whose size is not given
+PART, WHOLE = 1, 2
+
+
+class Heldout:
+    """The text, and the part of it that each evaluation takes: always the same, from the first sentence on.
+
+    Args:
+        records: the text.
+        evaluator: of the network that is trained.
+        config: its `batch_size` streams of `unroll_steps` tokens make a window.
+
+    Attributes:
+        tokens: of the part, in each direction, boundaries included; 0: all; None: not known yet.
+    """
+
+    def __init__(self, records: Records, evaluator: Evaluator, config: TrainConfig):
+        self.tokens = config.eval_tokens
+        self.total = records.info["tokens"] + records.info["sentences"]
+        self._records = records
+        self._evaluator = evaluator
+        self._shape = config.batch_size, config.unroll_steps
+
+    @property
+    def id(self) -> str:
+        """Identifies the whole text."""
+        return text_id(self._records)
+
+    @property
+    def part_id(self) -> str | None:
+        """Identifies the part; it is the whole text's if the part is the whole text, and None if it is not known."""
+        if self.tokens is None:
+            return None
+        return self.id if self._windows is None else text_id(self._records, *map(str, (self._windows, *self._shape)))
+
+    @property
+    def _windows(self) -> int | None:
+        """How many windows the part has; None: all."""
+        per_window = self._shape[0] * self._shape[1]
+        count = -(-(self.tokens or 0) // per_window)
+        return count if 0 < count * per_window < self.total else None
+
+    def window_seconds(self) -> float:
+        """Returns how long a window takes."""
+        return self._evaluator.window_seconds(self._records, *self._shape)
+
+    def part_for(self, window_seconds: float, seconds: float) -> int:
+        """Returns for `tokens` what takes `SHARE` of the time, at least a window.
+
+        Args:
+            window_seconds: that a window takes to evaluate.
+            seconds: that training takes between two evaluations.
+        """
+        per_window, budget = self._shape[0] * self._shape[1], seconds * SHARE / (1 - SHARE)
+        if window_seconds * self.total <= budget * per_window:
+            return 0
+        return per_window * max(1, int(budget / window_seconds))
+
+    def missing(self, known: Collection[str], final: bool) -> int:
+        """Returns what is still to be evaluated at a step: the sum of `PART` and `WHOLE`.
+
+        Args:
+            known: ids of what has been evaluated there.
+            final: whether the whole text is wanted as well.
+        """
+        part = PART if self.part_id is not None and self.part_id not in known else 0
+        return part + (WHOLE if final and self.id not in known and self.id != self.part_id else 0)
+
+    def evaluate(self, choice: int, interrupted: Callable[[], bool]) -> list[tuple[int, Evaluation]]:
+        """Returns `PART`, `WHOLE` or both, as `choice` says, with their evaluations, made in one pass.
+
+        Nothing if `interrupted` has returned True.
+        """
+        kinds = [kind for kind in (PART, WHOLE) if choice & kind]
+        counts = [self._windows if kind == PART else None for kind in kinds]
+        found = self._evaluator.parts(self._records, counts, *self._shape, interrupted)
+        return list(zip(kinds, found, strict=False))
+
+    def described(self, window_seconds: float, seconds: float) -> str:
+        """Returns, for a line of the log, what an evaluation takes; arguments as for `part_for`."""
+        per_window = self._shape[0] * self._shape[1]
+        needed = window_seconds * (self._windows or self.total / per_window)
+        how_many = f"{self.tokens:,} of the" if self._windows else "all"
+        return (
+            f"each evaluation takes {how_many} {self.total:,} held-out tokens (train.eval_tokens), measured "
+            f"{100 * needed / (needed + seconds):.1f} % of the time"
+        )
+
+
+def check_tokens(config: Config, records: Records | None, begun: Config | None) -> None:
+    """Raises `InputError` if `train.eval_tokens` is set to more than `records` has.
+
+    Args:
+        config: what is asked for.
+        records: the held-out text, if there is one.
+        begun: the configuration of a run that goes on; what it has settled may be more than another text has.
+    """
+    tokens = config.train.eval_tokens
+    if records is None or tokens is None or (begun is not None and begun.train.eval_tokens == tokens):
+        return
+    total = records.info["tokens"] + records.info["sentences"]
+    if tokens > total:
+        expected = f"at most the {total:,} tokens of `heldout`, sentence boundaries included (0: all)"
+        raise InputError("train.eval_tokens", expected, f"{tokens:,}")
+
+
+def settled(config: Config, begun: Config) -> Config:
+    """Returns `config`; if it leaves `train.eval_tokens` to be measured, with what the run in `begun` has measured."""
+    if config.train.eval_tokens is not None:
+        return config
+    return dataclasses.replace(config, train=dataclasses.replace(config.train, eval_tokens=begun.train.eval_tokens))
+
+
+def text_id(records: Records, *more: str) -> str:
+    """Returns a checksum of the text of `records`, and of what else is given."""
+    shards = [shard["sha256"] for shard in records.info["shards"]]
+    return hashlib.sha256(" ".join([*shards, *more]).encode()).hexdigest()

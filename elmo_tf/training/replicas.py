@@ -1,0 +1,55 @@
+"""Batch rows divided among the replicas of a strategy."""
+
+from typing import Any
+
+import tensorflow as tf
+
+Structure = Any  # nested tuples of arrays or tensors
+
+
+def num_local(strategy: tf.distribute.Strategy) -> int:
+    """Returns how many replicas this process has."""
+    # TensorFlow's default strategy does not know its device.
+    return 1 if strategy.num_replicas_in_sync == 1 else len(strategy.extended.worker_devices)
+
+
+def local_range(strategy: tf.distribute.Strategy) -> range:
+    """Returns the numbers of this process's replicas among those of all workers."""
+    count, resolver = num_local(strategy), strategy.cluster_resolver
+    several = count < strategy.num_replicas_in_sync and resolver is not None
+    first = count * int(resolver.task_id) if several else 0
+    return range(first, first + count)
+
+
+def local_rows(strategy: tf.distribute.Strategy, rows: int) -> range:
+    """Returns the batch rows of this process's replicas.
+
+    Args:
+        strategy: the replicas; all workers have the same number of them.
+        rows: of each replica.
+    """
+    replicas = local_range(strategy)
+    return range(replicas.start * rows, replicas.stop * rows)
+
+
+def distribute(strategy: tf.distribute.Strategy, values: Structure, rows: int, first: int = 0) -> Structure:
+    """Splits arrays by rows, a piece for each replica of this process, in the order of the replicas.
+
+    Args:
+        strategy: the replicas.
+        values: arrays with the rows from `first` on of all replicas; as many as this process needs.
+        rows: of each replica.
+        first: the number of the arrays' first row among those of all replicas.
+
+    Returns:
+        tensors for `strategy.run`: plain ones if this process is alone and has one replica, as `strategy.run` returns.
+    """
+
+    def piece(context):
+        start = context.replica_id_in_sync_group * rows - first
+        return tf.nest.map_structure(lambda value: tf.constant(value[start : start + rows]), values)
+
+    pieces = strategy.experimental_distribute_values_from_function(piece)
+    if num_local(strategy) == 1:
+        return tf.nest.map_structure(lambda value: strategy.experimental_local_results(value)[0], pieces)
+    return pieces

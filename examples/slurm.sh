@@ -1,0 +1,35 @@
+#!/bin/bash
+# Trains on several machines of a Slurm cluster:
+#
+#     sbatch examples/slurm.sh --data /shared/data --heldout /shared/heldout --workdir /shared/run --preset original
+#
+# Slurm starts a worker on each machine, which uses all the GPUs that it is given. Two minutes before the time is up, or
+# when the job is preempted, SIGTERM makes training save a checkpoint and stop; the job then queues again and resumes.
+#SBATCH --job-name=elmo
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=1
+#SBATCH --gpus-per-node=4
+#SBATCH --cpus-per-task=16
+#SBATCH --mem=64G
+#SBATCH --time=24:00:00
+#SBATCH --signal=TERM@120
+#SBATCH --requeue
+#SBATCH --open-mode=append
+set -euo pipefail
+
+# "host0:2222", "host1:2222", ...
+export ELMO_WORKERS=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | sed 's/.*/"&:2222"/' | paste -sd, -)
+
+# On preemption this script gets SIGTERM too; it has to wait for the workers.
+trap : TERM
+status=0
+srun --kill-on-bad-exit=1 bash -c '
+    export TF_CONFIG="{\"cluster\": {\"worker\": [$ELMO_WORKERS]}, \"task\": {\"type\": \"worker\", \"index\": $SLURM_PROCID}}"
+    exec elmo-tf train "$@"
+' elmo "$@" || status=$?
+
+# 130: stopped by a signal, checkpoint saved.
+if [ "$status" -eq 130 ]; then
+    scontrol requeue "$SLURM_JOB_ID"
+fi
+exit "$status"

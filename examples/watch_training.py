@@ -1,0 +1,80 @@
+"""Trains, and sends what training records to Weights & Biases or MLflow.
+
+    python examples/watch_training.py --data data/train --heldout data/heldout --workdir runs/mine --preset tiny \\
+        --to wandb --project elmo
+
+A run that is resumed continues the same run there. Install wandb or mlflow, and log in, first.
+"""
+
+import argparse
+import importlib
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import elmo_tf
+
+Record = dict[str, Any]
+
+
+def values_of(record: Record) -> dict[str, float]:
+    """Returns the numbers of a record under names that begin with their group."""
+    group = "train" if "heldout" not in record else "heldout_whole" if record.get("whole") else "heldout"
+    numbers = {name: value for name, value in record.items() if isinstance(value, float)}
+    return {f"{group}/{name}": value for name, value in numbers.items()}
+
+
+def to_wandb(project: str, name: str) -> Callable[[Record], None]:
+    """Returns what sends a record to Weights & Biases."""
+    # The name as the id: the same command goes on with the same run.
+    run = importlib.import_module("wandb").init(project=project, id=name, resume="allow")
+    return lambda record: run.log(values_of(record), step=record["step"])
+
+
+def to_mlflow(project: str, name: str) -> Callable[[Record], None]:
+    """Returns what sends a record to MLflow."""
+    mlflow = importlib.import_module("mlflow")
+    mlflow.set_experiment(project)
+    found = mlflow.search_runs(filter_string=f"attributes.run_name = '{name}'", output_format="list")
+    mlflow.start_run(run_id=found[0].info.run_id if found else None, run_name=name)
+    return lambda record: mlflow.log_metrics(values_of(record), step=record["step"])
+
+
+SERVICES = {"wandb": to_wandb, "mlflow": to_mlflow}
+
+
+def every(steps: int, send: Callable[[Record], None]) -> Callable[[Record], None]:
+    """Returns what sends the losses of every so many steps, and all evaluations; training waits while it sends."""
+
+    def chosen(record: Record) -> None:
+        if "heldout" in record or record["step"] % steps == 0:
+            send(record)
+
+    return chosen
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Trains as the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", required=True, help="records to train on")
+    parser.add_argument("--heldout", help="records to evaluate on")
+    parser.add_argument("--workdir", required=True, help="checkpoints and logs")
+    parser.add_argument("--preset", default="tiny", help="(tiny)")
+    parser.add_argument("--steps", type=int, help="train up to this step")
+    parser.add_argument("--to", required=True, choices=SERVICES)
+    parser.add_argument("--project", default="elmo", help="there (elmo)")
+    parser.add_argument("--every", type=int, default=20, help="send the losses of every so many steps (20)")
+    arguments = parser.parse_args(argv)
+    send = SERVICES[arguments.to](arguments.project, pathlib.Path(arguments.workdir).name)
+    elmo_tf.train(
+        elmo_tf.preset(arguments.preset),
+        arguments.data,
+        arguments.workdir,
+        heldout=arguments.heldout,
+        steps=arguments.steps,
+        on_record=every(arguments.every, send),
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""Records sent to services, with stand-ins for them; the Slurm script and the Kubernetes job."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import types
+
+import pytest
+
+import elmo_tf
+from tests.examples.test_small_programs import imported
+
+EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
+RECORDS = [
+    *({"step": step, "forward_loss": 5.0 / step, "backward_loss": 6.0 / step} for step in (1, 2, 3)),
+    {"step": 3, "heldout": "abc", "perplexity": 90.0, "tokens": 1000},
+    {"step": 3, "heldout": "def", "perplexity": 95.0, "tokens": 9000, "whole": True},
+]
+SENT = [
+    ({"train/forward_loss": 2.5, "train/backward_loss": 3.0}, 2),
+    ({"heldout/perplexity": 90.0}, 3),
+    ({"heldout_whole/perplexity": 95.0}, 3),
+]
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """Stands in for training: passes the records on, and keeps the other arguments."""
+    seen = {}
+
+    def train(config, data, workdir, on_record, **more):
+        seen.update(more, data=data, workdir=workdir)
+        for record in RECORDS:
+            on_record(dict(record))
+
+    monkeypatch.setattr(elmo_tf, "train", train)
+    return seen
+
+
+def watch(service: str) -> None:
+    command = ["--data", "data", "--heldout", "held", "--workdir", "runs/mine", "--to", service, "--every", "2"]
+    imported("watch_training").main(command)
+
+
+def test_weights_and_biases_gets_the_records(trained, monkeypatch):
+    begun, sent = [], []
+    run = types.SimpleNamespace(log=lambda values, step: sent.append((values, step)))
+    monkeypatch.setitem(
+        sys.modules, "wandb", types.SimpleNamespace(init=lambda **options: begun.append(options) or run)
+    )
+    watch("wandb")
+    assert begun == [{"project": "elmo", "id": "mine", "resume": "allow"}]
+    assert sent == SENT
+    assert (trained["data"], trained["heldout"], trained["workdir"]) == ("data", "held", "runs/mine")
+
+
+@pytest.mark.parametrize("before", [None, "run7"])
+def test_mlflow_gets_the_records_in_the_run_of_that_name(trained, monkeypatch, before):
+    begun, sent = [], []
+    found = [] if before is None else [types.SimpleNamespace(info=types.SimpleNamespace(run_id=before))]
+    mlflow = types.SimpleNamespace(
+        set_experiment=begun.append,
+        search_runs=lambda filter_string, output_format: found,
+        start_run=lambda run_id, run_name: begun.append((run_id, run_name)),
+        log_metrics=lambda values, step: sent.append((values, step)),
+    )
+    monkeypatch.setitem(sys.modules, "mlflow", mlflow)
+    watch("mlflow")
+    assert begun == ["elmo", (before, "mine")]
+    assert sent == SENT
+
+
+def stand_in(folder: pathlib.Path, name: str, script: str) -> None:
+    path = folder / name
+    path.write_text(f"#!/bin/bash\n{script}\n")
+    path.chmod(0o755)
+
+
+@pytest.mark.parametrize("status", [0, 1, 130])
+def test_the_slurm_script_tells_each_worker_its_place_and_queues_again_when_stopped(tmp_path, status):
+    stand_in(
+        tmp_path, "scontrol", f'if [ "$1" = show ]; then echo n1; echo n2; else echo "$@" >> {tmp_path}/queued; fi'
+    )
+    # As srun does: the same command for each process, here the second.
+    stand_in(tmp_path, "srun", 'shift; SLURM_PROCID=1 "$@"')
+    stand_in(
+        tmp_path, "elmo-tf", f'echo "$TF_CONFIG" > {tmp_path}/config; echo "$@" > {tmp_path}/command; exit {status}'
+    )
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_JOB_ID": "42"}
+    done = subprocess.run(
+        ["bash", str(EXAMPLES / "slurm.sh"), "--data", "a b", "--workdir", "w"], env=environment, check=False
+    )
+    assert done.returncode == status
+    expected = {"cluster": {"worker": ["n1:2222", "n2:2222"]}, "task": {"type": "worker", "index": 1}}
+    assert json.loads((tmp_path / "config").read_text()) == expected
+    assert (tmp_path / "command").read_text() == "train --data a b --workdir w\n"
+    assert (tmp_path / "queued").exists() == (status == 130)
+
+
+def test_the_kubernetes_job_gives_each_pod_a_cluster_that_can_be_read(tmp_path):
+    yaml = pytest.importorskip("yaml")
+    service, job = yaml.safe_load_all((EXAMPLES / "kubernetes.yaml").read_text())
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    stand_in(tmp_path, "elmo-tf", 'echo "$TF_CONFIG"')
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "JOB_COMPLETION_INDEX": "1"}
+    command = [*container["command"], *container["args"]]
+    config = json.loads(subprocess.run(command, env=environment, check=True, capture_output=True).stdout)
+    assert config["task"] == {"type": "worker", "index": 1}
+    names = [f"{job['metadata']['name']}-{number}.{service['metadata']['name']}:2222" for number in (0, 1)]
+    assert config["cluster"]["worker"] == names and job["spec"]["completions"] == len(names)
+    assert job["spec"]["template"]["spec"]["subdomain"] == service["metadata"]["name"]
+    assert service["spec"]["selector"] == {"job-name": job["metadata"]["name"]}

@@ -1,0 +1,187 @@
+"""Which part of the held-out text is evaluated, when all of it is, and what follows from both."""
+
+import dataclasses
+import json
+import logging
+import types
+
+import numpy as np
+import pytest
+
+from elmo_tf.bilm.model import BiLM
+from elmo_tf.config import Config, TrainConfig
+from elmo_tf.errors import InputError
+from elmo_tf.training import heldout, loop, metrics_file
+from elmo_tf.training.evaluation import Evaluator, evaluate
+from elmo_tf.training.heldout import PART, WHOLE, Heldout
+from tests import checks
+from tests.helpers import MICRO, two_cpus
+from tests.training.test_loop import with_train
+
+SHAPE = {"batch_size": 4, "unroll_steps": 5}  # 20 tokens per window
+
+
+def text(tokens: int, **config) -> Heldout:
+    """Returns a held-out text of so many tokens, a sentence boundary included."""
+    info = {"tokens": tokens - 1, "sentences": 1, "shards": [{"sha256": "abc"}]}
+    records = types.SimpleNamespace(info=info)
+    return Heldout(records, None, TrainConfig(**SHAPE | config))
+
+
+@pytest.mark.parametrize(
+    ("window_seconds", "between", "tokens"),
+    [
+        (0.5, 95.0, 200),  # 5 s of 100, ten windows
+        (0.5, 100.0, 200),  # 5.26 s: ten windows again
+        (9.0, 95.0, 20),  # one window at least
+        (0.1, 95.0, 0),  # fifty windows are the whole text
+    ],
+)
+def test_a_part_takes_a_twentieth_of_the_time(window_seconds, between, tokens):
+    assert text(1000).part_for(window_seconds, between) == tokens
+
+
+def test_the_log_says_what_an_evaluation_takes_and_its_share_of_the_time():
+    assert text(1000, eval_tokens=200).described(0.5, 95.0) == (
+        "each evaluation takes 200 of the 1,000 held-out tokens (train.eval_tokens), measured 5.0 % of the time"
+    )
+    assert text(1000, eval_tokens=0).described(0.1, 95.0).startswith("each evaluation takes all 1,000 held-out tokens")
+
+
+def test_a_part_is_another_text_than_the_whole_and_than_a_longer_part():
+    ids = {text(1000, eval_tokens=tokens).part_id for tokens in (0, 200, 220)}
+    assert len(ids) == 3 and text(1000, eval_tokens=0).id in ids
+    # 181 to 200 tokens are ten windows.
+    assert text(1000, eval_tokens=181).part_id == text(1000, eval_tokens=200).part_id
+    assert text(1000, eval_tokens=999).part_id == text(1000).id
+    assert text(1000).part_id is None
+
+
+def test_a_step_misses_its_part_and_at_the_end_the_whole_text():
+    found = text(1000, eval_tokens=200)
+    assert found.missing([], final=False) == PART
+    assert found.missing([], final=True) == PART + WHOLE
+    assert found.missing([found.part_id], final=True) == WHOLE
+    assert found.missing([found.part_id, found.id], final=True) == 0
+    assert text(1000, eval_tokens=0).missing([], final=True) == PART
+    assert (text(1000).missing([], final=False), text(1000).missing([], final=True)) == (0, WHOLE)
+
+
+def test_more_tokens_than_the_text_has_are_refused_unless_the_run_settled_them_on_another_text():
+    info = {"tokens": 99, "sentences": 1, "shards": []}
+    records, config = types.SimpleNamespace(info=info), Config(train=TrainConfig(eval_tokens=101))
+    with pytest.raises(
+        InputError, match=r"^train\.eval_tokens: expected at most the 100 tokens of `heldout`.*found 101"
+    ):
+        heldout.check_tokens(config, records, None)
+    heldout.check_tokens(config, records, config)
+    heldout.check_tokens(Config(train=TrainConfig(eval_tokens=100)), records, None)
+
+
+def test_a_run_keeps_what_it_has_measured_unless_it_is_told():
+    begun, asked = Config(train=TrainConfig(eval_tokens=80)), Config(train=TrainConfig(eval_tokens=0))
+    assert heldout.settled(Config(), begun).train.eval_tokens == 80
+    assert heldout.settled(asked, begun) == asked
+
+
+def test_evaluations_only_at_the_end_do_not_go_with_patience():
+    with pytest.raises(InputError, match=r"^eval_steps: expected above 0, or null, with train\.patience, found 0"):
+        TrainConfig(eval_steps=0, patience=1)
+
+
+def test_only_evaluations_of_the_same_part_are_compared():
+    lines = [("a", 9.0), ("part", 8.0), ("part", 7.0), ("part", 7.5)]
+    found = [{"step": step, "heldout": name, "perplexity": value} for step, (name, value) in enumerate(lines)]
+    found.append({"step": 3, "heldout": "a", "perplexity": 6.0, "whole": True})
+    assert metrics_file.best(found)["step"] == 2
+    assert metrics_file.best(found, steps=[1, 3])["step"] == 3
+    assert metrics_file.waited(found) == 1
+    # Of a run that has been evaluated at its ends only, these count.
+    assert metrics_file.best([found[-1], found[-1] | {"step": 9, "perplexity": 5.0}])["step"] == 9
+
+
+def test_parts_are_the_first_windows_whichever_replicas_compute_them(records):
+    strategy = two_cpus()
+    model = dataclasses.replace(MICRO, lstm=dataclasses.replace(MICRO.lstm, num_layers=1))
+    bilm = checks.randomize(BiLM(model, len(records.vocabulary)), scale=0.4)
+    with strategy.scope():
+        copy = BiLM(model, len(records.vocabulary))
+    for variable, value in zip(copy.trainable_variables, bilm.trainable_variables, strict=True):
+        variable.assign(value)
+    # Three streams: the second replica has a row without text.
+    evaluator = Evaluator(bilm)
+    part, whole = evaluator.parts(records, [4, None], 3, 5)
+    assert part.tokens == 4 * 3 * 5 < whole.tokens == records.info["tokens"] + records.info["sentences"]
+    assert whole == evaluator(records, 3, 5)
+    replicated = Evaluator(copy, strategy).parts(records, [4, None], 3, 5)
+    for one, other in zip((part, whole), replicated, strict=True):
+        assert other.perplexity == pytest.approx(one.perplexity, rel=checks.PERPLEXITY)
+        assert dataclasses.replace(other, forward_perplexity=0, backward_perplexity=0, perplexity=0) == (
+            dataclasses.replace(one, forward_perplexity=0, backward_perplexity=0, perplexity=0)
+        )
+
+
+@pytest.fixture(scope="module")
+def watched(records, tmp_path_factory):
+    """A run with evaluations of a part, watched by a hook that raises; what the hook got; and the log."""
+    config, got, log = with_train(checkpoint_steps=100, eval_steps=4, eval_tokens=31), [], []
+
+    def on_record(record):
+        got.append(dict(record))
+        record.clear()
+        raise RuntimeError("no network")
+
+    handler = logging.Handler()
+    handler.emit = lambda line: log.append(line.getMessage())
+    logging.getLogger("elmo_tf").addHandler(handler)
+    logging.getLogger("elmo_tf").setLevel(logging.INFO)
+    try:
+        path = tmp_path_factory.mktemp("watched") / "w"
+        workdir = loop.train(config, records.path, path, records.path, steps=9, on_record=on_record)
+    finally:
+        logging.getLogger("elmo_tf").removeHandler(handler)
+    return workdir, got, log
+
+
+def test_a_run_evaluates_a_part_on_its_way_and_all_at_its_end(watched, records):
+    workdir, _, log = watched
+    found = metrics_file.evaluations(workdir.metrics)
+    assert [(one["step"], one["tokens"], one.get("whole", False)) for one in found] == [
+        (4, 40, False),
+        (8, 40, False),
+        (9, 40, False),
+        (9, 128, True),
+    ]
+    expected = evaluate(workdir.trained_bilm(), records, 2, 5)
+    assert found[-1]["perplexity"] == pytest.approx(expected.perplexity, rel=checks.PERPLEXITY)
+    assert any("of the time, evaluations took" in line and "waiting for checkpoints" in line for line in log)
+
+
+def test_a_checkpoint_of_every_evaluated_step_is_there(watched):
+    names = sorted(path.name for path in (watched[0].path / "checkpoints").iterdir())
+    assert names == ["step-00000004", "step-00000008", "step-00000009"]
+
+
+def test_the_hook_gets_every_line_and_training_goes_on_when_it_raises(watched):
+    workdir, got, log = watched
+    assert got == [json.loads(line) for line in workdir.metrics.read_bytes().splitlines()]
+    assert len(got) == 9 + 4
+    (warning,) = [line for line in log if "on_record" in line]
+    assert warning.startswith("warning: on_record raised RuntimeError: no network; training goes on")
+
+
+@pytest.mark.slow
+def test_what_is_measured_is_kept_in_the_configuration(records, tmp_path):
+    config = with_train(checkpoint_steps=4, eval_tokens=None)
+    workdir = loop.train(config, records.path, tmp_path / "w", records.path, steps=8)
+    settled = workdir.config.train.eval_tokens
+    assert (
+        settled is not None
+        and json.loads((workdir.path / "config.json").read_text())["train"]["eval_tokens"] == settled
+    )
+    workdir = loop.train(config, records.path, tmp_path / "w", records.path, steps=12)
+    assert workdir.config.train.eval_tokens == settled
+    found = metrics_file.evaluations(workdir.metrics)
+    regular = [one for one in found if not one.get("whole")]
+    assert [one["step"] for one in regular] == [4, 8, 12] and len({one["heldout"] for one in regular}) == 1
+    assert np.isfinite([one["perplexity"] for one in found]).all()

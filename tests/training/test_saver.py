@@ -1,0 +1,110 @@
+"""Checkpoints written while training goes on: from a copy, one after the other, and what happens when one fails."""
+
+import threading
+import time
+import types
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf.bilm.model import BiLM
+from elmo_tf.config import TrainConfig
+from elmo_tf.training import checkpoints, snapshots
+from elmo_tf.training.optimizer import Adagrad
+from elmo_tf.training.saver import Saver
+from elmo_tf.training.session import Session
+from elmo_tf.training.snapshots import Progress, Snapshot
+from tests.helpers import MICRO
+
+
+def snapshot(step: int) -> Snapshot:
+    return Snapshot({}, Progress(step))
+
+
+@pytest.fixture
+def stored(monkeypatch):
+    """Steps that were stored; those in `failing` raise, and all of them wait for `go`."""
+    seen = {"steps": [], "failing": set(), "go": threading.Event()}
+
+    def store(_workdir, taken, _evaluations):
+        assert seen["go"].wait(60)
+        if taken.progress.step in seen["failing"]:
+            raise OSError("no space")
+        seen["steps"].append(taken.progress.step)
+
+    monkeypatch.setattr(checkpoints, "store", store)
+    return seen
+
+
+def test_training_goes_on_while_a_checkpoint_is_written(stored):
+    saver = Saver(None, None)
+    saver.start(snapshot(3), [])
+    assert saver.busy and saver.saved_step is None
+    stored["go"].set()
+    saver.finish()
+    assert not saver.busy and saver.saved_step == 3 and stored["steps"] == [3]
+    saver.finish()
+    assert saver.saved_step == 3
+
+
+def test_a_checkpoint_that_fails_is_told_once_and_the_one_before_stays_the_newest(stored):
+    saver = Saver(None, 2)
+    stored["go"].set()
+    stored["failing"].add(4)
+    saver.start(snapshot(4), [])
+    with pytest.raises(OSError, match=r"^the checkpoint of step 4 cannot be written: no space$"):
+        saver.finish()
+    saver.finish()
+    assert saver.saved_step == 2
+    saver.start(snapshot(6), [])
+    saver.finish()
+    assert saver.saved_step == 6
+
+
+def test_a_step_after_the_copy_does_not_change_what_is_written(tmp_path):
+    """The steps update rows and whole variables with the operations of training."""
+    bilm = BiLM(MICRO, 20)
+    variables = [variable.value for variable in bilm.trainable_variables]
+    optimizer = Adagrad(variables, tf.constant(0.5))
+
+    def update():
+        for variable, accumulator in zip(variables, optimizer.slots["accumulators"], strict=True):
+            if variable is bilm.softmax.kernel.value:  # only some rows
+                rows = tf.ones((2, variable.shape[1]))
+                optimizer._update_rows(variable, accumulator, rows, tf.constant([3, 5]))
+            else:
+                optimizer._update_dense(variable, accumulator, tf.ones(variable.shape))
+
+    update()
+    before = [variable.numpy() for variable in variables + optimizer.slots["accumulators"]]
+    taken = snapshots.taken(bilm, optimizer, Progress(7))
+    assert taken.num_bytes == snapshots.num_bytes(bilm, optimizer, None)
+    update()
+    snapshots.write(tmp_path / "checkpoint", taken)
+    assert all((old != new.numpy()).any() for old, new in zip(before, variables, strict=False))
+    assert snapshots.read(tmp_path / "checkpoint", bilm, optimizer).step == 7
+    for old, new in zip(before, variables + optimizer.slots["accumulators"], strict=True):
+        np.testing.assert_array_equal(new.numpy(), old)
+
+
+def session(step: int, seconds: float, **train) -> types.SimpleNamespace:
+    """Returns what a session knows `seconds` after its last checkpoint, one of two workers."""
+    config = TrainConfig(checkpoint_steps=10, log_steps=5, **train)
+    clock = {"_last_save": time.monotonic() - seconds, "at_evaluation": False}
+    workers = types.SimpleNamespace(count=2, first=lambda number: number)
+    return types.SimpleNamespace(step=step, trainer=types.SimpleNamespace(config=config), workers=workers, **clock)
+
+
+@pytest.mark.parametrize(
+    ("step", "seconds", "minutes", "due"),
+    [
+        (20, 0, 0.0, True),
+        (21, 999, 0.0, False),
+        (20, 59, 1.0, False),
+        (25, 61, 1.0, True),
+        (21, 61, 1.0, False),  # the workers ask each other only where they log
+    ],
+)
+def test_a_checkpoint_is_due_by_steps_or_by_minutes(step, seconds, minutes, due):
+    assert Session.at_checkpoint.fget(session(step, seconds, checkpoint_minutes=minutes)) is due
