@@ -2,7 +2,7 @@
 
     python benchmarks/paper_table.py --elmo MODEL --data DIR --output DIR [--only ROW ...]
 
---data is a folder with uner_ewt, sst5, snli, wikigold, wnut17, sentence_polarity and glove_small; the code has the
+--data is a folder with uner_ewt, sst5, snli, propbank_ewt, wikigold, wnut17, sentence_polarity and glove_small; the code has the
 names of their files. Runs `elmo-tf task NAME train` as a user would, and prints each command, a table and a line of
 JSON. Every command's result is kept in --output; an interrupted run resumes there. --fractions makes a learning curve
 (the paper's figure 1, drawn with --figure), --mixes the variants of its Table 2, --places those of its Table 3.
@@ -91,8 +91,21 @@ def commands(arguments: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
 
 
 def table(found: dict[str, dict]) -> str:
-    """Returns a line for each row, fraction and way with ELMo, beside the baseline of the same row and fraction."""
-    titles = ("data, percent, way", "metric", "examples", "baseline", "with ELMo", "difference", "relative", "minutes")
+    """Returns a line for each row, fraction and way with ELMo, beside the baseline of the same row and fraction.
+
+    Minutes are those of the commands, epochs those until the best dev score (of several seeds their mean).
+    """
+    titles = (
+        "data, percent, way",
+        "metric",
+        "examples",
+        "baseline",
+        "with ELMo",
+        "difference",
+        "relative",
+        "minutes",
+        "epochs",
+    )
     lines = [titles]
     for name, values in found.items():
         row, percent, way = name.split("_")
@@ -101,32 +114,34 @@ def table(found: dict[str, dict]) -> str:
             continue
         gain = values["score"] - base["score"]
         relative = 100 * gain / (100 - base["score"]) if base["score"] < 100 else 0.0
+        epochs = " / ".join(str(one.get("best_epoch", "-")) for one in (base, values))
         minutes = f"{base['seconds'] / 60:.0f} / {values['seconds'] / 60:.0f}"
         scores = [_with_deviation(one) for one in (base, values)]
         size = f"{values['train_examples']:,}"
-        lines.append(
-            (f"{row} {percent} {way}", values["metric"], size, *scores, f"{gain:+.1f}", f"{relative:.1f} %", minutes)
-        )
+        gains = (f"{gain:+.1f}", f"{relative:.1f} %")
+        lines.append((f"{row} {percent} {way}", values["metric"], size, *scores, *gains, minutes, epochs))
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join("  ".join(map(str.ljust, line, widths)) for line in lines)
 
 
 def draw(found: dict[str, dict], path: pathlib.Path) -> None:
-    """Draws the scores by the number of training examples, without and with ELMo, a plot for each row."""
+    """Draws scores, and below them epochs until the best, by the number of training examples; a column for each row."""
     import matplotlib  # noqa: PLC0415 - only a figure needs it
 
     matplotlib.use("Agg")
     from matplotlib import pyplot  # noqa: PLC0415
 
     rows = list(dict.fromkeys(name.split("_")[0] for name in found))
-    figure, axes = pyplot.subplots(1, len(rows), figsize=(4 * len(rows), 3), squeeze=False)
-    for row, axis in zip(rows, axes[0], strict=True):
+    figure, axes = pyplot.subplots(2, len(rows), figsize=(4 * len(rows), 5), squeeze=False, sharex="col")
+    for row, axis, below in zip(rows, *axes, strict=True):
         for way in ("baseline", "elmo"):
             points = [one for name, one in found.items() if name.startswith(f"{row}_") and name.endswith(f"_{way}")]
             sizes = [one["train_examples"] for one in points]
             bars = [one.get("deviation", 0) for one in points]
             axis.errorbar(sizes, [one["score"] for one in points], bars, marker="o", label=way, capsize=3)
-        axis.set(title=row, xscale="log", xlabel="training examples", ylabel=points[0]["metric"])
+            below.plot(sizes, [one.get("best_epoch", float("nan")) for one in points], marker="o", label=way)
+        axis.set(title=row, xscale="log", ylabel=points[0]["metric"])
+        below.set(xlabel="training examples", ylabel="epochs until the best", ylim=(0, None))
         axis.legend()
     figure.tight_layout()
     figure.savefig(path, dpi=120)
@@ -142,6 +157,13 @@ def _uner(data: pathlib.Path, _: pathlib.Path) -> Files:
 
 def _sst5(data: pathlib.Path, _: pathlib.Path) -> Files:
     return {name: data / "sst5" / f"{name}.txt.xz" for name in ("train", "dev")}
+
+
+def _propbank(data: pathlib.Path, _: pathlib.Path) -> Files:
+    return {
+        name: data / "propbank_ewt" / f"ewt_srl_{name}{end}"
+        for name, end in (("train", ".jsonl.xz"), ("dev", ".jsonl"))
+    }
 
 
 def _wnut17(data: pathlib.Path, _: pathlib.Path) -> Files:
@@ -192,6 +214,7 @@ ROWS: dict[str, tuple[str, Callable[[pathlib.Path, pathlib.Path], Files]]] = {
     "uner": ("ner", _uner),
     "sst5": ("sentiment", _sst5),
     "snli": ("entailment", _snli),
+    "propbank": ("roles", _propbank),
     "wikigold": ("ner", _wikigold),
     "wnut17": ("ner", _wnut17),
     "polarity": ("sentiment", _polarity),

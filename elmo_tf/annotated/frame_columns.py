@@ -1,4 +1,4 @@
-"""Predicates and their arguments in the columns of CoNLL-2005 and CoNLL-2012, where brackets mark the arguments."""
+"""Predicates and their roles in the columns of CoNLL-2005 and CoNLL-2012, where brackets mark the roles."""
 
 import os
 import re

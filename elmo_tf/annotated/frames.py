@@ -1,7 +1,8 @@
-"""Predicates and their arguments (PropBank): JSON lines, `index words ||| tags`, and CoNLL's columns of 2005 and 2012."""
+"""Predicates and their roles (PropBank): JSON lines, `index words ||| tags`, and the columns of CoNLL-2005 and 2012."""
 
 import dataclasses
 import json
+import numbers
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -62,7 +63,7 @@ def checked_frame(tokens: list[str], predicate: Any, tags: Any = None) -> Frame:
     Raises:
         WrongFrame: if it is none.
     """
-    if type(predicate) is not int or not 0 <= predicate < len(tokens):
+    if isinstance(predicate, bool) or not isinstance(predicate, numbers.Integral) or not 0 <= predicate < len(tokens):
         raise WrongFrame(f"a predicate's index from 0 to {len(tokens) - 1}", repr(predicate))
     if tags is not None:
         if not isinstance(tags, list) or not all(isinstance(tag, str) and tag_schemes.is_tag(tag) for tag in tags):
@@ -73,7 +74,7 @@ def checked_frame(tokens: list[str], predicate: Any, tags: Any = None) -> Frame:
             tag_schemes.to_iob2(tags, "IOB2")
         except tag_schemes.WrongTag as wrong:
             raise WrongFrame(wrong.expected, f"{tags[wrong.place]} of word {wrong.place}") from None
-    return Frame(tokens, predicate, tags)
+    return Frame(tokens, int(predicate), tags)
 
 
 class WrongFrame(ValueError):

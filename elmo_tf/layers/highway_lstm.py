@@ -15,8 +15,8 @@ class HighwayLSTM(keras.layers.Layer):
     """A long short-term memory with a highway connection around each step, in one direction.
 
     `h = t * (o * tanh(c)) + (1 - t) * x W_k`, where `t` is the highway gate, a sigmoid as the other gates are, and
-    `x W_k` the input's linear projection. In training, `h` is multiplied by a dropout mask that is the same at all steps
-    of a sequence: the next step and the next layer both get the product.
+    `x W_k` the input's linear projection. In training, `h` is multiplied by a dropout mask that is the same at all
+    steps of a sequence: the next step and the next layer both get the product.
 
     Columns of the kernel: input, forget, output and highway gate, candidate, projection of the input; those of the
     recurrent kernel and the bias are the same without the last. Each block of `units` columns starts orthonormal, the
@@ -41,7 +41,7 @@ class HighwayLSTM(keras.layers.Layer):
         float `(batch, time, units)`, 0 where the mask is False.
 
     Reference:
-        He et al. 2017, "Deep Semantic Role Labeling: What Works and What's Next", section 2.1, and their code, deep_srl;
+        He et al. 2017, "Deep Semantic Role Labeling: What Works and What's Next", section 2.1, and its code, deep_srl;
         Zhang et al. 2016, "Highway Long Short-Term Memory RNNs for Distant Speech Recognition".
     """
 
@@ -89,7 +89,6 @@ class HighwayLSTM(keras.layers.Layer):
 
 def _orthonormal_blocks(units: int):
     """Returns an initializer of kernels whose blocks of `units` columns are each orthonormal."""
-    one = keras.initializers.Orthogonal()
 
     def initial(shape, dtype=None):
         blocks = [keras.initializers.Orthogonal()((shape[0], units), dtype) for _ in range(shape[1] // units)]

@@ -30,9 +30,7 @@ def reference(inputs, kernel, recurrent_kernel, bias, mask=None, keep=None, go_b
         places = [place for place in range(len(sequence)) if mask is None or mask[row, place]]
         for place in reversed(places) if go_backwards else places:
             *from_input, straight = np.split(sequence[place] @ kernel, 6)
-            i, f, o, t, j = np.concatenate(from_input).reshape(5, -1) + (hidden @ recurrent_kernel + bias).reshape(
-                5, -1
-            )
+            i, f, o, t, j = from_input + (hidden @ recurrent_kernel + bias).reshape(5, -1)
             cell = sigmoid(f) * cell + sigmoid(i) * np.tanh(j)
             hidden = sigmoid(t) * sigmoid(o) * np.tanh(cell) + (1 - sigmoid(t)) * straight
             hidden = hidden if keep is None else hidden * keep[row]

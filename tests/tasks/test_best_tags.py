@@ -11,7 +11,7 @@ from elmo_tf.tasks.best_tags import best_tags
 TAGS = {
     "IOB2": ["B-X", "B-Y", "I-X", "I-Y", "O"],
     "BIOUL": ["B-X", "I-X", "L-X", "O", "U-X", "U-Y"],
-    "odd": ["I-Z", "O"],
+    "without a begin": ["I-Z", "O"],
 }
 LENGTHS = [4, 2, 0, 1, 3]
 
