@@ -2,9 +2,9 @@
 
     python benchmarks/paper_table.py --elmo MODEL --data DIR --output DIR [--only ROW ...]
 
---data is a folder with uner_ewt, sst5, snli, propbank_ewt, wikigold, wnut17, sentence_polarity and glove_small; the code has the
-names of their files. Runs `elmo-tf task NAME train` as a user would, and prints each command, a table and a line of
-JSON. Every command's result is kept in --output; an interrupted run resumes there. --fractions makes a learning curve
+--data is a folder with uner_ewt, sst5, snli, propbank_ewt, wikigold, wnut17, sentence_polarity and glove_small; the
+code has the names of their files. Runs `elmo-tf task NAME train` as a user would, and prints each command, a table and
+a line of JSON. Every command's result is kept in --output; an interrupted run resumes there. --fractions makes a learning curve
 (the paper's figure 1, drawn with --figure), --mixes the variants of its Table 2, --places those of its Table 3.
 """
 
@@ -95,18 +95,8 @@ def table(found: dict[str, dict]) -> str:
 
     Minutes are those of the commands, epochs those until the best dev score (of several seeds their mean).
     """
-    titles = (
-        "data, percent, way",
-        "metric",
-        "examples",
-        "baseline",
-        "with ELMo",
-        "difference",
-        "relative",
-        "minutes",
-        "epochs",
-    )
-    lines = [titles]
+    titles = ("data, percent, way", "metric", "examples", "baseline", "with ELMo")
+    lines = [(*titles, "difference", "relative", "minutes", "epochs")]
     for name, values in found.items():
         row, percent, way = name.split("_")
         base = found[f"{row}_{percent}_baseline"]
