@@ -4,8 +4,9 @@
 
 --data is a folder with uner_ewt, sst5, snli, propbank_ewt, wikigold, wnut17, sentence_polarity and glove_small; the
 code has the names of their files. Runs `elmo-tf task NAME train` as a user would, and prints each command, a table and
-a line of JSON. Every command's result is kept in --output; an interrupted run resumes there. --fractions makes a learning curve
-(the paper's figure 1, drawn with --figure), --mixes the variants of its Table 2, --places those of its Table 3.
+a line of JSON. Every command's result is kept in --output; an interrupted run resumes there. --fractions makes a
+learning curve (the paper's figure 1, drawn with --figure, epochs until the best score below it), --mixes the variants
+of its Table 2, --places those of its Table 3.
 """
 
 import argparse
