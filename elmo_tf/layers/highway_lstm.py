@@ -19,7 +19,7 @@ class HighwayLSTM(keras.layers.Layer):
     steps of a sequence: the next step and the next layer both get the product.
 
     Columns of the kernel: input, forget, output and highway gate, candidate, projection of the input; those of the
-    recurrent kernel and the bias are the same without the last. Each block of `units` columns starts orthonormal, the
+    recurrent kernel and the bias are the same without the last. Each block of `units` columns starts orthogonal, the
     bias at 0, that of the forget gate at 1.
 
     The input's part of all steps is one product. The rest is one loop with a gradient written by hand.
@@ -65,9 +65,9 @@ class HighwayLSTM(keras.layers.Layer):
         blocks = len(_GATES)
         kernel = (input_shape[-1], (blocks + 1) * self.units)
         recurrent = (self.units, blocks * self.units)
-        self.kernel = self.add_weight(name="kernel", shape=kernel, initializer=_orthonormal_blocks(self.units))
+        self.kernel = self.add_weight(name="kernel", shape=kernel, initializer=_orthogonal_blocks(self.units))
         self.recurrent_kernel = self.add_weight(
-            name="recurrent_kernel", shape=recurrent, initializer=_orthonormal_blocks(self.units)
+            name="recurrent_kernel", shape=recurrent, initializer=_orthogonal_blocks(self.units)
         )
         self.bias = self.add_weight(name="bias", shape=recurrent[1:], initializer=_open_forget_gate(self.units))
 
@@ -87,8 +87,8 @@ class HighwayLSTM(keras.layers.Layer):
         return super().get_config() | {name: getattr(self, name) for name in own}
 
 
-def _orthonormal_blocks(units: int):
-    """Returns an initializer of kernels whose blocks of `units` columns are each orthonormal."""
+def _orthogonal_blocks(units: int):
+    """Returns an initializer of kernels whose blocks of `units` columns are orthogonal matrices."""
 
     def initial(shape, dtype=None):
         blocks = [keras.initializers.Orthogonal()((shape[0], units), dtype) for _ in range(shape[1] // units)]
