@@ -89,7 +89,7 @@ class WrongFrame(ValueError):
 def _sentences(path: str | os.PathLike, labelled: bool) -> Iterator[list[Frame]]:
     lines = numbered_lines.numbered_lines(path)
     number, first = next(((number, line) for number, line in lines if line.strip()), (0, ""))
-    if first.lstrip().startswith("{"):
+    if re.match(r'\s*\{\s*["}]', first):
         yield from _with_lines(path, _frames_of_json, labelled)
     elif _BETWEEN in first.split():
         yield from _joined(_with_lines(path, _frame_of_text, labelled))

@@ -77,7 +77,16 @@ class Task(System):
         "small": RolesRecipe(
             words=Words(dim=100),
             elmo=Elmo(place="input", penalty=0.001, dropout_rate=0.3),
-            fit=Fit(batch_size=64, epochs=15, patience=4, learning_rate=0.002, clip_norm=5.0, halve_after=1),
+            # The rate decays by steps: with little data the score is 0 for the first epochs.
+            fit=Fit(
+                batch_size=64,
+                epochs=15,
+                patience=4,
+                learning_rate=0.002,
+                clip_norm=5.0,
+                decay_rate=0.5,
+                decay_steps=2500,
+            ),
             network=Network(layers=4, units=128, predicate_dim=20),
         ),
     }

@@ -60,7 +60,6 @@ OWN = {
         "network.predicate_dim=3",
         "network.dropout_rate=0",
         "elmo.penalty=0",
-        "fit.halve_after=0",
     ],
 }
 
