@@ -12,6 +12,7 @@ of its Table 2, --places those of its Table 3.
 import argparse
 import json
 import lzma
+import math
 import pathlib
 import sys
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from collections.abc import Callable, Iterator
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
 from benchmarks import probes
+from elmo_tf import tasks
 from elmo_tf.files import staging
 
 # Settings of the ways to use ELMo; the recipe's own is "elmo".
@@ -58,6 +60,8 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=ROWS, default=list(ROWS), metavar="ROW", help=", ".join(ROWS))
     parser.add_argument("--fractions", nargs="+", type=float, default=[1.0], help="of the training data (1.0)")
     parser.add_argument("--seeds", type=int, default=1, help="runs of each (1)")
+    more = "4 times the recipe's epochs and patience for a tenth of the data, which has a tenth of the steps in each"
+    parser.add_argument("--more-epochs", action="store_true", help=more)
     parser.add_argument("--recipe", default="small", help="paper or small (small)")
     parser.add_argument("--glove", action="store_true", help="start from the word vectors of glove_small")
     parser.add_argument("--mixes", action="store_true", help="other mixes of the layers as well (Table 2)")
@@ -75,6 +79,7 @@ def commands(arguments: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
     for row in arguments.only:
         task, files = ROWS[row]
         for fraction in arguments.fractions:
+            longer = _longer(task, arguments.recipe, fraction) if arguments.more_epochs else []
             for way, settings in ways.items():
                 name = f"{row}_{100 * fraction:g}_{way.replace(' ', '-')}"
                 command = [sys.executable, "-m", "elmo_tf.cli", "task", task, "train"]
@@ -86,9 +91,16 @@ def commands(arguments: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
                     command += ["--glove", str(arguments.data / "glove_small/glove.twitter.27B.25d.12k.txt")]
                 command += ["--fraction", str(fraction), "--seeds", str(arguments.seeds)]
                 command += ["--workdir", str(arguments.output / name)]
-                for setting in [f"recipe={arguments.recipe}", *(settings or []), *arguments.set]:
+                for setting in [f"recipe={arguments.recipe}", *longer, *(settings or []), *arguments.set]:
                     command += ["--set", setting]
                 yield name, command
+
+
+def _longer(task: str, recipe: str, fraction: float) -> list[str]:
+    """Returns settings for a part of the data: see --more-epochs."""
+    fit = tasks.system_class(task).recipes[recipe].fit
+    factor = 4 ** -math.log10(fraction)
+    return [f"fit.{name}={round(getattr(fit, name) * factor)}" for name in ("epochs", "patience")] if factor > 1 else []
 
 
 def table(found: dict[str, dict]) -> str:
