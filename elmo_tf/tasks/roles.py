@@ -80,12 +80,12 @@ class Task(System):
             # The rate decays by steps: with little data the score is 0 for the first epochs.
             fit=Fit(
                 batch_size=64,
-                epochs=15,
+                epochs=12,
                 patience=4,
                 learning_rate=0.002,
                 clip_norm=5.0,
                 decay_rate=0.5,
-                decay_steps=2500,
+                decay_steps=2000,
             ),
             network=Network(layers=4, units=128, predicate_dim=20),
         ),
