@@ -2,15 +2,17 @@
 
     python benchmarks/paper_table.py --elmo MODEL --data DIR --output DIR [--only ROW ...]
 
---data is a folder with uner_ewt, sst5, snli, wikigold, wnut17, sentence_polarity and glove_small; the code has the
-names of their files. Runs `elmo-tf task NAME train` as a user would, and prints each command, a table and a line of
-JSON. Every command's result is kept in --output; an interrupted run resumes there. --fractions makes a learning curve
-(the paper's figure 1, drawn with --figure), --mixes the variants of its Table 2, --places those of its Table 3.
+--data is a folder with uner_ewt, sst5, snli, propbank_ewt, wikigold, wnut17, sentence_polarity and glove_small; the
+code has the names of their files. Runs `elmo-tf task NAME train` as a user would, and prints each command, a table and
+a line of JSON. Every command's result is kept in --output; an interrupted run resumes there. --fractions makes a
+learning curve (the paper's figure 1, drawn with --figure, epochs until the best score below it), --mixes the variants
+of its Table 2, --places those of its Table 3.
 """
 
 import argparse
 import json
 import lzma
+import math
 import pathlib
 import sys
 from collections.abc import Callable, Iterator
@@ -18,6 +20,7 @@ from collections.abc import Callable, Iterator
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
 from benchmarks import probes
+from elmo_tf import tasks
 from elmo_tf.files import staging
 
 # Settings of the ways to use ELMo; the recipe's own is "elmo".
@@ -57,6 +60,8 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=ROWS, default=list(ROWS), metavar="ROW", help=", ".join(ROWS))
     parser.add_argument("--fractions", nargs="+", type=float, default=[1.0], help="of the training data (1.0)")
     parser.add_argument("--seeds", type=int, default=1, help="runs of each (1)")
+    more = "4 times the recipe's epochs and patience for a tenth of the data, which has a tenth of the steps in each"
+    parser.add_argument("--more-epochs", action="store_true", help=more)
     parser.add_argument("--recipe", default="small", help="paper or small (small)")
     parser.add_argument("--glove", action="store_true", help="start from the word vectors of glove_small")
     parser.add_argument("--mixes", action="store_true", help="other mixes of the layers as well (Table 2)")
@@ -74,6 +79,7 @@ def commands(arguments: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
     for row in arguments.only:
         task, files = ROWS[row]
         for fraction in arguments.fractions:
+            longer = _longer(task, arguments.recipe, fraction) if arguments.more_epochs else []
             for way, settings in ways.items():
                 name = f"{row}_{100 * fraction:g}_{way.replace(' ', '-')}"
                 command = [sys.executable, "-m", "elmo_tf.cli", "task", task, "train"]
@@ -85,15 +91,25 @@ def commands(arguments: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
                     command += ["--glove", str(arguments.data / "glove_small/glove.twitter.27B.25d.12k.txt")]
                 command += ["--fraction", str(fraction), "--seeds", str(arguments.seeds)]
                 command += ["--workdir", str(arguments.output / name)]
-                for setting in [f"recipe={arguments.recipe}", *(settings or []), *arguments.set]:
+                for setting in [f"recipe={arguments.recipe}", *longer, *(settings or []), *arguments.set]:
                     command += ["--set", setting]
                 yield name, command
 
 
+def _longer(task: str, recipe: str, fraction: float) -> list[str]:
+    """Returns settings for a part of the data: see --more-epochs."""
+    fit = tasks.system_class(task).recipes[recipe].fit
+    factor = 4 ** -math.log10(fraction)
+    return [f"fit.{name}={round(getattr(fit, name) * factor)}" for name in ("epochs", "patience")] if factor > 1 else []
+
+
 def table(found: dict[str, dict]) -> str:
-    """Returns a line for each row, fraction and way with ELMo, beside the baseline of the same row and fraction."""
-    titles = ("data, percent, way", "metric", "examples", "baseline", "with ELMo", "difference", "relative", "minutes")
-    lines = [titles]
+    """Returns a line for each row, fraction and way with ELMo, beside the baseline of the same row and fraction.
+
+    Minutes are those of the commands, epochs those until the best dev score (of several seeds their mean).
+    """
+    titles = ("data, percent, way", "metric", "examples", "baseline", "with ELMo")
+    lines = [(*titles, "difference", "relative", "minutes", "epochs")]
     for name, values in found.items():
         row, percent, way = name.split("_")
         base = found[f"{row}_{percent}_baseline"]
@@ -101,32 +117,34 @@ def table(found: dict[str, dict]) -> str:
             continue
         gain = values["score"] - base["score"]
         relative = 100 * gain / (100 - base["score"]) if base["score"] < 100 else 0.0
+        epochs = " / ".join(str(one.get("best_epoch", "-")) for one in (base, values))
         minutes = f"{base['seconds'] / 60:.0f} / {values['seconds'] / 60:.0f}"
         scores = [_with_deviation(one) for one in (base, values)]
         size = f"{values['train_examples']:,}"
-        lines.append(
-            (f"{row} {percent} {way}", values["metric"], size, *scores, f"{gain:+.1f}", f"{relative:.1f} %", minutes)
-        )
+        gains = (f"{gain:+.1f}", f"{relative:.1f} %")
+        lines.append((f"{row} {percent} {way}", values["metric"], size, *scores, *gains, minutes, epochs))
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join("  ".join(map(str.ljust, line, widths)) for line in lines)
 
 
 def draw(found: dict[str, dict], path: pathlib.Path) -> None:
-    """Draws the scores by the number of training examples, without and with ELMo, a plot for each row."""
+    """Draws scores, and below them epochs until the best, by the number of training examples; a column for each row."""
     import matplotlib  # noqa: PLC0415 - only a figure needs it
 
     matplotlib.use("Agg")
     from matplotlib import pyplot  # noqa: PLC0415
 
     rows = list(dict.fromkeys(name.split("_")[0] for name in found))
-    figure, axes = pyplot.subplots(1, len(rows), figsize=(4 * len(rows), 3), squeeze=False)
-    for row, axis in zip(rows, axes[0], strict=True):
+    figure, axes = pyplot.subplots(2, len(rows), figsize=(4 * len(rows), 5), squeeze=False, sharex="col")
+    for row, axis, below in zip(rows, *axes, strict=True):
         for way in ("baseline", "elmo"):
             points = [one for name, one in found.items() if name.startswith(f"{row}_") and name.endswith(f"_{way}")]
             sizes = [one["train_examples"] for one in points]
             bars = [one.get("deviation", 0) for one in points]
             axis.errorbar(sizes, [one["score"] for one in points], bars, marker="o", label=way, capsize=3)
-        axis.set(title=row, xscale="log", xlabel="training examples", ylabel=points[0]["metric"])
+            below.plot(sizes, [one.get("best_epoch", float("nan")) for one in points], marker="o", label=way)
+        axis.set(title=row, xscale="log", ylabel=points[0]["metric"])
+        below.set(xlabel="training examples", ylabel="epochs until the best", ylim=(0, None))
         axis.legend()
     figure.tight_layout()
     figure.savefig(path, dpi=120)
@@ -142,6 +160,13 @@ def _uner(data: pathlib.Path, _: pathlib.Path) -> Files:
 
 def _sst5(data: pathlib.Path, _: pathlib.Path) -> Files:
     return {name: data / "sst5" / f"{name}.txt.xz" for name in ("train", "dev")}
+
+
+def _propbank(data: pathlib.Path, _: pathlib.Path) -> Files:
+    return {
+        name: data / "propbank_ewt" / f"ewt_srl_{name}{end}"
+        for name, end in (("train", ".jsonl.xz"), ("dev", ".jsonl"))
+    }
 
 
 def _wnut17(data: pathlib.Path, _: pathlib.Path) -> Files:
@@ -192,6 +217,7 @@ ROWS: dict[str, tuple[str, Callable[[pathlib.Path, pathlib.Path], Files]]] = {
     "uner": ("ner", _uner),
     "sst5": ("sentiment", _sst5),
     "snli": ("entailment", _snli),
+    "propbank": ("roles", _propbank),
     "wikigold": ("ner", _wikigold),
     "wnut17": ("ner", _wnut17),
     "polarity": ("sentiment", _polarity),

@@ -22,7 +22,7 @@ from elmo_tf.tasks import fitting, trained
 from elmo_tf.tasks.judging import Judge
 from elmo_tf.tasks.recipe import Recipe, chosen
 from elmo_tf.tasks.system import Example, System
-from elmo_tf.tasks.token_vectors import TokenVectors, WordTable, word_table
+from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, WordTable, word_table
 
 _log = logging.getLogger("elmo_tf")
 
@@ -74,8 +74,7 @@ def train(
     kind = tasks.system_class(task)
     recipe = chosen(kind.recipes, assignments)
     data = _read(kind, recipe, {"train": train, "dev": dev, "test": test}, fraction)
-    others = [tokens for part in (data.dev, data.test) for one in part for tokens in kind.texts(one)]
-    table = word_table(recipe, (tokens for one in data.train for tokens in kind.texts(one)), others, glove)
+    table = word_table(recipe, _texts(kind, data.train), _texts(kind, [*data.dev, *data.test]), glove)
     told = {"train": train, "dev": dev, "test": test, "glove": glove, "elmo": elmo}
     about = {name: None if value is None else str(value) for name, value in told.items()} | {"fraction": fraction}
     run = _Run(kind, data, table, elmo, about)
@@ -113,6 +112,11 @@ def _read(kind: type[System], recipe: Recipe, paths: dict[str, Any], fraction: f
         for label in sorted(set(kind.labels_of(found[name])) - known) if found[name] else ():
             _log.warning("warning: %s has the label %s, which the training data does not have", name, label)
     return Data(**found)
+
+
+def _texts(kind: type[System], examples: Sequence[Example]) -> list[Tokens]:
+    """Returns the examples' token sequences; one that several share, as the frames of a sentence do, is there once."""
+    return list({id(tokens): tokens for one in examples for tokens in kind.texts(one)}.values())
 
 
 class _Run:
@@ -227,5 +231,6 @@ def _together(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
         "scores": scores,
         "best": max(found, key=lambda name: found[name]["dev"][metric]),
         "train_examples": first["train_examples"],
+        "best_epoch": round(statistics.mean(one["best_epoch"] for one in found.values()), 1),
         "seconds": sum(one["seconds"] for one in found.values()),
     }

@@ -72,11 +72,23 @@ def test_every_way_is_a_command_and_a_row_beside_the_baseline(tmp_path):
     assert "--elmo" not in commands["uner_100_baseline"]
     assert commands["uner_100_lambda-1"][-4:] == ["--set", "recipe=small", "--set", "elmo.penalty=1.0"]
 
-    values = {"metric": "f1", "train_examples": 1000, "seconds": 120, "deviation": 0.5}
+    more = paper_table.parse_arguments([*options, "--fractions", "0.01", "1", "--more-epochs"])
+    commands = dict(paper_table.commands(more))
+    assert commands["uner_1_elmo"][-6:] == [
+        "--set",
+        "recipe=small",
+        "--set",
+        "fit.epochs=320",
+        "--set",
+        "fit.patience=80",
+    ]
+    assert commands["uner_100_elmo"][-2:] == ["--set", "recipe=small"]
+
+    values = {"metric": "f1", "train_examples": 1000, "seconds": 120, "deviation": 0.5, "best_epoch": 7}
     found = {"uner_100_baseline": values | {"score": 60.0}, "uner_100_elmo": values | {"score": 70.0}}
     row = paper_table.table(found).splitlines()[1].split("  ")
     cells = [cell.strip() for cell in row if cell]
-    assert cells == ["uner 100 elmo", "f1", "1,000", "60.0 +- 0.5", "70.0 +- 0.5", "+10.0", "25.0 %", "2 / 2"]
+    assert cells == ["uner 100 elmo", "f1", "1,000", "60.0 +- 0.5", "70.0 +- 0.5", "+10.0", "25.0 %", "2 / 2", "7 / 7"]
     paper_table.draw(found, tmp_path / "curve.png")
     assert (tmp_path / "curve.png").stat().st_size > 1000
 

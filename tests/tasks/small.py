@@ -5,6 +5,7 @@ import keras
 from elmo_tf import tasks
 from elmo_tf.annotated.classes import Classified
 from elmo_tf.annotated.columns import Tagged
+from elmo_tf.annotated.frames import Frame
 from elmo_tf.annotated.pairs import Pair
 from elmo_tf.config import ModelConfig
 from elmo_tf.tasks.recipe import Recipe, chosen
@@ -27,6 +28,11 @@ EXAMPLES: dict[str, list[Example]] = {
         Pair(["a", "man", "sleeps", "on", "a", "bench"], ["a", "man", "sleeps"], "entailment"),
         Pair(["rain"], ["sun"], "neutral"),
     ],
+    "roles": [
+        Frame(["the", "cat", "saw", "Anna", "sleep"], 2, ["B-A0", "I-A0", "B-V", "B-A1", "I-A1"]),
+        Frame(["the", "cat", "saw", "Anna", "sleep"], 4, ["O", "O", "O", "B-A0", "B-V"]),
+        Frame(["Boris", "slept"], 1, ["B-A0", "B-V"]),
+    ],
 }
 # Of all systems: small, and without anything random in training.
 SMALL = [
@@ -47,6 +53,13 @@ OWN = {
         "network.penalty=0",
         "elmo.penalty=0",
         "fit.halve_after=0",
+    ],
+    "roles": [
+        "network.layers=2",
+        "network.units=8",
+        "network.predicate_dim=3",
+        "network.dropout_rate=0",
+        "elmo.penalty=0",
     ],
 }
 

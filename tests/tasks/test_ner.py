@@ -52,7 +52,7 @@ def test_a_tagger_with_elmo_is_trained_evaluated_and_used(savedmodel, data, tmp_
 
 def test_the_list_has_a_line_for_each_system(capsys):
     lines = run(capsys)
-    assert [line.split()[0] for line in lines] == ["ner", "sentiment", "entailment"]
+    assert [line.split()[0] for line in lines] == ["ner", "sentiment", "entailment", "roles"]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ tokens are. The predicate itself (`V`) does not count. Arguments of several piec
 it, count as one.
 """
 
+import collections
 from collections.abc import Iterable, Sequence
 
 from elmo_tf.annotated import tag_schemes
@@ -23,12 +24,19 @@ def score(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]) -> 
     Args:
         gold, predicted: IOB2 tags of a sentence, one sequence for each predicate.
     """
-    total = Counts()
-    for right, found in zip(gold, predicted, strict=True):
-        expected, arguments = arguments_of(right), arguments_of(found)
-        correct = len(set(expected) & set(arguments))
-        total += Counts(correct, len(expected), correct, len(arguments))
-    return total
+    return sum(by_label(gold, predicted).values(), Counts())
+
+
+def by_label(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]) -> dict[str, Counts]:
+    """Returns the counts of each label, in alphabetical order; the arguments are those of `score`."""
+    right, expected, answered = (collections.Counter() for _ in range(3))
+    for tags, found in zip(gold, predicted, strict=True):
+        arguments = [arguments_of(one) for one in (tags, found)]
+        correct = set(arguments[0]) & set(arguments[1])
+        for counter, some in ((right, correct), (expected, arguments[0]), (answered, arguments[1])):
+            counter.update(label for label, _ in some)
+    labels = sorted(expected.keys() | answered.keys())
+    return {one: Counts(right[one], expected[one], right[one], answered[one]) for one in labels}
 
 
 def arguments_of(tags: Sequence[str]) -> list[Argument]:

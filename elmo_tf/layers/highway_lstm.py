@@ -1,0 +1,107 @@
+"""An LSTM whose output is mixed with its input by a highway gate."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from elmo_tf.layers import highway_lstm_scan
+
+_GATES = ("input_gate", "forget_gate", "output_gate", "highway_gate", "candidate")
+
+
+@keras.saving.register_keras_serializable("elmo_tf")
+class HighwayLSTM(keras.layers.Layer):
+    """A long short-term memory with a highway connection around each step, in one direction.
+
+    `h = t * (o * tanh(c)) + (1 - t) * x W_k`, where `t` is the highway gate, a sigmoid as the other gates are, and
+    `x W_k` the input's linear projection. In training, `h` is multiplied by a dropout mask that is the same at all
+    steps of a sequence: the next step and the next layer both get the product.
+
+    Columns of the kernel: input, forget, output and highway gate, candidate, projection of the input; those of the
+    recurrent kernel and the bias are the same without the last. Each block of `units` columns starts orthogonal, the
+    bias at 0, that of the forget gate at 1.
+
+    The input's part of all steps is one product. The rest is one loop with a gradient written by hand.
+
+    Args:
+        units: width of state and output.
+        dropout_rate: of the output and the recurrent state together, one mask a sequence. What is kept is divided by
+            `1 - dropout_rate`, so that nothing is scaled outside of training.
+        go_backwards: whether it reads from the last position to the first. Unlike Keras's layers, it returns the output
+            in the order of the input all the same.
+        seed: of the dropout.
+
+    Call arguments:
+        inputs: float `(batch, time, dim)`.
+        mask: bool `(batch, time)`, real positions; None: all. The state passes the others as it is.
+        training: whether there is dropout.
+
+    Returns:
+        float `(batch, time, units)`, 0 where the mask is False.
+
+    Reference:
+        He et al. 2017, "Deep Semantic Role Labeling: What Works and What's Next", section 2.1, and its code, deep_srl;
+        Zhang et al. 2016, "Highway Long Short-Term Memory RNNs for Distant Speech Recognition".
+    """
+
+    def __init__(
+        self,
+        units: int,
+        dropout_rate: float = 0.0,
+        go_backwards: bool = False,
+        seed: int | None = None,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        self.units = units
+        self.dropout_rate = dropout_rate
+        self.go_backwards = go_backwards
+        self.seed = seed
+        self.supports_masking = True
+        self._random = keras.random.SeedGenerator(seed) if dropout_rate else None
+
+    def build(self, input_shape):
+        blocks = len(_GATES)
+        kernel = (input_shape[-1], (blocks + 1) * self.units)
+        recurrent = (self.units, blocks * self.units)
+        self.kernel = self.add_weight(name="kernel", shape=kernel, initializer=_orthogonal_blocks(self.units))
+        self.recurrent_kernel = self.add_weight(
+            name="recurrent_kernel", shape=recurrent, initializer=_orthogonal_blocks(self.units)
+        )
+        self.bias = self.add_weight(name="bias", shape=recurrent[1:], initializer=_open_forget_gate(self.units))
+
+    def call(self, inputs, mask=None, training=False):
+        keep = None
+        if training and self.dropout_rate:
+            ones = tf.ones((tf.shape(inputs)[0], self.units), inputs.dtype)
+            keep = keras.random.dropout(ones, self.dropout_rate, seed=self._random)
+        weights = (tf.convert_to_tensor(one) for one in (self.kernel, self.recurrent_kernel, self.bias))
+        return highway_lstm_scan.run(inputs, *weights, mask, keep, self.go_backwards)
+
+    def compute_output_shape(self, input_shape):
+        return (*input_shape[:-1], self.units)
+
+    def get_config(self):
+        own = ("units", "dropout_rate", "go_backwards", "seed")
+        return super().get_config() | {name: getattr(self, name) for name in own}
+
+
+def _orthogonal_blocks(units: int):
+    """Returns an initializer of kernels whose blocks of `units` columns are orthogonal matrices."""
+
+    def initial(shape, dtype=None):
+        blocks = [keras.initializers.Orthogonal()((shape[0], units), dtype) for _ in range(shape[1] // units)]
+        return tf.concat(blocks, 1)
+
+    return initial
+
+
+def _open_forget_gate(units: int):
+    """Returns an initializer of a bias that is 1 for the forget gate and 0 for the others."""
+
+    def initial(shape, dtype=None):
+        block = tf.range(shape[0]) // units
+        return tf.cast(block == _GATES.index("forget_gate"), dtype or "float32")
+
+    return initial

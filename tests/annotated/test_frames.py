@@ -1,0 +1,113 @@
+"""Predicates and their roles, in four formats."""
+
+import json
+
+import pytest
+
+from elmo_tf.annotated import frames
+from elmo_tf.annotated.frames import Frame
+from elmo_tf.errors import InputError
+from tests.annotated.text_file import write
+
+WORDS = ["Anna", "did", "give", "up", "and", "left"]
+TAGS = (
+    ["B-A0", "O", "B-V", "I-V", "O", "O"],
+    ["B-A0", "O", "O", "O", "O", "B-V"],
+)
+EXPECTED = [[Frame(WORDS, 2, TAGS[0]), Frame(WORDS, 5, TAGS[1])], [Frame(["go"], 0, ["B-V"])]]
+
+JSON = "\n".join(
+    json.dumps(one)
+    for one in (
+        {"words": WORDS, "frames": [{"pred": 2, "tags": TAGS[0]}, {"pred": 5, "tags": TAGS[1]}]},
+        {"words": ["yes"], "frames": []},
+        {"words": ["go"], "pred": 0, "tags": ["B-V"]},
+    )
+)
+TEXT = f"2 {' '.join(WORDS)} ||| {' '.join(TAGS[0])}\n5 {' '.join(WORDS)} ||| {' '.join(TAGS[1])}\n\n0 go ||| B-V\n"
+CONLL_2005 = """Anna NNP (NP*) - (A0*) (A0*)
+did VBD * - * *
+give VB (VP(V* give (V* *
+up RP *) - *) *
+and CC * - * *
+left VBD * leave * (V*)
+
+yes UH * -
+
+go VB * go (V*)
+"""
+CONLL_2012 = """#begin document (bc/a); part 000
+bc/a 0 0 Anna NNP (NP* - - - - (PERSON) (A0*) (A0*) -
+bc/a 0 1 did VBD * - - - - * * * -
+bc/a 0 2 give VB * give 01 1 - * (V* * (1)
+bc/a 0 3 up RP * - - - - * *) * -
+bc/a 0 4 and CC * - - - - * * * -
+bc/a 0 5 left VBD *) leave 01 1 - * * (V*) -
+
+bc/a 0 0 yes UH * - - - - * -
+
+#end document
+#begin document (bc/b); part 000
+bc/b 0 0 go VB * go 02 1 - * (V*) -
+#end document
+"""
+
+
+@pytest.mark.parametrize("text", [JSON, TEXT, CONLL_2005, CONLL_2012], ids=["json", "text", "2005", "2012"])
+def test_each_format_has_the_same_frames_and_those_of_a_sentence_share_its_words(tmp_path, text):
+    path = write(tmp_path, text, "file.xz")
+    found = frames.read_frames(path)
+    assert found == EXPECTED
+    assert found[0][0].tokens is found[0][1].tokens
+    predicates = [Frame(one.tokens, one.predicate) for sentence in EXPECTED for one in sentence]
+    assert frames.read_predicates(path) == predicates
+
+
+ALONE = ["1 a b |||\n0 a b ||| \n", '{"words": ["a", "b"], "frames": [{"pred": 1}, {"pred": 0}]}']
+
+
+@pytest.mark.parametrize("text", ALONE)
+def test_predicates_alone_need_no_roles(tmp_path, text):
+    path = write(tmp_path, text)
+    assert frames.read_predicates(path) == [Frame(["a", "b"], 1), Frame(["a", "b"], 0)]
+    with pytest.raises(
+        InputError, match=r'^path: expected (the predicate\'s index, |"tags" with each "pred").* line 1'
+    ):
+        frames.read_frames(path)
+
+
+WRONG = {
+    "beyond": ("0 a ||| B-V\n1 a ||| B-V\n", r"a predicate's index from 0 to 0, found '1' in line 2 of"),
+    "tags": ("0 a b ||| B-V\n", "2 tags, one for each word, found '1' in line 1 of"),
+    "order": ("0 a b ||| B-V I-A0\n", r"B-A0 or I-A0 before I-A0 \(IOB2\), found 'I-A0 of word 1' in line 1"),
+    "no tag": ("0 a b ||| B-V A0\n", r"a list of tags, O, B-... or I-..., found .* in line 1"),
+    "no index": ("a b ||| B-V\n", "the predicate's index, words, ||| and tags, found 'a b"),
+    "twice": ("0 b ||| B-V ||| O\n", "the predicate's index, words, ||| and tags, found '0 b"),
+    "raw": ("A sentence .\n", "JSON objects, index words .*, found 'A sentence .' in line 1 of"),
+    "negative": ('{"words": ["a"], "pred": -1, "tags": ["B-V"]}', "a predicate's index from 0 to 0, found '-1'"),
+    "bool": ('{"words": ["a"], "pred": true, "tags": ["B-V"]}', "a predicate's index from 0 to 0, found 'True'"),
+    "words": ('{"words": "a", "pred": 0}', 'a list of words in "words", none of them empty, found .a. in line 1'),
+    "empty word": ('{"words": ["a", ""], "pred": 0}', 'a list of words in "words", none of them empty, found'),
+    "frames": ('{"words": ["a"], "frames": [1]}', 'an object with "words" and either "pred" or'),
+    "json": ('{"words": ["a"]\n', "a JSON object, found"),
+    "json tags": ('{"words": ["a"], "pred": 0, "tags": "O"}', "a list of tags, .*, found 'O' in line 1"),
+    "unclosed": ("a - *\nb x (V*\nc - *\n", r"a bracket that is closed in the sentence, found '\(V\*' in line 2 of"),
+    "overlap": ("a - (A0*\nb x (V*)\nc - *)\n", r"one role, .* do not overlap, found '\(V\*\)' in line 2 of"),
+    "nested": ("a - (A0(A1*\nb x (V*)\n", r"one role, .* do not overlap, found '\(A0\(A1\*' in line 1 of"),
+    "unopened": ("a - *\nb x (V*)\nc - *)\n", r"a bracket that begins before one ends, found '\*\)' in line 3 of"),
+    "no bracket": ("a x (V*)\nb - A0\n", r"arguments such as .*, found 'A0' in line 2 of"),
+    "no column": ("a x (V*)\nb y *\n", r"words, a column of predicates .*, found 'a x \(V\*\)' in line 1 of"),
+    "columns": ("a x (V*)\nb - * *\n", r"3 columns, as in the sentence's first line, found 'b - \* \*' in line 2"),
+    "no words": ("-\n", r"JSON objects, index words .* in line 1 of"),
+    "few": ("#begin document (a); part 000\na 0 0 b -\n", "12 columns or more, found 'a 0 0 b -' in line 2 of"),
+    "no predicate": (CONLL_2012.replace("(V*)", "*"), r"a predicate \(V\*\) in column 13, found 'none' in line 2"),
+    "none": ("a -\n", "at least one predicate with its roles, found none"),
+    "nothing": ("\n", "at least one predicate with its roles, found none"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_lines_are_named(tmp_path, name):
+    text, message = WRONG[name]
+    with pytest.raises(InputError, match=f"^path: expected {message}".replace("|||", r"\|\|\|")):
+        frames.read_frames(write(tmp_path, text))

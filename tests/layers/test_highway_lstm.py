@@ -1,0 +1,121 @@
+"""HighwayLSTM against NumPy, and how it treats padding, directions and dropout."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf.layers import highway_lstm_scan
+from elmo_tf.layers.highway_lstm import HighwayLSTM
+from tests import checks
+
+BATCH, TIME, DIM, UNITS = 3, 6, 4, 5
+RANDOM = np.random.default_rng(0)
+INPUTS = RANDOM.normal(size=(BATCH, TIME, DIM))
+KEEP = np.where(RANDOM.random((BATCH, UNITS)) < 0.5, 0.0, 2.0)
+# A whole row, one padded on the right, one with padding on the left and between.
+MASK = np.array([[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0], [0, 1, 0, 1, 1, 1]], bool)
+# Of values of order 1: sums of the input's and the state's products, one from another as `checks` counts them.
+TOLERANCE = {"rtol": 0, "atol": checks.rounding(DIM + UNITS + 1 + 4, steps=4)}
+
+
+def sigmoid(values):
+    return 1 / (1 + np.exp(-values))
+
+
+def reference(inputs, kernel, recurrent_kernel, bias, mask=None, keep=None, go_backwards=False):
+    """The layer as its docstring defines it, step by step, in float64."""
+    outputs = np.zeros((*inputs.shape[:2], recurrent_kernel.shape[0]))
+    for row, sequence in enumerate(inputs):
+        cell = hidden = np.zeros(recurrent_kernel.shape[0])
+        places = [place for place in range(len(sequence)) if mask is None or mask[row, place]]
+        for place in reversed(places) if go_backwards else places:
+            *from_input, straight = np.split(sequence[place] @ kernel, 6)
+            i, f, o, t, j = from_input + (hidden @ recurrent_kernel + bias).reshape(5, -1)
+            cell = sigmoid(f) * cell + sigmoid(i) * np.tanh(j)
+            hidden = sigmoid(t) * sigmoid(o) * np.tanh(cell) + (1 - sigmoid(t)) * straight
+            hidden = hidden if keep is None else hidden * keep[row]
+            outputs[row, place] = hidden
+    return outputs
+
+
+def layer_of(dtype="float32", **options) -> HighwayLSTM:
+    layer = HighwayLSTM(UNITS, dtype=dtype, **options)
+    layer.build((None, None, DIM))
+    return checks.randomize(layer)
+
+
+def weights_of(layer) -> list[np.ndarray]:
+    return [np.asarray(one, np.float64) for one in (layer.kernel, layer.recurrent_kernel, layer.bias)]
+
+
+@pytest.mark.parametrize("go_backwards", [False, True])
+@pytest.mark.parametrize("mask", [None, MASK], ids=["whole", "masked"])
+def test_values_equal_the_reference(go_backwards, mask):
+    layer = layer_of(go_backwards=go_backwards)
+    found = layer(tf.constant(INPUTS, tf.float32), mask=None if mask is None else tf.constant(mask))
+    assert found.shape == layer.compute_output_shape(INPUTS.shape) == (BATCH, TIME, UNITS)
+    expected = reference(INPUTS, *weights_of(layer), mask, go_backwards=go_backwards)
+    np.testing.assert_allclose(found, expected, **TOLERANCE)
+    if mask is not None:
+        assert not found.numpy()[~mask].any()
+
+
+@pytest.mark.parametrize("go_backwards", [False, True])
+def test_gradients_of_a_float64_layer_equal_differences(go_backwards):
+    layer = layer_of("float64", go_backwards=go_backwards)
+    upstream = np.random.default_rng(2).normal(size=(BATCH, TIME, UNITS))
+    given = [tf.constant(INPUTS), *(tf.convert_to_tensor(one) for one in layer.trainable_variables)]
+    with tf.GradientTape() as tape:
+        tape.watch(given)
+        outputs = highway_lstm_scan.run(*given, tf.constant(MASK), tf.constant(KEEP), go_backwards)
+        loss = tf.reduce_sum(outputs * upstream)
+    found = tape.gradient(loss, given)
+
+    def total(*arrays):
+        return np.sum(reference(*arrays, MASK, KEEP, go_backwards) * upstream)
+
+    np.testing.assert_allclose(loss, total(*map(np.asarray, given)), rtol=1e-12)
+    checks.assert_gradients(total, [one.numpy() for one in given], [one.numpy() for one in found])
+
+
+@pytest.mark.parametrize("go_backwards", [False, True])
+def test_padding_on_the_right_changes_nothing(go_backwards):
+    layer = layer_of(go_backwards=go_backwards)
+    short = tf.constant(INPUTS[:, :4], tf.float32)
+    wide = tf.constant(np.pad(INPUTS[:, :4], ((0, 0), (0, 2), (0, 0)), constant_values=9), tf.float32)
+    found = layer(wide, mask=tf.sequence_mask([4] * BATCH, TIME))
+    np.testing.assert_allclose(found[:, :4], layer(short), **TOLERANCE)
+
+
+def test_backwards_is_forwards_on_the_reversed_sequence_in_the_order_of_the_input():
+    layer, other = layer_of(), layer_of(go_backwards=True)
+    inputs = tf.constant(INPUTS, tf.float32)
+    np.testing.assert_allclose(other(inputs), layer(inputs[:, ::-1])[:, ::-1], **TOLERANCE)
+
+
+def test_a_dropped_unit_is_dropped_at_all_steps_of_a_sequence_and_nothing_is_outside_of_training():
+    layer = layer_of(dropout_rate=0.5, seed=3)
+    inputs = tf.constant(INPUTS, tf.float32)
+    dropped = layer(inputs, training=True).numpy() == 0
+    assert (dropped == dropped[:, :1]).all()
+    assert 0 < dropped.mean() < 1
+    assert (dropped[0, 0] != dropped[1, 0]).any() or (dropped[1, 0] != dropped[2, 0]).any()
+    np.testing.assert_array_equal(layer(inputs), layer_of()(inputs))
+
+
+def test_each_gate_starts_orthonormal_and_the_forget_gate_open():
+    layer = HighwayLSTM(4)
+    layer.build((None, None, 7))
+    for kernel, blocks in ((layer.kernel, 6), (layer.recurrent_kernel, 5)):
+        parts = np.split(np.asarray(kernel), blocks, 1)
+        for part in parts:
+            np.testing.assert_allclose(part.T @ part, np.eye(4), **checks.FEW)
+        assert not np.allclose(parts[0], parts[1])
+    np.testing.assert_array_equal(layer.bias, np.repeat([0, 1, 0, 0, 0], 4))
+
+
+def test_its_configuration_makes_it_again():
+    config = HighwayLSTM(4, 0.1, go_backwards=True, seed=2).get_config()
+    assert HighwayLSTM.from_config(config).get_config() == config
+    own = {name: config[name] for name in ("units", "dropout_rate", "go_backwards", "seed")}
+    assert own == {"units": 4, "dropout_rate": 0.1, "go_backwards": True, "seed": 2}
