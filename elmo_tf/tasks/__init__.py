@@ -20,6 +20,7 @@ SYSTEMS = {
     "ner": "named entities or other spans, biLSTM-CRF: F1",
     "sentiment": "the class of a sentence, biattentive classification network: accuracy",
     "entailment": "the relation of two sentences, ESIM: accuracy",
+    "coreference": "mentions of the same thing in a document, span ranking: average F1",
 }
 
 
