@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 _stateless = tf.random.experimental
-# Each int32 (2,), or none.
+# Each integers (2,), or none.
 Seeds = tuple[tf.Tensor | None, tf.Tensor | None]
 
 
@@ -32,11 +32,11 @@ def score(first: tf.Tensor, weights: ScoreWeights, rate: float = 0.0, seed: tf.T
     """Returns a score for each row.
 
     Args:
-        first: float32 `(..., units)`, the product with the first kernel. It is left to the caller, who may know parts of
-            it for many rows at once.
+        first: float32 `(..., units)`, the product with the first kernel. It is left to the caller, who may know parts
+            of it for many rows at once.
         weights: all of them.
         rate: of the dropout behind each hidden layer.
-        seed: int32 `(2,)`, which decides the dropout; None: no dropout.
+        seed: integers `(2,)`, which decides the dropout; None: no dropout.
 
     Returns:
         float32 `(...)`.
@@ -54,7 +54,7 @@ def dropped(values: tf.Tensor, rate: float, seed: tf.Tensor | None) -> tf.Tensor
 
 def next_seeds(seeds: keras.random.SeedGenerator, rate: float, training: bool) -> Seeds:
     """Returns two seeds that no earlier call returned, if there is dropout."""
-    return two_seeds(tf.bitcast(seeds.next(), tf.int32) if training and rate else None)
+    return two_seeds(tf.convert_to_tensor(seeds.next()) if training and rate else None)
 
 
 def two_seeds(seed: tf.Tensor | None, number: tf.Tensor | int = 0) -> Seeds:

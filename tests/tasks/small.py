@@ -64,7 +64,8 @@ OWN = {
         "network.hidden_units=8",
         "network.feature_dim=4",
         "network.max_width=3",
-        "network.ratio=0.6",
+        # More spans than words, so that spans of several words are among them.
+        "network.ratio=1.5",
         "network.dropout_rate=0",
         "network.lexical_dropout_rate=0",
         "spelling.filters=5",
