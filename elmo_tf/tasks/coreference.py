@@ -221,4 +221,4 @@ def _cluster_of_each(spans: tf.Tensor, mentions: tf.Tensor) -> tf.Tensor:
 
 def _begins(path: str | os.PathLike, mark: str) -> bool:
     """Whether the first line that is not empty begins with a mark."""
-    return next((line for _, line in numbered_lines(path) if line.strip()), "").lstrip("\ufeff ").startswith(mark)
+    return next((line for _, line in numbered_lines(path) if line.strip()), "").lstrip().startswith(mark)

@@ -126,6 +126,26 @@ def test_pairs_have_the_scores_of_the_definition_and_documents_have_no_common_pa
     np.testing.assert_allclose(found, expected, rtol=checks.rounding(1), atol=CLOSE["atol"])
 
 
+def test_the_gradient_has_the_dropout_with_which_pairs_were_scored(monkeypatch):
+    """A block is computed twice. The sum of the scores is linear in the last layer: the product with its gradient."""
+    monkeypatch.setattr(antecedents, "_BLOCK", 2)
+    layer = AntecedentScores(4, FEATURES, UNITS, num_genres=2, dropout_rate=0.5)
+    layer.build({name: array.shape for name, array in PAIR_INPUTS.items()})
+    checks.randomize(layer)
+    inputs = {name: tf.constant(array) for name, array in (PAIR_INPUTS | {"scores": np.zeros(SPANS, "f")}).items()}
+    ends = layer._score_weights[-2:]
+    sums = []
+    for _ in range(2):
+        with tf.GradientTape() as tape:
+            found = layer(inputs, training=True)
+            sums.append(tf.reduce_sum(tf.where(found > NONE, found, 0)))
+        gradients = tape.gradient(sums[-1], [one.value for one in ends])
+        product = sum(float(np.sum(one * other)) for one, other in zip(gradients, ends, strict=True))
+        assert float(sums[-1]) == pytest.approx(product, abs=checks.rounding(64, 50))
+    # Drawn anew each time.
+    assert abs(float(sums[0] - sums[1])) > 0.1
+
+
 def test_one_span_has_no_antecedent():
     layer = AntecedentScores(4, FEATURES, UNITS)
     inputs = {name: tf.constant(array[:1]) for name, array in PAIR_INPUTS.items()}
