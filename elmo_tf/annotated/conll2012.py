@@ -9,6 +9,7 @@ from elmo_tf.annotated import numbered_lines
 
 _BEGIN = re.compile(r"#begin document \(?(.*?)\)?;?(?: part (\d+))?\s*$")
 _BRACKET = re.compile(r"\((\d+)\)|\((\d+)|(\d+)\)")
+EMPTY_WORD = "_"  # for a word without characters, of which networks know nothing
 _NOTHING = ("-", "_", "*", "")
 _WORD = 3
 # CoNLL-2012 has eleven columns before the predicates' and the mentions', and the speaker in the tenth.
@@ -72,7 +73,7 @@ def read_documents(path: str | os.PathLike) -> list[Document]:
             if len(fields) < _WORD + 2 or not documents:
                 expected = f"{_WORD + 2} columns or more, behind a line #begin document"
                 raise numbered_lines.wrong_line(path, number, expected, line)
-            documents[-1].sentences[-1].append(fields[_WORD])
+            documents[-1].sentences[-1].append(fields[_WORD].strip() or EMPTY_WORD)
             speaker = fields[_SPEAKER] if len(fields) >= _COLUMNS else ""
             documents[-1].speakers[-1].append("" if speaker in _NOTHING else speaker)
             mentions.read(number, fields[-1], sum(map(len, documents[-1].sentences)) - 1)

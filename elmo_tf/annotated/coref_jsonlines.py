@@ -5,7 +5,7 @@ import os
 from typing import Any
 
 from elmo_tf.annotated import numbered_lines
-from elmo_tf.annotated.conll2012 import Document, Mention
+from elmo_tf.annotated.conll2012 import EMPTY_WORD, Document, Mention
 from elmo_tf.text.sentence_split import split_sentences
 
 _NO_SPEAKER = "-"
@@ -61,10 +61,10 @@ class _Line:
         lengths = [len(sentence) for sentence in sentences]
         speakers = self._values.get("speakers") or []
         if speakers:
-            same = _is_words(speakers, empty=True) and [len(one) for one in speakers] == lengths
+            same = _is_words(speakers) and [len(one) for one in speakers] == lengths
             self._require(same, "speakers, a name for each word", speakers)
             speakers = [["" if name == _NO_SPEAKER else name for name in one] for one in speakers if one]
-        sentences = [sentence for sentence in sentences if sentence]
+        sentences = [[word.strip() or EMPTY_WORD for word in sentence] for sentence in sentences if sentence]
         clusters = self._clusters(sum(lengths)) if labelled else []
         return Document(key or "", sentences, clusters, speakers if any(map(any, speakers)) else [])
 
@@ -87,8 +87,6 @@ def _is_lists(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(one, list) for one in value)
 
 
-def _is_words(value: Any, empty: bool = False) -> bool:
+def _is_words(value: Any) -> bool:
     """Whether a value is lists of strings, and one of them has one."""
-    if not _is_lists(value) or not any(value):
-        return False
-    return all(isinstance(word, str) and (empty or word.strip()) for one in value for word in one)
+    return _is_lists(value) and any(value) and all(isinstance(word, str) for one in value for word in one)

@@ -34,7 +34,7 @@ a	0	1	see	-	-	-	-	-	-	-
 a	0	0	you	-	-	-	-	-	An Na	-	*	(2)
 
 #begin document (nw/b); part 1
-b	0	0	No	-	-	-	-	-	-	-	-
+b	0	0		-	-	-	-	-	-	-	-
 """
 
 
@@ -42,7 +42,8 @@ def test_speakers_and_genres_are_read_where_they_are(tmp_path):
     first, second = conll2012.read_documents(write(tmp_path, SPOKEN))
     assert (first.speakers, first.genre) == ([["Bo", ""], ["An Na"]], "court")
     assert (second.speakers, second.genre) == ([], "nw")
-    # A column that is empty has no mention.
+    # A column that is empty has no mention; a word that is empty is one all the same.
+    assert second.sentences == [["_"]]
     assert first.clusters == [[(0, 1)], [(2, 3)]]
     assert conll2012.Document("105_persuasion", []).genre is None
 
