@@ -5,7 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from elmo_tf.layers.blocks import in_blocks
+from elmo_tf.layers.blockwise import in_blocks
 from elmo_tf.layers.feedforward import ScoreWeights, add_score_weights, dropped, next_seeds, score, two_seeds
 
 NONE = -1e30  # the score of an antecedent that is not there

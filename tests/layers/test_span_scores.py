@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from elmo_tf.layers import antecedents
 from elmo_tf.layers.antecedents import NONE, AntecedentScores, distance_bins
-from elmo_tf.layers.blocks import in_blocks
+from elmo_tf.layers.blockwise import in_blocks
 from elmo_tf.layers.mention_spans import MentionSpans
 from elmo_tf.layers.span_pruning import best_spans
 from tests import checks
