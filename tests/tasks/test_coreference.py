@@ -49,6 +49,16 @@ def test_each_epoch_sees_other_windows_which_the_seed_decides():
     assert draws[0] == draws[1] != draws[2]
 
 
+def test_the_sentences_of_a_window_are_those_whose_layers_elmo_was_told_to_remember():
+    system = Task(recipe_of("coreference", "network.window=1"), [])
+    examples = EXAMPLES["coreference"]
+    known = {tuple(token.encode() for token in tokens) for one in examples for tokens in system.texts(one)}
+    for seed in range(5):
+        rows = system.inputs(system.drawn(examples, np.random.default_rng(seed)))["tokens"]
+        assert len(rows) == len(examples)
+        assert {tuple(filter(None, row)) for row in rows} <= known
+
+
 def test_mentions_are_counted_through_the_batch_and_clusters_differ_between_documents():
     rows = documents.mention_rows([LONG, Document("b", [["b"]]), LONG])
     assert rows[:5].tolist() == [[0, 1, 1], [1, 3, 1], [9, 10, 1], [3, 5, 2], [5, 6, 2]]
