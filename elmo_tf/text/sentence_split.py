@@ -15,7 +15,7 @@ _ABBREVIATION = re.compile(
 )
 _LETTERS = re.compile(r"(?:[A-Za-z]\.){2,}")
 _END = re.compile(r"[.!?\u2026]+")
-_CLOSING = frozenset(["''", *"\"')]}\u2019\u201d\u00bb"])
+_CLOSING = frozenset(["''", *"')]}\u2019\u201d\u00bb"])
 _EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
 
 
@@ -27,8 +27,9 @@ def split_sentences(text: str) -> list[list[Word]]:
     """
     sentences: list[list[Word]] = []
     words = _with_abbreviations(split_words(text))
+    closing = _closing(text, words)
     for place, word in enumerate(words):
-        if not place or _ends(text, words, place):
+        if not place or _ends(text, words, place, closing):
             sentences.append([])
         sentences[-1].append(word)
     return sentences
@@ -51,14 +52,30 @@ def _is_abbreviation(word: str) -> bool:
     return bool(_ABBREVIATION.fullmatch(word)) and (len(word) > 1 or word.isupper()) and word != "I"
 
 
-def _ends(text: str, words: list[Word], place: int) -> bool:
+def _closing(text: str, words: list[Word]) -> set[int]:
+    """Returns the places of closing quotes and brackets behind another word, and of every second straight quote."""
+    found, is_open = set(), False
+    for place, word in enumerate(words):
+        before = words[place - 1].end if place else 0
+        if _EMPTY_LINE.search(text, before, word.start):
+            is_open = False
+        if word.text == '"':
+            if is_open:
+                found.add(place)
+            is_open = not is_open
+        elif place and word.text in _CLOSING and word.start == before:
+            found.add(place)
+    return found
+
+
+def _ends(text: str, words: list[Word], place: int, closing: set[int]) -> bool:
     """Returns whether a sentence ends before the word at `place`."""
     between = text[words[place - 1].end : words[place].start]
     if _EMPTY_LINE.search(between):
         return True
-    if not between or words[place].text[0].islower() or words[place].text[0] in ",;:":
+    if not between or place in closing or words[place].text[0].islower() or words[place].text[0] in ",;:":
         return False
     last = place - 1
-    while last and words[last].text in _CLOSING and words[last].start == words[last - 1].end:
+    while last in closing:
         last -= 1
     return bool(_END.fullmatch(words[last].text)) and not _LETTERS.fullmatch(words[last].text)

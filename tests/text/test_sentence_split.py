@@ -14,6 +14,8 @@ from elmo_tf.text.sentence_split import split_sentences
         ("Mr. Smith of St. Ives met J. K. Rowling.", ["Mr. Smith of St. Ives met J. K. Rowling ."]),
         ("So do I. It was 3.50 in the U.S. Then...", ["So do I .", "It was 3.50 in the U.S. Then ..."]),
         ("A heading\n\nA line that\ngoes on", ["A heading", "A line that goes on"]),
+        ('" Yes . " He sat . " No . "', ['" Yes . "', "He sat .", '" No . "']),
+        ('"Go.\n\n"Stay." He did.', ['" Go .', '" Stay . "', "He did ."]),
         ("(Yes.) No.", ["( Yes . )", "No ."]),
         ("Wait... what? No", ["Wait ... what ?", "No"]),
         (" \n", []),
