@@ -151,13 +151,13 @@ class Task(System):
 
     def inputs(self, examples: Sequence[Document]) -> dict[str, np.ndarray]:
         sentences = [sentence for one in examples for sentence in one.sentences]
-        nobody = [one.speakers or [[""] * len(sentence) for sentence in one.sentences] for one in examples]
+        speakers = [one.speakers or [[""] * len(sentence) for sentence in one.sentences] for one in examples]
         lengths = [len(one.sentences) for one in examples]
         numbers = {label: number for number, label in enumerate(self.labels, 1)}
         genres = [numbers.get(one.genre or "", 0) for one in examples]
         return {
             "tokens": padded(sentences),
-            "speakers": padded([names for one in nobody for names in one]),
+            "speakers": padded([names for one in speakers for names in one]),
             "documents": np.repeat(np.arange(len(examples), dtype=np.int32), lengths),
             "genres": np.repeat(np.array(genres, np.int32), lengths),
         }
