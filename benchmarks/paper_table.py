@@ -2,11 +2,11 @@
 
     python benchmarks/paper_table.py --elmo MODEL --data DIR --output DIR [--only ROW ...]
 
---data is a folder with uner_ewt, sst5, snli, propbank_ewt, wikigold, wnut17, sentence_polarity and glove_small; the
-code has the names of their files. Runs `elmo-tf task NAME train` as a user would, and prints each command, a table and
-a line of JSON. Every command's result is kept in --output; an interrupted run resumes there. --fractions makes a
-learning curve (the paper's figure 1, drawn with --figure, epochs until the best score below it), --mixes the variants
-of its Table 2, --places those of its Table 3.
+--data is a folder with uner_ewt, sst5, snli, propbank_ewt, ontogum, wikigold, wnut17, sentence_polarity and
+glove_small; the code has the names of their files. Runs `elmo-tf task NAME train` as a user would, and prints each
+command, a table and a line of JSON. Every command's result is kept in --output; an interrupted run resumes there.
+--fractions makes a learning curve (the paper's figure 1, drawn with --figure, epochs until the best score below it),
+--mixes the variants of its Table 2, --places those of its Table 3.
 """
 
 import argparse
@@ -169,6 +169,10 @@ def _propbank(data: pathlib.Path, _: pathlib.Path) -> Files:
     }
 
 
+def _ontogum(data: pathlib.Path, _: pathlib.Path) -> Files:
+    return {name: data / "ontogum" / f"{name}.conll.xz" for name in ("train", "dev")}
+
+
 def _wnut17(data: pathlib.Path, _: pathlib.Path) -> Files:
     names = {"train": "wnut17train.conll", "dev": "emerging.dev.conll", "test": "emerging.test.annotated"}
     return {option: data / "wnut17" / name for option, name in names.items()}
@@ -221,6 +225,7 @@ ROWS: dict[str, tuple[str, Callable[[pathlib.Path, pathlib.Path], Files]]] = {
     "wikigold": ("ner", _wikigold),
     "wnut17": ("ner", _wnut17),
     "polarity": ("sentiment", _polarity),
+    "ontogum": ("coreference", _ontogum),
 }
 
 

@@ -9,8 +9,13 @@ from elmo_tf.annotated import numbered_lines
 
 _BEGIN = re.compile(r"#begin document \(?(.*?)\)?;?(?: part (\d+))?\s*$")
 _BRACKET = re.compile(r"\((\d+)\)|\((\d+)|(\d+)\)")
-_NOTHING = ("-", "_", "*")
+EMPTY_WORD = "_"  # for a word without characters, of which networks know nothing
+_NOTHING = ("-", "_", "*", "")
 _WORD = 3
+# CoNLL-2012 has eleven columns before the predicates' and the mentions', and the speaker in the tenth.
+_SPEAKER, _COLUMNS = 9, 12
+# OntoNotes' names begin with the genre's folder, GUM's have the genre behind the first underscore.
+_GENRE = re.compile(r"([a-z]{2})/|GUM_([a-z]+)_")
 
 # The first word of a mention in its document, and the one behind its last.
 Mention = tuple[int, int]
@@ -22,14 +27,25 @@ class Document:
 
     key: str
     sentences: list[list[str]]
-    clusters: list[list[Mention]]
+    clusters: list[list[Mention]] = dataclasses.field(default_factory=list)
+    # Of each word, "" where it is not known; empty if no speaker is known.
+    speakers: list[list[str]] = dataclasses.field(default_factory=list)
+    # The characters of the text at which each word begins and ends, through the document; empty without a text.
+    offsets: list[tuple[int, int]] = dataclasses.field(default_factory=list)
+
+    @property
+    def genre(self) -> str | None:
+        """The genre that the key of a document of OntoNotes (`bc/...`) or GUM (`GUM_news_...`) has; None: another."""
+        found = _GENRE.match(self.key)
+        return found.group(found.lastindex) if found else None
 
 
 def read_documents(path: str | os.PathLike) -> list[Document]:
     """Returns the documents of a file in CoNLL-2012's columns.
 
     The fourth column has the words, the last the mentions that begin `(1`, end `1)` or are one word `(1)`, several
-    between `|`. A line `#begin document (NAME); part N` begins a document.
+    between `|`. Of twelve columns or more the tenth has the speaker. A line `#begin document (NAME); part N` begins a
+    document.
 
     Args:
         path: the file, plain or compressed (.gz, .bz2, .xz).
@@ -45,23 +61,29 @@ def read_documents(path: str | os.PathLike) -> list[Document]:
             mentions.close(number)
             match = _BEGIN.match(line)
             name, part = match.groups() if match else (line, None)
-            documents.append(Document(f"{name}_{int(part or 0)}", [[]], mentions.of_document()))
+            documents.append(Document(f"{name}_{int(part or 0)}", [[]], mentions.of_document(), [[]]))
         elif line.startswith("#end document"):
             mentions.close(number)
         elif not line.strip():
             if documents and documents[-1].sentences[-1]:
                 documents[-1].sentences.append([])
+                documents[-1].speakers.append([])
         elif not line.startswith("#") or len(line.split()) > _WORD + 1:
             fields = line.split("\t") if "\t" in line else line.split()
             if len(fields) < _WORD + 2 or not documents:
                 expected = f"{_WORD + 2} columns or more, behind a line #begin document"
                 raise numbered_lines.wrong_line(path, number, expected, line)
-            documents[-1].sentences[-1].append(fields[_WORD])
+            documents[-1].sentences[-1].append(fields[_WORD].strip() or EMPTY_WORD)
+            speaker = fields[_SPEAKER] if len(fields) >= _COLUMNS else ""
+            documents[-1].speakers[-1].append("" if speaker in _NOTHING else speaker)
             mentions.read(number, fields[-1], sum(map(len, documents[-1].sentences)) - 1)
     mentions.close(0)
     for document in documents:
         if not document.sentences[-1]:
             document.sentences.pop()
+            document.speakers.pop()
+        if not any(map(any, document.speakers)):
+            document.speakers.clear()
     return numbered_lines.require_some(documents, path, "document")
 
 

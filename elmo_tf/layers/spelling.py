@@ -1,5 +1,6 @@
 """A vector of each token's spelling, by a small convolution over its bytes."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -19,32 +20,36 @@ class Spelling(keras.layers.Layer):
     A token of a batch is computed once, however often it occurs. Its begin and its end are characters too.
 
     Args:
-        filters: width of the result.
+        filters: of each width.
         dim: width of a character's vector.
-        width: characters that a filter sees.
+        width: characters that a filter sees; several: there are filters of each.
 
     Call arguments:
         tokens: string `(batch, time)`, padded on the right with `""`.
 
     Returns:
-        float32 `(batch, time, filters)`, 0 at padding, with a Keras mask.
+        float32 `(batch, time, widths * filters)`, 0 at padding, with a Keras mask.
 
     Reference:
         Ma and Hovy 2016; Peters et al. 2018, supplement A.7.
     """
 
-    def __init__(self, filters: int, dim: int = 16, width: int = 3, **kwargs: Any):
+    def __init__(self, filters: int, dim: int = 16, width: int | Sequence[int] = 3, **kwargs: Any):
         super().__init__(**kwargs)
         self.filters = filters
         self.dim = dim
         self.width = width
+        self._widths = (width,) if isinstance(width, int) else tuple(width)
         self.supports_masking = True
         self.supports_jit = False  # XLA has no strings
         self._mask = TokenMask()
         uniform = keras.initializers.RandomUniform(-0.05, 0.05)
         self.characters = self.add_weight(name="characters", shape=(_IDS, dim), initializer=uniform)
-        self.kernel = self.add_weight(name="kernel", shape=(width, dim, filters), initializer="glorot_uniform")
-        self.bias = self.add_weight(name="bias", shape=(filters,), initializer="zeros")
+        self.kernels = [
+            self.add_weight(name="kernel", shape=(one, dim, filters), initializer="glorot_uniform")
+            for one in self._widths
+        ]
+        self.bias = self.add_weight(name="bias", shape=(len(self._widths) * filters,), initializer="zeros")
         self.built = True
 
     def call(self, tokens):
@@ -60,17 +65,17 @@ class Spelling(keras.layers.Layer):
         longest = tf.reduce_max(tf.reduce_sum(tf.cast(real, tf.int32), 1))
         ids, real = ids[:, :longest], tf.cast(real[:, :longest], self.compute_dtype)[..., None]
         characters = tf.gather(self.characters, ids) * real
-        found = tf.nn.conv1d(characters, self.kernel, 1, "SAME") + self.bias
+        found = tf.concat([tf.nn.conv1d(characters, kernel, 1, "SAME") for kernel in self.kernels], -1) + self.bias
         # ReLU has no value below 0, so 0 is no new maximum.
         found = tf.reduce_max(tf.nn.relu(found) * real, 1)
-        vectors = tf.reshape(tf.gather(found, places), (*tf.unstack(tf.shape(tokens)), self.filters))
+        vectors = tf.reshape(tf.gather(found, places), (*tf.unstack(tf.shape(tokens)), found.shape[-1]))
         return vectors * tf.cast(mask, vectors.dtype)[..., None]
 
     def compute_mask(self, tokens, previous_mask=None):
         return self._mask(tokens)
 
     def compute_output_spec(self, tokens):
-        return keras.KerasTensor((*tokens.shape, self.filters), self.compute_dtype)
+        return keras.KerasTensor((*tokens.shape, len(self._widths) * self.filters), self.compute_dtype)
 
     def get_config(self):
         return super().get_config() | {"filters": self.filters, "dim": self.dim, "width": self.width}

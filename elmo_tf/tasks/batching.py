@@ -35,18 +35,25 @@ def judged_batches(lengths: Sequence[int], most: int) -> list[list[int]]:
     return _cut(np.argsort(lengths, kind="stable").tolist(), lengths, most, _JUDGED_TOKENS)
 
 
-def dataset(system: System, examples: Sequence[Example], batches: Callable[[], list[list[int]]]) -> tf.data.Dataset:
+def dataset(
+    system: System,
+    examples: Sequence[Example],
+    batches: Callable[[], list[list[int]]],
+    random: Callable[[], np.random.Generator],
+) -> tf.data.Dataset:
     """Returns batches of inputs and targets.
 
     Args:
         system: makes them.
         examples: with labels.
         batches: called at the start of every pass; returns the places of the examples of each batch.
+        random: called at the start of every pass; decides what the system draws.
     """
 
     def arrays() -> Iterator[tuple[dict[str, np.ndarray], dict[str, np.ndarray]]]:
+        generator = random()
         for places in batches():
-            chosen = [examples[place] for place in places]
+            chosen = system.drawn([examples[place] for place in places], generator)
             yield system.inputs(chosen), system.targets(chosen)
 
     parts = (system.inputs(examples[:1]), system.targets(examples[:1]))

@@ -68,9 +68,12 @@ def fit(
         def batches() -> list[list[int]]:
             return batching.training_batches(lengths, recipe.batch_size, (recipe.seed, len(history)))
 
+        def random() -> np.random.Generator:
+            return np.random.default_rng((recipe.seed, len(history), 1))
+
         epochs.num_batches = len(batches())
         board = keras.callbacks.TensorBoard(str(folder / _LOGS), write_graph=False)
-        data = batching.dataset(system, train, batches)
+        data = batching.dataset(system, train, batches, random)
         options = {"epochs": recipe.epochs, "initial_epoch": len(history), "callbacks": [epochs, board]}
         with warnings.catch_warnings():
             # Keras warns at the end of the first pass over data whose number of batches it does not know.

@@ -25,15 +25,17 @@ class Words:
     lower: bool = True  # whether words are looked up in lower case
     trainable: bool = True  # whether the vectors of a file are learned further; without a file they always are
     min_count: int = 2  # a training word that occurs so often and is not in the file gets a vector, if they are learned
+    normalize: bool = False  # whether the vectors of a file are brought to length 1
 
 
 @dataclasses.dataclass(frozen=True)
 class Spelling:
     """A small character CNN of the system's own."""
 
-    filters: int = 0  # width of a token's vector; 0: none
+    filters: int = 0  # of each width; 0: none
     dim: int = 16  # of a character's vector
     width: int = 3  # characters that a filter sees
+    more_widths: tuple = ()  # of further filters
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,6 +93,9 @@ class Recipe:
         for name in ("words.dim", "words.min_count", "spelling.dim", "spelling.width"):
             _require(name, _value(self, name), _value(self, name) >= 1, "at least 1")
         _require("spelling.filters", self.spelling.filters, self.spelling.filters >= 0, "at least 0")
+        more = self.spelling.more_widths
+        every = all(type(width) is int and width >= 1 for width in more)
+        _require("spelling.more_widths", list(more), every, "a list of whole numbers, each at least 1")
         for name, choices in (("elmo.place", PLACES), ("elmo.mix", MIXES)):
             _require(name, _value(self, name), _value(self, name) in choices, f"one of {', '.join(choices)}")
         _require("elmo.penalty", self.elmo.penalty, self.elmo.penalty >= 0, "at least 0")

@@ -66,6 +66,10 @@ class System(abc.ABC):
         """Returns the examples in what `read` returned: to train on, or to judge."""
         return list(items)
 
+    def drawn(self, examples: Sequence[Example], random: np.random.Generator) -> list[Example]:
+        """Returns the examples of a training batch with what is drawn anew each time, as a window of a document is."""
+        return list(examples)
+
     @classmethod
     @abc.abstractmethod
     def labels_of(cls, examples: Sequence[Example]) -> list[str]:

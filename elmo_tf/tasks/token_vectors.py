@@ -59,7 +59,8 @@ class TokenVectors:
         self._static = [embedding]
         if recipe.spelling.filters:
             own = recipe.spelling
-            self._static.append(Spelling(own.filters, own.dim, own.width, name="spelling"))
+            width = (own.width, *own.more_widths) if own.more_widths else own.width
+            self._static.append(Spelling(own.filters, own.dim, width, name="spelling"))
         self._place = recipe.elmo.place
         self.elmo: ELMo | None = None
         if elmo is not None and self._place != "none":
@@ -114,6 +115,8 @@ def word_table(
     every = {token.lower() if lower else token for tokens in others for token in tokens} | counts.keys()
     with renamed(path="glove"):
         words, vectors = read_word_vectors(glove, every)
+    if recipe.words.normalize:
+        vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
     there = set(words)
     more = [word for word in learned if word not in there] if recipe.words.trainable else []
     return WordTable([*words, *more], vectors)

@@ -36,7 +36,7 @@ class Trained:
         """Returns what the system says of each sentence: the same as a line of `elmo-tf task NAME predict`.
 
         Args:
-            sentences: lists of tokens; for pairs of sentences, pairs of these.
+            sentences: lists of tokens; for pairs of sentences, pairs of these; for documents, lists of these or texts.
 
         Raises:
             InputError: if one of them is something else, or has no token.

@@ -27,6 +27,27 @@ def test_brackets_become_mentions_of_words_counted_through_the_document(tmp_path
     assert second.clusters == [[(0, 1)]]
 
 
+SPOKEN = """#begin document (GUM_court_a); part 0
+a	0	0	I	-	-	-	-	-	Bo	-	(1)
+a	0	1	see	-	-	-	-	-	-	-	
+
+a	0	0	you	-	-	-	-	-	An Na	-	*	(2)
+
+#begin document (nw/b); part 1
+b	0	0		-	-	-	-	-	-	-	-
+"""
+
+
+def test_speakers_and_genres_are_read_where_they_are(tmp_path):
+    first, second = conll2012.read_documents(write(tmp_path, SPOKEN))
+    assert (first.speakers, first.genre) == ([["Bo", ""], ["An Na"]], "court")
+    assert (second.speakers, second.genre) == ([], "nw")
+    # A column that is empty has no mention; a word that is empty is one all the same.
+    assert second.sentences == [["_"]]
+    assert first.clusters == [[(0, 1)], [(2, 3)]]
+    assert conll2012.Document("105_persuasion", []).genre is None
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

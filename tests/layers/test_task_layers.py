@@ -37,23 +37,29 @@ def test_frozen_vectors_are_not_trained():
 def spelled(layer: Spelling, token: str) -> np.ndarray:
     """The vector of a token's spelling in float64, as the definition has it."""
     ids = char_ids.encode_tokens([token.encode()])[0]
-    characters, kernel, bias = (np.asarray(one, np.float64) for one in (layer.characters, layer.kernel, layer.bias))
-    rows = characters[ids[ids != char_ids.PAD]]
-    rows = np.pad(rows, ((1, 1), (0, 0)))
-    windows = [rows[place : place + 3] for place in range(len(rows) - 2)]
-    return np.maximum(0, np.max([np.einsum("wd,wdf->f", window, kernel) + bias for window in windows], axis=0))
+    characters, bias = (np.asarray(one, np.float64) for one in (layer.characters, layer.bias))
+    rows, found = characters[ids[ids != char_ids.PAD]], []
+    for kernel in layer.kernels:
+        # As many positions as there are characters; an even width sees one more behind than before.
+        width = kernel.shape[0]
+        wide = np.pad(rows, (((width - 1) // 2, width // 2), (0, 0)))
+        windows = [wide[place : place + width] for place in range(len(rows))]
+        found.append(np.max([np.einsum("wd,wdf->f", one, np.asarray(kernel, np.float64)) for one in windows], axis=0))
+    return np.maximum(0, np.concatenate(found) + bias)
 
 
-def test_spelling_is_the_maximum_over_the_windows_of_its_characters():
-    layer = checks.randomize(Spelling(filters=5, dim=4))
+@pytest.mark.parametrize("width", [3, (3, 4, 5)], ids=["one width", "three widths"])
+def test_spelling_is_the_maximum_over_the_windows_of_its_characters(width):
+    layer = checks.randomize(Spelling(filters=5, dim=4, width=width))
     found = layer(TOKENS).numpy()
+    dim = 5 if width == 3 else 15
     expected = [
-        [spelled(layer, token.decode()) if real else np.zeros(5) for token, real in zip(*pair, strict=True)]
+        [spelled(layer, token.decode()) if real else np.zeros(dim) for token, real in zip(*pair, strict=True)]
         for pair in zip(TOKENS.numpy(), MASK, strict=True)
     ]
-    np.testing.assert_allclose(found, expected, atol=checks.rounding(4 * 3 + 1, 10), rtol=0)
+    np.testing.assert_allclose(found, expected, atol=checks.rounding(4 * 5 + 1, 10), rtol=0)
     # Whatever the batch's longest token is.
-    np.testing.assert_allclose(layer(TOKENS[:1, :1])[0, 0], found[0, 0], atol=checks.rounding(4 * 3 + 1, 10), rtol=0)
+    np.testing.assert_allclose(layer(TOKENS[:1, :1])[0, 0], found[0, 0], atol=checks.rounding(4 * 5 + 1, 10), rtol=0)
     assert layer.get_config() == Spelling.from_config(layer.get_config()).get_config()
 
 

@@ -5,6 +5,7 @@ import keras
 from elmo_tf import tasks
 from elmo_tf.annotated.classes import Classified
 from elmo_tf.annotated.columns import Tagged
+from elmo_tf.annotated.conll2012 import Document
 from elmo_tf.annotated.frames import Frame
 from elmo_tf.annotated.pairs import Pair
 from elmo_tf.config import ModelConfig
@@ -33,6 +34,16 @@ EXAMPLES: dict[str, list[Example]] = {
         Frame(["the", "cat", "saw", "Anna", "sleep"], 4, ["O", "O", "O", "B-A0", "B-V"]),
         Frame(["Boris", "slept"], 1, ["B-A0", "B-V"]),
     ],
+    "coreference": [
+        Document(
+            "GUM_news_a",
+            [["Anna", "Smith", "met", "Boris"], ["she", "saw", "him", "and", "the", "cat"], ["it", "sat"]],
+            [[(0, 2), (4, 5)], [(3, 4), (6, 7)], [(8, 10), (10, 11)]],
+            [["", "", "", ""], ["Anna"] * 6, ["Boris"] * 2],
+        ),
+        Document("bc/a", [["he", "saw", "his", "cat"]], [[(0, 1), (2, 3)]]),
+        Document("", [["a", "cat", "sat"], ["the", "cat", "slept", "and", "it", "sat"]], [[(0, 2), (3, 5), (7, 8)]]),
+    ],
 }
 # Of all systems: small, and without anything random in training.
 SMALL = [
@@ -60,6 +71,17 @@ OWN = {
         "network.predicate_dim=3",
         "network.dropout_rate=0",
         "elmo.penalty=0",
+    ],
+    "coreference": [
+        "network.units=8",
+        "network.hidden_units=8",
+        "network.feature_dim=4",
+        "network.max_width=3",
+        # More spans than words, so that spans of several words are among them.
+        "network.ratio=1.5",
+        "network.dropout_rate=0",
+        "network.lexical_dropout_rate=0",
+        "spelling.filters=5",
     ],
 }
 

@@ -41,7 +41,10 @@ def test_padding_and_batch_mates_change_no_answer(with_elmo):
     system, network, examples = with_elmo
     inputs = system.inputs(examples)
     padding = {name: b"" if array.dtype == object else 0 for name, array in inputs.items()}
-    wide = {name: np.pad(array, ((0, 0), (0, 4)), constant_values=padding[name]) for name, array in inputs.items()}
+    wide = {
+        name: np.pad(array, ((0, 0), (0, 4)), constant_values=padding[name]) if array.ndim == 2 else array
+        for name, array in inputs.items()
+    }
     together, padded = (answers(system, network, one, examples) for one in (inputs, wide))
     for number, example in enumerate(examples):
         (alone,) = answers(system, network, system.inputs([example]), [example])

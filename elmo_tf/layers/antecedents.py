@@ -1,0 +1,152 @@
+"""Which earlier span a span refers to: scores of pairs."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from elmo_tf.layers.blockwise import in_blocks
+from elmo_tf.layers.feedforward import ScoreWeights, add_score_weights, dropped, next_seeds, score, two_seeds
+
+NONE = -1e30  # the score of an antecedent that is not there
+# Distances in spans from which on each bin goes: 0, 1, 2, 3, 4, 5-7, 8-15, 16-31, 32-63, 64 and more.
+BINS = (0, 1, 2, 3, 4, 5, 8, 16, 32, 64)
+_BLOCK = 16  # spans whose pairs are scored together
+
+
+@keras.saving.register_keras_serializable("elmo_tf")
+class AntecedentScores(keras.layers.Layer):
+    """Scores for each span no antecedent, and the nearest earlier spans of its document.
+
+    A pair's score is the sum of both spans' own and that of a network with two hidden layers, which reads
+    `[g_i; g_j; g_i * g_j; features]`. Features are learned vectors of the distance in spans, of whether both have one
+    speaker, and of the document's genre. No antecedent scores 0. Pairs are scored in blocks, forward and backward.
+
+    Args:
+        most: antecedents of a span at most.
+        feature_dim: of each feature's vector.
+        units: of the two hidden layers.
+        num_genres: known genres; 0: genre is no feature.
+        speakers: whether speakers are a feature.
+        dropout_rate: of the hidden layers and the features.
+
+    Call arguments:
+        inputs: a dict: the outputs of `MentionSpans`, `vectors` `(spans, dim)`, `scores` `(spans,)` and `places`
+            `(spans, 2)`, and of the sentences
+            `documents`: int32 `(sentences,)`, the document of each;
+            `genres`: int32 `(sentences,)`, from 1; 0: none that is known;
+            `speakers`: string `(sentences, time)`, of each word.
+
+    Returns:
+        float32 `(spans, 1 + antecedents)`: column 0 is no antecedent, column k the span k places before. `NONE` where
+        there is none.
+
+    Reference:
+        Lee et al. 2017, sections 4 and 5.
+    """
+
+    def __init__(
+        self,
+        most: int,
+        feature_dim: int = 20,
+        units: int = 150,
+        num_genres: int = 0,
+        speakers: bool = True,
+        dropout_rate: float = 0.0,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        self.most = most
+        self.feature_dim = feature_dim
+        self.units = units
+        self.num_genres = num_genres
+        self.speakers = speakers
+        self.dropout_rate = dropout_rate
+        self._seeds = keras.random.SeedGenerator()
+
+    def build(self, input_shape):
+        self._dim = input_shape["vectors"][-1]
+        rows = {"distances": len(BINS)} | ({"same_speaker": 2} if self.speakers else {})
+        rows |= {"genres": self.num_genres} if self.num_genres else {}
+        self._tables = [self.add_weight(name=name, shape=(size, self.feature_dim)) for name, size in rows.items()]
+        self._score_weights = add_score_weights(self, 3 * self._dim + len(rows) * self.feature_dim, self.units)
+
+    def call(self, inputs, training=False):
+        vectors, scores = inputs["vectors"], inputs["scores"]
+        spans = tf.shape(vectors)[0]
+        columns = tf.maximum(tf.minimum(self.most, spans - 1), 1)
+        facts = self._facts(inputs)
+        seed = next_seeds(self._seeds, self.dropout_rate, training)[0]
+
+        def block(first, behind, vectors, early, late, *weights):
+            tables, (product, features, *others) = weights[: len(self._tables)], weights[len(self._tables) :]
+            begin = tf.maximum(first - self.most, 0)
+            seeds = two_seeds(seed, first)
+            pairs = vectors[first:behind, None] * vectors[None, begin:behind]
+            known = dropped(self._features(tables, facts, first, behind, begin), self.dropout_rate, seeds[0])
+            sums = tf.tensordot(pairs, product, 1) + tf.tensordot(known, features, 1)
+            sums += late[first:behind, None] + early[None, begin:behind]
+            found = score(sums, ScoreWeights(product, *others), self.dropout_rate, seeds[1])
+            # From the blocks' columns to those of each span, the nearest first.
+            places = tf.range(first, behind)[:, None] - 1 - tf.range(columns)[None] - begin
+            return tf.gather(found, tf.maximum(places, 0), batch_dims=1)
+
+        weights = ScoreWeights(*self._score_weights)
+        parts = (self._dim,) * 3 + (len(self._tables) * self.feature_dim,)
+        of_late, of_early, product, features = tf.split(tf.convert_to_tensor(weights.first), parts)
+        sums = [tf.matmul(vectors, of_early), tf.matmul(vectors, of_late)]
+        tensors = [vectors, *sums, *self._tables, product, features, *weights[1:]]
+        found = in_blocks(block, tensors, spans, _BLOCK)
+        antecedents = tf.range(spans)[:, None] - 1 - tf.range(columns)[None]
+        there = antecedents >= 0
+        antecedents = tf.maximum(antecedents, 0)
+        there &= tf.gather(facts["documents"], antecedents) == facts["documents"][:, None]
+        found = tf.where(there, found + scores[:, None] + tf.gather(scores, antecedents), NONE)
+        return tf.concat([tf.zeros((spans, 1), found.dtype), found], 1)
+
+    def compute_mask(self, inputs, mask=None):
+        return None
+
+    def compute_output_spec(self, inputs, training=False):
+        return keras.KerasTensor((None, None), self.compute_dtype)
+
+    def get_config(self):
+        own = ("most", "feature_dim", "units", "num_genres", "speakers", "dropout_rate")
+        return super().get_config() | {name: getattr(self, name) for name in own}
+
+    def _facts(self, inputs: dict) -> dict[str, tf.Tensor]:
+        """Returns integers of each span, `(spans,)`: its document, genre and speaker."""
+        sentences = inputs["places"][:, 0]
+        facts = {name: tf.gather(inputs[name], sentences) for name in ("documents", "genres")}
+        if self.speakers:
+            with tf.device("CPU"):
+                names = inputs["speakers"]
+                if names.dtype != tf.string:
+                    # Shapes alone: see `elmo_tf.elmo.layer`.
+                    names = tf.fill(tf.shape(names), "")
+                facts["speakers"] = tf.unique(tf.gather_nd(names, inputs["places"]))[1]
+        return facts
+
+    def _features(
+        self, tables: tuple, facts: dict[str, tf.Tensor], first: tf.Tensor, behind: tf.Tensor, begin: tf.Tensor
+    ) -> tf.Tensor:
+        """Returns the features' vectors of a block's pairs, float32 `(spans, earlier ones, features * dim)`."""
+        rest = list(tables)
+        distances = tf.range(first, behind)[:, None] - tf.range(begin, behind)[None]
+        found = [tf.gather(rest.pop(0), distance_bins(distances))]
+        if self.speakers:
+            names = facts["speakers"]
+            same = names[first:behind, None] == names[None, begin:behind]
+            found.append(tf.gather(rest.pop(0), tf.cast(same, tf.int32)))
+        if self.num_genres:
+            # A genre that is not known has the vector 0.
+            known = tf.one_hot(facts["genres"][first:behind] - 1, self.num_genres)
+            genres = tf.matmul(known, rest.pop(0))[:, None]
+            found.append(tf.tile(genres, (1, behind - begin, 1)))
+        return tf.concat(found, -1)
+
+
+def distance_bins(distances: tf.Tensor) -> tf.Tensor:
+    """Returns the bin of each distance, int32; those below 0 are in the first."""
+    reached = distances[..., None] >= tf.constant(BINS)
+    return tf.maximum(tf.reduce_sum(tf.cast(reached, tf.int32), -1) - 1, 0)

@@ -1,0 +1,53 @@
+"""A result that is computed in blocks of rows, so that what is needed on the way is never there for all rows."""
+
+from collections.abc import Callable, Sequence
+
+import tensorflow as tf
+
+
+def in_blocks(
+    function: Callable[..., tf.Tensor], inputs: Sequence[tf.Tensor], rows: tf.Tensor, block: int
+) -> tf.Tensor:
+    """Returns the rows that `function` computes a block at a time, one block below the other.
+
+    Backward, each block is computed again: memory holds the values of one block, whatever the number of rows.
+
+    Args:
+        function: called with the first row of a block, the row behind its last (int32 scalars) and `inputs`, returns
+            float32 `(block's rows, width)`. It has no variables and nothing random but what its arguments decide.
+        inputs: floating tensors by which there are gradients.
+        rows: int32 scalar, the number of all rows, at least 1.
+        block: rows of a block.
+    """
+    blocks = (rows + block - 1) // block
+
+    def ends(number: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        return number * block, tf.minimum((number + 1) * block, rows)
+
+    @tf.custom_gradient
+    def computed(*tensors: tf.Tensor):
+        def forward(number, parts):
+            return number + 1, parts.write(number, function(*ends(number), *tensors))
+
+        parts = tf.TensorArray(tensors[0].dtype, blocks, infer_shape=False)
+        options = {"parallel_iterations": 1}
+        found = tf.while_loop(lambda number, _: number < blocks, forward, (0, parts), **options)[1].concat()
+
+        def gradient(upstream: tf.Tensor) -> list[tf.Tensor]:
+            def backward(number, *sums):
+                first, last = ends(number)
+                # A tape sees what comes from outside a loop only under new names.
+                own = [tf.identity(one) for one in tensors]
+                with tf.GradientTape() as tape:
+                    tape.watch(own)
+                    part = function(first, last, *own)
+                zero = tf.UnconnectedGradients.ZERO
+                more = tape.gradient(part, own, upstream[first:last], unconnected_gradients=zero)
+                return number + 1, *(one + other for one, other in zip(sums, more, strict=True))
+
+            zeros = [tf.zeros_like(one) for one in tensors]
+            return tf.while_loop(lambda number, *_: number < blocks, backward, (0, *zeros), **options)[1:]
+
+        return found, gradient
+
+    return computed(*map(tf.convert_to_tensor, inputs))

@@ -1,0 +1,64 @@
+"""The feed-forward network that scores spans and pairs of them: two hidden ReLU layers, then a number."""
+
+from typing import NamedTuple
+
+import keras
+import tensorflow as tf
+
+_stateless = tf.random.experimental
+# Each integers (2,), or none.
+Seeds = tuple[tf.Tensor | None, tf.Tensor | None]
+
+
+class ScoreWeights(NamedTuple):
+    """Kernels and biases."""
+
+    first: tf.Tensor  # (dim, units)
+    first_bias: tf.Tensor
+    second: tf.Tensor  # (units, units)
+    second_bias: tf.Tensor
+    last: tf.Tensor  # (units, 1)
+    last_bias: tf.Tensor
+
+
+def add_score_weights(layer: keras.layers.Layer, dim: int, units: int) -> list[keras.Variable]:
+    """Returns the weights in their order, made as the layer's own; biases are drawn as kernels are."""
+    shapes = ((dim, units), (units,), (units, units), (units,), (units, 1), (1,))
+    pairs = zip(ScoreWeights._fields, shapes, strict=True)
+    return [layer.add_weight(name=name, shape=shape, initializer="glorot_uniform") for name, shape in pairs]
+
+
+def score(first: tf.Tensor, weights: ScoreWeights, rate: float = 0.0, seed: tf.Tensor | None = None) -> tf.Tensor:
+    """Returns a score for each row.
+
+    Args:
+        first: float32 `(..., units)`, the product with the first kernel. It is left to the caller, who may know parts
+            of it for many rows at once.
+        weights: all of them.
+        rate: of the dropout behind each hidden layer.
+        seed: integers `(2,)`, which decides the dropout; None: no dropout.
+
+    Returns:
+        float32 `(...)`.
+    """
+    seeds = two_seeds(seed)
+    hidden = dropped(tf.nn.relu(first + weights.first_bias), rate, seeds[0])
+    hidden = tf.nn.relu(tf.tensordot(hidden, weights.second, 1) + weights.second_bias)
+    return tf.squeeze(tf.tensordot(dropped(hidden, rate, seeds[1]), weights.last, 1) + weights.last_bias, -1)
+
+
+def dropped(values: tf.Tensor, rate: float, seed: tf.Tensor | None) -> tf.Tensor:
+    """Returns the values after a dropout that the seed decides; None: as they are."""
+    return values if seed is None else tf.nn.experimental.stateless_dropout(values, rate, seed)
+
+
+def next_seeds(seeds: keras.random.SeedGenerator, rate: float, training: bool) -> Seeds:
+    """Returns two seeds that no earlier call returned, if there is dropout."""
+    return two_seeds(tf.convert_to_tensor(seeds.next()) if training and rate else None)
+
+
+def two_seeds(seed: tf.Tensor | None, number: tf.Tensor | int = 0) -> Seeds:
+    """Returns the two seeds that follow from a seed and a number."""
+    if seed is None:
+        return None, None
+    return tuple(tf.unstack(_stateless.stateless_split(_stateless.stateless_fold_in(seed, number), 2)))

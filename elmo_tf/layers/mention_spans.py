@@ -1,0 +1,151 @@
+"""Spans of a text that may be mentions: their vectors, their scores, and the best of them."""
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from elmo_tf.layers.feedforward import ScoreWeights, add_score_weights, dropped, next_seeds, score
+from elmo_tf.layers.span_pruning import best_spans
+
+_FAR = -1e30  # a score that no span has
+
+
+@keras.saving.register_keras_serializable("elmo_tf")
+class MentionSpans(keras.layers.Layer):
+    """Scores all spans inside sentences, up to a width, and keeps the best that do not cross each other.
+
+    A span's vector is `[x_first; x_last; width; head]`: what an LSTM says of its first and its last word, a learned
+    vector of its width, and the mean of its words' vectors weighted by a softmax of a learned score of what the LSTM
+    says of each. Only kept spans get a vector: the first layer of the scoring network is a sum of products that are
+    computed once for each word.
+
+    Args:
+        max_width: words of a span at most.
+        ratio: spans that are kept for each word of a document.
+        feature_dim: of a width's vector.
+        units: of the two hidden layers of the scoring network.
+        dropout_rate: of the hidden layers and the widths' vectors.
+
+    Call arguments:
+        inputs: a dict; rows are the sentences of one document after the other.
+            `hidden`: float32 `(sentences, time, hidden_dim)`, with a Keras mask or without.
+            `vectors`: float32 `(sentences, time, dim)`, of the words themselves.
+            `documents`: int32 `(sentences,)`, ascending: the document of each sentence.
+
+    Returns:
+        a dict, in the order of the text.
+            `vectors`: float32 `(spans, 2 * hidden_dim + feature_dim + dim)`.
+            `scores`: float32 `(spans,)`.
+            `spans`: int32 `(spans, 2)`, first word and the one behind the last, counted through all sentences.
+            `places`: int32 `(spans, 2)`, sentence and position in it of the first word.
+
+    Reference:
+        Lee et al. 2017, sections 4 and 5.
+    """
+
+    def __init__(
+        self,
+        max_width: int,
+        ratio: float,
+        feature_dim: int = 20,
+        units: int = 150,
+        dropout_rate: float = 0.0,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        self.max_width = max_width
+        self.ratio = ratio
+        self.feature_dim = feature_dim
+        self.units = units
+        self.dropout_rate = dropout_rate
+        self.supports_jit = False  # spans are chosen in Python
+        self._seeds = keras.random.SeedGenerator()
+
+    def build(self, input_shape):
+        hidden_dim, dim = input_shape["hidden"][-1], input_shape["vectors"][-1]
+        self.widths = self.add_weight(name="widths", shape=(self.max_width, self.feature_dim))
+        # A bias would add the same to all words of a span.
+        self.head_kernel = self.add_weight(name="head_kernel", shape=(hidden_dim, 1))
+        self._parts = (hidden_dim, hidden_dim, self.feature_dim, dim)
+        self._score_weights = add_score_weights(self, sum(self._parts), self.units)
+
+    def call(self, inputs, mask=None, training=False):
+        hidden, vectors, places = self._words(inputs, mask)
+        documents = tf.gather(inputs["documents"], places[:, 0])
+        # Of each word's spans, by width: the last word, and whether there is such a span.
+        last = tf.range(tf.shape(hidden)[0])[:, None] + tf.range(self.max_width)
+        inside = last < tf.shape(hidden)[0]
+        last = tf.where(inside, last, 0)
+        inside &= tf.gather(places[:, 0], last) == places[:, :1]
+        heads = self._head_weights(hidden, last, inside)
+        seeds = next_seeds(self._seeds, self.dropout_rate, training)
+        widths = tf.tile(self.widths[None], (tf.shape(hidden)[0], 1, 1))
+        widths = dropped(widths, self.dropout_rate, seeds[0])
+        scores = self._scores(hidden, vectors, last, heads, widths, seeds[1])
+        chosen = self._chosen(tf.where(inside, scores, -np.inf), documents)
+        first, width = chosen // self.max_width, chosen % self.max_width
+        own = tf.stack([first, width], 1)
+        head = tf.einsum("nt,ntd->nd", tf.gather_nd(heads, own), tf.gather(vectors, tf.gather(last, first)))
+        ends = tf.gather(hidden, first), tf.gather(hidden, first + width)
+        return {
+            "vectors": tf.concat([*ends, tf.gather_nd(widths, own), head], 1),
+            "scores": tf.gather_nd(scores, own),
+            "spans": tf.stack([first, first + width + 1], 1),
+            "places": tf.gather(places, first),
+        }
+
+    def compute_mask(self, inputs, mask=None):
+        return dict.fromkeys(("vectors", "scores", "spans", "places"))
+
+    def compute_output_spec(self, inputs, mask=None, training=False):
+        dim = 2 * inputs["hidden"].shape[-1] + self.feature_dim + inputs["vectors"].shape[-1]
+        return {
+            "vectors": keras.KerasTensor((None, dim), self.compute_dtype),
+            "scores": keras.KerasTensor((None,), self.compute_dtype),
+            "spans": keras.KerasTensor((None, 2), "int32"),
+            "places": keras.KerasTensor((None, 2), "int32"),
+        }
+
+    def get_config(self):
+        own = ("max_width", "ratio", "feature_dim", "units", "dropout_rate")
+        return super().get_config() | {name: getattr(self, name) for name in own}
+
+    def _words(self, inputs: dict, mask: Any) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Returns both vectors of the real words, `(words, dim)`, and their places, int32 `(words, 2)`."""
+        hidden, vectors = inputs["hidden"], inputs["vectors"]
+        real = mask["hidden"] if isinstance(mask, dict) else None
+        real = tf.ones(tf.shape(hidden)[:2], tf.bool) if real is None else tf.cast(real, tf.bool)
+        places = tf.cast(tf.where(real), tf.int32)
+        return tf.gather_nd(hidden, places), tf.gather_nd(vectors, places), places
+
+    def _head_weights(self, hidden: tf.Tensor, last: tf.Tensor, inside: tf.Tensor) -> tf.Tensor:
+        """Returns what each word of a span counts, float32 `(words, widths, max_width)`."""
+        scores = tf.gather(tf.matmul(hidden, self.head_kernel)[:, 0], last)
+        within = tf.range(self.max_width)[None, :] <= tf.range(self.max_width)[:, None]
+        return tf.nn.softmax(tf.where(within & inside[:, None], scores[:, None], _FAR))
+
+    def _scores(
+        self,
+        hidden: tf.Tensor,
+        vectors: tf.Tensor,
+        last: tf.Tensor,
+        heads: tf.Tensor,
+        widths: tf.Tensor,
+        seed: tf.Tensor | None,
+    ) -> tf.Tensor:
+        """Returns the scores of all spans, float32 `(words, widths)`."""
+        weights = ScoreWeights(*self._score_weights)
+        of_first, of_last, of_width, of_head = tf.split(tf.convert_to_tensor(weights.first), self._parts)
+        known = tf.gather(tf.matmul(vectors, of_head), last)
+        hidden_layer = tf.einsum("wkt,wtu->wku", heads, known) + tf.tensordot(widths, of_width, 1)
+        hidden_layer += tf.matmul(hidden, of_first)[:, None] + tf.gather(tf.matmul(hidden, of_last), last)
+        return score(hidden_layer, weights, self.dropout_rate, seed)
+
+    def _chosen(self, scores: tf.Tensor, documents: tf.Tensor) -> tf.Tensor:
+        def choose(scores: np.ndarray, documents: np.ndarray) -> np.ndarray:
+            return best_spans(scores, documents, self.ratio)
+
+        chosen = tf.numpy_function(choose, [scores, documents], tf.int32, stateful=False)
+        return tf.ensure_shape(chosen, (None,))

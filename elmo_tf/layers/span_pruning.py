@@ -1,0 +1,52 @@
+"""Which of all spans of a text are kept: the best that do not cross each other."""
+
+import itertools
+
+import numpy as np
+
+
+def best_spans(scores: np.ndarray, documents: np.ndarray, ratio: float) -> np.ndarray:
+    """Returns the spans that are kept, in the order of the text: by first word, then by last.
+
+    Spans are taken by descending score until there are `floor(ratio * words)` of a document, at least one; one that
+    crosses a kept span (overlaps it, and neither is inside the other) is left out.
+
+    Args:
+        scores: float `(words, max_width)`, of the span of each width that begins with a word; -inf: there is none.
+        documents: integers `(words,)`, ascending: the document of each word.
+        ratio: spans that are kept for each word.
+
+    Returns:
+        int32 `(kept,)`: `word * max_width + width - 1`.
+
+    Reference:
+        Lee et al. 2017, section 5; `extract_spans` of its code.
+    """
+    max_width = scores.shape[1]
+    borders = np.flatnonzero(np.diff(documents, prepend=-1, append=-1))
+    found = []
+    for begin, end in itertools.pairwise(borders):
+        most = max(1, int(ratio * (end - begin)))
+        found.append(_best_of_document(scores[begin:end], most) + begin * max_width)
+    return np.concatenate(found or [np.zeros(0)]).astype(np.int32)
+
+
+def _best_of_document(scores: np.ndarray, most: int) -> np.ndarray:
+    words, max_width = scores.shape
+    flat = scores.ravel()
+    order = np.argsort(-flat, kind="stable")[: np.count_nonzero(flat > -np.inf)]
+    # Of the kept spans that begin with a word, the last word; of those that end with it, the first.
+    last_from, first_to = [-1] * words, list(range(words))
+    kept: list[int] = []
+    for place in order.tolist():
+        first, width = divmod(place, max_width)
+        last = first + width
+        if any(last_from[word] > last for word in range(first + 1, last + 1)):
+            continue
+        if any(first_to[word] < first for word in range(first, last)):
+            continue
+        last_from[first], first_to[last] = max(last_from[first], last), min(first_to[last], first)
+        kept.append(place)
+        if len(kept) == most:
+            break
+    return np.sort(np.array(kept, np.int64))

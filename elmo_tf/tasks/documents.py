@@ -1,0 +1,60 @@
+"""Documents to what the coreference system trains on, and its decisions to clusters. Without TensorFlow."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from elmo_tf.annotated.conll2012 import Document, Mention
+
+
+def window(document: Document, most: int, random: np.random.Generator) -> Document:
+    """Returns a part of a document: at most `most` sentences in a row, and the mentions in them."""
+    if len(document.sentences) <= most:
+        return document
+    first = int(random.integers(len(document.sentences) - most + 1))
+    chosen = slice(first, first + most)
+    before = sum(map(len, document.sentences[:first]))
+    behind = before + sum(map(len, document.sentences[chosen]))
+    clusters = [
+        [(begin - before, end - before) for begin, end in cluster if before <= begin and end <= behind]
+        for cluster in document.clusters
+    ]
+    return Document(document.key, document.sentences[chosen], list(filter(None, clusters)), document.speakers[chosen])
+
+
+def mention_rows(documents: Sequence[Document]) -> np.ndarray:
+    """Returns the mentions of a batch of documents, int32 `(mentions, 3)`.
+
+    A row has its first word and the one behind its last, counted through all documents, and the number of its cluster,
+    from 1 and different in each document.
+    """
+    rows, before, number = [], 0, 0
+    for document in documents:
+        for cluster in document.clusters:
+            number += 1
+            rows += [(before + first, before + behind, number) for first, behind in cluster]
+        before += sum(map(len, document.sentences))
+    return np.array(rows, np.int32).reshape(-1, 3)
+
+
+def clusters_of(spans: np.ndarray, steps: np.ndarray, documents: Sequence[Document]) -> list[list[list[Mention]]]:
+    """Returns the clusters of each document of a batch: spans that refer to each other, directly or through others.
+
+    Args:
+        spans: integers `(spans, 2)`, first word and the one behind the last, counted through all documents.
+        steps: integers `(spans,)`, how many spans before each one its antecedent is; 0: it has none.
+        documents: whose spans these are.
+    """
+    cluster_of: dict[int, list[int]] = {}
+    for place, step in enumerate(steps.tolist()):
+        if step:
+            cluster = cluster_of.setdefault(place - step, [place - step])
+            cluster.append(place)
+            cluster_of[place] = cluster
+    ends = np.cumsum([sum(map(len, document.sentences)) for document in documents])
+    found: list[list[list[Mention]]] = [[] for _ in documents]
+    for cluster in {id(one): one for one in cluster_of.values()}.values():
+        owner = int(np.searchsorted(ends, spans[cluster[0], 0], side="right"))
+        before = int(ends[owner - 1]) if owner else 0
+        found[owner].append([(int(first) - before, int(behind) - before) for first, behind in spans[cluster]])
+    return [sorted(clusters) for clusters in found]

@@ -1,0 +1,81 @@
+"""Sentences of running English text, each as its words with their places in the text.
+
+In Python alone: for programs that are asked about a text and have to answer with places in it. The rules are those of
+`raw_text.break_sentences`, for words of `word_split`.
+"""
+
+import re
+
+from elmo_tf.text.word_split import Word, split_words
+
+# Before a full stop that does not end a sentence: titles and the like, initials.
+_ABBREVIATION = re.compile(
+    r"(?i:mr|mrs|ms|messrs|mme|mlle|dr|prof|rev|hon|st|mt|capt|col|gen|lt|sgt|gov|sen|rep|jr|sr|"
+    r"vs|cf|viz|vol|fig|pp|inc|co|corp|ltd|dept|jan|feb|mar|apr|aug|sept|oct|nov|dec)|[^\W\d_]"
+)
+_LETTERS = re.compile(r"(?:[A-Za-z]\.){2,}")
+_END = re.compile(r"[.!?\u2026]+")
+_CLOSING = frozenset(["''", *"')]}\u2019\u201d\u00bb"])
+_EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
+
+
+def split_sentences(text: str) -> list[list[Word]]:
+    """Returns the words of each sentence.
+
+    A sentence ends after `.`, `!` or `?` and closing quotes, if white space follows and then no small letter or comma,
+    and at an empty line. The full stop of an abbreviation (`Mr.`, `J.`) belongs to its word and ends no sentence.
+    """
+    sentences: list[list[Word]] = []
+    words = _with_abbreviations(split_words(text))
+    closing = _closing(text, words)
+    for place, word in enumerate(words):
+        if not place or _ends(text, words, place, closing):
+            sentences.append([])
+        sentences[-1].append(word)
+    return sentences
+
+
+def _with_abbreviations(words: list[Word]) -> list[Word]:
+    """Joins abbreviations with their full stops."""
+    found: list[Word] = []
+    for word in words:
+        before = found[-1] if found else None
+        if word.text == "." and before and before.end == word.start and _is_abbreviation(before.text):
+            found[-1] = Word(before.text + ".", before.start, word.end)
+        else:
+            found.append(word)
+    return found
+
+
+def _is_abbreviation(word: str) -> bool:
+    # A single small letter is none: "plan b."
+    return bool(_ABBREVIATION.fullmatch(word)) and (len(word) > 1 or word.isupper()) and word != "I"
+
+
+def _closing(text: str, words: list[Word]) -> set[int]:
+    """Returns the places of closing quotes and brackets behind another word, and of every second straight quote."""
+    found, is_open = set(), False
+    for place, word in enumerate(words):
+        before = words[place - 1].end if place else 0
+        if _EMPTY_LINE.search(text, before, word.start):
+            is_open = False
+        if word.text == '"':
+            if is_open:
+                found.add(place)
+            is_open = not is_open
+        elif place and word.text in _CLOSING and word.start == before:
+            found.add(place)
+    return found
+
+
+def _ends(text: str, words: list[Word], place: int, closing: set[int]) -> bool:
+    """Returns whether a sentence ends before the word at `place`."""
+    between = text[words[place - 1].end : words[place].start]
+    if _EMPTY_LINE.search(between):
+        return True
+    if not between or place in closing or words[place].text[0].islower() or words[place].text[0] in ",;:":
+        return False
+    last = place - 1
+    while last in closing:
+        last -= 1
+    return bool(_END.fullmatch(words[last].text)) and not _LETTERS.fullmatch(words[last].text)

@@ -1,0 +1,67 @@
+"""Documents as lines of JSON."""
+
+import json
+
+import pytest
+
+from elmo_tf.annotated.conll2012 import Document
+from elmo_tf.annotated.coref_jsonlines import document_of_text, read_jsonlines
+from elmo_tf.errors import InputError
+from tests.annotated.text_file import write
+
+LINE = {
+    "doc_key": "bn/a_0",
+    "sentences": [["Anna", "sat"], [], ["she", "slept"]],
+    "speakers": [["-", "-"], [], ["Bo", "Bo"]],
+    "clusters": [[[0, 0], [2, 2]]],
+}
+
+
+def lines(*objects) -> str:
+    return "".join(json.dumps(one) + "\n\n" for one in objects)
+
+
+def test_mentions_end_with_their_last_word_and_speakers_may_be_unknown(tmp_path):
+    nobody = {"sentences": [["It", ""]], "clusters": [], "speakers": [["-", "-"]]}
+    first, second = read_jsonlines(write(tmp_path, lines(LINE, nobody)))
+    sentences = [["Anna", "sat"], ["she", "slept"]]
+    assert first == Document("bn/a_0", sentences, [[(0, 1), (2, 3)]], [["", ""], ["Bo", "Bo"]])
+    assert second == Document("", [["It", "_"]])
+    assert (first.genre, second.genre) == ("bn", None)
+
+
+def test_documents_without_clusters_may_be_text(tmp_path):
+    text = "Anna sat. She slept!"
+    first, second = read_jsonlines(write(tmp_path, lines({"doc_key": "a", "text": text}, LINE)), labelled=False)
+    assert first == document_of_text(text, "a")
+    assert first.sentences == [["Anna", "sat", "."], ["She", "slept", "!"]]
+    assert [text[begin:end] for begin, end in first.offsets] == [word for one in first.sentences for word in one]
+    assert second.clusters == []
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("[]", r"a JSON object, found '\[\]'"),
+        ("{", "a JSON object, found '{'"),
+        ({"doc_key": 3}, "a string as doc_key, found '3'"),
+        ({"sentences": [["a", 1]]}, "sentences, lists of words, found"),
+        ({"sentences": [[]]}, "sentences, lists of words, found"),
+        ({"sentences": None, "text": "a b"}, "sentences, lists of words, found 'None'"),
+        ({"speakers": [["a"], [], ["b", "b"]]}, "speakers, a name for each word, found"),
+        ({"clusters": None}, "clusters, lists of mentions, found 'None'"),
+        ({"clusters": [[[0]]]}, r"mentions \[first word, last word\], found '\[0\]'"),
+        ({"clusters": [[[2, 4]]]}, r"mentions inside the 4 words of the document, found '\[2, 4\]'"),
+        ({"clusters": [[[-1, 0]]]}, r"mentions inside the 4 words of the document, found '\[-1, 0\]'"),
+        ({"clusters": [[[1, 0]]]}, r"mentions inside the 4 words of the document, found '\[1, 0\]'"),
+    ],
+)
+def test_wrong_lines_are_named(tmp_path, line, message):
+    wrong = line if isinstance(line, str) else json.dumps(LINE | line)
+    with pytest.raises(InputError, match=f"^path: expected {message}.* in line 3 of "):
+        read_jsonlines(write(tmp_path, lines(LINE) + wrong))
+
+
+def test_an_empty_file_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"^path: expected at least one document, found none"):
+        read_jsonlines(write(tmp_path, "\n"))

@@ -1,0 +1,100 @@
+"""The LSTM with coupled gates, against NumPy."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf.layers.coupled_lstm import CoupledLSTM, block_orthonormal
+from tests import checks
+
+UNITS, DIM, LENGTHS = 5, 4, (6, 2, 3)
+MASK = np.arange(6) < np.array(LENGTHS)[:, None]
+VECTORS = np.random.default_rng(0).normal(size=(3, 6, DIM)).astype(np.float32)
+# The longest sum is that of a gate; errors of earlier steps fade, as in checks.TOLERANCE.
+CLOSE = {"rtol": 0, "atol": checks.rounding(UNITS + DIM + 1, 2.0, 4)}
+
+
+def sigmoid(values: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-values))
+
+
+def expected(layer: CoupledLSTM, vectors: np.ndarray, kept: np.ndarray | None = None) -> np.ndarray:
+    """The outputs for one row without padding, float64, read from its start."""
+    names = ("kernel", "recurrent_kernel", "bias", "initial_cell", "initial_output")
+    kernel, recurrent, bias, cell, output = (np.asarray(getattr(layer, name), np.float64) for name in names)
+    found = []
+    for vector in vectors.astype(np.float64):
+        gates = vector @ kernel + (output if kept is None else output * kept) @ recurrent + bias
+        i, j, o = gates[:, :UNITS], gates[:, UNITS : 2 * UNITS], gates[:, 2 * UNITS :]
+        cell = (1 - sigmoid(i)) * cell + sigmoid(i) * np.tanh(j)
+        output = np.tanh(cell) * sigmoid(o)
+        found.append(output[0])
+    return np.array(found)
+
+
+@pytest.fixture(scope="module")
+def layer():
+    made = CoupledLSTM(UNITS)
+    made.build(VECTORS.shape)
+    return checks.randomize(made)
+
+
+def test_outputs_are_those_of_the_formulas_and_zero_at_padding(layer):
+    found = layer(tf.constant(VECTORS), mask=tf.constant(MASK)).numpy()
+    for row, vectors, length in zip(found, VECTORS, LENGTHS, strict=True):
+        np.testing.assert_allclose(row[:length], expected(layer, vectors[:length]), **CLOSE)
+        assert not row[length:].any()
+    np.testing.assert_allclose(layer(tf.constant(VECTORS[:1]))[0], expected(layer, VECTORS[0]), **CLOSE)
+
+
+def test_backward_is_forward_on_the_reversed_row(layer):
+    backward = CoupledLSTM.from_config(layer.get_config() | {"reverse": True})
+    backward.build(VECTORS.shape)
+    backward.set_weights(layer.get_weights())
+    found = backward(tf.constant(VECTORS), mask=tf.constant(MASK)).numpy()
+    for row, vectors, length in zip(found, VECTORS, LENGTHS, strict=True):
+        np.testing.assert_allclose(row[:length], expected(layer, vectors[:length][::-1])[::-1], **CLOSE)
+        assert not row[length:].any()
+
+
+def test_dropout_has_one_mask_for_all_steps_and_only_in_training(layer, monkeypatch):
+    made = CoupledLSTM(UNITS, recurrent_dropout_rate=0.4)
+    made.build(VECTORS.shape)
+    made.set_weights(layer.get_weights())
+    vectors = tf.constant(VECTORS)
+    np.testing.assert_array_equal(made(vectors), layer(vectors))
+    masks = []
+    draw = keras.random.dropout
+
+    def drawn(*arguments, **options):
+        masks.append(draw(*arguments, **options))
+        return masks[-1]
+
+    monkeypatch.setattr(keras.random, "dropout", drawn)
+    found = made(vectors, training=True)
+    (kept,) = [np.asarray(mask, np.float64) for mask in masks]
+    assert kept.shape == (3, UNITS)
+    assert set(np.unique(kept.round(4))) == {0, round(1 / 0.6, 4)}
+    for row, one, mask in zip(found, VECTORS, kept, strict=True):
+        np.testing.assert_allclose(row, expected(layer, one, mask), **CLOSE)
+
+
+def test_gradients_are_those_of_finite_differences(layer):
+    weights = np.random.default_rng(1).normal(size=(6, UNITS))
+
+    def loss(*arrays: np.ndarray) -> float:
+        names = ("kernel", "recurrent_kernel", "bias", "initial_cell", "initial_output")
+        one = type("Weights", (), dict(zip(names, arrays, strict=True)))
+        return float(np.sum(weights * expected(one, VECTORS[0])))
+
+    found = checks.gradients(layer, lambda: tf.reduce_sum(layer(tf.constant(VECTORS[:1]))[0] * weights))
+    checks.assert_gradients(loss, [np.asarray(one, np.float64) for one in layer.trainable_variables], found)
+
+
+def test_each_block_of_the_recurrent_kernel_begins_orthonormal():
+    keras.utils.set_random_seed(0)
+    blocks = np.split(np.asarray(block_orthonormal((UNITS, 3 * UNITS))), 3, axis=1)
+    for block in blocks:
+        np.testing.assert_allclose(block @ block.T, np.eye(UNITS), rtol=0, atol=checks.rounding(UNITS, steps=UNITS))
+    assert not np.allclose(blocks[0], blocks[1])

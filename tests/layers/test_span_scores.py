@@ -1,0 +1,187 @@
+"""Scores of mentions and antecedents, against NumPy in float64 with every span and pair written out."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf.layers import antecedents
+from elmo_tf.layers.antecedents import NONE, AntecedentScores, distance_bins
+from elmo_tf.layers.blockwise import in_blocks
+from elmo_tf.layers.mention_spans import MentionSpans
+from elmo_tf.layers.span_pruning import best_spans
+from tests import checks
+
+HIDDEN, DIM, FEATURES, UNITS, WIDTH = 4, 3, 2, 5, 3
+LENGTHS, DOCUMENTS = (5, 2, 4), (0, 0, 1)
+MASK = np.arange(5) < np.array(LENGTHS)[:, None]
+_random = np.random.default_rng(0)
+INPUTS = {
+    "hidden": _random.normal(size=(3, 5, HIDDEN)).astype(np.float32),
+    "vectors": _random.normal(size=(3, 5, DIM)).astype(np.float32),
+    "documents": np.array(DOCUMENTS, np.int32),
+}
+# The longest sum is the first layer's of a pair's; three are computed one from another, the exponentials before them.
+CLOSE = {"rtol": 0, "atol": checks.rounding(64, 4, 4)}
+
+
+def feedforward(rows: np.ndarray, weights: list) -> np.ndarray:
+    first, first_bias, second, second_bias, last, last_bias = (np.asarray(one, np.float64) for one in weights)
+    hidden = np.maximum(0, np.maximum(0, rows @ first + first_bias) @ second + second_bias)
+    return (hidden @ last + last_bias)[..., 0]
+
+
+def span_vector(layer: MentionSpans, hidden: np.ndarray, vectors: np.ndarray, first: int, last: int) -> np.ndarray:
+    inner = slice(first, last + 1)
+    weights = np.exp(hidden[inner] @ np.asarray(layer.head_kernel, np.float64)[:, 0])
+    head = weights / weights.sum() @ vectors[inner]
+    return np.concatenate([hidden[first], hidden[last], np.asarray(layer.widths, np.float64)[last - first], head])
+
+
+@pytest.fixture(scope="module")
+def mentions():
+    layer = MentionSpans(WIDTH, 0.8, FEATURES, UNITS)
+    layer.build({name: array.shape for name, array in INPUTS.items()})
+    return checks.randomize(layer)
+
+
+def found_spans(layer: MentionSpans, **options) -> dict[str, np.ndarray]:
+    inputs = {name: tf.constant(array) for name, array in INPUTS.items()}
+    found = layer(inputs, mask={"hidden": tf.constant(MASK), "vectors": None, "documents": None}, **options)
+    return {name: one.numpy() for name, one in found.items()}
+
+
+def test_spans_have_the_vectors_and_scores_of_the_definition_and_the_best_are_kept(mentions):
+    hidden, vectors = (INPUTS[name].astype(np.float64)[MASK] for name in ("hidden", "vectors"))
+    sentence = np.repeat(np.arange(3), LENGTHS)
+    words = len(hidden)
+    rows, scores = {}, np.full((words, WIDTH), -np.inf)
+    for first in range(words):
+        for last in range(first, min(first + WIDTH, words)):
+            if sentence[first] == sentence[last]:
+                rows[first, last] = span_vector(mentions, hidden, vectors, first, last)
+                scores[first, last - first] = feedforward(rows[first, last], mentions._score_weights)
+    chosen = [divmod(place, WIDTH) for place in best_spans(scores, np.array(DOCUMENTS)[sentence], 0.8).tolist()]
+    assert {width for _, width in chosen} == {0, 1, 2}
+    found = found_spans(mentions)
+    assert found["spans"].tolist() == [[first, first + width + 1] for first, width in chosen]
+    assert found["places"].tolist() == [
+        [sentence[first], first - list(sentence).index(sentence[first])] for first, _ in chosen
+    ]
+    np.testing.assert_allclose(found["vectors"], [rows[one, one + width] for one, width in chosen], **CLOSE)
+    np.testing.assert_allclose(found["scores"], [scores[one] for one in chosen], **CLOSE)
+
+
+def test_a_spans_vector_has_the_width_with_which_it_was_scored(mentions):
+    """Dropout of widths is drawn once: a kept span's vector has what its score was computed from."""
+    layer = MentionSpans(WIDTH, 0.8, FEATURES, UNITS, dropout_rate=0.5)
+    layer.build({name: array.shape for name, array in INPUTS.items()})
+    layer.widths.assign(tf.ones_like(layer.widths))
+    parts = [found_spans(layer, training=True)["vectors"][:, 2 * HIDDEN : -DIM] for _ in range(3)]
+    assert {0.0, 2.0} == {float(number) for part in parts for number in np.unique(part)}
+    assert {1.0} == {float(number) for number in np.unique(found_spans(layer)["vectors"][:, 2 * HIDDEN : -DIM])}
+
+
+SPANS = 9
+PAIR_INPUTS = {
+    "vectors": _random.normal(size=(SPANS, DIM)).astype(np.float32),
+    "scores": _random.normal(size=SPANS).astype(np.float32),
+    "places": np.array([[0, 0], [0, 1], [0, 1], [1, 0], [1, 1], [2, 0], [2, 1], [2, 1], [2, 2]], np.int32),
+    "documents": np.array(DOCUMENTS, np.int32),
+    "genres": np.array([2, 2, 0], np.int32),
+    "speakers": np.array([[b"a", b"b", b""], [b"a", b"a", b""], [b"", b"", b"b"]], object),
+}
+
+
+def antecedent_scores(layer: AntecedentScores) -> np.ndarray:
+    """What the layer returns, in float64."""
+    vectors, own = PAIR_INPUTS["vectors"].astype(np.float64), PAIR_INPUTS["scores"].astype(np.float64)
+    rows, columns = PAIR_INPUTS["places"].T
+    documents, genres = PAIR_INPUTS["documents"][rows], PAIR_INPUTS["genres"][rows]
+    speakers = PAIR_INPUTS["speakers"][rows, columns]
+    distances, same, kinds = (np.asarray(table, np.float64) for table in layer._tables)
+    found = np.full((SPANS, layer.most + 1), NONE)
+    found[:, 0] = 0
+    for late in range(SPANS):
+        for step in range(1, min(layer.most, late) + 1):
+            early = late - step
+            if documents[early] != documents[late]:
+                continue
+            pair = [vectors[late], vectors[early], vectors[late] * vectors[early], distances[min(step, 5)]]
+            pair += [same[int(speakers[early] == speakers[late])]]
+            pair += [kinds[genres[late] - 1] if genres[late] else np.zeros(FEATURES)]
+            score = feedforward(np.concatenate(pair), layer._score_weights)
+            found[late, step] = score + own[late] + own[early]
+    return found
+
+
+@pytest.mark.parametrize("block", [2, 16])
+def test_pairs_have_the_scores_of_the_definition_and_documents_have_no_common_pair(monkeypatch, block):
+    monkeypatch.setattr(antecedents, "_BLOCK", block)
+    layer = AntecedentScores(4, FEATURES, UNITS, num_genres=2)
+    layer.build({name: array.shape for name, array in PAIR_INPUTS.items()})
+    checks.randomize(layer)
+    found = layer({name: tf.constant(array) for name, array in PAIR_INPUTS.items()})
+    expected = antecedent_scores(layer)
+    np.testing.assert_array_equal(found == np.float32(NONE), expected == NONE)
+    np.testing.assert_allclose(found, expected, rtol=checks.rounding(1), atol=CLOSE["atol"])
+
+
+def test_the_gradient_has_the_dropout_with_which_pairs_were_scored(monkeypatch):
+    """A block is computed twice. The sum of the scores is linear in the last layer: the product with its gradient."""
+    monkeypatch.setattr(antecedents, "_BLOCK", 2)
+    layer = AntecedentScores(4, FEATURES, UNITS, num_genres=2, dropout_rate=0.5)
+    layer.build({name: array.shape for name, array in PAIR_INPUTS.items()})
+    checks.randomize(layer)
+    inputs = {name: tf.constant(array) for name, array in (PAIR_INPUTS | {"scores": np.zeros(SPANS, "f")}).items()}
+    ends = layer._score_weights[-2:]
+    sums = []
+    for _ in range(2):
+        with tf.GradientTape() as tape:
+            found = layer(inputs, training=True)
+            sums.append(tf.reduce_sum(tf.where(found > NONE, found, 0)))
+        gradients = tape.gradient(sums[-1], [one.value for one in ends])
+        product = sum(float(np.sum(one * other)) for one, other in zip(gradients, ends, strict=True))
+        assert float(sums[-1]) == pytest.approx(product, abs=checks.rounding(64, 50))
+    # Drawn anew each time.
+    assert abs(float(sums[0] - sums[1])) > 0.1
+
+
+def test_one_span_has_no_antecedent():
+    layer = AntecedentScores(4, FEATURES, UNITS)
+    inputs = {name: tf.constant(array[:1]) for name, array in PAIR_INPUTS.items()}
+    np.testing.assert_array_equal(layer(inputs), np.array([[0, NONE]], np.float32))
+
+
+def test_distances_are_binned():
+    distances = [-3, 0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 31, 32, 63, 64, 999]
+    bins = [0, 0, 1, 2, 3, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9]
+    assert distance_bins(tf.constant(distances)).numpy().tolist() == bins
+
+
+@pytest.mark.parametrize("in_graph", [False, True])
+def test_blocks_have_the_values_and_gradients_of_the_whole(in_graph):
+    left, right = (tf.constant(_random.normal(size=(7, 3)), tf.float32) for _ in range(2))
+    weights = tf.constant(_random.normal(size=(7, 7)), tf.float32)
+    seen = []
+
+    def product(first, behind, left, right):
+        seen.append(behind)
+        return tf.tanh(tf.matmul(left[first:behind], right, transpose_b=True)) + tf.cast(first, tf.float32) * 0
+
+    def both(function):
+        with tf.GradientTape() as tape:
+            tape.watch([left, right])
+            found = function()
+            loss = tf.reduce_sum(found * weights)
+        return found, tape.gradient(loss, [left, right])
+
+    def blocks():
+        return both(lambda: in_blocks(product, [left, right], tf.constant(7), 3))
+
+    found, gradients = tf.function(blocks)() if in_graph else blocks()
+    expected, others = both(lambda: tf.tanh(tf.matmul(left, right, transpose_b=True)))
+    np.testing.assert_allclose(found, expected, **checks.FEW)
+    for one, other in zip(gradients, others, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=checks.rounding(7, 8))
+    # Forward once and backward once for each block; in a graph one trace of each.
+    assert len(seen) == (2 if in_graph else 6)
