@@ -18,8 +18,18 @@ def length(system: System, example: Example) -> int:
     return max(len(tokens) for tokens in system.texts(example))
 
 
-def training_batches(lengths: Sequence[int], batch_size: int, seed: tuple[int, int]) -> list[list[int]]:
-    """Returns the places of the examples of each batch, in a random order that the seed decides."""
+def training_batches(
+    lengths: Sequence[int], batch_size: int, seed: tuple[int, int], count: int | None = None
+) -> list[list[int]]:
+    """Returns the places of the examples of each batch, in a random order.
+
+    Args:
+        lengths: of all examples.
+        batch_size: examples of a batch at most.
+        seed: of the order: a run's and the number of the epoch.
+        count: how many batches; None: as many as it takes. That depends on the order where examples are long. Batches
+            are then split or joined; Keras expects as many in each epoch as in the first.
+    """
     random = np.random.default_rng(seed)
     order = random.permutation(len(lengths))
     size = _POOL * batch_size
@@ -27,6 +37,8 @@ def training_batches(lengths: Sequence[int], batch_size: int, seed: tuple[int, i
     found = []
     for pool in pools:
         found += _cut(sorted(pool.tolist(), key=lengths.__getitem__), lengths, batch_size)
+    if count is not None:
+        found = _as_many(found, count, lengths)
     return [found[number] for number in random.permutation(len(found))]
 
 
@@ -59,6 +71,24 @@ def dataset(
     parts = (system.inputs(examples[:1]), system.targets(examples[:1]))
     signature = tuple({name: _spec(array) for name, array in part.items()} for part in parts)
     return tf.data.Dataset.from_generator(arrays, output_signature=signature).prefetch(4)
+
+
+def _as_many(batches: list[list[int]], count: int, lengths: Sequence[int]) -> list[list[int]]:
+    """Returns `count` batches: the largest ones are halved, or the smallest ones are joined."""
+
+    def positions(batch: list[int]) -> int:
+        return len(batch) * max(lengths[place] for place in batch)
+
+    batches = list(batches)
+    while len(batches) < count:
+        largest = max((batch for batch in batches if len(batch) > 1), key=positions)
+        batches.remove(largest)
+        half = len(largest) // 2
+        batches += [largest[:half], largest[half:]]
+    while len(batches) > count:
+        one, other = sorted(batches, key=positions)[:2]
+        batches = [batch for batch in batches if batch not in (one, other)] + [one + other]
+    return batches
 
 
 def _cut(order: list[int], lengths: Sequence[int], most: int, most_tokens: int = _TRAINING_TOKENS) -> list[list[int]]:

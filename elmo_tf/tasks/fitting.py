@@ -64,14 +64,15 @@ def fit(
     epochs = _Epochs(recipe, system.metric, Judge(system, network), dev, state, history)
     if not epochs.at_end():
         lengths = [batching.length(system, example) for example in train]
+        first = len(batching.training_batches(lengths, recipe.batch_size, (recipe.seed, 0)))
 
         def batches() -> list[list[int]]:
-            return batching.training_batches(lengths, recipe.batch_size, (recipe.seed, len(history)))
+            return batching.training_batches(lengths, recipe.batch_size, (recipe.seed, len(history)), first)
 
         def random() -> np.random.Generator:
             return np.random.default_rng((recipe.seed, len(history), 1))
 
-        epochs.num_batches = len(batches())
+        epochs.num_batches = first
         board = keras.callbacks.TensorBoard(str(folder / _LOGS), write_graph=False)
         data = batching.dataset(system, train, batches, random)
         options = {"epochs": recipe.epochs, "initial_epoch": len(history), "callbacks": [epochs, board]}

@@ -1,5 +1,7 @@
 """Batches of examples."""
 
+import itertools
+
 import numpy as np
 
 from elmo_tf.tasks import batching
@@ -30,3 +32,15 @@ def test_long_examples_are_few_in_a_batch():
     assert sorted(sizes) == [1, 2, 5]
     assert batching.judged_batches([3000, 2, 3000], 9) == [[1], [0], [2]]
     assert batching.judged_batches([3, 2, 1], 2) == [[2, 1], [0]]
+
+
+def test_each_epoch_has_as_many_batches_as_asked_for():
+    lengths = np.random.default_rng(0).choice([5, 40, 3000, 9000], 600).tolist()
+    found = [batching.training_batches(lengths, 8, (0, epoch)) for epoch in range(9)]
+    counts = [len(batches) for batches in found]
+    assert len(set(counts)) > 1  # or there is nothing to make equal
+    for epoch, count in itertools.product(range(9), (min(counts) - 1, max(counts), 599, 600)):
+        batches = batching.training_batches(lengths, 8, (0, epoch), count)
+        assert len(batches) == count
+        assert sorted(place for batch in batches for place in batch) == list(range(600))
+    assert batching.training_batches(lengths, 8, (0, 0), counts[0]) == found[0]
