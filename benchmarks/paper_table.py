@@ -2,8 +2,8 @@
 
     python benchmarks/paper_table.py --elmo MODEL --data DIR --output DIR [--only ROW ...]
 
---data is a folder with uner_ewt, sst5, snli, wikigold, wnut17, sentence_polarity and glove_small; the code has the
-names of their files. Runs `elmo-tf task NAME train` as a user would, and prints each command, a table and a line of
+--data is a folder with uner_ewt, sst5, snli, wikigold, wnut17, sentence_polarity, squad and glove_small; the code has
+the names of their files. Runs `elmo-tf task NAME train` as a user would, and prints each command, a table and a line of
 JSON. Every command's result is kept in --output; an interrupted run resumes there. --fractions makes a learning curve
 (the paper's figure 1, drawn with --figure), --mixes the variants of its Table 2, --places those of its Table 3.
 """
@@ -144,6 +144,10 @@ def _sst5(data: pathlib.Path, _: pathlib.Path) -> Files:
     return {name: data / "sst5" / f"{name}.txt.xz" for name in ("train", "dev")}
 
 
+def _squad(data: pathlib.Path, _: pathlib.Path) -> Files:
+    return {"train": data / "squad" / "train-part.json.xz", "dev": data / "squad" / "dev-half.json.xz"}
+
+
 def _wnut17(data: pathlib.Path, _: pathlib.Path) -> Files:
     names = {"train": "wnut17train.conll", "dev": "emerging.dev.conll", "test": "emerging.test.annotated"}
     return {option: data / "wnut17" / name for option, name in names.items()}
@@ -195,6 +199,7 @@ ROWS: dict[str, tuple[str, Callable[[pathlib.Path, pathlib.Path], Files]]] = {
     "wikigold": ("ner", _wikigold),
     "wnut17": ("ner", _wnut17),
     "polarity": ("sentiment", _polarity),
+    "squad": ("answers", _squad),
 }
 
 

@@ -20,6 +20,7 @@ SYSTEMS = {
     "ner": "named entities or other spans, biLSTM-CRF: F1",
     "sentiment": "the class of a sentence, biattentive classification network: accuracy",
     "entailment": "the relation of two sentences, ESIM: accuracy",
+    "answers": "the answer to a question in a paragraph, bidirectional attention and self-attention: F1",
 }
 
 

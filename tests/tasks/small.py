@@ -3,6 +3,7 @@
 import keras
 
 from elmo_tf import tasks
+from elmo_tf.annotated import squad
 from elmo_tf.annotated.classes import Classified
 from elmo_tf.annotated.columns import Tagged
 from elmo_tf.annotated.pairs import Pair
@@ -10,6 +11,12 @@ from elmo_tf.config import ModelConfig
 from elmo_tf.tasks.recipe import Recipe, chosen
 from elmo_tf.tasks.system import Example, System
 from elmo_tf.tasks.token_vectors import TokenVectors, word_table
+
+
+def asked(paragraph: str, question: str, answer: str) -> squad.Question:
+    answers = (squad.Answer(answer, paragraph.index(answer)),)
+    return squad.question_of(squad.paragraph_of(paragraph), question, answers=answers)
+
 
 EXAMPLES: dict[str, list[Example]] = {
     "ner": [
@@ -26,6 +33,11 @@ EXAMPLES: dict[str, list[Example]] = {
         Pair(["a", "man", "sleeps"], ["he", "is", "awake"], "contradiction"),
         Pair(["a", "man", "sleeps", "on", "a", "bench"], ["a", "man", "sleeps"], "entailment"),
         Pair(["rain"], ["sun"], "neutral"),
+    ],
+    "answers": [
+        asked("Anna sat in New York.", "Where did Anna sit?", "New York"),
+        asked("Boris slept", "Who slept?", "Boris"),
+        asked("The cat, which Anna (born 1990) knew, slept on the mat.", "When was Anna born?", "1990"),
     ],
 }
 # Of all systems: small, and without anything random in training.
@@ -48,6 +60,7 @@ OWN = {
         "elmo.penalty=0",
         "fit.halve_after=0",
     ],
+    "answers": ["network.units=6", "network.baseline_units=6", "network.dropout_rate=0", "spelling.filters=5"],
 }
 
 

@@ -23,10 +23,8 @@ def test_text_is_split_and_split_text_stays(text, words):
 
 
 def test_fine_words_end_at_hyphens_slashes_and_underscores():
-    text = "well-known 24-year-old didn't pay $3.50 and/or 12,000\u201313,000 at 10:30 in the U.S. -- a_b"
-    words = (
-        "well - known 24 - year - old did n't pay $ 3.50 and / or 12,000 \u2013 13,000 at 10:30 in the U.S. - - a _ b"
-    )
+    text = "a well-known girl didn't pay $3.50 and/or 12,000\u201313,000 at 10:30 in the U.S. -- a_b"
+    words = "a well - known girl did n't pay $ 3.50 and / or 12,000 \u2013 13,000 at 10:30 in the U.S. - - a _ b"
     assert [word.text for word in split_words(text, finely=True)] == words.split()
 
 
