@@ -36,7 +36,8 @@ class Trained:
         """Returns what the system says of each sentence: the same as a line of `elmo-tf task NAME predict`.
 
         Args:
-            sentences: lists of tokens; for pairs of sentences, pairs of these.
+            sentences: lists of tokens; for pairs of sentences, pairs of these; for questions, pairs of a paragraph and
+                a question as raw text.
 
         Raises:
             InputError: if one of them is something else, or has no token.
