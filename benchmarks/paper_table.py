@@ -2,7 +2,7 @@
 
     python benchmarks/paper_table.py --elmo MODEL --data DIR --output DIR [--only ROW ...]
 
---data is a folder with uner_ewt, sst5, snli, propbank_ewt, ontogum, wikigold, wnut17, sentence_polarity and
+--data is a folder with uner_ewt, sst5, snli, propbank_ewt, squad, ontogum, wikigold, wnut17, sentence_polarity and
 glove_small; the code has the names of their files. Runs `elmo-tf task NAME train` as a user would, and prints each
 command, a table and a line of JSON. Every command's result is kept in --output; an interrupted run resumes there.
 --fractions makes a learning curve (the paper's figure 1, drawn with --figure, epochs until the best score below it),
@@ -169,6 +169,10 @@ def _propbank(data: pathlib.Path, _: pathlib.Path) -> Files:
     }
 
 
+def _squad(data: pathlib.Path, _: pathlib.Path) -> Files:
+    return {"train": data / "squad" / "train-part.json.xz", "dev": data / "squad" / "dev-half.json.xz"}
+
+
 def _ontogum(data: pathlib.Path, _: pathlib.Path) -> Files:
     return {name: data / "ontogum" / f"{name}.conll.xz" for name in ("train", "dev")}
 
@@ -225,6 +229,7 @@ ROWS: dict[str, tuple[str, Callable[[pathlib.Path, pathlib.Path], Files]]] = {
     "wikigold": ("ner", _wikigold),
     "wnut17": ("ner", _wnut17),
     "polarity": ("sentiment", _polarity),
+    "squad": ("answers", _squad),
     "ontogum": ("coreference", _ontogum),
 }
 

@@ -15,6 +15,7 @@ import tensorflow as tf
 from elmo_tf import config as config_lib
 from elmo_tf import extras
 from elmo_tf.elmo import sources
+from elmo_tf.elmo.distinct_sentences import of_distinct
 from elmo_tf.elmo.known_sentences import KnownSentences
 from elmo_tf.elmo.known_tokens import KnownTokens
 from elmo_tf.elmo.token_inputs import to_tensor
@@ -148,10 +149,7 @@ class ELMo(keras.layers.Layer):
     def call(self, inputs, training=False):
         if inputs.dtype.is_floating and not tf.executing_eagerly():
             return self._of_shape_alone(inputs)
-        remembered = self.known_sentences is not None and inputs.dtype == tf.string
-        layers = (self.known_sentences if remembered else self._layers_of)(inputs)
-        if not self.trainable_bilm:
-            layers = tf.stop_gradient(layers)
+        layers = self._layers_of(inputs) if self.trainable_bilm else tf.stop_gradient(self._frozen_layers_of(inputs))
         vectors = [self.dropout(tf.cast(mix(layers), self.compute_dtype), training=training) for mix in self.mixes]
         return vectors if self.num_mixes > 1 else vectors[0]
 
@@ -227,6 +225,14 @@ class ELMo(keras.layers.Layer):
         if self.known_tokens is not None:
             encode = functools.partial(self.known_tokens, encode=self.bilm.char_cnn)
         return self.bilm(self.char_ids(inputs), encode=encode, boundaries=self.boundaries)[0]
+
+    def _frozen_layers_of(self, inputs):
+        if inputs.dtype != tf.string or self.tokenizer is not None:
+            return self._layers_of(inputs)
+        if self.known_sentences is not None:
+            return self.known_sentences(inputs)
+        self._check(inputs)
+        return of_distinct(self._layers_of, inputs)
 
     def _check(self, inputs: tf.Tensor | keras.KerasTensor) -> None:
         dtype, shape = keras.backend.standardize_dtype(inputs.dtype), tuple(inputs.shape)

@@ -21,6 +21,7 @@ SYSTEMS = {
     "sentiment": "the class of a sentence, biattentive classification network: accuracy",
     "entailment": "the relation of two sentences, ESIM: accuracy",
     "roles": "who does what to whom: the arguments of a predicate, highway LSTMs: F1",
+    "answers": "the answer to a question in a paragraph, bidirectional attention and self-attention: F1",
     "coreference": "mentions of the same thing in a document, span ranking: average F1",
 }
 

@@ -36,7 +36,9 @@ class Trained:
         """Returns what the system says of each sentence: the same as a line of `elmo-tf task NAME predict`.
 
         Args:
-            sentences: lists of tokens; for pairs of sentences, pairs of these; for documents, lists of these or texts.
+            sentences: lists of tokens; for pairs of sentences, pairs of these; for semantic roles, pairs of these and
+                the index of the predicate; for questions, pairs of a paragraph and a question as raw text; for
+                documents, lists of lists of tokens, or texts.
 
         Raises:
             InputError: if one of them is something else, or has no token.

@@ -6,21 +6,37 @@ Text that is tokenized in the Penn Treebank's way (`do n't`, `Anna 's`) stays as
 import re
 from typing import NamedTuple
 
+_NOT = r"n['\u2019]t\b"  # do|n't
+_SHORT = r"['\u2019](?:s|re|ve|ll|d|m)\b"  # Anna|'s, they|'ll
+_LETTERS_WITH_STOPS = r"\b(?:[A-Za-z]\.){2,}"  # U.S.
+_QUOTES = r"``|''"
 _TOKEN = re.compile(
     "|".join(
         [
-            # do|n't
-            r"\w+(?=n['\u2019]t\b)|n['\u2019]t\b",
-            # Anna|'s, they|'ll
-            r"['\u2019](?:s|re|ve|ll|d|m)\b",
+            rf"\w+(?={_NOT})|{_NOT}",
+            _SHORT,
             # 3.50, 12,000, 10:30, 1/2
             r"\d+(?:[.,:/]\d+)+",
-            # U.S.
-            r"\b(?:[A-Za-z]\.){2,}",
+            _LETTERS_WITH_STOPS,
             # well-known
             r"\w+(?:-\w+)*",
-            r"\.\.\.+|--+|``|''",
+            rf"\.\.\.+|--+|{_QUOTES}",
             r"[^\w\s]",
+        ]
+    )
+)
+# The same with hyphens, slashes and underscores as tokens of their own: well|-|known.
+_WORD = r"[^\W_]+"
+_FINE_TOKEN = re.compile(
+    "|".join(
+        [
+            rf"{_WORD}(?={_NOT})|{_NOT}",
+            _SHORT,
+            r"\d+(?:[.,:]\d+)+",
+            _LETTERS_WITH_STOPS,
+            _WORD,
+            rf"\.\.\.+|{_QUOTES}",
+            r"[^\w\s]|_",
         ]
     )
 )
@@ -35,6 +51,13 @@ class Word(NamedTuple):
     end: int
 
 
-def split_words(text: str) -> list[Word]:
-    """Returns the words and punctuation marks of a text."""
-    return [Word(found.group(), found.start(), found.end()) for found in _TOKEN.finditer(text)]
+def split_words(text: str, finely: bool = False) -> list[Word]:
+    """Returns the words and punctuation marks of a text: all of it but its white space.
+
+    Args:
+        text: any; spaces stand between its words.
+        finely: whether hyphens, dashes, slashes and underscores separate words, so that more parts of the text begin
+            and end with a word.
+    """
+    pattern = _FINE_TOKEN if finely else _TOKEN
+    return [Word(found.group(), found.start(), found.end()) for found in pattern.finditer(text)]

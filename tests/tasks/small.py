@@ -3,6 +3,7 @@
 import keras
 
 from elmo_tf import tasks
+from elmo_tf.annotated import squad
 from elmo_tf.annotated.classes import Classified
 from elmo_tf.annotated.columns import Tagged
 from elmo_tf.annotated.conll2012 import Document
@@ -12,6 +13,12 @@ from elmo_tf.config import ModelConfig
 from elmo_tf.tasks.recipe import Recipe, chosen
 from elmo_tf.tasks.system import Example, System
 from elmo_tf.tasks.token_vectors import TokenVectors, word_table
+
+
+def asked(paragraph: str, question: str, answer: str) -> squad.Question:
+    answers = (squad.Answer(answer, paragraph.index(answer)),)
+    return squad.question_of(squad.paragraph_of(paragraph), question, answers=answers)
+
 
 EXAMPLES: dict[str, list[Example]] = {
     "ner": [
@@ -43,6 +50,11 @@ EXAMPLES: dict[str, list[Example]] = {
         ),
         Document("bc/a", [["he", "saw", "his", "cat"]], [[(0, 1), (2, 3)]]),
         Document("", [["a", "cat", "sat"], ["the", "cat", "slept", "and", "it", "sat"]], [[(0, 2), (3, 5), (7, 8)]]),
+    ],
+    "answers": [
+        asked("Anna sat in New York.", "Where did Anna sit?", "New York"),
+        asked("Boris slept", "Who slept?", "Boris"),
+        asked("The cat, which Anna (born 1990) knew, slept on the mat.", "When was Anna born?", "1990"),
     ],
 }
 # Of all systems: small, and without anything random in training.
@@ -83,6 +95,7 @@ OWN = {
         "network.lexical_dropout_rate=0",
         "spelling.filters=5",
     ],
+    "answers": ["network.units=6", "network.baseline_units=6", "network.dropout_rate=0", "spelling.filters=5"],
 }
 
 

@@ -1,0 +1,147 @@
+"""Attention between two sequences and within one, whose scores are trilinear; for question answering."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+_FAR = -1e9  # below any score
+# Of all rows, computed at once: 64 MB. A row of 5,000 tokens has 25,000,000 with itself.
+_MOST_SCORES = 2**24
+
+
+class _Trilinear(keras.layers.Layer):
+    """`score(x, y) = w1 x + w2 y + (w3 * x) y`: what both attentions share.
+
+    A constant added to all scores has no effect, so there is none.
+    """
+
+    def __init__(self, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+    def _build(self, dim: int) -> None:
+        names = ("row_kernel", "column_kernel", "product_kernel")
+        kernels = [self.add_weight(name=name, shape=(dim, 1), initializer="glorot_uniform") for name in names]
+        self.row_kernel, self.column_kernel, self.product_kernel = kernels
+
+    def _scores(self, rows: tf.Tensor, columns: tf.Tensor) -> tf.Tensor:
+        """Returns float32 `(batch, rows, columns)` for `(batch, rows, dim)` and `(batch, columns, dim)`."""
+        product = tf.matmul(rows * self.product_kernel[:, 0], columns, transpose_b=True)
+        of_columns = tf.linalg.matrix_transpose(tf.tensordot(columns, self.column_kernel, 1))
+        return product + tf.tensordot(rows, self.row_kernel, 1) + of_columns
+
+
+@keras.saving.register_keras_serializable("elmo_tf")
+class BiAttention(_Trilinear):
+    """Attention of a context to a query and of the query to the context.
+
+    With `a_x` the mean of the query's vectors, weighted by a softmax of their scores with the context's `x`, and `b`
+    the mean of the context's vectors, weighted by a softmax of each one's highest score: `[x; a_x; x * a_x; x * b]`.
+
+    Call arguments:
+        inputs: context, float32 `(batch, time, dim)`, and query `(batch, query_time, dim)`, each with a Keras mask or
+            without; every row of both has a real position.
+
+    Returns:
+        float32 `(batch, time, 4 * dim)` with the context's mask.
+
+    Reference:
+        Seo et al. 2017, section 2; Clark and Gardner 2017, section 3.
+    """
+
+    def build(self, input_shape):
+        self._build(input_shape[0][-1])
+
+    def call(self, inputs, mask=None):
+        context, query = inputs
+        of_context, of_query = map(_real, inputs, mask or (None, None))
+
+        def attend(rows: tf.Tensor, _: tf.Tensor) -> tf.Tensor:
+            scores = tf.where(of_query[:, None], self._scores(rows, query), _FAR)
+            return tf.concat([tf.matmul(tf.nn.softmax(scores), query), tf.reduce_max(scores, -1, keepdims=True)], -1)
+
+        found = _in_blocks(attend, context, tf.shape(query)[1], query.shape[-1] + 1)
+        attended, highest = found[..., :-1], found[..., -1:]
+        weights = tf.nn.softmax(tf.where(of_context[..., None], highest, _FAR), 1)
+        summary = tf.reduce_sum(weights * context, 1, keepdims=True)
+        return tf.concat([context, attended, context * attended, context * summary], -1)
+
+    def compute_mask(self, inputs, mask=None):
+        return mask[0] if mask else None
+
+    def compute_output_shape(self, input_shape):
+        return (*input_shape[0][:-1], 4 * input_shape[0][-1])
+
+
+@keras.saving.register_keras_serializable("elmo_tf")
+class SelfAttention(_Trilinear):
+    """Attention of each position of a sequence to all others, or to nothing.
+
+    A position does not attend to itself. `exp(nothing)` is one more term in the denominator of the softmax, `nothing`
+    being learned from -1: what a position takes from the others may be little.
+
+    Call arguments:
+        vectors: float32 `(batch, time, dim)`, with a Keras mask or without.
+
+    Returns:
+        float32 `(batch, time, dim)`, the weighted sums, with the same mask.
+
+    Reference:
+        Clark and Gardner 2017, section 3; the code of document-qa for the term in the denominator.
+    """
+
+    def build(self, input_shape):
+        self._build(input_shape[-1])
+        self.nothing = self.add_weight(name="nothing", shape=(), initializer=keras.initializers.Constant(-1.0))
+
+    def call(self, vectors, mask=None):
+        real, places = _real(vectors, mask), tf.range(tf.shape(vectors)[1])
+
+        def attend(rows: tf.Tensor, start: tf.Tensor) -> tf.Tensor:
+            others = places[None] != tf.range(start, start + tf.shape(rows)[1])[:, None]
+            scores = tf.where(real[:, None] & others, self._scores(rows, vectors), _FAR)
+            highest = tf.stop_gradient(tf.maximum(tf.reduce_max(scores, -1, keepdims=True), self.nothing))
+            weights = tf.exp(scores - highest)
+            total = tf.reduce_sum(weights, -1, keepdims=True) + tf.exp(self.nothing - highest)
+            return tf.matmul(weights, vectors) / total
+
+        return _in_blocks(attend, vectors, tf.shape(vectors)[1], vectors.shape[-1])
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+
+def _real(vectors: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
+    """Returns which positions are real, bool `(batch, time)`."""
+    return tf.ones(tf.shape(vectors)[:2], tf.bool) if mask is None else tf.cast(mask, tf.bool)
+
+
+def _in_blocks(
+    attend: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], vectors: tf.Tensor, columns: tf.Tensor, dim: int
+) -> tf.Tensor:
+    """Returns `attend(vectors, 0)`, float32 `(batch, time, dim)`, computed for some positions after others.
+
+    So the memory for scores does not grow with the square of the length.
+
+    Args:
+        attend: is called with the vectors of some positions and the number of the first.
+        vectors: float32 `(batch, time, own_dim)`.
+        columns: scores of a position.
+        dim: of what `attend` returns.
+    """
+    batch_size, time = tf.unstack(tf.shape(vectors)[:2])
+    size = tf.maximum(1, _MOST_SCORES // tf.maximum(1, batch_size * columns))
+    blocks = tf.TensorArray(
+        vectors.dtype, (time + size - 1) // size, infer_shape=False, element_shape=(None, None, dim)
+    )
+
+    def step(number: tf.Tensor, blocks: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
+        start = number * size
+        found = attend(vectors[:, start : start + size], start)
+        # The positions first: blocks are joined at their first axis.
+        return number + 1, blocks.write(number, tf.transpose(found, (1, 0, 2)))
+
+    _, blocks = tf.while_loop(lambda number, _: number * size < time, step, (0, blocks))
+    return tf.ensure_shape(tf.transpose(blocks.concat(), (1, 0, 2)), (*vectors.shape[:2], dim))

@@ -1,0 +1,233 @@
+"""Answers to questions, as a part of a paragraph: the system of Clark and Gardner (Peters et al. 2018, supplement A.4).
+
+Sources of what is set here: [P] the paper, [D] the code of document-qa, with which its figures were made.
+"""
+
+import dataclasses
+import logging
+import os
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from elmo_tf.annotated import squad
+from elmo_tf.annotated.squad import Question
+from elmo_tf.errors import InputError
+from elmo_tf.layers.token_mask import TokenMask
+from elmo_tf.layers.trilinear_attention import BiAttention, SelfAttention
+from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words
+from elmo_tf.tasks.scores import squad_eval
+from elmo_tf.tasks.system import System
+from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, padded
+
+# Tokens of a paragraph that is trained on at most: memory grows with the square. Of SQuAD none has more than 1,000.
+_LONGEST_TRAINED = 1024
+_FAR = -1e9  # below any score
+
+_log = logging.getLogger("elmo_tf")
+
+
+@dataclasses.dataclass(frozen=True)
+class Network:
+    """Bidirectional attention with self-attention behind it."""
+
+    units: int = 90  # of each GRU in each direction, and half the width of the dense layers [P]
+    baseline_units: int = 100  # the same without ELMo [D]
+    dropout_rate: float = 0.2  # variational, before and behind each GRU but the last two [D]
+    longest_answer: int = 17  # tokens [D]
+
+    def __post_init__(self) -> None:
+        if self.longest_answer < 1:
+            raise InputError("longest_answer", "at least 1", self.longest_answer)
+
+
+@dataclasses.dataclass(frozen=True)
+class AnswersRecipe(Recipe):
+    """All that can be set."""
+
+    network: Network = Network()
+
+
+class Found(NamedTuple):
+    """An answer: its first and last token of the paragraph, and its probability among all that can be given."""
+
+    first: int
+    last: int
+    probability: float
+
+
+class Task(System):
+    """Finds the answer to a question in a paragraph, which is one sequence [D]."""
+
+    name = "answers"
+    metric = "f1"
+    recipes: ClassVar = {
+        "paper": AnswersRecipe(
+            words=Words(dim=300, lower=False, trainable=False),  # [D]
+            spelling=Spelling(filters=100, dim=20, width=5),  # [D]
+            elmo=Elmo(place="both", penalty=0.0, dropout_rate=0.5),  # place [P]; the rest [D]
+            # Batch [P]; the rest [D], which ends after its last epoch alone.
+            fit=Fit(
+                batch_size=45,
+                epochs=24,
+                patience=24,
+                optimizer="adadelta",
+                learning_rate=1.0,
+                epsilon=1e-8,
+                ema=0.999,
+            ),
+        ),
+        "small": AnswersRecipe(
+            words=Words(dim=50, lower=True, trainable=True),
+            spelling=Spelling(filters=50, dim=16, width=5),
+            elmo=Elmo(place="both", penalty=0.0, dropout_rate=0.3),
+            fit=Fit(batch_size=45, epochs=12, patience=3, learning_rate=0.002, clip_norm=5.0, ema=0.99),
+            network=Network(units=50, baseline_units=50),
+        ),
+    }
+
+    @classmethod
+    def read(cls, path: str | os.PathLike, recipe: AnswersRecipe) -> list[Question]:
+        return squad.read_questions(path)
+
+    @classmethod
+    def read_unlabelled(cls, path: str | os.PathLike) -> list[Question]:
+        return squad.read_questions_without_answers(path)
+
+    @classmethod
+    def example_of(cls, item: Sequence[str]) -> Question:
+        if isinstance(item, str) or len(item) != 2 or not all(isinstance(text, str) for text in item):
+            raise InputError("sentences", "pairs of a paragraph and a question, two texts", repr(item))
+        question = squad.question_of(squad.paragraph_of(item[0]), item[1])
+        if not question.paragraph.words or not question.tokens:
+            raise InputError("sentences", "a paragraph and a question that have words", repr(item))
+        return question
+
+    @classmethod
+    def examples(cls, items: Sequence[Question], training: bool) -> list[Question]:
+        kept = [one for one in items if not training or len(one.paragraph.words) <= _LONGEST_TRAINED]
+        if len(kept) < len(items):
+            message = "warning: questions about paragraphs of more than %d tokens are not trained on: %d of %d"
+            _log.warning(message, _LONGEST_TRAINED, len(items) - len(kept), len(items))
+        return kept
+
+    @classmethod
+    def labels_of(cls, examples: Sequence[Question]) -> list[str]:
+        return []
+
+    @classmethod
+    def texts(cls, example: Question) -> list[Tokens]:
+        return [example.paragraph.tokens, example.tokens]
+
+    def network(self, vectors: TokenVectors) -> keras.Model:
+        own = self.recipe.network
+        units = own.baseline_units if vectors.elmo is None else own.units
+
+        def varied(hidden: keras.KerasTensor) -> keras.KerasTensor:
+            """Applies variational dropout: one mask for all tokens."""
+            return keras.layers.SpatialDropout1D(own.dropout_rate)(hidden)
+
+        inputs = {name: keras.Input((None,), dtype="string", name=name) for name in ("paragraph", "question")}
+        encoder = _bigru(units)
+        encoded = []
+        for tokens in inputs.values():
+            known = vectors(tokens)
+            encoded.append(known.above(varied(encoder(varied(known.below)))))
+        merged = keras.layers.Dense(2 * units, "relu")(BiAttention()(encoded))
+        # What the rest of the paragraph says of each token, added to it.
+        hidden = varied(_bigru(units)(varied(merged)))
+        others = SelfAttention()(hidden)
+        both = keras.layers.Concatenate()([others, hidden, keras.layers.Multiply()([others, hidden])])
+        refined = varied(keras.layers.Add()([merged, keras.layers.Dense(2 * units, "relu")(both)]))
+        # Where an answer begins is known where it ends.
+        of_start = _bigru(units)(refined)
+        of_end = _bigru(units)(keras.layers.Concatenate()([refined, of_start]))
+        real = TokenMask()(inputs["paragraph"])
+        outputs = {name: _scores(one, real, name) for name, one in (("start", of_start), ("end", of_end))}
+        return keras.Model(inputs, outputs)
+
+    def inputs(self, examples: Sequence[Question]) -> dict[str, np.ndarray]:
+        return {
+            "paragraph": padded([one.paragraph.tokens for one in examples]),
+            "question": padded([one.tokens for one in examples]),
+        }
+
+    def targets(self, examples: Sequence[Question]) -> dict[str, np.ndarray]:
+        shape = (len(examples), max(len(one.paragraph.words) for one in examples))
+        found = {name: np.zeros(shape, bool) for name in ("start", "end")}
+        for row, one in enumerate(examples):
+            for answer in one.answers:
+                first, last = one.paragraph.covering(answer)
+                found["start"][row, first] = found["end"][row, last] = True
+        return found
+
+    def loss(self, network: keras.Model, outputs: Any, targets: dict[str, tf.Tensor]) -> tf.Tensor:
+        """Returns the mean of -log p(start) - log p(end); of several answers the probabilities add up [D]."""
+        losses = []
+        for name, scores in outputs.items():
+            right = tf.where(targets[name], scores, _FAR)
+            losses.append(tf.reduce_logsumexp(scores, -1) - tf.reduce_logsumexp(right, -1))
+        return tf.reduce_mean(tf.add_n(losses))
+
+    def answers(self, network: keras.Model, outputs: Any, examples: Sequence[Question]) -> list[Found]:
+        lengths = [len(one.paragraph.words) for one in examples]
+        rows = zip(outputs["start"], outputs["end"], lengths, strict=True)
+        most = self.recipe.network.longest_answer
+        return [best_span(start[:length], end[:length], most) for start, end, length in rows]
+
+    def scores(self, examples: Sequence[Question], answers: Sequence[Found]) -> dict[str, float]:
+        gold = {str(number): [answer.text for answer in one.answers] for number, one in enumerate(examples)}
+        pairs = enumerate(zip(examples, answers, strict=True))
+        found = {str(number): one.paragraph.text_of(*answer[:2]).text for number, (one, answer) in pairs}
+        return squad_eval.score(gold, found)
+
+    def to_json(self, example: Question, answer: Found) -> dict[str, Any]:
+        text, start = example.paragraph.text_of(answer.first, answer.last)
+        named = {} if example.id is None else {"id": example.id}
+        return named | {
+            "question": example.text,
+            "answer": text,
+            "start": start,
+            "end": start + len(text),
+            "probability": round(answer.probability, 4),
+        }
+
+
+def best_span(start: np.ndarray, end: np.ndarray, most: int) -> Found:
+    """Returns the span with the highest sum of scores; of equal ones the shortest, then the first.
+
+    Args:
+        start: float `(tokens,)`, each token's score as the first of an answer.
+        end: float `(tokens,)`, as the last.
+        most: tokens of an answer.
+    """
+    start, end = np.asarray(start, np.float64), np.asarray(end, np.float64)
+    # By the number of tokens behind the first one, and by the first one.
+    sums = np.full((min(most, len(start)), len(start)), -np.inf)
+    for more, row in enumerate(sums):
+        row[: len(start) - more] = start[: len(start) - more] + end[more:]
+    more, first = np.unravel_index(sums.argmax(), sums.shape)
+    probability = 1 / np.exp(sums - sums[more, first]).sum()
+    return Found(int(first), int(first + more), float(probability))
+
+
+def _bigru(units: int) -> keras.layers.Layer:
+    """Returns a GRU in each direction, as cuDNN has it, with the initial values of [D]."""
+
+    def initial() -> keras.initializers.Initializer:
+        return keras.initializers.TruncatedNormal(stddev=0.05)
+
+    gru = keras.layers.GRU(
+        units, return_sequences=True, reset_after=True, kernel_initializer=initial(), recurrent_initializer=initial()
+    )
+    return keras.layers.Bidirectional(gru)
+
+
+def _scores(hidden: keras.KerasTensor, real: keras.KerasTensor, name: str) -> keras.KerasTensor:
+    """Returns a score for each token, float32 `(batch, time)`, far below all others at padding."""
+    # What is added to all scores has no effect.
+    found = keras.ops.squeeze(keras.layers.Dense(1, use_bias=False, name=name)(hidden), -1)
+    return keras.ops.where(real, found, _FAR)

@@ -1,0 +1,107 @@
+"""Questions about paragraphs: SQuAD's format, a question a line, and the places of answers."""
+
+import json
+import logging
+import random
+
+import pytest
+
+from elmo_tf.annotated import squad
+from elmo_tf.annotated.squad import Answer
+from elmo_tf.errors import InputError
+from tests.annotated.text_file import write
+
+CONTEXT = "Anna (born 1990\u201391) didn\u2019t like  ``New-York''."
+
+
+def article(*questions: dict, context: str = CONTEXT) -> str:
+    return json.dumps(
+        {"version": "1.1", "data": [{"title": "t", "paragraphs": [{"context": context, "qas": questions}]}]}
+    )
+
+
+def row(text: str, start: int, name: str = "q1", **changes) -> dict:
+    return {"question": "Who?", "id": name, "answers": [{"text": text, "answer_start": start}]} | changes
+
+
+@pytest.mark.parametrize("name", ["file.json", "file.json.xz"])
+def test_questions_have_paragraph_tokens_and_answers(tmp_path, name):
+    (found,) = squad.read_questions(write(tmp_path, article(row("1990", 11)), name))
+    tokens = 'Anna ( born 1990 \u2013 91 ) did n\u2019t like " New - York " .'
+    assert (" ".join(found.paragraph.tokens), found.tokens) == (tokens, ["Who", "?"])
+    assert (found.text, found.id, found.answers) == ("Who?", "q1", (Answer("1990", 11),))
+
+
+def test_the_words_of_an_answer_are_those_that_have_a_part_of_it():
+    paragraph = squad.paragraph_of("the (first) years ")
+    texts = {"first": (2, 2), "first)": (2, 3), "irs": (2, 2), ") ye": (3, 4), "the (first) years ": (0, 4), " ": None}
+    for text, expected in texts.items():
+        assert paragraph.covering(Answer(text, paragraph.text.index(text))) == expected, text
+    assert paragraph.text_of(2, 4) == Answer("first) years", 5)
+
+
+def test_answers_are_cut_from_the_text_as_it_stands():
+    generator = random.Random(0)
+    for _ in range(300):
+        paragraph = squad.paragraph_of("".join(generator.choices("ab\u00e91.- '`\"\n\u00a0\u4e2d\U0001f600", k=30)))
+        count = len(paragraph.words)
+        for first in range(count):
+            for last in range(first, count):
+                answer = paragraph.text_of(first, last)
+                assert paragraph.text[answer.start :].startswith(answer.text)
+                assert paragraph.covering(answer) == (first, last)
+
+
+def test_an_answer_that_is_not_at_its_place_is_named_and_left_out(tmp_path, caplog):
+    caplog.set_level(logging.WARNING, "elmo_tf")
+    both = [{"text": "born", "answer_start": 6}, {"text": "Boris", "answer_start": 0}]
+    rows = [row("1990", 12), row("born", 6, "q2", answers=both), row("", 3, "q3"), row("x", 3, "q4", answers=[])]
+    (found,) = squad.read_questions(write(tmp_path, article(*rows)))
+    assert (found.id, found.answers) == ("q2", (Answer("born", 6),))
+    answers, questions = (record.getMessage() for record in caplog.records)
+    assert "left out: 3; the first: '1990' at 12 (question q1), 'Boris' at 0 (question q2)" in answers
+    assert "left out: 3 of 4; in" in questions
+
+
+def test_questions_are_asked_without_answers_in_two_formats(tmp_path):
+    rows = [{"question": "Who?", "id": "q1"}, {"question": "When?", "id": "q2", "answers": []}]
+    asked = squad.read_questions_without_answers(write(tmp_path, article(*rows)))
+    lines = [
+        {"context": CONTEXT, "question": "Who?", "id": "q1"},
+        {"paragraph": CONTEXT, "question": "When?", "id": "q2"},
+    ]
+    path = write(tmp_path, "\n".join(map(json.dumps, lines)) + "\n\n")
+    assert squad.read_questions_without_answers(path) == asked
+    assert [(one.id, one.text, one.answers) for one in asked] == [("q1", "Who?", ()), ("q2", "When?", ())]
+    assert [one.text for one in squad.read_paragraphs(path)] == [CONTEXT]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "JSON, found .*: .*file$"),
+        ("[" * 100_000, "JSON, found brackets nested too deeply: .*file$"),
+        ('{"version": "1.1"}', "the key data, found none: "),
+        ('{"data": [{"paragraphs": {}}]}', r"data\[0\].paragraphs to be a list, found an object: "),
+        (article({"question": "Who?", "id": "q"}), r"the key data\[0\].paragraphs\[0\].qas\[0\].answers, found none: "),
+        (article(row("born", -1)), r".*answer_start to be a whole number of at least 0, found -1: "),
+        (article(row("born", 6), context=" "), "words in the paragraph, found none in question q1 of "),
+        (article(row("born", 6, question=" ")), "words in the question, found none in question q1 of "),
+        (article(), "at least one question with an answer, found none in "),
+        (article(row("none", 6)), "at least one question with an answer, found none in "),
+    ],
+)
+def test_another_file_is_refused(tmp_path, text, message):
+    with pytest.raises(InputError, match=f"^path: expected {message}"):
+        squad.read_questions(write(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    "line", ["no", "[]", '{"context": "a"}', '{"question": "a"}', '{"context": 1, "question": "a"}', "{" * 9]
+)
+def test_a_line_without_paragraph_or_question_is_refused(tmp_path, line):
+    path = write(tmp_path, json.dumps({"context": "a", "question": "b"}) + f"\n{line}\n")
+    with pytest.raises(InputError, match=r"^path: expected a JSON object with context and question, .* line 2 of"):
+        squad.read_questions_without_answers(path)
+    with pytest.raises(InputError, match=r"^path: expected words in the question, found none in line 1 of"):
+        squad.read_questions_without_answers(write(tmp_path, '{"context": "a", "question": " "}'))
