@@ -31,8 +31,8 @@ def blocks(page: str, language: str) -> list[str]:
 def commands(page: str) -> list[list[str]]:
     """The arguments of each call of elmo-tf on a page."""
     lines = "".join(blocks(page, "sh")).replace("\\\n", " ").splitlines()
-    words = [shlex.split(line, comments=True) for line in lines]
-    return [line[1:] for line in words if line and line[0] in ("$elmo", "elmo-tf")]
+    calls = [line for line in lines if line.startswith(("$elmo ", "elmo-tf "))]
+    return [shlex.split(line, comments=True)[1:] for line in calls]
 
 
 def test_the_pages_have_commands_and_programs():
