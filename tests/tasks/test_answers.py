@@ -12,7 +12,7 @@ from elmo_tf import tasks
 from elmo_tf.annotated import squad
 from elmo_tf.cli import main
 from elmo_tf.errors import InputError
-from elmo_tf.tasks import answers
+from elmo_tf.tasks import answers, trained
 from elmo_tf.tasks.answers import Found, Task, best_span
 from elmo_tf.tasks.judging import Judge
 from elmo_tf.tasks.recipe import chosen
@@ -39,12 +39,15 @@ def squad_file(path, *questions: tuple[str, str, str]):
     return path
 
 
-def test_a_system_is_trained_evaluated_and_asked(tmp_path, capsys):
+def test_a_system_is_trained_evaluated_and_asked(tmp_path, capsys, monkeypatch):
     data = squad_file(tmp_path / "data.json", ("Where?", "New York", "q1"), ("When was she born?", "1990", "q2"))
     settings = [part for one in [*SETTINGS, "fit.epochs=2"] for part in ("--set", one)]
     common = ["--train", data, "--dev", data, "--workdir", tmp_path / "run"]
     results = run(capsys, "train", *common, *settings)[-1]
     assert (results["task"], results["metric"], results["epochs"], results["train_examples"]) == ("answers", "f1", 2, 2)
+    # Loaded once: tracing the network takes seconds.
+    system = tasks.load(tmp_path / "run")
+    monkeypatch.setattr(trained, "load", lambda *_: system)
     (evaluation,) = run(capsys, "evaluate", "--workdir", tmp_path / "run", "--data", data)
     assert evaluation["examples"] == 2
     assert {name: evaluation[name] for name in ("f1", "exact_match")} == pytest.approx(results["dev"], abs=1e-4)
@@ -58,7 +61,6 @@ def test_a_system_is_trained_evaluated_and_asked(tmp_path, capsys):
     (tmp_path / "lines").write_text("\n".join(map(json.dumps, lines)))
     expected = [{name: value for name, value in one.items() if name != "id"} for one in found]
     assert run(capsys, "predict", "--workdir", tmp_path / "run", "--input", tmp_path / "lines") == expected
-    system = tasks.load(tmp_path / "run")
     assert system.predict([(PARAGRAPH, one["question"]) for one in found]) == expected
 
 
