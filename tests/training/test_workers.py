@@ -120,15 +120,19 @@ def test_when_one_is_asked_to_stop_both_stop_at_the_same_step_and_it_is_saved(to
 def test_a_checkpoint_that_the_first_cannot_write_leaves_no_other_waiting(records, tmp_path):
     workdir, logs = tmp_path / "workdir", [tmp_path / "log0", tmp_path / "log1"]
     started = start_both(records, workdir, logs, checkpoint_steps=2, eval_steps=0)
-    deadline = time.monotonic() + 200
-    while not (workdir / "config.json").exists():
-        assert time.monotonic() < deadline, [log.read_text() for log in logs]
-        time.sleep(0.01)
-    (workdir / "checkpoints").write_text("not a folder")
-    wait_for(6, workdir, started, logs)
-    started[1].terminate()
-    # Each stop is at a step whose checkpoint has failed.
-    assert [process.wait(timeout=100) for process in started] == [1, 1]
+    try:
+        deadline = time.monotonic() + 200
+        while not (workdir / "config.json").exists():
+            assert time.monotonic() < deadline, [log.read_text() for log in logs]
+            time.sleep(0.01)
+        (workdir / "checkpoints").write_text("not a folder")
+        wait_for(6, workdir, started, logs)
+        started[1].terminate()
+        # Each stop is at a step whose checkpoint has failed.
+        assert [process.wait(timeout=100) for process in started] == [1, 1]
+    finally:
+        for process in started:
+            process.kill()
     errors = [[line for line in log.read_text().splitlines() if "elmo-tf: error:" in line] for log in logs]
     assert [len(lines) for lines in errors] == [1, 1]
     assert "cannot be written" in errors[0][0] and "there is none" in errors[0][0]
