@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import apache_beam as beam
 import numpy as np
+from apache_beam.metrics import Metrics
 from apache_beam.ml.inference.base import PredictionResult, RunInference
 
 from elmo_tf.errors import InputError
@@ -128,6 +129,7 @@ class WriteChunk(beam.DoFn):
         text, found = prediction.example, prediction.inference
         self._wait()
         self._writing = self._thread.submit(self._write, text, found)
+        Metrics.counter(PHASE, "chunks").inc()
         yield text.chunk.number
 
     def finish_bundle(self) -> None:
