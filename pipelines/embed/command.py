@@ -53,6 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"tokens per batch of sentences of similar length (default: {embedding.BATCH_TOKENS})",
     )
     add("--shards", type=int, metavar="N", help="TFRecord files to write (default: one per 64 MB of vectors)")
+    add(
+        "--processes-per-machine",
+        type=int,
+        metavar="N",
+        help="worker processes that share a machine; each computes with its share of the cores (default: as many as "
+        "Beam's options start there)",
+    )
 
 
 def run(argv: Sequence[str] | None = None, load_tensorflow: Callable[[], None] | None = None) -> dict[str, Any]:
@@ -118,7 +125,7 @@ def _run(
 def _check(arguments: argparse.Namespace) -> None:
     """Raises `InputError` for what can be checked before any work."""
     text_options.settings(arguments)
-    for name in ("shards", "batch_tokens"):
+    for name in ("shards", "batch_tokens", "processes_per_machine"):
         value = getattr(arguments, name)
         require(name, value is None or value >= 1, "at least 1", value)
     output = arguments.output
@@ -140,7 +147,8 @@ def _folder(arguments: argparse.Namespace) -> str:
 
 def _plan(arguments: argparse.Namespace, corpus: list[corpora.TextFile], sha256: str) -> dict[str, Any]:
     """Returns everything that the output depends on, as JSON, by parameter."""
-    asked = {name: value for name, value in vars(arguments).items() if name not in ("input", "output", "savedmodel")}
+    elsewhere = ("input", "output", "savedmodel", "processes_per_machine")
+    asked = {name: value for name, value in vars(arguments).items() if name not in elsewhere}
     return {
         **asked,
         "input": [[*file, filesystems.last_changed(file.path)] for file in corpus],

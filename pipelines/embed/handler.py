@@ -1,6 +1,7 @@
 """Chunks of text to files of vectors, as Beam transforms around RunInference with a ModelHandler."""
 
 import concurrent.futures
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -25,7 +26,14 @@ class Settings(NamedTuple):
     layers: str  # one of embedding.LAYERS
     layout: vector_output.Layout
     batch_tokens: int
-    num_threads: int | None  # of each process that computes; None: one per core
+    num_processes: int | None  # that compute on one machine; 0: one per core; None: one, with TensorFlow's own settings
+
+    def num_threads(self) -> int | None:
+        """Returns how many threads a process on this machine computes with: its share of the cores; None: as set."""
+        if self.num_processes is None:
+            return None
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        return max(1, cores // (self.num_processes or cores))
 
 
 class ChunkText(NamedTuple):
@@ -44,7 +52,6 @@ class Handler(model_handler.ElmoModelHandler):
             str(settings.model.path),
             settings.layers,
             settings.batch_tokens,
-            settings.num_threads,
             min_batch_size=1,
             max_batch_size=1,
         )
@@ -58,6 +65,8 @@ class Handler(model_handler.ElmoModelHandler):
             filesystems.ReadError: if it cannot be loaded here. Its files were intact when the job began, so what is
                 already written stays.
         """
+        # On the worker: the machine that started the job may have other cores.
+        self._num_threads = self._settings.num_threads()
         try:
             return super().load_model()
         except InputError as error:

@@ -7,7 +7,7 @@ import os
 import shutil
 from typing import Any, NamedTuple
 
-from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions
+from apache_beam.options.pipeline_options import PipelineOptions
 
 from elmo_tf.records import record_folder
 from elmo_tf.savedmodel import embedding, vector_files
@@ -97,9 +97,10 @@ class Job(NamedTuple):
 
     def _embed(self, chunks: list[text_chunks.Chunk], output: vector_output.Shards | vector_output.Hdf5) -> None:
         arguments = self.arguments
-        settings = handler.Settings(
-            self.model, arguments.layers, self.layout, arguments.batch_tokens, self._num_threads()
-        )
+        processes = arguments.processes_per_machine
+        if processes is None:
+            processes = runner_options.processes_per_machine(self.beam_options)
+        settings = handler.Settings(self.model, arguments.layers, self.layout, arguments.batch_tokens, processes)
         transform = handler.EmbedChunks(self.folder, settings, output)
         do_once.run("embedding", self.notes, handler.PHASE, chunks, text_chunks.Chunk, transform, self.beam_options)
 
@@ -115,13 +116,6 @@ class Job(NamedTuple):
             about = {"first_line": chunk.first_line, "lines": chunk.lines, "tokens": chunk.tokens}
             described.append({"name": name, **about, "bytes": sizes[name]})
         return described
-
-    def _num_threads(self) -> int | None:
-        """Returns how many threads each of several worker processes computes with: its share of the cores."""
-        if not runner_options.uses_processes(self.beam_options):
-            return None
-        workers = self.beam_options.view_as(DirectOptions).direct_num_workers or os.cpu_count()
-        return max(1, os.cpu_count() // workers)
 
     def _describe(self, texts: list[dict[str, Any]]) -> dict[str, Any]:
         settings, arguments = text_options.settings(self.arguments), self.arguments

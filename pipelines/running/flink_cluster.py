@@ -4,6 +4,7 @@ Beam's job server says that a job is cancelled, and leaves it running on the clu
 """
 
 import contextlib
+import http.client
 import json
 import time
 import urllib.request
@@ -16,6 +17,7 @@ from elmo_tf.errors import InputError
 
 _ANSWER_SECONDS = 10
 _POLL_SECONDS = 0.5
+_UNANSWERED = (OSError, ValueError, http.client.HTTPException)  # no answer, or not Flink's
 _ENDED = ("FINISHED", "CANCELED", "FAILED")
 
 
@@ -33,7 +35,7 @@ def check(options: PipelineOptions) -> None:
         return
     try:
         version = _ask(f"{where}/config")["flink-version"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (*_UNANSWERED, KeyError, TypeError) as error:
         # urllib wraps the operating system's error.
         inner = getattr(error, "reason", error)
         reason = getattr(inner, "strerror", None) or "something else answers"
@@ -48,7 +50,7 @@ def cancel(where: str, name: str, seconds: float) -> bool:
     """Cancels the jobs of this name at an address; returns whether all have ended after so many seconds at most."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(*_UNANSWERED):
             left = [job for job in _ask(f"{where}/jobs/overview")["jobs"] if _is_left(job, name)]
             if not left:
                 return True

@@ -8,7 +8,14 @@ from typing import NamedTuple
 
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions, WorkerOptions
+from apache_beam.options.pipeline_options import (
+    DebugOptions,
+    DirectOptions,
+    PipelineOptions,
+    PortableOptions,
+    StandardOptions,
+    WorkerOptions,
+)
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import PipelineState
 
@@ -87,6 +94,19 @@ def uses_processes(options: PipelineOptions) -> bool:
     """Whether the options ask for several worker processes of the in-memory runner."""
     several = options.view_as(DirectOptions).direct_running_mode == "multi_processing"
     return several and options.view_as(StandardOptions).runner == DEFAULT_RUNNER
+
+
+def processes_per_machine(options: PipelineOptions) -> int | None:
+    """Returns how many worker processes the options start on one machine; 0: one per core; None: the only one."""
+    runner = options.view_as(StandardOptions).runner
+    if uses_processes(options):
+        return options.view_as(DirectOptions).direct_num_workers
+    if job_service.is_portable(options):
+        return int(options.view_as(PortableOptions).sdk_worker_parallelism or 0)
+    if runner == "DataflowRunner":
+        single = options.view_as(DebugOptions).lookup_experiment("no_use_multiple_sdk_containers")
+        return 1 if single else 0
+    return None
 
 
 def make_pipeline(options: PipelineOptions) -> beam.Pipeline:

@@ -4,6 +4,7 @@ FOLDER/_unfinished/PHASE-tasks-00012.json    tasks 12,000 to 12,999
                    PHASE-results-00012.json  their results
 """
 
+import collections
 import concurrent.futures
 import itertools
 import json
@@ -110,9 +111,15 @@ def results(notes: journal.Journal, plan: Plan, schema: Schema) -> list[Any]:
 
 
 def at_once(ask: typing.Callable[[Any], Any], about: Iterable[Any]) -> Iterator[Any]:
-    """Yields the answers of a store, in order; several questions are on their way at the same time."""
+    """Yields the answers of a store, in order; several questions are on their way at the same time, and no more."""
+    asked: collections.deque[concurrent.futures.Future] = collections.deque()
     with concurrent.futures.ThreadPoolExecutor(_READERS) as threads:
-        yield from threads.map(ask, about)
+        for one in about:
+            asked.append(threads.submit(ask, one))
+            if len(asked) >= _READERS:
+                yield asked.popleft().result()
+        while asked:
+            yield asked.popleft().result()
 
 
 def decoded(kind: Any, value: Any) -> Any:

@@ -20,6 +20,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
 
 _BATCH = 1000  # files that are deleted together, as many as S3 takes
+_PIECES = 10_000  # of JSON that are written together
 _TEMPORARY = ".tmp-"  # at the end of a file's name, before a random number
 
 
@@ -151,7 +152,12 @@ def write(path: str, content: bytes) -> None:
 
 def write_json(path: str, value: Any) -> None:
     """Writes a value as a JSON file, in ASCII because file names need not be UTF-8. Raises `WriteError`."""
-    write(path, json.dumps(value, indent=1).encode() + b"\n")
+    pieces = json.JSONEncoder(indent=1).iterencode(value)
+    with create(path) as file:
+        # All pieces at once take ten times as much memory as the text.
+        while block := list(itertools.islice(pieces, _PIECES)):
+            file.write("".join(block).encode())
+        file.write(b"\n")
 
 
 def delete(paths: Iterable[str]) -> None:

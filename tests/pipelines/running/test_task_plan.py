@@ -94,3 +94,11 @@ def test_a_plan_that_a_worker_cannot_see_or_read_is_one_line(notes):
         filesystems.write(notes.path("x-tasks-00000.json"), content)
         with pytest.raises(filesystems.ReadError, match="the plan of the tasks is damaged"):
             list(task_plan._read_tasks(0, notes, "x", shuffle.GatherTask))
+
+
+def test_answers_come_in_order_and_few_wait_in_memory():
+    asked = []
+    answers = task_plan.at_once(lambda number: asked.append(number) or number, range(1000))
+    assert next(answers) == 0
+    assert len(asked) <= task_plan._READERS
+    assert list(answers) == list(range(1, 1000))
