@@ -229,7 +229,7 @@ def main() -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     start = time.monotonic()
     with journal.unfinished({"output": FOLDER}, {"a": "plan"}):
-        job.Job(FOLDER, model, "0" * 64, parsed.arguments, parsed.beam_options).run([text])
+        job.Job(FOLDER, model, "model", "0" * 64, parsed.arguments, parsed.beam_options).run([text])
     seconds = time.monotonic() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     found = {

@@ -17,7 +17,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 import elmo_tf
 from elmo_tf.errors import InputError, renamed
 from elmo_tf.savedmodel import embedding
-from pipelines.embed import job
+from pipelines.embed import job, model_handler
 from pipelines.running import job_service, journal, processes, report, runner_options
 from pipelines.text import corpora, filesystems, text_options
 from pipelines.text.text_options import require
@@ -28,7 +28,10 @@ _log = logging.getLogger("elmo_tf")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `elmo-tf embed` to `parser`."""
     add = parser.add_argument
-    about = "a version's folder, a model's (newest version), or the name of a published model (`elmo-tf models`)"
+    about = (
+        "a version's folder or a model's (newest version), local or remote, or the name of a published model (`elmo-tf "
+        "models`)"
+    )
     add("--savedmodel", required=True, metavar="DIR", help=about)
     text_options.add(parser)
     add("--output", required=True, metavar="PATH", help="HDF5 file or folder of TFRecords to make")
@@ -89,15 +92,23 @@ def run(argv: Sequence[str] | None = None, load_tensorflow: Callable[[], None] |
     # Fails if the runner is not available.
     runner_options.make_pipeline(beam_options)
     _check(arguments)
-    with job_service.connected(beam_options, unknown):
-        return _run(arguments, beam_options, load_tensorflow)
+    with (
+        job_service.connected(beam_options, unknown),
+        model_handler.on_this_machine(arguments.savedmodel) as (path, source),
+    ):
+        model = embedding.find_model(path)
+        savedmodel = str(model.path) if filesystems.is_local(source) else source
+        return _run(arguments, model, savedmodel, beam_options, load_tensorflow)
 
 
 def _run(
-    arguments: argparse.Namespace, beam_options: PipelineOptions, load_tensorflow: Callable[[], None] | None
+    arguments: argparse.Namespace,
+    model: embedding.Model,
+    savedmodel: str,
+    beam_options: PipelineOptions,
+    load_tensorflow: Callable[[], None] | None,
 ) -> dict[str, Any]:
     start = time.monotonic()
-    model = embedding.find_model(arguments.savedmodel)
     if runner_options.uses_processes(beam_options):
         processes.prepare(["pipelines.embed.handler"])
     elif load_tensorflow:
@@ -108,14 +119,14 @@ def _run(
     plan = _plan(arguments, corpus, sha256)
     _check_plan(folder, plan)
     with journal.unfinished({"output": folder}, plan) as resumed:
-        _log.info("embedding %s with %s", report.number(corpus, "file"), model.path)
+        _log.info("embedding %s with %s", report.number(corpus, "file"), savedmodel)
         if model.tokenizer != arguments.tokenizer:
             text = "warning: this text is split by the tokenizer %s, but the model's signature default uses %s"
             _log.warning(text, arguments.tokenizer, model.tokenizer)
         if resumed:
             _log.info("resuming an earlier run; its finished files are kept")
         with text_options.hint():
-            about = job.Job(folder, model, sha256, arguments, beam_options).run(corpus)
+            about = job.Job(folder, model, savedmodel, sha256, arguments, beam_options).run(corpus)
     if arguments.format == "hdf5":
         journal.discard(folder)
     _log.info("%s", job.summary(about, arguments.output, time.monotonic() - start))

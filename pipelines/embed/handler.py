@@ -22,7 +22,7 @@ PHASE = "embed"
 class Settings(NamedTuple):
     """How text becomes vectors."""
 
-    model: embedding.Model
+    savedmodel: str  # the version's folder, which workers can reach
     layers: str  # one of embedding.LAYERS
     layout: vector_output.Layout
     batch_tokens: int
@@ -49,7 +49,7 @@ class Handler(model_handler.ElmoModelHandler):
     def __init__(self, folder: str, settings: Settings):
         # One chunk makes many batches of the model, and its vectors take all the memory planned for them.
         super().__init__(
-            str(settings.model.path),
+            settings.savedmodel,
             settings.layers,
             settings.batch_tokens,
             min_batch_size=1,

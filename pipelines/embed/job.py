@@ -29,6 +29,7 @@ class Job(NamedTuple):
 
     folder: str
     model: embedding.Model
+    savedmodel: str  # where workers find it
     sha256: str  # of the model
     arguments: argparse.Namespace
     beam_options: PipelineOptions
@@ -100,7 +101,7 @@ class Job(NamedTuple):
         processes = arguments.processes_per_machine
         if processes is None:
             processes = runner_options.processes_per_machine(self.beam_options)
-        settings = handler.Settings(self.model, arguments.layers, self.layout, arguments.batch_tokens, processes)
+        settings = handler.Settings(self.savedmodel, arguments.layers, self.layout, arguments.batch_tokens, processes)
         transform = handler.EmbedChunks(self.folder, settings, output)
         do_once.run("embedding", self.notes, handler.PHASE, chunks, text_chunks.Chunk, transform, self.beam_options)
 

@@ -71,7 +71,7 @@ def run(
         ChildProcessError: if a worker process died.
     """
     plan = task_plan.write(notes, phase, tasks)
-    job_service.name_job(beam_options, phase)
+    job_service.begin_job(beam_options, phase, notes.path(journal.JOB))
     pipeline = runner_options.make_pipeline(beam_options)
     _ = pipeline | "Tasks" >> task_plan.ReadTasks(notes, plan, kind) | phase.capitalize() >> transform
     with watch.watched(doing, notes, phase, plan.size):

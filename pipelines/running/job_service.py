@@ -29,7 +29,9 @@ from apache_beam.runners.portability import flink_runner, job_server, spark_runn
 from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from elmo_tf.errors import InputError
+from elmo_tf.files.json_file import Object, Text
 from pipelines.running import flink_cluster
+from pipelines.text import filesystems
 
 # Those that hand the pipeline to another program.
 PORTABLE = ("PortableRunner", "FlinkRunner", "SparkRunner")
@@ -40,6 +42,7 @@ _ANSWER_SECONDS = 10
 _START_SECONDS = 180
 _CANCEL_SECONDS = 60
 _POLL_SECONDS = 0.2
+_NOTE = Object({"name": Text()})
 _PHASE_MARK = "-phase-"
 _log = logging.getLogger("elmo_tf")
 
@@ -107,11 +110,27 @@ def interrupts_later(options: PipelineOptions) -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def name_job(options: PipelineOptions, phase: str) -> None:
-    """Gives the next job a name that no other has, after the user's `--job_name` if there is one."""
+def begin_job(options: PipelineOptions, phase: str, note: str) -> None:
+    """Gives the next job a name that no other has, after the user's `--job_name` if there is one.
+
+    Args:
+        options: Beam's; they get the name.
+        phase: what the job does.
+        note: the path of a file that keeps the name. A command that is killed leaves its job on the cluster: the job
+            that the file names is cancelled first.
+
+    Raises:
+        ChildProcessError: if that cannot be cancelled.
+    """
     named = options.view_as(GoogleCloudOptions)
+    if is_remote(options) and (where := flink_cluster.address(options)) and filesystems.exists(note):
+        earlier = filesystems.read_json(note, _NOTE)
+        if earlier and not flink_cluster.cancel(where, earlier["name"], _CANCEL_SECONDS):
+            raise ChildProcessError(f"the job {earlier['name']} of an earlier run goes on; cancel it on {where}")
     stem = (named.job_name or "elmo-tf").partition(_PHASE_MARK)[0]
     named.job_name = f"{stem}{_PHASE_MARK}{phase}-{uuid.uuid4().hex[:12]}"
+    if is_remote(options):
+        filesystems.write_json(note, {"name": named.job_name})
 
 
 def canceller(options: PipelineOptions) -> Callable[[PipelineResult], str]:

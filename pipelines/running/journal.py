@@ -5,6 +5,7 @@ FOLDER/_unfinished/plan.json         what was asked for: only a command with the
                    PHASE-00012.beat  the progress of a task
                    PHASE-tasks-00012.json, PHASE-results-00012.json: see `task_plan`
                    owner.json        who writes the folder, if it is in a remote store
+                   job.json          the name of the last job on a cluster
 FOLDER/_SUCCESS                      written last
 """
 
@@ -24,7 +25,9 @@ from pipelines.text import filesystems
 
 UNFINISHED = "_unfinished"
 PROGRESS_ENDING = ".beat"
+JOB = "job.json"
 _PLAN = "plan.json"
+_KEPT = (_PLAN, JOB, owner.FILE)
 
 
 class Journal(NamedTuple):
@@ -203,7 +206,7 @@ def _clear(folder: str, everything: bool) -> None:
     for place in (notes, folder):
         for name in filesystems.sizes(place):
             if place == notes:
-                is_useless, is_ours = name.endswith(PROGRESS_ENDING), name not in (_PLAN, owner.FILE)
+                is_useless, is_ours = name.endswith(PROGRESS_ENDING), name not in _KEPT
             else:
                 is_useless, is_ours = name == record_folder.MARKER_FILE, record_folder.is_own_file(name)
             if is_useless or filesystems.is_temporary(name) or (everything and is_ours):

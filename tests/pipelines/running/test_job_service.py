@@ -149,12 +149,25 @@ def test_a_job_counts_as_cancelled_when_flink_says_so(flink, monkeypatch):
     assert "could not be cancelled" in job_service.canceller(gone)(Result())
 
 
-def test_every_job_has_a_name_of_its_own_after_the_users():
+def test_every_job_has_a_name_of_its_own_after_the_users(tmp_path):
     options, names = PipelineOptions(["--job_name=news"]), []
     for phase in ("count", "write"):
-        job_service.name_job(options, phase)
+        job_service.begin_job(options, phase, str(tmp_path / "job.json"))
         names.append(options.view_as(GoogleCloudOptions).job_name)
     assert [name[:-12] for name in names] == ["news-phase-count-", "news-phase-write-"]
+    assert os.listdir(tmp_path) == []  # a local runner's jobs end with it
+
+
+def test_the_job_that_a_killed_command_left_is_cancelled_first(flink, tmp_path, monkeypatch):
+    note = tmp_path / "job.json"
+    note.write_text('{"name": "mine"}')
+    options = parsed("--runner=FlinkRunner", f"--flink_master={flink}").beam_options
+    job_service.begin_job(options, "count", str(note))
+    assert [job["state"] for job in FakeFlink.jobs] == ["CANCELED", "RUNNING", "FINISHED"]
+    assert json.loads(note.read_text()) == {"name": options.view_as(GoogleCloudOptions).job_name}
+    monkeypatch.setattr(job_service, "_CANCEL_SECONDS", 0)
+    with pytest.raises(ChildProcessError, match="of an earlier run goes on; cancel it on http://127"):
+        job_service.begin_job(options, "write", str(note))
 
 
 def test_an_interrupt_while_a_job_is_submitted_comes_after(monkeypatch):
