@@ -119,6 +119,6 @@ def on_this_machine(savedmodel: str) -> Iterator[tuple[str, str]]:
         for name, path in files.items():
             place = pathlib.Path(copy, name)
             place.parent.mkdir(parents=True, exist_ok=True)
-            with filesystems.open_file(path) as source, place.open("wb") as target:
-                shutil.copyfileobj(source, target, 1 << 20)
+            with filesystems.open_file(path) as remote, place.open("wb") as local:
+                shutil.copyfileobj(remote, local, 1 << 20)
         yield copy, source

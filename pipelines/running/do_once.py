@@ -74,7 +74,7 @@ def run(
     job_service.begin_job(beam_options, phase, notes.path(journal.JOB))
     pipeline = runner_options.make_pipeline(beam_options)
     _ = pipeline | "Tasks" >> task_plan.ReadTasks(notes, plan, kind) | phase.capitalize() >> transform
-    with watch.watched(doing, notes, phase, plan.size):
+    with watch.watched(doing, notes, plan):
         runner_options.execute(pipeline)
     return plan
 

@@ -209,9 +209,9 @@ class Cluster:
             "heartbeat.interval": 2000,
             "heartbeat.timeout": 20000,
             "restart-strategy.type": "fixed-delay",
-            "restart-strategy.fixed-delay.attempts": 3,
+            "restart-strategy.fixed-delay.attempts": 2,
             "restart-strategy.fixed-delay.delay": "1 s",
-            "slot.request.timeout": 60000,
+            "slot.request.timeout": 40000,
         }
 
 

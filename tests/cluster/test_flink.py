@@ -95,27 +95,30 @@ def test_embed_writes_the_bytes_of_a_local_run(cluster, savedmodel, sentences, t
         assert contents(tmp_path / "cluster") == contents(tmp_path / "local")
 
 
-def test_a_machine_that_fails_changes_nothing(cluster: Cluster, text, tmp_path):
+@pytest.mark.parametrize("returns", [True, False], ids=["and comes back", "for good"])
+def test_a_machine_that_fails_changes_nothing(cluster: Cluster, text, tmp_path, returns):
     large = tmp_path / "large.txt"
-    large.write_bytes(text.read_bytes() * 40)
+    large.write_bytes(text.read_bytes() * 20)
     command = ["preprocess", "--input", large, "--shards=24"]
     done(*command, f"--output={tmp_path / 'local'}")
     output = tmp_path / "cluster"
     process = start(*command, f"--output={output}", *cluster.options)
-    wait_for(lambda: bool(list((output / "_unfinished").glob("write-*.json"))), process)
+    wait_for(lambda: bool(list((output / "_unfinished").glob("write-0*.json"))), process)
     cluster.machines[0].kill()
-    try:
-        err = finished(process)
-        if process.returncode:  # the job need not survive; the command has to
-            assert process.returncode == 1
-            assert err.splitlines()[-1].startswith("elmo-tf: error: the remote job failed")
-    finally:
+    if returns:
+        cluster.machines[0].start()
+    err = finished(process)
+    if returns:
+        assert process.returncode == 0, err
+    else:  # one machine has too few slots for the job
+        assert process.returncode == 1
+        assert err.splitlines()[-1].startswith("elmo-tf: error: the remote job failed: ")
+        assert err.splitlines()[-1].endswith("; run the same command again to resume")
+        assert "Traceback" not in err
         cluster.machines[0].start()
         cluster.wait_for_machines()
-    if process.returncode:
-        assert "resuming an earlier run; its finished files are kept" in done(
-            *command, f"--output={output}", *cluster.options
-        )
+        err = done(*command, f"--output={output}", *cluster.options)
+        assert "resuming an earlier run; its finished files are kept" in err
     assert contents(output) == contents(tmp_path / "local")
 
 
@@ -125,7 +128,7 @@ def test_ctrl_c_cancels_the_remote_job_and_the_same_command_resumes(cluster: Clu
     command = ["preprocess", "--input", large, "--shards=12"]
     output = tmp_path / "cluster"
     process = start(*command, f"--output={output}", *cluster.options)
-    wait_for(lambda: bool(list((output / "_unfinished").glob("write-*.json"))), process)
+    wait_for(lambda: bool(list((output / "_unfinished").glob("write-0*.json"))), process)
     os.killpg(process.pid, signal.SIGINT)
     err = finished(process)
     assert process.returncode == 130
