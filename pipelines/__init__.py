@@ -8,7 +8,8 @@ _IRRELEVANT = ("apitools not found", "Resource module is not available")
 
 
 def _is_relevant(record: logging.LogRecord) -> bool:
-    return not record.getMessage().startswith(_IRRELEVANT)
+    # Messages of a remote job are Java's tracebacks of what is raised again here.
+    return record.module != "portable_runner" and not record.getMessage().startswith(_IRRELEVANT)
 
 
 logging.getLogger().addFilter(_is_relevant)

@@ -89,10 +89,12 @@ def _end_quietly() -> int:
 
 
 def _declared(command: types.ModuleType) -> dict[str, str]:
-    """Returns the flags of a command that reads its own arguments, and the one of Beam's that errors are about."""
+    """Returns the flags of a command that reads its own arguments, and those of Beam's that errors are about."""
+    from pipelines.running import job_service
+
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
-    return {"runner": "--runner"} | flags_of(parser)
+    return {name: f"--{name}" for name in job_service.PARAMETERS} | flags_of(parser)
 
 
 def _parser() -> argparse.ArgumentParser:

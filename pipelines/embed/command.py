@@ -12,11 +12,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from apache_beam.options.pipeline_options import PipelineOptions
+
 import elmo_tf
 from elmo_tf.errors import InputError, renamed
 from elmo_tf.savedmodel import embedding
-from pipelines.embed import job
-from pipelines.running import journal, processes, report, runner_options
+from pipelines.embed import job, model_handler
+from pipelines.running import job_service, journal, processes, report, runner_options
 from pipelines.text import corpora, filesystems, text_options
 from pipelines.text.text_options import require
 
@@ -26,7 +28,10 @@ _log = logging.getLogger("elmo_tf")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `elmo-tf embed` to `parser`."""
     add = parser.add_argument
-    about = "a version's folder, a model's (newest version), or the name of a published model (`elmo-tf models`)"
+    about = (
+        "a version's folder or a model's (newest version), local or remote, or the name of a published model (`elmo-tf "
+        "models`)"
+    )
     add("--savedmodel", required=True, metavar="DIR", help=about)
     text_options.add(parser)
     add("--output", required=True, metavar="PATH", help="HDF5 file or folder of TFRecords to make")
@@ -51,6 +56,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"tokens per batch of sentences of similar length (default: {embedding.BATCH_TOKENS})",
     )
     add("--shards", type=int, metavar="N", help="TFRecord files to write (default: one per 64 MB of vectors)")
+    add(
+        "--processes-per-machine",
+        type=int,
+        metavar="N",
+        help="worker processes that share a machine; each computes with its share of the cores (default: as many as "
+        "Beam's options start there)",
+    )
 
 
 def run(argv: Sequence[str] | None = None, load_tensorflow: Callable[[], None] | None = None) -> dict[str, Any]:
@@ -75,13 +87,28 @@ def run(argv: Sequence[str] | None = None, load_tensorflow: Callable[[], None] |
         allow_abbrev=False,
     )
     add_arguments(parser)
-    arguments, beam_options = runner_options.parse(parser, argv)
+    arguments, beam_options, unknown = runner_options.parse(parser, argv)
     arguments.output = text_options.real_path(arguments.output)
     # Fails if the runner is not available.
     runner_options.make_pipeline(beam_options)
     _check(arguments)
+    with (
+        job_service.connected(beam_options, unknown),
+        model_handler.on_this_machine(arguments.savedmodel) as (path, source),
+    ):
+        model = embedding.find_model(path)
+        savedmodel = str(model.path) if filesystems.is_local(source) else source
+        return _run(arguments, model, savedmodel, beam_options, load_tensorflow)
+
+
+def _run(
+    arguments: argparse.Namespace,
+    model: embedding.Model,
+    savedmodel: str,
+    beam_options: PipelineOptions,
+    load_tensorflow: Callable[[], None] | None,
+) -> dict[str, Any]:
     start = time.monotonic()
-    model = embedding.find_model(arguments.savedmodel)
     if runner_options.uses_processes(beam_options):
         processes.prepare(["pipelines.embed.handler"])
     elif load_tensorflow:
@@ -92,14 +119,14 @@ def run(argv: Sequence[str] | None = None, load_tensorflow: Callable[[], None] |
     plan = _plan(arguments, corpus, sha256)
     _check_plan(folder, plan)
     with journal.unfinished({"output": folder}, plan) as resumed:
-        _log.info("embedding %s with %s", report.number(corpus, "file"), model.path)
+        _log.info("embedding %s with %s", report.number(corpus, "file"), savedmodel)
         if model.tokenizer != arguments.tokenizer:
             text = "warning: this text is split by the tokenizer %s, but the model's signature default uses %s"
             _log.warning(text, arguments.tokenizer, model.tokenizer)
         if resumed:
             _log.info("resuming an earlier run; its finished files are kept")
         with text_options.hint():
-            about = job.Job(folder, model, sha256, arguments, beam_options).run(corpus)
+            about = job.Job(folder, model, savedmodel, sha256, arguments, beam_options).run(corpus)
     if arguments.format == "hdf5":
         journal.discard(folder)
     _log.info("%s", job.summary(about, arguments.output, time.monotonic() - start))
@@ -109,7 +136,7 @@ def run(argv: Sequence[str] | None = None, load_tensorflow: Callable[[], None] |
 def _check(arguments: argparse.Namespace) -> None:
     """Raises `InputError` for what can be checked before any work."""
     text_options.settings(arguments)
-    for name in ("shards", "batch_tokens"):
+    for name in ("shards", "batch_tokens", "processes_per_machine"):
         value = getattr(arguments, name)
         require(name, value is None or value >= 1, "at least 1", value)
     output = arguments.output
@@ -131,7 +158,8 @@ def _folder(arguments: argparse.Namespace) -> str:
 
 def _plan(arguments: argparse.Namespace, corpus: list[corpora.TextFile], sha256: str) -> dict[str, Any]:
     """Returns everything that the output depends on, as JSON, by parameter."""
-    asked = {name: value for name, value in vars(arguments).items() if name not in ("input", "output", "savedmodel")}
+    elsewhere = ("input", "output", "savedmodel", "processes_per_machine")
+    asked = {name: value for name, value in vars(arguments).items() if name not in elsewhere}
     return {
         **asked,
         "input": [[*file, filesystems.last_changed(file.path)] for file in corpus],

@@ -1,11 +1,13 @@
 """Chunks of text to files of vectors, as Beam transforms around RunInference with a ModelHandler."""
 
 import concurrent.futures
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import apache_beam as beam
 import numpy as np
+from apache_beam.metrics import Metrics
 from apache_beam.ml.inference.base import PredictionResult, RunInference
 
 from elmo_tf.errors import InputError
@@ -20,11 +22,18 @@ PHASE = "embed"
 class Settings(NamedTuple):
     """How text becomes vectors."""
 
-    model: embedding.Model
+    savedmodel: str  # the version's folder, which workers can reach
     layers: str  # one of embedding.LAYERS
     layout: vector_output.Layout
     batch_tokens: int
-    num_threads: int | None  # of each process that computes; None: one per core
+    num_processes: int | None  # that compute on one machine; 0: one per core; None: one, with TensorFlow's own settings
+
+    def num_threads(self) -> int | None:
+        """Returns how many threads a process on this machine computes with: its share of the cores; None: as set."""
+        if self.num_processes is None:
+            return None
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        return max(1, cores // (self.num_processes or cores))
 
 
 class ChunkText(NamedTuple):
@@ -40,10 +49,9 @@ class Handler(model_handler.ElmoModelHandler):
     def __init__(self, folder: str, settings: Settings):
         # One chunk makes many batches of the model, and its vectors take all the memory planned for them.
         super().__init__(
-            str(settings.model.path),
+            settings.savedmodel,
             settings.layers,
             settings.batch_tokens,
-            settings.num_threads,
             min_batch_size=1,
             max_batch_size=1,
         )
@@ -57,6 +65,8 @@ class Handler(model_handler.ElmoModelHandler):
             filesystems.ReadError: if it cannot be loaded here. Its files were intact when the job began, so what is
                 already written stays.
         """
+        # On the worker: the machine that started the job may have other cores.
+        self._num_threads = self._settings.num_threads()
         try:
             return super().load_model()
         except InputError as error:
@@ -128,6 +138,7 @@ class WriteChunk(beam.DoFn):
         text, found = prediction.example, prediction.inference
         self._wait()
         self._writing = self._thread.submit(self._write, text, found)
+        Metrics.counter(PHASE, "chunks").inc()
         yield text.chunk.number
 
     def finish_bundle(self) -> None:

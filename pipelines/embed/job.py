@@ -7,7 +7,7 @@ import os
 import shutil
 from typing import Any, NamedTuple
 
-from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions
+from apache_beam.options.pipeline_options import PipelineOptions
 
 from elmo_tf.records import record_folder
 from elmo_tf.savedmodel import embedding, vector_files
@@ -29,6 +29,7 @@ class Job(NamedTuple):
 
     folder: str
     model: embedding.Model
+    savedmodel: str  # where workers find it
     sha256: str  # of the model
     arguments: argparse.Namespace
     beam_options: PipelineOptions
@@ -54,19 +55,17 @@ class Job(NamedTuple):
         about = self._describe(texts)
         require("input", about["tokens"] > 0, "text", "no words")
         num_chunks = self._num_chunks(about["tokens"])
-        cutting = (self.notes, len(texts), num_chunks, about["tokens"])
-        chunks = [chunk for chunk, _ in text_chunks.cut(*cutting)]
+        chunks = list(text_chunks.cut(self.notes, len(texts), num_chunks, about["tokens"]))
         self._check_room(chunks)
         if self.arguments.format == "tfrecord":
             self._embed(chunks, vector_output.Shards(self.folder, num_chunks))
-            written = self.notes.results(handler.PHASE, (chunk.number for chunk in chunks), do_once.FILES)
-            about["shards"] = [_shard(chunk, num_chunks, result) for chunk, result in zip(chunks, written, strict=True)]
+            about["shards"] = self._shards(chunks)
             filesystems.write_json(filesystems.join(self.folder, record_folder.INFO_FILE), about)
         else:
             output = vector_output.Hdf5(self.folder)
             if not output.is_framed():
                 self.notes.forget(handler.PHASE)
-                output.make_frame((lengths for _, lengths in text_chunks.cut(*cutting)), self.layout, about)
+                output.make_frame(text_chunks.line_lengths(self.notes, len(texts)), self.layout, about)
             self._embed(chunks, output)
             output.finish(self.arguments.output)
         return about
@@ -76,7 +75,7 @@ class Job(NamedTuple):
         count = -(-sum(file.text_size for file in corpus) // _TEXT_BYTES) or 1
         tasks = corpora.plan_in_order(corpus, count)
         step = text_chunks.KeepText(self.folder, text_options.settings(self.arguments))
-        return do_once.run_step("reading", self.notes, step, tasks, self.beam_options)
+        return do_once.run_step("reading", self.notes, step, tasks, corpora.Task, self.beam_options)
 
     def _num_chunks(self, num_tokens: int) -> int:
         size, asked = num_tokens * self.layout.token_bytes, self.arguments.shards
@@ -89,7 +88,8 @@ class Job(NamedTuple):
 
     def _check_room(self, chunks: list[text_chunks.Chunk]) -> None:
         """Logs the size of the vectors that are not written yet, and warns if the disk cannot hold them."""
-        left = [chunk for chunk in chunks if self.notes.result(handler.PHASE, chunk.number, do_once.FILES) is None]
+        done = self.notes.numbers(handler.PHASE)
+        left = [chunk for chunk in chunks if chunk.number not in done]
         num_tokens = sum(chunk.tokens for chunk in left)
         size = num_tokens * self.layout.token_bytes + _LINE_BYTES * sum(chunk.lines for chunk in left)
         _log.info("%s tokens to embed, %s of vectors", f"{num_tokens:,}", report.megabytes(size))
@@ -98,18 +98,25 @@ class Job(NamedTuple):
 
     def _embed(self, chunks: list[text_chunks.Chunk], output: vector_output.Shards | vector_output.Hdf5) -> None:
         arguments = self.arguments
-        settings = handler.Settings(
-            self.model, arguments.layers, self.layout, arguments.batch_tokens, self._num_threads()
-        )
+        processes = arguments.processes_per_machine
+        if processes is None:
+            processes = runner_options.processes_per_machine(self.beam_options)
+        settings = handler.Settings(self.savedmodel, arguments.layers, self.layout, arguments.batch_tokens, processes)
         transform = handler.EmbedChunks(self.folder, settings, output)
-        do_once.run("embedding", self.notes, handler.PHASE, chunks, transform, self.beam_options)
+        do_once.run("embedding", self.notes, handler.PHASE, chunks, text_chunks.Chunk, transform, self.beam_options)
 
-    def _num_threads(self) -> int | None:
-        """Returns how many threads each of several worker processes computes with: its share of the cores."""
-        if not runner_options.uses_processes(self.beam_options):
-            return None
-        workers = self.beam_options.view_as(DirectOptions).direct_num_workers or os.cpu_count()
-        return max(1, os.cpu_count() // workers)
+    def _shards(self, chunks: list[text_chunks.Chunk]) -> list[dict[str, Any]]:
+        """Returns the descriptions of the shards, one per chunk. Raises `ReadError` if one is missing."""
+        done, sizes = self.notes.numbers(handler.PHASE), filesystems.sizes(self.folder)
+        described = []
+        for chunk in chunks:
+            name = record_folder.shard_name(chunk.number, len(chunks))
+            if chunk.number not in done or name not in sizes:
+                path = filesystems.join(self.folder, name)
+                raise filesystems.ReadError(f"cannot read {path}: vectors are missing")
+            about = {"first_line": chunk.first_line, "lines": chunk.lines, "tokens": chunk.tokens}
+            described.append({"name": name, **about, "bytes": sizes[name]})
+        return described
 
     def _describe(self, texts: list[dict[str, Any]]) -> dict[str, Any]:
         settings, arguments = text_options.settings(self.arguments), self.arguments
@@ -136,17 +143,6 @@ class Job(NamedTuple):
             "inputs": inputs,
             "versions": report.versions(),
         }
-
-
-def _shard(chunk: text_chunks.Chunk, num_chunks: int, result: dict[str, Any]) -> dict[str, Any]:
-    """Returns the description of a shard, given the result of its task."""
-    return {
-        "name": record_folder.shard_name(chunk.number, num_chunks),
-        "first_line": chunk.first_line,
-        "lines": chunk.lines,
-        "tokens": chunk.tokens,
-        "bytes": sum(result["files"].values()),
-    }
 
 
 def summary(about: dict[str, Any], output: str, seconds: float) -> str:

@@ -68,7 +68,7 @@ class ElmoModelHandler(ModelHandler[embedding.Text, PredictionResult, embedding.
 
     def load_model(self) -> embedding.Embedder:
         """Returns the loaded model. Beam calls it once in a process, or on a machine with `large_model`."""
-        with _on_this_machine(self._savedmodel) as path:
+        with on_this_machine(self._savedmodel) as (path, _):
             return embedding.Embedder(embedding.find_model(path), self._batch_tokens, self._num_threads)
 
     def run_inference(
@@ -88,10 +88,14 @@ class ElmoModelHandler(ModelHandler[embedding.Text, PredictionResult, embedding.
 
 
 @contextlib.contextmanager
-def _on_this_machine(savedmodel: str) -> Iterator[str]:
-    """Yields a local path of the model; a copy of the newest version, for the time of the block, if it is remote."""
+def on_this_machine(savedmodel: str) -> Iterator[tuple[str, str]]:
+    """Yields a local path of the model; a copy of the newest version, for the time of the block, if it is remote.
+
+    Yields:
+        the local path, and `savedmodel`, or the version's folder in it that was copied.
+    """
     if filesystems.is_local(savedmodel):
-        yield savedmodel
+        yield savedmodel, savedmodel
         return
     with renamed(path="savedmodel"):
         filesystems.check_scheme(savedmodel)
@@ -99,12 +103,14 @@ def _on_this_machine(savedmodel: str) -> Iterator[str]:
     files = {found.path.removeprefix(folder): found.path for found in filesystems.match(folder + "**")}
     # Stores have objects that stand for folders.
     files = {name: path for name, path in files.items() if name and not name.endswith("/")}
+    source = savedmodel
     versions = [name.partition("/")[0] for name in files if name.endswith(f"/{contract.GRAPH_FILE}")]
     if contract.GRAPH_FILE not in files:
         newest = max((name for name in versions if name.isdecimal()), key=int, default=None)
         if newest is None:
             raise InputError("savedmodel", f"a folder with {contract.GRAPH_FILE}", f"none: {savedmodel}")
         files = {name.removeprefix(f"{newest}/"): path for name, path in files.items() if name.startswith(f"{newest}/")}
+        source = folder + newest
     for name, path in files.items():
         # Whoever can write to a store chooses names.
         if name.startswith("/") or ".." in pathlib.PurePosixPath(name).parts:
@@ -113,6 +119,6 @@ def _on_this_machine(savedmodel: str) -> Iterator[str]:
         for name, path in files.items():
             place = pathlib.Path(copy, name)
             place.parent.mkdir(parents=True, exist_ok=True)
-            with filesystems.open_file(path) as source, place.open("wb") as target:
-                shutil.copyfileobj(source, target, 1 << 20)
-        yield copy
+            with filesystems.open_file(path) as remote, place.open("wb") as local:
+                shutil.copyfileobj(remote, local, 1 << 20)
+        yield copy, source

@@ -10,12 +10,16 @@ import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from elmo_tf.files.json_file import MapOf, Object, Whole
 from elmo_tf.savedmodel.embedding import PIECE_TOKENS, Words
-from pipelines.running import do_once, journal, task_progress
+from pipelines.running import do_once, journal, task_plan, task_progress
 from pipelines.text import corpora, filesystems, sentences
 
 PHASE = "text"
+_INDEX_TYPE = np.dtype("<u4")
+_ROW_BYTES = 2 * _INDEX_TYPE.itemsize  # of the lengths of a line
 
 
 class Piece(NamedTuple):
@@ -44,7 +48,8 @@ class Chunk(NamedTuple):
 class KeepText(do_once.DoOnce):
     """`corpora.Task` -> a file in the journal of `folder` with its sentences, one per line, tokens between spaces.
 
-    If lines are sentences, blank and dropped lines are blank lines of the file. The result has the number of lines of
+    If lines are sentences, blank and dropped lines are blank lines of the file. A second file has the number of tokens
+    and of bytes of each line, so that chunks are cut without reading the text. The result has the number of lines of
     each source.
     """
 
@@ -59,23 +64,35 @@ class KeepText(do_once.DoOnce):
         self._reader = sentences.Reader(self._settings, numbered=True)
 
     def do(self, task: corpora.Task, progress: task_progress.TaskProgress) -> dict[str, Any]:
-        path = _path(self._journal, task.number)
+        path, index_path = _path(self._journal, task.number), _index_path(self._journal, task.number)
         irregular, lines = collections.Counter(), collections.Counter()
-        size = num_tokens = 0
-        with filesystems.create(path) as file:
+        size = num_lines = num_tokens = 0
+        with filesystems.create(path) as file, filesystems.create(index_path) as index:
             for numbered in self._reader.read_numbered(task):
                 lengths = list(map(len, numbered.sentences))
-                size += file.write(b"".join([b" ".join(words) + b"\n" for words in numbered.sentences]))
+                texts = [b" ".join(words) + b"\n" for words in numbered.sentences]
+                size += file.write(b"".join(texts))
+                index.write(np.array([lengths, list(map(len, texts))], _INDEX_TYPE).T.tobytes())
+                num_lines += len(lengths)
                 num_tokens += sum(lengths)
                 lines[numbered.source] += len(lengths)
                 irregular.update(numbered.irregular)
                 irregular["long_sentences"] += sum(length > PIECE_TOKENS for length in lengths)
                 progress.add(numbered.size, len(lengths), sum(lengths))
-        return {"irregular": irregular, "lines": lines, "tokens": num_tokens, "files": {path: size}}
+        sizes = {path: size, index_path: num_lines * _ROW_BYTES}
+        return {"irregular": irregular, "lines": lines, "tokens": num_tokens, "files": sizes}
 
 
-def cut(notes: journal.Journal, num_texts: int, num_chunks: int, num_tokens: int) -> Iterator[tuple[Chunk, list[int]]]:
-    """Yields chunks of about the same number of tokens, each with the number of tokens of every line.
+def line_lengths(notes: journal.Journal, num_texts: int) -> Iterator[np.ndarray]:
+    """Yields the number of tokens of each line, int64, for each of the files that `KeepText` wrote."""
+    for index in task_plan.at_once(lambda text: _read_index(notes, text), range(num_texts)):
+        yield index[:, 0]
+
+
+def cut(notes: journal.Journal, num_texts: int, num_chunks: int, num_tokens: int) -> Iterator[Chunk]:
+    """Yields chunks of about the same number of tokens.
+
+    Chunk n begins with the first line that has at least `n / num_chunks` of all tokens before it.
 
     Args:
         notes: the journal that `KeepText` has written to.
@@ -83,25 +100,29 @@ def cut(notes: journal.Journal, num_texts: int, num_chunks: int, num_tokens: int
         num_chunks: chunks to make; some are empty if there are few lines.
         num_tokens: tokens of all lines, more than 0.
     """
-    number = first_line = before = 0
-    pieces: list[Piece] = []
-    lengths: list[int] = []
-    for text in range(num_texts):
-        start = end = 0
-        with contextlib.closing(filesystems.open_file(_path(notes, text))) as file:
-            for line in file:
-                while number < num_chunks - 1 and before * num_chunks >= num_tokens * (number + 1):
-                    pieces += [Piece(text, start, end)] * (end > start)
-                    yield Chunk(number, first_line, len(lengths), sum(lengths), tuple(pieces)), lengths
-                    number, first_line, start = number + 1, first_line + len(lengths), end
-                    pieces, lengths = [], []
-                lengths.append(len(line.split()))
-                before += lengths[-1]
-                end += len(line)
-        pieces += [Piece(text, start, end)] * (end > start)
-    for last in range(number, num_chunks):
-        yield Chunk(last, first_line, len(lengths), sum(lengths), tuple(pieces)), lengths
-        pieces, lengths, first_line = [], [], first_line + len(lengths)
+    chunk = Chunk(0, 0, 0, 0, ())
+    before = 0
+    for text, index in enumerate(task_plan.at_once(lambda text: _read_index(notes, text), range(num_texts))):
+        if not len(index):
+            continue
+        # Of each line, and of the end: the tokens before it in all texts, and its place in this one.
+        tokens = before + np.concatenate([[0], np.cumsum(index[:, 0])])
+        places = np.concatenate([[0], np.cumsum(index[:, 1])])
+        numbers = np.minimum(tokens[:-1] * num_chunks // num_tokens, num_chunks - 1)
+        starts = np.flatnonzero(np.diff(numbers, prepend=chunk.number)).tolist()
+        for start, end in itertools.pairwise(sorted({0, *starts, len(index)})):
+            for number in range(chunk.number + 1, int(numbers[start]) + 1):
+                yield chunk
+                chunk = Chunk(number, chunk.first_line + chunk.lines, 0, 0, ())
+            chunk = chunk._replace(
+                lines=chunk.lines + end - start,
+                tokens=chunk.tokens + int(tokens[end] - tokens[start]),
+                pieces=(*chunk.pieces, Piece(text, int(places[start]), int(places[end]))),
+            )
+        before = int(tokens[-1])
+    yield chunk
+    for number in range(chunk.number + 1, num_chunks):
+        yield Chunk(number, chunk.first_line + chunk.lines, 0, 0, ())
 
 
 def read(notes: journal.Journal, chunk: Chunk) -> list[Words]:
@@ -127,6 +148,19 @@ def lines_by_source(results: list[dict[str, Any]]) -> dict[str, int]:
     for source, count in itertools.chain.from_iterable(result["lines"].items() for result in results):
         counts[source] += count
     return dict(counts)
+
+
+def _read_index(notes: journal.Journal, text: int) -> np.ndarray:
+    """Returns the numbers of tokens and bytes of each line of a text, int64 `(lines, 2)`."""
+    path = _index_path(notes, text)
+    content = filesystems.read(path)
+    if len(content) % _ROW_BYTES:
+        raise filesystems.ReadError(f"cannot read {path}: the lengths of the lines are damaged")
+    return np.frombuffer(content, _INDEX_TYPE).reshape(-1, 2).astype(np.int64)
+
+
+def _index_path(notes: journal.Journal, number: int) -> str:
+    return notes.path(f"{PHASE}-{number:05d}.lengths")
 
 
 def _path(notes: journal.Journal, number: int) -> str:

@@ -82,7 +82,7 @@ class Hdf5(NamedTuple):
         done = journal.Journal(self.folder).result(_FRAME, 0, _FRAME_SCHEMA)
         return done is not None and os.path.exists(self.path) and os.path.getsize(self.path) == done["size"]
 
-    def make_frame(self, lengths: Iterable[Sequence[int]], layout: Layout, info: dict[str, Any]) -> None:
+    def make_frame(self, lengths: Iterable[np.ndarray], layout: Layout, info: dict[str, Any]) -> None:
         """Makes a file with a dataset for each line, without values.
 
         Args:
@@ -148,7 +148,7 @@ def _new_file(path: str):
         yield file
 
 
-def _add_datasets(file: h5py.File, first: int, lengths: Sequence[int], layout: Layout) -> np.ndarray:
+def _add_datasets(file: h5py.File, first: int, lengths: np.ndarray, layout: Layout) -> np.ndarray:
     """Adds datasets; returns the place in the file of the values of each, int64; 0 for those without values."""
     create = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     # Early: values have a place at once.
@@ -158,7 +158,7 @@ def _add_datasets(file: h5py.File, first: int, lengths: Sequence[int], layout: L
     create.set_obj_track_times(False)
     kind = h5py.h5t.py_create(np.dtype(layout.dtype).newbyteorder("<"))
     places = np.zeros(len(lengths), np.int64)
-    for number, length in enumerate(lengths):
+    for number, length in enumerate(lengths.tolist()):
         space = h5py.h5s.create_simple(layout.shape(length))
         dataset = h5py.h5d.create(file.id, b"%d" % (first + number), kind, space, create)
         places[number] = dataset.get_offset() or 0

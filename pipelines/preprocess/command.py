@@ -12,12 +12,14 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from apache_beam.options.pipeline_options import PipelineOptions
+
 import elmo_tf
 from elmo_tf.errors import InputError, renamed
 from elmo_tf.records import record_folder
 from elmo_tf.text import vocabulary
 from pipelines.preprocess import info, job
-from pipelines.running import journal, processes, report, runner_options
+from pipelines.running import job_service, journal, processes, report, runner_options
 from pipelines.text import corpora, filesystems, sentences, text_options
 from pipelines.text.text_options import require
 
@@ -73,10 +75,17 @@ def run(argv: Sequence[str] | None = None, load_tensorflow: Callable[[], None] |
         allow_abbrev=False,
     )
     add_arguments(parser)
-    arguments, beam_options = runner_options.parse(parser, argv)
+    arguments, beam_options, unknown = runner_options.parse(parser, argv)
     # Fails if the runner is not available.
     runner_options.make_pipeline(beam_options)
     _check(arguments)
+    with job_service.connected(beam_options, unknown):
+        return _run(arguments, beam_options, load_tensorflow)
+
+
+def _run(
+    arguments: argparse.Namespace, beam_options: PipelineOptions, load_tensorflow: Callable[[], None] | None
+) -> dict[str, Any]:
     start = time.monotonic()
     if runner_options.uses_processes(beam_options):
         processes.prepare(["pipelines.preprocess.job"])

@@ -1,30 +1,23 @@
 """A Beam step that does each task once, even if workers are killed and bundles repeated; a pipeline of tasks."""
 
-import os
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import apache_beam as beam
 from apache_beam.metrics import Metrics
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from elmo_tf.files.json_file import MapOf, Object, Schema, Whole
-from pipelines.running import journal, runner_options, task_progress, watch
+from pipelines.running import job_service, journal, runner_options, task_plan, task_progress, watch
+from pipelines.running.task_plan import Numbered
 from pipelines.text import filesystems
 
 # A task's result; the results of a step may have more keys.
 FILES = Object({"files": MapOf(Whole())})
 
 
-class Numbered(Protocol):
-    """What this step needs to know of a task."""
-
-    number: int
-    size: int  # bytes to read
-
-
 class DoOnce(beam.DoFn):
-    """Task -> its number, once all that it writes is complete. A task that an earlier run has done is skipped.
+    """Task -> its number and result, once all that it writes is complete. What an earlier run has done is skipped.
 
     Subclasses name the `phase`, do a task in `do`, and declare what its result has to be in `schema`. The result goes
     into the journal.
@@ -41,7 +34,7 @@ class DoOnce(beam.DoFn):
         raise NotImplementedError
 
     @beam.typehints.no_annotations
-    def process(self, task: Numbered) -> Iterator[int]:
+    def process(self, task: Numbered) -> Iterator[tuple[int, dict[str, Any]]]:
         result = done(self._journal, self.phase, task, self.schema)
         if result is None:
             progress = task_progress.TaskProgress(self._journal, self.phase, task.number)
@@ -49,36 +42,66 @@ class DoOnce(beam.DoFn):
             self._journal.done(self.phase, task.number, result)
             progress.write()
         for name, count in result.get("irregular", {}).items():
-            Metrics.counter("preprocess", name).inc(count)
-        yield task.number
+            Metrics.counter("irregular", name).inc(count)
+        yield task.number, result
 
 
 def run(
     doing: str,
     notes: journal.Journal,
     phase: str,
-    tasks: Sequence[Numbered],
+    tasks: Iterable[Numbered],
+    kind: type,
     transform: beam.PTransform,
     beam_options: PipelineOptions,
-) -> None:
+) -> task_plan.Plan:
     """Runs a pipeline that does the tasks of a phase, and shows its progress.
+
+    Args:
+        doing: what to call the phase, such as "counting".
+        notes: the journal; the plan of the tasks is written there.
+        phase: its name in the journal.
+        tasks: numbered from 0.
+        kind: their class, a NamedTuple.
+        transform: what to do with a collection of tasks.
+        beam_options: Beam's.
 
     Raises:
         InputError, ReadError, WriteError: what a step raised.
         ChildProcessError: if a worker process died.
     """
+    plan = task_plan.write(notes, phase, tasks)
+    job_service.begin_job(beam_options, phase, notes.path(journal.JOB))
     pipeline = runner_options.make_pipeline(beam_options)
-    _ = pipeline | "Tasks" >> beam.Create(tasks) | phase.capitalize() >> transform
-    with watch.watched(doing, notes, phase, sum(task.size for task in tasks)):
+    _ = pipeline | "Tasks" >> task_plan.ReadTasks(notes, plan, kind) | phase.capitalize() >> transform
+    with watch.watched(doing, notes, plan):
         runner_options.execute(pipeline)
+    return plan
 
 
 def run_step(
-    doing: str, notes: journal.Journal, step: DoOnce, tasks: Sequence[Numbered], beam_options: PipelineOptions
+    doing: str,
+    notes: journal.Journal,
+    step: DoOnce,
+    tasks: Iterable[Numbered],
+    kind: type,
+    beam_options: PipelineOptions,
 ) -> list[dict[str, Any]]:
     """Runs a pipeline of one step and returns the results of its tasks, in order; see `run`."""
-    run(doing, notes, step.phase, tasks, beam.ParDo(step), beam_options)
-    return notes.results(step.phase, (task.number for task in tasks), step.schema)
+    plan = run(doing, notes, step.phase, tasks, kind, Steps(step, notes), beam_options)
+    return task_plan.results(notes, plan, step.schema)
+
+
+class Steps(beam.PTransform):
+    """Tasks -> files of their results."""
+
+    def __init__(self, step: DoOnce, notes: journal.Journal):
+        super().__init__()
+        self._step, self._notes = step, notes
+
+    @beam.typehints.no_annotations
+    def expand(self, tasks: beam.PCollection) -> beam.PCollection:
+        return tasks | "Do" >> beam.ParDo(self._step) | "Keep" >> task_plan.KeepResults(self._notes, self._step.phase)
 
 
 def done(notes: journal.Journal, phase: str, task: Numbered, schema: Schema = FILES) -> dict[str, Any] | None:
@@ -96,11 +119,4 @@ def done(notes: journal.Journal, phase: str, task: Numbered, schema: Schema = FI
 
 
 def _are_there(sizes: dict[str, int]) -> bool:
-    # Listing a local folder of thousands of files for each task would take long.
-    if all(map(filesystems.is_local, sizes)):
-        return all(os.path.isfile(path) and os.path.getsize(path) == size for path, size in sizes.items())
-    folders = {path.rpartition("/")[0] for path in sizes}
-    there = {
-        filesystems.join(folder, name): size for folder in folders for name, size in filesystems.sizes(folder).items()
-    }
-    return all(there.get(path) == size for path, size in sizes.items())
+    return all(filesystems.size(path) == size for path, size in sizes.items())

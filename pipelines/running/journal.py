@@ -3,24 +3,31 @@
 FOLDER/_unfinished/plan.json         what was asked for: only a command with the same plan resumes
                    PHASE-00012.json  the result of a finished task
                    PHASE-00012.beat  the progress of a task
+                   PHASE-tasks-00012.json, PHASE-results-00012.json: see `task_plan`
+                   owner.json        who writes the folder, if it is in a remote store
+                   job.json          the name of the last job on a cluster
 FOLDER/_SUCCESS                      written last
 """
 
 import contextlib
 import os
 import pathlib
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from elmo_tf.errors import InputError, renamed
 from elmo_tf.files import lock
 from elmo_tf.files.json_file import Object, Schema
 from elmo_tf.records import record_folder
+from pipelines.running import owner
 from pipelines.text import filesystems
 
 UNFINISHED = "_unfinished"
 PROGRESS_ENDING = ".beat"
+JOB = "job.json"
 _PLAN = "plan.json"
+_KEPT = (_PLAN, JOB, owner.FILE)
 
 
 class Journal(NamedTuple):
@@ -37,19 +44,11 @@ class Journal(NamedTuple):
         path = self._result_path(phase, number)
         return filesystems.read_json(path, schema) if filesystems.exists(path) else None
 
-    def results(self, phase: str, numbers: Iterable[int], schema: Schema) -> list[Any]:
-        """Returns the results of tasks that are done.
-
-        Raises:
-            filesystems.ReadError: if one is missing or damaged.
-        """
-        found = []
-        for number in numbers:
-            found.append(self.result(phase, number, schema))
-            if found[-1] is None:
-                path = self._result_path(phase, number)
-                raise filesystems.ReadError(f"cannot read {path}: the result of a task is missing or damaged")
-        return found
+    def numbers(self, phase: str) -> set[int]:
+        """Returns the numbers of the tasks with a result, by one question to the store."""
+        name = re.compile(rf"{re.escape(phase)}-(\d+)\.json")
+        found = map(name.fullmatch, filesystems.sizes(filesystems.join(self.folder, UNFINISHED)))
+        return {int(match[1]) for match in found if match}
 
     def done(self, phase: str, number: int, result: Any) -> None:
         """Records that a task is done and all its files are complete."""
@@ -70,7 +69,9 @@ def check(folder: str) -> None:
         filesystems.check_scheme(folder)
     path = pathlib.Path(os.path.abspath(folder))
     if not filesystems.is_local(folder):
-        is_free = not filesystems.match(filesystems.join(folder, "**"))
+        notes = filesystems.join(folder, UNFINISHED) + "/"
+        found = filesystems.match(filesystems.join(folder, "**"))
+        is_free = all(file.path.startswith(notes) for file in found)
     else:
         # A folder with nothing but a journal is that of a run that was killed before it wrote anything.
         is_free = not os.path.lexists(path) or (
@@ -205,7 +206,7 @@ def _clear(folder: str, everything: bool) -> None:
     for place in (notes, folder):
         for name in filesystems.sizes(place):
             if place == notes:
-                is_useless, is_ours = name.endswith(PROGRESS_ENDING), name != _PLAN
+                is_useless, is_ours = name.endswith(PROGRESS_ENDING), name not in _KEPT
             else:
                 is_useless, is_ours = name == record_folder.MARKER_FILE, record_folder.is_own_file(name)
             if is_useless or filesystems.is_temporary(name) or (everything and is_ours):
@@ -214,9 +215,10 @@ def _clear(folder: str, everything: bool) -> None:
 
 @contextlib.contextmanager
 def _locked(folder: str) -> Iterator[None]:
-    """Keeps other runs on this machine out of a folder."""
+    """Keeps other runs out of a folder: of a local one those on this machine, of a remote one all."""
     if not filesystems.is_local(folder):
-        yield
+        with owner.owned(folder, Journal(folder).path(owner.FILE)):
+            yield
         return
     notes = os.open(os.path.join(folder, UNFINISHED), os.O_RDONLY)
     if not lock.acquire(notes, folder):

@@ -4,15 +4,23 @@ import argparse
 import logging
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions, WorkerOptions
+from apache_beam.options.pipeline_options import (
+    DebugOptions,
+    DirectOptions,
+    PipelineOptions,
+    PortableOptions,
+    StandardOptions,
+    WorkerOptions,
+)
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import PipelineState
 
 from elmo_tf.errors import InputError
-from pipelines.running import processes
+from pipelines.running import job_service, processes
 from pipelines.text import filesystems
 
 # In memory, in this process or with --direct_num_workers in several, without a network. Beam's own default,
@@ -32,6 +40,16 @@ _LOGGERS = {
 # name to an exception's first argument, so it may be anywhere in the message.
 _OWN_ERROR = re.compile(r"(CorpusError|InputError|ReadError|WriteError): (.*?)(?=\\n|\n|$)")
 _STEP = re.compile(r" \[while running '.*?'\]")
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
+_JAVA = re.compile(r"(?:^|Caused by: )(?:[\w$]+\.)+(\w+(?:Exception|Error)): ([^\n]+)", re.MULTILINE)
+
+
+class Parsed(NamedTuple):
+    """The two halves of a command line."""
+
+    arguments: argparse.Namespace
+    beam_options: PipelineOptions
+    unknown: list[str]  # among Beam's options, those that only a job service may know
 
 
 class _NoUsage(argparse.ArgumentParser):
@@ -46,11 +64,12 @@ class _NoUsage(argparse.ArgumentParser):
         self.add_argument(*names, **settings)
 
 
-def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> tuple[argparse.Namespace, PipelineOptions]:
+def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> Parsed:
     """Returns the parser's arguments, and the rest of `argv` as Beam's options.
 
     Prints the usage and exits with status 2 if an option is neither the parser's nor Beam's, for example if it is
-    misspelt. Beam itself would ignore it.
+    misspelt. Beam itself would ignore it. A runner with a job service may know more of them: see
+    `job_service.connected`.
 
     Args:
         parser: made with `allow_abbrev=False`; otherwise it would read `--run` as Beam's `--runner`.
@@ -61,20 +80,33 @@ def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> tuple[
     for kind in PipelineOptions.__subclasses__():
         kind._add_argparse_args(beam_parser)
     _, unknown = beam_parser.parse_known_args(rest)
-    if unknown:
-        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     options = PipelineOptions(rest)
-    # Some are for file systems such as HDFS and S3.
-    FileSystems.set_options(options)
     standard = options.view_as(StandardOptions)
     standard.runner = standard.runner or DEFAULT_RUNNER
-    return arguments, options
+    if unknown and not job_service.is_portable(options):
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    # Some are for file systems such as HDFS and S3.
+    FileSystems.set_options(options)
+    return Parsed(arguments, options, unknown)
 
 
 def uses_processes(options: PipelineOptions) -> bool:
     """Whether the options ask for several worker processes of the in-memory runner."""
     several = options.view_as(DirectOptions).direct_running_mode == "multi_processing"
     return several and options.view_as(StandardOptions).runner == DEFAULT_RUNNER
+
+
+def processes_per_machine(options: PipelineOptions) -> int | None:
+    """Returns how many worker processes the options start on one machine; 0: one per core; None: the only one."""
+    runner = options.view_as(StandardOptions).runner
+    if uses_processes(options):
+        return options.view_as(DirectOptions).direct_num_workers
+    if job_service.is_portable(options):
+        return int(options.view_as(PortableOptions).sdk_worker_parallelism or 0)
+    if runner == "DataflowRunner":
+        single = options.view_as(DebugOptions).lookup_experiment("no_use_multiple_sdk_containers")
+        return 1 if single else 0
+    return None
 
 
 def make_pipeline(options: PipelineOptions) -> beam.Pipeline:
@@ -106,19 +138,39 @@ def execute(pipeline: beam.Pipeline) -> None:
         InputError, ReadError, WriteError: what a step raised.
         ChildProcessError: if a worker process died, or the runner stopped without giving a reason.
     """
+    remote, cancel = job_service.is_remote(pipeline.options), job_service.canceller(pipeline.options)
+    result = None
     try:
-        state = pipeline.run().wait_until_finish()
+        with job_service.interrupts_later(pipeline.options):
+            result = pipeline.run()
+        state = result.wait_until_finish()
+    except KeyboardInterrupt:
+        if not remote or result is None:
+            raise
+        raise KeyboardInterrupt(f"interrupted; {cancel(result)}") from None
     except Exception as error:
         text = f"{type(error).__name__}: {error}"
         if "KeyboardInterrupt" in text:
             raise KeyboardInterrupt from None
         if processes.DIED in text:
             raise ChildProcessError(processes.DIED.removeprefix("elmo_tf: ")) from None
-        if own := own_error(text):
+        if own := own_error(text) or (remote and _remote_error(text)):
             raise own from None
         raise
     if state not in (None, PipelineState.DONE):
         raise ChildProcessError(f"the pipeline ended as {state}; see the runner's log for the reason")
+
+
+def _remote_error(text: str) -> Exception:
+    """Returns the error of a remote job in one line: what a worker lacks, or the innermost exception."""
+    if found := _NO_MODULE.search(text):
+        package = "elmo_tf, or its version" if found[1].startswith(("elmo_tf", "pipelines")) else "a package"
+        return ChildProcessError(f"workers lack {package} that this command has: no module {found[1]}")
+    causes = _JAVA.findall(text)
+    reason = (
+        ": ".join(causes[-1]) if causes else next((line for line in reversed(text.split("\n")) if line.strip()), "")
+    )
+    return ChildProcessError(f"the remote job failed: {' '.join(reason.split())}; see the runner's own page")
 
 
 def own_error(text: str) -> Exception | None:

@@ -8,6 +8,8 @@ import re
 import time
 from typing import NamedTuple
 
+from apache_beam.metrics import Metrics
+
 from elmo_tf.files.json_file import Row, Whole
 from pipelines.running import journal
 from pipelines.text import filesystems
@@ -50,17 +52,23 @@ class PhaseProgress:
 
 
 class TaskProgress:
-    """Writes the progress of a task every half second: to local folders only, where that costs nothing."""
+    """Counts the progress of a task: in Beam's counters and, every half second, in its file of a local folder.
+
+    In a remote store files cost too much.
+    """
 
     def __init__(self, notes: journal.Journal, phase: str, number: int):
         path = notes.path(f"{phase}-{number:05d}{journal.PROGRESS_ENDING}")
         self._path = path if filesystems.is_local(notes.folder) else None
         self._amount = Amount()
+        self._counters = [Metrics.counter(phase, name) for name in Amount._fields]
         self._written = time.monotonic()
 
     def add(self, *amount: int) -> None:
         """Adds to the task's `Amount`."""
         self._amount += Amount(*amount)
+        for counter, count in zip(self._counters, amount, strict=False):
+            counter.inc(count)
         if time.monotonic() - self._written > _WRITE_SECONDS:
             self.write()
 

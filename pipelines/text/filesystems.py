@@ -5,6 +5,7 @@ A file appears complete or not at all: it is written under a temporary name, flu
 
 import contextlib
 import io
+import itertools
 import json
 import os
 import shutil
@@ -18,6 +19,8 @@ from apache_beam.io.filesystems import FileSystems
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
 
+_BATCH = 1000  # files that are deleted together, as many as S3 takes
+_PIECES = 10_000  # of JSON that are written together
 _TEMPORARY = ".tmp-"  # at the end of a file's name, before a random number
 
 
@@ -62,6 +65,13 @@ def sizes(folder: str) -> dict[str, int]:
             return {entry.name: entry.stat().st_size for entry in entries if entry.is_file()}
         return {}
     return {os.path.basename(found.path): found.size_in_bytes for found in match(join(folder, "*"))}
+
+
+def size(path: str) -> int | None:
+    """Returns the size of a file in bytes; None if there is none."""
+    if is_local(path):
+        return os.path.getsize(path) if os.path.isfile(path) else None
+    return next((found.size_in_bytes for found in match(path) if found.path == path), None)
 
 
 def exists(path: str) -> bool:
@@ -142,14 +152,25 @@ def write(path: str, content: bytes) -> None:
 
 def write_json(path: str, value: Any) -> None:
     """Writes a value as a JSON file, in ASCII because file names need not be UTF-8. Raises `WriteError`."""
-    write(path, json.dumps(value, indent=1).encode() + b"\n")
+    pieces = json.JSONEncoder(indent=1).iterencode(value)
+    with create(path) as file:
+        # All pieces at once take ten times as much memory as the text.
+        while block := list(itertools.islice(pieces, _PIECES)):
+            file.write("".join(block).encode())
+        file.write(b"\n")
 
 
 def delete(paths: Iterable[str]) -> None:
     """Deletes files; a missing file is not an error."""
-    for path in paths:
-        with contextlib.suppress(OSError):
-            FileSystems.delete([path])
+    remaining = iter(paths)
+    while batch := list(itertools.islice(remaining, _BATCH)):
+        try:
+            # One question to a store.
+            FileSystems.delete(batch)
+        except OSError:
+            for path in batch:
+                with contextlib.suppress(OSError):
+                    FileSystems.delete([path])
 
 
 def delete_folder(path: str) -> None:

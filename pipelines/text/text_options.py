@@ -87,5 +87,6 @@ def hint() -> Iterator[None]:
         yield
     except OSError as error:
         raise type(error)(f"{error}; {_HINT}") from error
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"interrupted; {_HINT}") from None
+    except KeyboardInterrupt as interrupt:
+        what = interrupt.args[0] if interrupt.args else "interrupted"
+        raise KeyboardInterrupt(f"{what}; {_HINT}") from None

@@ -76,4 +76,6 @@ class MemoryFileSystem(FileSystem):
 
     def delete(self, paths) -> None:
         for path in paths:
+            if path not in STORE:
+                raise BeamIOError(f"not there: {path}")
             del STORE[path]

@@ -19,6 +19,7 @@ from elmo_tf.savedmodel import embedding, vector_files
 from pipelines.embed import command as embed_command
 from pipelines.embed import job
 from tests import checks
+from tests.pipelines.memory_store import STORE
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
@@ -307,3 +308,19 @@ def test_records_of_text_and_of_vectors_are_not_mistaken_for_each_other(embedded
         expected = f"(?s)^vectors: expected an HDF5 file of `elmo-tf embed`, found {found}: .*{name}$"
         with pytest.raises(InputError, match=expected):
             vector_files.open_hdf5(tmp_path / name)
+
+
+def test_text_model_and_vectors_may_all_be_in_a_store(savedmodel, embedded, corpus):
+    local = embedded(corpus(**{"a.txt": TEXT}), "--format=tfrecord", "--shards=2", output="shards")
+    STORE.clear()
+    files = [path for path in savedmodel.path.rglob("*") if path.is_file()]
+    for path in files:
+        STORE[f"memory://models/mine/7/{path.relative_to(savedmodel.path)}"] = path.read_bytes()
+    STORE["memory://corpus/a.txt"] = TEXT
+    try:
+        places = ["--savedmodel=memory://models/mine", "--input=memory://corpus", "--output=memory://out/vectors"]
+        embed_command.run([*places, "--format=tfrecord", "--shards=2"])
+        found = {path.removeprefix("memory://out/vectors/"): STORE[path] for path in STORE if "//out/" in path}
+        assert found == {path.name: path.read_bytes() for path in local.iterdir()}
+    finally:
+        STORE.clear()

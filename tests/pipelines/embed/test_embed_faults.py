@@ -171,7 +171,7 @@ def test_a_disk_too_small_for_the_frame_alone_is_reported(tmp_path):
         (disk / "_unfinished").mkdir()
         output, layout = vector_output.Hdf5(str(disk)), vector_output.Layout((3, 16), "float32")
         with pytest.raises(filesystems.WriteError, match=r"^cannot write /.*vectors.hdf5: No space left on device$"):
-            output.make_frame([[1] * 1000], layout, {})
+            output.make_frame([np.ones(1000, np.int64)], layout, {})
         assert not output.is_framed()
 
 

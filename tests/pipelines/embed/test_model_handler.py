@@ -1,5 +1,6 @@
 """`ElmoModelHandler` in pipelines of a user's own."""
 
+import os
 import pickle
 
 import apache_beam as beam
@@ -11,6 +12,7 @@ from apache_beam.testing.util import assert_that
 from elmo_tf.beam import ElmoModelHandler
 from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import embedding
+from pipelines.embed import handler as embed_handler
 from tests import checks
 from tests.pipelines.memory_store import STORE
 
@@ -101,3 +103,10 @@ def test_the_tokenizer_of_the_model_splits_sentences(savedmodel):
     found = embedding.Embedder(model).embed_texts(["It cost $3.50.", ["It cost"], ""], "top")
     assert [one.tokens for one in found] == [[b"It", b"cost", b"$", b"3.50", b"."], [b"It cost"], []]
     assert [one.vectors.shape for one in found] == [(5, 16), (1, 16), (0, 16)]
+
+
+@pytest.mark.parametrize(("processes", "threads"), [(None, None), (0, 1), (1, 6), (2, 3), (4, 1), (9, 1)])
+def test_a_process_computes_with_its_share_of_the_cores_that_it_may_use(monkeypatch, processes, threads):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(6)), raising=False)
+    settings = embed_handler.Settings("", "all", None, 1, processes)
+    assert settings.num_threads() == threads

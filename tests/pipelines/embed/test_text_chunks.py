@@ -80,7 +80,7 @@ def kept(corpus, tmp_path):
         step = text_chunks.KeepText(notes.folder, SETTINGS)
         step.setup()
         for task in corpora.plan_in_order(corpora.match(corpus(text)), count):
-            assert list(step.process(task)) == [task.number]
+            assert [number for number, _ in step.process(task)] == [task.number]
         return notes, [line.split() for line in text.splitlines()]
 
     return run
@@ -92,14 +92,16 @@ def test_chunks_hold_every_line_once_in_order_and_about_as_many_tokens(kept, cou
     notes, lines = kept(b"".join(b"word " * (number % 7) + b"\n" for number in range(40)) + b"\n\n", count)
     num_tokens = sum(map(len, lines))
     cut = list(text_chunks.cut(notes, count, num_chunks, num_tokens))
-    assert [chunk.number for chunk, _ in cut] == list(range(num_chunks))
-    assert [length for _, lengths in cut for length in lengths] == list(map(len, lines))
+    assert [chunk.number for chunk in cut] == list(range(num_chunks))
+    lengths = [length for text in text_chunks.line_lengths(notes, count) for length in text.tolist()]
+    assert lengths == list(map(len, lines))
     first = 0
-    for chunk, lengths in cut:
-        assert (chunk.first_line, chunk.lines, chunk.tokens) == (first, len(lengths), sum(lengths))
+    for chunk in cut:
+        assert (chunk.first_line, chunk.tokens) == (first, sum(lengths[first : first + chunk.lines]))
         assert text_chunks.read(notes, chunk) == lines[first : first + chunk.lines]
         assert chunk.tokens < num_tokens / num_chunks + 6
         first += chunk.lines
+    assert first == len(lines)
 
 
 def test_the_result_has_lines_tokens_and_what_was_irregular(kept, monkeypatch):

@@ -191,17 +191,6 @@ def test_a_damaged_result_is_that_of_no_task(tmp_path, content):
     assert do_once.done(notes, "write", task) is None
 
 
-def test_results_that_are_missing_when_all_tasks_are_done_are_an_error(tmp_path):
-    notes = journal.Journal(str(tmp_path))
-    (tmp_path / "_unfinished").mkdir()
-    notes.done("write", 0, {"files": {}})
-    assert notes.results("write", [0], do_once.FILES) == [{"files": {}}]
-    with pytest.raises(
-        filesystems.ReadError, match=r"^cannot read .*write-00001\.json: the result of a task is missing"
-    ):
-        notes.results("write", [0, 1], do_once.FILES)
-
-
 def test_damaged_progress_counts_as_none(tmp_path):
     notes = journal.Journal(str(tmp_path))
     (tmp_path / "_unfinished").mkdir()

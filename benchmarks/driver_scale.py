@@ -1,0 +1,254 @@
+"""What the process that starts `elmo-tf embed` costs when the text is large and the store is far away.
+
+    .venv/bin/python benchmarks/driver_scale.py [--chunks 150000] [--milliseconds 20]
+
+The store is simulated: every question to it takes so long, a list is one question for 1,000 files. So are the workers:
+what they would write is there at once. Everything else is the command's own code, from the plan of the text to the
+folder without its journal. Prints the time and memory of the driver and the size of each job's graph; the last line is
+JSON.
+"""
+
+import argparse
+import collections
+import json
+import pathlib
+import resource
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem
+from apache_beam.options.pipeline_options import GoogleCloudOptions
+
+ROOT = pathlib.Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from elmo_tf.records import record_folder  # noqa: E402
+from elmo_tf.savedmodel import embedding  # noqa: E402
+from pipelines.embed import command, handler, job  # noqa: E402
+from pipelines.running import do_once, journal, runner_options, task_plan  # noqa: E402
+from pipelines.text import corpora  # noqa: E402
+
+FOLDER = "simulated://bucket/vectors"
+LINE_TOKENS, TOKEN_BYTES = 25, 6
+_PAGE = 1000
+
+
+class Store:
+    """Files by path: their bytes, or only their size."""
+
+    def __init__(self, seconds: float):
+        self.seconds = seconds
+        self.files: dict[str, bytes | int] = {}
+        self.questions: collections.Counter = collections.Counter()
+        self._lock = threading.Lock()
+
+    def ask(self, what: str, count: int = 1) -> None:
+        """Takes the time of so many questions, one after the other."""
+        with self._lock:
+            self.questions[what] += count
+        time.sleep(self.seconds * count)
+
+    def size(self, path: str) -> int:
+        """Returns the size of a file."""
+        content = self.files[path]
+        return content if isinstance(content, int) else len(content)
+
+    def memory(self) -> int:
+        """Returns the bytes that the simulation itself takes, roughly."""
+        return sys.getsizeof(self.files) + sum(map(sys.getsizeof, self.files))
+
+
+STORE = Store(0)
+
+
+class _Reader:
+    def __init__(self, content: bytes):
+        self._content = content
+
+    def read(self) -> bytes:
+        """Returns all of it, without a copy."""
+        return self._content
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+
+class _Writer:
+    def __init__(self, path: str):
+        self._path, self._parts = path, []
+
+    def write(self, content: bytes) -> int:
+        """Appends to the file."""
+        self._parts.append(content)
+        return len(content)
+
+    def flush(self) -> None:
+        """Does nothing: a store has the file when it is closed."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        STORE.ask("create")
+        STORE.files[self._path] = b"".join(self._parts)
+
+
+class SimulatedFileSystem(FileSystem):
+    """`simulated://`: the store of this program."""
+
+    @classmethod
+    def scheme(cls) -> str:
+        return "simulated"
+
+    def join(self, basepath: str, *paths: str) -> str:
+        return "/".join([basepath.rstrip("/"), *(path.strip("/") for path in paths)])
+
+    def split(self, path: str) -> tuple[str, str]:
+        return tuple(path.rsplit("/", 1))
+
+    def mkdirs(self, path: str) -> None:
+        pass
+
+    def has_dirs(self) -> bool:
+        return False
+
+    def _list(self, dir_or_prefix: str) -> Iterator[FileMetadata]:
+        found = [path for path in list(STORE.files) if path.startswith(dir_or_prefix)]
+        STORE.ask("list", max(1, -(-len(found) // _PAGE)))
+        return (FileMetadata(path, STORE.size(path), 0.0) for path in found)
+
+    def create(self, path, mime_type="", compression_type="auto"):
+        return _Writer(path)
+
+    def open(self, path, mime_type="", compression_type="auto"):
+        STORE.ask("open", 2)
+        if path not in STORE.files:
+            raise BeamIOError(f"not there: {path}")
+        return _Reader(STORE.files[path])
+
+    def copy(self, source_file_names, destination_file_names) -> None:
+        raise NotImplementedError
+
+    def rename(self, source_file_names, destination_file_names) -> None:
+        STORE.ask("rename", 2 * len(source_file_names))
+        for source, destination in zip(source_file_names, destination_file_names, strict=True):
+            STORE.files[destination] = STORE.files.pop(source)
+
+    def exists(self, path: str) -> bool:
+        STORE.ask("exists")
+        return path in STORE.files
+
+    def size(self, path: str) -> int:
+        STORE.ask("size")
+        return STORE.size(path)
+
+    def last_updated(self, path: str) -> float:
+        STORE.ask("last_updated")
+        return 0.0
+
+    def metadata(self, path: str) -> FileMetadata:
+        STORE.ask("metadata")
+        return FileMetadata(path, STORE.size(path), 0.0)
+
+    def delete(self, paths) -> None:
+        STORE.ask("delete", -(-len(paths) // _PAGE))
+        if missing := [path for path in paths if STORE.files.pop(path, None) is None]:
+            raise BeamIOError(f"not there: {missing}")
+
+
+class Workers:
+    """Writes what workers would, at once."""
+
+    def __init__(self, num_chunks: int, text_bytes: int):
+        self._notes, self._num_chunks = journal.Journal(FOLDER), num_chunks
+        lines = max(1, text_bytes // (LINE_TOKENS * TOKEN_BYTES))
+        lengths = np.full((lines, 2), (LINE_TOKENS, LINE_TOKENS * TOKEN_BYTES), "<u4")
+        self._lines, self._index = lines, lengths.tobytes()
+        self.graphs: dict[str, int] = {}
+
+    def execute(self, pipeline: beam.Pipeline) -> None:
+        """Stands in the place of `runner_options.execute`."""
+        phase = pipeline.options.view_as(GoogleCloudOptions).job_name.split("-")[-2]
+        self.graphs[phase] = len(pipeline.to_runner_api().SerializeToString())
+        getattr(self, f"_{phase}")()
+        self.store_bytes = STORE.memory()
+
+    def _text(self) -> None:
+        plans = [path for path in STORE.files if "/text-tasks-" in path]
+        count = sum(len(json.loads(STORE.files[path])) for path in plans)
+        results = [self._result(number) for number in range(count)]
+        for part in range(-(-count // task_plan.PART_TASKS)):
+            first = part * task_plan.PART_TASKS
+            chosen = results[first : first + task_plan.PART_TASKS]
+            numbers = list(range(first, first + len(chosen)))
+            content = json.dumps({"numbers": numbers, "results": chosen}).encode()
+            STORE.files[self._notes.path(f"text-results-{part:05d}.json")] = content
+
+    def _result(self, number: int) -> dict:
+        index, text = (self._notes.path(f"text-{number:05d}.{ending}") for ending in ("lengths", "txt"))
+        STORE.files[index], STORE.files[text] = self._index, self._lines * LINE_TOKENS * TOKEN_BYTES
+        STORE.files[self._notes.path(f"text-{number:05d}.json")] = 300
+        tokens = self._lines * LINE_TOKENS
+        return {"irregular": {}, "lines": {"a.txt": self._lines}, "tokens": tokens, "files": {text: 1}}
+
+    def _embed(self) -> None:
+        for number in range(self._num_chunks):
+            STORE.files[self._notes.path(f"{handler.PHASE}-{number:05d}.json")] = 100
+            STORE.files[f"{FOLDER}/{record_folder.shard_name(number, self._num_chunks)}"] = 64 << 20
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--chunks", type=int, default=150_000, metavar="N", help="chunks of 64 MB of vectors (150,000)")
+    parser.add_argument("--milliseconds", type=float, default=20, metavar="MS", help="of a question to the store (20)")
+    arguments = parser.parse_args()
+
+    model = embedding.Model(pathlib.Path("model"), 3, 1024, "whitespace")
+    num_tokens = arguments.chunks * job._CHUNK_BYTES // (3 * 1024 * 4)
+    text = corpora.TextFile("simulated://bucket/a.txt", num_tokens * TOKEN_BYTES)
+    workers = Workers(arguments.chunks, min(text.size, job._TEXT_BYTES))
+    STORE.seconds = arguments.milliseconds / 1000
+    do_once.runner_options.execute = workers.execute
+    command_parser = argparse.ArgumentParser(allow_abbrev=False)
+    command.add_arguments(command_parser)
+    asked = [
+        "--savedmodel=model",
+        "--input=a",
+        f"--output={FOLDER}",
+        "--format=tfrecord",
+        f"--shards={arguments.chunks}",
+    ]
+    parsed = runner_options.parse(command_parser, asked)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    start = time.monotonic()
+    with journal.unfinished({"output": FOLDER}, {"a": "plan"}):
+        job.Job(FOLDER, model, "model", "0" * 64, parsed.arguments, parsed.beam_options).run([text])
+    seconds = time.monotonic() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    found = {
+        "chunks": arguments.chunks,
+        "texts": -(-text.size // job._TEXT_BYTES),
+        "milliseconds": arguments.milliseconds,
+        "seconds": round(seconds, 1),
+        "peak_mb": round(peak),
+        "peak_before_mb": round(before),
+        "store_mb": round(workers.store_bytes / 2**20),
+        "graph_bytes": workers.graphs,
+        "questions": dict(STORE.questions),
+    }
+    left = sum("_unfinished" in path for path in STORE.files)
+    assert not left, f"{left} files of the journal are left"
+    for name, value in found.items():
+        print(f"{name:<16} {value}")
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""Questions to a Flink cluster by its REST interface: its version, and the end of a job.
+
+Beam's job server says that a job is cancelled, and leaves it running on the cluster (seen with 2.70 and Flink 1.19).
+"""
+
+import contextlib
+import http.client
+import json
+import time
+import urllib.request
+from typing import Any
+
+from apache_beam.options.pipeline_options import FlinkRunnerOptions, PipelineOptions, StandardOptions
+from apache_beam.runners.portability import flink_runner
+
+from elmo_tf.errors import InputError
+
+_ANSWER_SECONDS = 10
+_POLL_SECONDS = 0.5
+_UNANSWERED = (OSError, ValueError, http.client.HTTPException)  # no answer, or not Flink's
+_ENDED = ("FINISHED", "CANCELED", "FAILED")
+
+
+def address(options: PipelineOptions) -> str | None:
+    """Returns the address of the Flink cluster; None if the options name none."""
+    master = options.view_as(FlinkRunnerOptions).flink_master
+    if options.view_as(StandardOptions).runner != "FlinkRunner" or master in flink_runner.MAGIC_HOST_NAMES:
+        return None
+    return flink_runner.FlinkRunner.add_http_scheme(master)
+
+
+def check(options: PipelineOptions) -> None:
+    """Raises `InputError` unless the cluster answers and has the version that the options name."""
+    if (where := address(options)) is None:
+        return
+    try:
+        version = _ask(f"{where}/config")["flink-version"]
+    except (*_UNANSWERED, KeyError, TypeError) as error:
+        # urllib wraps the operating system's error.
+        inner = getattr(error, "reason", error)
+        reason = getattr(inner, "strerror", None) or "something else answers"
+        raise InputError("flink_master", "the address of a Flink cluster that answers", f"{reason}: {where}") from None
+    asked = options.view_as(FlinkRunnerOptions).flink_version
+    if not version.startswith(f"{asked}."):
+        of_cluster = ".".join(version.split(".")[:2])
+        raise InputError("flink_version", f"{of_cluster}, the version of the cluster at {where}", asked)
+
+
+def cancel(where: str, name: str, seconds: float) -> bool:
+    """Cancels the jobs of this name at an address; returns whether all have ended after so many seconds at most."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with contextlib.suppress(*_UNANSWERED):
+            left = [job for job in _ask(f"{where}/jobs/overview")["jobs"] if _is_left(job, name)]
+            if not left:
+                return True
+            for job in left:
+                _ask(f"{where}/jobs/{job['jid']}?mode=cancel", "PATCH")
+        time.sleep(_POLL_SECONDS)
+    return False
+
+
+def _is_left(job: dict[str, Any], name: str) -> bool:
+    return job["name"] == name and job["state"] not in _ENDED
+
+
+def _ask(url: str, method: str = "GET") -> Any:
+    with urllib.request.urlopen(urllib.request.Request(url, method=method), timeout=_ANSWER_SECONDS) as answer:
+        return json.load(answer)

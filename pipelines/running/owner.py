@@ -1,0 +1,118 @@
+"""Who writes a remote folder: a note in it that changes while the run lives, because stores have no locks.
+
+Clocks of two machines differ, so nobody compares times: a run that finds a note waits whether it changes.
+"""
+
+import _thread
+import contextlib
+import logging
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+
+from elmo_tf.errors import InputError
+from elmo_tf.files.json_file import Object, Text, Whole
+from pipelines.text import filesystems
+
+FILE = "owner.json"
+_NOTE = Object({"run": Text(), "who": Text(), "beat": Whole()})
+_BEAT_SECONDS = 10.0  # between two changes of a note
+_FIRST_SECONDS = 1.0  # until a run looks whether another has written over its note at the same time
+_WAIT_SECONDS = 35.0  # for another's note to change: three beats, and time for a slow store
+_POLL_SECONDS = 1.0
+_log = logging.getLogger("elmo_tf")
+
+
+@contextlib.contextmanager
+def owned(folder: str, path: str) -> Iterator[None]:
+    """Keeps a note at `path` that `folder` is being written, while the block runs.
+
+    Raises:
+        InputError: naming `folder`, if another run writes it, also if that begins to do so at the same time.
+        WriteError: if the note cannot be written.
+    """
+    _wait_for_silence(folder, path)
+    heart = _Heart(path)
+    heart.beat()
+    thread = threading.Thread(target=heart.run, daemon=True)
+    thread.start()
+    try:
+        yield
+        heart.check()
+    except KeyboardInterrupt:
+        if heart.owner:
+            raise _in_use(folder, heart.owner) from None
+        raise
+    finally:
+        heart.stopping.set()
+        thread.join()
+        if not heart.owner:
+            filesystems.delete([path])
+    if heart.owner:
+        raise _in_use(folder, heart.owner)
+
+
+class _Heart:
+    """Changes the note of this run from time to time, and interrupts the run if the note is another's."""
+
+    def __init__(self, path: str):
+        self.stopping = threading.Event()
+        self.owner = ""  # another run that has taken the folder
+        self._path, self._run, self._count = path, uuid.uuid4().hex, 0
+        self._who = f"process {os.getpid()} on {socket.gethostname()}"
+
+    def beat(self) -> None:
+        """Changes the note."""
+        self._count += 1
+        filesystems.write_json(self._path, {"run": self._run, "who": self._who, "beat": self._count})
+
+    def check(self) -> None:
+        """Notes who has taken the folder, if another run has."""
+        note = _read(self._path)
+        if note and note["run"] != self._run:
+            self.owner = note["who"]
+
+    def run(self) -> None:
+        """Beats until it is stopped."""
+        wait = _FIRST_SECONDS
+        while not self.stopping.wait(wait):
+            # A store that fails for a moment is the tasks' business, which report it.
+            with contextlib.suppress(OSError):
+                self.check()
+                if self.owner:
+                    _thread.interrupt_main()
+                    return
+                self.beat()
+            wait = _BEAT_SECONDS
+
+
+def _wait_for_silence(folder: str, path: str) -> None:
+    """Returns if there is no note, or it does not change; raises `InputError` if it does."""
+    if (first := _read(path)) is None:
+        return
+    _log.info("%s has been writing %s; waiting %.0f s whether it still does", first["who"], folder, _WAIT_SECONDS)
+    end = time.monotonic() + _WAIT_SECONDS
+    while time.monotonic() < end:
+        time.sleep(_POLL_SECONDS)
+        note = _read(path)
+        if note is None:
+            return
+        if note != first:
+            raise _in_use(folder, note["who"])
+
+
+def _read(path: str) -> dict | None:
+    """Returns the note; None if there is none, or it is damaged."""
+    try:
+        return filesystems.read_json(path, _NOTE)
+    except OSError:
+        if filesystems.exists(path):
+            raise
+        return None
+
+
+def _in_use(folder: str, who: str) -> InputError:
+    return InputError("folder", "a folder that no other run writes", f"one in use by {who}: {folder}")

@@ -1,0 +1,255 @@
+"""A Flink cluster on this machine: a JobManager, and TaskManagers each with a worker pool of its own.
+
+    .venv/bin/python -m tests.cluster.flink
+
+prints Beam's options for it, and stops it at Ctrl-C. All of it listens on loopback addresses only. Each pair of
+TaskManager and pool stands for a machine: the TaskManager knows the pool as `worker-pool`, an address of its own.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+from tests.cluster import engine as engine_lib
+
+_POOL, _POOL_PORT = "worker-pool", 50_000
+_START_SECONDS = 240
+_HEAP_MB = 384
+_OPENED = [
+    f"--add-opens=java.base/{package}=ALL-UNNAMED"
+    for package in ("java.lang", "java.util", "java.net", "java.io", "java.nio", "java.util.concurrent")
+]
+_SMALL = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss512k"]
+_JOB_MANAGER = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
+_TASK_MANAGER = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
+_LOG4J = """
+rootLogger.level = INFO
+rootLogger.appenderRef.console.ref = Console
+appender.console.name = Console
+appender.console.type = CONSOLE
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1} %m%n
+"""
+
+
+class Machine:
+    """A TaskManager and its worker pool."""
+
+    def __init__(self, cluster: "Cluster", number: int):
+        self._cluster, self._number = cluster, number
+        self._address = f"127.0.1.{number + 1}"
+        self._processes: list[subprocess.Popen] = []
+
+    def start(self) -> None:
+        """Starts both processes."""
+        folder = self._cluster.folder / f"machine-{self._number}"
+        folder.mkdir(exist_ok=True)
+        hosts = folder / "hosts"
+        hosts.write_text(f"127.0.0.1 localhost {socket.gethostname()}\n{self._address} {_POOL}\n")
+        settings = {
+            "taskmanager.host": "127.0.0.1",
+            "taskmanager.resource-id": f"machine-{self._number}-{time.monotonic_ns()}",
+            "io.tmp.dirs": folder,
+        }
+        pool = [sys.executable, "-m", "tests.cluster.worker_pool", f"{self._address}:{_POOL_PORT}"]
+        java = [f"-Djdk.net.hosts.file={hosts}", "-XX:MaxDirectMemorySize=256m"]
+        self._processes = [
+            self._cluster.start(pool, f"pool-{self._number}"),
+            self._cluster.start_java(_TASK_MANAGER, java, settings, f"taskmanager-{self._number}"),
+        ]
+
+    def kill(self) -> None:
+        """Kills both processes and all that they started, as a machine that fails."""
+        for process in self._processes:
+            self._cluster.kill(process)
+        self._processes = []
+
+    @property
+    def pool_pid(self) -> int:
+        """The process id of the pool, the parent of the workers."""
+        return self._processes[0].pid
+
+
+class Cluster:
+    """A cluster that `running` has started."""
+
+    def __init__(self, engine: engine_lib.Engine, folder: pathlib.Path, num_machines: int, slots: int):
+        self.engine, self.folder = engine, folder
+        self._rest, self._rpc = _free_port(), _free_port()
+        self._slots = slots
+        self._processes: list[subprocess.Popen] = []
+        self.machines = [Machine(self, number) for number in range(num_machines)]
+
+    @property
+    def address(self) -> str:
+        """Where the JobManager answers."""
+        return f"127.0.0.1:{self._rest}"
+
+    @property
+    def options(self) -> list[str]:
+        """Beam's options for this cluster, with a worker process per slot."""
+        return [
+            "--runner=FlinkRunner",
+            f"--flink_master={self.address}",
+            f"--flink_version={engine_lib.FLINK_VERSION}",
+            f"--flink_job_server_jar={self.engine.job_server}",
+            "--job_server_jvm_properties=-Xmx384m",
+            "--environment_type=EXTERNAL",
+            f"--environment_config={_POOL}:{_POOL_PORT}",
+            f"--sdk_worker_parallelism={self._slots}",
+            f"--parallelism={self._slots * len(self.machines)}",
+        ]
+
+    def ask(self, path: str) -> Any:
+        """Returns what the JobManager answers to a question, such as `/jobs`."""
+        with urllib.request.urlopen(f"http://{self.address}{path}", timeout=10) as answer:
+            return json.load(answer)
+
+    def jobs(self) -> list[dict[str, Any]]:
+        """Returns all jobs, the newest first."""
+        return sorted(self.ask("/jobs/overview")["jobs"], key=lambda job: -job["start-time"])
+
+    def start(self, command: list[str], name: str) -> subprocess.Popen:
+        """Starts a process of the cluster, which ends with this one."""
+        environment = {
+            **os.environ,
+            "PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PYTHONPATH": str(engine_lib.ROOT),
+            "TMPDIR": str(self.folder),
+        }
+        with (self.folder / f"{name}.log").open("ab") as log:
+            process = subprocess.Popen(
+                command,
+                cwd=engine_lib.ROOT,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                preexec_fn=_end_with_parent,  # noqa: PLW1509 - this program has no other threads when it starts processes
+            )
+        self._processes.append(process)
+        return process
+
+    def start_java(self, main: str, java: list[str], settings: dict[str, Any], name: str) -> subprocess.Popen:
+        """Starts a process of Flink with settings besides those of the cluster."""
+        folder = self.folder / f"{name}-conf"
+        folder.mkdir(exist_ok=True)
+        lines = [f"{key}: {value}\n" for key, value in {**self._settings(), **settings}.items()]
+        (folder / "config.yaml").write_text("".join(lines))
+        (folder / "log4j.properties").write_text(_LOG4J)
+        logging = f"-Dlog4j2.configurationFile={folder / 'log4j.properties'}"
+        command = ["java", f"-Xmx{_HEAP_MB}m", *_SMALL, *_OPENED, logging, *java, "-cp", f"{self.engine.libraries}/*"]
+        return self.start([*command, main, "--configDir", str(folder)], name)
+
+    def wait_for_machines(self) -> None:
+        """Returns once the JobManager knows all TaskManagers. Raises RuntimeError if they do not come."""
+        for _ in range(_START_SECONDS):
+            with contextlib.suppress(OSError):
+                if self.ask("/overview")["taskmanagers"] >= len(self.machines):
+                    return
+            if any(process.poll() is not None for process in self._processes):
+                raise RuntimeError(f"a process of the cluster ended; see the logs in {self.folder}")
+            time.sleep(1)
+        raise RuntimeError(f"the cluster does not start; see the logs in {self.folder}")
+
+    def start_all(self) -> None:
+        """Starts the JobManager and all machines."""
+        self.start_java(_JOB_MANAGER, [], {"rest.port": self._rest}, "jobmanager")
+        for machine in self.machines:
+            machine.start()
+        self.wait_for_machines()
+
+    def kill(self, process: subprocess.Popen) -> None:
+        """Kills one of the cluster's processes, and all others of its session."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        self._processes.remove(process)
+
+    def stop(self) -> None:
+        """Kills all processes of the cluster."""
+        for process in list(self._processes):
+            self.kill(process)
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "jobmanager.rpc.address": "127.0.0.1",
+            "jobmanager.rpc.port": self._rpc,
+            "jobmanager.bind-host": "127.0.0.1",
+            "rest.address": "127.0.0.1",
+            "rest.bind-address": "127.0.0.1",
+            "taskmanager.bind-host": "127.0.0.1",
+            "taskmanager.numberOfTaskSlots": self._slots,
+            # In the place of what Flink's start scripts calculate.
+            "taskmanager.cpu.cores": 1.0,
+            "taskmanager.memory.framework.heap.size": "128m",
+            "taskmanager.memory.framework.off-heap.size": "128m",
+            "taskmanager.memory.jvm-metaspace.size": "256m",
+            "taskmanager.memory.jvm-overhead.min": "192m",
+            "taskmanager.memory.jvm-overhead.max": "192m",
+            "taskmanager.memory.task.heap.size": "192m",
+            "taskmanager.memory.task.off-heap.size": "0m",
+            "taskmanager.memory.network.min": "64m",
+            "taskmanager.memory.network.max": "64m",
+            "taskmanager.memory.managed.size": "64m",
+            # A machine that fails is noticed soon, and its work done by the others.
+            "heartbeat.interval": 2000,
+            "heartbeat.timeout": 20000,
+            "restart-strategy.type": "fixed-delay",
+            "restart-strategy.fixed-delay.attempts": 2,
+            "restart-strategy.fixed-delay.delay": "1 s",
+            "slot.request.timeout": 40000,
+        }
+
+
+@contextlib.contextmanager
+def running(num_machines: int = 2, slots: int = 1) -> Iterator[Cluster]:
+    """Runs a cluster while the block runs. Its logs are kept if the block raises an exception."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="elmo_tf-flink-"))
+    cluster = Cluster(engine_lib.engine(), folder, num_machines, slots)
+    try:
+        cluster.start_all()
+        yield cluster
+    except BaseException:
+        cluster.stop()
+        raise
+    cluster.stop()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end_with_parent() -> None:
+    """Lets the kernel kill this process when the one that started it ends in any way."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+def _free_port() -> int:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        return server.getsockname()[1]
+
+
+def main() -> None:
+    if missing := engine_lib.engine().missing():
+        sys.exit(missing)
+    with running() as cluster:
+        print(" ".join(cluster.options), flush=True)
+        print(f"logs: {cluster.folder}", file=sys.stderr)
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.pause()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""Both jobs on a Flink cluster: the bytes of a local run, a machine that fails, Ctrl-C, and one line for bad input."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.cluster.engine import ROOT
+from tests.cluster.flink import Cluster
+
+pytestmark = pytest.mark.cluster
+
+_SECONDS = 600
+# More would share the machine with the workers, and other sums.
+_ENVIRONMENT = {**os.environ, "TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
+
+
+def start(*arguments: object) -> subprocess.Popen:
+    command = [sys.executable, "-m", "elmo_tf.cli", *map(str, arguments)]
+    # A group of its own, as a shell gives it; Ctrl-C goes to all of the group.
+    return subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=_ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def finished(process: subprocess.Popen) -> str:
+    """Returns what a command printed on stderr."""
+    return process.communicate(timeout=_SECONDS)[1]
+
+
+def done(*arguments: object) -> str:
+    process = start(*arguments)
+    err = finished(process)
+    assert process.returncode == 0, err
+    return err
+
+
+def wait_for(happens: Callable[[], bool], process: subprocess.Popen) -> None:
+    """Returns when something happens while the process runs."""
+    end = time.monotonic() + _SECONDS
+    while not happens():
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def contents(folder: pathlib.Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory) -> pathlib.Path:
+    path = tmp_path_factory.mktemp("text") / "a.txt"
+    path.write_bytes(b"".join(b"word%d is number %d of sentence %d\n" % (n % 997, n % 13, n) for n in range(20_000)))
+    return path
+
+
+@pytest.fixture(scope="module")
+def sentences(text, tmp_path_factory) -> pathlib.Path:
+    """A few hundred of them, for the model."""
+    path = tmp_path_factory.mktemp("sentences") / "b.txt"
+    path.write_bytes(b"".join(text.read_bytes().splitlines(keepends=True)[:300]))
+    return path
+
+
+@pytest.mark.parametrize("order", [[], ["--shuffle"]], ids=["in order", "shuffled"])
+def test_preprocess_writes_the_bytes_of_a_local_run(cluster, text, tmp_path, order):
+    command = ["preprocess", "--input", text, "--shards=5", "--min-count=2", "--heldout-fraction=0.2", *order]
+    for name, options in (("local", []), ("cluster", cluster.options)):
+        done(*command, f"--output={tmp_path / name}", f"--heldout={tmp_path / name}-heldout", *options)
+    for split in ("", "-heldout"):
+        assert contents(tmp_path / f"cluster{split}") == contents(tmp_path / f"local{split}")
+
+
+@pytest.mark.parametrize("kind", ["hdf5", "tfrecord"])
+def test_embed_writes_the_bytes_of_a_local_run(cluster, savedmodel, sentences, tmp_path, kind):
+    command = ["embed", "--savedmodel", savedmodel.path, "--input", sentences, f"--format={kind}"]
+    shards = ["--shards=4"] if kind == "tfrecord" else []
+    for name, options in (("local", []), ("cluster", cluster.options)):
+        done(*command, *shards, f"--output={tmp_path / name}", *options)
+    if kind == "hdf5":
+        assert (tmp_path / "cluster").read_bytes() == (tmp_path / "local").read_bytes()
+    else:
+        assert contents(tmp_path / "cluster") == contents(tmp_path / "local")
+
+
+@pytest.mark.parametrize("returns", [True, False], ids=["and comes back", "for good"])
+def test_a_machine_that_fails_changes_nothing(cluster: Cluster, text, tmp_path, returns):
+    large = tmp_path / "large.txt"
+    large.write_bytes(text.read_bytes() * 20)
+    command = ["preprocess", "--input", large, "--shards=24"]
+    done(*command, f"--output={tmp_path / 'local'}")
+    output = tmp_path / "cluster"
+    process = start(*command, f"--output={output}", *cluster.options)
+    wait_for(lambda: bool(list((output / "_unfinished").glob("write-0*.json"))), process)
+    cluster.machines[0].kill()
+    if returns:
+        cluster.machines[0].start()
+    err = finished(process)
+    if returns:
+        assert process.returncode == 0, err
+    else:  # one machine has too few slots for the job
+        assert process.returncode == 1
+        assert err.splitlines()[-1].startswith("elmo-tf: error: the remote job failed: ")
+        assert err.splitlines()[-1].endswith("; run the same command again to resume")
+        assert "Traceback" not in err
+        cluster.machines[0].start()
+        cluster.wait_for_machines()
+        err = done(*command, f"--output={output}", *cluster.options)
+        assert "resuming an earlier run; its finished files are kept" in err
+    assert contents(output) == contents(tmp_path / "local")
+
+
+def test_ctrl_c_cancels_the_remote_job_and_the_same_command_resumes(cluster: Cluster, text, tmp_path):
+    large = tmp_path / "large.txt"
+    large.write_bytes(text.read_bytes() * 20)
+    command = ["preprocess", "--input", large, "--shards=12"]
+    output = tmp_path / "cluster"
+    process = start(*command, f"--output={output}", *cluster.options)
+    wait_for(lambda: bool(list((output / "_unfinished").glob("write-0*.json"))), process)
+    os.killpg(process.pid, signal.SIGINT)
+    err = finished(process)
+    assert process.returncode == 130
+    expected = "elmo-tf: interrupted; the remote job is cancelled; run the same command again to resume"
+    assert err.splitlines()[-1] == expected
+    assert "Traceback" not in err
+    assert cluster.jobs()[0]["state"] == "CANCELED"
+    assert "resuming an earlier run" in done(*command, f"--output={output}", *cluster.options)
+    done(*command, f"--output={tmp_path / 'local'}")
+    assert contents(output) == contents(tmp_path / "local")
+
+
+BAD = {
+    "no cluster": (["--flink_master=127.0.0.1:1"], "--flink_master: expected the address of a Flink cluster that"),
+    "another version": (["--flink_version=1.20"], "--flink_version: expected 1.19, the version of the cluster at "),
+    "an option nobody knows": (["--checkpointing_intervall=1"], "--runner: expected options that Beam or its job serv"),
+    "no job server": (["--flink_job_server_jar=/none.jar"], "--flink_job_server_jar: expected a jar, or a network "),
+    "irregular text": (
+        ["--strict", "--checkpointing_interval=60000"],
+        "--strict: expected regular text, found bytes that are not UTF-8 on line 2 of",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_line_and_leaves_nothing(cluster: Cluster, tmp_path, case):
+    text = tmp_path / "a.txt"
+    text.write_bytes(b"fine\n\xff\n")
+    options, expected = BAD[case]
+    process = start("preprocess", "--input", text, f"--output={tmp_path / 'x'}", *cluster.options, *options)
+    err = finished(process)
+    assert process.returncode == 1
+    assert err.splitlines()[-1].startswith(f"elmo-tf: error: {expected}")
+    assert "Traceback" not in err
+    assert os.listdir(tmp_path) == ["a.txt"]

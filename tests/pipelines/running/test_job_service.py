@@ -1,0 +1,224 @@
+"""The job service of a portable runner: who answers, which options it knows, and the end of a job on Flink."""
+
+import argparse
+import contextlib
+import http.server
+import json
+import os
+import signal
+import threading
+import time
+
+import pytest
+from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
+from apache_beam.portability.api import beam_job_api_pb2
+from apache_beam.runners.portability import local_job_service
+from apache_beam.runners.runner import PipelineState
+
+from elmo_tf.errors import InputError
+from pipelines.running import flink_cluster, job_service, runner_options
+
+
+@pytest.fixture
+def service(monkeypatch):
+    """Beam's local job service, which also knows one option of Flink's; its address."""
+
+    def describe(self, request, context=None):
+        known = beam_job_api_pb2.PipelineOptionDescriptor(name="checkpointing_interval")
+        return beam_job_api_pb2.DescribePipelineOptionsResponse(options=[known])
+
+    monkeypatch.setattr(local_job_service.LocalJobServicer, "DescribePipelineOptions", describe)
+    servicer = local_job_service.LocalJobServicer()
+    yield f"localhost:{servicer.start_grpc_server()}"
+    servicer.stop()
+
+
+class FakeFlink(http.server.BaseHTTPRequestHandler):
+    """Answers as Flink's REST interface does; a job ends a while after it is told to."""
+
+    jobs: list[dict]
+    version = "1.19.3"
+
+    def _answer(self, content: object) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(content).encode())
+
+    def do_GET(self) -> None:
+        self._answer({"flink-version": self.version} if self.path == "/config" else {"jobs": self.jobs})
+
+    def do_PATCH(self) -> None:
+        identifier = self.path.removeprefix("/jobs/").removesuffix("?mode=cancel")
+        for job in self.jobs:
+            if job["jid"] == identifier:
+                job["state"] = "CANCELED" if job["state"] == "CANCELLING" else "CANCELLING"
+        self._answer({})
+
+    def log_message(self, *arguments) -> None:
+        pass
+
+
+@pytest.fixture
+def flink():
+    """The address of a cluster with two jobs that run."""
+    FakeFlink.jobs = [
+        {"jid": "a1", "name": "mine", "state": "RUNNING"},
+        {"jid": "b2", "name": "another's", "state": "RUNNING"},
+        {"jid": "c3", "name": "mine", "state": "FINISHED"},
+    ]
+    server = http.server.HTTPServer(("127.0.0.1", 0), FakeFlink)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+def parsed(*options: str) -> runner_options.Parsed:
+    return runner_options.parse(argparse.ArgumentParser(allow_abbrev=False), options)
+
+
+def connect(*options: str) -> None:
+    found = parsed(*options)
+    with job_service.connected(found.beam_options, found.unknown):
+        pass
+
+
+def test_options_of_the_job_service_pass_through(service):
+    found = parsed("--runner=PortableRunner", f"--job_endpoint={service}", "--checkpointing_interval=1000")
+    assert found.unknown == ["--checkpointing_interval=1000"]
+    with job_service.connected(found.beam_options, found.unknown):
+        pass
+    connect("--runner=PortableRunner", f"--job_endpoint={service}", "--checkpointing_interval", "1000")
+    with pytest.raises(InputError, match=r"^runner: expected options that .*, found unknown ones: --chekpointing=1$"):
+        connect("--runner=PortableRunner", f"--job_endpoint={service}", "--chekpointing=1")
+
+
+def test_without_a_job_service_an_unknown_option_is_wrong_usage():
+    with pytest.raises(SystemExit) as ended:
+        parsed("--checkpointing_interval=1000")
+    assert ended.value.code == 2
+
+
+def test_where_no_job_service_answers_the_error_names_the_address():
+    with pytest.raises(InputError, match=r"^job_endpoint: expected the address of a job service that answers"):
+        connect("--runner=PortableRunner", "--job_endpoint=localhost:1")
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        ("1.19.3", r"^flink_job_server_jar: expected a jar"),  # the next check
+        ("1.20.1", r"^flink_version: expected 1\.20, the version of the cluster at http://127.*, found 1\.19$"),
+        ("1.190", r"^flink_version: expected 1\.190, "),
+    ],
+)
+def test_the_version_of_the_cluster_is_checked(flink, monkeypatch, version, expected):
+    monkeypatch.setattr(FakeFlink, "version", version)
+    with pytest.raises(InputError, match=expected):
+        connect(
+            "--runner=FlinkRunner", f"--flink_master={flink}", "--flink_version=1.19", "--flink_job_server_jar=none"
+        )
+
+
+def test_an_address_without_a_cluster_is_refused(service):
+    for address, found in (("127.0.0.1:1", "Connection refused"), (service, "something else answers")):
+        with pytest.raises(InputError, match=f"^flink_master: expected .*, found {found}: http://{address}$"):
+            connect("--runner=FlinkRunner", f"--flink_master={address}")
+
+
+def test_the_job_of_a_name_is_cancelled_on_flink_and_no_other(flink):
+    assert flink_cluster.cancel(f"http://{flink}", "mine", 5)
+    assert [job["state"] for job in FakeFlink.jobs] == ["CANCELED", "RUNNING", "FINISHED"]
+    assert not flink_cluster.cancel("http://127.0.0.1:1", "mine", 1)
+
+
+def test_a_job_counts_as_cancelled_when_flink_says_so(flink, monkeypatch):
+    """Beam's job server says that it is while it still runs."""
+
+    class Result:
+        state = PipelineState.RUNNING
+
+        def cancel(self) -> None:
+            self.state = PipelineState.CANCELLED
+
+    options = parsed("--runner=FlinkRunner", f"--flink_master={flink}").beam_options
+    options.view_as(GoogleCloudOptions).job_name = "mine"
+    assert job_service.canceller(options)(Result()) == "the remote job is cancelled"
+    assert FakeFlink.jobs[0]["state"] == "CANCELED"
+    monkeypatch.setattr(job_service, "_CANCEL_SECONDS", 1)
+    gone = parsed("--runner=FlinkRunner", "--flink_master=127.0.0.1:1").beam_options
+    assert "could not be cancelled" in job_service.canceller(gone)(Result())
+
+
+def test_every_job_has_a_name_of_its_own_after_the_users(tmp_path):
+    options, names = PipelineOptions(["--job_name=news"]), []
+    for phase in ("count", "write"):
+        job_service.begin_job(options, phase, str(tmp_path / "job.json"))
+        names.append(options.view_as(GoogleCloudOptions).job_name)
+    assert [name[:-12] for name in names] == ["news-phase-count-", "news-phase-write-"]
+    assert os.listdir(tmp_path) == []  # a local runner's jobs end with it
+
+
+def test_the_job_that_a_killed_command_left_is_cancelled_first(flink, tmp_path, monkeypatch):
+    note = tmp_path / "job.json"
+    note.write_text('{"name": "mine"}')
+    options = parsed("--runner=FlinkRunner", f"--flink_master={flink}").beam_options
+    job_service.begin_job(options, "count", str(note))
+    assert [job["state"] for job in FakeFlink.jobs] == ["CANCELED", "RUNNING", "FINISHED"]
+    assert json.loads(note.read_text()) == {"name": options.view_as(GoogleCloudOptions).job_name}
+    monkeypatch.setattr(job_service, "_CANCEL_SECONDS", 0)
+    with pytest.raises(ChildProcessError, match="of an earlier run goes on; cancel it on http://127"):
+        job_service.begin_job(options, "write", str(note))
+
+
+def test_an_interrupt_while_a_job_is_submitted_comes_after(monkeypatch):
+    before = signal.getsignal(signal.SIGINT)
+    submitted = []
+    options = PipelineOptions(["--runner=FlinkRunner"])
+    with pytest.raises(KeyboardInterrupt), job_service.interrupts_later(options):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.05)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # as Beam does
+        submitted.append(True)
+    assert submitted == [True]
+    assert signal.getsignal(signal.SIGINT) == before
+    with (
+        contextlib.suppress(KeyboardInterrupt),
+        job_service.interrupts_later(PipelineOptions(["--runner=FnApiRunner"])),
+    ):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.05)
+        submitted.append(True)
+    assert submitted == [True]
+
+
+ERRORS = {
+    "RuntimeError: Traceback ...\nModuleNotFoundError: No module named 'pipelines'\n": (
+        "workers lack elmo_tf, or its version that this command has: no module pipelines"
+    ),
+    "RuntimeError: java.lang.RuntimeException: outer\n\tat a.B\nCaused by: org.apache.flink.NoSlotException: too few": (
+        "the remote job failed: NoSlotException: too few; see the runner's own page"
+    ),
+    "RuntimeError: it\n\nfailed\n": "the remote job failed: failed; see the runner's own page",
+}
+
+
+@pytest.mark.parametrize("text", ERRORS)
+def test_the_error_of_a_remote_job_is_one_line(text):
+    assert str(runner_options._remote_error(text)) == ERRORS[text]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], None),
+        (["--direct_num_workers=3"], None),
+        (["--direct_num_workers=3", "--direct_running_mode=multi_processing"], 3),
+        (["--direct_num_workers=0", "--direct_running_mode=multi_processing"], 0),
+        (["--runner=FlinkRunner"], 1),
+        (["--runner=SparkRunner", "--sdk_worker_parallelism=4"], 4),
+        (["--runner=DataflowRunner"], 0),
+        (["--runner=DataflowRunner", "--experiments=no_use_multiple_sdk_containers"], 1),
+    ],
+)
+def test_the_number_of_processes_of_a_machine_follows_from_the_options(options, expected):
+    assert runner_options.processes_per_machine(parsed(*options).beam_options) == expected

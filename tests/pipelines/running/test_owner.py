@@ -1,0 +1,92 @@
+"""Remote folders have one writer at a time, without locks and without comparing clocks."""
+
+import json
+import threading
+import time
+
+import pytest
+
+from elmo_tf.errors import InputError
+from pipelines.running import journal, owner
+from tests.pipelines.memory_store import STORE
+
+FOLDER = "memory://owned/out"
+NOTE = f"{FOLDER}/_unfinished/owner.json"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """A store of this test alone, and hearts that beat 100 times as fast."""
+    STORE.clear()
+    for name in ("_BEAT_SECONDS", "_FIRST_SECONDS", "_WAIT_SECONDS", "_POLL_SECONDS"):
+        monkeypatch.setattr(owner, name, getattr(owner, name) / 100)
+    yield
+    STORE.clear()
+
+
+def another_note(beat: int = 1) -> bytes:
+    return json.dumps({"run": "another", "who": "process 7 on elsewhere", "beat": beat}).encode()
+
+
+def test_a_note_changes_while_the_folder_is_written_and_is_gone_after():
+    with owner.owned(FOLDER, NOTE):
+        first = STORE[NOTE]
+        time.sleep(1)
+        assert STORE[NOTE] != first
+    assert STORE == {}
+
+
+def test_a_folder_whose_note_changes_is_refused():
+    STORE[NOTE] = another_note()
+    stop = threading.Event()
+
+    def beat() -> None:
+        for count in range(10_000):
+            if stop.wait(0.02):
+                return
+            STORE[NOTE] = another_note(count)
+
+    thread = threading.Thread(target=beat)
+    thread.start()
+    expected = "folder: expected a folder that no other run writes, found one in use by process 7 on elsewhere: memory"
+    with pytest.raises(InputError, match=expected), owner.owned(FOLDER, NOTE):
+        pass
+    stop.set()
+    thread.join()
+    assert b"another" in STORE[NOTE]
+
+
+@pytest.mark.parametrize("note", [another_note(), b"damaged"], ids=["silent", "damaged"])
+def test_the_folder_of_a_run_that_was_killed_is_taken(note):
+    STORE[NOTE] = note
+    with owner.owned(FOLDER, NOTE):
+        assert b"another" not in STORE[NOTE]
+    assert STORE == {}
+
+
+def test_of_two_runs_that_begin_at_the_same_time_one_stops():
+    refused = pytest.raises(InputError, match="in use by process 7 on elsewhere")
+    with refused, owner.owned(FOLDER, NOTE):
+        STORE[NOTE] = another_note()
+        for _ in range(500):  # until the heart interrupts
+            time.sleep(0.01)
+    assert STORE[NOTE] == another_note()
+
+
+def test_a_second_command_is_refused_and_the_first_one_keeps_its_files():
+    with journal.unfinished({"output": FOLDER}, {"a": "plan"}):
+        STORE[f"{FOLDER}/vocab.txt.tmp-1"] = b"being written"
+        journal.check(FOLDER)
+        refused = pytest.raises(InputError, match=r"^output: .* found one in use by process \d+ on ")
+        with refused, journal.unfinished({"output": FOLDER}, {"a": "plan"}):
+            pass
+        assert f"{FOLDER}/vocab.txt.tmp-1" in STORE
+    assert sorted(STORE) == [f"{FOLDER}/_SUCCESS", f"{FOLDER}/vocab.txt.tmp-1"]
+
+
+def test_a_folder_with_a_note_alone_is_free():
+    STORE[NOTE] = another_note()
+    journal.check(FOLDER)
+    with journal.unfinished({"output": FOLDER}, {"a": "plan"}) as resumed:
+        assert not resumed
+    assert list(STORE) == [f"{FOLDER}/_SUCCESS"]

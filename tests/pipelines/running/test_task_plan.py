@@ -1,0 +1,104 @@
+"""Tasks reach workers as files: the same tasks, results in order, and a graph that does not grow with them."""
+
+import argparse
+import json
+
+import apache_beam as beam
+import pytest
+
+from elmo_tf.files.json_file import Object, Whole
+from pipelines.embed import text_chunks
+from pipelines.preprocess import shuffle
+from pipelines.running import do_once, journal, runner_options, task_plan
+from pipelines.text import corpora, filesystems
+
+TASKS = [
+    corpora.Task(0, (0, 3), (corpora.Slice(corpora.TextFile("a.gz", 7, "*"), part=1, parts=2),)),
+    corpora.Task(1, (1,), (corpora.Slice(corpora.TextFile("caf\u00e9\udcff", 7), 1, 3),) * 2),
+    corpora.Task(2, (2,), ()),
+]
+CHUNKS = [text_chunks.Chunk(0, 0, 2, 3, (text_chunks.Piece(0, 1, 2), text_chunks.Piece(1, 0, 9)))]
+
+
+@pytest.fixture
+def notes(tmp_path) -> journal.Journal:
+    (tmp_path / "_unfinished").mkdir()
+    return journal.Journal(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "tasks", [TASKS, CHUNKS, [shuffle.GatherTask(0, 5)]], ids=lambda tasks: type(tasks[0]).__name__
+)
+def test_a_task_is_the_same_after_json(tasks):
+    assert [task_plan.decoded(type(task), json.loads(json.dumps(task))) for task in tasks] == tasks
+
+
+@pytest.mark.parametrize("row", [[0], [0, "5"], [True, 5], "05", 3, None, [0, 5, 6]])
+def test_another_value_is_no_task(row):
+    with pytest.raises((TypeError, ValueError)):
+        task_plan.decoded(shuffle.GatherTask, row)
+
+
+class Square(do_once.DoOnce):
+    phase = "square"
+    schema = Object({"square": Whole()})
+
+    def do(self, task, progress):
+        return {"square": task.number**2, "files": {}}
+
+
+def test_results_come_in_the_order_of_the_tasks(notes, monkeypatch):
+    monkeypatch.setattr(task_plan, "PART_TASKS", 4)
+    _, options, _ = runner_options.parse(argparse.ArgumentParser(allow_abbrev=False), [])
+    tasks = (shuffle.GatherTask(number, 1) for number in range(11))
+    found = do_once.run_step("squaring", notes, Square(notes.folder), tasks, shuffle.GatherTask, options)
+    assert [result["square"] for result in found] == [number**2 for number in range(11)]
+
+
+def test_the_graph_does_not_grow_with_the_tasks(notes):
+    sizes = []
+    for count in (10, 5000):
+        plan = task_plan.write(notes, "x", (shuffle.GatherTask(number, 1) for number in range(count)))
+        assert (plan.num_tasks, plan.size) == (count, count)
+        pipeline = beam.Pipeline()
+        _ = pipeline | task_plan.ReadTasks(notes, plan, shuffle.GatherTask)
+        sizes.append(len(pipeline.to_runner_api().SerializeToString()))
+    assert abs(sizes[0] - sizes[1]) < 20  # the digits of a count
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        b"{",
+        b'{"numbers": [0], "results": [{}]}',
+        b'{"numbers": [0, 1], "results": [{}]}',
+        b'{"numbers": [0, 1], "results": [{}, 1]}',
+        b'{"numbers": [1, 0], "results": [{}, {}]}',
+    ],
+)
+def test_results_that_are_missing_or_damaged_are_an_error(notes, tmp_path, content):
+    plan = task_plan.Plan("x", 2, 2)
+    path = tmp_path / "_unfinished" / "x-results-00000.json"
+    path.write_bytes(b'{"numbers": [0, 1], "results": [{}, {"a": 1}]}')
+    assert task_plan.results(notes, plan, Object({})) == [{}, {"a": 1}]
+    path.unlink() if content is None else path.write_bytes(content)
+    with pytest.raises(filesystems.ReadError, match=r"^cannot read .*x-results-00000\.json: the result of a task is m"):
+        task_plan.results(notes, plan, Object({}))
+
+
+def test_a_plan_that_a_worker_cannot_see_or_read_is_one_line(notes):
+    with pytest.raises(filesystems.ReadError, match="the workers need a folder that all of them can reach"):
+        list(task_plan._read_tasks(0, notes, "x", shuffle.GatherTask))
+    for content in (b"{", b"[[0]]", b"[1]", b"3"):
+        filesystems.write(notes.path("x-tasks-00000.json"), content)
+        with pytest.raises(filesystems.ReadError, match="the plan of the tasks is damaged"):
+            list(task_plan._read_tasks(0, notes, "x", shuffle.GatherTask))
+
+
+def test_answers_come_in_order_and_few_wait_in_memory():
+    asked = []
+    answers = task_plan.at_once(lambda number: asked.append(number) or number, range(1000))
+    assert next(answers) == 0
+    assert len(asked) <= task_plan._READERS
+    assert list(answers) == list(range(1, 1000))
