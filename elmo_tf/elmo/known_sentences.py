@@ -64,19 +64,29 @@ class KnownSentences:
     def __call__(self, tokens: tf.Tensor) -> tf.Tensor:
         """Returns the layers of a batch, float32 `(batch, num_layers, time, dim)`, 0 at padding.
 
-        A batch with a sentence that is not known is computed. The biLM is in no graph that calls this.
+        A batch with a sentence that is not known is computed.
 
         Args:
             tokens: string `(batch, time)`.
         """
-        found = tf.numpy_function(self._find, [tokens], tf.float16, stateful=False)
+
+        def look_up() -> tf.Tensor:
+            return tf.numpy_function(self._look_up, [tokens], tf.float16, stateful=False)
+
+        def compute() -> tf.Tensor:
+            return tf.cast(tf.stop_gradient(self._compute(tokens)), tf.float16)
+
+        # `look_up` computes nothing itself: where TensorFlow has one thread, it would wait for that thread for ever.
+        found = tf.cond(tf.numpy_function(self._are_known, [tokens], tf.bool, stateful=False), look_up, compute)
         _, num_layers, dim = self._layers.shape
         return tf.cast(tf.ensure_shape(found, (None, num_layers, None, dim)), tf.float32)
 
-    def _find(self, tokens: np.ndarray) -> np.ndarray:
+    def _are_known(self, tokens: np.ndarray) -> bool:
+        rows = map(_without_padding, tokens.tolist())
+        return all(not row or row in self._places for row in rows)
+
+    def _look_up(self, tokens: np.ndarray) -> np.ndarray:
         rows = [_without_padding(row) for row in tokens.tolist()]
-        if not all(not row or row in self._places for row in rows):
-            return self._compute(tf.constant(tokens)).numpy().astype(np.float16)
         _, num_layers, dim = self._layers.shape
         found = np.zeros((len(rows), num_layers, tokens.shape[1], dim), np.float16)
         for place, row in enumerate(rows):

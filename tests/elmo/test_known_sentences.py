@@ -2,6 +2,8 @@
 
 import errno
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -45,6 +47,27 @@ def test_a_batch_with_a_new_sentence_is_computed(layer):
     expected = layer._layers_of(batch).numpy()
     layer.remember(SENTENCES)
     np.testing.assert_allclose(tf.function(layer.known_sentences)(batch), expected, rtol=2.0**-11, atol=2.0**-25)
+
+
+ONE_THREAD = """
+import tensorflow as tf
+from elmo_tf.elmo.known_sentences import KnownSentences
+
+def compute(tokens):
+    lengths = tf.cast(tf.strings.length(tokens), tf.float32)[:, None, :, None]
+    return tf.while_loop(lambda step, _: step < 3, lambda step, found: (step + 1, found + 1), (0, lengths))[1]
+
+known = KnownSentences([["a"]], compute, 1, 1)
+print(tf.function(known)(tf.constant([["a", "dog"]])).numpy().ravel())
+"""
+
+
+@pytest.mark.slow  # a process that loads TensorFlow
+def test_a_new_sentence_is_computed_where_tensorflow_has_one_thread():
+    environment = os.environ | {"TF_NUM_INTEROP_THREADS": "1"}
+    command = [sys.executable, "-c", ONE_THREAD]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout == "[4. 6.]\n", done.stderr
 
 
 def test_each_sentence_is_computed_once():
