@@ -46,22 +46,29 @@ def check(options: PipelineOptions) -> None:
         raise InputError("flink_version", f"{of_cluster}, the version of the cluster at {where}", asked)
 
 
-def cancel(where: str, name: str, seconds: float) -> bool:
-    """Cancels the jobs of this name at an address; returns whether all have ended after so many seconds at most."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+def cancel(where: str, name: str, seconds: float, appears: float = 0) -> bool:
+    """Cancels the jobs of this name at an address.
+
+    Args:
+        where: the address.
+        name: of the jobs.
+        seconds: how long to wait for their end.
+        appears: how long to wait for a job that may still be on its way to the cluster.
+
+    Returns:
+        whether none is left.
+    """
+    start = time.monotonic()
+    while (waited := time.monotonic() - start) < seconds:
         with contextlib.suppress(*_UNANSWERED):
-            left = [job for job in _ask(f"{where}/jobs/overview")["jobs"] if _is_left(job, name)]
-            if not left:
+            jobs = [job for job in _ask(f"{where}/jobs/overview")["jobs"] if job["name"] == name]
+            left = [job for job in jobs if job["state"] not in _ENDED]
+            if not left and (jobs or waited >= appears):
                 return True
             for job in left:
                 _ask(f"{where}/jobs/{job['jid']}?mode=cancel", "PATCH")
         time.sleep(_POLL_SECONDS)
     return False
-
-
-def _is_left(job: dict[str, Any], name: str) -> bool:
-    return job["name"] == name and job["state"] not in _ENDED
 
 
 def _ask(url: str, method: str = "GET") -> Any:

@@ -41,6 +41,7 @@ PARAMETERS = ("runner", "flink_master", "flink_version", "flink_job_server_jar",
 _ANSWER_SECONDS = 10
 _START_SECONDS = 180
 _CANCEL_SECONDS = 60
+_APPEAR_SECONDS = 5  # for a job that was being submitted
 _POLL_SECONDS = 0.2
 _NOTE = Object({"name": Text()})
 _PHASE_MARK = "-phase-"
@@ -147,7 +148,7 @@ def canceller(options: PipelineOptions) -> Callable[[PipelineResult], str]:
             result.cancel()
             is_ended = _ends(result)
         if where:
-            is_ended = flink_cluster.cancel(where, name, _CANCEL_SECONDS)
+            is_ended = flink_cluster.cancel(where, name, _CANCEL_SECONDS, _APPEAR_SECONDS)
         if is_ended:
             return "the remote job is cancelled"
         return "the remote job could not be cancelled and may go on: see the runner's own page"

@@ -119,6 +119,10 @@ def unfinished(outputs: dict[str, str], plan: dict[str, Any]) -> Iterator[bool]:
                 _begin(folder, plan, resumed)
             yield resumed
             for folder in outputs.values():
+                # Of a worker that was killed, and whose task another one has done.
+                left = filter(filesystems.is_temporary, filesystems.sizes(folder))
+                filesystems.delete([filesystems.join(folder, name) for name in left])
+            for folder in outputs.values():
                 filesystems.write(filesystems.join(folder, record_folder.MARKER_FILE), b"")
         except InputError:
             # A resumed folder holds work of an earlier run.

@@ -24,7 +24,7 @@ from typing import Any
 
 from tests.cluster import engine as engine_lib
 
-_POOL, _POOL_PORT = "worker-pool", 50_000
+_POOL = "worker-pool"
 _START_SECONDS = 240
 _HEAP_MB = 384
 _OPENED = [
@@ -63,7 +63,7 @@ class Machine:
             "taskmanager.resource-id": f"machine-{self._number}-{time.monotonic_ns()}",
             "io.tmp.dirs": folder,
         }
-        pool = [sys.executable, "-m", "tests.cluster.worker_pool", f"{self._address}:{_POOL_PORT}"]
+        pool = [sys.executable, "-m", "tests.cluster.worker_pool", f"{self._address}:{self._cluster.pool_port}"]
         java = [f"-Djdk.net.hosts.file={hosts}", "-XX:MaxDirectMemorySize=256m"]
         self._processes = [
             self._cluster.start(pool, f"pool-{self._number}"),
@@ -87,7 +87,7 @@ class Cluster:
 
     def __init__(self, engine: engine_lib.Engine, folder: pathlib.Path, num_machines: int, slots: int):
         self.engine, self.folder = engine, folder
-        self._rest, self._rpc = _free_port(), _free_port()
+        self._rest, self._rpc, self.pool_port = _free_port(), _free_port(), _free_port()
         self._slots = slots
         self._processes: list[subprocess.Popen] = []
         self.machines = [Machine(self, number) for number in range(num_machines)]
@@ -107,7 +107,7 @@ class Cluster:
             f"--flink_job_server_jar={self.engine.job_server}",
             "--job_server_jvm_properties=-Xmx384m",
             "--environment_type=EXTERNAL",
-            f"--environment_config={_POOL}:{_POOL_PORT}",
+            f"--environment_config={_POOL}:{self.pool_port}",
             f"--sdk_worker_parallelism={self._slots}",
             f"--parallelism={self._slots * len(self.machines)}",
         ]

@@ -13,7 +13,8 @@ from apache_beam.utils import thread_pool_executor
 
 
 def main() -> None:
-    server = grpc.server(thread_pool_executor.shared_unbounded_instance())
+    # Otherwise two pools could have one address, and share the requests.
+    server = grpc.server(thread_pool_executor.shared_unbounded_instance(), options=[("grpc.so_reuseport", 0)])
     server.add_insecure_port(sys.argv[1])
     pool = worker_pool_main.BeamFnExternalWorkerPoolServicer(use_process=True)
     beam_fn_api_pb2_grpc.add_BeamFnExternalWorkerPoolServicer_to_server(pool, server)

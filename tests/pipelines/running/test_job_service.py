@@ -131,6 +131,15 @@ def test_the_job_of_a_name_is_cancelled_on_flink_and_no_other(flink):
     assert not flink_cluster.cancel("http://127.0.0.1:1", "mine", 1)
 
 
+def test_a_job_that_is_on_its_way_to_flink_is_cancelled_when_it_arrives(flink):
+    late = {"jid": "d4", "name": "late", "state": "RUNNING"}
+    timer = threading.Timer(0.7, FakeFlink.jobs.append, [late])
+    timer.start()
+    assert flink_cluster.cancel(f"http://{flink}", "late", 5, appears=2)
+    assert late["state"] == "CANCELED"
+    assert flink_cluster.cancel(f"http://{flink}", "never", 5)
+
+
 def test_a_job_counts_as_cancelled_when_flink_says_so(flink, monkeypatch):
     """Beam's job server says that it is while it still runs."""
 

@@ -158,6 +158,13 @@ def test_what_a_kill_left_among_the_notes_is_deleted(tmp_path):
         assert sorted(os.listdir(notes)) == ["plan.json", "scatter-00000-train.run"]
 
 
+def test_a_finished_folder_has_nothing_of_a_worker_that_was_killed(tmp_path):
+    with journal.unfinished({"output": str(tmp_path)}, PLAN):
+        (tmp_path / "shard-0.tmp-0").write_bytes(b"half")
+        (tmp_path / "shard-0").write_bytes(b"whole")
+    assert contents(tmp_path) == [{"shard-0": b"whole", "_SUCCESS": b""}]
+
+
 DAMAGED = {"cut": b'{"some": "pl', "a list": b"[]", "a number": b"1", "not UTF-8": b"\xff", "deep": b"[" * 100_000}
 
 
