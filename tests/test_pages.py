@@ -53,6 +53,14 @@ def test_the_command_line_knows_each_command_of_a_page(page):
             runner_options.parse(parser, command[1:])
 
 
+def test_every_program_on_a_page_is_python():
+    programs = {page: blocks(page, "python") for page in PAGES}
+    assert programs["docs/coreference.md"]
+    for page, found in programs.items():
+        for program in found:
+            compile(program, page, "exec")
+
+
 @pytest.fixture
 def folder(savedmodel, tmp_path, monkeypatch) -> pathlib.Path:
     """The working folder of a user who has a model and nothing else."""
