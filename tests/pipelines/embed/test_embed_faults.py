@@ -135,14 +135,14 @@ def test_a_run_killed_at_any_moment_is_resumed(arguments, tmp_path, monkeypatch)
     done = 0
     for _ in range(2):
         run = subprocess.Popen([*command, *arguments("output")], cwd=ROOT, stderr=subprocess.DEVNULL)
-        while len(list(notes.glob("embed-*.json"))) <= done and run.poll() is None:
+        while len(list(notes.glob("embed-[0-9]*.json"))) <= done and run.poll() is None:
             time.sleep(0.01)
         time.sleep(choose.random() / 20)
         assert run.poll() is None, "it was too fast to be killed"
         run.kill()
         run.wait()
         assert not (tmp_path / "output").exists()
-        done = len(list(notes.glob("embed-*.json")))
+        done = len(list(notes.glob("embed-[0-9]*.json")))
     last = subprocess.run([*command, *arguments("output")], cwd=ROOT, check=True, capture_output=True, text=True)
     assert "resuming an earlier run; its finished files are kept" in last.stderr
     assert contents(tmp_path / "output") == contents(tmp_path / "whole")

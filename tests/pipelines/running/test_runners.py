@@ -197,7 +197,7 @@ def test_a_worker_that_dies_ends_the_job_and_the_same_command_resumes(tmp_path):
     arguments = ["--input", tmp_path / "a.txt", f"--output={tmp_path / 'output'}", "--shards=8"]
     process = start(*arguments, *PROCESSES)
     notes = tmp_path / "output" / "_unfinished"
-    while not list(notes.glob("write-*.json")) and process.poll() is None:
+    while not list(notes.glob("write-[0-9]*.json")) and process.poll() is None:
         time.sleep(0.02)
     # The last ones are the workers; the process that they were forked from comes before.
     os.kill(descendants(process.pid)[-1], signal.SIGKILL)
@@ -205,7 +205,7 @@ def test_a_worker_that_dies_ends_the_job_and_the_same_command_resumes(tmp_path):
     assert process.returncode == 1
     assert err[-1] == "elmo-tf: error: a worker process died; run the same command again to resume"
     assert not (tmp_path / "output" / "_SUCCESS").exists()
-    noted = [tmp_path / "output" / f"shard-{note.stem[-5:]}-of-00008.tfrecord" for note in notes.glob("write-*.json")]
+    noted = [tmp_path / "output" / f"shard-{note.stem[-5:]}-of-00008.tfrecord" for note in notes.glob("write-[0-9]*.json")]
     done = {path: path.stat().st_mtime_ns for path in noted}
     assert done
     assert "resuming an earlier run; its finished files are kept" in finished(start(*arguments)).splitlines()
