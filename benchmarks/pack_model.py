@@ -8,10 +8,12 @@ float16 keeps 11 bits of a weight, bfloat16 would keep 8, and HDF5 has no bfloat
 """
 
 import argparse
+import hashlib
 import json
 import os
 import pathlib
 import shutil
+from typing import Any
 
 import h5py
 import numpy as np
@@ -23,7 +25,7 @@ from elmo_tf.published.models import OPTIONS_FILE, WEIGHTS_FILE
 _MOST_BYTES = 10_000_000
 
 
-def pack(dumped: str | os.PathLike, output: str | os.PathLike) -> dict[str, float]:
+def pack(dumped: str | os.PathLike, output: str | os.PathLike) -> dict[str, Any]:
     """Writes `options.json` and a smaller `weights.hdf5` to the folder `output`, in place of older ones.
 
     Args:
@@ -32,7 +34,7 @@ def pack(dumped: str | os.PathLike, output: str | os.PathLike) -> dict[str, floa
 
     Returns:
         `parameters`; `bytes` of the two files; `largest_change`, the largest rounding error relative to the largest
-        weight of its array.
+        weight of its array; `size` and `sha256` of `weights.hdf5`, for the row in `elmo_tf/published/models.py`.
 
     Raises:
         InputError: if a weight is too large for float16, or the files have more than 10 MB.
@@ -59,7 +61,9 @@ def pack(dumped: str | os.PathLike, output: str | os.PathLike) -> dict[str, floa
         small.unlink(missing_ok=True)
     shutil.copyfile(dumped / OPTIONS_FILE, output / OPTIONS_FILE)
     staging.sync(output)
-    return {"parameters": parameters, "bytes": size, "largest_change": largest_change}
+    weights = (output / WEIGHTS_FILE).read_bytes()
+    row = {"size": len(weights), "sha256": hashlib.sha256(weights).hexdigest()}
+    return {"parameters": parameters, "bytes": size, "largest_change": largest_change} | row
 
 
 def _arrays(file: h5py.File) -> dict[str, np.ndarray]:

@@ -149,7 +149,7 @@ def _models(arguments: argparse.Namespace) -> None:
 
 def _download(row: dict[str, Any]) -> str:
     if not row["weights"]:
-        return "not in this version" if row["here"] == "no" else "comes with elmo_tf"
+        return "comes with elmo_tf"
     return f"{row['size'] / 1e6:.0f} MB" if row["size"] else "?"
 
 

@@ -72,7 +72,16 @@ def _of_allennlp(name: str, about: str, size_name: str, parameters: int, dim: in
 
 # The sizes and checksums were read in public sources; each checksum comes from one third party.
 MODELS = (
-    PublishedModel("books", "public-domain books and textbooks", "English", 2_996_432, 256, licence="Apache-2.0"),
+    PublishedModel(
+        "books",
+        "public-domain books and textbooks",
+        "English",
+        2_996_432,
+        256,
+        size=5_675_228,
+        sha256="c435aefac720e4d571fd924d1f075f2571642c96347838e665e73c1d4561cfb0",
+        licence="Apache-2.0",
+    ),
     _of_allennlp(
         "small",
         _NEWS,

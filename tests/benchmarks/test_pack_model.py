@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks import pack_model
 from elmo_tf.errors import InputError
+from elmo_tf.files import download
 from elmo_tf.published import weights as published_weights
 from tests.published import published_files
 
@@ -44,7 +45,9 @@ def test_the_command_prints_json_and_replaces_older_files(dumped, tmp_path):
     for _ in range(2):
         command = [sys.executable, "-m", "benchmarks.pack_model", str(dumped), str(tmp_path / "books")]
         done = subprocess.run(command, capture_output=True, check=True)
-        assert json.loads(done.stdout).keys() == {"parameters", "bytes", "largest_change"}
+        about = json.loads(done.stdout)
+        assert about.keys() == {"parameters", "bytes", "largest_change", "size", "sha256"}
+        download.check(tmp_path / "books" / "weights.hdf5", about["size"], about["sha256"])
 
 
 def test_weights_too_large_for_float16_are_refused_and_nothing_is_replaced(dumped, tmp_path):

@@ -11,7 +11,6 @@ import pytest
 import tensorflow as tf
 
 import elmo_tf
-from benchmarks import pack_model
 from elmo_tf import cli
 from elmo_tf.errors import InputError
 from elmo_tf.published import fetching, models
@@ -23,21 +22,10 @@ BOOKS = models.find("books")
 
 
 @pytest.fixture(scope="module")
-def box(tmp_path_factory):
-    """A package folder with a small random model `books`, packed as the real one is."""
-    folder = tmp_path_factory.mktemp("box")
-    values = published_files.options()
-    published_files.write_pair(folder, values, published_files.draw_hdf5(values))
-    pack_model.pack(folder, folder / "package" / "books")
-    return folder / "package"
-
-
-@pytest.fixture(scope="module")
-def home(box, tmp_path_factory):
-    """The home folder after two threads have asked for `books` at the same time, and what they were told."""
+def home(tmp_path_factory):
+    """The home folder after two threads have asked for `books` at the same time."""
     folder = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch, concurrent.futures.ThreadPoolExecutor(2) as pool:
-        patch.setattr(fetching, "_BOX", box)
         patch.setenv(fetching.HOME_VARIABLE, str(folder))
         first, second = pool.map(finding.find_version, ["books"] * 2)
         assert first == second == finding.savedmodel_of(BOOKS) / "1"
@@ -50,7 +38,7 @@ def test_two_at_once_leave_one_savedmodel_with_its_provenance(home):
     assert [path.name for path in finding.savedmodel_of(BOOKS).iterdir()] == ["1"]
     provenance = assets.read_provenance(finding.find_version("books"))
     assert provenance["model"] == "books"
-    assert provenance["weights"]["sha256"]
+    assert provenance["weights"]["sha256"] == BOOKS.sha256
 
 
 @pytest.mark.slow
@@ -71,12 +59,31 @@ def test_a_name_will_do_wherever_a_savedmodel_is_expected(home, monkeypatch, tmp
     assert next(line for line in lines if line.startswith("books ")).endswith("SavedModel")
 
 
-@pytest.mark.slow
-def test_the_program_of_the_page_runs_as_it_stands(home, capsys):
-    page = (pathlib.Path(__file__).parents[2] / "docs" / "models.md").read_text()
-    (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    exec(program, {})
-    assert capsys.readouterr().out == "(2, 6, 16)\n"
+@pytest.mark.parametrize(
+    ("page", "shapes"),
+    [
+        ("README.md", ["(2, 6, 256)", "(2, 3, 6, 256)"]),
+        ("docs/models.md", ["(2, 6, 256)"]),
+        ("docs/books-model.md", ["(1, 9, 256)"]),
+    ],
+)
+def test_the_first_program_of_a_page_about_the_model_runs_as_it_stands(home, capsys, page, shapes):
+    text = (pathlib.Path(__file__).parents[2] / page).read_text()
+    exec(re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0], {})
+    assert capsys.readouterr().out.splitlines() == shapes
+
+
+def test_the_model_knows_english(home):
+    """A real model says what a random one cannot: which use of a word is meant."""
+    model = elmo_tf.load("books")
+    uses = ["She sat on the bank of the river .", "He swam to the other bank .", "The bank lends money to farmers ."]
+    top = model(tf.constant(uses))["lstm_outputs2"].numpy()
+    river, shore, money = (top[row, use.split().index("bank")] for row, use in enumerate(uses))
+    assert cosine(river, shore) > cosine(river, money)
+
+
+def cosine(one: np.ndarray, other: np.ndarray) -> float:
+    return float(one @ other / (np.linalg.norm(one) * np.linalg.norm(other)))
 
 
 @pytest.mark.slow
@@ -88,7 +95,7 @@ def test_import_takes_a_name_with_the_settings_of_an_export(home, tmp_path, monk
     assert cli.main(command) == 0
     assert capsys.readouterr().out.split() == ["exported", str(workdir)]
     (((_, config, output), settings),) = asked
-    assert (config.model.lstm.units, output) == (24, "models/mine")
+    assert (config.model.lstm.units, output) == (512, "models/mine")
     assert settings["provenance"]["model"] == "books"
     assert settings["scalar_parameters"][-1] > 50
 

@@ -203,7 +203,8 @@ def test_a_worker_that_dies_ends_the_job_and_the_same_command_resumes(tmp_path):
     os.kill(descendants(process.pid)[-1], signal.SIGKILL)
     err = finished(process).splitlines()
     assert process.returncode == 1
-    assert err[-1] == "elmo-tf: error: a worker process died; run the same command again to resume"
+    # On a busy machine a thread of Beam's may say after it that its channel was closed.
+    assert "elmo-tf: error: a worker process died; run the same command again to resume" in err[-9:]
     assert not (tmp_path / "output" / "_SUCCESS").exists()
     noted = [tmp_path / "output" / f"shard-{note.stem[-5:]}-of-00008.tfrecord" for note in notes.glob("write-[0-9]*.json")]
     done = {path: path.stat().st_mtime_ns for path in noted}
