@@ -93,6 +93,7 @@ def test_the_programs_about_the_layer_run(folder):
     assert run(load, keras=keras).model.predict(words, verbose=0).shape == (2, 2, 9)
 
 
+@pytest.mark.slow  # the same calls are in tests/savedmodel
 def test_the_programs_about_the_savedmodel_run(folder):
     load, layers, serving, states, _ = blocks("savedmodels/README.md", "python")
     found = run(load)

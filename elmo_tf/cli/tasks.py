@@ -42,7 +42,7 @@ def _add_train(actions: argparse._SubParsersAction, name: str) -> None:
         parser.add_argument(f"--{option}", required=True, metavar="FILE", help=f"{about}, plain or compressed")
     parser.add_argument("--test", metavar="FILE", help="labeled data that is scored once, at the end")
     parser.add_argument(
-        "--elmo", metavar="MODEL", help="a SavedModel, a workdir or a model's name; without it a baseline without ELMo is trained"
+        "--elmo", metavar="MODEL", help="a SavedModel, a workdir or a model's name; without it a baseline is trained"
     )
     parser.add_argument("--glove", metavar="FILE", help="word vectors as text; without it they are learned")
     parser.add_argument("--fraction", type=float, default=1.0, metavar="F", help="of the training data to use (1)")

@@ -145,7 +145,8 @@ def save(workdir: Workdir, bilm: BiLM, optimizer: Optimizer | None, progress: Pr
 def store(workdir: Workdir, snapshot: snapshots.Snapshot, evaluations: list[dict[str, Any]]) -> pathlib.Path:
     """Writes a checkpoint, completely or not at all, and removes the ones that need not be kept.
 
-    The newest `train.keep_checkpoints` are kept, and the one with the best held-out perplexity.
+    The newest `train.keep_checkpoints` are kept, and the one with the best perplexity on each held-out text, or part of
+    one, that has been evaluated.
 
     Args:
         workdir: where.
@@ -253,8 +254,9 @@ def _prune(workdir: Workdir, step: int, evaluations: list[dict[str, Any]]) -> No
     # Later checkpoints are damaged, or training would have resumed from them.
     later = {one for one in there if one > step}
     kept = set(sorted(set(there) - later)[-workdir.config.train.keep_checkpoints :])
-    if best := metrics_file.best(evaluations, there):
-        kept.add(best["step"])
+    for text in {one["heldout"] for one in evaluations}:
+        of_text = [one for one in evaluations if one["heldout"] == text and one["step"] in there]
+        kept |= {one["step"] for one in [metrics_file.best(of_text)] if one}
     for one in there:
         if one not in kept - later:
             _remove(folder_of(workdir, one))

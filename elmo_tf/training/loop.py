@@ -177,17 +177,20 @@ def _begin(session: Session, last_step: int, monitor: Monitor) -> None:
 def _end(session: Session, monitor: Monitor) -> None:
     """Stops as requested, or logs the result."""
     workers = session.workers
+    if session.out_of_patience and not session.asked_to_stop:
+        if workers.is_chief:
+            patience = session.trainer.config.patience
+            _log.info("train.patience: no better held-out perplexity in %d evaluations, training ends", patience)
+        if session.step > 0 and not session.is_saved:
+            session.save(monitor, needed=True)
+        session.evaluate(monitor, final=True)
+        session.asked_to_stop = workers.any(session.interrupt.requested)
     if session.asked_to_stop:
         if session.step > 0 and not session.is_saved:
             session.save(monitor, needed=True)
         workers.wait()
         done = f"at step {session.step:,}, checkpoint saved" if session.step else "before the first step"
         raise KeyboardInterrupt(f"stopped {done}; the same command resumes")
-    if workers.is_chief and session.out_of_patience:
-        patience = session.trainer.config.patience
-        _log.info("train.patience: no better held-out perplexity in %d evaluations, training ends", patience)
-    if session.out_of_patience:
-        session.evaluate(monitor, final=True)
     if workers.is_chief and session.step > monitor.first_step:
         _log.info("of the time, %s", session.shares())
     found = comparable(session.evaluations())

@@ -54,7 +54,15 @@ class KeepText(do_once.DoOnce):
     """
 
     phase = PHASE
-    schema = Object({**do_once.FILES.required, "irregular": MapOf(Whole()), "lines": MapOf(Whole()), "tokens": Whole()})
+    schema = Object(
+        {
+            **do_once.FILES.required,
+            "irregular": MapOf(Whole()),
+            "lines": MapOf(Whole()),
+            "lengths": Whole(),  # rows of the second file, which earlier versions did not write
+            "tokens": Whole(),
+        }
+    )
 
     def __init__(self, folder: str, settings: sentences.Settings):
         super().__init__(folder)
@@ -80,7 +88,7 @@ class KeepText(do_once.DoOnce):
                 irregular["long_sentences"] += sum(length > PIECE_TOKENS for length in lengths)
                 progress.add(numbered.size, len(lengths), sum(lengths))
         sizes = {path: size, index_path: num_lines * _ROW_BYTES}
-        return {"irregular": irregular, "lines": lines, "tokens": num_tokens, "files": sizes}
+        return {"irregular": irregular, "lines": lines, "lengths": num_lines, "tokens": num_tokens, "files": sizes}
 
 
 def line_lengths(notes: journal.Journal, num_texts: int) -> Iterator[np.ndarray]:

@@ -1,5 +1,6 @@
 """A Beam step that does each task once, even if workers are killed and bundles repeated; a pipeline of tasks."""
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -34,7 +35,7 @@ class DoOnce(beam.DoFn):
         raise NotImplementedError
 
     @beam.typehints.no_annotations
-    def process(self, task: Numbered) -> Iterator[tuple[int, dict[str, Any]]]:
+    def process(self, task: Numbered) -> Iterator[tuple[int, str]]:
         result = done(self._journal, self.phase, task, self.schema)
         if result is None:
             progress = task_progress.TaskProgress(self._journal, self.phase, task.number)
@@ -43,7 +44,8 @@ class DoOnce(beam.DoFn):
             progress.write()
         for name, count in result.get("irregular", {}).items():
             Metrics.counter("irregular", name).inc(count)
-        yield task.number, result
+        # As ASCII: Beam's coder refuses names that are not UTF-8.
+        yield task.number, json.dumps(result)
 
 
 def run(

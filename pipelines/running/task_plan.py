@@ -74,7 +74,7 @@ class ReadTasks(beam.PTransform):
 
 
 class KeepResults(beam.PTransform):
-    """`(number, result)` of tasks -> files of many results each, so that nobody has to ask for each task's."""
+    """`(number, result as JSON)` of tasks -> files of many results each, so that nobody has to ask for each task's."""
 
     def __init__(self, notes: journal.Journal, phase: str):
         super().__init__()
@@ -165,12 +165,12 @@ def _by_part(numbered: tuple[int, Any]) -> tuple[int, tuple[int, Any]]:
 
 
 @beam.typehints.no_annotations
-def _write_results(grouped: tuple[int, Iterable[tuple[int, Any]]], notes: journal.Journal, phase: str) -> None:
+def _write_results(grouped: tuple[int, Iterable[tuple[int, str]]], notes: journal.Journal, phase: str) -> None:
     part, found = grouped
     # A bundle that is repeated may bring a result twice.
     by_number = dict(found)
     numbers = sorted(by_number)
-    content = {"numbers": numbers, "results": [by_number[number] for number in numbers]}
+    content = {"numbers": numbers, "results": [json.loads(by_number[number]) for number in numbers]}
     filesystems.write(_results_path(notes, phase, part), json.dumps(content).encode())
 
 

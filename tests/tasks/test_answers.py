@@ -39,6 +39,7 @@ def squad_file(path, *questions: tuple[str, str, str]):
     return path
 
 
+@pytest.mark.slow  # test_ner.py has the commands, test_systems.py the network
 def test_a_system_is_trained_evaluated_and_asked(tmp_path, capsys, monkeypatch):
     data = squad_file(tmp_path / "data.json", ("Where?", "New York", "q1"), ("When was she born?", "1990", "q2"))
     settings = [part for one in [*SETTINGS, "fit.epochs=2"] for part in ("--set", one)]

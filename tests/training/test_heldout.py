@@ -100,6 +100,7 @@ def test_only_evaluations_of_the_same_part_are_compared():
     assert metrics_file.best([found[-1], found[-1] | {"step": 9, "perplexity": 5.0}])["step"] == 9
 
 
+@pytest.mark.slow  # three networks are traced
 def test_parts_are_the_first_windows_whichever_replicas_compute_them(records):
     strategy = two_cpus()
     model = dataclasses.replace(MICRO, lstm=dataclasses.replace(MICRO.lstm, num_layers=1))

@@ -1,6 +1,7 @@
 """Embedding that is killed, runs out of disk or gets other options meanwhile; and worker processes."""
 
 import itertools
+import json
 import os
 import pathlib
 import random
@@ -72,6 +73,8 @@ def test_what_is_whole_is_used_again_and_what_is_not_is_not(arguments, tmp_path,
     if kind == "tfrecord":
         (shard,) = folder.glob("shard-00001-of-*")
         shard.write_bytes(b"cut")  # by somebody else
+    else:
+        forget_lengths(folder)
     changes = {"--layers=top": "`layers` all, now top", "--batch-tokens=99": "`batch_tokens` 2048, now 99"}
     for option, difference in changes.items():
         with pytest.raises(InputError, match=rf"^output: expected the command that .* begun with {difference}\. "):
@@ -82,6 +85,19 @@ def test_what_is_whole_is_used_again_and_what_is_not_is_not(arguments, tmp_path,
     assert again == list(range(3, max(again) + 1)) if kind == "hdf5" else [1, *range(3, max(again) + 1)]
     assert contents(tmp_path / "output") == contents(tmp_path / "whole")
     assert sorted(os.listdir(tmp_path)) == ["corpus", "output", "whole"]
+
+
+def forget_lengths(folder: pathlib.Path) -> None:
+    """Leaves a text as an earlier version did."""
+    notes = list(folder.rglob("text-[0-9]*.json"))
+    assert notes
+    for note in notes:
+        found = json.loads(note.read_text())
+        del found["lengths"]
+        found["files"] = {path: size for path, size in found["files"].items() if not path.endswith(".lengths")}
+        note.write_text(json.dumps(found))
+    for index in folder.rglob("*.lengths"):
+        index.unlink()
 
 
 @pytest.mark.parametrize("change", ["model", "text"])

@@ -131,10 +131,10 @@ def test_info_counts_what_was_written(corpus, process):
     assert str(folder.parent) not in json.dumps(info)  # the same wherever it was made
 
 
-def test_a_file_whose_name_is_not_utf8_is_read(process, tmp_path):
+def test_names_of_files_and_folders_need_not_be_utf8(process, tmp_path):
     path = os.fsencode(tmp_path) + b"/caf\xe9.txt"
     pathlib.Path(os.fsdecode(path)).write_bytes(b"a b\n")
-    folder = process([os.fsdecode(path)])
+    folder = process([os.fsdecode(path)], output=os.fsdecode(b"caf\xe9"))
     assert os.fsencode(record_folder.open_folder(folder).info["inputs"][0]["name"]) == b"caf\xe9.txt"
 
 
