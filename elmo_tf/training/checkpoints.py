@@ -255,8 +255,8 @@ def _prune(workdir: Workdir, step: int, evaluations: list[dict[str, Any]]) -> No
     later = {one for one in there if one > step}
     kept = set(sorted(set(there) - later)[-workdir.config.train.keep_checkpoints :])
     for text in {one["heldout"] for one in evaluations}:
-        of_text = [one for one in evaluations if one["heldout"] == text and one["step"] in there]
-        kept |= {one["step"] for one in [metrics_file.best(of_text)] if one}
+        if best := metrics_file.best([one for one in evaluations if one["heldout"] == text], there):
+            kept.add(best["step"])
     for one in there:
         if one not in kept - later:
             _remove(folder_of(workdir, one))
