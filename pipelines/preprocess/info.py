@@ -83,7 +83,8 @@ def summary(infos: dict[str, dict[str, Any]], folders: Iterable[str], seconds: f
     types = "" if words["types"] is None else f" of {words['types']:,} in the text"
     rows = [
         ("", *infos),
-        ("folder", *folders),
+        # A name that is not UTF-8 has characters that a log file in UTF-8 cannot take.
+        ("folder", *(os.fsencode(folder).decode(errors="replace") for folder in folders)),
         ("sentences", *(f"{one['sentences']:,}" for one in infos.values())),
         ("tokens", *(f"{one['tokens']:,}" for one in infos.values())),
         ("unknown", *(f"{one['unknown_tokens'] / one['tokens']:.2%}" for one in infos.values())),
