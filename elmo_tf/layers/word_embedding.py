@@ -1,5 +1,6 @@
 """Word vectors, looked up by the words themselves."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,6 @@ import tensorflow as tf
 from elmo_tf.layers.token_mask import TokenMask
 
 _UNKNOWN = 0
-_SCALE = 0.05  # of the uniform distribution that untrained vectors come from
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
@@ -41,7 +41,8 @@ class WordEmbedding(keras.layers.Layer):
         places = tf.range(_UNKNOWN + 1, len(self.words) + _UNKNOWN + 1)
         initializer = tf.lookup.KeyValueTensorInitializer(tf.constant(self.words, tf.string), places)
         self._places = tf.lookup.StaticHashTable(initializer, default_value=_UNKNOWN)
-        initial = keras.initializers.RandomUniform(-_SCALE, _SCALE)
+        scale = math.sqrt(3 / dim)  # vectors of length 1 on average (Ma and Hovy 2016, section 3.1)
+        initial = keras.initializers.RandomUniform(-scale, scale)
         self.vectors = self.add_weight(
             name="vectors", shape=(len(self.words) + 1, dim), initializer=initial, trainable=trainable
         )

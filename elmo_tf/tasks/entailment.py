@@ -53,8 +53,8 @@ class Task(Classifier):
         "small": EntailmentRecipe(
             words=Words(dim=50, lower=True, trainable=True),
             elmo=Elmo(place="both", penalty=0.001, layer_norm=True, dropout_rate=0.3),
-            fit=Fit(batch_size=32, epochs=15, patience=4, learning_rate=0.001, clip_norm=5.0, halve_after=1),
-            network=Network(units=100, dropout_rate=0.3),
+            fit=Fit(batch_size=32, epochs=15, patience=4, learning_rate=0.001, clip_norm=5.0, halve_after=2),
+            network=Network(units=100, dropout_rate=0.2),
         ),
     }
 

@@ -31,6 +31,9 @@ def test_words_have_their_vectors_and_all_others_one():
 
 def test_frozen_vectors_are_not_trained():
     assert len(WordEmbedding(["a"], 2).trainable_variables) == 1
+    # Length 1 in the mean square; five deviations of the mean of 50,000 squares of a uniform distribution.
+    squares = np.sum(WordEmbedding([str(number) for number in range(999)], 50).vectors.numpy() ** 2, axis=1)
+    assert abs(np.mean(squares) - 1) < 5 * np.sqrt(4 / 5 / 50_000)
     assert WordEmbedding(["a"], 2, trainable=False).trainable_variables == []
 
 

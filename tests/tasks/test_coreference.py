@@ -150,6 +150,7 @@ def write_columns(path, texts: list[str]) -> None:
 TEXTS = ["Anna/(1 Smith/1) sat .\nShe/(1) slept .", "Boris/(7) saw Anna/(2) .\nHe/(7) saw her/(2) .\nThe end"] * 3
 
 
+@pytest.mark.slow  # test_ner.py has the commands, test_systems.py the network
 def test_a_system_is_trained_and_finds_clusters_in_text(tmp_path, capsys):
     data, run = tmp_path / "data.conll", tmp_path / "run"
     write_columns(data, TEXTS)

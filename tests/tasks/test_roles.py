@@ -35,6 +35,7 @@ def run(capsys, *arguments) -> list[str]:
     return captured.out.splitlines()
 
 
+@pytest.mark.slow  # test_ner.py has the commands, test_systems.py the network
 def test_a_labeller_is_trained_evaluated_and_used(data, tmp_path, capsys):
     common = ["--train", data, "--dev", data, "--workdir", tmp_path / "run"]
     settings = [part for one in SETTINGS for part in ("--set", one)]
