@@ -77,7 +77,7 @@ def match(patterns: Iterable[str]) -> list[TextFile]:
     found = set()
     for pattern in patterns:
         with renamed(path="patterns"):
-            filesystems.check_scheme(pattern)
+            filesystems.check_store(pattern)
         archive, members = _split_archive(pattern)
         matched = (_match_local if filesystems.is_local(archive) else _match_remote)(archive)
         if not matched:

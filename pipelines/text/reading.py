@@ -75,6 +75,8 @@ def read_blocks(part: corpora.Slice, paragraphs: bool = False) -> Iterator[Block
             for number, block in enumerate(blocks):
                 if number % part.parts == part.part:
                     yield block
+    except filesystems.ReadError:
+        raise
     except _BROKEN as error:
         # Errors of Python's own modules about damaged contents have no number.
         if isinstance(error, BeamIOError) or getattr(error, "errno", None):
