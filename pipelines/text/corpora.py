@@ -169,8 +169,8 @@ def _match_local(pattern: str) -> dict[str, int]:
 
 
 def _match_remote(pattern: str) -> dict[str, int]:
-    folder = filesystems.join(pattern, "**")
-    return _match_visible(pattern) or _match_visible(folder)
+    pattern = pattern.rstrip("/")
+    return _match_visible(pattern) or _match_visible(filesystems.join(pattern, "**"))
 
 
 def _match_visible(pattern: str) -> dict[str, int]:

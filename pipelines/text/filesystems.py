@@ -60,9 +60,8 @@ def check_store(path: str) -> None:
     except ModuleNotFoundError:
         is_installed = False
     if not is_installed or all(scheme != kind.scheme() for kind in FileSystem.get_all_subclasses()):
-        wanted = (
-            f"a local path, or for {scheme}:// an installed apache-beam[{extra}] (pip install 'apache-beam[{extra}]')"
-        )
+        package = f"apache-beam[{extra}]"
+        wanted = f"a local path, or for {scheme}:// an installed {package} (pip install '{package}')"
         raise InputError("path", wanted, path)
     try:
         FileSystems.get_filesystem(path)
@@ -261,7 +260,8 @@ def _reason(error: Exception) -> str:
     """Returns the innermost words of an error of Beam's filesystems."""
     while details := getattr(error, "exception_details", None):
         error = next(iter(details.values()))
-    return " ".join(str(getattr(error, "strerror", None) or error or type(error).__name__).split())
+    words = getattr(error, "strerror", None) or getattr(error, "message", None) or str(error) or type(error).__name__
+    return " ".join(words.split())
 
 
 def _match_in_folders(system: FileSystem, pattern: str) -> Iterator[FileMetadata]:

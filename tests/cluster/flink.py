@@ -87,7 +87,7 @@ class Cluster:
 
     def __init__(self, engine: engine_lib.Engine, folder: pathlib.Path, num_machines: int, slots: int):
         self.engine, self.folder = engine, folder
-        self._rest, self._rpc, self.pool_port = _free_port(), _free_port(), _free_port()
+        self._rest, self._rpc, self.pool_port = free_port(), free_port(), free_port()
         self._slots = slots
         self._processes: list[subprocess.Popen] = []
         self.machines = [Machine(self, number) for number in range(num_machines)]
@@ -235,7 +235,8 @@ def _end_with_parent() -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Returns a port of this machine that nobody uses."""
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         return server.getsockname()[1]
