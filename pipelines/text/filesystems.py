@@ -28,6 +28,7 @@ _BATCH = 1000  # files that are deleted together, as many as S3 takes
 _COPY_BYTES = 1 << 20  # in memory while a file is copied
 _PIECES = 10_000  # of JSON that are written together
 _TEMPORARY = ".tmp-"  # at the end of a file's name, before a random number
+UNSEEN = "all workers need it under this path"
 # Beam's extra for a scheme, and a module that it installs.
 _EXTRAS = {
     "gs": ("gcp", "google.cloud.storage"),

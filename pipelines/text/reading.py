@@ -80,7 +80,9 @@ def read_blocks(part: corpora.Slice, paragraphs: bool = False) -> Iterator[Block
     except _BROKEN as error:
         # Errors of Python's own modules about damaged contents have no number.
         if isinstance(error, BeamIOError) or getattr(error, "errno", None):
-            raise filesystems.ReadError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+            reason = getattr(error, "strerror", None) or error
+            hint = f"; {filesystems.UNSEEN}" if isinstance(error, FileNotFoundError) else ""
+            raise filesystems.ReadError(f"cannot read {path}: {reason}{hint}") from None
         raise CorpusError("input", "an intact compressed file or archive", f"{path}: {error}") from None
 
 

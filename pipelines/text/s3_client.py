@@ -83,7 +83,7 @@ class Client(boto3_client.Client):
 def check(path: str) -> None:
     """Raises OSError, with the store's words, if the bucket of `path` cannot be listed."""
     bucket, _, rest = path.removeprefix("s3://").partition("/")
-    client = Client(FileSystems._pipeline_options or {}).client
+    client = Client(FileSystems.get_filesystem(path)._options or {}).client
     prefix = rest[: min((rest.find(mark) for mark in "*?[" if mark in rest), default=len(rest))]
     try:
         client.list_objects_v2(Bucket=bucket, Prefix=prefix, MaxKeys=1)

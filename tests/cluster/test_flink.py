@@ -1,7 +1,11 @@
 """Both jobs on a Flink cluster: the bytes of a local run, a machine that fails, Ctrl-C, and one line for bad input."""
 
+import contextlib
 import os
+import shutil
 import signal
+import subprocess
+from collections.abc import Iterator
 
 import pytest
 
@@ -98,3 +102,45 @@ def test_bad_input_is_one_line_and_leaves_nothing(cluster: Cluster, tmp_path, ca
     line = refused("preprocess", "--input", text, f"--output={tmp_path / 'x'}", *cluster.options, *options)
     assert line.startswith(expected)
     assert os.listdir(tmp_path) == ["a.txt"]
+
+
+@contextlib.contextmanager
+def other_machines(cluster: Cluster, **settings: object) -> Iterator[None]:
+    """Runs the cluster with machines that lack something while the block runs."""
+    for machine in cluster.machines:
+        machine.restart(**settings)
+    cluster.wait_for_machines()
+    try:
+        yield
+    finally:
+        for machine in cluster.machines:
+            machine.restart()
+        cluster.wait_for_machines()
+
+
+def test_workers_without_this_package_are_named(cluster: Cluster, text, tmp_path):
+    with other_machines(cluster, lacks_package=True):
+        line = refused("preprocess", f"--input={text}", f"--output={tmp_path / 'x'}", *cluster.options)
+    assert line.startswith("workers lack elmo_tf, or its version that this command has: no module pipelines")
+
+
+def test_paths_that_workers_do_not_see_are_named(cluster: Cluster, savedmodel, sentences, tmp_path):
+    hidden, shared = tmp_path / "hidden", tmp_path / "shared"
+    for folder in (hidden, shared):
+        folder.mkdir()
+        (folder / "a.txt").write_bytes(sentences.read_bytes())
+    probe = subprocess.run(["unshare", "--mount", "--map-root-user", "true"], check=False, capture_output=True)
+    if probe.returncode:
+        pytest.skip("needs the right to hide a folder from a process")
+    model = shutil.copytree(savedmodel.path, hidden / "model")
+    embed = ["embed", "--format=tfrecord", "--shards=2"]
+    cases = {
+        "input": (["preprocess", f"--input={hidden / 'a.txt'}", f"--output={shared / '1'}"], hidden / "a.txt"),
+        "output": (["preprocess", f"--input={shared / 'a.txt'}", f"--output={hidden / '2'}"], hidden / "2"),
+        "model": ([*embed, f"--savedmodel={model}", f"--input={shared / 'a.txt'}", f"--output={shared / '3'}"], model),
+    }
+    with other_machines(cluster, hidden=hidden):
+        lines = {name: refused(*command, *cluster.options) for name, (command, _) in cases.items()}
+    for name, (_, path) in cases.items():
+        assert str(path) in lines[name], lines
+        assert "all workers" in lines[name], lines

@@ -26,7 +26,7 @@ def far_model(store: ObjectStore, savedmodel) -> str:
 @pytest.mark.parametrize("where", ["here", "flink"])
 def test_preprocess_writes_the_bytes_of_a_local_run(store, text, far_text, tmp_path, request, where):
     options = request.getfixturevalue("cluster").options if where == "flink" else []
-    command = ["preprocess", "--shards=5", "--min-count=2", "--heldout-fraction=0.0001", "--shuffle"]
+    command = ["preprocess", "--shards=5", "--min-count=2", "--heldout-fraction=0.0003", "--shuffle"]
     done(*command, f"--input={text}", f"--output={tmp_path / 'train'}", f"--heldout={tmp_path / 'heldout'}")
     far = [f"--output=s3://{BUCKET}/{where}/train", f"--heldout=s3://{BUCKET}/{where}/heldout"]
     done(*command, f"--input={far_text}", *far, *options)
