@@ -62,7 +62,7 @@ def test_a_folder_is_deleted_with_its_folders():
 def test_text_in_folders_of_a_store_with_folders_becomes_records_there():
     for folder in ("folders://in", "folders://in/"):
         assert [file.path.removeprefix("folders://in/") for file in corpora.match([folder])] == sorted(NAMES)
-    preprocess_command.run(["--input=folders://in/deep", "--output=folders://out/x", "--shards=2", "--shuffle"])
+    preprocess_command.run(["--input=folders://in/deep", "--output=folders://out/x", "--shards=2"])
     shards = [record_folder.shard_name(number, 2) for number in range(2)]
     names = {path.removeprefix("folders://out/x/") for path in STORE if path.startswith("folders://out/")}
     assert names == {"_SUCCESS", "info.json", "vocab.txt", *shards}
