@@ -8,10 +8,8 @@ import importlib.util
 import io
 import itertools
 import json
-import math
 import os
 import pathlib
-import re
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator
@@ -22,7 +20,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
-from pipelines.text import s3_client
+from pipelines.text import folder_walk, s3_client
 
 _BATCH = 1000  # files that are deleted together, as many as S3 takes
 _COPY_BYTES = 1 << 20  # in memory while a file is copied
@@ -86,7 +84,7 @@ def match(pattern: str) -> list[FileMetadata]:
     with _asked(pattern):
         system = FileSystems.get_filesystem(pattern)
         if system.has_dirs():
-            return list(_match_in_folders(system, pattern))
+            return list(folder_walk.match(system, pattern))
         if "/" not in pattern.partition("://")[2]:
             return []  # a bucket, which is no file
         return FileSystems.match([pattern])[0].metadata_list
@@ -263,37 +261,3 @@ def _reason(error: Exception) -> str:
         error = next(iter(details.values()))
     words = getattr(error, "strerror", None) or getattr(error, "message", None) or str(error) or type(error).__name__
     return " ".join(words.split())
-
-
-def _match_in_folders(system: FileSystem, pattern: str) -> Iterator[FileMetadata]:
-    """Yields the files that match a glob where Beam lists one folder at a time, as on HDFS."""
-    fixed = re.match(r"[^[*?]*", pattern)[0]
-    if fixed == pattern:
-        entries = [system.metadata(pattern)] if system.exists(pattern) else []
-        yield from _files(system, entries, 0)
-        return
-    folder = fixed.rpartition("/")[0]
-    rest = pattern.removeprefix(folder).lstrip("/")
-    if system.exists(folder):
-        is_wanted = re.compile(system.translate_pattern(pattern)).match
-        found = _files(system, system._list(folder), math.inf if "**" in rest else rest.count("/"))
-        yield from (file for file in found if is_wanted(file.path))
-
-
-def _files(system: FileSystem, entries: Iterable[FileMetadata], depth: float) -> Iterator[FileMetadata]:
-    """Yields those of the entries of a folder that are files, and the files of its folders down to a depth."""
-    for entry in entries:
-        # Of size 0 are folders and empty files. Beam says no more about them.
-        inside = None if entry.size_in_bytes else _list(system, entry.path)
-        if inside is None:
-            yield entry
-        elif depth:
-            yield from _files(system, inside, depth - 1)
-
-
-def _list(system: FileSystem, path: str) -> list[FileMetadata] | None:
-    """Returns the entries of a folder; None if it is none."""
-    try:
-        return list(system._list(path))
-    except BeamIOError:
-        return None
