@@ -178,7 +178,7 @@ def create(path: str) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):
             FileSystems.delete([temporary])
         if isinstance(error, OSError) and not isinstance(error, WriteError):
-            raise WriteError(f"cannot write {path}: {error.strerror or error}") from error
+            raise WriteError(f"cannot write {path}: {_reason(error)}") from error
         raise
 
 

@@ -1,6 +1,6 @@
-"""Beam's client of S3 with what it lacks (seen in Beam 2.77): one connection for all questions, and empty files.
+"""Beam's S3 with what it lacks (seen in Beam 2.77): one connection, empty files, workers that were given no options.
 
-Importing this module puts `Client` in the place of Beam's. Without boto3 it changes nothing.
+Importing this module puts the classes below in the place of Beam's. Without boto3 it changes nothing.
 """
 
 import contextlib
@@ -80,6 +80,13 @@ class Client(boto3_client.Client):
                 raise messages.S3ClientError(str(error), boto3_client.get_http_error_code(error)) from error
 
 
+class Store(s3io.S3IO):
+    """Beam's questions to S3. A worker that a worker pool starts has no options, which Beam takes for a mistake."""
+
+    def __init__(self, client: Any = None, options: PipelineOptions | dict[str, Any] | None = None):
+        super().__init__(client, {} if options is None else options)
+
+
 def check(path: str) -> None:
     """Raises OSError, with the store's words, if the bucket of `path` cannot be listed."""
     bucket, _, rest = path.removeprefix("s3://").partition("/")
@@ -120,3 +127,4 @@ def _settings(options: PipelineOptions | dict[str, Any]) -> Iterator[Any]:
 
 
 s3io.boto3_client.Client = Client
+s3io.S3IO = Store

@@ -103,6 +103,10 @@ def test_whatever_a_store_raises_is_one_error_with_its_innermost_words(monkeypat
     def refuse(*arguments, **named):
         raise BeamIOError("List operation failed", {"a": BeamIOError("inner", {"b": RuntimeError("No\n entry")})})
 
+    with monkeypatch.context() as patch:
+        patch.setattr(memory_store.MemoryFileSystem, "rename", refuse)
+        with pytest.raises(filesystems.WriteError, match=r"^cannot write memory://in/b: No entry$"):
+            filesystems.write("memory://in/b", b"content")
     for name in ("_list", "exists", "open", "last_updated"):
         monkeypatch.setattr(memory_store.MemoryFileSystem, name, refuse)
     for ask in (filesystems.exists, filesystems.read, filesystems.last_changed, filesystems.sizes, filesystems.size):

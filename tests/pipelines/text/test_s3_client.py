@@ -6,7 +6,9 @@ import types
 import pytest
 from apache_beam.io.aws import s3io
 from apache_beam.io.aws.clients.s3 import boto3_client, messages
+from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.value_provider import RuntimeValueProvider
 
 from elmo_tf.errors import InputError
 from pipelines.text import filesystems, s3_client
@@ -64,6 +66,12 @@ def test_a_process_has_one_connection_for_the_same_options(boto3):
     assert one.client is same.client is not other.client
     assert one is not same  # each has a place of its own in the file it reads
     assert boto3.made == 2
+
+
+def test_a_worker_without_options_reads(monkeypatch):
+    monkeypatch.setattr(FileSystems, "_pipeline_options", None)
+    monkeypatch.setattr(RuntimeValueProvider, "runtime_options", None)
+    assert filesystems.sizes("s3://bucket/a") == {}
 
 
 def test_an_empty_file_is_put_without_parts_and_another_with_them():
