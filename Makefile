@@ -10,7 +10,7 @@ help:
 	@echo "make demo      install, then text -> records -> training -> SavedModel -> nearest uses (5 to 10 minutes)"
 	@echo "make test      install, then lint and all tests but the slowest (10 to 15 minutes on two cores)"
 	@echo "make test-all  the slowest tests too; one of them installs the wheel from PyPI"
-	@echo "make test-cluster  both Beam jobs on a Flink cluster on this machine (needs Java and Maven; fetches 500 MB once)"
+	@echo "make test-cluster  both Beam jobs on Flink and S3 on this machine (needs Java and Maven; fetches 500 MB once)"
 	@echo "make property  10,000 generated batches through each signature of a SavedModel (about 2 minutes)"
 	@echo "make setup     only install, into .venv"
 	@echo "make lint      ruff and mypy"
@@ -32,6 +32,7 @@ test-all: setup lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not cluster"
 
 test-cluster: setup
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet -r tests/cluster/requirements.txt
 	$(BIN)/python -m tests.cluster.engine
 	$(BIN)/python -m pytest -n 0 -m cluster tests/cluster
 

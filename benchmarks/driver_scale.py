@@ -67,11 +67,15 @@ STORE = Store(0)
 
 class _Reader:
     def __init__(self, content: bytes):
-        self._content = content
+        self._content, self._place = content, 0
 
-    def read(self) -> bytes:
-        """Returns all of it, without a copy."""
-        return self._content
+    def seek(self, place: int) -> None:
+        """Goes to a byte."""
+        self._place = place
+
+    def read(self, size: int | None = None) -> bytes:
+        """Returns so many bytes, or all of it without a copy."""
+        return self._content if size is None else self._content[self._place : self._place + size]
 
     def __enter__(self):
         return self

@@ -67,6 +67,9 @@ class Handler(model_handler.ElmoModelHandler):
         """
         # On the worker: the machine that started the job may have other cores.
         self._num_threads = self._settings.num_threads()
+        savedmodel = self._settings.savedmodel
+        if filesystems.is_local(savedmodel) and not os.path.exists(savedmodel):
+            raise filesystems.ReadError(f"cannot load the SavedModel {savedmodel}: {filesystems.UNSEEN}")
         try:
             return super().load_model()
         except InputError as error:

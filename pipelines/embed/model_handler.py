@@ -3,7 +3,6 @@
 import contextlib
 import os
 import pathlib
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -98,7 +97,7 @@ def on_this_machine(savedmodel: str) -> Iterator[tuple[str, str]]:
         yield savedmodel, savedmodel
         return
     with renamed(path="savedmodel"):
-        filesystems.check_scheme(savedmodel)
+        filesystems.check_store(savedmodel)
     folder = savedmodel.rstrip("/") + "/"
     files = {found.path.removeprefix(folder): found.path for found in filesystems.match(folder + "**")}
     # Stores have objects that stand for folders.
@@ -119,6 +118,5 @@ def on_this_machine(savedmodel: str) -> Iterator[tuple[str, str]]:
         for name, path in files.items():
             place = pathlib.Path(copy, name)
             place.parent.mkdir(parents=True, exist_ok=True)
-            with filesystems.open_file(path) as remote, place.open("wb") as local:
-                shutil.copyfileobj(remote, local, 1 << 20)
+            filesystems.fetch(path, place)
         yield copy, source

@@ -179,7 +179,7 @@ def _plan(
 
 def _read_vocabulary(path: str) -> vocabulary.Vocabulary:
     with renamed(path="vocab"):
-        filesystems.check_scheme(path)
+        filesystems.check_store(path)
     try:
         content = filesystems.read(path)
     except OSError as error:

@@ -75,7 +75,8 @@ class Job(NamedTuple):
         scattering = shuffle.Scatter(self.folders, num_buckets, self.settings)
         read = self._do("shuffling, part 1 of 2:", self.tasks, corpora.Task, scattering)
         tasks = shuffle.gather_tasks(read, self.num_shards)
-        gathering = shuffle.Gather(self.folders, self.num_shards, num_buckets, len(self.tasks), self.settings.seed)
+        places = shuffle.write_places(self.notes, self.folders, read, num_buckets)
+        gathering = shuffle.Gather(self.folders, self.num_shards, num_buckets, places, self.settings.seed)
         return read, self._do("shuffling, part 2 of 2:", tasks, shuffle.GatherTask, gathering)
 
     @property

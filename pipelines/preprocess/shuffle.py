@@ -6,15 +6,15 @@ each small enough for memory. The order depends only on the seed and the plan of
 
 import collections
 import contextlib
-import io
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from elmo_tf.files.json_file import MapOf, Object, Whole
-from pipelines.preprocess import shards
-from pipelines.running import do_once, journal, task_progress
+from pipelines.preprocess import bucket_places, shards
+from pipelines.running import do_once, journal, task_plan, task_progress
 from pipelines.text import corpora, filesystems, sentences
 
 BUCKET_BYTES = 64 << 20  # of records, roughly, that are shuffled in memory at a time
@@ -64,7 +64,7 @@ class _Scattered:
         self._records, self._buckets, self._waiting = [], [], 0
 
     def index(self) -> np.ndarray:
-        """Returns what `Gather` needs, int64, a row per bucket: its counts, then its begin and end in each run."""
+        """Returns an int64 row per bucket: its counts, then its begin and end in each run."""
         return np.concatenate([self._counts, *self._places], 1)
 
 
@@ -109,10 +109,17 @@ class Gather(do_once.DoOnce):
     phase = "gather"
     schema = shards.RESULT
 
-    def __init__(self, folders: dict[str, str], num_shards: int, num_buckets: int, num_scattered: int, seed: int):
+    def __init__(
+        self,
+        folders: dict[str, str],
+        num_shards: int,
+        num_buckets: int,
+        places: dict[str, bucket_places.Places],  # by split
+        seed: int,
+    ):
         super().__init__(folders[sentences.TRAIN])
         self._folders, self._num_shards, self._num_buckets = folders, num_shards, num_buckets
-        self._num_scattered, self._seed = num_scattered, seed
+        self._places, self._seed = places, seed
 
     def do(self, task: GatherTask, progress: task_progress.TaskProgress) -> dict[str, Any]:
         per_shard = self._num_buckets // self._num_shards
@@ -131,20 +138,29 @@ class Gather(do_once.DoOnce):
 
     def _bucket(self, split: str, bucket: int) -> tuple[list[bytes], np.ndarray]:
         """Returns a bucket's records, in the order of the tasks, and the sums of their counts."""
-        found: list[bytes] = []
-        counts = np.zeros(len(shards.COUNTED), np.int64)
-        for number in range(self._num_scattered):
-            with filesystems.open_file(_path(self._journal, number, split, "index")) as file:
-                width = file.seek(0, io.SEEK_END) // self._num_buckets
-                file.seek(bucket * width)
-                row = np.frombuffer(file.read(width), np.int64)
-            counts += row[: len(counts)]
-            places = row[len(counts) :].reshape(-1, 2).tolist()
-            with filesystems.open_file(_path(self._journal, number, split, "run")) as file:
-                for start, end in places:
-                    file.seek(start)
-                    found.extend(_frames(file.read(end - start)))
-        return found, counts
+        counts, places = self._places[split].read(bucket)
+
+        def read(place: list[int]) -> bytes:
+            number, start, end = place
+            return filesystems.read_range(_path(self._journal, number, split, "run"), start, end)
+
+        is_near = filesystems.is_local(self._journal.folder)
+        segments = (map if is_near else task_plan.at_once)(read, places.tolist())
+        return list(itertools.chain.from_iterable(map(_frames, segments))), counts
+
+
+def write_places(
+    notes: journal.Journal, splits: Iterable[str], results: list[dict[str, Any]], num_buckets: int
+) -> dict[str, bucket_places.Places]:
+    """Writes where the records of each bucket are, given the results of `Scatter`; returns the places of each split."""
+    found = {}
+    for split in splits:
+        paths = [_path(notes, number, split, "index") for number in range(len(results))]
+        indexes = [
+            bucket_places.Index(path, result["files"][path]) for path, result in zip(paths, results, strict=True)
+        ]
+        found[split] = bucket_places.write(notes, split, indexes, num_buckets, len(shards.COUNTED))
+    return found
 
 
 def gather_tasks(results: list[dict[str, Any]], num_shards: int) -> list[GatherTask]:

@@ -66,7 +66,7 @@ class Journal(NamedTuple):
 def check(folder: str) -> None:
     """Raises `InputError` unless `folder` does not exist, is empty or is unfinished."""
     with renamed(path="folder"):
-        filesystems.check_scheme(folder)
+        filesystems.check_store(folder)
     path = pathlib.Path(os.path.abspath(folder))
     if not filesystems.is_local(folder):
         notes = filesystems.join(folder, UNFINISHED) + "/"

@@ -120,6 +120,8 @@ def make_pipeline(options: PipelineOptions) -> beam.Pipeline:
     for name, level in () if verbose else _LOGGERS.items():
         if logging.getLogger(name).level == logging.NOTSET:
             logging.getLogger(name).setLevel(level)
+    if not verbose:
+        logging.getLogger().addFilter(_is_of_others)
     if verbose or not uses_processes(options):
         try:
             return beam.Pipeline(options=options)
@@ -129,6 +131,11 @@ def make_pipeline(options: PipelineOptions) -> beam.Pipeline:
     # Otherwise the runner would start its own kind of workers.
     options.view_as(DirectOptions).direct_running_mode = ""
     return beam.Pipeline(FnApiRunner(processes.WorkerProcesses()), options)
+
+
+def _is_of_others(record: logging.LogRecord) -> bool:
+    """Whether a record of the root logger is not of Beam, which logs the tracebacks of its file systems there."""
+    return "apache_beam" not in record.pathname
 
 
 def execute(pipeline: beam.Pipeline) -> None:

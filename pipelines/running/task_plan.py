@@ -150,7 +150,7 @@ def _numbers(count: int) -> Iterator[int]:
 def _read_tasks(part: int, notes: journal.Journal, phase: str, kind: type) -> Iterator[Numbered]:
     path = _tasks_path(notes, phase, part)
     if not filesystems.exists(path):
-        raise filesystems.ReadError(f"cannot read {path}: the workers need a folder that all of them can reach")
+        raise filesystems.ReadError(f"cannot read {path}: No such file; {filesystems.UNSEEN}")
     try:
         rows = json.loads(filesystems.read(path))
         tasks = [decoded(kind, row) for row in rows]

@@ -77,7 +77,7 @@ def match(patterns: Iterable[str]) -> list[TextFile]:
     found = set()
     for pattern in patterns:
         with renamed(path="patterns"):
-            filesystems.check_scheme(pattern)
+            filesystems.check_store(pattern)
         archive, members = _split_archive(pattern)
         matched = (_match_local if filesystems.is_local(archive) else _match_remote)(archive)
         if not matched:
@@ -169,8 +169,8 @@ def _match_local(pattern: str) -> dict[str, int]:
 
 
 def _match_remote(pattern: str) -> dict[str, int]:
-    folder = filesystems.join(pattern, "**")
-    return _match_visible(pattern) or _match_visible(folder)
+    pattern = pattern.rstrip("/")
+    return _match_visible(pattern) or _match_visible(filesystems.join(pattern, "**"))
 
 
 def _match_visible(pattern: str) -> dict[str, int]:

@@ -4,24 +4,36 @@ A file appears complete or not at all: it is written under a temporary name, flu
 """
 
 import contextlib
+import importlib.util
 import io
 import itertools
 import json
 import os
+import pathlib
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
-from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadata
+from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadata, FileSystem
 from apache_beam.io.filesystems import FileSystems
 
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
+from pipelines.text import folder_walk, s3_client
 
 _BATCH = 1000  # files that are deleted together, as many as S3 takes
+_COPY_BYTES = 1 << 20  # in memory while a file is copied
 _PIECES = 10_000  # of JSON that are written together
 _TEMPORARY = ".tmp-"  # at the end of a file's name, before a random number
+UNSEEN = "all workers need it under this path"
+# Beam's extra for a scheme, and a module that it installs.
+_EXTRAS = {
+    "gs": ("gcp", "google.cloud.storage"),
+    "s3": ("aws", "boto3"),
+    "azfs": ("azure", "azure.storage.blob"),
+    "hdfs": ("hadoop", "hdfs"),
+}
 
 
 class WriteError(OSError):
@@ -37,15 +49,25 @@ def is_local(path: str) -> bool:
     return FileSystems.get_scheme(path) is None
 
 
-def check_scheme(path: str) -> None:
-    """Raises `InputError` if none of Beam's installed filesystems supports `path`."""
+def check_store(path: str) -> None:
+    """Raises `InputError` if Beam does not reach the store of `path`, which it names: what is missing or refused."""
+    if (scheme := FileSystems.get_scheme(path)) is None:
+        return
+    extra, module = _EXTRAS.get(scheme, (scheme, None))
+    try:
+        is_installed = module is None or importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        is_installed = False
+    if not is_installed or all(scheme != kind.scheme() for kind in FileSystem.get_all_subclasses()):
+        package = f"apache-beam[{extra}]"
+        wanted = f"a local path, or for {scheme}:// an installed {package} (pip install '{package}')"
+        raise InputError("path", wanted, path)
     try:
         FileSystems.get_filesystem(path)
-    except ValueError:
-        scheme = FileSystems.get_scheme(path)
-        extra = {"gs": "gcp", "s3": "aws", "azfs": "azure", "hdfs": "hadoop"}.get(scheme, scheme)
-        wanted = f"a local path, or for {scheme}:// an installed apache-beam[{extra}]"
-        raise InputError("path", wanted, path) from None
+        if scheme == "s3":
+            s3_client.check(path)
+    except (OSError, ValueError) as error:
+        raise InputError("path", "a path in a store that answers", f"{_reason(error)}: {path}") from None
 
 
 def join(folder: str, *names: str) -> str:
@@ -54,8 +76,18 @@ def join(folder: str, *names: str) -> str:
 
 
 def match(pattern: str) -> list[FileMetadata]:
-    """Returns path and size of the files that match a glob, hidden ones included."""
-    return FileSystems.match([pattern])[0].metadata_list
+    """Returns path and size of the files of a remote store that match a glob, hidden ones included.
+
+    Raises:
+        ReadError: if the store refuses.
+    """
+    with _asked(pattern):
+        system = FileSystems.get_filesystem(pattern)
+        if system.has_dirs():
+            return list(folder_walk.match(system, pattern))
+        if "/" not in pattern.partition("://")[2]:
+            return []  # a bucket, which is no file
+        return FileSystems.match([pattern])[0].metadata_list
 
 
 def sizes(folder: str) -> dict[str, int]:
@@ -76,23 +108,44 @@ def size(path: str) -> int | None:
 
 def exists(path: str) -> bool:
     """Whether there is a file or folder at `path`."""
-    return FileSystems.exists(path)
+    with _asked(path):
+        return FileSystems.exists(path)
 
 
 def last_changed(path: str) -> float:
     """Returns when a file was last written, in seconds since 1970."""
-    return FileSystems.get_filesystem(path).last_updated(path)
+    with _asked(path):
+        return FileSystems.get_filesystem(path).last_updated(path)
 
 
 def open_file(path: str) -> BinaryIO:
     """Opens a file for reading, without decompressing it; the file can seek."""
-    return FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
+    with _asked(path):
+        return FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
 
 
 def read(path: str) -> bytes:
     """Returns the contents of a file."""
-    with open_file(path) as file:
+    with _asked(path), open_file(path) as file:
         return file.read()
+
+
+def read_range(path: str, start: int, end: int) -> bytes:
+    """Returns the bytes `start` to `end` of a file, and reads no others: Beam's remote files read 16 MB at a time."""
+    with _asked(path), open_file(path) as file:
+        unbuffered = getattr(file, "raw", file)
+        unbuffered.seek(start)
+        parts, left = [], end - start
+        while left and (part := unbuffered.read(left)):
+            parts.append(part)
+            left -= len(part)
+        return b"".join(parts)
+
+
+def fetch(path: str, place: pathlib.Path) -> None:
+    """Copies a file to a place on this machine."""
+    with _asked(path), open_file(path) as file, place.open("wb") as local:
+        shutil.copyfileobj(file, local, _COPY_BYTES)
 
 
 def read_json(path: str, schema: json_file.Schema) -> Any | None:
@@ -125,7 +178,7 @@ def create(path: str) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):
             FileSystems.delete([temporary])
         if isinstance(error, OSError) and not isinstance(error, WriteError):
-            raise WriteError(f"cannot write {path}: {error.strerror or error}") from error
+            raise WriteError(f"cannot write {path}: {_reason(error)}") from error
         raise
 
 
@@ -177,10 +230,34 @@ def delete_folder(path: str) -> None:
     """Deletes a folder and everything in it; a missing folder is not an error."""
     if is_local(path):
         shutil.rmtree(path, ignore_errors=True)
-    else:
-        delete(found.path for found in match(join(path, "**")))
+        return
+    delete(found.path for found in match(join(path, "**")))
+    if FileSystems.get_filesystem(path).has_dirs():
+        with contextlib.suppress(OSError):
+            FileSystems.delete([path])
 
 
 def is_temporary(name: str) -> bool:
     """Whether a file has the temporary name of one that is being written, or was when its process was killed."""
     return _TEMPORARY in name
+
+
+@contextlib.contextmanager
+def _asked(path: str) -> Iterator[None]:
+    """Has whatever a remote store raises in the block raised as `ReadError`: each has exceptions of its own."""
+    try:
+        yield
+    except (InputError, ReadError):
+        raise
+    except Exception as error:
+        if is_local(path):
+            raise
+        raise ReadError(f"cannot read {path}: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    """Returns the innermost words of an error of Beam's filesystems."""
+    while details := getattr(error, "exception_details", None):
+        error = next(iter(details.values()))
+    words = getattr(error, "strerror", None) or getattr(error, "message", None) or str(error) or type(error).__name__
+    return " ".join(words.split())

@@ -75,10 +75,14 @@ def read_blocks(part: corpora.Slice, paragraphs: bool = False) -> Iterator[Block
             for number, block in enumerate(blocks):
                 if number % part.parts == part.part:
                     yield block
+    except filesystems.ReadError:
+        raise
     except _BROKEN as error:
         # Errors of Python's own modules about damaged contents have no number.
         if isinstance(error, BeamIOError) or getattr(error, "errno", None):
-            raise filesystems.ReadError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+            reason = getattr(error, "strerror", None) or error
+            hint = f"; {filesystems.UNSEEN}" if isinstance(error, FileNotFoundError) else ""
+            raise filesystems.ReadError(f"cannot read {path}: {reason}{hint}") from None
         raise CorpusError("input", "an intact compressed file or archive", f"{path}: {error}") from None
 
 

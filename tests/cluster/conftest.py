@@ -1,16 +1,53 @@
-"""A cluster for all tests of this folder."""
+"""A cluster and an object store for all tests of this folder."""
 
+import os
+import pathlib
 from collections.abc import Iterator
 
 import pytest
 
-from tests.cluster import engine, flink
+from tests.cluster import engine, flink, object_store
+
+
+@pytest.fixture(scope="session", autouse=True)
+def store_port() -> Iterator[int]:
+    """The port of the object store, which the environment of all processes names, whether it runs or not."""
+    port = flink.free_port()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in object_store.environment(port).items():
+            patch.setitem(os.environ, name, value)
+        yield port
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[flink.Cluster]:
+def store(store_port, tmp_path_factory) -> Iterator[object_store.ObjectStore]:
+    """An S3 store."""
+    for module in ("boto3", "moto", "flask"):
+        pytest.importorskip(module, reason=f"needs {module}: pip install -r tests/cluster/requirements.txt")
+    with object_store.running(store_port, tmp_path_factory.mktemp("store")) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def cluster(store_port) -> Iterator[flink.Cluster]:
     """Two machines of one slot each. A test that kills one starts it again."""
     if missing := engine.engine().missing():
         pytest.skip(missing)
     with flink.running() as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def text(tmp_path_factory) -> pathlib.Path:
+    """A text of 20,000 sentences."""
+    path = tmp_path_factory.mktemp("text") / "a.txt"
+    path.write_bytes(b"".join(b"word%d is number %d of sentence %d\n" % (n % 997, n % 13, n) for n in range(20_000)))
+    return path
+
+
+@pytest.fixture(scope="session")
+def sentences(text, tmp_path_factory) -> pathlib.Path:
+    """A few hundred of them, for the model."""
+    path = tmp_path_factory.mktemp("sentences") / "b.txt"
+    path.write_bytes(b"".join(text.read_bytes().splitlines(keepends=True)[:300]))
+    return path

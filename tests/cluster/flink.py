@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tests.cluster import engine as engine_lib
@@ -34,6 +34,18 @@ _OPENED = [
 _SMALL = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss512k"]
 _JOB_MANAGER = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
 _TASK_MANAGER = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
+# What a shell does in a namespace of its own before it becomes the process: $0 is the folder, $@ the command.
+_HIDE = 'mount -t tmpfs none "$0" && exec "$@"'
+_WITHOUT_PACKAGE = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("elmo_tf", "pipelines"):
+            raise ModuleNotFoundError(f"No module named '{name}'", name=name)
+
+sys.meta_path.insert(0, Missing())
+"""
 _LOG4J = """
 rootLogger.level = INFO
 rootLogger.appenderRef.console.ref = Console
@@ -50,23 +62,34 @@ class Machine:
     def __init__(self, cluster: "Cluster", number: int):
         self._cluster, self._number = cluster, number
         self._address = f"127.0.1.{number + 1}"
+        self.identifier = ""  # of the TaskManager, for Flink
         self._processes: list[subprocess.Popen] = []
 
-    def start(self) -> None:
-        """Starts both processes."""
+    def start(self, hidden: pathlib.Path | None = None, lacks_package: bool = False) -> None:
+        """Starts both processes.
+
+        Args:
+            hidden: a folder in whose place workers see an empty one.
+            lacks_package: whether workers cannot import this package.
+        """
         folder = self._cluster.folder / f"machine-{self._number}"
         folder.mkdir(exist_ok=True)
         hosts = folder / "hosts"
         hosts.write_text(f"127.0.0.1 localhost {socket.gethostname()}\n{self._address} {_POOL}\n")
+        self.identifier = f"machine-{self._number}-{time.monotonic_ns()}"
         settings = {
             "taskmanager.host": "127.0.0.1",
-            "taskmanager.resource-id": f"machine-{self._number}-{time.monotonic_ns()}",
+            "taskmanager.resource-id": self.identifier,
             "io.tmp.dirs": folder,
         }
         pool = [sys.executable, "-m", "tests.cluster.worker_pool", f"{self._address}:{self._cluster.pool_port}"]
+        if hidden:
+            pool = ["unshare", "--mount", "--map-root-user", "sh", "-c", _HIDE, str(hidden), *pool]
+        (folder / "sitecustomize.py").write_text(_WITHOUT_PACKAGE)
+        paths = [str(folder)] if lacks_package else []
         java = [f"-Djdk.net.hosts.file={hosts}", "-XX:MaxDirectMemorySize=256m"]
         self._processes = [
-            self._cluster.start(pool, f"pool-{self._number}"),
+            self._cluster.start(pool, f"pool-{self._number}", paths),
             self._cluster.start_java(_TASK_MANAGER, java, settings, f"taskmanager-{self._number}"),
         ]
 
@@ -76,10 +99,10 @@ class Machine:
             self._cluster.kill(process)
         self._processes = []
 
-    @property
-    def pool_pid(self) -> int:
-        """The process id of the pool, the parent of the workers."""
-        return self._processes[0].pid
+    def restart(self, **settings: Any) -> None:
+        """Kills both processes and starts them again, with the settings of `start`."""
+        self.kill()
+        self.start(**settings)
 
 
 class Cluster:
@@ -87,7 +110,7 @@ class Cluster:
 
     def __init__(self, engine: engine_lib.Engine, folder: pathlib.Path, num_machines: int, slots: int):
         self.engine, self.folder = engine, folder
-        self._rest, self._rpc, self.pool_port = _free_port(), _free_port(), _free_port()
+        self._rest, self._rpc, self.pool_port = free_port(), free_port(), free_port()
         self._slots = slots
         self._processes: list[subprocess.Popen] = []
         self.machines = [Machine(self, number) for number in range(num_machines)]
@@ -121,12 +144,12 @@ class Cluster:
         """Returns all jobs, the newest first."""
         return sorted(self.ask("/jobs/overview")["jobs"], key=lambda job: -job["start-time"])
 
-    def start(self, command: list[str], name: str) -> subprocess.Popen:
-        """Starts a process of the cluster, which ends with this one."""
+    def start(self, command: list[str], name: str, paths: Sequence[str] = ()) -> subprocess.Popen:
+        """Starts a process of the cluster, which ends with this one. It looks for Python modules in `paths` first."""
         environment = {
             **os.environ,
             "PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}",
-            "PYTHONPATH": str(engine_lib.ROOT),
+            "PYTHONPATH": ":".join([*paths, str(engine_lib.ROOT)]),
             "TMPDIR": str(self.folder),
         }
         with (self.folder / f"{name}.log").open("ab") as log:
@@ -155,10 +178,11 @@ class Cluster:
         return self.start([*command, main, "--configDir", str(folder)], name)
 
     def wait_for_machines(self) -> None:
-        """Returns once the JobManager knows all TaskManagers. Raises RuntimeError if they do not come."""
+        """Returns once the JobManager knows all TaskManagers and no others. Raises RuntimeError if that takes long."""
         for _ in range(_START_SECONDS):
             with contextlib.suppress(OSError):
-                if self.ask("/overview")["taskmanagers"] >= len(self.machines):
+                known = {one["id"] for one in self.ask("/taskmanagers")["taskmanagers"]}
+                if known == {machine.identifier for machine in self.machines}:
                     return
             if any(process.poll() is not None for process in self._processes):
                 raise RuntimeError(f"a process of the cluster ended; see the logs in {self.folder}")
@@ -235,7 +259,8 @@ def _end_with_parent() -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Returns a port of this machine that nobody uses."""
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         return server.getsockname()[1]

@@ -1,77 +1,18 @@
 """Both jobs on a Flink cluster: the bytes of a local run, a machine that fails, Ctrl-C, and one line for bad input."""
 
+import contextlib
 import os
-import pathlib
+import shutil
 import signal
 import subprocess
-import sys
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
 
 import pytest
 
-from tests.cluster.engine import ROOT
+from tests.cluster.commands import contents, done, finished, refused, start, wait_for
 from tests.cluster.flink import Cluster
 
 pytestmark = pytest.mark.cluster
-
-_SECONDS = 600
-# More would share the machine with the workers, and other sums.
-_ENVIRONMENT = {**os.environ, "TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
-
-
-def start(*arguments: object) -> subprocess.Popen:
-    command = [sys.executable, "-m", "elmo_tf.cli", *map(str, arguments)]
-    # A group of its own, as a shell gives it; Ctrl-C goes to all of the group.
-    return subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=_ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def finished(process: subprocess.Popen) -> str:
-    """Returns what a command printed on stderr."""
-    return process.communicate(timeout=_SECONDS)[1]
-
-
-def done(*arguments: object) -> str:
-    process = start(*arguments)
-    err = finished(process)
-    assert process.returncode == 0, err
-    return err
-
-
-def wait_for(happens: Callable[[], bool], process: subprocess.Popen) -> None:
-    """Returns when something happens while the process runs."""
-    end = time.monotonic() + _SECONDS
-    while not happens():
-        assert process.poll() is None, process.communicate()[1]
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
-def contents(folder: pathlib.Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-@pytest.fixture(scope="module")
-def text(tmp_path_factory) -> pathlib.Path:
-    path = tmp_path_factory.mktemp("text") / "a.txt"
-    path.write_bytes(b"".join(b"word%d is number %d of sentence %d\n" % (n % 997, n % 13, n) for n in range(20_000)))
-    return path
-
-
-@pytest.fixture(scope="module")
-def sentences(text, tmp_path_factory) -> pathlib.Path:
-    """A few hundred of them, for the model."""
-    path = tmp_path_factory.mktemp("sentences") / "b.txt"
-    path.write_bytes(b"".join(text.read_bytes().splitlines(keepends=True)[:300]))
-    return path
 
 
 @pytest.mark.parametrize("order", [[], ["--shuffle"]], ids=["in order", "shuffled"])
@@ -158,9 +99,48 @@ def test_bad_input_is_one_line_and_leaves_nothing(cluster: Cluster, tmp_path, ca
     text = tmp_path / "a.txt"
     text.write_bytes(b"fine\n\xff\n")
     options, expected = BAD[case]
-    process = start("preprocess", "--input", text, f"--output={tmp_path / 'x'}", *cluster.options, *options)
-    err = finished(process)
-    assert process.returncode == 1
-    assert err.splitlines()[-1].startswith(f"elmo-tf: error: {expected}")
-    assert "Traceback" not in err
+    line = refused("preprocess", "--input", text, f"--output={tmp_path / 'x'}", *cluster.options, *options)
+    assert line.startswith(expected)
     assert os.listdir(tmp_path) == ["a.txt"]
+
+
+@contextlib.contextmanager
+def other_machines(cluster: Cluster, **settings: object) -> Iterator[None]:
+    """Runs the cluster with machines that lack something while the block runs."""
+    for machine in cluster.machines:
+        machine.restart(**settings)
+    cluster.wait_for_machines()
+    try:
+        yield
+    finally:
+        for machine in cluster.machines:
+            machine.restart()
+        cluster.wait_for_machines()
+
+
+def test_workers_without_this_package_are_named(cluster: Cluster, text, tmp_path):
+    with other_machines(cluster, lacks_package=True):
+        line = refused("preprocess", f"--input={text}", f"--output={tmp_path / 'x'}", *cluster.options)
+    assert line.startswith("workers lack elmo_tf, or its version that this command has: no module pipelines")
+
+
+def test_paths_that_workers_do_not_see_are_named(cluster: Cluster, savedmodel, sentences, tmp_path):
+    hidden, shared = tmp_path / "hidden", tmp_path / "shared"
+    for folder in (hidden, shared):
+        folder.mkdir()
+        (folder / "a.txt").write_bytes(sentences.read_bytes())
+    probe = subprocess.run(["unshare", "--mount", "--map-root-user", "true"], check=False, capture_output=True)
+    if probe.returncode:
+        pytest.skip("needs the right to hide a folder from a process")
+    model = shutil.copytree(savedmodel.path, hidden / "model")
+    embed = ["embed", "--format=tfrecord", "--shards=2"]
+    cases = {
+        "input": (["preprocess", f"--input={hidden / 'a.txt'}", f"--output={shared / '1'}"], hidden / "a.txt"),
+        "output": (["preprocess", f"--input={shared / 'a.txt'}", f"--output={hidden / '2'}"], hidden / "2"),
+        "model": ([*embed, f"--savedmodel={model}", f"--input={shared / 'a.txt'}", f"--output={shared / '3'}"], model),
+    }
+    with other_machines(cluster, hidden=hidden):
+        lines = {name: refused(*command, *cluster.options) for name, (command, _) in cases.items()}
+    for name, (_, path) in cases.items():
+        assert str(path) in lines[name], lines
+        assert "all workers" in lines[name], lines

@@ -1,6 +1,7 @@
 """`ElmoModelHandler` in pipelines of a user's own."""
 
 import os
+import pathlib
 import pickle
 
 import apache_beam as beam
@@ -13,7 +14,9 @@ from elmo_tf.beam import ElmoModelHandler
 from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import embedding
 from pipelines.embed import handler as embed_handler
+from pipelines.embed import model_handler
 from tests import checks
+from tests.pipelines import folder_store  # noqa: F401 - a file system of Beam
 from tests.pipelines.memory_store import STORE
 
 _load_here = embedding._open
@@ -81,6 +84,23 @@ def test_a_model_is_read_from_any_file_system_of_beam(savedmodel, expected, monk
         del STORE["memory://models/mine/10/assets/config.json"]
         with pytest.raises(InputError, match=r"^savedmodel: expected the file assets/config.json"):
             ElmoModelHandler("memory://models/mine").load_model()
+    finally:
+        STORE.clear()
+
+
+def test_a_model_is_fetched_where_beam_lists_one_folder_at_a_time(savedmodel):
+    files = {str(path.relative_to(savedmodel.path)): path for path in savedmodel.path.rglob("*") if path.is_file()}
+    for version in (9, 10):
+        STORE.update({f"folders://models/mine/{version}/{name}": path.read_bytes() for name, path in files.items()})
+    try:
+        for folder in ("folders://models/mine", "folders://models/mine/10/"):
+            with model_handler.on_this_machine(folder) as (path, source):
+                assert source.rstrip("/") == "folders://models/mine/10"
+                fetched = {str(one.relative_to(path)): one for one in pathlib.Path(path).rglob("*") if one.is_file()}
+                assert fetched.keys() == files.keys()
+                assert all(one.read_bytes() == files[name].read_bytes() for name, one in fetched.items())
+        with pytest.raises(InputError, match=r"^savedmodel: expected a folder with saved_model.pb, found none: f"):
+            ElmoModelHandler("folders://models/other").load_model()
     finally:
         STORE.clear()
 

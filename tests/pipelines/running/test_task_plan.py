@@ -88,7 +88,7 @@ def test_results_that_are_missing_or_damaged_are_an_error(notes, tmp_path, conte
 
 
 def test_a_plan_that_a_worker_cannot_see_or_read_is_one_line(notes):
-    with pytest.raises(filesystems.ReadError, match="the workers need a folder that all of them can reach"):
+    with pytest.raises(filesystems.ReadError, match="No such file; all workers need it under this path"):
         list(task_plan._read_tasks(0, notes, "x", shuffle.GatherTask))
     for content in (b"{", b"[[0]]", b"[1]", b"3"):
         filesystems.write(notes.path("x-tasks-00000.json"), content)

@@ -1,0 +1,67 @@
+"""How long a shuffle of `preprocess` waits for a store that is far away: its driver, and a worker with one shard.
+
+    .venv/bin/python benchmarks/shuffle_store.py [--tasks 1000] [--milliseconds 20]
+
+The store is the simulated one of `driver_scale.py`. Every task of the first part has left a record for each of as many
+shards. Prints what the driver asks to tell where each shard's records are, and what a worker asks to gather a shard;
+the last line is JSON.
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+
+from driver_scale import FOLDER, STORE  # noqa: E402
+
+from pipelines.preprocess import shards, shuffle  # noqa: E402
+from pipelines.running import journal  # noqa: E402
+
+FRAME = bytes(16)  # a record without data
+SPLIT = "train"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tasks", type=int, default=1000, metavar="N", help="tasks, and shards (1,000)")
+    parser.add_argument("--milliseconds", type=float, default=20, metavar="MS", help="of a question to the store (20)")
+    arguments = parser.parse_args()
+    num_tasks, notes = arguments.tasks, journal.Journal(FOLDER)
+
+    index = np.zeros((num_tasks, len(shards.COUNTED) + 2), np.int64)
+    index[:, -2:] = np.arange(num_tasks)[:, None] * len(FRAME) + (0, len(FRAME))
+    results = []
+    for number in range(num_tasks):
+        files = {"run": FRAME * num_tasks, "index": index.tobytes()}
+        paths = {shuffle._path(notes, number, SPLIT, ending): content for ending, content in files.items()}
+        STORE.files |= paths
+        results.append({"files": {path: len(content) for path, content in paths.items()}})
+    STORE.seconds = arguments.milliseconds / 1000
+
+    places, driver = _timed(lambda: shuffle.write_places(notes, [SPLIT], results, num_tasks))
+    gather = shuffle.Gather({SPLIT: FOLDER}, num_tasks, num_tasks, places, 0)
+    (found, _), worker = _timed(lambda: gather._bucket(SPLIT, num_tasks // 2))
+    assert found == [FRAME] * num_tasks
+    measured = {"tasks": num_tasks, "milliseconds": arguments.milliseconds, "driver": driver, "worker": worker}
+    for name, value in measured.items():
+        print(f"{name:<16} {value}")
+    print(json.dumps(measured))
+
+
+def _timed(do: Callable) -> tuple:
+    """Returns what a function returns, and its seconds and questions."""
+    STORE.questions.clear()
+    start = time.monotonic()
+    found = do()
+    return found, {"seconds": round(time.monotonic() - start, 1), "questions": sum(STORE.questions.values())}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""Beam's S3 with what it lacks (seen in Beam 2.77): one connection, empty files, workers that were given no options.
+
+Importing this module puts the classes below in the place of Beam's. Without boto3 it changes nothing.
+"""
+
+import contextlib
+import errno
+import os
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from apache_beam.io.aws import s3io
+from apache_beam.io.aws.clients.s3 import boto3_client, messages
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.options.pipeline_options import PipelineOptions, S3Options
+
+_WITHOUT_CREDENTIALS = 401
+
+_clients: dict[tuple, Any] = {}
+_lock = threading.Lock()
+
+
+class Client(boto3_client.Client):
+    """Beam's client of S3.
+
+    Beam makes one for each question to the store. boto3 reads its files for that, which takes 0.2 s of a core. Here all
+    of a process share one connection of boto3, which threads may use together.
+    """
+
+    def __init__(self, options: PipelineOptions | dict[str, Any]):
+        if boto3_client.boto3 is None:
+            raise ModuleNotFoundError("No module named 'boto3'", name="boto3")
+        # Of this process: a connection must not be used on both sides of a fork.
+        key = (os.getpid(), *_settings(options))
+        with _lock:
+            if key not in _clients:
+                super().__init__(options)
+                _clients[key] = self.client
+        self.client = _clients[key]
+        self._download_request = self._download_stream = None
+        self._download_pos = 0
+
+    def list(self, request: messages.ListRequest) -> messages.ListResponse:
+        """Returns a page of a list."""
+        with _not_again():
+            return super().list(request)
+
+    def get_object_metadata(self, request: messages.GetRequest) -> messages.Item:
+        """Returns size and time of a file."""
+        with _not_again():
+            return super().get_object_metadata(request)
+
+    def get_range(self, request: messages.GetRequest, start: int, end: int) -> bytes:
+        """Returns bytes of a file."""
+        with _as_oserror():
+            return super().get_range(request, start, end)
+
+    def create_multipart_upload(self, request: messages.UploadRequest) -> messages.UploadResponse:
+        """Begins to write a file."""
+        with _as_oserror():
+            return super().create_multipart_upload(request)
+
+    def upload_part(self, request: messages.UploadPartRequest) -> messages.UploadPartResponse:
+        """Writes a part of a file."""
+        with _as_oserror():
+            return super().upload_part(request)
+
+    def complete_multipart_upload(self, request: messages.CompleteMultipartUploadRequest) -> None:
+        """Completes a file. S3 refuses an upload without parts, which is what Beam makes of an empty file."""
+        with _as_oserror():
+            if request.parts:
+                super().complete_multipart_upload(request)
+                return
+            place = {"Bucket": request.bucket, "Key": request.object}
+            try:
+                self.client.abort_multipart_upload(**place, UploadId=request.upload_id)
+                self.client.put_object(**place, Body=b"")
+            except Exception as error:
+                raise messages.S3ClientError(str(error), boto3_client.get_http_error_code(error)) from error
+
+
+class Store(s3io.S3IO):
+    """Beam's questions to S3. A worker that a worker pool starts has no options, which Beam takes for a mistake."""
+
+    def __init__(self, client: Any = None, options: PipelineOptions | dict[str, Any] | None = None):
+        super().__init__(client, {} if options is None else options)
+
+
+def check(path: str) -> None:
+    """Raises OSError, with the store's words, if the bucket of `path` cannot be listed."""
+    bucket, _, rest = path.removeprefix("s3://").partition("/")
+    client = Client(FileSystems.get_filesystem(path)._options or {}).client
+    prefix = rest[: min((rest.find(mark) for mark in "*?[" if mark in rest), default=len(rest))]
+    try:
+        client.list_objects_v2(Bucket=bucket, Prefix=prefix, MaxKeys=1)
+    except Exception as error:  # of boto3, which is not imported here, and of its parts
+        answer = getattr(error, "response", {}).get("Error", {})
+        raise OSError(answer.get("Message") or str(error)) from None
+
+
+@contextlib.contextmanager
+def _not_again() -> Iterator[None]:
+    """Gives an error that Beam takes for one of the network, and repeats for ten minutes, a status if it is none."""
+    try:
+        yield
+    except messages.S3ClientError as error:
+        if error.code is None and "redentials" in type(error.__context__).__name__:
+            error.code = _WITHOUT_CREDENTIALS
+        raise
+
+
+@contextlib.contextmanager
+def _as_oserror() -> Iterator[None]:
+    """Raises OSError, as files do, in the place of Beam's exception."""
+    try:
+        yield
+    except messages.S3ClientError as error:
+        raise OSError(errno.EIO, error.message) from error
+
+
+def _settings(options: PipelineOptions | dict[str, Any]) -> Iterator[Any]:
+    """Yields the values of the options for S3."""
+    if isinstance(options, PipelineOptions):
+        options = options.view_as(S3Options).get_all_options()
+    yield from (value for name, value in sorted(options.items()) if name.startswith("s3_"))
+
+
+s3io.boto3_client.Client = Client
+s3io.S3IO = Store

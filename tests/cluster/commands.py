@@ -1,0 +1,67 @@
+"""Commands as a person starts them, and what they write."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+from tests.cluster.engine import ROOT
+
+SECONDS = 900
+# More would share the machine with the workers, and other sums.
+_THREADS = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
+
+
+def start(*arguments: object, **variables: str) -> subprocess.Popen:
+    """Starts `elmo-tf` with arguments, and with variables in its environment."""
+    command = [sys.executable, "-m", "elmo_tf.cli", *map(str, arguments)]
+    # A group of its own, as a shell gives it; Ctrl-C goes to all of the group.
+    return subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env={**os.environ, **_THREADS, **variables},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def finished(process: subprocess.Popen) -> str:
+    """Returns what a command printed on stderr."""
+    return process.communicate(timeout=SECONDS)[1]
+
+
+def done(*arguments: object) -> str:
+    """Runs a command to its end; returns what it printed on stderr."""
+    process = start(*arguments)
+    err = finished(process)
+    assert process.returncode == 0, err
+    return err
+
+
+def refused(*arguments: object, **variables: str) -> str:
+    """Runs a command that fails; returns its error, the only line."""
+    process = start(*arguments, **variables)
+    err = finished(process)
+    assert process.returncode == 1, err
+    assert "Traceback" not in err
+    line = err.splitlines()[-1]
+    assert line.startswith("elmo-tf: error: "), err
+    return line.removeprefix("elmo-tf: error: ")
+
+
+def wait_for(happens: Callable[[], bool], process: subprocess.Popen) -> None:
+    """Returns when something happens while the process runs."""
+    end = time.monotonic() + SECONDS
+    while not happens():
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def contents(folder: pathlib.Path) -> dict[str, bytes]:
+    """Returns the files in a folder, by name."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}

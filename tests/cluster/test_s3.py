@@ -1,0 +1,117 @@
+"""Both jobs with text, model and output in an S3 store: the bytes of a local run, one writer, one line of refusal."""
+
+import os
+import pathlib
+import signal
+
+import pytest
+
+from tests.cluster.commands import contents, done, finished, refused, start, wait_for
+from tests.cluster.object_store import BUCKET, ObjectStore
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(scope="session")
+def far_text(store: ObjectStore, text) -> str:
+    return store.put("text", text.parent)
+
+
+@pytest.fixture(scope="session")
+def far_model(store: ObjectStore, savedmodel) -> str:
+    store.put("models/micro/3", savedmodel.path)
+    return f"s3://{BUCKET}/models/micro"
+
+
+@pytest.mark.parametrize("where", ["here", "flink"])
+def test_preprocess_writes_the_bytes_of_a_local_run(store, text, far_text, tmp_path, request, where):
+    options = request.getfixturevalue("cluster").options if where == "flink" else []
+    command = ["preprocess", "--shards=5", "--min-count=2", "--heldout-fraction=0.0003", "--shuffle"]
+    done(*command, f"--input={text}", f"--output={tmp_path / 'train'}", f"--heldout={tmp_path / 'heldout'}")
+    far = [f"--output=s3://{BUCKET}/{where}/train", f"--heldout=s3://{BUCKET}/{where}/heldout"]
+    done(*command, f"--input={far_text}", *far, *options)
+    for split in ("train", "heldout"):
+        assert store.contents(f"{where}/{split}") == contents(tmp_path / split)
+    # S3 and Beam disagree about files without bytes.
+    assert any(not path.stat().st_size for path in (tmp_path / "heldout").glob("*.tfrecord"))
+
+
+@pytest.mark.parametrize("where", ["here", "flink"])
+def test_embed_writes_the_bytes_of_a_local_run_and_fetches_the_model_once_a_process(
+    store: ObjectStore, savedmodel, sentences, far_model, tmp_path, request, where
+):
+    two = ["--direct_num_workers=2", "--direct_running_mode=multi_processing", "--processes-per-machine=2"]
+    options = request.getfixturevalue("cluster").options if where == "flink" else two
+    command = ["embed", "--format=tfrecord", "--shards=4"]
+    local = tmp_path / "local"
+    done(*command, f"--savedmodel={savedmodel.path}", f"--input={sentences}", f"--output={local}")
+    before = store.num_gets("models/micro/3/saved_model.pb")
+    far = [f"--savedmodel={far_model}", f"--input={store.put('sentences', sentences.parent)}"]
+    done(*command, *far, f"--output=s3://{BUCKET}/{where}/vectors", *options)
+    assert store.contents(f"{where}/vectors") == contents(local)
+    # The command, and two workers if both had something to do.
+    assert 2 <= store.num_gets("models/micro/3/saved_model.pb") - before <= 3
+
+
+def test_a_folder_has_one_writer_and_a_killed_command_is_resumed(store: ObjectStore, text, tmp_path):
+    large = tmp_path / "large" / "large.txt"
+    large.parent.mkdir()
+    large.write_bytes(text.read_bytes() * 20)
+    command = ["preprocess", f"--input={store.put('large', large.parent)}", "--shards=12"]
+    output = f"--output=s3://{BUCKET}/resumed"
+    first = start(*command, output)
+    wait_for(lambda: any("/write-0" in f"/{name}" for name in _journal(store)), first)
+    line = refused(*command, output)
+    assert line.startswith(
+        f"--output: expected a folder that no other run writes, found one in use by process {first.pid}"
+    )
+    assert first.poll() is None, finished(first)
+    os.killpg(first.pid, signal.SIGKILL)
+    first.wait()
+    assert "_SUCCESS" not in store.contents("resumed")
+    assert "resuming an earlier run; its finished files are kept" in done(*command, output)
+    done("preprocess", f"--input={large}", "--shards=12", f"--output={tmp_path / 'local'}")
+    assert store.contents("resumed") == contents(tmp_path / "local")
+
+
+def _journal(store: ObjectStore) -> list[str]:
+    found = store.s3.list_objects_v2(Bucket=BUCKET, Prefix="resumed/_unfinished/").get("Contents", [])
+    return [file["Key"].rpartition("/")[2] for file in found]
+
+
+ANSWERS = "expected a path in a store that answers, found"
+REFUSED = {
+    "no such bucket, text": (["--input=s3://none/a", "--output=OUT"], {}, f"--input: {ANSWERS} The specified bucket"),
+    "no such bucket, output": (["--input=TEXT", "--output=s3://none/a"], {}, f"--output: {ANSWERS} The specified buc"),
+    "no such text": (["--input=s3://bucket/none", "--output=OUT"], {}, "--input: expected a file, folder or glob"),
+    "a stranger": (["--input=TEXT", "--output=OUT"], {}, f"--input: {ANSWERS} The AWS Access Key Id you provided do"),
+    "no store": (
+        ["--input=TEXT", "--output=OUT"],
+        {"AWS_ENDPOINT_URL": "http://127.0.0.1:1"},
+        f"--input: {ANSWERS} Could not connect to the endpoint URL",
+    ),
+    "a reader": (["--input=TEXT", "--output=s3://bucket/denied"], {}, "cannot write s3://bucket/denied/_unfinished/ow"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_store_that_refuses_is_one_line_and_leaves_nothing(store: ObjectStore, far_text, tmp_path, case):
+    options, variables, expected = REFUSED[case]
+    places = {"TEXT": far_text, "OUT": str(tmp_path / "out")}
+    asked = [f"{flag}={places.get(value, value)}" for flag, value in (option.split("=") for option in options)]
+    if case in ("a stranger", "a reader"):
+        variables = variables | (store.reader() if case == "a reader" else {})
+        with store.checking_keys():
+            line = refused("preprocess", *asked, **variables)
+    else:
+        line = refused("preprocess", *asked, **variables)
+    assert line.startswith(expected)
+    assert list(tmp_path.iterdir()) == []
+    assert store.contents("denied") == {}
+
+
+def test_without_credentials_a_model_is_refused_at_once(store: ObjectStore, far_model, sentences, tmp_path):
+    without = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_SHARED_CREDENTIALS_FILE": "/none"}
+    output = pathlib.Path(tmp_path, "vectors")
+    line = refused("embed", f"--savedmodel={far_model}", f"--input={sentences}", f"--output={output}", **without)
+    assert line.startswith(f"--savedmodel: {ANSWERS} Unable to locate credentials")

@@ -1,0 +1,46 @@
+"""A store in memory with folders, of which Beam lists one at a time, as on HDFS. Beam allows one class."""
+
+from collections.abc import Iterator
+
+from apache_beam.io.filesystem import BeamIOError, FileMetadata
+
+from tests.pipelines import memory_store
+from tests.pipelines.memory_store import STORE
+
+QUESTIONS: list[str] = []  # the folders that were listed
+
+
+class FolderFileSystem(memory_store.MemoryFileSystem):
+    """`folders://name/file`: the store of `memory_store`, with a folder wherever the name of a file has a slash."""
+
+    @classmethod
+    def scheme(cls) -> str:
+        return "folders"
+
+    def has_dirs(self) -> bool:
+        return True
+
+    def _is_folder(self, path: str) -> bool:
+        return any(name.startswith(f"{path.rstrip('/')}/") for name in STORE)
+
+    def _list(self, dir_or_prefix: str) -> Iterator[FileMetadata]:
+        folder = dir_or_prefix.rstrip("/") + "/"
+        QUESTIONS.append(folder)
+        entries = {folder + name.removeprefix(folder).partition("/")[0] for name in STORE if name.startswith(folder)}
+        if not entries:
+            raise BeamIOError(f"no folder: {folder}")
+        for entry in sorted(entries):
+            yield self.metadata(entry)
+
+    def exists(self, path: str) -> bool:
+        return path in STORE or self._is_folder(path)
+
+    def metadata(self, path: str) -> FileMetadata:
+        return FileMetadata(path, len(STORE.get(path, b"")), 0.0)
+
+    def delete(self, paths) -> None:
+        for path in paths:
+            if not self.exists(path):
+                raise BeamIOError(f"not there: {path}")
+            for name in [name for name in STORE if name == path or name.startswith(f"{path}/")]:
+                del STORE[name]

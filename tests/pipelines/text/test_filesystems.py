@@ -1,0 +1,124 @@
+"""Files of remote stores: with folders as on HDFS, byte ranges, and what refuses."""
+
+import io
+import re
+
+import pytest
+from apache_beam.io.filesystem import BeamIOError
+
+from elmo_tf.errors import InputError
+from elmo_tf.records import record_folder
+from pipelines.preprocess import command as preprocess_command
+from pipelines.text import corpora, filesystems
+from tests.pipelines import folder_store, memory_store
+from tests.pipelines.memory_store import STORE
+
+NAMES = ("a.txt", "empty", "deep/b.txt", "deep/deeper/c.txt", "deep/empty", "other/d.txt")
+
+
+@pytest.fixture(autouse=True)
+def store():
+    STORE.clear()
+    STORE.update({f"folders://in/{name}": b"" if name.endswith("empty") else b"of a file\n" for name in NAMES})
+    folder_store.QUESTIONS.clear()
+    yield
+    STORE.clear()
+
+
+MATCHES = {
+    "**": list(NAMES),
+    "*": ["a.txt", "empty"],
+    "*/*": ["deep/b.txt", "deep/empty", "other/d.txt"],
+    "d*/**.txt": ["deep/b.txt", "deep/deeper/c.txt"],
+    "*/empty": ["deep/empty"],
+    "a.txt": ["a.txt"],
+    "empty": ["empty"],
+    "deep": [],
+    "none": [],
+    "none/**": [],
+}
+
+
+@pytest.mark.parametrize("pattern", MATCHES)
+def test_files_at_any_depth_match_where_beam_lists_one_folder_at_a_time(pattern):
+    found = [file.path.removeprefix("folders://in/") for file in filesystems.match(f"folders://in/{pattern}")]
+    assert sorted(found) == sorted(MATCHES[pattern])
+
+
+def test_no_deeper_folder_is_listed_than_the_pattern_needs():
+    filesystems.match("folders://in/*.txt")
+    assert "folders://in/deep/deeper/" not in folder_store.QUESTIONS
+    assert filesystems.sizes("folders://in") == {"a.txt": 10, "empty": 0}
+    assert filesystems.size("folders://in/deep") is None
+    assert filesystems.size("folders://in/empty") == 0
+
+
+def test_a_folder_is_deleted_with_its_folders():
+    filesystems.delete_folder("folders://in/deep")
+    filesystems.delete_folder("folders://in/none")
+    assert [name.removeprefix("folders://in/") for name in STORE] == ["a.txt", "empty", "other/d.txt"]
+
+
+def test_text_in_folders_of_a_store_with_folders_becomes_records_there():
+    for folder in ("folders://in", "folders://in/"):
+        assert [file.path.removeprefix("folders://in/") for file in corpora.match([folder])] == sorted(NAMES)
+    preprocess_command.run(["--input=folders://in/deep", "--output=folders://out/x", "--shards=2"])
+    shards = [record_folder.shard_name(number, 2) for number in range(2)]
+    names = {path.removeprefix("folders://out/x/") for path in STORE if path.startswith("folders://out/")}
+    assert names == {"_SUCCESS", "info.json", "vocab.txt", *shards}
+
+
+@pytest.mark.parametrize("path", ["memory://in/a", "folders://in/x", "local"])
+def test_a_range_of_a_file_is_read_and_no_more(path, tmp_path, monkeypatch):
+    class Raw(io.BytesIO):
+        asked = 0
+
+        def readinto(self, buffer) -> int:
+            Raw.asked += len(buffer)
+            return super().readinto(buffer)
+
+        def read(self, size: int = -1) -> bytes:
+            Raw.asked += size
+            return super().read(min(size, 3))  # as sockets do
+
+    content = bytes(range(200))
+    if path == "local":
+        path = str(tmp_path / "a")
+        (tmp_path / "a").write_bytes(content)
+    else:
+        STORE[path] = content
+        buffered = io.BufferedReader(Raw(content), 150)
+        monkeypatch.setattr(memory_store.MemoryFileSystem, "open", lambda *arguments, **named: buffered)
+    assert filesystems.read_range(path, 20, 30) == content[20:30]
+    assert Raw.asked <= 10 + 7 + 4 + 1
+
+
+def test_a_range_beyond_the_end_is_short():
+    STORE["memory://in/a"] = b"abc"
+    assert filesystems.read_range("memory://in/a", 2, 9) == b"c"
+    assert filesystems.read_range("memory://in/a", 3, 3) == b""
+
+
+def test_whatever_a_store_raises_is_one_error_with_its_innermost_words(monkeypatch):
+    def refuse(*arguments, **named):
+        raise BeamIOError("List operation failed", {"a": BeamIOError("inner", {"b": RuntimeError("No\n entry")})})
+
+    with monkeypatch.context() as patch:
+        patch.setattr(memory_store.MemoryFileSystem, "rename", refuse)
+        with pytest.raises(filesystems.WriteError, match=r"^cannot write memory://in/b: No entry$"):
+            filesystems.write("memory://in/b", b"content")
+    for name in ("_list", "exists", "open", "last_updated"):
+        monkeypatch.setattr(memory_store.MemoryFileSystem, name, refuse)
+    for ask in (filesystems.exists, filesystems.read, filesystems.last_changed, filesystems.sizes, filesystems.size):
+        with pytest.raises(filesystems.ReadError, match=r"^cannot read memory://in/a\S*: No entry$"):
+            ask("memory://in/a")
+
+
+@pytest.mark.parametrize(
+    ("path", "extra"), [("s3://bucket/a", "aws"), ("azfs://a/b/c", "azure"), ("nowhere://a", "nowhere")]
+)
+def test_a_missing_package_is_named_with_the_command_that_installs_it(path, extra, monkeypatch):
+    monkeypatch.setattr(filesystems.importlib.util, "find_spec", lambda name: None)
+    expected = f"for {path.partition(':')[0]}:// an installed apache-beam[{extra}] (pip install 'apache-beam[{extra}]')"
+    with pytest.raises(InputError, match=rf"^path: expected a local path, or {re.escape(expected)}, found {path}$"):
+        filesystems.check_store(path)
