@@ -200,7 +200,8 @@ class Workers:
         STORE.files[index], STORE.files[text] = self._index, self._lines * LINE_TOKENS * TOKEN_BYTES
         STORE.files[self._notes.path(f"text-{number:05d}.json")] = 300
         tokens = self._lines * LINE_TOKENS
-        return {"irregular": {}, "lines": {"a.txt": self._lines}, "tokens": tokens, "files": {text: 1}}
+        counts = {"lines": {"a.txt": self._lines}, "lengths": self._lines, "tokens": tokens}
+        return {"irregular": {}, **counts, "files": {text: 1}}
 
     def _embed(self) -> None:
         for number in range(self._num_chunks):
