@@ -93,8 +93,7 @@ def train(
             workers.see(pathlib.Path(workdir) / checkpoints.CONFIG_FILE)
         opened = checkpoints.open_workdir(workdir)
         begun = opened.config.train
-        config = heldout_lib.settled(precision.settled(config, opened.config), opened.config)
-        config = config_lib.from_dict(json.loads(workers.first_text(json.dumps(config_lib.to_dict(config)))))
+        config = _settled(config, opened.config, workers)
         opened = dataclasses.replace(opened, config=config)
         keras.utils.set_random_seed(config.train.seed)
         trainer = Trainer(strategy, config.train, lambda: opened.new_bilm(config.train.precision))
@@ -130,6 +129,12 @@ def _prepare(
         resources.check_memory(config, len(vocabulary))
         with checkpoints.new_workdir(workdir, precision.settled(config), vocabulary):
             pass
+
+
+def _settled(config: Config, begun: Config, workers: Workers) -> Config:
+    """Returns the first worker's `config`, with what the run that goes on, of `begun`, has measured."""
+    config = heldout_lib.settled(precision.settled(config, begun), begun)
+    return config_lib.from_dict(json.loads(workers.first_text(json.dumps(config_lib.to_dict(config)))))
 
 
 def _run(session: Session, last_step: int, profile: bool, on_record: Callable[[dict[str, Any]], None] | None) -> None:
