@@ -1,10 +1,12 @@
 """What a checkpoint every few steps costs training, and how much memory it takes.
 
-    .venv/bin/python benchmarks/saving.py --preset original --vocab-size 793471 [--every 20] [--rounds 5]
+    .venv/bin/python benchmarks/saving.py --preset original --vocab-size 793471 [--every 20] [--rounds 5] [--minutes 60]
 
 Rounds of steps that begin with a checkpoint, written in the background, take turns with the same steps without one. A
 round with a checkpoint ends when it is written, as the next one would wait for it. The windows are the same in all
-rounds. Prints a table and, as the last line, JSON.
+rounds. What a checkpoint adds does not depend on the number of steps, so on a slow machine fewer of them
+(`--every 4 --set train.batch_size=8`) measure it sooner; on two cores, 20 steps of `original` take six minutes. Prints
+what it does to stderr, then a table and, as the last line, JSON.
 """
 
 import argparse
@@ -16,6 +18,7 @@ import statistics
 import sys
 import tempfile
 import time
+from typing import NamedTuple
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
@@ -25,48 +28,108 @@ from benchmarks import zipf_text
 from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.records.windows import Window, Windows
-from elmo_tf.training import checkpoints, snapshots
-from elmo_tf.training.loop import _all_gpus
+from elmo_tf.training import checkpoints, loop, snapshots
 from elmo_tf.training.saver import Saver
 from elmo_tf.training.snapshots import Progress
 from elmo_tf.training.step import Trainer
 
+_STARTED = time.perf_counter()
 
-def steps(trainer: Trainer, windows: list[Window], first: int) -> None:
+
+class Clocks(NamedTuple):
+    """Seconds by the clock, and of CPU time of all threads, the one that writes included."""
+
+    wall: float
+    cpu: float
+
+
+def now() -> Clocks:
+    """Returns the time."""
+    return Clocks(time.perf_counter(), time.process_time())
+
+
+def since(begun: Clocks) -> Clocks:
+    """Returns how much time has passed."""
+    return Clocks(*(one - other for one, other in zip(now(), begun, strict=True)))
+
+
+def tell(text: str) -> None:
+    """Shows what has been done, and when."""
+    print(f"{time.perf_counter() - _STARTED:7.0f} s  {text}", file=sys.stderr, flush=True)
+
+
+def steps(trainer: Trainer, windows: list[Window]) -> None:
     """Trains on the windows, and waits for the last step."""
-    for number, window in enumerate(windows, first):
+    for number, window in enumerate(windows):
         result = trainer.step(window, number)
     float(result.gradient_norm)
 
 
-def measure(trainer: Trainer, saver: Saver, windows: list[Window], rounds: int) -> dict[str, float]:
-    """Returns the medians of the rounds, in seconds, and of the ratio of both kinds."""
-    steps(trainer, windows[:2], 0)
-    found: dict[str, list[float]] = {"with": [], "without": [], "copy": [], "left": []}
-    memory = _peak()
-    for number in range(1, rounds + 1):
-        begun = time.perf_counter()
-        progress = Progress(number, None, None, trainer.gathered_states())
-        saver.start(snapshots.taken(trainer.bilm, trainer.optimizer, progress), [])
-        found["copy"].append(time.perf_counter() - begun)
-        steps(trainer, windows, 0)
-        trained = time.perf_counter()
-        saver.finish()
-        found["left"].append(time.perf_counter() - trained)
-        found["with"].append(time.perf_counter() - begun)
-        begun = time.perf_counter()
-        steps(trainer, windows, 0)
-        found["without"].append(time.perf_counter() - begun)
-    ratios = [one / other for one, other in zip(found["with"], found["without"], strict=True)]
-    return {
-        "step_seconds_without": statistics.median(found["without"]) / len(windows),
-        "step_seconds_with": statistics.median(found["with"]) / len(windows),
-        "with_to_without": statistics.median(ratios),
-        "copy_seconds": statistics.median(found["copy"]),
-        "waited_seconds": statistics.median(found["left"]),
-        "more_peak_rss_mb": _peak() - memory,
-        "peak_rss_mb": _peak(),
-    }
+class Rounds:
+    """Steps with and without a checkpoint in turns, and what they took."""
+
+    def __init__(self, trainer: Trainer, saver: Saver, windows: list[Window]):
+        self._trainer, self._saver, self._windows = trainer, saver, windows
+        self.without: list[Clocks] = []
+        self.saving: list[Clocks] = []
+        self.copying: list[float] = []
+        self.waiting: list[float] = []
+
+    def plain(self) -> None:
+        """Trains on the windows."""
+        begun = now()
+        steps(self._trainer, self._windows)
+        self.without.append(since(begun))
+        tell(f"{len(self._windows)} steps without a checkpoint: {self.without[-1].wall:.1f} s")
+
+    def with_checkpoint(self) -> None:
+        """Starts a checkpoint, trains on the windows, and waits until it is written, as the next one would."""
+        begun, trainer = now(), self._trainer
+        progress = Progress(len(self.saving) + 1, None, None, trainer.gathered_states())
+        self._saver.start(snapshots.taken(trainer.bilm, trainer.optimizer, progress), [])
+        self.copying.append(since(begun).wall)
+        steps(trainer, self._windows)
+        trained = now()
+        self._saver.finish()
+        self.waiting.append(since(trained).wall)
+        self.saving.append(since(begun))
+        tell(f"{len(self._windows)} steps with one: {self.saving[-1].wall:.1f} s")
+
+    def figures(self) -> dict[str, float]:
+        """Returns medians, in seconds: of a step, and of what a checkpoint adds to the steps after it."""
+        (without, cpu_without), (saving, cpu_saving) = (
+            [statistics.median(values) for values in zip(*kind, strict=True)] for kind in (self.without, self.saving)
+        )
+        return {
+            "rounds": len(self.saving),
+            "step_seconds_without": without / len(self._windows),
+            "step_seconds_with": saving / len(self._windows),
+            "with_to_without": saving / without,
+            "added_seconds": saving - without,
+            "added_cpu_seconds": cpu_saving - cpu_without,
+            "copy_seconds": statistics.median(self.copying),
+            "waited_seconds": statistics.median(self.waiting),
+        }
+
+
+def measure(trainer: Trainer, saver: Saver, windows: list[Window], rounds: int, minutes: float) -> dict[str, float]:
+    """Returns the figures of so many rounds, or of those that begin before the time is up; at least one."""
+    steps(trainer, windows[:1])
+    begun = now()
+    steps(trainer, windows[:1])
+    tell(f"graph built; a step takes {since(begun).wall:.1f} s")
+    memory, taken = _peak(), Rounds(trainer, saver, windows)
+    # The first steps without one before the first with one: peaks of memory only grow.
+    taken.plain()
+    plain = _peak() - memory
+    for number in range(rounds):
+        if number and time.perf_counter() - _STARTED > 60 * minutes:
+            tell(f"the {minutes:g} minutes are up")
+            break
+        if number:
+            taken.plain()
+        taken.with_checkpoint()
+    return taken.figures() | {"more_peak_rss_mb": _peak() - memory - plain, "peak_rss_mb": _peak()}
 
 
 def _peak() -> float:
@@ -80,6 +143,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--vocab-size", type=int, default=16_306, help="words of the softmax (16306)")
     parser.add_argument("--every", type=int, default=20, metavar="N", help="steps between two checkpoints (20)")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="of each kind; medians count (5)")
+    parser.add_argument("--minutes", type=float, default=60, help="after which no more rounds are begun (60)")
     parser.add_argument("--folder", metavar="DIR", help="where the checkpoints are written (a temporary folder)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for `elmo-tf train`")
     arguments = parser.parse_args(argv)
@@ -89,14 +153,17 @@ def main(argv: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         place = pathlib.Path(folder)
         records = zipf_text.write_records(place, arguments.vocab_size, 2 * arguments.every * per_step)
+        tell("records made")
         with checkpoints.new_workdir(place / "workdir", config, records.vocabulary):
             pass
         workdir = checkpoints.open_workdir(place / "workdir")
-        trainer = Trainer(_all_gpus(), config.train, lambda: BiLM(config.model, len(records.vocabulary)))
+        trainer = Trainer(loop.all_gpus(), config.train, lambda: BiLM(config.model, len(records.vocabulary)))
         cut = Windows(records, trainer.batch_size, config.train.unroll_steps, seed=0)
         windows = [window for (window, _), _ in zip(cut, range(arguments.every), strict=False)]
         size = snapshots.num_bytes(trainer.bilm, trainer.optimizer, trainer.gathered_states())
-        figures = {"checkpoint_mb": size / 1e6} | measure(trainer, Saver(workdir, None), windows, arguments.rounds)
+        tell(f"network of {sum(one.shape.num_elements() for one in trainer.variables):,} parameters made")
+        measured = measure(trainer, Saver(workdir, None), windows, arguments.rounds, arguments.minutes)
+    figures = {"checkpoint_mb": size / 1e6} | measured
     for name, value in figures.items():
         print(f"{name:24} {value:12,.3f}")
     print(json.dumps({name: float(f"{value:.5g}") for name, value in figures.items()}))

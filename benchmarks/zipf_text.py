@@ -40,13 +40,23 @@ def sentences(vocab_size: int, num_tokens: int, seed: int = 0) -> list[str]:
 
 def write_records(folder: pathlib.Path, vocab_size: int, num_tokens: int, seed: int = 0) -> record_folder.Records:
     """Makes records of generated text with `elmo-tf preprocess`, with a vocabulary of `vocab_size` words."""
+    size = vocab_size - len(SPECIAL_TOKENS)
+    special = [token.decode() for token in SPECIAL_TOKENS]
+    (folder / "words.txt").write_text("\n".join([*special, *words(size)]) + "\n")
+    return _preprocessed(folder, "text.txt", "records", sentences(size, num_tokens, seed))
+
+
+def write_heldout(folder: pathlib.Path, num_tokens: int, seed: int = 1) -> record_folder.Records:
+    """Makes records of more text with the vocabulary that `write_records` has left in `folder`."""
+    size = (folder / "words.txt").read_bytes().count(b"\n") - len(SPECIAL_TOKENS)
+    return _preprocessed(folder, "heldout.txt", "heldout", sentences(size, num_tokens, seed))
+
+
+def _preprocessed(folder: pathlib.Path, source: str, name: str, text: list[str]) -> record_folder.Records:
     # Here, because Beam is large and some benchmarks measure memory.
     from pipelines.preprocess import command as preprocess_command  # noqa: PLC0415
 
-    size = vocab_size - len(SPECIAL_TOKENS)
-    (folder / "text.txt").write_text("\n".join(sentences(size, num_tokens, seed)) + "\n")
-    special = [token.decode() for token in SPECIAL_TOKENS]
-    (folder / "words.txt").write_text("\n".join([*special, *words(size)]) + "\n")
-    arguments = ("--input", "text.txt", "--vocab", "words.txt", "--output", "records")
+    (folder / source).write_text("\n".join(text) + "\n")
+    arguments = ("--input", source, "--vocab", "words.txt", "--output", name)
     preprocess_command.run([part if part.startswith("--") else str(folder / part) for part in arguments])
-    return record_folder.open_folder(folder / "records")
+    return record_folder.open_folder(folder / name)

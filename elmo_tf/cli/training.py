@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import json
 import logging
+import pathlib
 from typing import TYPE_CHECKING
 
 from elmo_tf import config as config_lib
@@ -105,13 +106,15 @@ def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _train(arguments: argparse.Namespace) -> None:
-    from elmo_tf.training import checkpoints, loop
+    from elmo_tf.training import checkpoints, loop, workers
 
     assignments = _assignments(arguments)
     asked = arguments.preset and config_lib.preset(arguments.preset)
     if asked and arguments.paper_recipe:
         asked = config_lib.with_paper_recipe(asked)
     asked = asked and config_lib.override(asked, assignments)
+    if not asked:
+        workers.see_before(pathlib.Path(arguments.workdir, checkpoints.CONFIG_FILE))
     if checkpoints.exists(arguments.workdir):
         config = config_lib.override(checkpoints.open_workdir(arguments.workdir).config, assignments)
         if asked:

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import json
 import logging
 import os
 import pathlib
@@ -11,6 +12,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from elmo_tf import config as config_lib
 from elmo_tf.config import Config, check_same_model
 from elmo_tf.errors import InputError, memory_explained, renamed
 from elmo_tf.files import lock
@@ -58,7 +60,7 @@ def train(
         heldout: a folder of records to evaluate on.
         steps: total number of steps, those of earlier runs included; None: `train.epochs` passes over `data`.
         strategy: the devices; None: one replica on each visible GPU, or one on the CPU. All processes of a
-            `MultiWorkerMirroredStrategy` call this with the same arguments; the first of them writes.
+            `MultiWorkerMirroredStrategy` call this; the first of them writes, and its `config` and `steps` count.
         profile: whether to trace some steps for TensorBoard.
         on_record: called with each line of `metrics.jsonl`, a dictionary with the losses of a step or an evaluation;
             training waits for it. Steps that a resumed run repeats come again. An exception that it raises becomes a
@@ -73,7 +75,7 @@ def train(
         OSError: if the last checkpoint cannot be written, or another worker has ended.
         KeyboardInterrupt: on SIGINT or SIGTERM, after the current step and a checkpoint.
     """
-    strategy = strategy or _all_gpus()
+    strategy = strategy or all_gpus()
     workers = Workers(strategy)
     records, heldout_records = evaluation.open_records(data, heldout)
     if config.train.patience and heldout is None:
@@ -91,7 +93,7 @@ def train(
             workers.see(pathlib.Path(workdir) / checkpoints.CONFIG_FILE)
         opened = checkpoints.open_workdir(workdir)
         begun = opened.config.train
-        config = heldout_lib.settled(precision.settled(config, opened.config), opened.config)
+        config = _settled(config, opened.config, workers)
         opened = dataclasses.replace(opened, config=config)
         keras.utils.set_random_seed(config.train.seed)
         trainer = Trainer(strategy, config.train, lambda: opened.new_bilm(config.train.precision))
@@ -99,7 +101,8 @@ def train(
             contextlib.closing(Session(opened, trainer, records, heldout_records, workers, interrupt, begun))
         )
         session.restore()
-        _run(session, session.step_after(config.train.epochs) if steps is None else steps, profile, on_record)
+        last_step = session.epochs.step_after(config.train.epochs) if steps is None else steps
+        _run(session, workers.first(last_step), profile, on_record)
     return session.workdir
 
 
@@ -128,6 +131,12 @@ def _prepare(
             pass
 
 
+def _settled(config: Config, begun: Config, workers: Workers) -> Config:
+    """Returns the first worker's `config`, with what the run that goes on, of `begun`, has measured."""
+    config = heldout_lib.settled(precision.settled(config, begun), begun)
+    return config_lib.from_dict(json.loads(workers.first_text(json.dumps(config_lib.to_dict(config)))))
+
+
 def _run(session: Session, last_step: int, profile: bool, on_record: Callable[[dict[str, Any]], None] | None) -> None:
     """Trains up to `last_step`; evaluates and saves on the way and at the end."""
     trainer, config = session.trainer, session.trainer.config
@@ -149,8 +158,7 @@ def _run(session: Session, last_step: int, profile: bool, on_record: Callable[[d
 
 
 def _monitor(session: Session, last_step: int, profile: bool) -> Monitor:
-    begun = session.begun_step, session.begun_epochs
-    plan = Plan(session.step, last_step, session.steps_per_epoch, session.tokens_per_step, *begun)
+    plan = Plan(session.step, last_step, session.epochs)
     if not session.workers.is_chief:
         return Monitor(plan, session.trainer.config)
     board = Board(session.workdir.logs)
@@ -212,7 +220,7 @@ def _describe(session: Session, last_step: int) -> None:
         *(*_grouped(parameters), strategy.num_replicas_in_sync, resources.devices(strategy)),
         *(session.trainer.batch_size, config.unroll_steps),
         *_grouped(info["tokens"] + info["sentences"], info["tokens"], info["sentences"]),
-        *(session.steps_per_epoch, *_grouped(session.step, last_step)),
+        *(session.epochs.steps_per_epoch, *_grouped(session.step, last_step)),
         *(resources.megabytes(session.checkpoint_bytes), session.workdir.logs),
     )
 
@@ -221,6 +229,7 @@ def _grouped(*numbers: int) -> list[str]:
     return [f"{number:,}" for number in numbers]
 
 
-def _all_gpus() -> tf.distribute.Strategy:
+def all_gpus() -> tf.distribute.Strategy:
+    """Returns the strategy with a replica on each visible GPU, or one on the CPU."""
     gpus = [device.name for device in tf.config.list_logical_devices("GPU")]
     return tf.distribute.MirroredStrategy(gpus or ["CPU:0"])

@@ -105,10 +105,10 @@ def evaluations(path: str | os.PathLike) -> list[dict[str, Any]]:
 def comparable(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Returns the evaluations that can be compared with the last one: on the same text, or the same part of it.
 
-    Those of a whole text, of which other evaluations are a part, count only if there are no others.
+    If there are evaluations of a part and of the whole text that it belongs to, the last one of a part counts.
     """
-    found = [one for one in found if not one.get("whole")] or found
-    return [one for one in found if one["heldout"] == found[-1]["heldout"]]
+    regular = [one for one in found if not one.get("whole")] or found
+    return [one for one in found if one["heldout"] == regular[-1]["heldout"]]
 
 
 def best(found: list[dict[str, Any]], steps: Collection[int] | None = None) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.files.progress import ProgressLine
 from elmo_tf.records.windows import Window
 from elmo_tf.training.board import Board
+from elmo_tf.training.epochs import Epochs
 from elmo_tf.training.evaluation import Evaluation
 from elmo_tf.training.look import CloserLook
 from elmo_tf.training.metrics_file import MetricsFile
@@ -27,15 +28,7 @@ class Plan:
 
     first_step: int  # steps done in earlier runs
     last_step: int  # total number of steps
-    steps_per_epoch: float
-    tokens_per_step: int  # sentence boundaries included, each counted once for both directions
-    # Since when a step has so many tokens: at which step, after how many epochs.
-    begun_step: int = 0
-    begun_epochs: float = 0.0
-
-    def epoch(self, step: int) -> float:
-        """Returns how many epochs `step` steps are."""
-        return self.begun_epochs + (step - self.begun_step) / self.steps_per_epoch
+    epochs: Epochs
 
 
 class Monitor:
@@ -185,12 +178,12 @@ class Monitor:
             "loss_forward_nats": forward,
             "loss_backward_nats": backward,
             "perplexity_sampled_softmax": self._perplexity,
-            "epoch": self._plan.epoch(self._step),
+            "epoch": self._plan.epochs.at(self._step),
         }
         if self._timed:
             seconds = (time.monotonic() - self._since) / self._timed
             self._rate = seconds if self._rate is None else 0.7 * self._rate + 0.3 * seconds
-            learning["tokens_per_second"] = self._plan.tokens_per_step / seconds
+            learning["tokens_per_second"] = self._plan.epochs.tokens_per_step / seconds
         optimizer = {
             "gradient_norm_before_clip": norm,
             "gradient_norm_after_clip": np.minimum(values[:, 2], self._config.clip_norm).mean(),
@@ -208,9 +201,9 @@ class Monitor:
 
     def _progress(self) -> str:
         step, plan = self._step, self._plan
-        line = f"step {step:,}/{plan.last_step:,}  epoch {plan.epoch(step):.2f}"
+        line = f"step {step:,}/{plan.last_step:,}  epoch {plan.epochs.at(step):.2f}"
         if self._rate is None:
             return line
         left = datetime.timedelta(seconds=round((plan.last_step - step) * self._rate))
-        speed = plan.tokens_per_step / self._rate
+        speed = plan.epochs.tokens_per_step / self._rate
         return f"{line}  training perplexity {self._perplexity:,.1f}  {speed:,.0f} tokens/s  {left} left"

@@ -6,6 +6,7 @@ import logging
 from elmo_tf.config import TrainConfig
 from elmo_tf.errors import InputError
 from elmo_tf.records.record_folder import Records
+from elmo_tf.training.epochs import Epochs
 from elmo_tf.training.snapshots import Progress
 from elmo_tf.training.step import Trainer
 
@@ -38,19 +39,28 @@ def check(progress: Progress, data_id: str, records: Records, begun: TrainConfig
         )
 
 
-def with_streams(progress: Progress, trainer: Trainer, tokens_per_epoch: int, log: bool) -> Progress:
-    """Returns the progress with as many streams as `trainer` has; if there were others, they begin afresh.
+def continued(progress: Progress, begun: TrainConfig, trainer: Trainer, epochs: Epochs, log: bool) -> Progress:
+    """Returns the progress for the streams of `trainer`; if the checkpoint had another number, they begin afresh.
 
-    The sentences that the streams were in the middle of are left there; the next ones of the epoch follow.
+    The rest of the sentences that the streams were in the middle of is skipped; the next ones of the epoch follow.
+    Epochs stay counted right if a step has another number of tokens from here on.
 
     Args:
         progress: of the checkpoint.
+        begun: the recipe of the run so far.
         trainer: of this run.
-        tokens_per_epoch: that a pass over the corpus predicts in each direction.
+        epochs: of this run.
         log: whether to say so.
     """
     streams, found, position = trainer.batch_size, progress.num_streams, progress.position
-    if found in (None, streams):
+    if found is None:
+        return progress
+    # Checkpoints of earlier versions do not have it; a run that saved none may have changed the recipe since then.
+    tokens_per_step = found * (progress.unroll_steps or begun.unroll_steps)
+    if tokens_per_step != epochs.tokens_per_step:
+        before = Epochs(epochs.tokens_per_epoch, tokens_per_step, progress.begun_step, progress.begun_epochs)
+        progress = dataclasses.replace(progress, begun_step=progress.step, begun_epochs=before.at(progress.step))
+    if found == streams:
         return progress
     if log:
         epoch, sentence = (position.epoch, position.sentence) if position else (0, 0)
@@ -61,6 +71,4 @@ def with_streams(progress: Progress, trainer: Trainer, tokens_per_epoch: int, lo
         )
     if position is not None:
         position = dataclasses.replace(position, rows=(None,) * streams)
-    steps = progress.step - progress.begun_step
-    epochs = progress.begun_epochs + steps * found * trainer.config.unroll_steps / tokens_per_epoch
-    return dataclasses.replace(progress, states=None, position=position, begun_step=progress.step, begun_epochs=epochs)
+    return dataclasses.replace(progress, states=None, position=position)

@@ -3,15 +3,16 @@
 import contextlib
 import dataclasses
 import logging
-import math
 import time
 from collections.abc import Generator
 
+from elmo_tf import config as config_lib
 from elmo_tf.config import TrainConfig
 from elmo_tf.errors import renamed
 from elmo_tf.records.record_folder import Records
 from elmo_tf.records.windows import Position, Window, Windows, prefetch
 from elmo_tf.training import checkpoints, metrics_file, resources, resuming, snapshots
+from elmo_tf.training.epochs import Epochs
 from elmo_tf.training.evaluation import Evaluator
 from elmo_tf.training.heldout import PART, WHOLE, Heldout, text_id
 from elmo_tf.training.monitor import Monitor
@@ -40,7 +41,7 @@ class Session:
     begun: TrainConfig  # the recipe of the run so far
     step: int = 0
     position: Position | None = None
-    begun_step: int = 0  # since when there are these streams; see `Progress`
+    begun_step: int = 0  # since when a step has so many tokens; see `Progress`
     begun_epochs: float = 0.0
     asked_to_stop: bool = False
     out_of_patience: bool = False
@@ -57,23 +58,11 @@ class Session:
             self._heldout = Heldout(self.heldout_records, evaluator, self.trainer.config)
 
     @property
-    def tokens_per_step(self) -> int:
-        """Tokens per step, sentence boundaries included, each counted once for both directions."""
-        return self.trainer.batch_size * self.trainer.config.unroll_steps
-
-    @property
-    def steps_per_epoch(self) -> float:
-        """Steps per pass over the corpus, which predicts every word and one boundary per sentence."""
-        return self.tokens_per_epoch / self.tokens_per_step
-
-    @property
-    def tokens_per_epoch(self) -> int:
-        """Tokens that a pass over the corpus predicts in each direction."""
-        return self.records.info["tokens"] + self.records.info["sentences"]
-
-    def step_after(self, epochs: float) -> int:
-        """Returns how many steps, those of other numbers of streams included, so many epochs take."""
-        return self.begun_step + math.ceil((epochs - self.begun_epochs) * self.steps_per_epoch)
+    def epochs(self) -> Epochs:
+        """How steps and passes over the text belong together."""
+        tokens_per_epoch = self.records.info["tokens"] + self.records.info["sentences"]
+        tokens_per_step = self.trainer.batch_size * self.trainer.config.unroll_steps
+        return Epochs(tokens_per_epoch, tokens_per_step, self.begun_step, self.begun_epochs)
 
     @property
     def data_id(self) -> str:
@@ -107,11 +96,10 @@ class Session:
         progress = self._loaded() if self.workers.is_chief else None
         step = self.workers.first(-1 if progress is None else progress.step)
         if step >= 0 and not self.workers.is_chief:
-            self.workers.see(checkpoints.folder_of(self.workdir, step) / snapshots.MANIFEST_FILE)
-            progress = self._loaded(str(step))
+            progress = self._loaded(step)
         if progress is not None:
             resuming.check(progress, self.data_id, self.records, self.begun, self.trainer)
-            progress = resuming.with_streams(progress, self.trainer, self.tokens_per_epoch, self.workers.is_chief)
+            progress = resuming.continued(progress, self.begun, self.trainer, self.epochs, log=self.workers.is_chief)
             if progress.states is not None:
                 self.trainer.set_states(progress.states)
             self.step, self.position = progress.step, progress.position
@@ -120,7 +108,11 @@ class Session:
         if self.workers.is_chief:
             checkpoints.update_config(self.workdir)
 
-    def _loaded(self, which: str = checkpoints.LATEST) -> Progress | None:
+    def _loaded(self, step: int | None = None) -> Progress | None:
+        """Loads the checkpoint of a step, which the first worker has written or seen; None: the newest intact one."""
+        if step is not None and not self.workers.is_chief:
+            self.workers.see(checkpoints.folder_of(self.workdir, step) / snapshots.MANIFEST_FILE)
+        which = checkpoints.LATEST if step is None else str(step)
         return checkpoints.load(self.workdir, self.trainer.bilm, self.trainer.optimizer, which)
 
     def windows(self, last_step: int) -> Generator[Window, None, None]:
@@ -176,8 +168,8 @@ class Session:
         states, failed = self.trainer.gathered_states(), None
         if self.workers.is_chief:
             self.finish_saving()
-            begin = {"begun_step": self.begun_step, "begun_epochs": self.begun_epochs}
-            progress = Progress(self.step, self.position, self.data_id, states, **begin)
+            counted = self.trainer.config.unroll_steps, self.begun_step, self.begun_epochs
+            progress = Progress(self.step, self.position, self.data_id, states, *counted)
             snapshot = snapshots.taken(self.trainer.bilm, self.trainer.optimizer, progress)
             self.saver.start(snapshot, self.metrics.evaluations)
             if needed:
@@ -225,11 +217,10 @@ class Session:
             return
         begun, heldout, config = time.monotonic(), self._heldout, self.trainer.config
         with renamed(records="heldout"):
-            if heldout.tokens is None and self.step > 0 and not final:
+            if heldout.tokens is None and not final:
                 self._settle(monitor)
             known = {one["heldout"] for one in self.evaluations() if one["step"] == self.step}
-            # Before the first step nothing is known of the time that steps take.
-            choice = self.workers.first(heldout.missing(known, final or (self.step == 0 and heldout.tokens is None)))
+            choice = self.workers.first(heldout.missing(known, final))
             found = heldout.evaluate(choice, lambda: self.interrupt.requested) if choice else []
         products = f", {config.precision} products (`elmo-tf evaluate`: float32)"
         for kind, result in found if self.workers.is_chief else ():
@@ -254,21 +245,39 @@ class Session:
 
         A run that has been evaluated on the whole text, by an earlier version, goes on with it.
         """
-        heldout, rate = self._heldout, monitor.seconds_per_step
+        heldout = self._heldout
         whole = any(one["heldout"] == heldout.id and not one.get("whole") for one in self.evaluations())
         if self.workers.first(whole):
             heldout.tokens = 0
-        elif self.workers.first(rate is not None):
-            window, between = heldout.window_seconds(), self._eval_steps * (rate or 0.0)
+        elif (rate := self._seconds_per_step(monitor)) is not None:
+            window, between = heldout.window_seconds(), self._eval_steps * rate
             heldout.tokens = self.workers.first(heldout.part_for(window, between))
             if self.workers.is_chief:
                 _log.info("%s; the last one takes all", heldout.described(window, between))
         if heldout.tokens is not None:
-            train = dataclasses.replace(self.workdir.config.train, eval_tokens=heldout.tokens)
-            config = dataclasses.replace(self.workdir.config, train=train)
+            config = config_lib.override(self.workdir.config, [f"train.eval_tokens={heldout.tokens}"])
             self.workdir = dataclasses.replace(self.workdir, config=config)
             if self.workers.is_chief:
                 checkpoints.update_config(self.workdir)
+
+    def _seconds_per_step(self, monitor: Monitor) -> float | None:
+        """Returns how long a step takes; None if that cannot be found out, because training stops."""
+        rate = monitor.seconds_per_step
+        if self.workers.first(rate is not None):
+            return rate or 0.0  # the first worker's counts
+        return self._tried_step() if self.is_saved else None
+
+    def _tried_step(self) -> float | None:
+        """Returns how long a step takes, from steps that are undone by reading the checkpoint of this step again."""
+        position, states = self.position, self.trainer.states
+        with contextlib.closing(self.windows(self.step + 1)) as windows:
+            window = next(windows, None)
+        if window is None:
+            return None
+        seconds = self.trainer.step_seconds(window)
+        self.position, self.trainer.states = position, states
+        self._loaded(self.step)
+        return seconds
 
     def shares(self) -> str:
         """Returns which shares of the time since the start evaluations and checkpoints took, for a line of the log."""

@@ -39,7 +39,7 @@ Values = dict[str, dict[str, tf.Tensor]]
 _MANIFEST = MapOf(Object({"bytes": Whole(), "crc32c": Text(r"[0-9a-f]{8}")}))
 _PROGRESS = Object(
     {"step": Whole(), "data_id": Nullable(Text()), "position": Nullable(Text())},
-    optional={"begun_step": Whole(), "begun_epochs": Real(0)},
+    optional={"unroll_steps": Whole(), "begun_step": Whole(), "begun_epochs": Real(0)},
 )
 
 
@@ -55,7 +55,8 @@ class Progress:
     position: Position | None = None  # None: at the beginning of the data
     data_id: str | None = None  # the records that `position` belongs to
     states: States | None = None  # the LSTM states of all streams; None: zero
-    # When the number of streams last changed, so that others began: at which step, after how many epochs.
+    unroll_steps: int | None = None  # tokens of each stream in a step; None: not known
+    # When the number of tokens in a step last changed: at which step, after how many epochs.
     begun_step: int = 0
     begun_epochs: float = 0.0
 
@@ -112,6 +113,8 @@ def write(folder: pathlib.Path, snapshot: Snapshot) -> None:
         raise resources.os_error(error) from error
     values = {"step": progress.step, "data_id": progress.data_id}
     values["position"] = progress.position and progress.position.to_json()
+    if progress.unroll_steps is not None:
+        values["unroll_steps"] = progress.unroll_steps
     if progress.begun_step:
         values |= {"begun_step": progress.begun_step, "begun_epochs": progress.begun_epochs}
     _write_json(folder / PROGRESS_FILE, values)
@@ -175,7 +178,7 @@ def _read_progress(folder: pathlib.Path, num_layers: int) -> Progress:
         with np.load(folder / STATES_FILE) as arrays:
             states = _unnamed_states(dict(arrays), num_layers)
     position = None if values["position"] is None else Position.from_json(values["position"])
-    begun = values.get("begun_step", 0), values.get("begun_epochs", 0.0)
+    begun = values.get("unroll_steps"), values.get("begun_step", 0), values.get("begun_epochs", 0.0)
     return Progress(values["step"], position, values["data_id"], states, *begun)
 
 

@@ -1,6 +1,7 @@
 """Several processes that train one model: who writes, what they agree on, and what happens when one ends."""
 
 import contextlib
+import json
 import logging
 import os
 import pathlib
@@ -41,6 +42,37 @@ def from_environment() -> tf.distribute.Strategy | None:
         return tf.distribute.MultiWorkerMirroredStrategy()
     except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, tf.errors.OpError) as error:
         raise InputError(VARIABLE, "a cluster of workers and this one's index", error) from error
+
+
+def see(path: pathlib.Path, me: str) -> None:
+    """Returns once `path`, which the first worker has written, is there; network file systems show it later.
+
+    Args:
+        path: a file of the workdir.
+        me: this process, for a message.
+
+    Raises:
+        InputError: if it is not there after two minutes.
+    """
+    deadline, told = time.monotonic() + _SEE_SECONDS, False
+    while not path.exists():
+        if time.monotonic() > deadline:
+            expected = "a folder on a file system that all workers share"
+            raise InputError("workdir", expected, f"no {path} after waiting for {_SEE_SECONDS} s")
+        if not told:
+            _log.info("%s: waiting for %s to appear", me, path)
+        told = True
+        time.sleep(_SEE_AGAIN_SECONDS)
+
+
+def see_before(path: pathlib.Path) -> None:
+    """Does `see` before there is a strategy, if `TF_CONFIG` says that this is not the first worker."""
+    try:
+        index = int(json.loads(os.environ.get(VARIABLE) or "{}")["task"]["index"])
+    except (ValueError, KeyError, TypeError):
+        return  # what is wrong with it, `from_environment` says
+    if index > 0:
+        see(path, f"worker {index}")
 
 
 class Workers:
@@ -96,6 +128,15 @@ class Workers:
         """Returns the number that the first process has; all have to ask at the same step."""
         return number if self.count == 1 else int(self.gathered([number])[0, 0])
 
+    def first_text(self, text: str) -> str:
+        """Returns the text that the first process has; all have to ask at the same step."""
+        if self.count == 1:
+            return text
+        numbers = np.zeros(self.first(len(text)))
+        if self.is_chief:
+            numbers[:] = [ord(character) for character in text]
+        return "".join(chr(int(number)) for number in self.gathered(numbers)[0])
+
     def gathered(self, numbers: list[float] | np.ndarray) -> np.ndarray:
         """Returns the numbers of all processes, float64 `(workers, numbers)`; all have to ask at the same step."""
         mine = np.asarray(numbers, np.float64)[None]
@@ -106,20 +147,8 @@ class Workers:
         return gathered[:: len(gathered) // self.count]
 
     def see(self, path: pathlib.Path) -> None:
-        """Returns once `path`, which the first worker has written, is there; network file systems show it later.
-
-        Raises:
-            InputError: if it is not there after two minutes.
-        """
-        deadline, told = time.monotonic() + _SEE_SECONDS, False
-        while not path.exists():
-            if time.monotonic() > deadline:
-                expected = "a folder on a file system that all workers share"
-                raise InputError("workdir", expected, f"no {path} {_SEE_SECONDS} s after worker 0 wrote it")
-            if not told:
-                _log.info("%s: waiting for %s to appear", self.me, path)
-            told = True
-            time.sleep(_SEE_AGAIN_SECONDS)
+        """Returns once `path`, which the first worker has written, is there; see the function `see`."""
+        see(path, self.me)
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:

@@ -25,11 +25,17 @@ def arguments(records, workdir, **train) -> list[str]:
     return ["train", "--data", str(records.path), "--workdir", str(workdir), "--preset", "tiny", *settings]
 
 
-def start(command: list[str], log: pathlib.Path, prefix: tuple[str, ...] = (), **environment: str) -> subprocess.Popen:
-    """Starts `elmo-tf` with that command; stderr goes to the end of the file `log`."""
+def start(
+    command: list[str],
+    log: pathlib.Path,
+    prefix: tuple[str, ...] = (),
+    module: str = "elmo_tf.cli",
+    **environment: str,
+) -> subprocess.Popen:
+    """Starts `elmo-tf`, or another module, with that command; stderr goes to the end of the file `log`."""
     with log.open("ab") as file:
         return subprocess.Popen(
-            [*prefix, sys.executable, "-m", "elmo_tf.cli", *command],
+            [*prefix, sys.executable, "-m", module, *command],
             env=os.environ | {"PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"} | environment,
             stdout=subprocess.DEVNULL,
             stderr=file,

@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import logging
+import os
+import signal
 import types
 
 import numpy as np
@@ -13,10 +15,12 @@ from elmo_tf.config import Config, TrainConfig
 from elmo_tf.errors import InputError
 from elmo_tf.training import heldout, loop, metrics_file
 from elmo_tf.training.evaluation import Evaluator, evaluate
+from elmo_tf.training.finetuning import finetune
 from elmo_tf.training.heldout import PART, WHOLE, Heldout
+from elmo_tf.training.session import Session
 from tests import checks
 from tests.helpers import MICRO, two_cpus
-from tests.training.test_loop import with_train
+from tests.training.test_loop import assert_same, everything, with_train
 
 SHAPE = {"batch_size": 4, "unroll_steps": 5}  # 20 tokens per window
 
@@ -171,18 +175,55 @@ def test_the_hook_gets_every_line_and_training_goes_on_when_it_raises(watched):
     assert warning.startswith("warning: on_record raised RuntimeError: no network; training goes on")
 
 
-@pytest.mark.slow
-def test_what_is_measured_is_kept_in_the_configuration(records, tmp_path):
-    config = with_train(checkpoint_steps=4, eval_tokens=None)
-    workdir = loop.train(config, records.path, tmp_path / "w", records.path, steps=8)
-    settled = workdir.config.train.eval_tokens
-    assert (
-        settled is not None
-        and json.loads((workdir.path / "config.json").read_text())["train"]["eval_tokens"] == settled
-    )
-    workdir = loop.train(config, records.path, tmp_path / "w", records.path, steps=12)
-    assert workdir.config.train.eval_tokens == settled
+def evaluated(workdir) -> list[tuple[int, int, bool]]:
+    """Returns step, tokens, and whether it is the whole text, of each evaluation."""
     found = metrics_file.evaluations(workdir.metrics)
-    regular = [one for one in found if not one.get("whole")]
-    assert [one["step"] for one in regular] == [4, 8, 12] and len({one["heldout"] for one in regular}) == 1
     assert np.isfinite([one["perplexity"] for one in found]).all()
+    return [(one["step"], one["tokens"], one.get("whole", False)) for one in found]
+
+
+@pytest.fixture
+def part_of_40(monkeypatch):
+    """What is measured does not depend on the machine."""
+    monkeypatch.setattr(Heldout, "part_for", lambda _self, window, between: 40 if min(window, between) > 0 else None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ended", ["at its first evaluation", "a step before"])
+def test_a_run_that_ended_before_its_first_evaluation_makes_it_when_it_resumes(
+    records, tmp_path, monkeypatch, part_of_40, ended
+):
+    """Nothing is known then of the time that steps take; measuring it leaves no trace."""
+    given = with_train(checkpoint_steps=4, eval_tokens=40)
+    whole = loop.train(given, records.path, tmp_path / "whole", records.path, steps=8)
+    measured = dataclasses.replace(given, train=dataclasses.replace(given.train, eval_tokens=None))
+    if ended == "a step before":
+        loop.train(measured, records.path, tmp_path / "parts", steps=3)
+    else:
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt, match=r"^stopped at step 4, "):
+            patch.setattr(Session, "evaluate", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT))
+            loop.train(measured, records.path, tmp_path / "parts", records.path, steps=8)
+    parts = loop.train(measured, records.path, tmp_path / "parts", records.path, steps=8)
+    assert evaluated(parts) == [(4, 40, False), (8, 40, False), (8, 128, True)]
+    assert parts.metrics.read_bytes() == whole.metrics.read_bytes()
+    assert_same(everything(parts), everything(whole))
+    assert json.loads((parts.path / "config.json").read_text())["train"]["eval_tokens"] == 40
+
+
+@pytest.mark.slow
+def test_a_model_to_finetune_is_evaluated_on_the_part_that_all_evaluations_take(workdir, records, tmp_path, part_of_40):
+    def tuned(name: str, eval_tokens: str):
+        assignments = ["train.checkpoint_steps=2", f"train.eval_tokens={eval_tokens}"]
+        return finetune(workdir.path, records.path, tmp_path / name, assignments, records.path, steps=4)
+
+    measured, given = tuned("measured", "null"), tuned("given", "40")
+    assert evaluated(measured) == [(0, 40, False), (2, 40, False), (4, 40, False), (4, 128, True)]
+    assert measured.metrics.read_bytes() == given.metrics.read_bytes()
+    assert_same(everything(measured), everything(given))
+
+
+def test_an_evaluation_of_the_whole_text_is_compared_with_those_that_a_run_makes_of_it():
+    found = [{"step": 0, "heldout": "a", "perplexity": 9.0, "whole": True}]
+    found += [{"step": step, "heldout": "a", "perplexity": 10.0 + step} for step in (2, 4)]
+    assert [one["step"] for one in metrics_file.comparable(found)] == [0, 2, 4]
+    assert metrics_file.best(found)["step"] == 0

@@ -1,5 +1,6 @@
 """Resuming with another number of replicas: streams kept where the total is the same, begun afresh where it is not."""
 
+import dataclasses
 import logging
 import types
 
@@ -10,6 +11,7 @@ from elmo_tf.config import TrainConfig
 from elmo_tf.errors import InputError
 from elmo_tf.records.windows import Position
 from elmo_tf.training import checkpoints, loop, resuming
+from elmo_tf.training.epochs import Epochs
 from elmo_tf.training.snapshots import Progress
 from tests.helpers import two_cpus
 from tests.training.commands import losses
@@ -19,24 +21,33 @@ POSITION = Position(1, 7, ((b"a", 2), None, (b"b", 1), (b"c", 3)))
 PROGRESS = Progress(10, POSITION, "text", (((np.zeros((4, 2)), np.zeros((4, 2))),),) * 2)
 
 
-def trainer(replicas: int, batch_size: int = 2) -> types.SimpleNamespace:
+BEGUN = TrainConfig(batch_size=2, unroll_steps=5)
+
+
+def trainer(replicas: int, batch_size: int = 2, unroll_steps: int = 5) -> types.SimpleNamespace:
     """Returns what `resuming` needs of a trainer."""
     return types.SimpleNamespace(
-        config=TrainConfig(batch_size=batch_size, unroll_steps=5),
+        config=TrainConfig(batch_size=batch_size, unroll_steps=unroll_steps),
         strategy=types.SimpleNamespace(num_replicas_in_sync=replicas),
         batch_size=replicas * batch_size,
     )
 
 
+def continued(progress: Progress, trainer: types.SimpleNamespace) -> Progress:
+    """Returns the progress of a run with that trainer on a text of a hundred tokens."""
+    epochs = Epochs(100, trainer.batch_size * trainer.config.unroll_steps)
+    return resuming.continued(progress, BEGUN, trainer, epochs, log=True)
+
+
 def test_the_same_number_of_streams_goes_on_where_it_was_on_any_number_of_replicas():
     for replicas, batch_size in ((2, 2), (4, 1), (1, 4)):
-        assert resuming.with_streams(PROGRESS, trainer(replicas, batch_size), 100, log=True) is PROGRESS
+        assert continued(PROGRESS, trainer(replicas, batch_size)) is PROGRESS
 
 
 @pytest.mark.parametrize("replicas", [1, 3])
 def test_another_number_of_streams_begins_afresh_at_the_next_sentence_and_says_so(caplog, replicas):
     with caplog.at_level(logging.WARNING, "elmo_tf"):
-        found = resuming.with_streams(PROGRESS, trainer(replicas), 100, log=True)
+        found = continued(PROGRESS, trainer(replicas))
     assert found.states is None
     assert found.position == Position(1, 7, (None,) * (2 * replicas))
     # Ten steps of four streams of five tokens are two epochs of a hundred.
@@ -48,11 +59,27 @@ def test_another_number_of_streams_begins_afresh_at_the_next_sentence_and_says_s
     )
 
 
+@pytest.mark.parametrize("replicas", [1, 2, 3])
+def test_epochs_are_counted_by_the_steps_that_were_made_when_their_length_changes(replicas):
+    found = continued(PROGRESS, trainer(replicas, unroll_steps=11))
+    assert (found.begun_step, found.begun_epochs) == (10, 2.0)
+    assert (found.states is None) == (replicas != 2)
+    # The recipe says 5, but the checkpoint was made with 8: a run that saved nothing may have changed the recipe.
+    stored = dataclasses.replace(PROGRESS, unroll_steps=8)
+    assert continued(stored, trainer(replicas, unroll_steps=11)).begun_epochs == 3.2
+
+
 def test_epochs_add_up_over_several_changes():
-    once = resuming.with_streams(PROGRESS, trainer(1), 100, log=False)
-    later = Progress(20, POSITION, "text", (((np.zeros((2, 2)),) * 2,),) * 2, once.begun_step, once.begun_epochs)
-    # Ten more steps of two streams.
-    assert resuming.with_streams(later, trainer(2), 100, log=False).begun_epochs == 3.0
+    once = continued(PROGRESS, trainer(1))
+    states = (((np.zeros((2, 2)),) * 2,),) * 2
+    later = dataclasses.replace(once, step=20, states=states)
+    assert continued(later, trainer(2)).begun_epochs == 3.0
+
+
+def test_steps_and_epochs_are_inverse_to_each_other_after_a_change():
+    epochs = Epochs(100, 8, begun_step=10, begun=2.0)
+    assert epochs.at(35) == 4.0
+    assert (epochs.step_after(4.0), epochs.step_after(4.01)) == (35, 36)
 
 
 def test_another_batch_on_as_many_replicas_is_refused():

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import logging
-import socket
+import shutil
 import threading
 import time
 
@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from benchmarks import several_workers
+from elmo_tf import cli
+from elmo_tf.cli import training
 from elmo_tf.errors import InputError
 from elmo_tf.training import checkpoints, loop, metrics_file, workers
 from elmo_tf.training.evaluation import Evaluator
@@ -23,18 +26,14 @@ STEPS = 30
 EXACT = {"num_sampled": 0, "dropout_rate": 0.0, "log_steps": 2, "checkpoint_steps": 6, "eval_tokens": 40}
 
 
-def start_both(records, workdir, logs, **changes):
-    """Starts two workers on free ports, without an end."""
-    with socket.socket() as one, socket.socket() as other:
-        for free in (one, other):
-            free.bind(("127.0.0.1", 0))
-        hosts = [f"127.0.0.1:{free.getsockname()[1]}" for free in (one, other)]
-    command = commands.arguments(records, workdir, **EXACT | changes)
-    command += ["--heldout", str(records.path), "--steps", "100000"]
+def start_both(records, workdir, logs, options=(), steps=100_000, module="elmo_tf.cli", **changes):
+    """Starts two workers; the second asks for another rate and length, but what the first one asks for counts."""
     started = []
-    for index, log in enumerate(logs):
-        task = {"cluster": {"worker": hosts}, "task": {"type": "worker", "index": index}}
-        started.append(commands.start(command, log, TF_CONFIG=json.dumps(task)))
+    for index, environment in enumerate(several_workers.environments(2)):
+        recipe = EXACT | changes | ({"learning_rate": 0.3} if index else {})
+        command = [*commands.arguments(records, workdir, **recipe), "--heldout", str(records.path), *options]
+        command += ["--steps", str(steps + index)]
+        started.append(commands.start(command, logs[index], module=module, **environment))
     return started
 
 
@@ -117,6 +116,28 @@ def test_when_one_is_asked_to_stop_both_stop_at_the_same_step_and_it_is_saved(to
 
 
 @pytest.mark.slow
+def test_two_workers_with_two_gpus_each_have_the_losses_and_perplexity_of_one_process(records, tmp_path):
+    """The GPUs are logical CPUs; `--gpus` leaves the third one out."""
+    steps, logs = 8, [tmp_path / "log0", tmp_path / "log1"]
+    started = start_both(records, tmp_path / "w", logs, ("--gpus", "0,2"), steps, "tests.training.pretended_gpus")
+    said = [process.wait(timeout=300) for process in started], [log.read_text() for log in logs]
+    assert said[0] == [0, 0], said
+    assert "4 replica(s), here on CPU:0, CPU:1;" in said[1][0]
+    train = dataclasses.replace(MICRO_CONFIG.train, **EXACT, batch_size=4 * MICRO_CONFIG.train.batch_size)
+    alone = loop.train(dataclasses.replace(MICRO_CONFIG, train=train), records.path, tmp_path / "alone", steps=steps)
+    found, expected = ([list(step.values()) for step in commands.losses(path)] for path in (tmp_path / "w", alone.path))
+    np.testing.assert_allclose(found, expected, **checks.TOLERANCE)
+    workdir = checkpoints.open_workdir(tmp_path / "w")
+    # The streams of an evaluation are those of one replica's batch: two of the four have none.
+    part, *_, whole = metrics_file.evaluations(workdir.metrics)
+    assert (part["step"], part["tokens"], whole["step"], whole["whole"]) == (6, 40, steps, True)
+    (result,) = Evaluator(workdir.trained_bilm()).parts(records, [None], 2, 5)
+    assert whole["perplexity"] == pytest.approx(result.perplexity, rel=checks.PERPLEXITY)
+    states = np.load(checkpoints.latest(workdir) / "states.npz")
+    assert {len(states[name]) for name in states.files} == {4 * MICRO_CONFIG.train.batch_size}
+
+
+@pytest.mark.slow
 def test_a_checkpoint_that_the_first_cannot_write_leaves_no_other_waiting(records, tmp_path):
     workdir, logs = tmp_path / "workdir", [tmp_path / "log0", tmp_path / "log1"]
     started = start_both(records, workdir, logs, checkpoint_steps=2, eval_steps=0)
@@ -151,6 +172,38 @@ def test_a_file_that_appears_late_is_waited_for(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(workers, "_SEE_SECONDS", 0)
     with pytest.raises(InputError, match=r"^workdir: expected a folder on a file system that all workers share"):
         alone.see(tmp_path / "absent")
+
+
+def test_another_worker_resumes_without_a_preset_in_a_workdir_that_appears_late(workdir, tmp_path, monkeypatch):
+    shutil.copytree(workdir.path, tmp_path / "copy")
+    monkeypatch.setattr(workers, "_SEE_AGAIN_SECONDS", 0.01)
+    task = {"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 1}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(task))
+    monkeypatch.setattr(training, "_strategy", lambda _: None)
+    seen = []
+    monkeypatch.setattr(loop, "train", lambda config, *_: seen.append(config))
+    threading.Timer(0.3, (tmp_path / "copy").rename, [tmp_path / "late"]).start()
+    command = ["train", "--data", "records", "--workdir", str(tmp_path / "late"), "--set", "train.epochs=7"]
+    assert cli.main(command) == 0
+    assert seen == [dataclasses.replace(workdir.config, train=dataclasses.replace(workdir.config.train, epochs=7))]
+
+
+@pytest.mark.parametrize("value", ["", "{", "[]", '{"task": {"index": 0}}', '{"task": {"index": "first"}}'])
+def test_the_first_worker_and_one_alone_wait_for_no_workdir(value, tmp_path, monkeypatch):
+    monkeypatch.setenv("TF_CONFIG", value)
+    workers.see_before(tmp_path / "absent")
+
+
+def test_gpus_are_chosen_before_the_cluster_is_joined(monkeypatch):
+    there, calls = ["first", "second", "third"], []
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda _: there)
+    monkeypatch.setattr(tf.config, "set_visible_devices", lambda *arguments: calls.append(arguments))
+    monkeypatch.setattr(workers, "from_environment", lambda: calls.append("joined") or "cluster")
+    assert training._strategy("2,0") == "cluster"
+    assert calls == [(["third", "first"], "GPU"), "joined"]
+    for wrong in ("3", "0,0", ""):
+        with pytest.raises(InputError, match=r"^gpus: expected different ones of the GPUs here, 0, 1, 2, found"):
+            training._strategy(wrong)
 
 
 def test_the_reason_is_said_without_names_of_operations():

@@ -1,0 +1,22 @@
+"""`elmo-tf` on a machine with three GPUs, as far as `--gpus` and a cluster can see; they are logical CPUs."""
+
+import sys
+
+import tensorflow as tf
+
+from benchmarks import several_workers
+from elmo_tf import cli
+
+_GPUS = [tf.config.PhysicalDevice(f"/physical_device:GPU:{number}", "GPU") for number in range(3)]
+
+
+def pretend() -> None:
+    """Has TensorFlow see the GPUs, and computes on as many CPUs as there are visible ones."""
+    real = tf.config.list_physical_devices
+    tf.config.list_physical_devices = lambda kind=None: _GPUS if kind == "GPU" else real(kind)
+    tf.config.set_visible_devices = lambda devices, _kind: several_workers.use_cpus(len(devices))
+
+
+if __name__ == "__main__":
+    pretend()
+    sys.exit(cli.main())
