@@ -60,7 +60,8 @@ def train(
         heldout: a folder of records to evaluate on.
         steps: total number of steps, those of earlier runs included; None: `train.epochs` passes over `data`.
         strategy: the devices; None: one replica on each visible GPU, or one on the CPU. All processes of a
-            `MultiWorkerMirroredStrategy` call this; the first of them writes, and its `config` and `steps` count.
+            `MultiWorkerMirroredStrategy` call this with the same `data` and `heldout`; the first of them writes, and
+            its `config` and `steps` count.
         profile: whether to trace some steps for TensorBoard.
         on_record: called with each line of `metrics.jsonl`, a dictionary with the losses of a step or an evaluation;
             training waits for it. Steps that a resumed run repeats come again. An exception that it raises becomes a

@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import os
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -135,7 +136,7 @@ def make_pipeline(options: PipelineOptions) -> beam.Pipeline:
 
 def _is_of_others(record: logging.LogRecord) -> bool:
     """Whether a record of the root logger is not of Beam, which logs the tracebacks of its file systems there."""
-    return "apache_beam" not in record.pathname
+    return not record.pathname.startswith(os.path.dirname(beam.__file__) + os.sep)
 
 
 def execute(pipeline: beam.Pipeline) -> None:

@@ -144,8 +144,15 @@ def read_range(path: str, start: int, end: int) -> bytes:
 
 def fetch(path: str, place: pathlib.Path) -> None:
     """Copies a file to a place on this machine."""
-    with _asked(path), open_file(path) as file, place.open("wb") as local:
-        shutil.copyfileobj(file, local, _COPY_BYTES)
+    with contextlib.ExitStack() as stack, place.open("wb") as local:
+        with _asked(path):
+            file = stack.enter_context(open_file(path))
+        while True:
+            with _asked(path):
+                content = file.read(_COPY_BYTES)
+            if not content:
+                return
+            local.write(content)
 
 
 def read_json(path: str, schema: json_file.Schema) -> Any | None:
@@ -258,6 +265,6 @@ def _asked(path: str) -> Iterator[None]:
 def _reason(error: Exception) -> str:
     """Returns the innermost words of an error of Beam's filesystems."""
     while details := getattr(error, "exception_details", None):
-        error = next(iter(details.values()))
+        error = next(iter(details.values())) if isinstance(details, dict) else details
     words = getattr(error, "strerror", None) or getattr(error, "message", None) or str(error) or type(error).__name__
     return " ".join(words.split())

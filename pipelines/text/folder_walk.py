@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem
 
+_NO_FOLDER = "is not a directory"  # what the package hdfs says of a file; Beam passes on all its errors in one kind
+
 
 def match(system: FileSystem, pattern: str) -> Iterator[FileMetadata]:
     """Yields the files that match a glob, at any depth; a folder that does not exist has none."""
@@ -34,8 +36,11 @@ def _files(system: FileSystem, entries: Iterable[FileMetadata], depth: float) ->
 
 
 def _list(system: FileSystem, path: str) -> list[FileMetadata] | None:
-    """Returns the entries of a folder; None if it is none."""
+    """Returns the entries of a folder; None if it is none. A folder that the store refuses to list is an error."""
     try:
         return list(system._list(path))
-    except BeamIOError:
-        return None
+    except BeamIOError as error:
+        reasons = (error.exception_details or {}).values()
+        if any(_NO_FOLDER in str(reason) for reason in reasons):
+            return None
+        raise

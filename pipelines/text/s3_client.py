@@ -122,7 +122,7 @@ def _as_oserror() -> Iterator[None]:
 def _settings(options: PipelineOptions | dict[str, Any]) -> Iterator[Any]:
     """Yields the values of the options for S3."""
     if isinstance(options, PipelineOptions):
-        options = options.view_as(S3Options).get_all_options()
+        options = options.view_as(S3Options).get_all_options(current_only=True)
     yield from (value for name, value in sorted(options.items()) if name.startswith("s3_"))
 
 

@@ -8,6 +8,7 @@ from tests.pipelines import memory_store
 from tests.pipelines.memory_store import STORE
 
 QUESTIONS: list[str] = []  # the folders that were listed
+REFUSED: set[str] = set()  # folders that may not be listed, with a slash at the end
 
 
 class FolderFileSystem(memory_store.MemoryFileSystem):
@@ -27,8 +28,10 @@ class FolderFileSystem(memory_store.MemoryFileSystem):
         folder = dir_or_prefix.rstrip("/") + "/"
         QUESTIONS.append(folder)
         entries = {folder + name.removeprefix(folder).partition("/")[0] for name in STORE if name.startswith(folder)}
+        if folder in REFUSED:
+            raise BeamIOError("List operation failed", {folder: PermissionError("Permission denied")})
         if not entries:
-            raise BeamIOError(f"no folder: {folder}")
+            raise BeamIOError("List operation failed", {folder: RuntimeError(f"{dir_or_prefix!r} is not a directory.")})
         for entry in sorted(entries):
             yield self.metadata(entry)
 

@@ -68,6 +68,12 @@ def test_text_in_folders_of_a_store_with_folders_becomes_records_there():
     assert names == {"_SUCCESS", "info.json", "vocab.txt", *shards}
 
 
+def test_a_folder_that_may_not_be_listed_is_not_taken_for_an_empty_file(monkeypatch):
+    monkeypatch.setattr(folder_store, "REFUSED", {"folders://in/deep/"})
+    with pytest.raises(filesystems.ReadError, match=r"^cannot read folders://in/\*\*: Permission denied$"):
+        corpora.match(["folders://in"])
+
+
 @pytest.mark.parametrize("path", ["memory://in/a", "folders://in/x", "local"])
 def test_a_range_of_a_file_is_read_and_no_more(path, tmp_path, monkeypatch):
     class Raw(io.BytesIO):
@@ -103,10 +109,14 @@ def test_whatever_a_store_raises_is_one_error_with_its_innermost_words(monkeypat
     def refuse(*arguments, **named):
         raise BeamIOError("List operation failed", {"a": BeamIOError("inner", {"b": RuntimeError("No\n entry")})})
 
-    with monkeypatch.context() as patch:
-        patch.setattr(memory_store.MemoryFileSystem, "rename", refuse)
-        with pytest.raises(filesystems.WriteError, match=r"^cannot write memory://in/b: No entry$"):
-            filesystems.write("memory://in/b", b"content")
+    def refuse_as_hdfs_does(*arguments):
+        raise BeamIOError("Rename operation failed", {"a": BeamIOError("libhdfs error", RuntimeError("No entry"))})
+
+    for one in (refuse, refuse_as_hdfs_does):
+        with monkeypatch.context() as patch:
+            patch.setattr(memory_store.MemoryFileSystem, "rename", one)
+            with pytest.raises(filesystems.WriteError, match=r"^cannot write memory://in/b: No entry$"):
+                filesystems.write("memory://in/b", b"content")
     for name in ("_list", "exists", "open", "last_updated"):
         monkeypatch.setattr(memory_store.MemoryFileSystem, name, refuse)
     for ask in (filesystems.exists, filesystems.read, filesystems.last_changed, filesystems.sizes, filesystems.size):
