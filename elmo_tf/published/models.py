@@ -78,8 +78,8 @@ MODELS = (
         "English",
         2_996_432,
         256,
-        size=5_675_228,
-        sha256="c435aefac720e4d571fd924d1f075f2571642c96347838e665e73c1d4561cfb0",
+        size=5_673_758,
+        sha256="b477fa4f08a05da680cf004de24313d1672079e73de1fe11e5cff913a2f2f5af",
         licence="Apache-2.0",
     ),
     _of_allennlp(
