@@ -89,6 +89,7 @@ def train(
             with renamed(folder="workdir"):
                 stack.enter_context(lock.locked(workdir))
         workers.wait()
+        _check_same_text(workers, data=records, heldout=heldout_records)
         interrupt = stack.enter_context(Interrupt())
         if not workers.is_chief:
             workers.see(pathlib.Path(workdir) / checkpoints.CONFIG_FILE)
@@ -130,6 +131,17 @@ def _prepare(
         resources.check_memory(config, len(vocabulary))
         with checkpoints.new_workdir(workdir, precision.settled(config), vocabulary):
             pass
+
+
+def _check_same_text(workers: Workers, **texts: record_folder.Records | None) -> None:
+    """Raises `InputError`, in all processes, if they do not have the same texts: they would wait for each other."""
+    # As many digits of each checksum as a float64 has.
+    mine = [0 if text is None else int(heldout_lib.text_id(text)[:13], 16) for text in texts.values()]
+    for name, numbers in zip(texts, workers.gathered(mine).T, strict=True):
+        others = [str(index) for index, number in enumerate(numbers) if number != numbers[0]]
+        if others:
+            found = f"another one, or none, for worker {', '.join(others)}"
+            raise InputError(name, "the same text for all workers", found)
 
 
 def _settled(config: Config, begun: Config, workers: Workers) -> Config:

@@ -57,7 +57,7 @@ def see(path: pathlib.Path, me: str) -> None:
     deadline, told = time.monotonic() + _SEE_SECONDS, False
     while not path.exists():
         if time.monotonic() > deadline:
-            expected = "a folder on a file system that all workers share"
+            expected = "one on a file system that all workers share, and a preset for all of them if it is new"
             raise InputError("workdir", expected, f"no {path} after waiting for {_SEE_SECONDS} s")
         if not told:
             _log.info("%s: waiting for %s to appear", me, path)

@@ -138,6 +138,20 @@ def test_two_workers_with_two_gpus_each_have_the_losses_and_perplexity_of_one_pr
 
 
 @pytest.mark.slow
+def test_workers_that_evaluate_on_different_texts_are_refused(records, tmp_path):
+    logs, started = [tmp_path / "log0", tmp_path / "log1"], []
+    for index, environment in enumerate(several_workers.environments(2)):
+        command = [*commands.arguments(records, tmp_path / "w", **EXACT), "--steps", "8"]
+        command += ["--heldout", str(records.path)] * (1 - index)
+        started.append(commands.start(command, logs[index], **environment))
+    assert [process.wait(timeout=300) for process in started] == [1, 1]
+    message = (
+        "elmo-tf: error: heldout: expected the same text for all workers, found another one, or none, for worker 1"
+    )
+    assert [log.read_text().splitlines()[-1] for log in logs] == [message] * 2
+
+
+@pytest.mark.slow
 def test_a_checkpoint_that_the_first_cannot_write_leaves_no_other_waiting(records, tmp_path):
     workdir, logs = tmp_path / "workdir", [tmp_path / "log0", tmp_path / "log1"]
     started = start_both(records, workdir, logs, checkpoint_steps=2, eval_steps=0)
@@ -170,7 +184,7 @@ def test_a_file_that_appears_late_is_waited_for(tmp_path, monkeypatch, caplog):
         alone.see(path)
     assert f"worker 0 of 1: waiting for {path} to appear" in caplog.text
     monkeypatch.setattr(workers, "_SEE_SECONDS", 0)
-    with pytest.raises(InputError, match=r"^workdir: expected a folder on a file system that all workers share"):
+    with pytest.raises(InputError, match=r"^workdir: expected one on a file system that all workers share"):
         alone.see(tmp_path / "absent")
 
 
