@@ -145,10 +145,8 @@ def test_workers_that_evaluate_on_different_texts_are_refused(records, tmp_path)
         command += ["--heldout", str(records.path)] * (1 - index)
         started.append(commands.start(command, logs[index], **environment))
     assert [process.wait(timeout=300) for process in started] == [1, 1]
-    message = (
-        "elmo-tf: error: heldout: expected the same text for all workers, found another one, or none, for worker 1"
-    )
-    assert [log.read_text().splitlines()[-1] for log in logs] == [message] * 2
+    message = "--heldout: expected the same text for all workers, found another one, or none, for worker 1"
+    assert [log.read_text().splitlines()[-1] for log in logs] == [f"elmo-tf: error: {message}"] * 2
 
 
 @pytest.mark.slow
