@@ -39,7 +39,7 @@ sys.exit(status)
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--savedmodel", required=True, metavar="DIR", help="a version's folder, or a model's")
-    parser.add_argument("--input", required=True, metavar="FILE", help="UTF-8 text, one tokenised sentence per line")
+    parser.add_argument("--input", required=True, metavar="FILE", help="UTF-8 text, one tokenized sentence per line")
     parser.add_argument("--sentences", type=int, default=512, metavar="N", help="sentences to embed (512)")
     parser.add_argument("--repeat", type=int, default=3, metavar="N", help="runs of each (3)")
     parser.add_argument("--layers", default="all", choices=embedding.LAYERS, help="as in `elmo-tf embed` (all)")

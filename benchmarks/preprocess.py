@@ -27,7 +27,7 @@ with open(sys.argv[1], "rb") as file:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--input", required=True, metavar="FILE", help="UTF-8 text, one tokenised sentence per line")
+    parser.add_argument("--input", required=True, metavar="FILE", help="UTF-8 text, one tokenized sentence per line")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes of the Beam job (1)")
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="runs of each (1)")
     parser.add_argument("--min-count", type=int, default=3, metavar="N", help="of the vocabulary (3)")

@@ -2,7 +2,7 @@
 
     python examples/sentence_classifier.py savedmodels/mine/1 train.txt dev.txt
 
-A line of the files has a label, a tab and a tokenised sentence. The paper's classifier, with early stopping and saving,
+Each line of the files has a label, a tab and a tokenized sentence. The paper's classifier, with early stopping and saving,
 is `elmo-tf task sentiment`.
 """
 

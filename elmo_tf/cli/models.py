@@ -136,7 +136,7 @@ def _models(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json.dumps(rows))
         return
-    table = [("name", "parameters", "vector", "download", "checked by", "language", "text", "licence", "here")]
+    table = [("name", "parameters", "vector", "download", "checked by", "language", "text", "license", "here")]
     for row in rows:
         size = _download(row)
         parameters = f"{row['parameters'] / 1e6:.1f} M"

@@ -70,8 +70,8 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     )
     projector.add_argument("--savedmodel", required=True, metavar="DIR", help=SAVEDMODEL)
     source = projector.add_mutually_exclusive_group(required=True)
-    source.add_argument("--text", metavar="FILE", help="one tokenised sentence a line")
-    source.add_argument("--semcor", metavar="FILE", help=f"{_SEMCOR}; uses are labelled with their senses")
+    source.add_argument("--text", metavar="FILE", help="one tokenized sentence per line")
+    source.add_argument("--semcor", metavar="FILE", help=f"{_SEMCOR}; uses are labeled with their senses")
     projector.add_argument(
         "--word", required=True, metavar="W", help="with --text a token, with --semcor a lemma: play or play%%2"
     )

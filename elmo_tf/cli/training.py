@@ -57,7 +57,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "direction: the `words` of the text, which preprocess counts, and one boundary per sentence",
         on_gpu=True,
     )
-    evaluate.add_argument("--workdir", required=True, metavar="DIR", help="of `elmo-tf train`")
+    evaluate.add_argument("--workdir", required=True, metavar="DIR", help="made by `elmo-tf train`")
     evaluate.add_argument("--data", required=True, metavar="DIR", help="records made with the workdir's vocabulary")
     add_checkpoint_argument(evaluate)
     evaluate.add_argument(
@@ -92,9 +92,9 @@ def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="stop after N evaluations without a better --heldout perplexity (train.patience, 0 by default: never)",
     )
-    parser.add_argument("--seed", type=natural, metavar="N", help="of everything random (train.seed, 0 by default)")
+    parser.add_argument("--seed", type=natural, metavar="N", help="random seed (train.seed; default: 0)")
     parser.add_argument("--profile", action="store_true", help="profile five steps for TensorBoard")
-    parser.add_argument("--gpus", metavar="0,1,..", help="GPUs to train on (all; without a GPU, the CPU)")
+    parser.add_argument("--gpus", metavar="0,1,..", help="GPUs to train on (default: all, or the CPU if there is none)")
     parser.add_argument(
         "--set",
         action="append",

@@ -16,7 +16,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "--text",
         required=True,
         metavar="GLOB",
-        help="one tokenised sentence a line; may be compressed, a folder or a glob",
+        help="one tokenized sentence per line; may be compressed, a folder or a glob",
     )
     add("--word", required=True, metavar="W")
     add("--sentence", required=True, metavar='"..."', help="tokens between spaces, W among them; skipped in the text")

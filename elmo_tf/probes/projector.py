@@ -1,4 +1,4 @@
-"""The uses of one word as points in TensorBoard's projector, labelled with sentence and sense."""
+"""The uses of one word as points in TensorBoard's projector, labeled with sentence and sense."""
 
 import os
 from typing import NamedTuple
@@ -28,7 +28,7 @@ class LabelledUse(NamedTuple):
 
 
 def uses_in_lines(text: str | os.PathLike, word: str) -> list[LabelledUse]:
-    """Returns the uses of a word in a text file of one tokenised sentence a line, each distinct sentence once.
+    """Returns the uses of a word in a text file of one tokenized sentence per line, each distinct sentence once.
 
     Args:
         text: the file.

@@ -70,9 +70,6 @@ def run(argv: Sequence[str] | None = None, load_tensorflow: Callable[[], None] |
 
     Args:
         argv: options of the command and of Beam; None: those of this process.
-
-    Args:
-        argv: the arguments; None: those of this process.
         load_tensorflow: called before the pipeline runs if this process will use TensorFlow.
 
     Raises:

@@ -27,7 +27,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--tokenizer",
         choices=list(sentences.TOKENIZERS),
         default="whitespace",
-        help="whitespace (default): the text is already tokenised; unicode: raw text",
+        help="whitespace (default): the text is already tokenized; unicode: raw text",
     )
     option(
         "--line",
