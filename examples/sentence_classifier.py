@@ -2,8 +2,8 @@
 
     python examples/sentence_classifier.py savedmodels/mine/1 train.txt dev.txt
 
-Each line of the files has a label, a tab and a tokenized sentence. The paper's classifier, with early stopping and saving,
-is `elmo-tf task sentiment`.
+Each line of the files has a label, a tab and a tokenized sentence. The paper's classifier, with early stopping and
+saving, is `elmo-tf task sentiment`.
 """
 
 import sys

@@ -2,10 +2,12 @@
 
 import dataclasses
 import os
+import re
 
 from elmo_tf.annotated import numbered_lines, tag_schemes
 
 _DOCUMENT = "-DOCSTART-"
+_TAG = re.compile(r"O|[BILUES]-[^\W\d].*")  # not the last word of "We drove along I-95"
 _EXPECTED = "a token and a tag, O, B-... or I-..."
 
 
@@ -51,8 +53,8 @@ def read_columns(path: str | os.PathLike, scheme: str = "auto", column: int = -1
 def read_tokens(path: str | os.PathLike) -> list[Tagged]:
     """Returns sentences without labels: one a line, or the first of several columns with empty lines between sentences.
 
-    The lines before the first empty line decide: if each has a tag as its last column, or if there are several with a
-    token each, these are columns.
+    The lines before the first empty line decide. If there are several, all with as many columns, the last of which is a
+    tag, or with a token each, these are columns. If there is one, all lines of the file decide.
 
     Args:
         path: the file, plain or compressed (.gz, .bz2, .xz).
@@ -60,13 +62,16 @@ def read_tokens(path: str | os.PathLike) -> list[Tagged]:
     Raises:
         InputError: if it cannot be read or has no sentence, or a line of columns has no tag.
     """
-    first = [line.split() for _, line in next(numbered_lines.blocks(path), [])]
-    if first and all(len(fields) > 1 and tag_schemes.is_tag(fields[-1]) for fields in first):
+    blocks = [[line.split() for _, line in block] for block in numbered_lines.blocks(path)]
+    lines = [fields for block in blocks for fields in block]
+    judged = next((block for block in blocks if block[0][0] != _DOCUMENT), [])
+    judged = judged if len(judged) > 1 else [fields for fields in lines if fields[0] != _DOCUMENT]
+    widths = {len(fields) for fields in judged}
+    if len(judged) > 1 and len(widths) == 1 and widths != {1} and all(_TAG.fullmatch(one[-1]) for one in judged):
         return [Tagged(sentence.tokens) for sentence in read_columns(path)]
-    if len(first) > 1 and all(len(fields) == 1 for fields in first):
-        return [Tagged([token for _, line in block for token in line.split()]) for block in numbered_lines.blocks(path)]
-    sentences = [Tagged(line.split()) for _, line in numbered_lines.numbered_lines(path)]
-    return numbered_lines.require_some([one for one in sentences if one.tokens], path, "sentence")
+    if len(blocks[0]) > 1 and widths == {1} if blocks else False:
+        return [Tagged([token for fields in block for token in fields]) for block in blocks]
+    return numbered_lines.require_some([Tagged(fields) for fields in lines], path, "sentence")
 
 
 def _read_block(path: str | os.PathLike, block: list[tuple[int, str]], column: int) -> list[tuple[int, str, str]]:

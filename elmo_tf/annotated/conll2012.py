@@ -50,6 +50,8 @@ def read_documents(path: str | os.PathLike) -> list[Document]:
     Args:
         path: the file, plain or compressed (.gz, .bz2, .xz).
 
+    Lines that begin with `#` and a space are comments. A document without words is left out.
+
     Raises:
         InputError: naming the line that has other columns or a bracket without the other one; or if there is no
             document.
@@ -68,7 +70,7 @@ def read_documents(path: str | os.PathLike) -> list[Document]:
             if documents and documents[-1].sentences[-1]:
                 documents[-1].sentences.append([])
                 documents[-1].speakers.append([])
-        elif not line.startswith("#") or len(line.split()) > _WORD + 1:
+        elif not line.startswith("# ") and (not line.startswith("#") or len(line.split()) > _WORD + 1):
             fields = line.split("\t") if "\t" in line else line.split()
             if len(fields) < _WORD + 2 or not documents:
                 expected = f"{_WORD + 2} columns or more, behind a line #begin document"
@@ -84,7 +86,7 @@ def read_documents(path: str | os.PathLike) -> list[Document]:
             document.speakers.pop()
         if not any(map(any, document.speakers)):
             document.speakers.clear()
-    return numbered_lines.require_some(documents, path, "document")
+    return numbered_lines.require_some([one for one in documents if one.sentences], path, "document with words")
 
 
 class _Mentions:

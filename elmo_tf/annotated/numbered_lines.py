@@ -33,7 +33,8 @@ def numbered_lines(path: str | os.PathLike) -> Iterator[tuple[int, str]]:
     """
     opener = _OPENERS.get(pathlib.Path(path).suffix, open)
     try:
-        with opener(path, "rt", encoding="utf-8", newline="\n") as lines:
+        # Some editors begin a file with a byte order mark.
+        with opener(path, "rt", encoding="utf-8-sig", newline="\n") as lines:
             for number, line in enumerate(lines, 1):
                 yield number, line.rstrip("\r\n")
     except UnicodeDecodeError as error:

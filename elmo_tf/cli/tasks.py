@@ -45,8 +45,12 @@ def _add_train(actions: argparse._SubParsersAction, name: str) -> None:
         "--elmo", metavar="MODEL", help="a SavedModel, a workdir or a model's name; without it a baseline is trained"
     )
     parser.add_argument("--glove", metavar="FILE", help="word vectors as text; without it they are learned")
-    parser.add_argument("--fraction", type=float, default=1.0, metavar="F", help="part of the training data to use (default: 1)")
-    parser.add_argument("--seeds", type=positive, default=1, metavar="N", help="number of runs, each in a folder (default: 1)")
+    parser.add_argument(
+        "--fraction", type=float, default=1.0, metavar="F", help="part of the training data to use (default: 1)"
+    )
+    parser.add_argument(
+        "--seeds", type=positive, default=1, metavar="N", help="number of runs, each in a folder (default: 1)"
+    )
     parser.add_argument("--workdir", required=True, metavar="DIR", help="made if it does not exist")
     parser.add_argument(
         "--set",

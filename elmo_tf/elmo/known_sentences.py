@@ -39,7 +39,9 @@ class KnownSentences:
         dim: int,
         folder: str | os.PathLike | None = None,
     ):
-        distinct = list(dict.fromkeys(tuple(token.encode() for token in tokens) for tokens in sentences))
+        distinct = list(
+            dict.fromkeys(tuple(token.encode("utf-8", "replace") for token in tokens) for tokens in sentences)
+        )
         lengths = [len(tokens) for tokens in distinct]
         ends = np.cumsum([0, *lengths])
         self._places = {tokens: (ends[number], ends[number + 1]) for number, tokens in enumerate(distinct)}

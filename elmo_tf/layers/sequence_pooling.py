@@ -35,7 +35,6 @@ class SequencePooling(keras.layers.Layer):
     def build(self, input_shape):
         if "attention" in self.kinds:
             self.kernel = self.add_weight(name="kernel", shape=(input_shape[-1], 1))
-            self.bias = self.add_weight(name="bias", shape=(1,), initializer="zeros")
 
     def call(self, vectors, mask=None):
         real = tf.ones(tf.shape(vectors)[:2], tf.bool) if mask is None else tf.cast(mask, tf.bool)
@@ -62,6 +61,6 @@ class SequencePooling(keras.layers.Layer):
         return tf.reduce_sum(tf.where(real, vectors, 0), 1) / tf.maximum(count, 1)
 
     def _attention(self, vectors: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
-        scores = tf.einsum("btd,dk->btk", vectors, self.kernel) + self.bias
+        scores = tf.einsum("btd,dk->btk", vectors, self.kernel)
         weights = tf.nn.softmax(tf.where(real, scores, -_FAR), 1)
         return tf.reduce_sum(weights * tf.where(real, vectors, 0), 1)

@@ -123,7 +123,7 @@ def _in_blocks(
 ) -> tf.Tensor:
     """Returns `attend(vectors, 0)`, float32 `(batch, time, dim)`, computed for some positions after others.
 
-    So the memory for scores does not grow with the square of the length.
+    So the memory for scores does not grow with the square of the length where nothing is trained.
 
     Args:
         attend: is called with the vectors of some positions and the number of the first.

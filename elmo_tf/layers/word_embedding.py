@@ -68,7 +68,8 @@ class WordEmbedding(keras.layers.Layer):
         if tokens.dtype != tf.string:
             # Shapes alone: see `elmo_tf.elmo.layer`.
             tokens = tf.fill(tf.shape(mask), "")
-        words = tf.strings.lower(tokens, "utf-8") if self.lower else tokens
+        # ASCII by itself first: with "utf-8" an I becomes what the user's locale says, in Turkish another letter.
+        words = tf.strings.lower(tf.strings.lower(tokens), "utf-8") if self.lower else tokens
         vectors = tf.gather(self.vectors, self._places.lookup(words))
         return vectors * tf.cast(mask, vectors.dtype)[..., None]
 

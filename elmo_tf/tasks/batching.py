@@ -1,5 +1,6 @@
 """Examples to batches: of similar length to train on, and in any order to judge."""
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -50,23 +51,25 @@ def judged_batches(lengths: Sequence[int], most: int) -> list[list[int]]:
 def dataset(
     system: System,
     examples: Sequence[Example],
-    batches: Callable[[], list[list[int]]],
-    random: Callable[[], np.random.Generator],
+    drawn: Callable[[int], tuple[list[list[int]], np.random.Generator]],
+    first: int,
 ) -> tf.data.Dataset:
-    """Returns batches of inputs and targets.
+    """Returns batches of inputs and targets, one epoch after the other without end.
 
     Args:
         system: makes them.
         examples: with labels.
-        batches: called at the start of every pass; returns the places of the examples of each batch.
-        random: called at the start of every pass; decides what the system draws.
+        drawn: called with the number of each epoch; returns the places of the examples of each batch, and what decides
+            what the system draws.
+        first: the number of the first epoch.
     """
 
     def arrays() -> Iterator[tuple[dict[str, np.ndarray], dict[str, np.ndarray]]]:
-        generator = random()
-        for places in batches():
-            chosen = system.drawn([examples[place] for place in places], generator)
-            yield system.inputs(chosen), system.targets(chosen)
+        for epoch in itertools.count(first):
+            batches, random = drawn(epoch)
+            for places in batches:
+                chosen = system.drawn([examples[place] for place in places], random)
+                yield system.inputs(chosen), system.targets(chosen)
 
     parts = (system.inputs(examples[:1]), system.targets(examples[:1]))
     signature = tuple({name: _spec(array) for name, array in part.items()} for part in parts)

@@ -21,7 +21,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.layers.antecedents import NONE, AntecedentScores
 from elmo_tf.layers.coupled_lstm import CoupledLSTM
 from elmo_tf.layers.mention_spans import MentionSpans
-from elmo_tf.tasks.documents import clusters_of, mention_rows, window
+from elmo_tf.tasks.documents import clusters_of, cut, mention_rows, window
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words
 from elmo_tf.tasks.scores import coref_eval
 from elmo_tf.tasks.system import System, checked_tokens
@@ -71,8 +71,8 @@ class Task(System):
             spelling=Spelling(filters=50, dim=8, width=3, more_widths=(4, 5)),  # [C]
             elmo=Elmo(place="input", dropout_rate=0.5),  # [P]
             # Adam, rate, decay, clipping, a document a step [C]. 400,000 steps are 143 epochs of OntoNotes' 2,802
-            # documents; no source has patience.
-            fit=Fit(batch_size=1, epochs=150, patience=20, clip_norm=5.0, decay_rate=0.999, decay_steps=100),
+            # documents; patience is AllenNLP's.
+            fit=Fit(batch_size=1, epochs=150, patience=10, clip_norm=5.0, decay_rate=0.999, decay_steps=100),
         ),
         "small": CoreferenceRecipe(
             words=Words(dim=50, lower=True, trainable=True),
@@ -89,17 +89,19 @@ class Task(System):
     @classmethod
     def read(cls, path: str | os.PathLike, recipe: CoreferenceRecipe) -> list[Document]:
         if _begins(path, "{"):
-            return coref_jsonlines.read_jsonlines(path)
-        return conll2012.read_documents(path)
+            return _cut(coref_jsonlines.read_jsonlines(path))
+        return _cut(conll2012.read_documents(path))
 
     @classmethod
     def read_unlabelled(cls, path: str | os.PathLike) -> list[Document]:
         if _begins(path, "{"):
-            return coref_jsonlines.read_jsonlines(path, labelled=False)
+            return _cut(coref_jsonlines.read_jsonlines(path, labelled=False))
         if _begins(path, "#begin document"):
-            return conll2012.read_documents(path)
+            return _cut(conll2012.read_documents(path))
         text = "\n".join(line for _, line in numbered_lines(path))
-        return require_some([one for one in [coref_jsonlines.document_of_text(text)] if one.sentences], path, "word")
+        return _cut(
+            require_some([one for one in [coref_jsonlines.document_of_text(text)] if one.sentences], path, "word")
+        )
 
     @classmethod
     def example_of(cls, item: str | Sequence[Sequence[str]]) -> Document:
@@ -107,10 +109,10 @@ class Task(System):
             found = coref_jsonlines.document_of_text(item)
             if not found.sentences:
                 raise InputError("sentences", "a text with words", repr(item))
-            return found
+            return cut(found)
         if not isinstance(item, Sequence) or not item:
             raise InputError("sentences", "documents: lists of sentences, or texts; none of them empty", repr(item))
-        return Document("", [checked_tokens(sentence) for sentence in item])
+        return cut(Document("", [checked_tokens(sentence) for sentence in item]))
 
     def drawn(self, examples: Sequence[Document], random: np.random.Generator) -> list[Document]:
         return [window(one, self.recipe.network.window, random) for one in examples]
@@ -218,6 +220,10 @@ def _cluster_of_each(spans: tf.Tensor, mentions: tf.Tensor) -> tf.Tensor:
     equal = tf.reduce_all(spans[:, None] == mentions[None, :, :2], -1)
     # Without any mention the maximum would be the smallest number.
     return tf.maximum(tf.reduce_max(tf.where(equal, mentions[None, :, 2], 0), 1), 0)
+
+
+def _cut(documents: list[Document]) -> list[Document]:
+    return [cut(one) for one in documents]
 
 
 def _begins(path: str | os.PathLike, mark: str) -> bool:

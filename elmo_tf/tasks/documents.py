@@ -1,10 +1,24 @@
 """Documents to what the coreference system trains on, and its decisions to clusters. Without TensorFlow."""
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 
 from elmo_tf.annotated.conll2012 import Document, Mention
+
+# Words of a sentence that the network reads at once: it pads all sentences of a document to the longest one.
+_LONGEST_SENTENCE = 256
+
+
+def cut(document: Document) -> Document:
+    """Returns a document in which sentences of more than 256 words are several; the words keep their numbers."""
+
+    def pieces(rows: list[list[str]]) -> list[list[str]]:
+        step = _LONGEST_SENTENCE
+        return [row[start : start + step] for row in rows for start in range(0, len(row), step)]
+
+    return dataclasses.replace(document, sentences=pieces(document.sentences), speakers=pieces(document.speakers))
 
 
 def window(document: Document, most: int, random: np.random.Generator) -> Document:

@@ -31,6 +31,10 @@ class Network:
     dropout_rate: float = 0.5  # variational before each LSTM; plain before each dense layer of the classifier [P]
     penalty: float = 0.0001  # of the squares of all weight matrices, of the model with ELMo only [P]
 
+    def __post_init__(self) -> None:
+        if self.penalty < 0:
+            raise InputError("penalty", "at least 0", self.penalty)
+
 
 @dataclasses.dataclass(frozen=True)
 class EntailmentRecipe(Recipe):

@@ -11,7 +11,6 @@ import math
 import os
 import pathlib
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -64,23 +63,19 @@ def fit(
     epochs = _Epochs(recipe, system.metric, Judge(system, network), dev, state, history)
     if not epochs.at_end():
         lengths = [batching.length(system, example) for example in train]
-        first = len(batching.training_batches(lengths, recipe.batch_size, (recipe.seed, 0)))
+        count = len(batching.training_batches(lengths, recipe.batch_size, (recipe.seed, 0)))
 
-        def batches() -> list[list[int]]:
-            return batching.training_batches(lengths, recipe.batch_size, (recipe.seed, len(history)), first)
+        def drawn(epoch: int) -> tuple[list[list[int]], np.random.Generator]:
+            batches = batching.training_batches(lengths, recipe.batch_size, (recipe.seed, epoch), count)
+            return batches, np.random.default_rng((recipe.seed, epoch, 1))
 
-        def random() -> np.random.Generator:
-            return np.random.default_rng((recipe.seed, len(history), 1))
-
-        epochs.num_batches = first
         board = keras.callbacks.TensorBoard(str(folder / _LOGS), write_graph=False)
-        data = batching.dataset(system, train, batches, random)
+        data = batching.dataset(system, train, drawn, len(history))
         options = {"epochs": recipe.epochs, "initial_epoch": len(history), "callbacks": [epochs, board]}
-        with warnings.catch_warnings():
-            # Keras warns at the end of the first pass over data whose number of batches it does not know.
-            warnings.filterwarnings("ignore", "Your input ran out of data")
-            training.fit(data, **options, shuffle=False, verbose=0)
-    state.use_best()
+        # Told how many steps an epoch has, Keras makes none that fails for want of a batch: such a step counts for the
+        # optimizer all the same.
+        training.fit(data, steps_per_epoch=count, **options, shuffle=False, verbose=0)
+    state.use_best(best_epoch(history, system.metric))
     return history
 
 
@@ -162,9 +157,18 @@ class _State:
     def save_best(self, history: History) -> None:
         _write(self._folder / BEST, self._weights, history)
 
-    def use_best(self) -> None:
-        """Sets the best epoch's weights."""
+    def use_best(self, epoch: int) -> None:
+        """Sets the best epoch's weights.
+
+        Raises:
+            InputError: if those that were kept are of another epoch: a run was killed between writing them and its
+                state, and the epoch came out differently when it was repeated, as it may on a GPU.
+        """
         with np.load(self._folder / BEST) as found:
+            kept = len(json.loads(str(found[_HISTORY])))
+            if kept != epoch + 1:
+                expected = f"the weights of epoch {epoch + 1}; a new folder"
+                raise InputError("workdir", expected, f"those of epoch {kept}: {self._folder}")
             for number, variable in enumerate(self._weights):
                 variable.assign(found[str(number)])
 
@@ -174,7 +178,6 @@ class _Epochs(keras.callbacks.Callback):
 
     def __init__(self, recipe: Fit, metric: str, judge: Judge, dev: Sequence[Example], state: _State, history: History):
         super().__init__()
-        self.num_batches = 0
         self._recipe, self._metric, self._judge, self._dev = recipe, metric, judge, dev
         self._state, self._history = state, history
         self._average = keras.callbacks.SwapEMAWeights() if recipe.ema else None
@@ -198,7 +201,9 @@ class _Epochs(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         if self._line.due():
             loss = float(logs["loss"])
-            self._line.show(f"epoch {len(self._history) + 1}, batch {batch + 1} of {self.num_batches}: loss {loss:.4f}")
+            self._line.show(
+                f"epoch {len(self._history) + 1}, batch {batch + 1} of {self.params['steps']}: loss {loss:.4f}"
+            )
 
     def on_epoch_end(self, epoch, logs=None):
         loss = float(logs["loss"])

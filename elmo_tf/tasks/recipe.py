@@ -73,8 +73,9 @@ class Fit:
             _require(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
         for name in ("learning_rate", "epsilon", "decay_rate"):
             _require(name, getattr(self, name), getattr(self, name) > 0, "above 0")
-        for name in ("clip_norm", "clip_value", "halve_after", "seed"):
+        for name in ("clip_norm", "clip_value", "halve_after"):
             _require(name, getattr(self, name), getattr(self, name) >= 0, "at least 0")
+        _require("seed", self.seed, 0 <= self.seed < 2**31, "0 to 2147483647")
         _require("clip_value", self.clip_value, not (self.clip_norm and self.clip_value), "0 where clip_norm is not")
         _require("ema", self.ema, 0 <= self.ema < 1, "0 or more, below 1")
         _require("optimizer", self.optimizer, self.optimizer in OPTIMIZERS, f"one of {', '.join(OPTIMIZERS)}")

@@ -1,6 +1,7 @@
 """From files to a trained system in a workdir: what `elmo-tf task NAME train` does."""
 
 import dataclasses
+import hashlib
 import logging
 import math
 import os
@@ -15,6 +16,8 @@ import numpy as np
 
 from elmo_tf import config as config_lib
 from elmo_tf import tasks
+from elmo_tf.bilm.packed import PackedBiLM
+from elmo_tf.elmo import sources
 from elmo_tf.elmo.sources import Source
 from elmo_tf.errors import InputError, renamed
 from elmo_tf.files import json_file, lock
@@ -34,6 +37,7 @@ class Data:
     train: list[Example]
     dev: list[Example]
     test: list[Example]
+    whole: list[Example]  # those of the training data as they would be judged: sentences without their phrases
 
 
 def train(
@@ -74,16 +78,21 @@ def train(
     kind = tasks.system_class(task)
     recipe = chosen(kind.recipes, assignments)
     data = _read(kind, recipe, {"train": train, "dev": dev, "test": test}, fraction)
-    table = word_table(recipe, _texts(kind, data.train), _texts(kind, [*data.dev, *data.test]), glove)
-    told = {"train": train, "dev": dev, "test": test, "glove": glove, "elmo": elmo}
-    about = {name: None if value is None else str(value) for name, value in told.items()} | {"fraction": fraction}
-    run = _Run(kind, data, table, elmo, about)
+    table = word_table(recipe, _texts(kind, data.whole), _texts(kind, [*data.dev, *data.test]), glove)
+    bilm = None
+    if elmo is not None and recipe.elmo.place != "none":
+        with renamed(source="elmo"):
+            bilm = sources.load(elmo, trainable=False)
+    paths = {"train": train, "dev": dev, "test": test, "glove": glove, "elmo": elmo}
+    about = {name: None if value is None else str(value) for name, value in paths.items()} | {"fraction": fraction}
+    run = _Run(kind, data, table, bilm, about)
     folder = pathlib.Path(workdir)
     if seeds == 1:
         return run.train(recipe, folder)
     found = {}
-    _open_several(folder)
+    _make(folder)
     with renamed(folder="workdir"), lock.locked(folder):
+        _check_several(folder)
         for number in range(seeds):
             seeded = dataclasses.replace(recipe, fit=dataclasses.replace(recipe.fit, seed=recipe.fit.seed + number))
             found[f"seed_{seeded.fit.seed}"] = run.train(seeded, folder / f"seed_{seeded.fit.seed}")
@@ -103,8 +112,9 @@ def _read(kind: type[System], recipe: Recipe, paths: dict[str, Any], fraction: f
         if name == "train":
             order = np.random.default_rng(0).permutation(len(items))
             items = [items[place] for place in sorted(order[: math.ceil(fraction * len(items))])]
+            found["whole"] = kind.examples(items, training=False)
         found[name] = kind.examples(items, training=name == "train")
-    _log.info("%s", ", ".join(f"{len(examples):,} examples of {name}" for name, examples in found.items() if examples))
+    _log.info("%s", ", ".join(f"{len(found[name]):,} examples of {name}" for name in paths if found[name]))
     if not found["train"]:
         raise InputError("train", "at least one example to train on", f"none: {paths['train']}")
     known = set(kind.labels_of(found["train"]))
@@ -122,8 +132,11 @@ def _texts(kind: type[System], examples: Sequence[Example]) -> list[Tokens]:
 class _Run:
     """What the runs of several seeds share."""
 
-    def __init__(self, kind: type[System], data: Data, table: WordTable, elmo: Source | None, about: dict[str, Any]):
-        self._kind, self._data, self._table, self._elmo, self._about = kind, data, table, elmo, about
+    def __init__(
+        self, kind: type[System], data: Data, table: WordTable, bilm: PackedBiLM | None, about: dict[str, Any]
+    ):
+        self._kind, self._data, self._table, self._bilm, self._about = kind, data, table, bilm, about
+        self._checksums = _checksums(data, table, bilm)
         self._known = None
 
     def train(self, recipe: Recipe, folder: pathlib.Path) -> dict[str, Any]:
@@ -134,11 +147,14 @@ class _Run:
             "recipe": config_lib.to_dict(recipe),
             "labels": system.labels,
             "data": self._about,
+            "checksums": self._checksums,
         }
-        _open(folder, config)
+        _make(folder)
         with renamed(folder="workdir"), lock.locked(folder):
+            _open(folder, config)
             if (folder / trained.SCORES).exists():
                 _log.info("already trained: %s", folder)
+                _remove_states(folder)
                 return json_file.read(folder / trained.SCORES, json_file.Object({}), "workdir")
             keras.utils.set_random_seed(recipe.fit.seed)
             network = self._network(system, folder)
@@ -146,13 +162,11 @@ class _Run:
             trained.save_network(network, folder)
             results = self._results(system, network, history)
             trained.write_json(folder / trained.SCORES, results)
-            for name in (fitting.LAST, fitting.BEST):
-                (folder / name).unlink(missing_ok=True)
+            _remove_states(folder)
         return results
 
     def _network(self, system: System, folder: pathlib.Path) -> keras.Model:
-        with renamed(source="elmo"):
-            vectors = TokenVectors(system.recipe, self._table, self._elmo)
+        vectors = TokenVectors(system.recipe, self._table, self._bilm)
         if vectors.elmo is not None and system.recipe.elmo.remember:
             if self._known is None:
                 every = [*self._data.train, *self._data.dev, *self._data.test]
@@ -178,30 +192,61 @@ class _Run:
         }
 
 
+def _checksums(data: Data, table: WordTable, bilm: PackedBiLM | None) -> dict[str, str | None]:
+    """Returns what says that a run's data are the same, wherever the files are."""
+    parts = {name: map(_bytes, getattr(data, name)) for name in ("train", "dev", "test")}
+    parts["words"] = [_bytes(table.words), table.vectors.tobytes()]
+    if bilm is not None:
+        parts["elmo"] = [np.asarray(one).tobytes() for one in bilm.weights]
+    found = {}
+    for name, pieces in parts.items():
+        digest = hashlib.sha256()
+        for piece in pieces:
+            digest.update(piece)
+        found[name] = digest.hexdigest()
+    return found | ({"elmo": None} if bilm is None else {})
+
+
+def _bytes(value: Any) -> bytes:
+    return repr(value).encode("utf-8", "surrogatepass")
+
+
 def _open(folder: pathlib.Path, config: dict[str, Any]) -> None:
-    """Makes the folder of a run, or checks that what it has is of the same run."""
+    """Begins a run in its folder, or checks that what is there is of the same run."""
     path = folder / trained.CONFIG
-    if path.exists():
-        there = json_file.read(path, json_file.Object({}), "workdir")
-        different = [name for name, value in _flat(config).items() if _flat(there).get(name) != value]
-        if different:
-            name = different[0]
-            expected = f"a new folder, or one of a run with {name} = {_flat(config)[name]}"
-            raise InputError("workdir", expected, f"{_flat(there).get(name)}: {folder}")
+    if not path.exists():
+        if _others(folder):
+            raise InputError("workdir", "a new folder, or one of an earlier run", f"other files: {folder}")
+        trained.write_json(path, config)
         return
-    if folder.exists() and any(folder.iterdir()):
-        raise InputError("workdir", "a new folder, or one of an earlier run", f"other files: {folder}")
-    _make(folder)
-    trained.write_json(path, config)
+    wanted, there = (_flat(one) for one in (config, json_file.read(path, json_file.Object({}), "workdir")))
+    # Where files are does not matter, what they say does.
+    for name, value in wanted.items():
+        if there.get(name) == value or (name.startswith("data.") and name != "data.fraction"):
+            continue
+        if name.startswith("checksums."):
+            same = f"the same {name.removeprefix('checksums.')} as before"
+            raise InputError("workdir", f"a new folder, or {same}", f"another content: {folder}")
+        expected = f"a new folder, or one of a run with {name} = {value}"
+        raise InputError("workdir", expected, f"{there.get(name)}: {folder}")
 
 
-def _open_several(folder: pathlib.Path) -> None:
-    """Makes the folder of several runs, or checks that it has nothing else."""
-    there = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+def _check_several(folder: pathlib.Path) -> None:
+    """Checks that a folder has nothing but the runs of several seeds."""
+    there = _others(folder)
     runs = {name for name in there if re.fullmatch(r"seed_\d+", name)}
-    if there - runs - {lock.FILE, trained.SCORES} or (trained.SCORES in there and not runs):
+    if there - runs - {trained.SCORES} or (trained.SCORES in there and not runs):
         raise InputError("workdir", "a new folder, or one of a run with several seeds", f"other files: {folder}")
-    _make(folder)
+
+
+def _others(folder: pathlib.Path) -> set[str]:
+    """Returns the names in a folder, without those that begin with a dot: locks, and what a kill left half-written."""
+    return {path.name for path in folder.iterdir() if not path.name.startswith(".")}
+
+
+def _remove_states(folder: pathlib.Path) -> None:
+    for name in (fitting.LAST, fitting.BEST):
+        (folder / name).unlink(missing_ok=True)
 
 
 def _make(folder: pathlib.Path) -> None:

@@ -34,7 +34,8 @@ class Network:
     """The biattentive classification network, and how many classes the trees have."""
 
     units: int = 300  # of the layer before the biLSTMs, and of each in each direction [M]
-    dropout_rate: float = 0.5  # of the token vectors [A]
+    dropout_rate: float = 0.5  # of the token vectors, with ELMo [A]
+    baseline_dropout_rate: float = 0.25  # the same without ELMo [A]
     encoded_dropout_rate: float = 0.25  # behind the layer before the biLSTMs [A]
     pooled_dropout_rate: float = 0.1  # [A]
     hidden: tuple = (1200, 600)  # widths of the two ReLU layers [A], which has a maxout of these widths
@@ -63,8 +64,8 @@ class Task(Classifier):
         "paper": SentimentRecipe(
             words=Words(dim=300, lower=False, trainable=False),  # [M]
             elmo=Elmo(place="both", penalty=0.001, dropout_rate=0.0),  # [P]; dropout [A]
-            # Adam, rate [P]. No source has batch, epochs and clipping: these are ours.
-            fit=Fit(batch_size=64, epochs=20, patience=5, learning_rate=0.0001, clip_norm=5.0),
+            # Adam, rate [P]; batch, epochs, patience, clipping [A].
+            fit=Fit(batch_size=100, epochs=40, patience=5, learning_rate=0.0001, clip_norm=5.0),
         ),
         "small": SentimentRecipe(
             words=Words(dim=50, lower=True, trainable=True),
@@ -107,7 +108,8 @@ class Task(Classifier):
         own = self.recipe.network
         tokens = keras.Input((None,), dtype="string", name="tokens")
         known = vectors(tokens)
-        encoded = keras.layers.Dropout(own.dropout_rate)(known.below)
+        rate = own.baseline_dropout_rate if vectors.elmo is None else own.dropout_rate
+        encoded = keras.layers.Dropout(rate)(known.below)
         encoded = keras.layers.Dense(own.units, "relu")(encoded)
         encoded = BiLSTM(own.units)(keras.layers.Dropout(own.encoded_dropout_rate)(encoded))
         encoded = known.above(encoded)

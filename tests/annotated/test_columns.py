@@ -54,10 +54,34 @@ def test_a_line_without_a_tag_that_fits_is_refused(tmp_path, text, scheme, messa
 
 
 @pytest.mark.parametrize(
-    "text", ["New York\nis big\n", "New B-LOC\nYork I-LOC\n\nis O\nbig O\n", "New\nYork\n\nis\nbig\n"]
+    "text",
+    [
+        "New York\nis big\n",
+        "New B-LOC\nYork I-LOC\n\nis O\nbig O\n",
+        "-DOCSTART- -X- O O\n\nNew a b B-LOC\nYork a b I-LOC\n\nis a b O\nbig a b O\n",
+        "New\nYork\n\nis\nbig\n",
+    ],
 )
 def test_tokens_are_read_from_lines_or_columns(tmp_path, text):
     assert columns.read_tokens(write(tmp_path, text)) == [Tagged(["New", "York"]), Tagged(["is", "big"])]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We drove along I-95\n",
+        "He takes vitamin B-12\nShe lives near I-95\n",
+        "My blood type is O\n",
+        "Mine is O\n\nWhose is B-positive\n\nNobody knows\n",
+    ],
+)
+def test_sentences_that_end_as_tags_do_are_sentences(tmp_path, text):
+    expected = [Tagged(line.split()) for line in text.splitlines() if line]
+    assert columns.read_tokens(write(tmp_path, text)) == expected
+
+
+def test_columns_of_one_token_are_recognized_by_all_lines(tmp_path):
+    assert columns.read_tokens(write(tmp_path, "Rome B-LOC\n\nParis B-LOC\n")) == [Tagged(["Rome"]), Tagged(["Paris"])]
 
 
 def test_columns_that_end_in_a_line_without_a_tag_are_not_taken_for_sentences(tmp_path):

@@ -48,6 +48,12 @@ def test_speakers_and_genres_are_read_where_they_are(tmp_path):
     assert conll2012.Document("105_persuasion", []).genre is None
 
 
+def test_comments_and_documents_without_words_are_left_out(tmp_path):
+    text = "#begin document (a);\n#end document\n#begin document (b);\n# text = Anna met Boris -\nb 0 0 Anna -\n"
+    (found,) = conll2012.read_documents(write(tmp_path, text))
+    assert (found.key, found.sentences) == ("b_0", [["Anna"]])
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -60,7 +66,8 @@ def test_speakers_and_genres_are_read_where_they_are(tmp_path):
             r"1\) before the document ends in line 3, found .* 2",
         ),
         ("#begin document (a);\na 0 0 b (1\n", r"1\) before the file ends, found '\(1' in line 2 of"),
-        ("", "at least one document, found none"),
+        ("", "at least one document with words, found none"),
+        ("#begin document (a);\n#end document\n", "at least one document with words, found none"),
     ],
 )
 def test_wrong_lines_are_named(tmp_path, text, message):

@@ -12,7 +12,7 @@ from tests.annotated.text_file import write
 
 @pytest.mark.parametrize("name", ["plain", "packed.xz", "packed.gz"])
 def test_lines_are_numbered_and_empty_ones_separate_blocks(tmp_path, name):
-    path = write(tmp_path, "\na\r\nb\u2028c\n \n\nd", name)
+    path = write(tmp_path, "\ufeff\na\r\nb\u2028c\n \n\nd", name)
     assert list(numbered_lines.blocks(path)) == [[(2, "a"), (3, "b\u2028c")], [(6, "d")]]
 
 

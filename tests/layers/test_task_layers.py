@@ -1,5 +1,9 @@
 """Word embedding, spelling and pooling, against NumPy."""
 
+import os
+import subprocess
+import sys
+
 import keras
 import numpy as np
 import pytest
@@ -27,6 +31,19 @@ def test_words_have_their_vectors_and_all_others_one():
     assert (vectors[0, 0] == vectors[1, 0]).all() and (vectors[0, 0] != vectors[1, 1]).any()
     again = WordEmbedding.from_config(layer.get_config())
     assert (again.words, again.lower, again.dim) == (layer.words, True, 2)
+
+
+@pytest.mark.slow
+def test_lower_case_does_not_depend_on_the_language_of_the_user():
+    program = """
+import tensorflow as tf
+from elmo_tf.layers.word_embedding import WordEmbedding
+layer = WordEmbedding(["istanbul", "öl"], 2, lower=True)
+print((layer(tf.constant([["ISTANBUL", "ÖL"]])).numpy()[0] == layer.vectors.numpy()[1:]).all())
+"""
+    environment = os.environ | {"LC_ALL": "tr_TR.UTF-8", "PYTHONPATH": os.getcwd()}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True"]
 
 
 def test_frozen_vectors_are_not_trained():
@@ -66,8 +83,8 @@ def test_spelling_is_the_maximum_over_the_windows_of_its_characters(width):
     assert layer.get_config() == Spelling.from_config(layer.get_config()).get_config()
 
 
-def pooled(rows: np.ndarray, kernel: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    scores = rows @ kernel[:, 0] + bias
+def pooled(rows: np.ndarray, kernel: np.ndarray) -> np.ndarray:
+    scores = rows @ kernel[:, 0]
     weights = np.exp(scores) / np.exp(scores).sum()
     return np.concatenate([rows.max(0), rows.min(0), rows.mean(0), weights @ rows])
 
@@ -78,12 +95,12 @@ def test_poolings_are_over_real_positions():
     layer = SequencePooling()
     layer.build(vectors.shape)
     checks.randomize(layer)
-    kernel, bias = (np.asarray(one, np.float64) for one in (layer.kernel, layer.bias))
+    kernel = np.asarray(layer.kernel, np.float64)
     found = layer(tf.constant(vectors), mask=tf.constant(MASK))
     for row, one, length in zip(found, vectors, (3, 2), strict=True):
-        np.testing.assert_allclose(row, pooled(one[:length], kernel, bias), **checks.FEW)
+        np.testing.assert_allclose(row, pooled(one[:length], kernel), **checks.FEW)
     assert found.shape == layer.compute_output_shape(vectors.shape)
-    np.testing.assert_allclose(layer(tf.constant(vectors))[0], pooled(vectors[0], kernel, bias), **checks.FEW)
+    np.testing.assert_allclose(layer(tf.constant(vectors))[0], pooled(vectors[0], kernel), **checks.FEW)
     assert SequencePooling.from_config(layer.get_config()).kinds == KINDS
 
 

@@ -40,6 +40,15 @@ def test_a_window_has_some_sentences_and_the_mentions_inside_them():
     assert documents.window(LONG, 4, np.random.default_rng(0)) is LONG
 
 
+def test_a_very_long_sentence_is_read_as_several_and_words_keep_their_numbers():
+    document = Document("", [["a"], ["b"] * 600], [[(0, 1), (500, 502)]], [["s"], ["t"] * 600])
+    found = Task.example_of([["a"], ["b"] * 600])
+    assert [len(one) for one in found.sentences] == [1, 256, 256, 88]
+    found = documents.cut(document)
+    assert [len(one) for one in found.speakers] == [1, 256, 256, 88]
+    assert found.clusters == document.clusters
+
+
 def test_each_epoch_sees_other_windows_which_the_seed_decides():
     system = Task(chosen(Task.recipes, ["network.window=1"]), [])
     draws = [

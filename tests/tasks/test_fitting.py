@@ -12,6 +12,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.tasks import fitting
 from elmo_tf.tasks.recipe import Fit
 from elmo_tf.tasks.token_vectors import TokenVectors, word_table
+from tests import checks
 from tests.tasks import toy
 
 WORDS = {"good": ["fine", "great", "warm"], "bad": ["poor", "dull", "cold"]}
@@ -64,23 +65,81 @@ def test_a_killed_run_ends_as_one_that_was_not_killed(tmp_path, monkeypatch, opt
         np.testing.assert_array_equal(one, other)
 
 
+def scripted(monkeypatch, *scores):
+    """Has the epochs score so; returns the list of the weights that are judged, one entry for each epoch."""
+    left, judged = iter(scores), []
+
+    def judge(self, _):
+        judged.append(self.network.get_weights())
+        return {"accuracy": next(left)}
+
+    monkeypatch.setattr(fitting.Judge, "scores", judge)
+    return judged
+
+
+def assert_equal(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_it_ends_when_patience_does_and_keeps_the_best_epoch(tmp_path, monkeypatch):
-    scores = iter([10.0, 30.0, 20.0, 30.0, 40.0])
-    kept = []
-
-    def keep(state, _):
-        kept.append(state)
-
-    monkeypatch.setattr(fitting.Judge, "scores", lambda judge, _: {"accuracy": next(scores)})
-    monkeypatch.setattr(
-        fitting._State, "save_best", lambda state, history: kept.append([np.asarray(one) for one in state._weights])
-    )
-    monkeypatch.setattr(fitting._State, "use_best", lambda state: None)
-    history, _ = fitted(tmp_path, "fit.patience=2", "fit.epochs=9")
+    judged = scripted(monkeypatch, 10.0, 30.0, 20.0, 30.0, 40.0)
+    history, weights = fitted(tmp_path, "fit.patience=2", "fit.epochs=9")
     assert [epoch["dev"]["accuracy"] for epoch in history] == [10, 30, 20, 30]
-    assert len(kept) == 2
     assert fitting.best_epoch(history, "accuracy") == 1
+    assert_equal(weights, judged[1])
+    assert not all(np.array_equal(*pair) for pair in zip(weights, judged[3], strict=True))
     assert list((tmp_path / "logs" / "train").iterdir())
+
+
+def test_the_rate_of_the_optimizer_follows_the_schedules(tmp_path, monkeypatch):
+    rates, batch_end = [], fitting._Epochs.on_train_batch_end
+
+    def noted(callbacks, batch, logs=None):
+        rates.append(float(callbacks.model.optimizer.learning_rate))
+        batch_end(callbacks, batch, logs)
+
+    monkeypatch.setattr(fitting._Epochs, "on_train_batch_end", noted)
+    # Two steps in each epoch.
+    scripted(monkeypatch, 10.0, 5.0, 5.0)
+    fitted(tmp_path / "halved", "fit.halve_after=1", "fit.epochs=3")
+    assert rates == pytest.approx([0.1, 0.1, 0.1, 0.1, 0.05, 0.05])
+    rates.clear()
+    scripted(monkeypatch, 10.0, 5.0)
+    fitted(tmp_path / "decayed", "fit.decay_rate=0.5", "fit.decay_steps=1", "fit.epochs=2")
+    assert rates == pytest.approx([0.1, 0.05, 0.025, 0.0125])
+
+
+def test_the_moving_average_is_judged_and_kept(tmp_path, monkeypatch):
+    averages, swap = [], fitting._Epochs.on_epoch_end
+
+    def noted(callbacks, epoch, logs=None):
+        optimizer = callbacks.model.optimizer
+        averages.append([np.asarray(one) for one in optimizer._model_variables_moving_average])
+        swap(callbacks, epoch, logs)
+
+    judged = scripted(monkeypatch, 10.0, 30.0, 20.0)
+    monkeypatch.setattr(fitting._Epochs, "on_epoch_end", noted)
+    _, weights = fitted(tmp_path, "fit.ema=0.5", "fit.epochs=3")
+    network = built()[1]
+    trainable = {id(variable) for variable in network.trainable_variables}
+    places = [place for place, variable in enumerate(network.weights) if id(variable) in trainable]
+    # Keras swaps by adding and subtracting, which rounds.
+    for epoch in range(3):
+        for place, average in zip(places, averages[epoch], strict=True):
+            np.testing.assert_allclose(judged[epoch][place], average, **checks.FEW)
+    assert_equal(weights, judged[1])
+
+
+def test_the_best_weights_of_an_epoch_that_was_repeated_are_not_taken_for_another(tmp_path, monkeypatch):
+    scripted(monkeypatch, 10.0, 30.0)
+    fitted(tmp_path, "fit.epochs=2")
+    with np.load(tmp_path / fitting.BEST) as found:
+        arrays = {name: found[name] for name in found.files}
+    arrays["history"] = np.array(json.dumps(json.loads(str(arrays["history"]))[:1]))
+    np.savez(tmp_path / fitting.BEST, **arrays)
+    with pytest.raises(InputError, match=r"^workdir: expected the weights of epoch 2; .* found those of epoch 1"):
+        fitted(tmp_path, "fit.epochs=2")
 
 
 def test_the_rate_is_halved_after_epochs_without_a_better_score():

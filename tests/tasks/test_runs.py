@@ -4,6 +4,8 @@ import json
 import logging
 import sys
 
+import keras
+import numpy as np
 import pytest
 
 from elmo_tf import tasks
@@ -129,13 +131,63 @@ def test_a_workdir_of_another_run_is_refused(data, tmp_path):
         tasks.load(tmp_path)
 
 
-def test_an_unfinished_training_is_not_loaded_and_is_gone_on_with(data, tmp_path, monkeypatch):
-    monkeypatch.setattr(fitting, "fit", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-    with pytest.raises(KeyboardInterrupt):
-        train(data, tmp_path / "run", "fit.epochs=1")
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_an_unfinished_training_is_not_loaded_and_resumes(data, tmp_path, monkeypatch, seeds):
+    expected = train(data, tmp_path / "whole", "fit.epochs=3", seeds=seeds)
+    save_last, saved = fitting._State.save_last, []
+
+    def killed(state, history):
+        save_last(state, history)
+        saved.append(history)
+        if len(saved) == 3 * seeds - 2:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fitting._State, "save_last", killed)
+        with pytest.raises(KeyboardInterrupt):
+            train(data, tmp_path / "run", "fit.epochs=3", seeds=seeds)
+    last = tmp_path / "run" / (f"seed_{seeds - 1}" if seeds > 1 else "")
+    (last / ".scores.json.incomplete").touch()  # as a kill leaves it
     with pytest.raises(InputError, match=r"^workdir: expected a training that has ended, found an"):
-        tasks.load(tmp_path / "run")
-    monkeypatch.undo()
+        tasks.load(last)
+    found = train(data, tmp_path / "run", "fit.epochs=3", seeds=seeds)
+    assert without_seconds(found) == without_seconds(expected)
+    for name in (fitting.LAST, fitting.BEST):
+        assert not (last / name).exists()
+    first, second = (tasks.load(tmp_path / name).network.get_weights() for name in ("whole", "run"))
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def without_seconds(results):
+    history = [{key: value for key, value in one.items() if key != "seconds"} for one in results.get("history", [])]
+    return {name: value for name, value in results.items() if name != "seconds"} | {"history": history}
+
+
+def test_data_that_changed_are_refused_and_a_copy_elsewhere_is_not(data, tmp_path):
+    results = train(data, tmp_path / "run", "fit.epochs=1")
+    copy = tmp_path / "copy"
+    copy.write_bytes(data.read_bytes())
+    assert train(copy, tmp_path / "run", "fit.epochs=1") == results
+    data.write_text(data.read_text().replace("good", "bad", 1))
+    with pytest.raises(
+        InputError, match=r"^workdir: expected a new folder, or the same train as before, found another"
+    ):
+        train(data, tmp_path / "run", "fit.epochs=1")
+
+
+def test_another_bilm_is_refused(data, tmp_path):
+    keras.utils.set_random_seed(0)
+    train(data, tmp_path / "run", "fit.epochs=1", elmo=MICRO)
+    with pytest.raises(InputError, match=r"^workdir: expected a new folder, or the same elmo as before, found another"):
+        train(data, tmp_path / "run", "fit.epochs=1")
+
+
+def test_the_words_of_a_sentence_count_once_for_all_its_phrases(tmp_path, monkeypatch):
+    path = tmp_path / "trees"
+    path.write_text("(3 (2 (2 a) (2 (2 very) (2 (2 warm) (2 film)))) (2 (2 again) (2 a)))\n")
+    monkeypatch.setattr(runs._Run, "train", lambda run, *_: run._table.words)
+    assert runs.train("sentiment", path, path, tmp_path / "run", assignments=["words.min_count=2"]) == ["a"]
 
 
 def test_several_seeds_take_no_folder_that_has_something_else(data, tmp_path):
