@@ -2,7 +2,7 @@
 
     python examples/ner_tagger.py savedmodels/mine/1 train.conll dev.conll
 
-The files have a token and a BIO tag a line, and an empty line between sentences. The paper's tagger, with seeds,
+The files have a token and a BIO tag on each line, and an empty line between sentences. The paper's tagger, with seeds,
 early stopping and saving, is `elmo-tf task ner`.
 """
 
@@ -49,6 +49,8 @@ def main(model: str, train_file: str, dev_file: str, epochs: int = 5) -> float:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
     try:
         print(f"F1 {100 * main(*sys.argv[1:]):.1f}")
     except (InputError, OSError) as error:

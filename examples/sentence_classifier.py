@@ -45,6 +45,8 @@ def batches(sentences: list[Classified], labels: list[str]) -> tf.data.Dataset:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
     try:
         print(f"accuracy {100 * main(*sys.argv[1:]):.1f}")
     except (InputError, OSError) as error:

@@ -9,6 +9,7 @@ A run that is resumed continues the same run there. Install wandb or mlflow, and
 import argparse
 import importlib
 import pathlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -59,11 +60,11 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--data", required=True, help="records to train on")
     parser.add_argument("--heldout", help="records to evaluate on")
     parser.add_argument("--workdir", required=True, help="checkpoints and logs")
-    parser.add_argument("--preset", default="tiny", help="(tiny)")
-    parser.add_argument("--steps", type=int, help="train up to this step")
+    parser.add_argument("--preset", default="tiny", help="size and recipe (default: tiny)")
+    parser.add_argument("--steps", type=int, help="train up to this step (default: 10 epochs)")
     parser.add_argument("--to", required=True, choices=SERVICES)
-    parser.add_argument("--project", default="elmo", help="there (elmo)")
-    parser.add_argument("--every", type=int, default=20, help="send the losses of every so many steps (20)")
+    parser.add_argument("--project", default="elmo", help="project name in that service (default: elmo)")
+    parser.add_argument("--every", type=int, default=20, help="send the losses of every so many steps (default: 20)")
     arguments = parser.parse_args(argv)
     send = SERVICES[arguments.to](arguments.project, pathlib.Path(arguments.workdir).name)
     elmo_tf.train(
@@ -77,4 +78,7 @@ def main(argv: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (elmo_tf.InputError, OSError) as error:
+        sys.exit(f"watch_training.py: error: {error}")

@@ -68,7 +68,7 @@ def _add_savedmodel_arguments(parser: argparse.ArgumentParser) -> None:
         "--mix",
         default="average",
         metavar="MIX",
-        help="weights of the layers: average (default), top, or one number a layer before the softmax, token layer "
+        help="weights of the layers: average (default), top, or one number per layer before the softmax, token layer "
         "first: 0.1,0.5,-0.2",
     )
     parser.add_argument("--gamma", type=float, default=1.0, help="scale of the ELMo vector (1)")
@@ -91,7 +91,7 @@ def _add_savedmodel_arguments(parser: argparse.ArgumentParser) -> None:
         default="zero",
         help="the LSTM states before a sentence: zero (default), or their average after the text of --warm-text",
     )
-    parser.add_argument("--warm-text", metavar="FILE", help="typical sentences, one a line; the first 1,024 are read")
+    parser.add_argument("--warm-text", metavar="FILE", help="typical sentences, one per line; the first 1,024 are read")
 
 
 def _settings(arguments: argparse.Namespace, num_layers: int) -> dict[str, Any]:

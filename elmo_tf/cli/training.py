@@ -26,7 +26,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         commands,
         "train",
         _train,
-        "train a biLM on records; run again with the same workdir, it resumes",
+        "train a biLM on records; run again with the same --workdir to resume",
         on_gpu=True,
         parameters={"config": "--preset, --set", "name": "--preset", "strategy": "--gpus"},
     )

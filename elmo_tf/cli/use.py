@@ -18,11 +18,11 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         metavar="GLOB",
         help="one tokenized sentence per line; may be compressed, a folder or a glob",
     )
-    add("--word", required=True, metavar="W")
+    add("--word", required=True, metavar="W", help="the word, a token of --sentence")
     add("--sentence", required=True, metavar='"..."', help="tokens between spaces, W among them; skipped in the text")
-    add("--position", type=natural, metavar="N", help="the token's number, from 0, if W occurs twice (first)")
+    add("--position", type=natural, metavar="N", help="the token's number, from 0, if W occurs twice (default: the first)")
     add("--layer", default="elmo", metavar="L", help="elmo (default), the weighted vector, or a layer: 0, 1, 2, ..")
-    add("--count", type=positive, default=10, metavar="N", help="how many uses to print, each of another sentence (10)")
+    add("--count", type=positive, default=10, metavar="N", help="uses to print, each of another sentence (default: 10)")
     which = neighbors.add_mutually_exclusive_group()
     which.add_argument("--any-word", action="store_false", dest="same_word", help="consider all words (default)")
     which.add_argument("--same-word", action="store_true", help="consider only uses of W")
