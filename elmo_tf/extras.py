@@ -18,11 +18,11 @@ _EXTRAS = {
 
 
 def missing_extra(error: ModuleNotFoundError) -> str | None:
-    """Returns one line with the command that installs the missing package; None if no extra has it."""
+    """Returns one line with the missing package and its extra; None if no extra has it."""
     if error.name not in _EXTRAS:
         return None
     package, extra = _EXTRAS[error.name]
-    return f"needs {package}: pip install 'elmo-tf[{extra}]'"
+    return f"needs {package}: install elmo-tf with the extra [{extra}]"
 
 
 @contextlib.contextmanager

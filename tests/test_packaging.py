@@ -72,10 +72,10 @@ def test_every_public_name_imports_without_extras():
 @pytest.mark.parametrize(
     ("command", "missing"),
     [
-        ("preprocess --input text --output data", "apache-beam: pip install 'elmo-tf[beam]'"),
-        ("preprocess --help", "apache-beam: pip install 'elmo-tf[beam]'"),
-        ("embed --savedmodel model --input text --output vectors", "apache-beam: pip install 'elmo-tf[beam]'"),
-        ("weights-plot --model model --output plot", "matplotlib: pip install 'elmo-tf[tasks]'"),
+        ("preprocess --input text --output data", "apache-beam: install elmo-tf with the extra [beam]"),
+        ("preprocess --help", "apache-beam: install elmo-tf with the extra [beam]"),
+        ("embed --savedmodel model --input text --output out", "apache-beam: install elmo-tf with the extra [beam]"),
+        ("weights-plot --model model --output plot", "matplotlib: install elmo-tf with the extra [tasks]"),
     ],
 )
 def test_a_command_without_its_extra_is_one_line_with_what_installs_it(command, missing):
@@ -87,7 +87,7 @@ def test_raw_text_without_tensorflow_text_is_refused_before_any_work(tmp_path):
     (tmp_path / "text").write_text("A dog barked. It slept.")
     command = f"preprocess --input {tmp_path}/text --output {tmp_path}/data --tokenizer unicode".split()
     done = run_without({"tensorflow_text"}, f"from elmo_tf import cli; sys.exit(cli.main({command}))")
-    expected = "elmo-tf: error: needs tensorflow-text: pip install 'elmo-tf[text]'\n"
+    expected = "elmo-tf: error: needs tensorflow-text: install elmo-tf with the extra [text]\n"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", expected)
     assert [path.name for path in tmp_path.iterdir()] == ["text"]
 
@@ -290,7 +290,7 @@ def test_a_program_trains_and_embeds_with_the_wheel_alone(installed, savedmodel,
 @pytest.mark.slow
 def test_the_installed_command_names_the_extra_that_is_missing(installed, tmp_path):
     done = run_outside(tmp_path, installed[1] / "elmo-tf", "preprocess", "--input", "text", "--output", "data")
-    expected = (1, "", "elmo-tf: error: needs apache-beam: pip install 'elmo-tf[beam]'\n")
+    expected = (1, "", "elmo-tf: error: needs apache-beam: install elmo-tf with the extra [beam]\n")
     assert (done.returncode, done.stdout, done.stderr) == expected
 
 

@@ -35,7 +35,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 
 
 def _add_train(actions: argparse._SubParsersAction, name: str) -> None:
-    help_text = "train a system; run again with the same --workdir to resume. The last line of output is JSON with the scores"
+    help_text = "train a system; run again with the same --workdir to resume. The last line is JSON with the scores"
     parser = add_command(actions, "train", _train, help_text, on_gpu=True, parameters={"recipe": "--set recipe"})
     parser.set_defaults(task=name)
     for option, about in (("train", "labeled data"), ("dev", "labeled data that chooses the best epoch")):

@@ -20,7 +20,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     )
     add("--word", required=True, metavar="W", help="the word, a token of --sentence")
     add("--sentence", required=True, metavar='"..."', help="tokens between spaces, W among them; skipped in the text")
-    add("--position", type=natural, metavar="N", help="the token's number, from 0, if W occurs twice (default: the first)")
+    add("--position", type=natural, metavar="N", help="W's place there, from 0, if it occurs twice (default: first)")
     add("--layer", default="elmo", metavar="L", help="elmo (default), the weighted vector, or a layer: 0, 1, 2, ..")
     add("--count", type=positive, default=10, metavar="N", help="uses to print, each of another sentence (default: 10)")
     which = neighbors.add_mutually_exclusive_group()

@@ -76,7 +76,7 @@ def warn_of_unused_gpus() -> None:
     if not hidden and any(path.exists() for path in _NVIDIA) and not tf.config.list_physical_devices("GPU"):
         _log.warning(
             "warning: this machine has an NVIDIA GPU, but TensorFlow does not see it and computes on the CPU; "
-            "pip install 'elmo-tf[gpu]' installs the CUDA libraries that it needs"
+            "elmo-tf's extra [gpu] installs the CUDA libraries that it needs"
         )
 
 
