@@ -136,7 +136,7 @@ def _prepare(
 def _check_same_text(workers: Workers, **texts: record_folder.Records | None) -> None:
     """Raises `InputError`, in all processes, if they do not have the same texts: they would wait for each other."""
     # As many digits of each checksum as a float64 has.
-    mine = [0 if text is None else int(heldout_lib.text_id(text)[:13], 16) for text in texts.values()]
+    mine = [0.0 if text is None else float(int(heldout_lib.text_id(text)[:13], 16)) for text in texts.values()]
     for name, numbers in zip(texts, workers.gathered(mine).T, strict=True):
         others = [str(index) for index, number in enumerate(numbers) if number != numbers[0]]
         if others:
