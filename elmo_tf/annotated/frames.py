@@ -104,7 +104,7 @@ def _sentences(path: str | os.PathLike, labelled: bool) -> Iterator[list[Frame]]
 def _with_lines(
     path: str | os.PathLike, read: Callable[[str, bool], list[Frame]], labelled: bool
 ) -> Iterator[list[Frame]]:
-    """Yields what `read` finds in each line; its `WrongFrame` is told with the line."""
+    """Yields what `read` finds in each line; its `WrongFrame` is raised with the line."""
     for number, line in numbered_lines.numbered_lines(path):
         if not line.strip():
             continue

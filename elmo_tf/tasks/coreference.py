@@ -185,7 +185,7 @@ class Task(System):
 
     def to_json(self, example: Document, answer: list[list[Mention]]) -> dict[str, Any]:
         words = [word for sentence in example.sentences for word in sentence]
-        told = {
+        found = {
             "doc_key": example.key,
             "sentences": example.sentences,
             "clusters": [[[first, behind - 1] for first, behind in cluster] for cluster in answer],
@@ -193,8 +193,8 @@ class Task(System):
         }
         if example.offsets:
             begins, ends = zip(*example.offsets, strict=True)
-            told["offsets"] = [[[begins[first], ends[behind - 1]] for first, behind in cluster] for cluster in answer]
-        return told
+            found["offsets"] = [[[begins[first], ends[behind - 1]] for first, behind in cluster] for cluster in answer]
+        return found
 
 
 def antecedent_loss(scores: tf.Tensor, clusters: tf.Tensor) -> tf.Tensor:

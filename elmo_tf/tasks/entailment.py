@@ -114,5 +114,5 @@ class Task(Classifier):
         }
 
     def to_json(self, example: Pair, answer: Choice) -> dict[str, Any]:
-        told = {"premise": example.premise, "hypothesis": example.hypothesis}
-        return told | super().to_json(example, answer)
+        sentences = {"premise": example.premise, "hypothesis": example.hypothesis}
+        return sentences | super().to_json(example, answer)

@@ -72,8 +72,7 @@ def fit(
         board = keras.callbacks.TensorBoard(str(folder / _LOGS), write_graph=False)
         data = batching.dataset(system, train, drawn, len(history))
         options = {"epochs": recipe.epochs, "initial_epoch": len(history), "callbacks": [epochs, board]}
-        # Told how many steps an epoch has, Keras makes none that fails for want of a batch: such a step counts for the
-        # optimizer all the same.
+        # With the number of steps, Keras makes none that fails for want of a batch: the optimizer would count it.
         training.fit(data, steps_per_epoch=count, **options, shuffle=False, verbose=0)
     state.use_best(best_epoch(history, system.metric))
     return history

@@ -180,8 +180,8 @@ class _Run:
         dev, test = history[best]["dev"], None
         if self._data.test:
             test = Judge(system, network).scores(self._data.test)
-        told = trained.described(system, dev if test is None else test)
-        return {name: told[name] for name in ("task", "metric", "score")} | {
+        described = trained.described(system, dev if test is None else test)
+        return {name: described[name] for name in ("task", "metric", "score")} | {
             "dev": dev,
             "test": test,
             "train_examples": len(self._data.train),

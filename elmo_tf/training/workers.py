@@ -54,14 +54,14 @@ def see(path: pathlib.Path, me: str) -> None:
     Raises:
         InputError: if it is not there after two minutes.
     """
-    deadline, told = time.monotonic() + _SEE_SECONDS, False
+    deadline, reported = time.monotonic() + _SEE_SECONDS, False
     while not path.exists():
         if time.monotonic() > deadline:
             expected = "one on a file system that all workers share, and a preset for all of them if it is new"
             raise InputError("workdir", expected, f"no {path} after waiting for {_SEE_SECONDS} s")
-        if not told:
+        if not reported:
             _log.info("%s: waiting for %s to appear", me, path)
-        told = True
+        reported = True
         time.sleep(_SEE_AGAIN_SECONDS)
 
 

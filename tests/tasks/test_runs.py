@@ -114,7 +114,7 @@ def test_wrong_input_is_named_and_leaves_no_system(data, tmp_path, options, mess
     assert not (tmp_path / "run" / trained.MODEL).exists()
 
 
-def test_a_class_that_was_never_seen_is_told_and_counts_as_wrong(data, tmp_path, caplog):
+def test_a_class_that_was_never_seen_is_reported_and_counts_as_wrong(data, tmp_path, caplog):
     (tmp_path / "dev").write_text("good\ta fine film\nodd\ta film\n")
     results = runs.train("toy", data, tmp_path / "dev", tmp_path / "run", assignments=["fit.epochs=12"])
     assert "warning: dev has the label odd, which the training data does not have" in caplog.text

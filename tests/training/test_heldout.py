@@ -82,7 +82,7 @@ def test_more_tokens_than_the_text_has_are_refused_unless_the_run_settled_them_o
     heldout.check_tokens(Config(train=TrainConfig(eval_tokens=100)), records, None)
 
 
-def test_a_run_keeps_what_it_has_measured_unless_it_is_told():
+def test_a_run_keeps_what_it_has_measured_unless_it_is_set():
     begun, asked = Config(train=TrainConfig(eval_tokens=80)), Config(train=TrainConfig(eval_tokens=0))
     assert heldout.settled(Config(), begun).train.eval_tokens == 80
     assert heldout.settled(asked, begun) == asked

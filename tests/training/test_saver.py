@@ -48,7 +48,7 @@ def test_training_goes_on_while_a_checkpoint_is_written(stored):
     assert saver.saved_step == 3
 
 
-def test_a_checkpoint_that_fails_is_told_once_and_the_one_before_stays_the_newest(stored):
+def test_a_checkpoint_that_fails_is_reported_once_and_the_one_before_stays_the_newest(stored):
     saver = Saver(None, 2)
     stored["go"].set()
     stored["failing"].add(4)
