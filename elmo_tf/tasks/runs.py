@@ -90,8 +90,10 @@ def train(
     if seeds == 1:
         return run.train(recipe, folder)
     found = {}
+    _check_several(folder)
     _make(folder)
     with renamed(folder="workdir"), lock.locked(folder):
+        # Once more: another run may have begun there meanwhile.
         _check_several(folder)
         for number in range(seeds):
             seeded = dataclasses.replace(recipe, fit=dataclasses.replace(recipe.fit, seed=recipe.fit.seed + number))
@@ -149,9 +151,13 @@ class _Run:
             "data": self._about,
             "checksums": self._checksums,
         }
+        _check(folder, config)
         _make(folder)
         with renamed(folder="workdir"), lock.locked(folder):
-            _open(folder, config)
+            # Once more: another run may have begun there meanwhile.
+            _check(folder, config)
+            if not (folder / trained.CONFIG).exists():
+                trained.write_json(folder / trained.CONFIG, config)
             if (folder / trained.SCORES).exists():
                 _log.info("already trained: %s", folder)
                 _remove_states(folder)
@@ -211,13 +217,12 @@ def _bytes(value: Any) -> bytes:
     return repr(value).encode("utf-8", "surrogatepass")
 
 
-def _open(folder: pathlib.Path, config: dict[str, Any]) -> None:
-    """Begins a run in its folder, or checks that what is there is of the same run."""
+def _check(folder: pathlib.Path, config: dict[str, Any]) -> None:
+    """Checks that a folder has nothing, or an earlier state of the same run."""
     path = folder / trained.CONFIG
     if not path.exists():
         if _others(folder):
             raise InputError("workdir", "a new folder, or one of an earlier run", f"other files: {folder}")
-        trained.write_json(path, config)
         return
     wanted, there = (_flat(one) for one in (config, json_file.read(path, json_file.Object({}), "workdir")))
     # Where files are does not matter, what they say does.
@@ -241,7 +246,8 @@ def _check_several(folder: pathlib.Path) -> None:
 
 def _others(folder: pathlib.Path) -> set[str]:
     """Returns the names in a folder, without those that begin with a dot: locks, and what a kill left half-written."""
-    return {path.name for path in folder.iterdir() if not path.name.startswith(".")}
+    there = folder.iterdir() if folder.is_dir() else ()
+    return {path.name for path in there if not path.name.startswith(".")}
 
 
 def _remove_states(folder: pathlib.Path) -> None:

@@ -112,6 +112,7 @@ def test_wrong_input_is_named_and_leaves_no_system(data, tmp_path, options, mess
     with pytest.raises(InputError, match=f"^{message}$"):
         runs.train("toy", **arguments)
     assert not (tmp_path / "run" / trained.MODEL).exists()
+    assert not (tmp_path / ".lock").exists()
 
 
 def test_a_class_that_was_never_seen_is_reported_and_counts_as_wrong(data, tmp_path, caplog):
@@ -200,5 +201,6 @@ def test_several_seeds_take_no_folder_that_has_something_else(data, tmp_path):
             train(data, tmp_path / folder, seeds=2)
     assert (tmp_path / "run" / trained.SCORES).read_bytes() == before
     assert (tmp_path / "mine" / trained.SCORES).read_text() == "mine"
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == [trained.SCORES]
     with pytest.raises(InputError, match=r"^seeds: expected at least 1, found 0$"):
         train(data, tmp_path / "new", seeds=0)
