@@ -62,7 +62,7 @@ def test_a_name_will_do_wherever_a_savedmodel_is_expected(home, monkeypatch, tmp
 @pytest.mark.parametrize(
     ("page", "shapes"),
     [
-        ("README.md", ["(2, 6, 256)", "(2, 3, 6, 256)"]),
+        ("README.md", ["(2, 6, 256)", "(2, 3, 6, 256)", "b'bank'"]),
         ("docs/models.md", ["(2, 6, 256)"]),
         ("docs/books-model.md", ["(1, 9, 256)"]),
     ],
