@@ -64,13 +64,13 @@ def read_tokens(path: str | os.PathLike) -> list[Tagged]:
     """
     blocks = [[line.split() for _, line in block] for block in numbered_lines.blocks(path)]
     lines = [fields for block in blocks for fields in block]
-    judged = next((block for block in blocks if block[0][0] != _DOCUMENT), [])
-    judged = judged if len(judged) > 1 else [fields for fields in lines if fields[0] != _DOCUMENT]
-    widths = {len(fields) for fields in judged}
-    if len(judged) > 1 and len(widths) == 1 and widths != {1} and all(_TAG.fullmatch(one[-1]) for one in judged):
-        return [Tagged(sentence.tokens) for sentence in read_columns(path)]
-    if len(blocks[0]) > 1 and widths == {1} if blocks else False:
+    first = next((block for block in blocks if block[0][0] != _DOCUMENT), [])
+    if len(first) > 1 and all(len(fields) == 1 for fields in first):
         return [Tagged([token for fields in block for token in fields]) for block in blocks]
+    judged = first if len(first) > 1 else [fields for fields in lines if fields[0] != _DOCUMENT]
+    tags = [fields[-1] for fields in judged if len(fields) == len(judged[0]) > 1 and _TAG.fullmatch(fields[-1])]
+    if len(tags) == len(judged) > 1:
+        return [Tagged(sentence.tokens) for sentence in read_columns(path)]
     return numbered_lines.require_some([Tagged(fields) for fields in lines], path, "sentence")
 
 
