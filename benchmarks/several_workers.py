@@ -11,6 +11,7 @@ time says little about several machines; the memory is what a worker takes. `--c
 
 import argparse
 import json
+import logging
 import os
 import pathlib
 import resource
@@ -57,6 +58,7 @@ def environments(count: int) -> list[dict[str, str]]:
 
 def train(folder: pathlib.Path, index: int, replicas: int, steps: int, config: config_lib.Config) -> None:
     """Trains as one of the workers; writes its figures to a file."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
     use_cpus(replicas)
     ends: list[float] = []
 
