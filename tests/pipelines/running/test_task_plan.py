@@ -63,7 +63,9 @@ def test_the_graph_does_not_grow_with_the_tasks(notes):
         pipeline = beam.Pipeline()
         _ = pipeline | task_plan.ReadTasks(notes, plan, shuffle.GatherTask)
         sizes.append(len(pipeline.to_runner_api().SerializeToString()))
-    assert abs(sizes[0] - sizes[1]) < 20  # the digits of a count
+    # The graph holds pickled functions, whose size differs by a few bytes from one time to the next. Every task would
+    # take at least one byte.
+    assert abs(sizes[0] - sizes[1]) < 1000
 
 
 @pytest.mark.parametrize(
