@@ -78,7 +78,7 @@ class Task(System):
             words=Words(dim=50, lower=True, trainable=True),
             spelling=Spelling(filters=50, dim=8, width=3),
             elmo=Elmo(place="input", dropout_rate=0.5),
-            # Of the first epochs, in which no span refers to another yet, all score 0: patience has to be longer.
+            # With few documents the first epochs score 0, as no span refers to another yet: patience has to be longer.
             fit=Fit(batch_size=1, epochs=20, patience=10, clip_norm=5.0, decay_rate=0.999, decay_steps=100),
             network=Network(units=100, hidden_units=100, antecedents=100, lexical_dropout_rate=0.4),
         ),
