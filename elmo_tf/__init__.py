@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from elmo_tf.api import evaluate, export, load
     from elmo_tf.bilm.model import BiLM
     from elmo_tf.config import CharCNNConfig, Config, LSTMConfig, ModelConfig, TrainConfig, override, preset
-    from elmo_tf.elmo import ELMo
+    from elmo_tf.elmo import ELMo, SequencePooling
     from elmo_tf.errors import InputError
     from elmo_tf.layers.scalar_mix import ScalarMix
     from elmo_tf.training.loop import train
@@ -33,6 +33,7 @@ __all__ = [
     "LSTMConfig",
     "ModelConfig",
     "ScalarMix",
+    "SequencePooling",
     "TrainConfig",
     "evaluate",
     "export",
@@ -46,7 +47,7 @@ _NAMES = {
     "elmo_tf.api": ("evaluate", "export", "load"),
     "elmo_tf.bilm.model": ("BiLM",),
     "elmo_tf.config": ("CharCNNConfig", "Config", "LSTMConfig", "ModelConfig", "TrainConfig", "override", "preset"),
-    "elmo_tf.elmo": ("ELMo",),
+    "elmo_tf.elmo": ("ELMo", "SequencePooling"),
     "elmo_tf.errors": ("InputError",),
     "elmo_tf.layers.scalar_mix": ("ScalarMix",),
     "elmo_tf.training.loop": ("train",),

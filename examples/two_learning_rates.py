@@ -49,7 +49,7 @@ def build(elmo: str, num_classes: int, rate: float, bilm_rate: float) -> TwoRate
     """Returns a classifier of sentences, the mean of their vectors and one dense layer, ready to `fit`."""
     sentences = keras.Input((), dtype="string")
     vectors = elmo_tf.ELMo(elmo, tokenizer="whitespace", trainable_bilm=True, dropout_rate=0.3)(sentences)
-    pooled = keras.layers.GlobalAveragePooling1D()(vectors)
+    pooled = elmo_tf.SequencePooling(["mean"])(vectors)
     model = TwoRates(sentences, keras.layers.Dense(num_classes)(pooled))
     model.compile(
         optimizer=keras.optimizers.Adam(rate),

@@ -17,6 +17,7 @@ from elmo_tf.bilm.model import BiLM
 from elmo_tf.config import CharCNNConfig, Config, LSTMConfig, ModelConfig, TrainConfig, override, preset
 from elmo_tf.errors import InputError
 from elmo_tf.layers.scalar_mix import ScalarMix
+from elmo_tf.layers.sequence_pooling import SequencePooling
 from elmo_tf.savedmodel import writing
 from elmo_tf.training import checkpoints, evaluation
 from tests import checks
@@ -29,7 +30,8 @@ def test_names_are_the_objects_of_their_modules():
     from elmo_tf.elmo.layer import ELMo  # noqa: PLC0415
     from elmo_tf.training.loop import train  # noqa: PLC0415
 
-    objects = (BiLM, CharCNNConfig, Config, ELMo, InputError, LSTMConfig, ModelConfig, ScalarMix, TrainConfig)
+    configurations = (CharCNNConfig, Config, LSTMConfig, ModelConfig, TrainConfig)
+    objects = (BiLM, ELMo, InputError, ScalarMix, SequencePooling, *configurations)
     functions = (evaluate, export, load, override, preset, train)
     named = {one.__name__: one for one in (*objects, *functions)}
     assert {name: getattr(elmo_tf, name) for name in elmo_tf.__all__} == named

@@ -63,6 +63,7 @@ def test_the_bilm_is_trained_with_a_rate_of_its_own(savedmodel):
         logs = model.fit(data, labels, batch_size=3, verbose=0)
         assert {"loss", "accuracy"} <= logs.history.keys()
         after = [[np.array(variable) for variable in part] for part in (model._fast, model._slow)]
+        assert all(np.isfinite(value).all() for part in after for value in part)
         changes.append([list(map(np.subtract, new, old)) for new, old in zip(after, before, strict=True)])
     (fast, slow), (fast_doubled, slow_tripled) = changes
     assert len(fast) == 4  # the mix and the dense layer
