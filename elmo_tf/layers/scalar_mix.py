@@ -51,12 +51,11 @@ class ScalarMix(keras.layers.Layer):
         self.scalar_parameters = self.add_weight(
             name="scalar_parameters",
             shape=(self.num_layers,),
-            initializer="zeros",
+            # Keras may set the value only later, so it is not assigned here.
+            initializer="zeros" if learned else lambda shape, dtype: tf.constant(self.fixed_parameters, dtype, shape),
             regularizer=keras.regularizers.L2(self.penalty) if learned and self.penalty else None,
             trainable=learned,
         )
-        if not learned:
-            self.scalar_parameters.assign(self.fixed_parameters)
         self.gamma = self.add_weight(name="gamma", shape=(), initializer="ones")
 
     def call(self, layers):
