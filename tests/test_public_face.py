@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -18,9 +19,10 @@ from elmo_tf.config import CharCNNConfig, Config, LSTMConfig, ModelConfig, Train
 from elmo_tf.errors import InputError
 from elmo_tf.layers.scalar_mix import ScalarMix
 from elmo_tf.layers.sequence_pooling import SequencePooling
-from elmo_tf.savedmodel import writing
+from elmo_tf.savedmodel import verification, writing
 from elmo_tf.training import checkpoints, evaluation
 from tests import checks
+from tests.helpers import MICRO, MICRO_CONFIG, batch_char_ids
 
 ROOT = pathlib.Path(__file__).parents[1]
 
@@ -83,13 +85,35 @@ def test_export_writes_the_workdirs_network_with_its_provenance(workdir, tmp_pat
     asked = []
     monkeypatch.setattr(writing, "export", lambda *given, **settings: asked.append((given, settings)) or tmp_path)
     settings = {"gamma": 2.0, "tokenizer": "unicode", "precision": "bfloat16", "warm_text": "text.txt"}
+    assert elmo_tf.export(workdir, "models", mix=(0, 1, 2), **settings) == tmp_path
     assert elmo_tf.export(workdir, "models", scalar_parameters=(0, 1, 2), **settings) == tmp_path
-    (((bilm, config, output), passed),) = asked
+    assert asked[0][1] == asked[1][1]
+    (bilm, config, output), passed = asked[0]
     assert (config, output) == (workdir.config, "models")
     for variable, expected in zip(bilm.variables, workdir.trained_bilm().variables, strict=True):
         np.testing.assert_array_equal(variable.numpy(), expected.numpy())
     provenance = checkpoints.provenance(workdir, 3)
-    assert passed == settings | {"scalar_parameters": [0, 1, 2], "provenance": provenance}
+    assert passed == settings | {"mix": (0, 1, 2), "provenance": provenance}
+
+
+def test_the_functions_compute_in_float32_under_any_dtype_policy_of_the_program(
+    workdir, records, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(verification, "problems_in_fresh_process", lambda _: [])
+    expected = elmo_tf.evaluate(workdir, records.path)
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        trained = elmo_tf.train(MICRO_CONFIG, records.path, tmp_path / "workdir", steps=3)
+        assert elmo_tf.evaluate(workdir, records.path) == expected
+        path = elmo_tf.export(workdir, tmp_path / "exported")
+        assert BiLM(MICRO).dtype_policy.name == "float32"
+    finally:
+        keras.config.set_dtype_policy("float32")
+    for variable, same in zip(trained.trained_bilm().variables, workdir.trained_bilm().variables, strict=True):
+        np.testing.assert_allclose(variable, same, **checks.TOLERANCE)
+    layers = elmo_tf.load(path)(tf.constant(["a cat"]))["layers"]
+    ids = batch_char_ids([[b"a", b"cat"]])
+    np.testing.assert_allclose(layers, workdir.trained_bilm()(ids)[0], **checks.TOLERANCE)
 
 
 def test_load_returns_the_newest_version_with_its_signatures_and_variables(savedmodel):
@@ -110,6 +134,9 @@ def test_load_returns_the_newest_version_with_its_signatures_and_variables(saved
         (lambda workdir, data: elmo_tf.evaluate(workdir, data, checkpoint=99), "checkpoint"),
         (lambda workdir, data: elmo_tf.export(data, "unused"), "workdir"),
         (lambda workdir, data: elmo_tf.export(workdir, "unused", checkpoint="best"), "checkpoint"),
+        (lambda workdir, data: elmo_tf.export(workdir, "unused", mix=[1, 2]), "mix"),
+        (lambda workdir, data: elmo_tf.export(workdir, "unused", scalar_parameters=[1, 2]), "scalar_parameters"),
+        (lambda workdir, data: elmo_tf.export(workdir, "x", mix=2, scalar_parameters=[1]), "mix, scalar_parameters"),
         (lambda workdir, data: elmo_tf.load(data), "path|savedmodel"),
     ],
 )

@@ -3,7 +3,6 @@
 import concurrent.futures
 import contextlib
 import functools
-import numbers
 import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
@@ -20,7 +19,7 @@ from elmo_tf.elmo.known_sentences import KnownSentences
 from elmo_tf.elmo.known_tokens import KnownTokens
 from elmo_tf.elmo.token_inputs import to_tensor
 from elmo_tf.errors import InputError
-from elmo_tf.layers.scalar_mix import ScalarMix, one_layer
+from elmo_tf.layers.scalar_mix import Mix, ScalarMix, parse_mix
 from elmo_tf.layers.token_mask import TokenMask, lengths
 from elmo_tf.savedmodel import contract, graph_checks
 from elmo_tf.text import in_graph
@@ -76,7 +75,7 @@ class ELMo(keras.layers.Layer):
         self,
         source: sources.Source,
         num_mixes: int = 1,
-        mix: str | int | Sequence[float] = "learned",
+        mix: Mix = "learned",
         penalty: float = 0.0,
         layer_norm: bool = False,
         dropout_rate: float = 0.0,
@@ -301,21 +300,11 @@ def _unique_name() -> str:
     return f"elmo_{number}" if number else "elmo"
 
 
-def _fixed_parameters(mix: str | int | Sequence[float], num_layers: int) -> list[float] | None:
+def _fixed_parameters(mix: Mix, num_layers: int) -> list[float] | None:
     """Returns the scalar parameters that `mix` fixes; None if they are to be learned."""
-    named = {"learned": None, "average": [0.0] * num_layers}
-    if isinstance(mix, str) and mix in named:
-        return named[mix]
-    number = num_layers - 1 if isinstance(mix, str) and mix == "top" else mix
-    if isinstance(number, numbers.Integral) and not isinstance(number, bool):
-        if not 0 <= int(number) < num_layers:
-            raise InputError("mix", f"a layer from 0 to {num_layers - 1}", number)
-        return one_layer(int(number), num_layers)
+    if isinstance(mix, str) and mix == "learned":
+        return None
     try:
-        parameters = np.array(number, float)
-    except (TypeError, ValueError):
-        parameters = np.array(())
-    if parameters.shape != (num_layers,) or not np.isfinite(parameters).all():
-        expected = f"learned, average, top, a layer's number or {num_layers} scalar parameters"
-        raise InputError("mix", expected, repr(mix))
-    return parameters.tolist()
+        return parse_mix(mix, num_layers)
+    except InputError as error:
+        raise InputError("mix", f"learned, {error.expected}", error.found) from None
