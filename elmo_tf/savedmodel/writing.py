@@ -71,7 +71,7 @@ def export(
     if typical is not None:
         states.warm_up(built, initial, typical.sentences, tokenizer)
         about["initial_state"] = {"kind": "warm", "text_sha256": typical.sha256, "sentences": len(typical.sentences)}
-    finished = folder / f"unnumbered-{os.getpid()}"
+    finished = folder / f"{contract.UNNUMBERED}{os.getpid()}"
     with renamed(path="output"), staging.new_folder(finished) as made:
         _save(built, made, config, about)
         name, max_chars = os.path.basename(os.path.abspath(folder)), config.model.char_cnn.max_chars_per_token
