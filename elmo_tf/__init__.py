@@ -52,6 +52,7 @@ _NAMES = {
     "elmo_tf.layers.scalar_mix": ("ScalarMix",),
     "elmo_tf.training.loop": ("train",),
 }
+_WITHOUT_KERAS = ("elmo_tf.config", "elmo_tf.errors")
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 
@@ -60,6 +61,8 @@ if not TYPE_CHECKING:  # a type checker would take any name for one of ours
     def __getattr__(name: str) -> Any:
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if _MODULES[name] not in _WITHOUT_KERAS:
+            importlib.import_module("elmo_tf.extras").check_keras_backend()
         value = getattr(importlib.import_module(_MODULES[name]), name)
         globals()[name] = value  # found at once from now on
         return value

@@ -65,6 +65,18 @@ def test_a_wrong_name_is_an_attribute_error():
         from elmo_tf import Elmo  # noqa: F401, PLC0415
 
 
+@pytest.mark.parametrize("backend", ["torch", "jax"])
+def test_another_backend_of_keras_is_one_clear_error(backend):
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "KERAS_BACKEND": backend}
+    line = f"KERAS_BACKEND: expected tensorflow, set before Keras is imported, found {backend}"
+    code = "import elmo_tf; elmo_tf.preset('tiny')\ntry: elmo_tf.ELMo\nexcept elmo_tf.InputError as error: print(error)"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
+    assert done.stdout == f"{line}\n"
+    command = [sys.executable, "-m", "elmo_tf.cli", "evaluate", "--workdir", "a", "--data", "b"]
+    done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, f"elmo-tf: error: {line}\n")
+
+
 @pytest.mark.parametrize("name", elmo_tf.__all__)
 def test_every_parameter_and_result_has_a_hint_and_every_name_a_docstring(name):
     value = getattr(elmo_tf, name)
