@@ -137,7 +137,7 @@ def _models(arguments: argparse.Namespace) -> None:
     for row in rows:
         size = _download(row)
         parameters = f"{row['parameters'] / 1e6:.1f} M"
-        named = (row[name] for name in ("checked", "language", "about", "licence", "here"))
+        named = (row[name] for name in ("checked", "language", "about", "license", "here"))
         table.append((row["name"], parameters, str(row["dim"]), size, *named))
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for line in table:
