@@ -23,6 +23,7 @@ from elmo_tf.layers.scalar_mix import Mix, ScalarMix, parse_mix
 from elmo_tf.layers.token_mask import TokenMask, lengths
 from elmo_tf.savedmodel import contract, graph_checks
 from elmo_tf.text import in_graph
+from elmo_tf.text.tokens import to_bytes
 
 _Made = TypeVar("_Made")
 
@@ -81,7 +82,7 @@ class ELMo(keras.layers.Layer):
         dropout_rate: float = 0.0,
         boundaries: bool = False,
         trainable_bilm: bool = False,
-        vocabulary: Sequence[str] | None = None,
+        vocabulary: Sequence[str | bytes] | None = None,
         tokenizer: str | None = None,
         **kwargs: Any,
     ):
@@ -152,7 +153,7 @@ class ELMo(keras.layers.Layer):
         vectors = [self.dropout(tf.cast(mix(layers), self.compute_dtype), training=training) for mix in self.mixes]
         return vectors if self.num_mixes > 1 else vectors[0]
 
-    def remember(self, sentences: Iterable[Sequence[str]], folder: str | os.PathLike | None = None) -> None:
+    def remember(self, sentences: Iterable[Sequence[str | bytes]], folder: str | os.PathLike | None = None) -> None:
         """Computes the frozen biLM's layers of sentences now and uses them from then on; the mixes stay trainable.
 
         Of other sentences they are computed as before. It lasts as long as the process, and does not concern functions
@@ -163,7 +164,8 @@ class ELMo(keras.layers.Layer):
             folder: for a file of layers, if they are more than 2 GB; None: the folder for temporary files.
         """
         if self.trainable_bilm or self.boundaries or self.tokenizer is not None:
-            raise InputError("sentences", "a frozen biLM without boundaries or tokenizer with them", "another one")
+            own = ", ".join(f"{name}={getattr(self, name)!r}" for name in ("trainable_bilm", "boundaries", "tokenizer"))
+            raise InputError("sentences", "a layer with a frozen biLM and without boundaries and tokenizer", own)
         shape = (self.bilm.config.lstm.num_layers + 1, 2 * self.bilm.config.lstm.projection_dim)
         self.known_sentences = KnownSentences(sentences, self._layers_of, *shape, folder)
 
@@ -192,8 +194,12 @@ class ELMo(keras.layers.Layer):
 
     def compute_output_spec(self, inputs, training=False):
         self._check(inputs)
-        spec = [keras.KerasTensor(self._output_shape(inputs), self.compute_dtype) for _ in self.mixes]
+        spec = [keras.KerasTensor(self._shape_of_one(inputs.shape), self.compute_dtype) for _ in self.mixes]
         return spec if self.num_mixes > 1 else spec[0]
+
+    def compute_output_shape(self, input_shape):
+        shape = self._shape_of_one(input_shape)
+        return [shape] * self.num_mixes if self.num_mixes > 1 else shape
 
     def get_config(self):
         own = ("num_mixes", "mix", "penalty", "layer_norm", "dropout_rate", "boundaries", "trainable_bilm", "tokenizer")
@@ -245,11 +251,14 @@ class ELMo(keras.layers.Layer):
             found += f"; a Sequential model has to begin with keras.Input({shape_of_one}, dtype='string')"
         raise InputError("inputs", self._expected, found)
 
-    def _add_known_tokens(self, vocabulary: Sequence[str]) -> KnownTokens:
+    def _add_known_tokens(self, vocabulary: Sequence[str | bytes]) -> KnownTokens:
         dim = self.bilm.config.lstm.projection_dim
         self.known_tokens = _outside_scopes(lambda: KnownTokens(vocabulary, self._max_chars, dim, name="known_tokens"))
-        # JSON has no NumPy strings.
-        self.vocabulary = [str(word) for word in vocabulary]
+        # JSON has neither NumPy's strings nor bytes.
+        try:
+            self.vocabulary = [to_bytes(word, "vocabulary").decode() for word in vocabulary]
+        except UnicodeDecodeError as error:
+            raise InputError("vocabulary", "words in UTF-8", repr(error.object)) from None
         return self.known_tokens
 
     def _of_shape_alone(self, inputs: tf.Tensor) -> tf.Tensor | list[tf.Tensor]:
@@ -265,8 +274,8 @@ class ELMo(keras.layers.Layer):
         vectors = tf.ensure_shape(vectors, (*mask.shape, dim))
         return [vectors] * self.num_mixes if self.num_mixes > 1 else vectors
 
-    def _output_shape(self, inputs: keras.KerasTensor) -> tuple[int | None, ...]:
-        return *self.token_mask.compute_output_spec(inputs).shape, 2 * self.bilm.config.lstm.projection_dim
+    def _shape_of_one(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        return *self.token_mask.compute_output_shape(input_shape), 2 * self.bilm.config.lstm.projection_dim
 
 
 def _built_mix(num_layers: int, fixed: list[float] | None, penalty: float, layer_norm: bool, name: str) -> ScalarMix:
