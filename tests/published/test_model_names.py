@@ -253,6 +253,7 @@ def test_the_command_lists_the_models_and_which_are_here(server, home, capsys):
     assert cli.main(["models", "--json"]) == 0
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
     assert list(rows) == [model.name for model in models.MODELS]
+    assert rows["books"]["license"] == "Apache-2.0"
     assert [rows[name]["here"] for name in ("small", "pubmed", "medium")] == ["files", "SavedModel", "no"]
     assert cli.main(["models"]) == 0
     head, *lines = capsys.readouterr().out.splitlines()

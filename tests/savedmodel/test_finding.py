@@ -164,7 +164,10 @@ def cached(savedmodel, tmp_path, monkeypatch) -> pathlib.Path:
     return shutil.copytree(savedmodel.path, finding.savedmodel_of(BOOKS) / "1")
 
 
-@pytest.mark.parametrize("use", [opening.check, opening.open_savedmodel, embedding.find_model])
+@pytest.mark.parametrize(
+    "use",
+    [opening.check, opening.open_savedmodel, embedding.find_model, lambda name: list(verification.verify(name))],
+)
 def test_the_error_about_a_damaged_model_of_the_cache_says_which_folder_to_delete(cached, use):
     (cached / "variables" / "variables.index").unlink()
     where = f"{cached}; delete {cached.parent} and the next use converts it again"
