@@ -53,7 +53,7 @@ def of_signature(savedmodel: str, batches: Batches):
 def of_layer(savedmodel: str, batches: Batches):
     """Returns a function that embeds all batches by the layer in a Keras model."""
     inputs = keras.Input((None,), dtype="string")
-    model = keras.Model(inputs, keras.layers.GlobalAveragePooling1D()(elmo_tf.ELMo(savedmodel)(inputs)))
+    model = keras.Model(inputs, elmo_tf.SequencePooling(["mean"])(elmo_tf.ELMo(savedmodel)(inputs)))
     data = tf.data.Dataset.from_generator(
         lambda: (tokens for tokens, _ in batches), output_signature=tf.TensorSpec((None, None), tf.string)
     ).apply(tf.data.experimental.assert_cardinality(len(batches)))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from elmo_tf.api import evaluate, export, load
     from elmo_tf.bilm.model import BiLM
     from elmo_tf.config import CharCNNConfig, Config, LSTMConfig, ModelConfig, TrainConfig, override, preset
-    from elmo_tf.elmo import ELMo
+    from elmo_tf.elmo import ELMo, SequencePooling
     from elmo_tf.errors import InputError
     from elmo_tf.layers.scalar_mix import ScalarMix
     from elmo_tf.training.loop import train
@@ -33,6 +33,7 @@ __all__ = [
     "LSTMConfig",
     "ModelConfig",
     "ScalarMix",
+    "SequencePooling",
     "TrainConfig",
     "evaluate",
     "export",
@@ -46,11 +47,12 @@ _NAMES = {
     "elmo_tf.api": ("evaluate", "export", "load"),
     "elmo_tf.bilm.model": ("BiLM",),
     "elmo_tf.config": ("CharCNNConfig", "Config", "LSTMConfig", "ModelConfig", "TrainConfig", "override", "preset"),
-    "elmo_tf.elmo": ("ELMo",),
+    "elmo_tf.elmo": ("ELMo", "SequencePooling"),
     "elmo_tf.errors": ("InputError",),
     "elmo_tf.layers.scalar_mix": ("ScalarMix",),
     "elmo_tf.training.loop": ("train",),
 }
+_WITHOUT_KERAS = ("elmo_tf.config", "elmo_tf.errors")
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 
@@ -59,6 +61,8 @@ if not TYPE_CHECKING:  # a type checker would take any name for one of ours
     def __getattr__(name: str) -> Any:
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if _MODULES[name] not in _WITHOUT_KERAS:
+            importlib.import_module("elmo_tf.extras").check_keras_backend()
         value = getattr(importlib.import_module(_MODULES[name]), name)
         globals()[name] = value  # found at once from now on
         return value

@@ -74,12 +74,12 @@ def memory_explained(parameters: str = "memory", expected: str = "enough of it f
     try:
         yield
     except Exception as error:
-        if isinstance(error, InputError) or not _is_about_memory(error):
+        if isinstance(error, InputError) or not is_about_memory(error):
             raise
         raise InputError(parameters, expected, f"too little memory: {_first_line(error)}") from error
 
 
-def _is_about_memory(error: BaseException) -> bool:
+def is_about_memory(error: BaseException) -> bool:
     """Whether memory ran out; TensorFlow uses one exception for memory and for disks, and is not imported here."""
     if isinstance(error, MemoryError):
         return True

@@ -1,8 +1,12 @@
-"""Packages that only an extra of elmo-tf installs, and the error when one of them is missing."""
+"""What has to be installed and set for a part of elmo-tf: the packages of its extras, and Keras's backend."""
 
 import contextlib
 import importlib.util
+import os
+import sys
 from collections.abc import Iterator
+
+from elmo_tf.errors import InputError
 
 # The package and the extra (pyproject.toml) that bring each top-level module.
 _EXTRAS = {
@@ -49,3 +53,15 @@ def check_installed(module: str) -> None:
     with required():
         if importlib.util.find_spec(module) is None:
             raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+
+
+def check_keras_backend() -> None:
+    """Checks, without importing Keras, that its backend is TensorFlow.
+
+    Raises:
+        InputError: if the program's Keras has another one, or its variable asks for another one.
+    """
+    config = getattr(sys.modules.get("keras"), "config", None)
+    backend = config.backend() if config else os.environ.get("KERAS_BACKEND")
+    if backend not in (None, "", "tensorflow"):
+        raise InputError("KERAS_BACKEND", "tensorflow, set before Keras is imported", backend)

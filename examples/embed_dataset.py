@@ -49,6 +49,8 @@ def main() -> None:
     parser.add_argument("--text", required=True, help="a file with one sentence per line")
     parser.add_argument("--count", type=int, default=5, help="how many lines to print (5)")
     arguments = parser.parse_args()
+    if not tf.io.gfile.exists(arguments.text) or tf.io.gfile.isdir(arguments.text):
+        raise InputError("--text", "a file with one sentence per line", f"none: {arguments.text}")
     dataset = with_vectors(tf.data.TextLineDataset(arguments.text), arguments.savedmodel)
     for tokens, vectors in dataset.take(arguments.count):
         print(b" ".join(tokens.numpy()).decode(errors="replace"), vectors.shape)

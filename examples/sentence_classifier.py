@@ -11,7 +11,7 @@ import sys
 import keras
 import tensorflow as tf
 
-from elmo_tf import ELMo
+from elmo_tf import ELMo, SequencePooling
 from elmo_tf.annotated.classes import Classified, read_classes
 from elmo_tf.errors import InputError
 
@@ -23,7 +23,7 @@ def main(model: str, train_file: str, dev_file: str, epochs: int = 5) -> float:
 
     tokens = keras.Input((None,), dtype="string")  # padded with ""
     vectors = ELMo(model, dropout_rate=0.5)(tokens)
-    pooled = keras.layers.GlobalAveragePooling1D()(vectors)  # over real tokens: the layer passes its mask on
+    pooled = SequencePooling(["mean"])(vectors)  # of real tokens: the layer passes its mask on
     hidden = keras.layers.Dense(100, "relu")(pooled)
     classifier = keras.Model(tokens, keras.layers.Dense(len(labels))(keras.layers.Dropout(0.3)(hidden)))
 

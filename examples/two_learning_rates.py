@@ -49,7 +49,7 @@ def build(elmo: str, num_classes: int, rate: float, bilm_rate: float) -> TwoRate
     """Returns a classifier of sentences, the mean of their vectors and one dense layer, ready to `fit`."""
     sentences = keras.Input((), dtype="string")
     vectors = elmo_tf.ELMo(elmo, tokenizer="whitespace", trainable_bilm=True, dropout_rate=0.3)(sentences)
-    pooled = keras.layers.GlobalAveragePooling1D()(vectors)
+    pooled = elmo_tf.SequencePooling(["mean"])(vectors)
     model = TwoRates(sentences, keras.layers.Dense(num_classes)(pooled))
     model.compile(
         optimizer=keras.optimizers.Adam(rate),
@@ -61,6 +61,13 @@ def build(elmo: str, num_classes: int, rate: float, bilm_rate: float) -> TwoRate
     return model
 
 
+def read(path: pathlib.Path) -> list[tuple[str, str]]:
+    """Returns the label and the sentence of each line that has both."""
+    # Not `splitlines`: it also splits at characters within a line, such as U+0085.
+    lines = path.read_text("utf-8").split("\n")
+    return [(label, sentence) for label, tab, sentence in (line.partition("\t") for line in lines) if tab]
+
+
 def main() -> None:
     """Trains on nine lines of ten and prints the accuracy on the tenth."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -70,12 +77,12 @@ def main() -> None:
     parser.add_argument("--bilm-rate", type=float, default=5e-5, help="of the biLM (0.00005)")
     parser.add_argument("--epochs", type=int, default=3)
     arguments = parser.parse_args()
-    rows = [line.partition("\t") for line in arguments.data.read_text("utf-8").splitlines() if "\t" in line]
+    rows = read(arguments.data)
     if len(rows) < 10:
         raise InputError("--data", "at least 10 lines with a label, a tab and a sentence", f"{len(rows)}")
-    names = sorted({label for label, _, _ in rows})
-    labels = np.array([names.index(label) for label, _, _ in rows])
-    sentences = np.array([sentence for _, _, sentence in rows], object)
+    names = sorted({label for label, _ in rows})
+    labels = np.array([names.index(label) for label, _ in rows])
+    sentences = np.array([sentence for _, sentence in rows], object)
     test = np.random.default_rng(0).permutation(len(rows)) % 10 == 9
     model = build(arguments.elmo, len(names), arguments.rate, arguments.bilm_rate)
     model.fit(tf.constant(sentences[~test]), labels[~test], epochs=arguments.epochs, verbose=2)

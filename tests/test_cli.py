@@ -78,6 +78,7 @@ TRAIN = "train --data records --workdir new/workdir --preset tiny"
 FINETUNE = "finetune --from workdir --data records --workdir new/workdir"
 EVALUATE = "evaluate --data records --workdir"
 EXPORT = "export --workdir workdir --output new/model"
+MIX = "average, top, a layer from 0 to 2 or 3 finite numbers, one per layer"
 NEIGHBORS = "neighbors --savedmodel model --text text.txt --word bank --sentence bank"
 
 WRONG = [
@@ -170,8 +171,8 @@ WRONG = [
     (EXPORT.replace("--workdir workdir", "--workdir records"), "--workdir: expected a workdir .*in records"),
     (EXPORT.replace("--workdir workdir", "--workdir bad_variables"), ".*expected an intact checkpoint"),
     (EXPORT.replace("new/model", "text.txt"), "--output: expected a folder .*, found a file: text.txt"),
-    (f"{EXPORT} --mix bottom", "--mix: expected average, top or 3 numbers between commas, found 'bottom'"),
-    (f"{EXPORT} --mix 1,2", "--mix: expected average, top or 3 numbers between commas, found '1,2'"),
+    (f"{EXPORT} --mix bottom", f"--mix: expected {MIX}, found 'bottom'"),
+    (f"{EXPORT} --mix 1,2", f"--mix: expected {MIX}, found '1,2'"),
     (f"{EXPORT} --gamma nan", "--gamma: expected a finite number, found nan"),
     (f"{EXPORT} --initial-state warm", "--initial-state, --warm-text: expected both .*, found no --warm-text"),
     (f"{EXPORT} --warm-text text.txt", "--initial-state, --warm-text: expected both .*, found no --initial-state warm"),
@@ -238,8 +239,13 @@ def test_what_describes_a_savedmodel_reaches_the_export_of_both_commands(place, 
         assert cli.main([*command.split(), *options.split()]) == 0
         settings = asked.pop()
         assert settings.pop("provenance")
-        assert settings.pop("scalar_parameters")[-1] > 50
-        assert settings == {"gamma": 2.0, "tokenizer": "unicode", "precision": "bfloat16", "warm_text": "text.txt"}
+        assert settings == {
+            "mix": "top",
+            "gamma": 2.0,
+            "tokenizer": "unicode",
+            "precision": "bfloat16",
+            "warm_text": "text.txt",
+        }
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import pathlib
 import re
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -23,6 +24,8 @@ def test_a_program_runs_as_it_stands(code, savedmodel, tmp_path, monkeypatch):
     found: dict = {}
     exec(code, found)
     if "model" in found:
-        assert found["model"](tf.constant(["the cat", "a dog barked"])).shape == (2, 2)
+        outputs = found["model"](tf.constant(["the cat", "", "a dog barked"]))
+        assert outputs.shape == (3, 2)
+        assert np.isfinite(outputs).all()
     else:
         assert found["vectors"].shape[::2] == (2, 16)

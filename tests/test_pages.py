@@ -78,19 +78,19 @@ def run(code: str, **before) -> types.SimpleNamespace:
     return types.SimpleNamespace(**{name: value for name, value in variables.items() if name.isidentifier()})
 
 
-def test_the_programs_about_the_layer_run(folder):
-    readme = run(blocks("README.md", "python")[1])
+def test_the_programs_about_the_layer_run_in_an_empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     first, raw, ahead, load = blocks("docs/keras.md", "python")
+    assert first == blocks("README.md", "python")[1]
     built = run(first)
-    words = tf.constant([["the", "cat"], ["sat", ""]])
-    for model in (readme.model, built.model):
-        assert model.predict(words, verbose=0).shape == (2, 2, 9)
-    assert run(raw, keras=keras, ELMo=elmo_tf.ELMo).vectors.shape == (None, None, 16)
-    dataset = tf.data.Dataset.from_tensors((words, tf.zeros((2, 2))))
-    mapped = run(ahead, dataset=dataset, elmo=built.elmo, keras=keras)
+    expected = built.model.predict(built.words, verbose=0)
+    assert expected.shape == (2, 5, 3)
+    for loaded in (built.loaded, run(load).model):
+        np.testing.assert_array_equal(loaded.predict(built.words, verbose=0), expected)
+    assert run(raw, keras=keras, ELMo=elmo_tf.ELMo).vectors.shape == (None, None, 256)
+    dataset = tf.data.Dataset.from_tensors((built.words, built.tags))
+    mapped = run(ahead, dataset=dataset, keras=keras, ELMo=elmo_tf.ELMo)
     assert next(iter(mapped.dataset))[0].shape[-1] == mapped.inputs.shape[-1] == 50
-    built.model.save("model.keras")
-    assert run(load, keras=keras).model.predict(words, verbose=0).shape == (2, 2, 9)
 
 
 @pytest.mark.slow  # the same calls are in tests/savedmodel

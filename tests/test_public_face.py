@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -17,9 +18,11 @@ from elmo_tf.bilm.model import BiLM
 from elmo_tf.config import CharCNNConfig, Config, LSTMConfig, ModelConfig, TrainConfig, override, preset
 from elmo_tf.errors import InputError
 from elmo_tf.layers.scalar_mix import ScalarMix
-from elmo_tf.savedmodel import writing
+from elmo_tf.layers.sequence_pooling import SequencePooling
+from elmo_tf.savedmodel import verification, writing
 from elmo_tf.training import checkpoints, evaluation
 from tests import checks
+from tests.helpers import MICRO, MICRO_CONFIG, batch_char_ids
 
 ROOT = pathlib.Path(__file__).parents[1]
 
@@ -29,7 +32,8 @@ def test_names_are_the_objects_of_their_modules():
     from elmo_tf.elmo.layer import ELMo  # noqa: PLC0415
     from elmo_tf.training.loop import train  # noqa: PLC0415
 
-    objects = (BiLM, CharCNNConfig, Config, ELMo, InputError, LSTMConfig, ModelConfig, ScalarMix, TrainConfig)
+    configurations = (CharCNNConfig, Config, LSTMConfig, ModelConfig, TrainConfig)
+    objects = (BiLM, ELMo, InputError, ScalarMix, SequencePooling, *configurations)
     functions = (evaluate, export, load, override, preset, train)
     named = {one.__name__: one for one in (*objects, *functions)}
     assert {name: getattr(elmo_tf, name) for name in elmo_tf.__all__} == named
@@ -61,6 +65,18 @@ def test_a_wrong_name_is_an_attribute_error():
         from elmo_tf import Elmo  # noqa: F401, PLC0415
 
 
+@pytest.mark.parametrize("backend", ["torch", "jax"])
+def test_another_backend_of_keras_is_one_clear_error(backend):
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "KERAS_BACKEND": backend}
+    line = f"KERAS_BACKEND: expected tensorflow, set before Keras is imported, found {backend}"
+    code = "import elmo_tf; elmo_tf.preset('tiny')\ntry: elmo_tf.ELMo\nexcept elmo_tf.InputError as error: print(error)"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
+    assert done.stdout == f"{line}\n"
+    command = [sys.executable, "-m", "elmo_tf.cli", "evaluate", "--workdir", "a", "--data", "b"]
+    done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, f"elmo-tf: error: {line}\n")
+
+
 @pytest.mark.parametrize("name", elmo_tf.__all__)
 def test_every_parameter_and_result_has_a_hint_and_every_name_a_docstring(name):
     value = getattr(elmo_tf, name)
@@ -81,13 +97,35 @@ def test_export_writes_the_workdirs_network_with_its_provenance(workdir, tmp_pat
     asked = []
     monkeypatch.setattr(writing, "export", lambda *given, **settings: asked.append((given, settings)) or tmp_path)
     settings = {"gamma": 2.0, "tokenizer": "unicode", "precision": "bfloat16", "warm_text": "text.txt"}
+    assert elmo_tf.export(workdir, "models", mix=(0, 1, 2), **settings) == tmp_path
     assert elmo_tf.export(workdir, "models", scalar_parameters=(0, 1, 2), **settings) == tmp_path
-    (((bilm, config, output), passed),) = asked
+    assert asked[0][1] == asked[1][1]
+    (bilm, config, output), passed = asked[0]
     assert (config, output) == (workdir.config, "models")
     for variable, expected in zip(bilm.variables, workdir.trained_bilm().variables, strict=True):
         np.testing.assert_array_equal(variable.numpy(), expected.numpy())
     provenance = checkpoints.provenance(workdir, 3)
-    assert passed == settings | {"scalar_parameters": [0, 1, 2], "provenance": provenance}
+    assert passed == settings | {"mix": (0, 1, 2), "provenance": provenance}
+
+
+def test_the_functions_compute_in_float32_under_any_dtype_policy_of_the_program(
+    workdir, records, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(verification, "problems_in_fresh_process", lambda _: [])
+    expected = elmo_tf.evaluate(workdir, records.path)
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        trained = elmo_tf.train(MICRO_CONFIG, records.path, tmp_path / "workdir", steps=3)
+        assert elmo_tf.evaluate(workdir, records.path) == expected
+        path = elmo_tf.export(workdir, tmp_path / "exported")
+        assert BiLM(MICRO).dtype_policy.name == "float32"
+    finally:
+        keras.config.set_dtype_policy("float32")
+    for variable, same in zip(trained.trained_bilm().variables, workdir.trained_bilm().variables, strict=True):
+        np.testing.assert_allclose(variable, same, **checks.TOLERANCE)
+    layers = elmo_tf.load(path)(tf.constant(["a cat"]))["layers"]
+    ids = batch_char_ids([[b"a", b"cat"]])
+    np.testing.assert_allclose(layers, workdir.trained_bilm()(ids)[0], **checks.TOLERANCE)
 
 
 def test_load_returns_the_newest_version_with_its_signatures_and_variables(savedmodel):
@@ -108,6 +146,9 @@ def test_load_returns_the_newest_version_with_its_signatures_and_variables(saved
         (lambda workdir, data: elmo_tf.evaluate(workdir, data, checkpoint=99), "checkpoint"),
         (lambda workdir, data: elmo_tf.export(data, "unused"), "workdir"),
         (lambda workdir, data: elmo_tf.export(workdir, "unused", checkpoint="best"), "checkpoint"),
+        (lambda workdir, data: elmo_tf.export(workdir, "unused", mix=[1, 2]), "mix"),
+        (lambda workdir, data: elmo_tf.export(workdir, "unused", scalar_parameters=[1, 2]), "scalar_parameters"),
+        (lambda workdir, data: elmo_tf.export(workdir, "x", mix=2, scalar_parameters=[1]), "mix, scalar_parameters"),
         (lambda workdir, data: elmo_tf.load(data), "path|savedmodel"),
     ],
 )

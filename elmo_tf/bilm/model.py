@@ -11,6 +11,7 @@ from elmo_tf import config as config_lib
 from elmo_tf.bilm import packed
 from elmo_tf.bilm.names import DIRECTIONS
 from elmo_tf.bilm.walk import States, run_directions
+from elmo_tf.layers.float32 import float32_policy
 from elmo_tf.layers.lstmp import LSTMP
 from elmo_tf.layers.sampled_softmax import SampledSoftmax
 from elmo_tf.records.windows import Window
@@ -28,7 +29,8 @@ class WindowRun(NamedTuple):
 class BiLM(keras.Model):
     """A forward and a backward language model over one character-based token encoder and one softmax.
 
-    It is built when constructed, and keeps no state of its own: LSTM states go in and come out.
+    It is built when constructed, and keeps no state of its own: LSTM states go in and come out. Keras's global dtype
+    policy does not concern it.
 
     Args:
         config: the network's sizes.
@@ -44,7 +46,7 @@ class BiLM(keras.Model):
         layers: float32 `(batch, num_layers + 1, max_length, 2 * projection_dim)`, 0 at padding; layer 0 is the token
             vector twice, the others are each biLSTM layer's forward and backward output. Every sentence starts from the
             zero state.
-        mask: bool `(batch, max_length)`, the real tokens.
+        mask: bool `(batch, max_length)`, the real tokens. With `boundaries`, both have `max_length + 2` positions.
 
     Reference:
         Peters et al. 2018, section 3; bilm-tf, `bilm/model.py` and `bilm/training.py`.
@@ -57,17 +59,18 @@ class BiLM(keras.Model):
         product_dtype: str = "float32",
         **kwargs: Any,
     ):
-        super().__init__(**kwargs)
-        self.config = config
-        self.vocab_size = vocab_size
-        self.product_dtype = product_dtype
-        lstm = config.lstm
-        self.char_cnn = packed.new_char_cnn(config, product_dtype)
-        self.lstms = [[self._lstm(f"{direction}_{n}") for n in range(lstm.num_layers)] for direction in DIRECTIONS]
-        self.softmax = None
-        if vocab_size is not None:
-            self.softmax = SampledSoftmax(vocab_size, product_dtype, name="softmax")
-            self.softmax.build((None, lstm.projection_dim))
+        with float32_policy():
+            super().__init__(**kwargs)
+            self.config = config
+            self.vocab_size = vocab_size
+            self.product_dtype = product_dtype
+            lstm = config.lstm
+            self.char_cnn = packed.new_char_cnn(config, product_dtype)
+            self.lstms = [[self._lstm(f"{direction}_{n}") for n in range(lstm.num_layers)] for direction in DIRECTIONS]
+            self.softmax = None
+            if vocab_size is not None:
+                self.softmax = SampledSoftmax(vocab_size, product_dtype, name="softmax")
+                self.softmax.build((None, lstm.projection_dim))
         self.built = True
 
     def _lstm(self, name: str) -> LSTMP:

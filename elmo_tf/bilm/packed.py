@@ -12,6 +12,7 @@ from elmo_tf.bilm.names import DIRECTIONS
 from elmo_tf.bilm.walk import Layer, States, run_directions
 from elmo_tf.layers import lstmp_packed
 from elmo_tf.layers.char_cnn import CharCNN
+from elmo_tf.layers.float32 import float32_policy
 from elmo_tf.layers.packing import Packing, pack
 from elmo_tf.text import char_ids as char_ids_lib
 
@@ -92,14 +93,15 @@ class PackedBiLM(keras.layers.Layer):
     """
 
     def __init__(self, config: config_lib.ModelConfig, **kwargs):
-        super().__init__(trainable=False, **kwargs)
-        self.config = config
-        self.char_cnn = new_char_cnn(config)
-        self.char_cnn.trainable = False
-        self.lstms = [
-            [_PackedLSTMP(config.lstm, name=f"{direction}_{number}") for number in range(config.lstm.num_layers)]
-            for direction in DIRECTIONS
-        ]
+        with float32_policy():
+            super().__init__(trainable=False, **kwargs)
+            self.config = config
+            self.char_cnn = new_char_cnn(config)
+            self.char_cnn.trainable = False
+            self.lstms = [
+                [_PackedLSTMP(config.lstm, name=f"{direction}_{number}") for number in range(config.lstm.num_layers)]
+                for direction in DIRECTIONS
+            ]
         self.built = True
 
     @classmethod

@@ -17,7 +17,7 @@ from elmo_tf import __version__
 from elmo_tf.cli import corpus, models, probes, quiet, tasks, training, use
 from elmo_tf.cli.flags import flags_of, in_flags
 from elmo_tf.errors import InputError, memory_explained
-from elmo_tf.extras import missing_extra
+from elmo_tf.extras import check_keras_backend, missing_extra
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -43,6 +43,7 @@ def main(argv: list[str] | None = None) -> int:
                 arguments = _parser().parse_args(argv)
                 flags = arguments.flags()
                 if arguments.needs_tensorflow:
+                    check_keras_backend()
                     quiet.load_tensorflow(arguments.on_gpu)
                 arguments.run(arguments)
         sys.stdout.flush()

@@ -12,7 +12,7 @@ from elmo_tf.files import staging
 from elmo_tf.savedmodel import contract
 
 _log = logging.getLogger("elmo_tf")
-_PLAIN = {"gamma": 1.0, "tokenizer": "whitespace", "precision": "float32", "warm_text": None}
+_PLAIN = {"mix": "average", "gamma": 1.0, "tokenizer": "whitespace", "precision": "float32", "warm_text": None}
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
@@ -22,7 +22,6 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "export",
         _export,
         "write a verified SavedModel and print its folder",
-        parameters={"scalar_parameters": "--mix"},
     )
     export.add_argument("--workdir", required=True, metavar="DIR", help="a workdir of `elmo-tf train`")
     export.add_argument("--output", required=True, metavar="DIR", help="savedmodels/NAME; gets a new version")
@@ -39,7 +38,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "import",
         _import,
         "turn a published model, published files or a bilm-tf checkpoint into a SavedModel or a workdir",
-        parameters={"prefix": "--checkpoint", "scalar_parameters": "--mix"},
+        parameters={"prefix": "--checkpoint"},
     )
     source = imported.add_mutually_exclusive_group(required=True)
     source.add_argument(
@@ -68,8 +67,8 @@ def _add_savedmodel_arguments(parser: argparse.ArgumentParser) -> None:
         "--mix",
         default="average",
         metavar="MIX",
-        help="weights of the layers: average (default), top, or one number per layer before the softmax, token layer "
-        "first: 0.1,0.5,-0.2",
+        help="weights of the layers: average (default), top, the number of a layer, or one number per layer before the "
+        "softmax, token layer first: 0.1,0.5,-0.2",
     )
     parser.add_argument("--gamma", type=float, default=1.0, help="scale of the ELMo vector (1)")
     parser.add_argument(
@@ -94,16 +93,14 @@ def _add_savedmodel_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--warm-text", metavar="FILE", help="typical sentences, one per line; the first 1,024 are read")
 
 
-def _settings(arguments: argparse.Namespace, num_layers: int) -> dict[str, Any]:
+def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
     """Returns the settings of `writing.export` that `_add_savedmodel_arguments` declares."""
-    from elmo_tf.savedmodel import mix
-
     warm = arguments.initial_state == "warm"
     if warm != (arguments.warm_text is not None):
         missing = "`warm_text`" if warm else "`initial_state` warm"
         raise InputError("initial_state, warm_text", "both for a warm state", f"no {missing}")
     return {
-        "scalar_parameters": mix.parse_mix(arguments.mix, num_layers),
+        "mix": arguments.mix,
         "gamma": arguments.gamma,
         "tokenizer": arguments.tokenizer,
         "precision": arguments.precision,
@@ -117,7 +114,7 @@ def _export(arguments: argparse.Namespace) -> None:
 
     workdir = checkpoints.open_workdir(arguments.workdir)
     bilm, progress = workdir.trained(which=arguments.which)
-    settings = _settings(arguments, bilm.config.lstm.num_layers)
+    settings = _settings(arguments)
     provenance = checkpoints.provenance(workdir, progress.step)
     print(writing.export(bilm, workdir.config, arguments.output, provenance=provenance, **settings))
     _log.info("verified: the model of step %s", f"{progress.step:,}")
@@ -140,7 +137,7 @@ def _models(arguments: argparse.Namespace) -> None:
     for row in rows:
         size = _download(row)
         parameters = f"{row['parameters'] / 1e6:.1f} M"
-        named = (row[name] for name in ("checked", "language", "about", "licence", "here"))
+        named = (row[name] for name in ("checked", "language", "about", "license", "here"))
         table.append((row["name"], parameters, str(row["dim"]), size, *named))
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for line in table:
@@ -184,11 +181,11 @@ def _import(arguments: argparse.Namespace) -> None:
         provenance = {"model": arguments.name}
         options, weights = fetching.files(models.find(arguments.name))
     config, bilm = published_weights.load(options, weights)
-    settings = _settings(arguments, config.model.lstm.num_layers)
+    settings = _settings(arguments)
     if output is not None:
         provenance |= published_weights.provenance(options, weights)
         print(writing.export(bilm, config, output, provenance=provenance, **settings))
-    elif any(settings.pop("scalar_parameters")) or settings != _PLAIN:
+    elif settings != _PLAIN:
         parameters = "mix, gamma, tokenizer, precision, initial_state"
         raise InputError(parameters, "`output` with settings of a SavedModel", "`workdir` alone; export later")
     if workdir is not None:

@@ -1,5 +1,6 @@
-"""ELMo as a Keras layer for a user's own model; `elmo_tf.ELMo` is this one."""
+"""The Keras layers for a user's own model: `elmo_tf.ELMo` and `elmo_tf.SequencePooling`."""
 
 from elmo_tf.elmo.layer import ELMo
+from elmo_tf.layers.sequence_pooling import SequencePooling
 
-__all__ = ["ELMo"]
+__all__ = ["ELMo", "SequencePooling"]

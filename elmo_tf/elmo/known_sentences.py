@@ -11,6 +11,7 @@ import tensorflow as tf
 from elmo_tf.errors import InputError
 from elmo_tf.files.progress import ProgressLine
 from elmo_tf.savedmodel.embedding import batches
+from elmo_tf.text.tokens import to_bytes
 
 _BATCH_TOKENS = 2048  # positions computed together, padding included
 _IN_MEMORY = 2 * 2**30  # bytes; more are kept in a file
@@ -33,15 +34,13 @@ class KnownSentences:
 
     def __init__(
         self,
-        sentences: Iterable[Sequence[str]],
+        sentences: Iterable[Sequence[str | bytes]],
         compute: Callable[[tf.Tensor], tf.Tensor],
         num_layers: int,
         dim: int,
         folder: str | os.PathLike | None = None,
     ):
-        distinct = list(
-            dict.fromkeys(tuple(token.encode("utf-8", "replace") for token in tokens) for tokens in sentences)
-        )
+        distinct = list(dict.fromkeys(tuple(to_bytes(token, "sentences") for token in tokens) for tokens in sentences))
         lengths = [len(tokens) for tokens in distinct]
         ends = np.cumsum([0, *lengths])
         self._places = {tokens: (ends[number], ends[number + 1]) for number, tokens in enumerate(distinct)}

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from elmo_tf.errors import InputError
 from elmo_tf.text import char_ids as char_ids_lib
+from elmo_tf.text.tokens import to_bytes
 
 _BATCH_SIZE = 1024
 
@@ -29,11 +30,11 @@ class KnownTokens(keras.layers.Layer):
         float32 `(..., dim)`, what `encode` gives.
     """
 
-    def __init__(self, words: Sequence[str], max_chars_per_token: int, dim: int, **kwargs):
+    def __init__(self, words: Sequence[str | bytes], max_chars_per_token: int, dim: int, **kwargs):
         super().__init__(**kwargs)
-        if isinstance(words, str) or not all(isinstance(word, str) for word in words):
+        if isinstance(words, str | bytes):
             raise InputError("vocabulary", "a list of words", repr(words))
-        tokens = dict.fromkeys([*char_ids_lib.SENTENCE_MARKS, *(word.encode() for word in words)])
+        tokens = dict.fromkeys([*char_ids_lib.SENTENCE_MARKS, *(to_bytes(word, "vocabulary") for word in words)])
         # Words that differ only behind the bytes that count are one token.
         self._ids = np.unique(char_ids_lib.encode_tokens(list(tokens), max_chars_per_token), axis=0)
         places = tf.range(len(self._ids))

@@ -3,7 +3,6 @@
 import concurrent.futures
 import contextlib
 import functools
-import numbers
 import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
@@ -20,10 +19,11 @@ from elmo_tf.elmo.known_sentences import KnownSentences
 from elmo_tf.elmo.known_tokens import KnownTokens
 from elmo_tf.elmo.token_inputs import to_tensor
 from elmo_tf.errors import InputError
-from elmo_tf.layers.scalar_mix import ScalarMix, one_layer
+from elmo_tf.layers.scalar_mix import Mix, ScalarMix, parse_mix
 from elmo_tf.layers.token_mask import TokenMask, lengths
 from elmo_tf.savedmodel import contract, graph_checks
 from elmo_tf.text import in_graph
+from elmo_tf.text.tokens import to_bytes
 
 _Made = TypeVar("_Made")
 
@@ -76,13 +76,13 @@ class ELMo(keras.layers.Layer):
         self,
         source: sources.Source,
         num_mixes: int = 1,
-        mix: str | int | Sequence[float] = "learned",
+        mix: Mix = "learned",
         penalty: float = 0.0,
         layer_norm: bool = False,
         dropout_rate: float = 0.0,
         boundaries: bool = False,
         trainable_bilm: bool = False,
-        vocabulary: Sequence[str] | None = None,
+        vocabulary: Sequence[str | bytes] | None = None,
         tokenizer: str | None = None,
         **kwargs: Any,
     ):
@@ -153,7 +153,7 @@ class ELMo(keras.layers.Layer):
         vectors = [self.dropout(tf.cast(mix(layers), self.compute_dtype), training=training) for mix in self.mixes]
         return vectors if self.num_mixes > 1 else vectors[0]
 
-    def remember(self, sentences: Iterable[Sequence[str]], folder: str | os.PathLike | None = None) -> None:
+    def remember(self, sentences: Iterable[Sequence[str | bytes]], folder: str | os.PathLike | None = None) -> None:
         """Computes the frozen biLM's layers of sentences now and uses them from then on; the mixes stay trainable.
 
         Of other sentences they are computed as before. It lasts as long as the process, and does not concern functions
@@ -164,7 +164,8 @@ class ELMo(keras.layers.Layer):
             folder: for a file of layers, if they are more than 2 GB; None: the folder for temporary files.
         """
         if self.trainable_bilm or self.boundaries or self.tokenizer is not None:
-            raise InputError("sentences", "a frozen biLM without boundaries or tokenizer with them", "another one")
+            own = ", ".join(f"{name}={getattr(self, name)!r}" for name in ("trainable_bilm", "boundaries", "tokenizer"))
+            raise InputError("sentences", "a layer with a frozen biLM and without boundaries and tokenizer", own)
         shape = (self.bilm.config.lstm.num_layers + 1, 2 * self.bilm.config.lstm.projection_dim)
         self.known_sentences = KnownSentences(sentences, self._layers_of, *shape, folder)
 
@@ -193,8 +194,12 @@ class ELMo(keras.layers.Layer):
 
     def compute_output_spec(self, inputs, training=False):
         self._check(inputs)
-        spec = [keras.KerasTensor(self._output_shape(inputs), self.compute_dtype) for _ in self.mixes]
+        spec = [keras.KerasTensor(self._shape_of_one(inputs.shape), self.compute_dtype) for _ in self.mixes]
         return spec if self.num_mixes > 1 else spec[0]
+
+    def compute_output_shape(self, input_shape):
+        shape = self._shape_of_one(input_shape)
+        return [shape] * self.num_mixes if self.num_mixes > 1 else shape
 
     def get_config(self):
         own = ("num_mixes", "mix", "penalty", "layer_norm", "dropout_rate", "boundaries", "trainable_bilm", "tokenizer")
@@ -246,11 +251,14 @@ class ELMo(keras.layers.Layer):
             found += f"; a Sequential model has to begin with keras.Input({shape_of_one}, dtype='string')"
         raise InputError("inputs", self._expected, found)
 
-    def _add_known_tokens(self, vocabulary: Sequence[str]) -> KnownTokens:
+    def _add_known_tokens(self, vocabulary: Sequence[str | bytes]) -> KnownTokens:
         dim = self.bilm.config.lstm.projection_dim
         self.known_tokens = _outside_scopes(lambda: KnownTokens(vocabulary, self._max_chars, dim, name="known_tokens"))
-        # JSON has no NumPy strings.
-        self.vocabulary = [str(word) for word in vocabulary]
+        # JSON has neither NumPy's strings nor bytes.
+        try:
+            self.vocabulary = [to_bytes(word, "vocabulary").decode() for word in vocabulary]
+        except UnicodeDecodeError as error:
+            raise InputError("vocabulary", "words in UTF-8", repr(error.object)) from None
         return self.known_tokens
 
     def _of_shape_alone(self, inputs: tf.Tensor) -> tf.Tensor | list[tf.Tensor]:
@@ -266,8 +274,8 @@ class ELMo(keras.layers.Layer):
         vectors = tf.ensure_shape(vectors, (*mask.shape, dim))
         return [vectors] * self.num_mixes if self.num_mixes > 1 else vectors
 
-    def _output_shape(self, inputs: keras.KerasTensor) -> tuple[int | None, ...]:
-        return *self.token_mask.compute_output_spec(inputs).shape, 2 * self.bilm.config.lstm.projection_dim
+    def _shape_of_one(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+        return *self.token_mask.compute_output_shape(input_shape), 2 * self.bilm.config.lstm.projection_dim
 
 
 def _built_mix(num_layers: int, fixed: list[float] | None, penalty: float, layer_norm: bool, name: str) -> ScalarMix:
@@ -301,21 +309,11 @@ def _unique_name() -> str:
     return f"elmo_{number}" if number else "elmo"
 
 
-def _fixed_parameters(mix: str | int | Sequence[float], num_layers: int) -> list[float] | None:
+def _fixed_parameters(mix: Mix, num_layers: int) -> list[float] | None:
     """Returns the scalar parameters that `mix` fixes; None if they are to be learned."""
-    named = {"learned": None, "average": [0.0] * num_layers}
-    if isinstance(mix, str) and mix in named:
-        return named[mix]
-    number = num_layers - 1 if isinstance(mix, str) and mix == "top" else mix
-    if isinstance(number, numbers.Integral) and not isinstance(number, bool):
-        if not 0 <= int(number) < num_layers:
-            raise InputError("mix", f"a layer from 0 to {num_layers - 1}", number)
-        return one_layer(int(number), num_layers)
+    if isinstance(mix, str) and mix == "learned":
+        return None
     try:
-        parameters = np.array(number, float)
-    except (TypeError, ValueError):
-        parameters = np.array(())
-    if parameters.shape != (num_layers,) or not np.isfinite(parameters).all():
-        expected = f"learned, average, top, a layer's number or {num_layers} scalar parameters"
-        raise InputError("mix", expected, repr(mix))
-    return parameters.tolist()
+        return parse_mix(mix, num_layers)
+    except InputError as error:
+        raise InputError("mix", f"learned, {error.expected}", error.found) from None

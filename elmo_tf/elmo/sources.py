@@ -11,7 +11,7 @@ from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.bilm.names import relative_names
 from elmo_tf.bilm.packed import PackedBiLM
-from elmo_tf.errors import InputError, renamed
+from elmo_tf.errors import InputError, is_about_memory, renamed
 from elmo_tf.published import fetching, models
 from elmo_tf.published import weights as published_weights
 from elmo_tf.savedmodel import assets, finding, opening, stored_weights
@@ -89,5 +89,8 @@ def _from_savedmodel(folder: pathlib.Path) -> PackedBiLM:
     except KeyError as error:
         raise InputError("source", f"the variable {error} in a SavedModel", f"none: {folder}") from None
     except (OSError, ValueError, DecodeError, tf.errors.OpError) as error:
-        raise InputError("source", "a SavedModel of `elmo-tf export`", f"{error}: {folder}") from None
+        if is_about_memory(error):
+            raise
+        found = f"{' '.join(str(error).split())}: {folder}"
+        raise InputError("source", "a SavedModel of `elmo-tf export`", found) from None
     return bilm

@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.text import in_graph
+from elmo_tf.text.tokens import to_bytes
 
 
 def to_tensor(inputs: Any, max_chars_per_token: int, tokenizer: str | None = None) -> Any:
@@ -21,9 +22,10 @@ def to_tensor(inputs: Any, max_chars_per_token: int, tokenizer: str | None = Non
     """
     if isinstance(inputs, tf.RaggedTensor):
         return _of_ragged(inputs, max_chars_per_token)
-    if isinstance(inputs, np.ndarray) and inputs.dtype.kind in "USO":
+    if isinstance(inputs, np.ndarray) and inputs.dtype.kind in "USOT":
         inputs = inputs.tolist()
-    if isinstance(inputs, list | tuple) and not any(map(tf.is_tensor, inputs)) and _are_strings(inputs):
+    if isinstance(inputs, list | tuple) and not any(map(tf.is_tensor, inputs)) and _have_strings(inputs):
+        inputs = keras.tree.map_structure(lambda token: to_bytes(token, "inputs"), inputs)
         if tokenizer is not None:
             return tf.constant(inputs, tf.string, None if inputs else (0,))
         ragged = tf.ragged.constant(inputs, dtype=tf.string)
@@ -38,7 +40,7 @@ def _of_ragged(inputs: tf.RaggedTensor, max_chars_per_token: int) -> tf.Tensor:
     return in_graph.encode_tokens(inputs.to_tensor(""), lengths, max_chars_per_token)
 
 
-def _are_strings(values: list | tuple) -> bool:
-    """Whether there are strings, or nothing at all, in nested lists."""
+def _have_strings(values: list | tuple) -> bool:
+    """Whether there are strings or `None`, or nothing at all, in nested lists."""
     leaves = keras.tree.flatten(values)
-    return all(isinstance(leaf, str | bytes) for leaf in leaves)
+    return not leaves or any(leaf is None or isinstance(leaf, str | bytes) for leaf in leaves)

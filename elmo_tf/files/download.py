@@ -4,7 +4,6 @@ import contextlib
 import datetime
 import hashlib
 import http.client
-import logging
 import pathlib
 import re
 import time
@@ -22,7 +21,6 @@ _TIMEOUT = 30.0  # seconds without a byte, after which a connection counts as br
 _NETWORK_BYTES = 1 << 16  # read at a time from a server: the most that a broken connection loses
 _DISK_BYTES = 1 << 20
 _TRANSIENT = (408, 429)  # client errors that are worth another attempt: request timeout, too many requests
-_log = logging.getLogger("elmo_tf")
 
 
 class ByteProgress:
@@ -73,7 +71,9 @@ def download(url: str, size: int | None, sha256: str | None, path: pathlib.Path)
     """Downloads a file to `path`. Its name ends in `.part` until it is complete; the next call resumes from there.
 
     Size and checksum say whether it is the right file. ETag and date are not compared, so that another mirror may serve
-    the rest. If a file that an earlier call began has another checksum, it is downloaded again, once.
+    the rest where the checksum is known. If a file that an earlier call began has another checksum, it is downloaded
+    again, once. A partial file that is too long is discarded; without a checksum, so is one from another address,
+    which is kept beside it in a file `.part.url`.
 
     Args:
         url: http or https.
@@ -88,27 +88,41 @@ def download(url: str, size: int | None, sha256: str | None, path: pathlib.Path)
     if not re.match("https?://[^/]", url):
         raise InputError("url", "an http:// or https:// address", url)
     part = part_of(path)
-    begun = part.exists()
+    origin = part.with_name(f"{part.name}.url")
     if size is None:
         size = _size(url)
+    if part.exists() and (part.stat().st_size > size or (sha256 is None and _read(origin) != url)):
+        part.unlink()
+    begun = part.exists()
     try:
+        if sha256 is None:
+            with writing(origin):
+                origin.write_text(url)
         found = _receive(url, size, part)
         if begun and sha256 is not None and found != sha256:
-            _log.info("expected SHA-256 %s, found %s in a file begun earlier; downloading it again", sha256, found)
+            again = f"expected SHA-256 {sha256}, found {found} in a file begun earlier; downloading it again"
+            ProgressLine().leave(again)
             part.unlink()
             found = _receive(url, size, part)
     finally:
         if part.exists() and part.stat().st_size == 0:
             part.unlink()
+        if not part.exists():
+            origin.unlink(missing_ok=True)
     if sha256 is not None and found != sha256:
         part.unlink()
         raise InputError("url", f"a file with SHA-256 {sha256}", f"{found} (removed): {url}")
     part.rename(path)
+    origin.unlink(missing_ok=True)
 
 
 def part_of(path: pathlib.Path) -> pathlib.Path:
     """Returns the path of a file that is not complete yet."""
     return path.with_name(f"{path.name}.part")
+
+
+def _read(path: pathlib.Path) -> str | None:
+    return path.read_text() if path.exists() else None
 
 
 def check(path: pathlib.Path, size: int | None, sha256: str | None) -> None:

@@ -10,6 +10,7 @@ import socket
 from collections.abc import Iterator
 
 from elmo_tf.errors import InputError
+from elmo_tf.files.progress import ProgressLine
 
 FILE = ".lock"
 
@@ -35,7 +36,8 @@ def locked(folder: str | os.PathLike, wait: bool = False) -> Iterator[None]:
             owner = file.read().strip() or "another process"
             if not wait:
                 raise InputError("folder", "a folder that no other run is using", f"{owner} using it: {folder}")
-            _log.info("waiting for %s, which is using %s", owner, folder)
+            # Shown where no log is, too: the wait may be long.
+            ProgressLine().leave(f"waiting for {owner}, which is using {folder}")
             fcntl.flock(file.fileno(), fcntl.LOCK_EX)
         _write(file, f"process {os.getpid()} on {socket.gethostname()}\n")
         try:

@@ -1,11 +1,14 @@
-"""The weighted sum of a biLM's layers."""
+"""The weighted sum of a biLM's layers, and what users write for its scalar parameters."""
 
+import numbers
 from collections.abc import Sequence
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
+
+from elmo_tf.errors import InputError
 
 _EPSILON = 1e-6  # added to a variance: a vector of one value, as padding is, becomes 0
 
@@ -51,12 +54,11 @@ class ScalarMix(keras.layers.Layer):
         self.scalar_parameters = self.add_weight(
             name="scalar_parameters",
             shape=(self.num_layers,),
-            initializer="zeros",
+            # Keras may set the value only later, so it is not assigned here.
+            initializer="zeros" if learned else lambda shape, dtype: tf.constant(self.fixed_parameters, dtype, shape),
             regularizer=keras.regularizers.L2(self.penalty) if learned and self.penalty else None,
             trainable=learned,
         )
-        if not learned:
-            self.scalar_parameters.assign(self.fixed_parameters)
         self.gamma = self.add_weight(name="gamma", shape=(), initializer="ones")
 
     def call(self, layers):
@@ -81,6 +83,39 @@ class ScalarMix(keras.layers.Layer):
         }
 
 
-def one_layer(number: int, num_layers: int) -> list[float]:
+# What `parse_mix` takes.
+Mix = str | int | Sequence[float]
+
+
+def parse_mix(mix: Mix, num_layers: int) -> list[float]:
+    """Returns the scalar parameters that `mix` stands for.
+
+    Args:
+        mix: `"average"`; `"top"`; the number of a layer, 0 being the token layer; or scalar parameters, one per layer,
+            before the softmax. Numbers may be text, with commas between several.
+        num_layers: layers to mix, the token layer included.
+
+    Raises:
+        InputError: if `mix` is none of these, or float32 cannot hold a parameter.
+    """
+    if isinstance(mix, str):
+        named = {"average": [0.0] * num_layers, "top": _one_layer(num_layers - 1, num_layers)}
+        if mix in named:
+            return named[mix]
+    try:
+        given = [float(part) for part in mix.split(",")] if isinstance(mix, str) else mix
+        values = np.array(given, np.float64)
+    except (TypeError, ValueError):
+        values = np.array(())
+    if values.shape == (num_layers,) and np.all(np.abs(values) <= np.finfo(np.float32).max):
+        return values.tolist()
+    is_number = isinstance(mix, numbers.Integral) and not isinstance(mix, bool)
+    if (is_number or isinstance(mix, str)) and values.size == 1 and values.item() in range(num_layers):
+        return _one_layer(int(values.item()), num_layers)
+    expected = f"average, top, a layer from 0 to {num_layers - 1} or {num_layers} finite numbers, one per layer"
+    raise InputError("mix", expected, repr(mix))
+
+
+def _one_layer(number: int, num_layers: int) -> list[float]:
     """Returns scalar parameters that give all the weight to one layer, in float32 as well."""
     return [100.0 * (layer == number) for layer in range(num_layers)]

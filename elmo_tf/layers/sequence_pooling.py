@@ -6,19 +6,22 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from elmo_tf.errors import InputError
+
 KINDS = ("max", "min", "mean", "attention")
-_FAR = 1e9  # beyond any value
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
 class SequencePooling(keras.layers.Layer):
-    """Poolings of the real positions of a sequence, side by side.
+    """Poolings of the real positions of a sequence, side by side; of a sequence without any, 0.
+
+    Keras's `GlobalAveragePooling1D` gives NaN for a sequence without a real position.
 
     Args:
         kinds: of `"max"`, `"min"`, `"mean"` and `"attention"`, the mean weighted by a softmax of a learned score.
 
     Call arguments:
-        vectors: float32 `(batch, time, dim)`, with a Keras mask or without; each row has a real position.
+        vectors: float32 `(batch, time, dim)`, with a Keras mask or without.
 
     Returns:
         float32 `(batch, len(kinds) * dim)`.
@@ -29,6 +32,8 @@ class SequencePooling(keras.layers.Layer):
 
     def __init__(self, kinds: Sequence[str] = KINDS, **kwargs: Any):
         super().__init__(**kwargs)
+        if isinstance(kinds, str) or not kinds or not set(kinds) <= set(KINDS):
+            raise InputError("kinds", f"a list of some of {', '.join(KINDS)}", repr(kinds))
         self.kinds = tuple(kinds)
         self.supports_masking = True
 
@@ -39,7 +44,8 @@ class SequencePooling(keras.layers.Layer):
     def call(self, vectors, mask=None):
         real = tf.ones(tf.shape(vectors)[:2], tf.bool) if mask is None else tf.cast(mask, tf.bool)
         real = real[..., None]
-        return tf.concat([getattr(self, f"_{kind}")(vectors, real) for kind in self.kinds], -1)
+        pooled = tf.concat([getattr(self, f"_{kind}")(vectors, real) for kind in self.kinds], -1)
+        return tf.where(tf.reduce_any(real, 1), pooled, 0)
 
     def compute_mask(self, vectors, mask=None):
         return None
@@ -51,10 +57,10 @@ class SequencePooling(keras.layers.Layer):
         return super().get_config() | {"kinds": self.kinds}
 
     def _max(self, vectors: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
-        return tf.reduce_max(tf.where(real, vectors, -_FAR), 1)
+        return tf.reduce_max(tf.where(real, vectors, vectors.dtype.min), 1)
 
     def _min(self, vectors: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
-        return tf.reduce_min(tf.where(real, vectors, _FAR), 1)
+        return tf.reduce_min(tf.where(real, vectors, vectors.dtype.max), 1)
 
     def _mean(self, vectors: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
         count = tf.reduce_sum(tf.cast(real, vectors.dtype), 1)
@@ -62,5 +68,5 @@ class SequencePooling(keras.layers.Layer):
 
     def _attention(self, vectors: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
         scores = tf.einsum("btd,dk->btk", vectors, self.kernel)
-        weights = tf.nn.softmax(tf.where(real, scores, -_FAR), 1)
+        weights = tf.nn.softmax(tf.where(real, scores, scores.dtype.min), 1)
         return tf.reduce_sum(weights * tf.where(real, vectors, 0), 1)

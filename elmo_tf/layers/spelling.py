@@ -75,7 +75,10 @@ class Spelling(keras.layers.Layer):
         return self._mask(tokens)
 
     def compute_output_spec(self, tokens):
-        return keras.KerasTensor((*tokens.shape, len(self._widths) * self.filters), self.compute_dtype)
+        return keras.KerasTensor(self.compute_output_shape(tokens.shape), self.compute_dtype)
+
+    def compute_output_shape(self, input_shape):
+        return (*input_shape, len(self._widths) * self.filters)
 
     def get_config(self):
         return super().get_config() | {"filters": self.filters, "dim": self.dim, "width": self.width}

@@ -39,10 +39,13 @@ class TokenMask(keras.layers.Layer):
         return tf.sequence_mask(found + more, time + more)
 
     def compute_output_spec(self, inputs):
-        batch_size, time = inputs.shape[:2] if len(inputs.shape) > 1 else (inputs.shape[0], None)
+        return keras.KerasTensor(self.compute_output_shape(inputs.shape), "bool")
+
+    def compute_output_shape(self, input_shape):
+        batch_size, time = input_shape[:2] if len(input_shape) > 1 else (input_shape[0], None)
         if self.boundaries and time is not None:
             time += 2
-        return keras.KerasTensor((batch_size, time), "bool")
+        return (batch_size, time)
 
     def get_config(self):
         return super().get_config() | {"boundaries": self.boundaries, "tokenizer": self.tokenizer}

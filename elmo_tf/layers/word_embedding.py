@@ -77,7 +77,10 @@ class WordEmbedding(keras.layers.Layer):
         return self._mask(tokens)
 
     def compute_output_spec(self, tokens):
-        return keras.KerasTensor((*tokens.shape, self.dim), self.compute_dtype)
+        return keras.KerasTensor(self.compute_output_shape(tokens.shape), self.compute_dtype)
+
+    def compute_output_shape(self, input_shape):
+        return (*input_shape, self.dim)
 
     def get_config(self):
         return super().get_config() | {"words": self.words, "dim": self.dim, "lower": self.lower}

@@ -31,7 +31,7 @@ class PublishedModel:
         weights: path of its `weights.hdf5`.
         size: bytes of `weights`; None: not known to us.
         sha256: of `weights`, in hexadecimal, as a third party has published it; None: not known to us.
-        licence: as far as it is known.
+        license: as far as it is known.
     """
 
     name: str
@@ -43,7 +43,7 @@ class PublishedModel:
     weights: str = ""
     size: int | None = None
     sha256: str | None = None
-    licence: str = _NOT_STATED
+    license: str = _NOT_STATED
 
     @property
     def is_in_the_box(self) -> bool:
@@ -80,7 +80,7 @@ MODELS = (
         256,
         size=5_673_758,
         sha256="b477fa4f08a05da680cf004de24313d1672079e73de1fe11e5cff913a2f2f5af",
-        licence="Apache-2.0",
+        license="Apache-2.0",
     ),
     _of_allennlp(
         "small",

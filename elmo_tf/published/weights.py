@@ -15,7 +15,7 @@ import tensorflow as tf
 from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.bilm.names import relative_names
-from elmo_tf.errors import InputError, renamed
+from elmo_tf.errors import InputError, is_about_memory, renamed
 from elmo_tf.files.staging import new_folder
 from elmo_tf.published.models import OPTIONS_FILE, WEIGHTS_FILE
 from elmo_tf.published.options import read_options, write_options
@@ -144,6 +144,8 @@ def read_weights(weights: str | os.PathLike, bilm: BiLM) -> None:
 def guarded(function: Callable, expected: str, source: str | os.PathLike) -> Callable:
     """Returns a library's function whose exceptions, of many types for damaged files, are all `InputError`s.
 
+    Those about memory stay as they are.
+
     Args:
         function: reads `source`.
         expected: what the error says that `source` has to be.
@@ -154,6 +156,8 @@ def guarded(function: Callable, expected: str, source: str | os.PathLike) -> Cal
         try:
             return function(*arguments)
         except Exception as error:
+            if is_about_memory(error):
+                raise
             raise InputError("source", expected, f"{' '.join(str(error).split())}: {source}") from None
 
     return call

@@ -18,6 +18,8 @@ PROVENANCE_FILE = "assets/provenance.json"
 CHECKSUMS_FILE = "assets.extra/checksums.json"
 SAMPLE_VECTORS_FILE = "assets.extra/sample_vectors.npz"
 WARMUP_FILE = "assets.extra/tf_serving_warmup_requests"
+# The name of an export's folder begins so until it is a version.
+UNNUMBERED = "unnumbered-"
 
 # Settings of an export.
 TOKENIZERS = ("whitespace", "unicode")

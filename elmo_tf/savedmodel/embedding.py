@@ -14,6 +14,7 @@ import numpy as np
 
 from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import assets, checksums, finding
+from elmo_tf.text.tokens import to_bytes
 
 LAYERS = ("all", "top", "average", "mix")
 # Positions of a batch, padding included.
@@ -24,7 +25,7 @@ PIECE_TOKENS = 5000
 # The tokens of a sentence.
 Words = Sequence[bytes]
 # A sentence to split, or its tokens.
-Text = str | bytes | Sequence[str | bytes]
+Text = str | bytes | Sequence[str | bytes] | np.ndarray
 
 
 class Model(NamedTuple):
@@ -49,7 +50,8 @@ class Model(NamedTuple):
         Raises:
             InputError: naming a file that is damaged, missing or unknown.
         """
-        checksums.check(self.path, thorough=True)
+        with finding.repairable(self.path):
+            checksums.check(self.path, thorough=True)
         listed = checksums.read(self.path).items()
         counts = [f"{name} {about['sha256']}" for name, about in listed if not name.startswith("assets")]
         return hashlib.sha256("\n".join(counts).encode()).hexdigest()
@@ -62,7 +64,8 @@ def find_model(savedmodel: str | os.PathLike) -> Model:
         InputError: if there is none, or it is not one of `elmo-tf export` or `import`.
     """
     folder = finding.find_version(savedmodel)
-    checksums.check(folder)
+    with finding.repairable(folder):
+        checksums.check(folder)
     lstm = assets.read_config(folder).model.lstm
     tokenizer = assets.read_provenance(folder)["tokenizer"]
     return Model(folder, lstm.num_layers + 1, 2 * lstm.projection_dim, tokenizer)
@@ -166,9 +169,9 @@ def _split(texts: Sequence[Text], tokenizer: str) -> list[list[bytes]]:
     sentences: list[list[bytes]] = []
     for text in texts:
         given = [text] if isinstance(text, str | bytes) else text
-        if not isinstance(given, Sequence) or not all(isinstance(one, str | bytes) for one in given):
+        if not isinstance(given, Sequence | np.ndarray):
             raise InputError("texts", "sentences, or lists of tokens", repr(text))
-        sentences.append([one.encode() if isinstance(one, str) else one for one in given])
+        sentences.append([to_bytes(one, "texts") for one in given])
     raw = [place for place, text in enumerate(texts) if isinstance(text, str | bytes)]
     if tokenizer == "whitespace":
         for place in raw:

@@ -1,9 +1,12 @@
 """From what a user gives to the version's folder of a SavedModel: a folder, or the name of a published model."""
 
+import contextlib
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import elmo_tf
 from elmo_tf.errors import InputError, renamed
@@ -47,8 +50,28 @@ def converted(model: models.PublishedModel) -> pathlib.Path:
         files = fetching.files(model)
         with fetching.own_folder(model):
             if not is_converted(model):
+                # Of conversions that were killed: there is no other one now.
+                for unfinished in output.glob(f"*{contract.UNNUMBERED}*"):
+                    shutil.rmtree(unfinished, ignore_errors=True)
                 _convert(model, files, output)
     return _newest(output)
+
+
+@contextlib.contextmanager
+def repairable(version: pathlib.Path) -> Iterator[None]:
+    """Has an `InputError` about a published model's SavedModel say which folder to delete.
+
+    Args:
+        version: the folder that `find_version` returned.
+    """
+    try:
+        yield
+    except InputError as error:
+        folder = version.parent
+        if folder not in map(savedmodel_of, models.MODELS):
+            raise
+        found = f"{error.found}; delete {folder} and the next use converts it again"
+        raise InputError(error.parameter, error.expected, found) from None
 
 
 def is_converted(model: models.PublishedModel) -> bool:
@@ -68,7 +91,8 @@ def _convert(model: models.PublishedModel, files: fetching.Files, output: pathli
     # The process must find this package, wherever the present one has it from.
     package = pathlib.Path(elmo_tf.__file__).parents[1]
     paths = os.pathsep.join(filter(None, [str(package), os.environ.get("PYTHONPATH")]))
-    environment = os.environ | {"PYTHONPATH": paths, "CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "2"}
+    settings = {"CUDA_VISIBLE_DEVICES": "-1", "KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "2"}
+    environment = os.environ | settings | {"PYTHONPATH": paths}
     command = [sys.executable, "-P", "-m", conversion.__name__, model.name, *map(str, files), str(output)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode == 0:

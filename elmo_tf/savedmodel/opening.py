@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import saved_model_pb2
 
 from elmo_tf import config as config_lib
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, is_about_memory
 from elmo_tf.savedmodel import assets, checksums, contract, finding
 
 
@@ -52,12 +52,8 @@ def open_savedmodel(savedmodel: str | os.PathLike, verify_checksums: bool = Fals
     provenance = assets.read_provenance(folder)
     if provenance["tokenizer"] == "unicode":
         import tensorflow_text  # noqa: F401, PLC0415 - the graph has its operations
-    try:
-        loaded = tf.saved_model.load(str(folder))
-    # A damaged graph can raise anything.
-    except Exception as error:
-        raise InputError("savedmodel", "an intact SavedModel", f"{error}: {folder}") from None
-    return SavedModel(folder, loaded, assets.read_config(folder), provenance)
+    with finding.repairable(folder):
+        return SavedModel(folder, _load(folder), assets.read_config(folder), provenance)
 
 
 def check(savedmodel: str | os.PathLike, verify_checksums: bool = False) -> pathlib.Path:
@@ -67,12 +63,23 @@ def check(savedmodel: str | os.PathLike, verify_checksums: bool = False) -> path
         as for `open_savedmodel`.
     """
     folder = finding.find_version(savedmodel)
-    # A model without the list may be another program's: then its signatures say more.
-    if not (folder / contract.CHECKSUMS_FILE).exists():
-        _signatures(folder)
-    checksums.check(folder, verify_checksums)
-    _check_signatures(folder)
+    with finding.repairable(folder):
+        # A model without the list may be another program's: then its signatures say more.
+        if not (folder / contract.CHECKSUMS_FILE).exists():
+            _signatures(folder)
+        checksums.check(folder, verify_checksums)
+        _check_signatures(folder)
     return folder
+
+
+def _load(folder: pathlib.Path) -> Any:
+    try:
+        return tf.saved_model.load(str(folder))
+    # A damaged graph can raise anything.
+    except Exception as error:
+        if is_about_memory(error):
+            raise
+        raise InputError("savedmodel", "an intact SavedModel", f"{' '.join(str(error).split())}: {folder}") from None
 
 
 def _check_signatures(folder: pathlib.Path) -> None:

@@ -25,7 +25,8 @@ def verify(savedmodel: str | os.PathLike) -> Iterator[str]:
         InputError: naming the file that is missing, damaged or unknown, or the output that differs.
     """
     folder = finding.find_version(savedmodel)
-    checksums.check(folder, thorough=True)
+    with finding.repairable(folder):
+        checksums.check(folder, thorough=True)
     listed = checksums.read(folder)
     if contract.SAMPLE_VECTORS_FILE not in listed:
         expected = f"{contract.SAMPLE_VECTORS_FILE} in the list {contract.CHECKSUMS_FILE}"

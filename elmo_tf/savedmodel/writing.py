@@ -14,7 +14,9 @@ from elmo_tf.bilm.model import BiLM
 from elmo_tf.bilm.packed import PackedBiLM
 from elmo_tf.errors import InputError, renamed
 from elmo_tf.files import staging
-from elmo_tf.savedmodel import assets, checksums, contract, mix, root, sample_vectors, states, verification, warmup
+from elmo_tf.layers.scalar_mix import Mix
+from elmo_tf.savedmodel import assets, checksums, contract, root, sample_vectors, states, verification, warmup
+from elmo_tf.savedmodel.mix import build_mix
 
 _log = logging.getLogger("elmo_tf")
 
@@ -23,7 +25,7 @@ def export(
     bilm: BiLM,
     config: config_lib.Config,
     output: str | os.PathLike,
-    scalar_parameters: list[float] | None = None,
+    mix: Mix = "average",
     gamma: float = 1.0,
     provenance: dict[str, Any] | None = None,
     tokenizer: str = "whitespace",
@@ -36,8 +38,8 @@ def export(
         bilm: the network; its softmax is not exported.
         config: the configuration for `assets/config.json`; `config.model` is the network's.
         output: the model's folder, which gets a folder for each version, as TensorFlow Serving expects it.
-        scalar_parameters: one a layer, the token layer first, before the softmax that makes weights of them; None: all
-            zero, the average.
+        mix: weights of the layers: `"average"`, `"top"`, a layer's number, or scalar parameters, one per layer, the
+            token layer first, before the softmax that makes weights of them.
         gamma: scale of the ELMo vector.
         provenance: JSON to keep in `assets/provenance.json`: where weights and vocabulary came from.
         tokenizer: how the signature `default` splits sentences, `"whitespace"` or `"unicode"`; with the latter,
@@ -49,8 +51,8 @@ def export(
         the new version's folder.
 
     Raises:
-        InputError: if `output` is not a folder, the number of parameters is not that of the layers, the tokenizer or
-            the precision is unknown, or `warm_text` has no words.
+        InputError: if `output` is not a folder, `mix` does not fit the layers, the tokenizer or the precision is
+            unknown, or `warm_text` has no words.
         OSError: if the model cannot be written, for instance because the disk is full. Nothing is left behind.
         VerificationError: if the written model returns other vectors in another process. Nothing is left behind.
     """
@@ -63,13 +65,13 @@ def export(
             raise InputError(parameter, f"one of {', '.join(known)}", repr(value))
     typical = None if warm_text is None else states.read_typical(warm_text)
     _next_version(folder)
-    mixed, initial = mix.build_mix(bilm.config.lstm.num_layers + 1, scalar_parameters, gamma), states.zero(bilm)
+    mixed, initial = build_mix(bilm.config.lstm.num_layers + 1, mix, gamma), states.zero(bilm)
     built = root.build_root(PackedBiLM.of(bilm), mixed, tokenizer, precision, initial)
     about = {"tokenizer": tokenizer, "precision": precision, "initial_state": {"kind": "zero"}, **(provenance or {})}
     if typical is not None:
         states.warm_up(built, initial, typical.sentences, tokenizer)
         about["initial_state"] = {"kind": "warm", "text_sha256": typical.sha256, "sentences": len(typical.sentences)}
-    finished = folder / f"unnumbered-{os.getpid()}"
+    finished = folder / f"{contract.UNNUMBERED}{os.getpid()}"
     with renamed(path="output"), staging.new_folder(finished) as made:
         _save(built, made, config, about)
         name, max_chars = os.path.basename(os.path.abspath(folder)), config.model.char_cnn.max_chars_per_token

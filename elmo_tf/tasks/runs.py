@@ -25,7 +25,7 @@ from elmo_tf.tasks import fitting, trained
 from elmo_tf.tasks.judging import Judge
 from elmo_tf.tasks.recipe import Recipe, chosen
 from elmo_tf.tasks.system import Example, System
-from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, WordTable, word_table
+from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, WordTable, encoded, word_table
 
 _log = logging.getLogger("elmo_tf")
 
@@ -176,7 +176,7 @@ class _Run:
         if vectors.elmo is not None and system.recipe.elmo.remember:
             if self._known is None:
                 every = [*self._data.train, *self._data.dev, *self._data.test]
-                vectors.elmo.remember((tokens for one in every for tokens in system.texts(one)), folder)
+                vectors.elmo.remember((encoded(tokens) for one in every for tokens in system.texts(one)), folder)
                 self._known = vectors.elmo.known_sentences
             vectors.elmo.known_sentences = self._known
         return system.network(vectors)

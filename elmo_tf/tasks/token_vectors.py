@@ -129,12 +129,17 @@ def joined(*vectors: keras.KerasTensor | None) -> keras.KerasTensor:
 
 
 def padded(sentences: Sequence[Tokens]) -> np.ndarray:
-    """Returns tokens as object `(sentences, longest)` of bytes, padded on the right with `b""`; at least one column.
-
-    Half of a surrogate pair, as where a text was cut inside an emoji, becomes a question mark.
-    """
+    """Returns tokens as object `(sentences, longest)` of bytes, padded on the right with `b""`; at least one column."""
     longest = max(1, *map(len, sentences)) if sentences else 1
     found = np.full((len(sentences), longest), b"", object)
     for row, tokens in zip(found, sentences, strict=True):
-        row[: len(tokens)] = [token.encode("utf-8", "replace") for token in tokens]
+        row[: len(tokens)] = encoded(tokens)
     return found
+
+
+def encoded(tokens: Tokens) -> list[bytes]:
+    """Returns tokens in UTF-8.
+
+    Half of a surrogate pair, as where a text was cut inside an emoji, becomes a question mark.
+    """
+    return [token.encode("utf-8", "replace") for token in tokens]

@@ -7,6 +7,9 @@ import tensorflow as tf
 
 import elmo_tf
 from elmo_tf.errors import InputError
+from elmo_tf.layers.spelling import Spelling
+from elmo_tf.layers.word_embedding import WordEmbedding
+from elmo_tf.savedmodel import embedding
 from tests import checks
 from tests.elmo.sentences import LENGTHS, SENTENCES, TOKENS
 from tests.helpers import batch_char_ids
@@ -21,6 +24,7 @@ FORMS = {
     "tuples": tuple(map(tuple, TEXT)),
     "padded lists": [["a", "naïve", "bank"], ["river", "", ""]],
     "str array": np.array([["a", "naïve", "bank"], ["river", "", ""]]),
+    "string array": np.array([["a", "naïve", "bank"], ["river", "", ""]], np.dtypes.StringDType()),
     "object array": np.array([["a", "naïve", "bank"], ["river", "", ""]], object),
     "array of lists": np.array([*TEXT, None], object)[:2],
 }
@@ -48,6 +52,47 @@ def test_an_empty_token_at_the_end_of_a_ragged_row_is_a_token(layer):
 def test_batches_without_a_token_are_fine(layer):
     for empty in ([[], []], tf.ragged.constant([[], []], dtype=tf.string, ragged_rank=1)):
         assert layer(empty).shape == (2, 0, 16)
+
+
+@pytest.mark.parametrize(
+    ("token", "message"),
+    [(None, "tokens that are str or bytes, found None"), ("\ud800", "tokens without half a surrogate pair, found ")],
+)
+def test_what_is_no_token_is_refused_in_the_same_words_everywhere(layer, savedmodel, token, message):
+    embedder = embedding.Embedder(embedding.find_model(savedmodel.path))
+    calls = {
+        "inputs": lambda: layer([["a", token]]),
+        "sentences": lambda: layer.remember([["a", token]]),
+        "vocabulary": lambda: elmo_tf.ELMo(savedmodel.path, vocabulary=["a", token]),
+        "texts": lambda: embedder.embed_texts([["a", token]]),
+    }
+    for parameter, call in calls.items():
+        with pytest.raises(InputError, match=f"^{parameter}: expected {message}"):
+            call()
+
+
+def test_tokens_and_words_of_a_vocabulary_may_be_bytes_or_numpys(layer, savedmodel):
+    words = np.array(["a", "bank"], np.dtypes.StringDType())
+    for vocabulary in (words, [b"a", b"bank"]):
+        assert elmo_tf.ELMo(savedmodel.path, vocabulary=vocabulary).vocabulary == ["a", "bank"]
+    embedder = embedding.Embedder(embedding.find_model(savedmodel.path))
+    first, second = embedder.embed_texts([words, ["a", b"bank"]])
+    assert first.tokens == second.tokens == [b"a", b"bank"]
+    with pytest.raises(InputError, match=r"^vocabulary: expected words in UTF-8, found b'.xff'$"):
+        elmo_tf.ELMo(savedmodel.path, vocabulary=[b"\xff"])
+
+
+@pytest.mark.parametrize("inside", ["elmo", "spelling", "words"])
+def test_it_works_in_keras_time_distributed(layer, inside):
+    """A document of sentences."""
+    one = {"elmo": layer, "spelling": Spelling(4), "words": WordEmbedding(["a", "bank"], 3)}[inside]
+    inputs = keras.Input((2, 3), dtype="string")
+    model = keras.Model(inputs, keras.layers.TimeDistributed(one)(inputs))
+    documents = tf.stack([DENSE, DENSE[::-1]])
+    found = model(documents)
+    assert found.shape[1:] == model.output_shape[1:]
+    for document, vectors in zip(documents, found, strict=True):
+        np.testing.assert_allclose(vectors, one(document), **checks.TOLERANCE)
 
 
 def _model(layer):

@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 import elmo_tf
+from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import embedding
 from tests import checks
 
@@ -46,6 +47,18 @@ def test_a_dataset_has_the_tokens_and_vectors_of_each_sentence(savedmodel, tmp_p
     assert capsys.readouterr().out == "the cat sat (3, 16)\n"
 
 
+def test_a_text_that_is_not_there_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["embed_dataset.py", "--savedmodel", "books", "--text", str(tmp_path / "none")])
+    with pytest.raises(InputError, match=f"^--text: expected a file with .*, found none: {tmp_path}"):
+        imported("embed_dataset").main()
+
+
+def test_a_line_of_reviews_ends_at_a_line_feed_alone(tmp_path):
+    (tmp_path / "reviews.tsv").write_text("good\tone\x85two\u2028three\n\nbad\tfour\r\nno tab\n", "utf-8")
+    rows = imported("two_learning_rates").read(tmp_path / "reviews.tsv")
+    assert rows == [("good", "one\x85two\u2028three"), ("bad", "four")]
+
+
 def test_the_bilm_is_trained_with_a_rate_of_its_own(savedmodel):
     """Plain gradient descent: one step changes each weight by its rate times the same gradient."""
     two_learning_rates = imported("two_learning_rates")
@@ -63,6 +76,7 @@ def test_the_bilm_is_trained_with_a_rate_of_its_own(savedmodel):
         logs = model.fit(data, labels, batch_size=3, verbose=0)
         assert {"loss", "accuracy"} <= logs.history.keys()
         after = [[np.array(variable) for variable in part] for part in (model._fast, model._slow)]
+        assert all(np.isfinite(value).all() for part in after for value in part)
         changes.append([list(map(np.subtract, new, old)) for new, old in zip(after, before, strict=True)])
     (fast, slow), (fast_doubled, slow_tripled) = changes
     assert len(fast) == 4  # the mix and the dense layer

@@ -198,6 +198,34 @@ def test_a_part_that_turns_out_wrong_is_downloaded_anew(server, path, part):
     assert server.ranges[-1] is None
 
 
+def test_a_part_with_another_checksum_is_told_of(server, path, capsys):
+    begin(path, bytes(150_000))
+    fetch(server, path)
+    assert "in a file begun earlier; downloading it again" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("origin", "size"), [("", 1000), ("http://other/file", 1000), (None, 400_001)])
+def test_without_a_checksum_a_part_that_is_too_long_or_of_another_address_is_downloaded_anew(
+    server, path, origin, size
+):
+    begin(path, bytes(size))
+    if origin != "":
+        path.with_name("file.part.url").write_text(origin or server.url)
+    download.download(server.url, None, None, path)
+    assert_only(path, CONTENT)
+    assert server.ranges == [None, None]
+
+
+def test_without_a_checksum_a_part_of_the_same_address_is_continued(server, path):
+    server.cuts = [0, 150_000] + [0] * 99
+    with pytest.raises(InputError, match="found a connection that ended after 150,000"):
+        download.download(server.url, None, None, path)
+    server.cuts, server.ranges = [], []
+    download.download(server.url, None, None, path)
+    assert_only(path, CONTENT)
+    assert server.ranges == [None, "bytes=150000-"]
+
+
 def test_a_part_that_is_all_of_it_is_checked_without_a_connection(server, path):
     begin(path, CONTENT)
     fetch(server, path)

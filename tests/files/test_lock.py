@@ -31,8 +31,9 @@ def test_a_folder_in_use_is_refused_and_free_again_after_a_kill_or_a_regular_end
             assert str(os.getpid()) in (tmp_path / ".lock").read_text()
 
 
-def test_who_waits_gets_the_folder_when_the_other_run_has_ended(tmp_path, caplog):
-    with caplog.at_level(logging.INFO, "elmo_tf"), concurrent.futures.ThreadPoolExecutor(1) as pool:
+def test_who_waits_is_told_so_and_gets_the_folder_when_the_other_run_has_ended(tmp_path, capsys):
+    shown = ""
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
         with lock.locked(tmp_path):
             order = []
 
@@ -41,13 +42,14 @@ def test_who_waits_gets_the_folder_when_the_other_run_has_ended(tmp_path, caplog
                     order.append("second")
 
             second = pool.submit(wait)
-            while not caplog.records:
+            until = time.monotonic() + 60
+            while not shown and time.monotonic() < until:
                 time.sleep(0.01)
+                shown = capsys.readouterr().err
             order.append("first")
         second.result()
     assert order == ["first", "second"]
-    expected = rf"waiting for process {os.getpid()} on .*, which is using {tmp_path}"
-    assert re.fullmatch(expected, caplog.records[0].getMessage())
+    assert re.fullmatch(rf"waiting for process {os.getpid()} on .*, which is using {tmp_path}\n", shown)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL])

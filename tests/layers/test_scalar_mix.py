@@ -1,5 +1,6 @@
 """ScalarMix: contract and values."""
 
+import keras
 import numpy as np
 import tensorflow as tf
 
@@ -56,6 +57,28 @@ def test_fixed_parameters_are_not_trained_and_gamma_is():
     np.testing.assert_allclose(layer(LAYERS), expected, **checks.TOLERANCE)
     assert [weight.name for weight in layer.trainable_weights] == ["gamma"]
     assert layer.losses == []
+
+
+def test_fixed_parameters_hold_inside_a_users_layer_and_a_subclassed_model():
+    class Layer(keras.layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.mix = ScalarMix(3, [0.0, 100.0, 0.0])
+
+        def call(self, layers):
+            return self.mix(layers)
+
+    class Model(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.mix = ScalarMix(3, [0.0, 100.0, 0.0])
+
+        def call(self, layers):
+            return self.mix(layers)
+
+    inputs = keras.Input(LAYERS.shape[1:])
+    for model in (Layer(), Model(), keras.Model(inputs, Layer()(inputs))):
+        np.testing.assert_allclose(model(LAYERS), LAYERS[:, 1], **checks.FEW)
 
 
 def test_the_penalty_is_lambda_times_the_sum_of_squares_before_the_softmax():

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from elmo_tf.errors import InputError
 from elmo_tf.layers.sequence_pooling import KINDS, SequencePooling
 from elmo_tf.layers.spelling import Spelling
 from elmo_tf.layers.word_embedding import WordEmbedding
@@ -102,6 +103,26 @@ def test_poolings_are_over_real_positions():
     assert found.shape == layer.compute_output_shape(vectors.shape)
     np.testing.assert_allclose(layer(tf.constant(vectors))[0], pooled(vectors[0], kernel), **checks.FEW)
     assert SequencePooling.from_config(layer.get_config()).kinds == KINDS
+
+
+@pytest.mark.parametrize("time", [0, 2])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_a_pooling_of_no_real_position_is_0_and_has_finite_gradients(time, dtype):
+    vectors = tf.ones((2, time, 3), dtype)
+    mask = tf.constant([[True, True], [False, False]])[:, :time]
+    layer = SequencePooling(dtype=dtype)
+    layer.build(vectors.shape)
+    with tf.GradientTape() as tape:
+        tape.watch(vectors)
+        found = layer(vectors, mask=mask)
+    np.testing.assert_array_equal(found, [[time / 2] * 12, [0] * 12])
+    assert np.isfinite(tape.gradient(found, vectors)).all()
+
+
+@pytest.mark.parametrize("kinds", ["mean", [], ["median"]])
+def test_a_pooling_of_another_kind_is_refused(kinds):
+    with pytest.raises(InputError, match=r"^kinds: expected a list of some of max, min, mean, attention, found"):
+        SequencePooling(kinds)
 
 
 @pytest.mark.parametrize("length", [1, 3])

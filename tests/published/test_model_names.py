@@ -4,7 +4,6 @@ import concurrent.futures
 import dataclasses
 import hashlib
 import json
-import logging
 import pathlib
 import re
 import socket
@@ -196,11 +195,11 @@ def test_a_damaged_model_is_named_and_fetched_again_only_when_it_is_deleted(serv
     assert fetch().weights.read_bytes() == pair[1]
 
 
-def test_of_two_at_once_one_fetches_and_the_other_waits(server, home, pair, caplog):
-    with caplog.at_level(logging.INFO, "elmo_tf"), concurrent.futures.ThreadPoolExecutor(2) as pool:
+def test_of_two_at_once_one_fetches_and_the_other_waits(server, home, pair, capsys):
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
         (path,) = (path for path in server.files if path.endswith("hdf5"))
         # The first stops in the middle until the second waits.
-        server.cuts, server.before_cut = [len(pair[0]), len(pair[0]), 1000], lambda: second_waits(caplog)
+        server.cuts, server.before_cut = [len(pair[0]), len(pair[0]), 1000], lambda: second_waits(capsys)
         found = [pool.submit(fetch) for _ in range(2)]
         assert found[0].result() == found[1].result()
     assert path.endswith("weights.hdf5")
@@ -208,11 +207,11 @@ def test_of_two_at_once_one_fetches_and_the_other_waits(server, home, pair, capl
     assert left_in(home) == ["small/options.json", "small/weights.hdf5"]
 
 
-def second_waits(caplog) -> None:
+def second_waits(capsys) -> None:
     import time  # noqa: PLC0415
 
     until = time.monotonic() + 30
-    while not any("waiting for" in record.getMessage() for record in caplog.records) and time.monotonic() < until:
+    while "waiting for" not in capsys.readouterr().err and time.monotonic() < until:
         time.sleep(0.01)
 
 
@@ -254,6 +253,7 @@ def test_the_command_lists_the_models_and_which_are_here(server, home, capsys):
     assert cli.main(["models", "--json"]) == 0
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
     assert list(rows) == [model.name for model in models.MODELS]
+    assert rows["books"]["license"] == "Apache-2.0"
     assert [rows[name]["here"] for name in ("small", "pubmed", "medium")] == ["files", "SavedModel", "no"]
     assert cli.main(["models"]) == 0
     head, *lines = capsys.readouterr().out.splitlines()

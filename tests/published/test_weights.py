@@ -168,6 +168,14 @@ def test_options_that_contradict_the_weights_are_refused(changes, words, tmp_pat
     assert all(word in message for word in words), message
 
 
+def test_too_little_memory_is_not_called_damage():
+    def read():
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        published_weights.guarded(read, "a whole HDF5 file", "weights.hdf5")()
+
+
 def test_files_that_are_no_weights_are_refused(tmp_path):
     options, weights = files.write_pair(tmp_path, files.options(), files.draw_hdf5(files.options()))
     whole = weights.read_bytes()

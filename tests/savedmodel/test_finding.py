@@ -3,6 +3,7 @@
 import concurrent.futures
 import pathlib
 import re
+import shutil
 import subprocess
 
 import h5py
@@ -97,7 +98,7 @@ def test_import_takes_a_name_with_the_settings_of_an_export(home, tmp_path, monk
     (((_, config, output), settings),) = asked
     assert (config.model.lstm.units, output) == (512, "models/mine")
     assert settings["provenance"]["model"] == "books"
-    assert settings["scalar_parameters"][-1] > 50
+    assert settings["mix"] == "top"
 
 
 @pytest.mark.slow
@@ -154,6 +155,35 @@ def test_damaged_files_are_reported_by_the_process_that_converts_and_leave_no_sa
         finding.find_version("pubmed")
     assert sorted(path.name for path in (tmp_path / "pubmed").iterdir()) == [".lock", "options.json", "weights.hdf5"]
     assert capsys.readouterr().err.startswith("converting the model pubmed to a SavedModel, once: ")
+
+
+@pytest.fixture
+def cached(savedmodel, tmp_path, monkeypatch) -> pathlib.Path:
+    """The version's folder of a model in the cache."""
+    monkeypatch.setenv(fetching.HOME_VARIABLE, str(tmp_path))
+    return shutil.copytree(savedmodel.path, finding.savedmodel_of(BOOKS) / "1")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [opening.check, opening.open_savedmodel, embedding.find_model, lambda name: list(verification.verify(name))],
+)
+def test_the_error_about_a_damaged_model_of_the_cache_says_which_folder_to_delete(cached, use):
+    (cached / "variables" / "variables.index").unlink()
+    where = f"{cached}; delete {cached.parent} and the next use converts it again"
+    message = f"^savedmodel: expected the file variables/variables.index, found none in {re.escape(where)}$"
+    with pytest.raises(InputError, match=message):
+        use("books")
+
+
+def test_what_killed_conversions_left_is_removed_before_the_next(cached, monkeypatch):
+    shutil.rmtree(cached)
+    for left in (".unnumbered-17.incomplete-2a5f", "unnumbered-18"):
+        (cached.parent / left).mkdir()
+    seen = []
+    monkeypatch.setattr(finding, "_convert", lambda *_: seen.extend(cached.parent.iterdir()))
+    finding.converted(BOOKS)
+    assert seen == []
 
 
 def test_a_conversion_that_fails_otherwise_is_an_oserror_with_its_last_line(tmp_path, monkeypatch):

@@ -115,6 +115,25 @@ def test_a_damaged_list_is_named(copy, content, message):
         opening.check(copy)
 
 
+@pytest.mark.parametrize("error", [MemoryError(), tf.errors.ResourceExhaustedError(None, None, "OOM when allocating")])
+def test_too_little_memory_is_not_called_damage(savedmodel, monkeypatch, error):
+    def load(_):
+        raise error
+
+    monkeypatch.setattr(tf.saved_model, "load", load)
+    with pytest.raises(type(error)):
+        opening.open_savedmodel(savedmodel.path)
+
+
+def test_what_tensorflow_says_of_a_damaged_graph_is_one_line(savedmodel, monkeypatch):
+    def load(_):
+        raise ValueError("a\n  b")
+
+    monkeypatch.setattr(tf.saved_model, "load", load)
+    with pytest.raises(InputError, match=f"^savedmodel: expected an intact SavedModel, found a b: {savedmodel.path}$"):
+        opening.open_savedmodel(savedmodel.path)
+
+
 def test_a_folder_without_a_model_is_refused(tmp_path):
     (tmp_path / "file").touch()
     (tmp_path / "model" / "7").mkdir(parents=True)

@@ -96,7 +96,13 @@ def test_a_model_that_fails_its_verification_leaves_nothing_behind(tmp_path, mon
     ("output", "options", "message"),
     [
         ("file", {}, r"^output: expected a folder for the model's versions, found a file: .*file$"),
-        ("new", {"scalar_parameters": [0.0, 1.0]}, r"^scalar_parameters: expected 3 numbers, one a layer, found 2$"),
+        (
+            "new",
+            {"mix": [0.0, 1.0]},
+            r"^mix: expected average, .* 3 finite numbers, .*, found \[0.0, 1.0\]$",
+        ),
+        ("new", {"mix": [0.0, 1.0, float("nan")]}, r"^mix: expected .*, found \[0.0, 1.0, nan\]$"),
+        ("new", {"mix": [0.0, 1.0, float("inf")]}, r"^mix: expected .*, found \[0.0, 1.0, inf\]$"),
         ("new", {"gamma": float("nan")}, r"^gamma: expected a finite number, found nan$"),
         ("new", {"tokenizer": "Unicode"}, r"^tokenizer: expected one of whitespace, unicode, found 'Unicode'$"),
         ("file/new", {}, r"^output: expected a folder that can be made, found Not a directory: .*file/new"),

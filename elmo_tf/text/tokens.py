@@ -1,0 +1,23 @@
+"""A user's token as bytes."""
+
+from elmo_tf.errors import InputError
+
+
+def to_bytes(token: object, parameter: str) -> bytes:
+    """Returns a token in UTF-8; one of bytes stays as it is.
+
+    Args:
+        token: `str` or `bytes`, NumPy's included.
+        parameter: what the error is about.
+
+    Raises:
+        InputError: if it is neither, or has half of a surrogate pair, which UTF-8 cannot hold.
+    """
+    if isinstance(token, bytes):
+        return bytes(token)
+    try:
+        if isinstance(token, str):
+            return token.encode()
+    except UnicodeEncodeError:
+        raise InputError(parameter, "tokens without half a surrogate pair", ascii(token)) from None
+    raise InputError(parameter, "tokens that are str or bytes", repr(token))
