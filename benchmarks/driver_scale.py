@@ -171,14 +171,15 @@ class Workers:
     """Writes what workers would, at once."""
 
     def __init__(self, num_chunks: int, text_bytes: int):
-        self._notes, self._num_chunks = journal.Journal(FOLDER), num_chunks
+        self._num_chunks = num_chunks
         lines = max(1, text_bytes // (LINE_TOKENS * TOKEN_BYTES))
         lengths = np.full((lines, 2), (LINE_TOKENS, LINE_TOKENS * TOKEN_BYTES), "<u4")
         self._lines, self._index = lines, lengths.tobytes()
         self.graphs: dict[str, int] = {}
 
-    def execute(self, pipeline: beam.Pipeline) -> None:
+    def execute(self, pipeline: beam.Pipeline, note: str) -> None:
         """Stands in the place of `runner_options.execute`."""
+        self._notes = journal.opened(FOLDER)
         phase = pipeline.options.view_as(GoogleCloudOptions).job_name.split("-")[-2]
         self.graphs[phase] = len(pipeline.to_runner_api().SerializeToString())
         getattr(self, f"_{phase}")()

@@ -115,7 +115,7 @@ def _run(
     sha256 = model.sha256()
     plan = _plan(arguments, corpus, sha256)
     _check_plan(folder, plan)
-    with journal.unfinished({"output": folder}, plan) as resumed:
+    with journal.unfinished({"output": folder}, plan, job_service.end_job) as resumed:
         _log.info("embedding %s with %s", report.number(corpus, "file"), savedmodel)
         if model.tokenizer != arguments.tokenizer:
             text = "warning: this text is split by the tokenizer %s, but the model's signature default uses %s"

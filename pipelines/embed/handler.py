@@ -55,7 +55,7 @@ class Handler(model_handler.ElmoModelHandler):
             min_batch_size=1,
             max_batch_size=1,
         )
-        self._journal = journal.Journal(folder)
+        self._journal = journal.opened(folder)
         self._settings = settings
 
     def load_model(self) -> embedding.Embedder:
@@ -112,7 +112,7 @@ class ReadChunk(beam.DoFn):
     """`text_chunks.Chunk` -> `ChunkText`, or nothing if an earlier run has written the vectors of the chunk."""
 
     def __init__(self, folder: str):
-        self._journal = journal.Journal(folder)
+        self._journal = journal.opened(folder)
 
     @beam.typehints.no_annotations
     def process(self, chunk: text_chunks.Chunk) -> Iterator[ChunkText]:
@@ -127,7 +127,7 @@ class WriteChunk(beam.DoFn):
     """
 
     def __init__(self, folder: str, output: vector_output.Shards | vector_output.Hdf5):
-        self._journal = journal.Journal(folder)
+        self._journal = journal.opened(folder)
         self._output = output
 
     def setup(self) -> None:

@@ -37,7 +37,7 @@ class Job(NamedTuple):
     @property
     def notes(self) -> journal.Journal:
         """The journal of all phases."""
-        return journal.Journal(self.folder)
+        return journal.opened(self.folder)
 
     @property
     def layout(self) -> vector_output.Layout:
@@ -62,7 +62,7 @@ class Job(NamedTuple):
             about["shards"] = self._shards(chunks)
             filesystems.write_json(filesystems.join(self.folder, record_folder.INFO_FILE), about)
         else:
-            output = vector_output.Hdf5(self.folder)
+            output = vector_output.Hdf5(self.notes)
             if not output.is_framed():
                 self.notes.forget(handler.PHASE)
                 output.make_frame(text_chunks.line_lengths(self.notes, len(texts)), self.layout, about)

@@ -66,20 +66,20 @@ class Shards(NamedTuple):
 class Hdf5(NamedTuple):
     """One file, in the journal of a local folder until it is finished."""
 
-    folder: str
+    notes: journal.Journal
 
     @property
     def path(self) -> str:
         """The path of the unfinished file."""
-        return journal.Journal(self.folder).path("vectors.hdf5")
+        return self.notes.path("vectors.hdf5")
 
     @property
     def _places(self) -> str:
-        return journal.Journal(self.folder).path("places")
+        return self.notes.path("places")
 
     def is_framed(self) -> bool:
         """Whether the frame is complete; if not, nothing that was written earlier is of use."""
-        done = journal.Journal(self.folder).result(_FRAME, 0, _FRAME_SCHEMA)
+        done = self.notes.result(_FRAME, 0, _FRAME_SCHEMA)
         return done is not None and os.path.exists(self.path) and os.path.getsize(self.path) == done["size"]
 
     def make_frame(self, lengths: Iterable[np.ndarray], layout: Layout, info: dict[str, Any]) -> None:
@@ -109,7 +109,7 @@ class Hdf5(NamedTuple):
                 raise
             reason = _REASON.search(str(error))
             raise filesystems.WriteError(f"cannot write {self.path}: {reason[1] if reason else error}") from None
-        journal.Journal(self.folder).done(_FRAME, 0, {"size": os.path.getsize(self.path)})
+        self.notes.done(_FRAME, 0, {"size": os.path.getsize(self.path)})
 
     def write(self, chunk: text_chunks.Chunk, lines: Sequence[Words], found: Sequence[np.ndarray]) -> dict[str, int]:
         """Writes the vectors of a chunk to their places; returns the size of the file, by its path."""

@@ -97,7 +97,7 @@ def _run(
     if given:
         _check_order(given, work, arguments.vocab)
     outputs = {name: path for name, path in (("output", arguments.output), ("heldout", arguments.heldout)) if path}
-    with journal.unfinished(outputs, _plan(arguments, corpus, given)) as resumed:
+    with journal.unfinished(outputs, _plan(arguments, corpus, given), job_service.end_job) as resumed:
         guess = "" if all(file.is_divisible for file in corpus) else "about "
         _log.info("reading %s, %s%s of text", report.number(corpus, "file"), guess, report.megabytes(size))
         if resumed:

@@ -27,7 +27,7 @@ class CountTask(beam.DoFn):
     """
 
     def __init__(self, folder: str, settings: sentences.Settings):
-        self._journal = journal.Journal(folder)
+        self._journal = journal.opened(folder)
         self._settings = settings
 
     def setup(self) -> None:
@@ -70,7 +70,7 @@ class WriteCounts(beam.PTransform):
             (words, every_part)
             | "AddEveryPart" >> beam.Flatten()
             | "GroupParts" >> beam.GroupByKey()
-            | "WriteParts" >> beam.Map(_write, journal.Journal(self._folder))
+            | "WriteParts" >> beam.Map(_write, journal.opened(self._folder))
         )
 
 
@@ -80,7 +80,7 @@ def read_counts(folder: str) -> Iterator[Counts]:
     Raises:
         filesystems.ReadError: if a file is missing or damaged.
     """
-    notes = journal.Journal(folder)
+    notes = journal.opened(folder)
     for part in range(_PARTS):
         path = _path(notes, part)
         content = filesystems.read(path) if filesystems.exists(path) else b""

@@ -32,7 +32,7 @@ class Job(NamedTuple):
     @property
     def notes(self) -> journal.Journal:
         """The journal of all phases."""
-        return journal.Journal(self.folders[sentences.TRAIN])
+        return journal.opened(self.folders[sentences.TRAIN])
 
     def count(self, min_count: int, max_size: int | None) -> tuple[vocabulary.Vocabulary, int]:
         """Returns the vocabulary of the training split, and the number of distinct words counted for it.

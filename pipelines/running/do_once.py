@@ -28,7 +28,7 @@ class DoOnce(beam.DoFn):
     schema: Schema = FILES
 
     def __init__(self, folder: str):
-        self._journal = journal.Journal(folder)
+        self._journal = journal.opened(folder)
 
     def do(self, task: Any, progress: task_progress.TaskProgress) -> dict[str, Any]:
         """Does a task and returns its result as JSON; under "files" the size of each file written, by path."""
@@ -73,11 +73,12 @@ def run(
         ChildProcessError: if a worker process died.
     """
     plan = task_plan.write(notes, phase, tasks)
-    job_service.begin_job(beam_options, phase, notes.path(journal.JOB))
+    note = journal.shared_path(notes.folder, journal.JOB)
+    job_service.begin_job(beam_options, phase, note)
     pipeline = runner_options.make_pipeline(beam_options)
     _ = pipeline | "Tasks" >> task_plan.ReadTasks(notes, plan, kind) | phase.capitalize() >> transform
     with watch.watched(doing, notes, plan):
-        runner_options.execute(pipeline)
+        runner_options.execute(pipeline, note)
     return plan
 
 

@@ -43,8 +43,9 @@ _START_SECONDS = 180
 _CANCEL_SECONDS = 60
 _APPEAR_SECONDS = 5  # for a job that was being submitted
 _POLL_SECONDS = 0.2
-_NOTE = Object({"name": Text()})
+_NOTE = Object({"runner": Text(), "address": Text(), "name": Text()})
 _PHASE_MARK = "-phase-"
+_AFTERWARDS = "once it has ended, delete"
 _log = logging.getLogger("elmo_tf")
 
 
@@ -117,27 +118,50 @@ def begin_job(options: PipelineOptions, phase: str, note: str) -> None:
     Args:
         options: Beam's; they get the name.
         phase: what the job does.
-        note: the path of a file that keeps the name. A command that is killed leaves its job on the cluster: the job
-            that the file names is cancelled first.
-
-    Raises:
-        ChildProcessError: if that cannot be cancelled.
+        note: the path of a file that says where the job is. A command that is killed leaves its job on the cluster,
+            and the next one ends it with `end_job`.
     """
     named = options.view_as(GoogleCloudOptions)
-    if is_remote(options) and (where := flink_cluster.address(options)) and filesystems.exists(note):
-        earlier = filesystems.read_json(note, _NOTE)
-        if earlier and not flink_cluster.cancel(where, earlier["name"], _CANCEL_SECONDS):
-            raise ChildProcessError(f"the job {earlier['name']} of an earlier run goes on; cancel it on {where}")
     stem = (named.job_name or "elmo-tf").partition(_PHASE_MARK)[0]
     named.job_name = f"{stem}{_PHASE_MARK}{phase}-{uuid.uuid4().hex[:12]}"
     if is_remote(options):
-        filesystems.write_json(note, {"name": named.job_name})
+        where = flink_cluster.address(options) or ""
+        runner = options.view_as(StandardOptions).runner
+        filesystems.write_json(note, {"runner": runner, "address": where, "name": named.job_name})
 
 
-def canceller(options: PipelineOptions) -> Callable[[PipelineResult], str]:
+def end_job(note: str) -> None:
+    """Cancels the job of an earlier run if it has not ended, and deletes its note.
+
+    Raises:
+        ChildProcessError: if nobody knows that it has ended. Its workers may write to the output.
+    """
+    earlier = filesystems.read_json(note, _NOTE)
+    if not earlier:
+        raise ChildProcessError(f"the job of an earlier run may go on; {_AFTERWARDS} {note}, which is damaged")
+    name, where = earlier["name"], earlier["address"]
+    if not where:
+        page = f"the page of its {earlier['runner']}"
+        raise ChildProcessError(f"the job {name} of an earlier run may go on; see {page}, and {_AFTERWARDS} {note}")
+    if not flink_cluster.cancel(where, name, _CANCEL_SECONDS):
+        raise ChildProcessError(
+            f"the job {name} of an earlier run may go on; cancel it on {where}, or {_AFTERWARDS} {note}"
+        )
+    filesystems.delete([note])
+
+
+def forget_job(result: PipelineResult, note: str) -> None:
+    """Deletes the note of a job that its runner has reported as ended."""
+    with contextlib.suppress(Exception):  # of any runner: it does not answer
+        if PipelineState.is_terminal(result.state):
+            filesystems.delete([note])
+
+
+def canceller(options: PipelineOptions, note: str) -> Callable[[PipelineResult], str]:
     """Returns a function that cancels a job of these options, waits for its end, and says what became of it.
 
-    Call it before the job is submitted: Beam then changes the options.
+    It deletes the job's note if the cluster has confirmed the end. Call it before the job is submitted: Beam then
+    changes the options.
     """
     where, name = flink_cluster.address(options), options.view_as(GoogleCloudOptions).job_name
 
@@ -149,7 +173,10 @@ def canceller(options: PipelineOptions) -> Callable[[PipelineResult], str]:
             is_ended = _ends(result)
         if where:
             is_ended = flink_cluster.cancel(where, name, _CANCEL_SECONDS, _APPEAR_SECONDS)
+        if is_ended and not where and is_portable(options):
+            return "the job server says that the job is cancelled; see the runner's own page"
         if is_ended:
+            filesystems.delete([note])
             return "the remote job is cancelled"
         return "the remote job could not be cancelled and may go on: see the runner's own page"
 

@@ -1,19 +1,22 @@
 """The journal of an unfinished output folder: what is done already, so that a killed run can be resumed.
 
-FOLDER/_unfinished/plan.json         what was asked for: only a command with the same plan resumes
-                   PHASE-00012.json  the result of a finished task
-                   PHASE-00012.beat  the progress of a task
-                   PHASE-tasks-00012.json, PHASE-results-00012.json: see `task_plan`
-                   owner.json        who writes the folder, if it is in a remote store
-                   job.json          the name of the last job on a cluster
-FOLDER/_SUCCESS                      written last
+FOLDER/_unfinished/plan.json             what was asked for: only a command with the same plan resumes; and the run's id
+                   PHASE-00012.RUN.json  the result of a finished task
+                   PHASE-00012.RUN.beat  the progress of a task
+                   PHASE-tasks-00012.RUN.json, PHASE-results-00012.RUN.json: see `task_plan`
+                   owner.json            who writes the folder, if it is in a remote store
+                   job.json              the last job on a cluster, until it has ended
+FOLDER/_SUCCESS                          written last
+
+RUN is the id. Workers of an earlier run that still write do not reach the files of another run.
 """
 
 import contextlib
 import os
 import pathlib
 import re
-from collections.abc import Iterator
+import uuid
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
 from elmo_tf.errors import InputError, renamed
@@ -26,18 +29,26 @@ from pipelines.text import filesystems
 UNFINISHED = "_unfinished"
 PROGRESS_ENDING = ".beat"
 JOB = "job.json"
+_RUN = "run"  # the key of the id in a plan
 _PLAN = "plan.json"
 _KEPT = (_PLAN, JOB, owner.FILE)
 
 
 class Journal(NamedTuple):
-    """The journal in an output folder. Variables of this type are called `notes`."""
+    """The journal of a run in an output folder. Variables of this type are called `notes`."""
 
     folder: str
+    run: str = ""  # its id
+
+    @property
+    def mark(self) -> str:
+        """What stands before the ending of every file of the run."""
+        return f".{self.run}" if self.run else ""
 
     def path(self, name: str) -> str:
-        """Returns the path of a file in the journal."""
-        return filesystems.join(self.folder, UNFINISHED, name)
+        """Returns the path of a file of the run."""
+        stem, ending = os.path.splitext(name)
+        return shared_path(self.folder, f"{stem}{self.mark}{ending}")
 
     def result(self, phase: str, number: int, schema: Schema) -> Any | None:
         """Returns the result of a task; None if there is none, or it is damaged or does not fit the schema."""
@@ -46,7 +57,7 @@ class Journal(NamedTuple):
 
     def numbers(self, phase: str) -> set[int]:
         """Returns the numbers of the tasks with a result, by one question to the store."""
-        name = re.compile(rf"{re.escape(phase)}-(\d+)\.json")
+        name = re.compile(rf"{re.escape(phase)}-(\d+){re.escape(self.mark)}\.json")
         found = map(name.fullmatch, filesystems.sizes(filesystems.join(self.folder, UNFINISHED)))
         return {int(match[1]) for match in found if match}
 
@@ -61,6 +72,16 @@ class Journal(NamedTuple):
 
     def _result_path(self, phase: str, number: int) -> str:
         return self.path(f"{phase}-{number:05d}.json")
+
+
+def shared_path(folder: str, name: str) -> str:
+    """Returns the path of a file among the notes that belongs to no single run."""
+    return filesystems.join(folder, UNFINISHED, name)
+
+
+def opened(folder: str) -> Journal:
+    """Returns the journal of the run that writes `folder`. Call it in the process that started the run."""
+    return Journal(folder, str((_read_plan(folder) or {}).get(_RUN, "")))
 
 
 def check(folder: str) -> None:
@@ -82,7 +103,9 @@ def check(folder: str) -> None:
 
 
 @contextlib.contextmanager
-def unfinished(outputs: dict[str, str], plan: dict[str, Any]) -> Iterator[bool]:
+def unfinished(
+    outputs: dict[str, str], plan: dict[str, Any], end_job: Callable[[str], None] | None = None
+) -> Iterator[bool]:
     """Keeps output folders unfinished until the block ends. Call `check` on each before.
 
     The folders get their markers when the block ends without an exception. After an `InputError` neither they nor
@@ -92,6 +115,7 @@ def unfinished(outputs: dict[str, str], plan: dict[str, Any]) -> Iterator[bool]:
     Args:
         outputs: the folders, by the parameter that gave each.
         plan: everything that the contents of the folders depend on, as JSON.
+        end_job: ends the job of an earlier run, given the path of its note, or raises; called before anything changes.
 
     Yields:
         Whether this resumes an earlier run. If not, the folders are empty except for the journal.
@@ -104,8 +128,7 @@ def unfinished(outputs: dict[str, str], plan: dict[str, Any]) -> Iterator[bool]:
         made = _make(outputs)
         try:
             for parameter, folder in outputs.items():
-                with renamed(folder=parameter):
-                    stack.enter_context(_locked(folder))
+                stack.enter_context(_locked(folder, parameter))
             resumed = all([_has_plan(folder, plan, parameter) for parameter, folder in outputs.items()])
             for parameter, folder in outputs.items():
                 if not resumed and filesystems.exists(filesystems.join(folder, record_folder.MARKER_FILE)):
@@ -114,16 +137,15 @@ def unfinished(outputs: dict[str, str], plan: dict[str, Any]) -> Iterator[bool]:
         except InputError:
             _remove(made)
             raise
+        if end_job:
+            for note in filter(filesystems.exists, [shared_path(folder, JOB) for folder in outputs.values()]):
+                end_job(note)
+        run = opened(next(iter(outputs.values()))).run if resumed else uuid.uuid4().hex[:8]
         try:
             for folder in outputs.values():
-                _begin(folder, plan, resumed)
+                _begin(folder, {**plan, _RUN: run}, resumed)
             yield resumed
-            for folder in outputs.values():
-                # Of a worker that was killed, and whose task another one has done.
-                left = filter(filesystems.is_temporary, filesystems.sizes(folder))
-                filesystems.delete([filesystems.join(folder, name) for name in left])
-            for folder in outputs.values():
-                filesystems.write(filesystems.join(folder, record_folder.MARKER_FILE), b"")
+            _mark(outputs.values())
         except InputError:
             # A resumed folder holds work of an earlier run.
             if not resumed:
@@ -131,11 +153,7 @@ def unfinished(outputs: dict[str, str], plan: dict[str, Any]) -> Iterator[bool]:
                     discard(folder)
                 _remove(made)
             raise
-        # The plan first: without it nobody resumes with the rest of the journal.
-        for folder in outputs.values():
-            filesystems.delete([Journal(folder).path(_PLAN)])
-        for folder in outputs.values():
-            filesystems.delete_folder(filesystems.join(folder, UNFINISHED))
+        _tidy(outputs.values())
 
 
 def plan_of(folder: str) -> dict[str, Any] | None:
@@ -144,7 +162,13 @@ def plan_of(folder: str) -> dict[str, Any] | None:
     Raises:
         InputError: if the plan is damaged. Then nothing says whose folder it is.
     """
-    path = Journal(folder).path(_PLAN)
+    plan = _read_plan(folder)
+    return plan and {name: value for name, value in plan.items() if name != _RUN}
+
+
+def _read_plan(folder: str) -> dict[str, Any] | None:
+    """Returns the plan with the run's id."""
+    path = shared_path(folder, _PLAN)
     if not filesystems.exists(path):
         return None
     plan = filesystems.read_json(path, Object({}))
@@ -197,12 +221,30 @@ def _remove(folders: list[pathlib.Path]) -> None:
 
 def _begin(folder: str, plan: dict[str, Any], resumed: bool) -> None:
     """Deletes what an earlier run left, all of it or only what no run can use, and writes the plan."""
-    path = Journal(folder).path(_PLAN)
+    path = shared_path(folder, _PLAN)
     if not resumed:
         # No command has an empty plan, so nobody resumes if this run is killed while it deletes.
         filesystems.write_json(path, {})
     _clear(folder, everything=not resumed)
     filesystems.write_json(path, plan)
+
+
+def _mark(folders: Collection[str]) -> None:
+    """Marks folders as finished, without what workers left that were killed and whose tasks others have done."""
+    for folder in folders:
+        left = filter(filesystems.is_temporary, filesystems.sizes(folder))
+        filesystems.delete([filesystems.join(folder, name) for name in left])
+    for folder in folders:
+        filesystems.write(filesystems.join(folder, record_folder.MARKER_FILE), b"")
+
+
+def _tidy(folders: Collection[str]) -> None:
+    """Deletes the journals of finished folders."""
+    # The plan first: without it nobody resumes with the rest of the journal.
+    for folder in folders:
+        filesystems.delete([shared_path(folder, _PLAN)])
+    for folder in folders:
+        filesystems.delete_folder(filesystems.join(folder, UNFINISHED))
 
 
 def _clear(folder: str, everything: bool) -> None:
@@ -218,16 +260,16 @@ def _clear(folder: str, everything: bool) -> None:
 
 
 @contextlib.contextmanager
-def _locked(folder: str) -> Iterator[None]:
+def _locked(folder: str, parameter: str) -> Iterator[None]:
     """Keeps other runs out of a folder: of a local one those on this machine, of a remote one all."""
     if not filesystems.is_local(folder):
-        with owner.owned(folder, Journal(folder).path(owner.FILE)):
+        with renamed(folder=parameter), owner.owned(folder, shared_path(folder, owner.FILE)):
             yield
         return
     notes = os.open(os.path.join(folder, UNFINISHED), os.O_RDONLY)
     if not lock.acquire(notes, folder):
         os.close(notes)
-        raise InputError("folder", "a folder that no other run writes", f"one in use: {folder}")
+        raise InputError(parameter, "a folder that no other run writes", f"one in use: {folder}")
     try:
         yield
     finally:

@@ -139,14 +139,18 @@ def _is_of_others(record: logging.LogRecord) -> bool:
     return not record.pathname.startswith(os.path.dirname(beam.__file__) + os.sep)
 
 
-def execute(pipeline: beam.Pipeline) -> None:
+def execute(pipeline: beam.Pipeline, note: str) -> None:
     """Runs `pipeline` to its end.
+
+    Args:
+        pipeline: what to run.
+        note: of `job_service.begin_job`; deleted if the job is known to have ended.
 
     Raises:
         InputError, ReadError, WriteError: what a step raised.
         ChildProcessError: if a worker process died, or the runner stopped without giving a reason.
     """
-    remote, cancel = job_service.is_remote(pipeline.options), job_service.canceller(pipeline.options)
+    remote, cancel = job_service.is_remote(pipeline.options), job_service.canceller(pipeline.options, note)
     result = None
     try:
         with job_service.interrupts_later(pipeline.options):
@@ -157,6 +161,8 @@ def execute(pipeline: beam.Pipeline) -> None:
             raise
         raise KeyboardInterrupt(f"interrupted; {cancel(result)}") from None
     except Exception as error:
+        if remote and result is not None:
+            job_service.forget_job(result, note)
         text = f"{type(error).__name__}: {error}"
         if "KeyboardInterrupt" in text:
             raise KeyboardInterrupt from None
@@ -165,6 +171,8 @@ def execute(pipeline: beam.Pipeline) -> None:
         if own := own_error(text) or (remote and _remote_error(text)):
             raise own from None
         raise
+    if remote:
+        job_service.forget_job(result, note)
     if state not in (None, PipelineState.DONE):
         raise ChildProcessError(f"the pipeline ended as {state}; see the runner's log for the reason")
 

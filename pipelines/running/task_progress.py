@@ -36,7 +36,7 @@ class PhaseProgress:
     """Sums the progress that the tasks of a phase have written. There may be thousands: only changed files are read."""
 
     def __init__(self, notes: journal.Journal, phase: str):
-        self._pattern = re.compile(rf"{phase}-\d+{re.escape(journal.PROGRESS_ENDING)}")
+        self._pattern = re.compile(rf"{phase}-\d+{re.escape(notes.mark + journal.PROGRESS_ENDING)}")
         self._folder = os.path.join(notes.folder, journal.UNFINISHED)
         self._known: dict[str, tuple[int, Amount]] = {}
 

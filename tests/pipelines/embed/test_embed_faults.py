@@ -19,6 +19,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import checksums
 from pipelines.embed import command as embed_command
 from pipelines.embed import job, vector_output
+from pipelines.running import journal
 from pipelines.text import filesystems
 from tests import checks
 from tests.pipelines.disks import small_disk
@@ -135,7 +136,8 @@ def test_without_its_frame_an_hdf5_file_is_written_again(arguments, tmp_path, mo
         patch.setattr(vector_output.Hdf5, "finish", interrupted)
         with pytest.raises(KeyboardInterrupt):
             embed_command.run(arguments("output"))
-    (tmp_path / "output.unfinished" / "_unfinished" / "vectors.hdf5").write_bytes(b"cut")
+    (vectors,) = (tmp_path / "output.unfinished" / "_unfinished").glob("vectors*.hdf5")
+    vectors.write_bytes(b"cut")
     embed_command.run(arguments("output"))
     assert contents(tmp_path / "output") == contents(tmp_path / "whole")
 
@@ -185,7 +187,7 @@ def test_a_full_disk_is_reported_and_more_room_is_enough_to_resume(arguments, tm
 def test_a_disk_too_small_for_the_frame_alone_is_reported(tmp_path):
     with small_disk(tmp_path / "disk", "100k") as disk:
         (disk / "_unfinished").mkdir()
-        output, layout = vector_output.Hdf5(str(disk)), vector_output.Layout((3, 16), "float32")
+        output, layout = vector_output.Hdf5(journal.Journal(str(disk))), vector_output.Layout((3, 16), "float32")
         with pytest.raises(filesystems.WriteError, match=r"^cannot write /.*vectors.hdf5: No space left on device$"):
             output.make_frame([np.ones(1000, np.int64)], layout, {})
         assert not output.is_framed()

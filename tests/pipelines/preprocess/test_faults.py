@@ -37,7 +37,7 @@ def contents(folder: pathlib.Path) -> dict[str, bytes]:
 def tasks_done(output: pathlib.Path) -> int:
     """Returns the number of finished tasks in the journal of an unfinished run."""
     try:
-        return sum(bool(re.fullmatch(r".+-\d{5}\.json", name)) for name in os.listdir(output / "_unfinished"))
+        return sum(bool(re.fullmatch(r".+-\d{5}\.\w+\.json", name)) for name in os.listdir(output / "_unfinished"))
     except FileNotFoundError:  # not begun, or removed at the end while it is read
         return 0
 
@@ -152,7 +152,7 @@ def test_two_runs_do_not_write_one_folder(corpus, process, tmp_path):
     with journal.unfinished({"output": str(tmp_path / "output")}, plan):
         with pytest.raises(InputError, match=r"^output: expected a folder that no other run writes, found one in use"):
             process(corpus(b"a b\n"))
-        assert json.loads((tmp_path / "output" / "_unfinished" / "plan.json").read_text()) == plan
+        assert journal.plan_of(str(tmp_path / "output")) == plan
 
 
 def test_a_folder_of_somebody_else_is_refused(corpus, process, tmp_path):
@@ -234,7 +234,9 @@ def test_missing_or_damaged_counts_are_an_error_and_counted_again(corpus, proces
     with monkeypatch.context() as patch:
         patch.setattr(counts, "read_counts", damaged)
         found = "missing" if damage is None or not damage(b"a 1\n") else "damaged"
-        expected = rf"^cannot read .*counts-\d\d: the word counts are {found}; run the same command again to resume$"
+        expected = (
+            rf"^cannot read .*counts-\d\d\.\w+: the word counts are {found}; run the same command again to resume$"
+        )
         with pytest.raises(filesystems.ReadError, match=expected):
             process(paths)
     assert contents(process(paths)) == contents(process(paths, output="whole"))
@@ -247,7 +249,7 @@ def test_a_damaged_vocabulary_of_an_earlier_run_is_counted_again(corpus, process
         interrupt(patch, shards.WriteTask, after=1)
         with pytest.raises(KeyboardInterrupt):
             process(paths, "--shards=3")
-    words = tmp_path / "output" / "_unfinished" / "vocab.txt"
+    (words,) = (tmp_path / "output" / "_unfinished").glob("vocab*.txt")
     words.unlink() if damage is None else words.write_bytes(damage)
     assert contents(process(paths, "--shards=3")) == contents(process(paths, "--shards=3", output="whole"))
 
@@ -267,7 +269,7 @@ def test_damaged_results_are_made_again(corpus, process, tmp_path, monkeypatch, 
         interrupt(patch, shuffle.Gather if order else shards.WriteTask, after=2)
         with pytest.raises(KeyboardInterrupt):
             process(paths, *options)
-    found = list((tmp_path / "output" / "_unfinished").glob("*-?????.json"))
+    found = list((tmp_path / "output" / "_unfinished").glob("*-?????.*.json"))
     assert len([path for path in found if path.stem.count("-") == 1]) == (6 if order else 3)
     for path in found:
         path.write_bytes(content)

@@ -140,22 +140,35 @@ def test_a_job_that_is_on_its_way_to_flink_is_cancelled_when_it_arrives(flink):
     assert flink_cluster.cancel(f"http://{flink}", "never", 5)
 
 
-def test_a_job_counts_as_cancelled_when_flink_says_so(flink, monkeypatch):
+class Result:
+    """Of a job server that says of every job that it is cancelled."""
+
+    state = PipelineState.RUNNING
+
+    def cancel(self) -> None:
+        self.state = PipelineState.CANCELLED
+
+
+def test_a_job_counts_as_cancelled_when_flink_says_so(flink, monkeypatch, tmp_path):
     """Beam's job server says that it is while it still runs."""
-
-    class Result:
-        state = PipelineState.RUNNING
-
-        def cancel(self) -> None:
-            self.state = PipelineState.CANCELLED
-
+    note = tmp_path / "job.json"
+    note.touch()
     options = parsed("--runner=FlinkRunner", f"--flink_master={flink}").beam_options
     options.view_as(GoogleCloudOptions).job_name = "mine"
-    assert job_service.canceller(options)(Result()) == "the remote job is cancelled"
+    assert job_service.canceller(options, str(note))(Result()) == "the remote job is cancelled"
     assert FakeFlink.jobs[0]["state"] == "CANCELED"
+    assert not note.exists()
     monkeypatch.setattr(job_service, "_CANCEL_SECONDS", 1)
     gone = parsed("--runner=FlinkRunner", "--flink_master=127.0.0.1:1").beam_options
-    assert "could not be cancelled" in job_service.canceller(gone)(Result())
+    assert "could not be cancelled" in job_service.canceller(gone, str(note))(Result())
+
+
+def test_the_word_of_a_job_server_alone_is_passed_on_as_that(tmp_path):
+    note = tmp_path / "job.json"
+    note.touch()
+    cancel = job_service.canceller(PipelineOptions(["--runner=PortableRunner"]), str(note))
+    assert cancel(Result()) == "the job server says that the job is cancelled; see the runner's own page"
+    assert note.exists()
 
 
 def test_every_job_has_a_name_of_its_own_after_the_users(tmp_path):
@@ -167,16 +180,42 @@ def test_every_job_has_a_name_of_its_own_after_the_users(tmp_path):
     assert os.listdir(tmp_path) == []  # a local runner's jobs end with it
 
 
-def test_the_job_that_a_killed_command_left_is_cancelled_first(flink, tmp_path, monkeypatch):
+def test_the_job_that_a_killed_command_left_is_cancelled_where_it_runs(flink, tmp_path, monkeypatch):
     note = tmp_path / "job.json"
-    note.write_text('{"name": "mine"}')
     options = parsed("--runner=FlinkRunner", f"--flink_master={flink}").beam_options
     job_service.begin_job(options, "count", str(note))
-    assert [job["state"] for job in FakeFlink.jobs] == ["CANCELED", "RUNNING", "FINISHED"]
-    assert json.loads(note.read_text()) == {"name": options.view_as(GoogleCloudOptions).job_name}
+    name = options.view_as(GoogleCloudOptions).job_name
+    assert json.loads(note.read_text()) == {"runner": "FlinkRunner", "address": f"http://{flink}", "name": name}
+    FakeFlink.jobs.append({"jid": "d4", "name": name, "state": "RUNNING"})
+    job_service.end_job(str(note))
+    assert [job["state"] for job in FakeFlink.jobs] == ["RUNNING", "RUNNING", "FINISHED", "CANCELED"]
+    assert not note.exists()
+    job_service.begin_job(options, "write", str(note))
     monkeypatch.setattr(job_service, "_CANCEL_SECONDS", 0)
-    with pytest.raises(ChildProcessError, match="of an earlier run goes on; cancel it on http://127"):
-        job_service.begin_job(options, "write", str(note))
+    expected = rf"^the job \S+ of an earlier run may go on; cancel it on http://{flink}, or once it .* delete {note}$"
+    with pytest.raises(ChildProcessError, match=expected):
+        job_service.end_job(str(note))
+    assert note.exists()
+
+
+@pytest.mark.parametrize("content", [b'{"runner": "SparkRunner", "address": "", "name": "mine"}', b"{"])
+def test_a_job_of_which_nobody_knows_that_it_has_ended_is_refused_with_what_to_do(tmp_path, content):
+    note = tmp_path / "job.json"
+    note.write_bytes(content)
+    with pytest.raises(ChildProcessError, match=rf"of an earlier run may go on; .*once it has ended, delete {note}"):
+        job_service.end_job(str(note))
+    assert note.exists()
+
+
+@pytest.mark.parametrize(
+    ("state", "is_kept"), [(PipelineState.FAILED, False), (PipelineState.DONE, False), (PipelineState.RUNNING, True)]
+)
+def test_the_note_of_a_job_is_kept_until_its_runner_reports_the_end(tmp_path, state, is_kept):
+    note, result = tmp_path / "job.json", Result()
+    note.touch()
+    result.state = state
+    job_service.forget_job(result, str(note))
+    assert note.exists() == is_kept
 
 
 def test_an_interrupt_while_a_job_is_submitted_comes_after(monkeypatch):

@@ -60,6 +60,46 @@ def test_what_a_kill_has_left_of_another_run_is_not_resumed(tmp_path, monkeypatc
         assert os.listdir(tmp_path / "_unfinished") == ["plan.json"]
 
 
+def test_a_late_result_of_another_run_counts_for_no_task(tmp_path):
+    """The job of a command that was killed goes on: its workers write results of another plan."""
+    outputs, task = {"output": str(tmp_path)}, corpora.Task(0, (0,), ())
+    result = {"files": {str(tmp_path / "shard-0"): 3}}
+    with pytest.raises(KeyboardInterrupt), journal.unfinished(outputs, {"plan": "old"}):
+        late = journal.opened(str(tmp_path))
+        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt), journal.unfinished(outputs, {"plan": "new"}):
+        (tmp_path / "shard-0").write_bytes(b"old")
+        late.done("write", 0, result)
+        notes = journal.opened(str(tmp_path))
+        assert do_once.done(notes, "write", task) is None
+        assert notes.numbers("write") == set()
+        notes.done("write", 0, result)
+        raise KeyboardInterrupt
+    with journal.unfinished(outputs, {"plan": "new"}) as resumed:
+        assert resumed
+        assert do_once.done(journal.opened(str(tmp_path)), "write", task) == result
+        assert journal.opened(str(tmp_path)).numbers("write") == {0}
+
+
+def test_the_job_of_an_earlier_run_is_ended_before_anything_changes(tmp_path):
+    outputs, note = {"output": str(tmp_path)}, tmp_path / "_unfinished" / "job.json"
+    with pytest.raises(KeyboardInterrupt), journal.unfinished(outputs, {"plan": "old"}):
+        (tmp_path / "shard-0.tfrecord").write_bytes(b"old")
+        note.write_bytes(b"{}")
+        raise KeyboardInterrupt
+
+    def refuse(path: str) -> None:
+        assert path == str(note)
+        raise ChildProcessError("it goes on")
+
+    with pytest.raises(ChildProcessError, match="it goes on"), journal.unfinished(outputs, PLAN, refuse):
+        pass
+    assert (tmp_path / "shard-0.tfrecord").exists()
+    assert journal.plan_of(str(tmp_path)) == {"plan": "old"}
+    with journal.unfinished(outputs, PLAN, os.remove):
+        assert not (tmp_path / "shard-0.tfrecord").exists()
+
+
 @pytest.mark.parametrize("resumed", [False, True])
 def test_what_an_earlier_run_has_done_stays_when_input_turns_out_wrong(tmp_path, resumed):
     outputs, plan = {"output": str(tmp_path / "output")}, {"plan": "plan"}

@@ -206,7 +206,7 @@ def test_a_worker_that_dies_ends_the_job_and_the_same_command_resumes(tmp_path):
     # On a busy machine a thread of Beam's may say after it that its channel was closed.
     assert "elmo-tf: error: a worker process died; run the same command again to resume" in err[-9:]
     assert not (tmp_path / "output" / "_SUCCESS").exists()
-    numbers = [note.stem[-5:] for note in notes.glob("write-[0-9]*.json")]
+    numbers = [note.name[6:11] for note in notes.glob("write-[0-9]*.json")]
     noted = [tmp_path / "output" / f"shard-{number}-of-00008.tfrecord" for number in numbers]
     done = {path: path.stat().st_mtime_ns for path in noted}
     assert done
