@@ -3,10 +3,10 @@
 Clocks of two machines differ, so nobody compares times: a run that finds a note waits whether it changes.
 """
 
-import _thread
 import contextlib
 import logging
 import os
+import signal
 import socket
 import threading
 import time
@@ -83,7 +83,8 @@ class _Heart:
             with contextlib.suppress(OSError):
                 self.check()
                 if self.owner:
-                    _thread.interrupt_main()
+                    # A signal, because it also wakes a thread that waits.
+                    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
                     return
                 self.beat()
             wait = _BEAT_SECONDS
@@ -91,17 +92,26 @@ class _Heart:
 
 def _wait_for_silence(folder: str, path: str) -> None:
     """Returns if there is no note, or it does not change; raises `InputError` if it does."""
-    if (first := _read(path)) is None:
+    first = _read(path)
+    if first is None and _is_absent(path):
         return
-    _log.info("%s has been writing %s; waiting %.0f s whether it still does", first["who"], folder, _WAIT_SECONDS)
+    who = first["who"] if first else "another run"
+    _log.info("%s has been writing %s; waiting %.0f s whether it still does", who, folder, _WAIT_SECONDS)
     end = time.monotonic() + _WAIT_SECONDS
     while time.monotonic() < end:
         time.sleep(_POLL_SECONDS)
         note = _read(path)
-        if note is None:
+        if note is None and _is_absent(path):
             return
-        if note != first:
+        first = first or note
+        if note and note != first:
             raise _in_use(folder, note["who"])
+
+
+def _is_absent(path: str) -> bool:
+    """Whether nobody writes the note. HDFS has only a temporary file for a moment whenever it is replaced."""
+    folder, _, name = path.rpartition("/")
+    return not any(found.startswith(name) for found in filesystems.sizes(folder))
 
 
 def _read(path: str) -> dict | None:

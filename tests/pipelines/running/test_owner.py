@@ -1,5 +1,6 @@
 """Remote folders have one writer at a time, without locks and without comparing clocks."""
 
+import concurrent.futures
 import json
 import threading
 import time
@@ -71,6 +72,36 @@ def test_of_two_runs_that_begin_at_the_same_time_one_stops():
         for _ in range(500):  # until the heart interrupts
             time.sleep(0.01)
     assert STORE[NOTE] == another_note()
+
+
+def test_a_run_that_waits_is_stopped_and_the_error_names_its_option():
+    """Beam's runner has the main thread wait for a future."""
+    refused = pytest.raises(InputError, match=r"^output: .* in use by process 7 on elsewhere")
+    with refused, journal.unfinished({"output": FOLDER}, {"a": "plan"}):
+        STORE[NOTE] = another_note()
+        start = time.monotonic()
+        concurrent.futures.Future().result(60)
+    assert time.monotonic() - start < 50
+    assert STORE[NOTE] == another_note()
+
+
+def test_a_note_that_is_being_replaced_is_not_taken_for_none():
+    """HDFS deletes it before the new one gets its name."""
+    STORE[f"{NOTE}.tmp-1"] = another_note()
+    stop = threading.Event()
+
+    def beat() -> None:
+        for count in range(10_000):
+            if stop.wait(0.02):
+                return
+            STORE[NOTE] = another_note(count)
+
+    thread = threading.Thread(target=beat)
+    thread.start()
+    with pytest.raises(InputError, match="in use by process 7 on elsewhere"), owner.owned(FOLDER, NOTE):
+        pass
+    stop.set()
+    thread.join()
 
 
 def test_a_second_command_is_refused_and_the_first_one_keeps_its_files():
