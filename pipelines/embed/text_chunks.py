@@ -5,7 +5,6 @@ tokenizers. Vectors take hundreds of times as much space as their text, so the c
 """
 
 import collections
-import contextlib
 import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -137,9 +136,7 @@ def read(notes: journal.Journal, chunk: Chunk) -> list[Words]:
     """Returns the sentences of a chunk."""
     found: list[bytes] = []
     for piece in chunk.pieces:
-        with contextlib.closing(filesystems.open_file(_path(notes, piece.text))) as file:
-            file.seek(piece.start)
-            found += file.read(piece.end - piece.start).split(b"\n")[:-1]
+        found += filesystems.read_range(_path(notes, piece.text), piece.start, piece.end).split(b"\n")[:-1]
     return [line.split() for line in found]
 
 

@@ -26,6 +26,7 @@ from pipelines.text import filesystems
 
 _FRAME = "frame"  # the phase's name in the journal
 _FRAME_SCHEMA = Object({"size": Whole()})
+_PLACE = np.dtype(np.int64)  # of a value in the file of places
 _META_BYTES = 1 << 14  # size of the blocks of metadata
 _REASON = re.compile(r"error message = '([^']+)'")  # the operating system's, in an error of HDF5
 _MOST_INFO = 60_000  # bytes of an attribute; the limit of HDF5 is 64 kB
@@ -115,7 +116,8 @@ class Hdf5(NamedTuple):
         """Writes the vectors of a chunk to their places; returns the size of the file, by its path."""
         # The file holds no words.
         del lines
-        places = np.fromfile(self._places, np.int64, chunk.lines, offset=8 * chunk.first_line).tolist()
+        begin, end = (_PLACE.itemsize * number for number in (chunk.first_line, chunk.first_line + chunk.lines))
+        places = np.frombuffer(filesystems.read_range(self._places, begin, end), _PLACE).tolist()
         try:
             descriptor = os.open(self.path, os.O_WRONLY)
             try:
@@ -157,7 +159,7 @@ def _add_datasets(file: h5py.File, first: int, lengths: np.ndarray, layout: Layo
     # Otherwise no two files would be the same.
     create.set_obj_track_times(False)
     kind = h5py.h5t.py_create(np.dtype(layout.dtype).newbyteorder("<"))
-    places = np.zeros(len(lengths), np.int64)
+    places = np.zeros(len(lengths), _PLACE)
     for number, length in enumerate(lengths.tolist()):
         space = h5py.h5s.create_simple(layout.shape(length))
         dataset = h5py.h5d.create(file.id, b"%d" % (first + number), kind, space, create)

@@ -180,7 +180,8 @@ def _read_vocabulary(path: str) -> vocabulary.Vocabulary:
     try:
         content = filesystems.read(path)
     except OSError as error:
-        raise InputError("vocab", "a file that can be read", f"{error.strerror or error}: {path}") from None
+        reason = getattr(error.__cause__, "strerror", None) or error
+        raise InputError("vocab", "a file that can be read", f"{reason}: {path}") from None
     return vocabulary.from_bytes(content, path)
 
 

@@ -40,6 +40,7 @@ _LOGGERS = {
 # Of an exception in a worker most runners pass on only the text: its traceback, or a repr of that. Beam adds the step's
 # name to an exception's first argument, so it may be anywhere in the message.
 _OWN_ERROR = re.compile(r"(CorpusError|InputError|ReadError|WriteError): (.*?)(?=\\n|\n|$)")
+_SYSTEM_ERROR = re.compile(r"\w+Error: \[Errno \d+\] (.*?)(?=\\n|\n|$)")
 _STEP = re.compile(r" \[while running '.*?'\]")
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _JAVA = re.compile(r"(?:^|Caused by: )(?:[\w$]+\.)+(\w+(?:Exception|Error)): ([^\n]+)", re.MULTILINE)
@@ -168,13 +169,22 @@ def execute(pipeline: beam.Pipeline, note: str) -> None:
             raise KeyboardInterrupt from None
         if processes.DIED in text:
             raise ChildProcessError(processes.DIED.removeprefix("elmo_tf: ")) from None
-        if own := own_error(text) or (remote and _remote_error(text)):
+        if own := own_error(text) or _system_error(text) or (remote and _remote_error(text)):
             raise own from None
         raise
     if remote:
         job_service.forget_job(result, note)
     if state not in (None, PipelineState.DONE):
         raise ChildProcessError(f"the pipeline ended as {state}; see the runner's log for the reason")
+
+
+def _system_error(text: str) -> filesystems.ReadError | None:
+    """Returns the last error of the operating system in the text of an exception from a worker; None if none is."""
+    found = _SYSTEM_ERROR.findall(text)
+    if not found:
+        return None
+    reason, _, path = _STEP.sub("", found[-1]).partition(": ")
+    return filesystems.ReadError(f"cannot read or write {path or 'a file'}: {reason}")
 
 
 def _remote_error(text: str) -> Exception:

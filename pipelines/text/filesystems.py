@@ -93,9 +93,14 @@ def match(pattern: str) -> list[FileMetadata]:
 def sizes(folder: str) -> dict[str, int]:
     """Returns the sizes in bytes of the files directly in `folder`, by name; empty if there is no such folder."""
     if is_local(folder):
+        found = {}
         with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
-            return {entry.name: entry.stat().st_size for entry in entries if entry.is_file()}
-        return {}
+            for entry in entries:
+                # It may be deleted meanwhile, which says nothing about the others.
+                with contextlib.suppress(FileNotFoundError):
+                    if entry.is_file():
+                        found[entry.name] = entry.stat().st_size
+        return found
     return {os.path.basename(found.path): found.size_in_bytes for found in match(join(folder, "*"))}
 
 
@@ -131,7 +136,11 @@ def read(path: str) -> bytes:
 
 
 def read_range(path: str, start: int, end: int) -> bytes:
-    """Returns the bytes `start` to `end` of a file, and reads no others: Beam's remote files read 16 MB at a time."""
+    """Returns the bytes `start` to `end` of a file, and reads no others: Beam's remote files read 16 MB at a time.
+
+    Raises:
+        ReadError: if the file does not have all of them, too.
+    """
     with _asked(path), open_file(path) as file:
         unbuffered = getattr(file, "raw", file)
         unbuffered.seek(start)
@@ -139,20 +148,26 @@ def read_range(path: str, start: int, end: int) -> bytes:
         while left and (part := unbuffered.read(left)):
             parts.append(part)
             left -= len(part)
-        return b"".join(parts)
+    if left:
+        raise ReadError(f"cannot read {path}: expected {end - start} bytes from byte {start} on, {left} are missing")
+    return b"".join(parts)
 
 
 def fetch(path: str, place: pathlib.Path) -> None:
-    """Copies a file to a place on this machine."""
-    with contextlib.ExitStack() as stack, place.open("wb") as local:
-        with _asked(path):
-            file = stack.enter_context(open_file(path))
-        while True:
-            with _asked(path):
-                content = file.read(_COPY_BYTES)
-            if not content:
-                return
-            local.write(content)
+    """Copies a file to a place on this machine. Raises `ReadError` and `WriteError`."""
+    try:
+        with place.open("wb") as local, open_file(path) as file:
+            while content := _next(path, file):
+                local.write(content)
+    except ReadError:
+        raise
+    except OSError as error:
+        raise WriteError(f"cannot write {place}: {_reason(error)}") from error
+
+
+def _next(path: str, file: BinaryIO) -> bytes:
+    with _asked(path):
+        return file.read(_COPY_BYTES)
 
 
 def read_json(path: str, schema: json_file.Schema) -> Any | None:
@@ -184,7 +199,7 @@ def create(path: str) -> Iterator[BinaryIO]:
     except BaseException as error:
         with contextlib.suppress(OSError):
             FileSystems.delete([temporary])
-        if isinstance(error, OSError) and not isinstance(error, WriteError):
+        if isinstance(error, OSError) and not isinstance(error, (ReadError, WriteError)):
             raise WriteError(f"cannot write {path}: {_reason(error)}") from error
         raise
 
@@ -251,15 +266,16 @@ def is_temporary(name: str) -> bool:
 
 @contextlib.contextmanager
 def _asked(path: str) -> Iterator[None]:
-    """Has whatever a remote store raises in the block raised as `ReadError`: each has exceptions of its own."""
+    """Has a failure in the block raised as `ReadError`: an OSError, or whatever a remote store raises."""
     try:
         yield
     except (InputError, ReadError):
         raise
     except Exception as error:
-        if is_local(path):
+        if is_local(path) and not isinstance(error, OSError):
             raise
-        raise ReadError(f"cannot read {path}: {_reason(error)}") from error
+        hint = f"; {UNSEEN}" if isinstance(error, FileNotFoundError) else ""
+        raise ReadError(f"cannot read {path}: {_reason(error)}{hint}") from error
 
 
 def _reason(error: Exception) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from elmo_tf.records import record_folder
 from pipelines.preprocess import shuffle
+from pipelines.text import filesystems
 
 COUNT = 900
 
@@ -49,6 +50,19 @@ def test_every_sentence_is_somewhere_in_random_order(text, process, monkeypatch,
     assert (info["shuffled"], info["sentences"], info["tokens"]) == (True, COUNT, 2 * COUNT)
     assert [shard["sentences"] for shard in info["shards"]] == [len(shard) for shard in found]
     assert not (folder / "_unfinished").exists()
+
+
+def test_a_file_of_records_that_is_cut_is_an_error(text, process, monkeypatch):
+    bucket = shuffle.Gather._bucket
+
+    def cut(self, split: str, number: int):
+        for path in pathlib.Path(self._journal.folder, "_unfinished").glob("scatter-*.run"):
+            path.write_bytes(path.read_bytes()[:-20])
+        return bucket(self, split, number)
+
+    monkeypatch.setattr(shuffle.Gather, "_bucket", cut)
+    with pytest.raises(filesystems.ReadError, match=r"^cannot read .*\.run: expected \d+ bytes from byte \d+ on, "):
+        process(text, "--shuffle", "--shards=1")
 
 
 def test_the_seed_decides_the_order_and_nothing_else(text, process):

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import errno
 import http.server
 import json
 import os
@@ -9,6 +10,7 @@ import signal
 import threading
 import time
 
+import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 from apache_beam.portability.api import beam_job_api_pb2
@@ -17,6 +19,7 @@ from apache_beam.runners.runner import PipelineState
 
 from elmo_tf.errors import InputError
 from pipelines.running import flink_cluster, job_service, runner_options
+from pipelines.text import filesystems
 
 
 @pytest.fixture
@@ -253,6 +256,24 @@ ERRORS = {
 @pytest.mark.parametrize("text", ERRORS)
 def test_the_error_of_a_remote_job_is_one_line(text):
     assert str(runner_options._remote_error(text)) == ERRORS[text]
+
+
+@pytest.mark.parametrize("options", [[], ["--runner=BundleBasedDirectRunner"]])
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (OSError(errno.EIO, "Input/output error"), "cannot read or write a file: Input/output error"),
+        (OSError(errno.ENOSPC, "No space left", "/tmp/a"), "cannot read or write '/tmp/a': No space left"),
+    ],
+)
+def test_an_error_of_the_operating_system_in_a_worker_is_one_line(options, error, expected, tmp_path):
+    def fail(element: int) -> None:
+        raise error
+
+    pipeline = runner_options.make_pipeline(parsed(*options).beam_options)
+    _ = pipeline | beam.Create([1]) | beam.Map(fail)
+    with pytest.raises(filesystems.ReadError, match=f"^{expected}$"):
+        runner_options.execute(pipeline, str(tmp_path / "job.json"))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,9 @@
 """Files of remote stores: with folders as on HDFS, byte ranges, and what refuses."""
 
+import contextlib
 import io
+import os
+import pathlib
 import re
 
 import pytest
@@ -99,10 +102,44 @@ def test_a_range_of_a_file_is_read_and_no_more(path, tmp_path, monkeypatch):
     assert Raw.asked <= 10 + 7 + 4 + 1
 
 
-def test_a_range_beyond_the_end_is_short():
+def test_a_range_beyond_the_end_is_an_error():
     STORE["memory://in/a"] = b"abc"
-    assert filesystems.read_range("memory://in/a", 2, 9) == b"c"
     assert filesystems.read_range("memory://in/a", 3, 3) == b""
+    expected = "^cannot read memory://in/a: expected 7 bytes from byte 2 on, 6 are missing$"
+    with pytest.raises(filesystems.ReadError, match=expected):
+        filesystems.read_range("memory://in/a", 2, 9)
+
+
+def test_a_file_that_vanishes_while_a_folder_is_listed_hides_no_other(tmp_path, monkeypatch):
+    for name in "abc":
+        (tmp_path / name).write_bytes(b"1")
+    scandir = os.scandir
+
+    @contextlib.contextmanager
+    def vanishing(folder: str):
+        with scandir(folder) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+        (tmp_path / "b").unlink()
+        yield iter(found)
+
+    monkeypatch.setattr(os, "scandir", vanishing)
+    assert filesystems.sizes(str(tmp_path)) == {"a": 1, "c": 1}
+    assert filesystems.sizes(str(tmp_path / "none")) == {}
+
+
+def test_a_local_file_that_cannot_be_read_is_one_line(tmp_path):
+    missing = str(tmp_path / "a")
+    for ask in (filesystems.read, filesystems.open_file, lambda path: filesystems.read_range(path, 0, 1)):
+        with pytest.raises(filesystems.ReadError, match=f"^cannot read {missing}: No such file .*; all workers need"):
+            ask(missing)
+
+
+def test_a_copy_on_a_full_disk_names_the_place(tmp_path):
+    STORE["memory://in/a"] = b"abc"
+    with pytest.raises(filesystems.WriteError, match=r"^cannot write /dev/full: No space left on device$"):
+        filesystems.fetch("memory://in/a", pathlib.Path("/dev/full"))
+    with pytest.raises(filesystems.ReadError, match=r"^cannot read memory://in/b: "):
+        filesystems.fetch("memory://in/b", tmp_path / "b")
 
 
 def test_whatever_a_store_raises_is_one_error_with_its_innermost_words(monkeypatch):
