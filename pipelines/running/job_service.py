@@ -5,6 +5,8 @@ processes, where Ctrl-C ends it before it can cancel the job. Here one serves a 
 """
 
 import contextlib
+import ctypes
+import functools
 import logging
 import pathlib
 import signal
@@ -41,6 +43,7 @@ PARAMETERS = ("runner", "flink_master", "flink_version", "flink_job_server_jar",
 _ANSWER_SECONDS = 10
 _START_SECONDS = 180
 _CANCEL_SECONDS = 60
+_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl
 _APPEAR_SECONDS = 5  # for a job that was being submitted
 _POLL_SECONDS = 0.2
 _NOTE = Object({"runner": Text(), "address": Text(), "name": Text()})
@@ -63,6 +66,8 @@ def is_portable(options: PipelineOptions) -> bool:
 def connected(options: PipelineOptions, unknown: Sequence[str] = ()) -> Iterator[None]:
     """Sees to it that a job service takes the pipelines of the block; changes `options` to its address.
 
+    While the block runs, SIGTERM and SIGHUP end a remote job as Ctrl-C does.
+
     Args:
         options: Beam's.
         unknown: arguments among them that Beam's Python code does not know, which the service has to know.
@@ -72,9 +77,10 @@ def connected(options: PipelineOptions, unknown: Sequence[str] = ()) -> Iterator
         ChildProcessError: if the job server does not start.
     """
     if not is_portable(options):
-        yield
+        with _ends_as_interrupts(options):
+            yield
         return
-    with _quiet_threads(), contextlib.ExitStack() as stack:
+    with _ends_as_interrupts(options), _quiet_threads(), contextlib.ExitStack() as stack:
         portable = options.view_as(PortableOptions)
         if server := _job_server(options):
             flink_cluster.check(options)
@@ -84,6 +90,23 @@ def connected(options: PipelineOptions, unknown: Sequence[str] = ()) -> Iterator
         elif unknown:
             raise _unknown(unknown)
         yield
+
+
+@contextlib.contextmanager
+def _ends_as_interrupts(options: PipelineOptions) -> Iterator[None]:
+    """Turns signals that end the process into interrupts while the block runs, if a job would go on without it."""
+    if not is_remote(options) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    # One that is ignored, as `nohup` has it, stays ignored.
+    ends = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) == signal.SIG_DFL]
+    for number in ends:
+        signal.signal(number, lambda number, frame: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        for number in ends:
+            signal.signal(number, signal.SIG_DFL)
 
 
 @contextlib.contextmanager
@@ -250,9 +273,17 @@ def _running(server: job_server.JavaJarJobServer) -> Iterator[str]:
 
 
 def _start(command: list[str], out) -> subprocess.Popen:
+    """Starts a program that Ctrl-C does not reach, and which on Linux ends with this process in any case."""
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
     try:
         return subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            # One call of the system, which takes no lock that a thread may hold.
+            preexec_fn=prctl and functools.partial(prctl, _PARENT_DEATH_SIGNAL, signal.SIGTERM),  # noqa: PLW1509
         )
     except OSError as error:
         raise ChildProcessError(f"cannot start the job server: {error.strerror}: {command[0]}") from None

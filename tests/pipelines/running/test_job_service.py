@@ -6,7 +6,10 @@ import errno
 import http.server
 import json
 import os
+import pathlib
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -20,6 +23,8 @@ from apache_beam.runners.runner import PipelineState
 from elmo_tf.errors import InputError
 from pipelines.running import flink_cluster, job_service, runner_options
 from pipelines.text import filesystems
+
+ROOT = pathlib.Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -240,6 +245,46 @@ def test_an_interrupt_while_a_job_is_submitted_comes_after(monkeypatch):
         time.sleep(0.05)
         submitted.append(True)
     assert submitted == [True]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_ends_the_command_is_an_interrupt_while_it_has_a_remote_job(number, service):
+    options = parsed("--runner=PortableRunner", f"--job_endpoint={service}").beam_options
+    with pytest.raises(KeyboardInterrupt), job_service.connected(options):
+        os.kill(os.getpid(), number)
+        time.sleep(5)
+    assert signal.getsignal(number) == signal.SIG_DFL
+    with job_service.connected(parsed().beam_options):
+        assert signal.getsignal(number) == signal.SIG_DFL
+
+
+def test_a_signal_that_is_ignored_stays_ignored(service):
+    options = parsed("--runner=PortableRunner", f"--job_endpoint={service}").beam_options
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with job_service.connected(options):
+            os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs prctl of Linux")
+def test_the_job_server_ends_with_a_command_that_is_killed(tmp_path):
+    program = (
+        "import os, signal\nfrom pipelines.running import job_service\n"
+        f"with open({str(tmp_path / 'log')!r}, 'wb') as log:\n"
+        "    print(job_service._start(['sleep', '60'], log).pid, flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    status = pathlib.Path(f"/proc/{int(done.stdout)}/status")
+    for _ in range(100):
+        if not status.exists() or "Z (zombie)" in status.read_text():
+            return
+        time.sleep(0.05)
+    os.kill(int(done.stdout), signal.SIGKILL)
+    pytest.fail("it goes on")
 
 
 ERRORS = {
