@@ -16,6 +16,7 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions, S3Options
 
 _WITHOUT_CREDENTIALS = 401
+_CONNECTIONS = 32  # for two files of each of the threads that ask at the same time; boto3 has 10
 
 _clients: dict[tuple, Any] = {}
 _lock = threading.Lock()
@@ -32,11 +33,11 @@ class Client(boto3_client.Client):
         if boto3_client.boto3 is None:
             raise ModuleNotFoundError("No module named 'boto3'", name="boto3")
         # Of this process: a connection must not be used on both sides of a fork.
-        key = (os.getpid(), *_settings(options))
+        settings = _settings(options)
+        key = (os.getpid(), *settings.items())
         with _lock:
             if key not in _clients:
-                super().__init__(options)
-                _clients[key] = self.client
+                _clients[key] = _connection(settings)
         self.client = _clients[key]
         self._download_request = self._download_stream = None
         self._download_pos = 0
@@ -119,11 +120,28 @@ def _as_oserror() -> Iterator[None]:
         raise OSError(errno.EIO, error.message) from error
 
 
-def _settings(options: PipelineOptions | dict[str, Any]) -> Iterator[Any]:
-    """Yields the values of the options for S3."""
+def _settings(options: PipelineOptions | dict[str, Any]) -> dict[str, Any]:
+    """Returns the options for S3."""
     if isinstance(options, PipelineOptions):
         options = options.view_as(S3Options).get_all_options(current_only=True)
-    yield from (value for name, value in sorted(options.items()) if name.startswith("s3_"))
+    return {name: value for name, value in sorted(options.items()) if name.startswith("s3_")}
+
+
+def _connection(settings: dict[str, Any]) -> Any:
+    """Returns what Beam's client makes, with more connections to the store at the same time."""
+    session = boto3_client.boto3.session
+    return session.Session().client(
+        service_name="s3",
+        region_name=settings.get("s3_region_name"),
+        api_version=settings.get("s3_api_version"),
+        use_ssl=not settings.get("s3_disable_ssl"),
+        verify=settings.get("s3_verify"),
+        endpoint_url=settings.get("s3_endpoint_url"),
+        aws_access_key_id=settings.get("s3_access_key_id"),
+        aws_secret_access_key=settings.get("s3_secret_access_key"),
+        aws_session_token=settings.get("s3_session_token"),
+        config=session.Config(max_pool_connections=_CONNECTIONS),
+    )
 
 
 s3io.boto3_client.Client = Client

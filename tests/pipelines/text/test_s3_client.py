@@ -11,6 +11,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.options.value_provider import RuntimeValueProvider
 
 from elmo_tf.errors import InputError
+from pipelines.running import task_plan
 from pipelines.text import filesystems, s3_client
 
 
@@ -32,8 +33,9 @@ class Boto3:
     error: Exception | None = None
     made = 0
 
-    def __init__(self):
+    def __init__(self, settings: dict):
         Boto3.made += 1
+        self.settings = settings
         self.asked: list[tuple[str, dict]] = []
 
     def __getattr__(self, name: str):
@@ -49,8 +51,9 @@ class Boto3:
 
 @pytest.fixture(autouse=True)
 def boto3(monkeypatch) -> type[Boto3]:
-    session = types.SimpleNamespace(client=lambda **settings: Boto3())
-    fake = types.SimpleNamespace(session=types.SimpleNamespace(Session=lambda: session))
+    session = types.SimpleNamespace(client=lambda **settings: Boto3(settings))
+    config = types.SimpleNamespace
+    fake = types.SimpleNamespace(session=types.SimpleNamespace(Session=lambda: session, Config=config))
     monkeypatch.setattr(boto3_client, "boto3", fake)
     monkeypatch.setattr(s3_client, "_clients", {})
     monkeypatch.setattr(Boto3, "made", 0)
@@ -66,6 +69,17 @@ def test_a_process_has_one_connection_for_the_same_options(boto3):
     assert one.client is same.client is not other.client
     assert one is not same  # each has a place of its own in the file it reads
     assert boto3.made == 2
+
+
+def test_threads_that_ask_at_once_have_a_connection_each():
+    options = PipelineOptions(["--s3_endpoint_url=http://here", "--s3_access_key_id=me", "--s3_disable_ssl"])
+    settings = s3io.S3IO(options=options).client.client.settings
+    assert settings["config"].max_pool_connections >= 2 * task_plan._READERS
+    assert (settings["endpoint_url"], settings["aws_access_key_id"], settings["use_ssl"]) == (
+        "http://here",
+        "me",
+        False,
+    )
 
 
 def test_a_worker_without_options_reads(monkeypatch):
