@@ -83,6 +83,10 @@ class Hdf5(NamedTuple):
         done = self.notes.result(_FRAME, 0, _FRAME_SCHEMA)
         return done is not None and os.path.exists(self.path) and os.path.getsize(self.path) == done["size"]
 
+    def is_moved(self) -> bool:
+        """Whether `finish` has moved the file."""
+        return self.notes.result(_FRAME, 0, _FRAME_SCHEMA) is not None and not os.path.lexists(self.path)
+
     def make_frame(self, lengths: Iterable[np.ndarray], layout: Layout, info: dict[str, Any]) -> None:
         """Makes a file with a dataset for each line, without values.
 

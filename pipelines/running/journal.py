@@ -99,7 +99,15 @@ def check(folder: str) -> None:
             path.is_dir() and {entry.name for entry in path.iterdir()} <= {UNFINISHED}
         )
     if not is_free and plan_of(folder) is None:
+        if is_marked(folder):
+            # Of a run that was killed while it tidied up.
+            filesystems.delete_folder(filesystems.join(folder, UNFINISHED))
         raise _exists(folder)
+
+
+def is_marked(folder: str) -> bool:
+    """Whether a folder has the marker of a finished one."""
+    return filesystems.exists(filesystems.join(folder, record_folder.MARKER_FILE))
 
 
 @contextlib.contextmanager
@@ -128,10 +136,10 @@ def unfinished(
         made = _make(outputs)
         try:
             for parameter, folder in outputs.items():
-                stack.enter_context(_locked(folder, parameter))
+                stack.enter_context(locked(folder, parameter))
             resumed = all([_has_plan(folder, plan, parameter) for parameter, folder in outputs.items()])
             for parameter, folder in outputs.items():
-                if not resumed and filesystems.exists(filesystems.join(folder, record_folder.MARKER_FILE)):
+                if not resumed and is_marked(folder):
                     with renamed(folder=parameter):
                         raise _exists(folder)
         except InputError:
@@ -191,7 +199,7 @@ def _has_plan(folder: str, plan: dict[str, Any], parameter: str) -> bool:
 
 
 def _exists(folder: str) -> InputError:
-    found = "a finished one" if filesystems.exists(filesystems.join(folder, record_folder.MARKER_FILE)) else "one"
+    found = "a finished one" if is_marked(folder) else "one"
     return InputError("folder", "a folder that does not exist yet", f"{found}: {folder}")
 
 
@@ -260,7 +268,7 @@ def _clear(folder: str, everything: bool) -> None:
 
 
 @contextlib.contextmanager
-def _locked(folder: str, parameter: str) -> Iterator[None]:
+def locked(folder: str, parameter: str) -> Iterator[None]:
     """Keeps other runs out of a folder: of a local one those on this machine, of a remote one all."""
     if not filesystems.is_local(folder):
         with renamed(folder=parameter), owner.owned(folder, shared_path(folder, owner.FILE)):

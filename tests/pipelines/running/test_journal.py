@@ -142,8 +142,10 @@ def test_a_run_killed_while_it_tidies_up_is_finished(corpus, process, tmp_path, 
     with pytest.raises(KeyboardInterrupt):
         process(paths)
     assert record_folder.open_folder(tmp_path / "output").info["sentences"] == 1
-    with pytest.raises(InputError, match=r"^output: expected a folder that does not exist yet"):
+    assert (tmp_path / "output" / "_unfinished").exists()
+    with pytest.raises(InputError, match=r"^output: expected a folder that does not exist yet, found a finished one"):
         process(paths)
+    assert not (tmp_path / "output" / "_unfinished").exists()
 
 
 def test_a_folder_that_another_run_has_finished_meanwhile_stays(tmp_path):
