@@ -17,8 +17,8 @@ from apache_beam.options.pipeline_options import PipelineOptions
 import elmo_tf
 from elmo_tf.errors import InputError, renamed
 from elmo_tf.savedmodel import embedding
-from pipelines.embed import job, model_handler
-from pipelines.running import job_service, journal, processes, report, runner_options
+from pipelines.embed import job, model_handler, vector_output
+from pipelines.running import job_service, journal, processes, report, runner_options, task_plan
 from pipelines.text import corpora, filesystems, text_options
 from pipelines.text.text_options import require
 
@@ -94,7 +94,7 @@ def run(argv: Sequence[str] | None = None, load_tensorflow: Callable[[], None] |
         model_handler.on_this_machine(arguments.savedmodel) as (path, source),
     ):
         model = embedding.find_model(path)
-        savedmodel = str(model.path) if filesystems.is_local(source) else source
+        savedmodel = os.path.abspath(model.path) if filesystems.is_local(source) else source
         return _run(arguments, model, savedmodel, beam_options, load_tensorflow)
 
 
@@ -142,10 +142,21 @@ def _check(arguments: argparse.Namespace) -> None:
         local = "a local path for HDF5 (`format` tfrecord can write to remote stores)"
         require("output", filesystems.is_local(output), local, output)
         if os.path.lexists(output):
+            _discard_left(_folder(arguments))
             found = "a folder" if os.path.isdir(output) else "one"
             raise InputError("output", "a file that does not exist yet", f"{found}: {output}")
     with renamed(folder="output"):
         journal.check(_folder(arguments))
+
+
+def _discard_left(folder: str) -> None:
+    """Deletes the folder of a run that was killed after it had moved its file to the output."""
+    with renamed(folder="output"):
+        if journal.plan_of(folder) is None and journal.is_marked(folder):
+            journal.discard(folder)
+        elif vector_output.Hdf5(journal.opened(folder)).is_moved():
+            with journal.locked(folder, "output"):
+                journal.discard(folder)
 
 
 def _folder(arguments: argparse.Namespace) -> str:
@@ -157,9 +168,10 @@ def _plan(arguments: argparse.Namespace, corpus: list[corpora.TextFile], sha256:
     """Returns everything that the output depends on, as JSON, by parameter."""
     elsewhere = ("input", "output", "savedmodel", "processes_per_machine")
     asked = {name: value for name, value in vars(arguments).items() if name not in elsewhere}
+    times = task_plan.at_once(filesystems.last_changed, [file.path for file in corpus])
     return {
         **asked,
-        "input": [[*file, filesystems.last_changed(file.path)] for file in corpus],
+        "input": [[*file, changed] for file, changed in zip(corpus, times, strict=True)],
         "savedmodel": sha256,
         "version": elmo_tf.__version__,
     }

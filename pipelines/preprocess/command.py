@@ -19,7 +19,7 @@ from elmo_tf.errors import InputError, renamed
 from elmo_tf.records import record_folder
 from elmo_tf.text import vocabulary
 from pipelines.preprocess import info, job
-from pipelines.running import job_service, journal, processes, report, runner_options
+from pipelines.running import job_service, journal, processes, report, runner_options, task_plan
 from pipelines.text import corpora, filesystems, sentences, text_options
 from pipelines.text.text_options import require
 
@@ -73,6 +73,9 @@ def run(argv: Sequence[str] | None = None, load_tensorflow: Callable[[], None] |
     )
     add_arguments(parser)
     arguments, beam_options, unknown = runner_options.parse(parser, argv)
+    for name in ("output", "heldout"):
+        if path := getattr(arguments, name):
+            setattr(arguments, name, text_options.real_path(path))
     # Fails if the runner is not available.
     runner_options.make_pipeline(beam_options)
     _check(arguments)
@@ -151,9 +154,9 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _folders(arguments: argparse.Namespace) -> dict[str, str]:
-    """Returns the output folder of each split, by a path that is the same for every process on this machine."""
+    """Returns the output folder of each split."""
     named = {sentences.TRAIN: arguments.output, sentences.HELDOUT: arguments.heldout}
-    return {split: text_options.real_path(path) for split, path in named.items() if path}
+    return {split: path for split, path in named.items() if path}
 
 
 def _settings(arguments: argparse.Namespace) -> sentences.Settings:
@@ -166,9 +169,10 @@ def _plan(
 ) -> dict[str, Any]:
     """Returns everything that the output depends on, as JSON."""
     asked = {name: value for name, value in vars(arguments).items() if name not in ("input", "vocab")}
+    times = task_plan.at_once(filesystems.last_changed, [file.path for file in corpus])
     return {
         "arguments": {**asked, "output": None, "heldout": asked["heldout"] is not None},
-        "inputs": [[*file, filesystems.last_changed(file.path)] for file in corpus],
+        "inputs": [[*file, changed] for file, changed in zip(corpus, times, strict=True)],
         "vocabulary": given and given.sha256(),
         "version": elmo_tf.__version__,
     }

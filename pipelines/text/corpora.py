@@ -65,7 +65,7 @@ class Task(NamedTuple):
 
 
 def match(patterns: Iterable[str]) -> list[TextFile]:
-    """Returns the files that `patterns` match, each once, sorted by path.
+    """Returns the files that `patterns` match, each once, sorted by path; local paths are absolute.
 
     A pattern is a file, a folder (every file in it, at any depth), a glob of such (`*`, `?`, `[..]`, and `**` for
     folders of any depth), or a tar archive, alone or followed by a slash and a glob for its members' names. Hidden
@@ -165,7 +165,8 @@ def _match_local(pattern: str) -> dict[str, int]:
         glob.glob(os.path.join(glob.escape(path), "**"), recursive=True) for path in matched if os.path.isdir(path)
     ]
     paths = itertools.chain(matched, *inside)
-    return {os.path.normpath(path): os.path.getsize(path) for path in paths if os.path.isfile(path)}
+    # Workers may run in another folder.
+    return {os.path.abspath(path): os.path.getsize(path) for path in paths if os.path.isfile(path)}
 
 
 def _match_remote(pattern: str) -> dict[str, int]:

@@ -70,8 +70,8 @@ def corpus(patterns: Iterable[str], outputs: Iterable[str]) -> list[corpora.Text
 
 
 def real_path(path: str) -> str:
-    """Returns a path that is the same for every process on this machine."""
-    return os.path.realpath(path) if filesystems.is_local(path) else path
+    """Returns a path that is the same for every process on this machine, without a slash at the end."""
+    return os.path.realpath(path) if filesystems.is_local(path) else path.rstrip("/")
 
 
 def require(parameter: str, holds: bool, expected: str, found: Any) -> None:

@@ -125,6 +125,54 @@ def test_another_model_or_text_does_not_resume_it(arguments, tmp_path, monkeypat
     assert (tmp_path / "output.unfinished").is_dir()
 
 
+def test_workers_get_absolute_paths(arguments, savedmodel, corpus, tmp_path, monkeypatch):
+    found = []
+    monkeypatch.setattr(job.Job, "run", lambda self, corpus: found.extend([self.savedmodel, corpus[0].path]) or {})
+    monkeypatch.setattr(job, "summary", lambda *_: "")
+    monkeypatch.chdir(tmp_path)
+    given = arguments("output")
+    given[1], given[3] = os.path.relpath(given[1]), os.path.relpath(given[3])
+    embed_command.run(given)
+    assert found == [str(savedmodel.path), str(tmp_path / "corpus" / "0.txt")]
+
+
+@pytest.mark.parametrize("after", range(5))
+def test_a_run_killed_after_its_file_was_moved_leaves_nothing_for_long(arguments, tmp_path, monkeypatch, after):
+    calls = itertools.count()
+
+    def killed(call):
+        def counted(*given):
+            if (tmp_path / "output").exists() and next(calls) == after:
+                raise KeyboardInterrupt
+            return call(*given)
+
+        return counted
+
+    with monkeypatch.context() as patch:
+        for name in ("write", "delete", "delete_folder"):
+            patch.setattr(filesystems, name, killed(getattr(filesystems, name)))
+        with pytest.raises(KeyboardInterrupt):
+            embed_command.run(arguments("output"))
+    assert (tmp_path / "output.unfinished").exists()
+    with pytest.raises(InputError, match=r"^output: expected a file that does not exist yet"):
+        embed_command.run(arguments("output"))
+    assert sorted(os.listdir(tmp_path)) == ["corpus", "output"]
+
+
+def test_a_file_that_appears_at_the_output_does_not_cost_what_is_done(arguments, tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(vector_output.Hdf5, "write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            embed_command.run(arguments("output"))
+    (tmp_path / "output").touch()
+    with pytest.raises(InputError, match=r"^output: expected a file that does not exist yet"):
+        embed_command.run(arguments("output"))
+    assert list((tmp_path / "output.unfinished" / "_unfinished").glob("vectors*.hdf5"))
+
+
 def test_without_its_frame_an_hdf5_file_is_written_again(arguments, tmp_path, monkeypatch):
     monkeypatch.setattr(job, "_CHUNK_BYTES", 1 << 15)
     embed_command.run(arguments("whole"))

@@ -1,6 +1,7 @@
 """Input and output in a remote store: one that Beam's filesystems reach, without folders and without locks."""
 
 import json
+import threading
 
 import pytest
 
@@ -8,7 +9,7 @@ from elmo_tf.errors import InputError
 from pipelines.preprocess import command as preprocess_command
 from pipelines.preprocess import shards
 from pipelines.text import corpora
-from tests.pipelines.memory_store import STORE
+from tests.pipelines.memory_store import STORE, MemoryFileSystem
 
 TEXT = b"".join(b"word%d is in sentence%d\n" % (number % 7, number) for number in range(300))
 
@@ -40,6 +41,31 @@ def test_a_store_gets_the_same_bytes_as_a_folder(process, corpus, tmp_path, patt
     for folder in (local, tmp_path / "heldout"):
         found = written(f"memory://out/{folder.name}/")
         assert found == {path.name: path.read_bytes() for path in folder.iterdir()}  # and no notes are left
+
+
+def test_a_slash_at_the_end_of_an_output_makes_no_other_name():
+    outputs = ["--output=memory://out/a/", "--heldout=memory://out/b/", "--heldout-fraction=0.5"]
+    preprocess_command.run(["--input=memory://corpus/", *outputs])
+    assert {path.rpartition("/")[0] for path in STORE} == {
+        "memory://corpus",
+        "memory://corpus/deep",
+        "memory://out/a",
+        "memory://out/b",
+    }
+
+
+def test_the_times_of_many_files_are_asked_at_once(monkeypatch):
+    count = 4
+    STORE.update({f"memory://corpus/{number}.txt": b"a b\n" for number in range(count)})
+    together = threading.Barrier(count, timeout=60)
+
+    def meet(self, path: str) -> float:
+        if path[-5].isdecimal():
+            together.wait()
+        return 0.0
+
+    monkeypatch.setattr(MemoryFileSystem, "last_updated", meet)
+    run("--input=memory://corpus")
 
 
 def test_a_vocabulary_is_read_from_a_store():

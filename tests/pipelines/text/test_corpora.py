@@ -27,6 +27,12 @@ def test_overlapping_globs_name_a_file_once_and_names_may_hold_brackets(tmp_path
     assert found(tmp_path, "a[1].txt", "*", "*.txt", "./b.txt", "**/c.txt") == ["a[1].txt", "b.txt", "sub/c.txt"]
 
 
+def test_relative_paths_are_those_of_the_folder_of_the_command(tmp_path, monkeypatch):
+    named(tmp_path, "in/a.txt", "b.tar")
+    monkeypatch.chdir(tmp_path)
+    assert [file.path for file in corpora.match(["in", "*.tar"])] == [f"{tmp_path}/b.tar", f"{tmp_path}/in/a.txt"]
+
+
 def test_a_folder_stands_for_every_file_in_it_but_hidden_ones(tmp_path):
     named(tmp_path, "in/b.txt", "in/.hidden", "in/deep/er/c.gz", "out.txt")
     assert found(tmp_path, "in") == found(tmp_path, "in/") == found(tmp_path, "i*") == ["in/b.txt", "in/deep/er/c.gz"]
