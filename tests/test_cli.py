@@ -87,7 +87,7 @@ WRONG = [
     (f"{PREPROCESS} text.txt latin1.txt --strict", "--strict: .* not UTF-8 on line 2 of .*latin1.txt"),
     (
         "preprocess --input text.txt --output records",
-        "--output: expected a folder that does not exist yet, found a finished one: records",
+        "--output: expected a folder that does not exist yet, found a finished one: /.*/records$",
     ),
     (
         f"{PREPROCESS} counted.txt --vocab unordered.txt",

@@ -68,7 +68,7 @@ class Journal(NamedTuple):
     def forget(self, phase: str) -> None:
         """Deletes the results of a phase, so that none of its tasks counts as done."""
         names = filesystems.sizes(filesystems.join(self.folder, UNFINISHED))
-        filesystems.delete(self.path(name) for name in names if name.startswith(f"{phase}-"))
+        filesystems.delete(shared_path(self.folder, name) for name in names if name.startswith(f"{phase}-"))
 
     def _result_path(self, phase: str, number: int) -> str:
         return self.path(f"{phase}-{number:05d}.json")

@@ -113,8 +113,8 @@ def test_what_cannot_be_used_is_named(savedmodel):
     ):
         ElmoModelHandler("nowhere://a").load_model()
     embedder = ElmoModelHandler(savedmodel.path).load_model()
-    for wrong in (3, ["a", 3]):
-        with pytest.raises(InputError, match=r"^texts: expected sentences, or lists of tokens, found "):
+    for wrong, expected in ((3, "sentences, or lists of tokens"), (["a", 3], "tokens that are str or bytes")):
+        with pytest.raises(InputError, match=f"^texts: expected {expected}, found 3$"):
             embedder.embed_texts(["fine", wrong])
 
 
