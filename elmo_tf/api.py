@@ -35,7 +35,7 @@ def evaluate(
         evaluation.check_records(opened.config.model, opened.vocabulary, records)
     with renamed(which="checkpoint"):
         bilm = opened.trained_bilm(which=str(checkpoint))
-    return evaluation.evaluate(bilm, records, batch_size, opened.config.train.unroll_steps)
+    return evaluation.evaluate(bilm, records, batch_size)
 
 
 def export(

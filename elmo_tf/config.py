@@ -164,11 +164,6 @@ class TrainConfig:
         expected = f"one of {', '.join(PRECISIONS)}"
         _require("precision", self.precision, self.precision in PRECISIONS, expected)
 
-    @property
-    def steps_per_evaluation(self) -> int:
-        """Steps between two evaluations; 0: only at the end."""
-        return self.checkpoint_steps if self.eval_steps is None else self.eval_steps
-
 
 @dataclasses.dataclass(frozen=True)
 class Config:

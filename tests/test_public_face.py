@@ -90,7 +90,7 @@ def test_every_parameter_and_result_has_a_hint_and_every_name_a_docstring(name):
 
 def test_evaluate_takes_what_train_returns_and_a_checkpoint(workdir, records):
     found = elmo_tf.evaluate(workdir, records.path, checkpoint=3, batch_size=3)
-    assert found == evaluation.evaluate(workdir.trained_bilm(), records, 3, workdir.config.train.unroll_steps)
+    assert found == evaluation.evaluate(workdir.trained_bilm(), records, batch_size=3)
 
 
 def test_export_writes_the_workdirs_network_with_its_provenance(workdir, tmp_path, monkeypatch):

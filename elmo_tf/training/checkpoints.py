@@ -165,7 +165,7 @@ def store(workdir: Workdir, snapshot: snapshots.Snapshot, evaluations: list[dict
         raise OSError(f"something that is not a checkpoint is in its place: {folder}")
     staged = folder.with_name(f".{folder.name}.incomplete")
     for left in _folders(workdir, _LEFT):
-        _delete(left)
+        shutil.rmtree(left)
     try:
         snapshots.write(staged, snapshot)
         if folder.exists():
@@ -238,16 +238,15 @@ def folder_of(workdir: Workdir, step: int) -> pathlib.Path:
 
 
 def _chosen(workdir: Workdir, which: str) -> pathlib.Path:
-    if which == BEST:
-        best = metrics_file.best(metrics_file.evaluations(workdir.metrics), steps(workdir))
-        if best is None:
-            raise InputError("which", "an evaluation on held-out text for best", f"none in {workdir.path}")
-        return folder_of(workdir, best["step"])
-    # Not from a list of the folder, which a network file system may show late.
-    if re.fullmatch("0|[1-9][0-9]*", str(which)) and (folder := folder_of(workdir, int(which))).is_dir():
-        return folder
-    known = ", ".join(map(str, steps(workdir))) or "of which there are none"
-    raise InputError("which", f"{LATEST}, {BEST} or one of the steps {known}", repr(which))
+    there = steps(workdir)
+    best = metrics_file.best(metrics_file.evaluations(workdir.metrics), there)
+    if which == BEST and best is None:
+        raise InputError("which", "an evaluation on held-out text for best", f"none in {workdir.path}")
+    step = best["step"] if which == BEST else which
+    if str(step) not in map(str, there):
+        known = ", ".join(map(str, there)) or "of which there are none"
+        raise InputError("which", f"{LATEST}, {BEST} or one of the steps {known}", repr(which))
+    return folder_of(workdir, int(step))
 
 
 def _prune(workdir: Workdir, step: int, evaluations: list[dict[str, Any]]) -> None:
@@ -260,25 +259,14 @@ def _prune(workdir: Workdir, step: int, evaluations: list[dict[str, Any]]) -> No
             kept.add(best["step"])
     for one in there:
         if one not in kept - later:
-            try:
-                _remove(folder_of(workdir, one))
-            except OSError as error:
-                _log.warning("warning: cannot remove an old checkpoint: %s", error)
+            _remove(folder_of(workdir, one))
 
 
 def _remove(folder: pathlib.Path) -> None:
     """Removes a checkpoint so that no part of it is ever taken for one."""
     gone = folder.with_name(f".{folder.name}.removed")
     os.replace(folder, gone)
-    _delete(gone)
-
-
-def _delete(folder: pathlib.Path) -> None:
-    """Deletes what is not a checkpoint, or none any more; if that fails, warns, because it costs only space."""
-    try:
-        shutil.rmtree(folder)
-    except OSError as error:
-        _log.warning("warning: cannot delete %s: %s", folder, error)
+    shutil.rmtree(gone)
 
 
 def _to_json(config: config_lib.Config) -> bytes:

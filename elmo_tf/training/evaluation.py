@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import itertools
-import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -170,9 +169,7 @@ def _counts(window: Window) -> tuple[int, int, int]:
 def _evaluation(sums: np.ndarray, batch_size: int, unroll_steps: int) -> Evaluation:
     tokens, words, unknown = map(int, sums[2:])
     forward, backward = sums[:2] / tokens
-    # Not a number: the model has diverged, and any other is better.
-    losses = (math.inf if np.isnan(value) else value for value in (forward, backward, (forward + backward) / 2))
-    perplexities = (float(np.exp(value)) for value in losses)
+    perplexities = (float(np.exp(value)) for value in (forward, backward, (forward + backward) / 2))
     return Evaluation(*perplexities, tokens, unknown / tokens, words, batch_size, unroll_steps)
 
 

@@ -15,13 +15,9 @@ from elmo_tf.bilm.names import relative_names
 from elmo_tf.errors import InputError, memory_explained, renamed
 from elmo_tf.text.vocabulary import Vocabulary
 from elmo_tf.training import checkpoints, evaluation, precision
-from elmo_tf.training import heldout as heldout_lib
 from elmo_tf.training import optimizer as optimizers
 from elmo_tf.training.loop import MEMORY_SETTINGS, train
 from elmo_tf.training.workers import Workers
-
-# The source may have measured this on another machine, with another text.
-_MEASURED_ANEW = ("train.eval_tokens=null",)
 
 _log = logging.getLogger("elmo_tf")
 
@@ -46,8 +42,7 @@ def finetune(
         source: a workdir with a checkpoint, with a softmax or without.
         data: as for `train`.
         workdir: as for `train`.
-        assignments: `key=value` changes to the configuration of `source`; without `train.eval_tokens`, that is
-            measured anew.
+        assignments: `key=value` changes to the configuration of `source`.
         heldout: as for `train`.
         steps: as for `train`.
         strategy: as for `train`.
@@ -65,16 +60,12 @@ def finetune(
     if pathlib.Path(source).resolve() == pathlib.Path(workdir).resolve():
         raise InputError("workdir", "another folder than `source`", f"the same: {workdir}")
     begun = checkpoints.open_workdir(workdir) if checkpoints.exists(workdir) else None
-    config = config_lib.override(
-        (begun or opened).config, (*_MEASURED_ANEW, *assignments) if begun is None else assignments
-    )
+    config = config_lib.override((begun or opened).config, assignments)
     with renamed(config="assignments"):
         config_lib.check_same_model(opened.config, config)
     if begun is None and (strategy is None or Workers(strategy).is_chief):
         records, heldout_records = evaluation.open_records(data, heldout)
         evaluation.check_training_records(config.model, records.vocabulary, records, heldout_records)
-        heldout_lib.check_patience(config, heldout_records)
-        heldout_lib.check_tokens(config, heldout_records, None)
         with memory_explained(*MEMORY_SETTINGS):
             _begin(opened, config, records.vocabulary, workdir)
     return train(config, data, workdir, heldout, steps, strategy, profile, on_record)

@@ -115,18 +115,9 @@ def check_tokens(config: Config, records: Records | None, begun: Config | None) 
         raise InputError("train.eval_tokens", expected, f"{tokens:,}")
 
 
-def check_patience(config: Config, records: Records | None) -> None:
-    """Raises `InputError` if `train.patience` is set and there is no held-out text to judge by."""
-    if config.train.patience and records is None:
-        raise InputError("train.patience", "`heldout` with it", "none")
-
-
 def settled(config: Config, begun: Config) -> Config:
-    """Returns `config`; if it leaves `train.eval_tokens` to be measured, with what the run in `begun` has measured.
-
-    With another number of steps between evaluations, it is measured again.
-    """
-    if config.train.eval_tokens is not None or config.train.steps_per_evaluation != begun.train.steps_per_evaluation:
+    """Returns `config`; if it leaves `train.eval_tokens` to be measured, with what the run in `begun` has measured."""
+    if config.train.eval_tokens is not None:
         return config
     return dataclasses.replace(config, train=dataclasses.replace(config.train, eval_tokens=begun.train.eval_tokens))
 

@@ -79,7 +79,8 @@ def train(
     strategy = strategy or all_gpus()
     workers = Workers(strategy)
     records, heldout_records = evaluation.open_records(data, heldout)
-    heldout_lib.check_patience(config, heldout_records)
+    if config.train.patience and heldout is None:
+        raise InputError("train.patience", "`heldout` with it", "none")
     with contextlib.ExitStack() as stack:
         stack.enter_context(workers.watched())
         stack.enter_context(memory_explained(*MEMORY_SETTINGS))
@@ -183,15 +184,14 @@ def _begin(session: Session, last_step: int, monitor: Monitor) -> None:
     """Logs what is going to happen, and completes what an earlier run left undone at this step."""
     if session.workers.is_chief:
         _describe(session, last_step)
-    is_new = session.workers.first(session.saver.saved_step is None)
-    if is_new and last_step == 0:
+    if session.saver.saved_step is None and last_step == 0:
         session.save(monitor, needed=True)
     elif session.workers.is_chief and session.step >= last_step:
         _log.info("nothing to do: %s steps are done already, and %s were asked for", *_grouped(session.step, last_step))
     elif session.workers.is_chief:
         session.warn_of_little_space(last_step)
     # A run may have been killed between saving and evaluating; a model to be finetuned was never evaluated here.
-    if (last_step == 0 or not is_new) and (session.at_evaluation or session.step == last_step):
+    if session.saver.saved_step is not None and (session.at_evaluation or session.step == last_step):
         session.evaluate(monitor, final=session.step == last_step)
 
 

@@ -71,9 +71,8 @@ class MetricsFile:
         """Writes the added lines, with `sync` to the disk itself; if that fails, warns and keeps them for next time."""
         content = b"".join(self._pending)
         try:
-            # A file that was deleted or cut meanwhile begins again, or goes on, with these lines.
-            with os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
-                size = file.seek(min(self._size, file.seek(0, os.SEEK_END)))
+            with self._path.open("r+b") as file:
+                file.seek(self._size)
                 file.write(content)
                 file.truncate()
             if sync:
@@ -84,7 +83,7 @@ class MetricsFile:
             self._failing = True
             return
         self._failing = False
-        self._size = size + len(content)
+        self._size += len(content)
         self._pending.clear()
 
 
@@ -131,7 +130,7 @@ def waited(found: list[dict[str, Any]]) -> int:
 
 def _up_to(path: pathlib.Path, step: int | None) -> tuple[int, list[dict[str, Any]]]:
     """Returns the size of the lines up to `step`, and the evaluations among them."""
-    size, reached, found = 0, 0, []
+    size, reached, found = 0, -1, []
     if step is None or not path.exists():
         return size, found
     for line, number in _lines(path):

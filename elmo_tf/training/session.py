@@ -84,8 +84,12 @@ class Session:
     @property
     def at_evaluation(self) -> bool:
         """Whether an evaluation is due at this step; a checkpoint is, too, because it may be the best."""
-        between = self.trainer.config.steps_per_evaluation
-        return self.heldout_records is not None and between > 0 and self.step % between == 0
+        return self.heldout_records is not None and self._eval_steps > 0 and self.step % self._eval_steps == 0
+
+    @property
+    def _eval_steps(self) -> int:
+        config = self.trainer.config
+        return config.checkpoint_steps if config.eval_steps is None else config.eval_steps
 
     def restore(self) -> None:
         """Restores the newest intact checkpoint, if there is one; all workers that of the first."""
@@ -162,7 +166,6 @@ class Session:
         begun = time.monotonic()
         monitor.flush(sync=True)
         states, failed = self.trainer.gathered_states(), None
-        self._keep_config()
         if self.workers.is_chief:
             self.finish_saving()
             counted = self.trainer.config.unroll_steps, self.begun_step, self.begun_epochs
@@ -219,8 +222,6 @@ class Session:
             known = {one["heldout"] for one in self.evaluations() if one["step"] == self.step}
             choice = self.workers.first(heldout.missing(known, final))
             found = heldout.evaluate(choice, lambda: self.interrupt.requested) if choice else []
-        if choice and not found:
-            self.asked_to_stop = self.workers.any(self.interrupt.requested)
         products = f", {config.precision} products (`elmo-tf evaluate`: float32)"
         for kind, result in found if self.workers.is_chief else ():
             part = kind == PART and heldout.part_id != heldout.id
@@ -249,23 +250,15 @@ class Session:
         if self.workers.first(whole):
             heldout.tokens = 0
         elif (rate := self._seconds_per_step(monitor)) is not None:
-            window, between = heldout.window_seconds(), self.trainer.config.steps_per_evaluation * rate
+            window, between = heldout.window_seconds(), self._eval_steps * rate
             heldout.tokens = self.workers.first(heldout.part_for(window, between))
             if self.workers.is_chief:
                 _log.info("%s; the last one takes all", heldout.described(window, between))
         if heldout.tokens is not None:
             config = config_lib.override(self.workdir.config, [f"train.eval_tokens={heldout.tokens}"])
             self.workdir = dataclasses.replace(self.workdir, config=config)
-            self._keep_config()
-
-    def _keep_config(self) -> None:
-        """Writes what this run has measured; if that fails, warns, and the next checkpoint tries again."""
-        if not self.workers.is_chief:
-            return
-        try:
-            checkpoints.update_config(self.workdir)
-        except OSError as error:
-            _log.warning("warning: %s: %s; training continues", self.workdir.path / checkpoints.CONFIG_FILE, error)
+            if self.workers.is_chief:
+                checkpoints.update_config(self.workdir)
 
     def _seconds_per_step(self, monitor: Monitor) -> float | None:
         """Returns how long a step takes; None if that cannot be found out, because training stops."""

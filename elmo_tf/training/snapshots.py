@@ -13,7 +13,6 @@ import math
 import pathlib
 import zipfile
 from collections.abc import Iterator
-from typing import Any
 
 import google_crc32c
 import numpy as np
@@ -34,7 +33,6 @@ PROGRESS_FILE = "progress.json"
 STATES_FILE = "states.npz"
 _VARIABLES = "variables"
 _READ_AT_ONCE = 2**24  # bytes
-_NO_FILE = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 # By part of a checkpoint, `bilm` or a slot of the optimizer, and by name.
 Parts = dict[str, dict[str, tf.Variable]]
 Values = dict[str, dict[str, tf.Tensor]]
@@ -139,12 +137,9 @@ def _num_bytes(arrays) -> int:
 
 
 def check(folder: pathlib.Path) -> None:
-    """Raises `DamagedError`, naming the folder, unless its files are those that were written, byte for byte.
-
-    Other `OSError`s, such as a disk that fails for a moment, say nothing about the checkpoint and stay as they are.
-    """
+    """Raises `DamagedError`, naming the folder, unless its files are those that were written, byte for byte."""
     try:
-        manifest = _read_json(folder / MANIFEST_FILE, _MANIFEST)
+        manifest = json_file.read(folder / MANIFEST_FILE, _MANIFEST)
         for name in {PROGRESS_FILE, f"{_VARIABLES}.index"} - manifest.keys():
             raise _damaged(folder, f"no {name} in {MANIFEST_FILE}")
         for name, described in manifest.items():
@@ -153,7 +148,7 @@ def check(folder: pathlib.Path) -> None:
                 raise _damaged(folder, f"{name} with {found}, not {described}")
     except DamagedError:
         raise
-    except (*_NO_FILE, ValueError) as error:
+    except (OSError, ValueError) as error:
         raise _damaged(folder, error) from error
 
 
@@ -177,7 +172,7 @@ def read(folder: pathlib.Path, bilm: BiLM, optimizer: Optimizer | None = None) -
 
 
 def _read_progress(folder: pathlib.Path, num_layers: int) -> Progress:
-    values = _read_json(folder / PROGRESS_FILE, _PROGRESS)
+    values = json_file.read(folder / PROGRESS_FILE, _PROGRESS)
     states = None
     if (folder / STATES_FILE).exists():
         with np.load(folder / STATES_FILE) as arrays:
@@ -200,12 +195,10 @@ def _check_shapes(folder: pathlib.Path, stored: dict[str, list[int]], parts: Par
 
 @contextlib.contextmanager
 def _damage_named(folder: pathlib.Path) -> Iterator[None]:
-    """Turns what reading a damaged file raises into a `DamagedError`; too little memory is no damage."""
+    """Turns what reading a damaged file raises into a `DamagedError`."""
     try:
         yield
-    except tf.errors.ResourceExhaustedError:
-        raise
-    except (tf.errors.OpError, *_NO_FILE, ValueError, LookupError, AssertionError, zipfile.BadZipFile) as error:
+    except (tf.errors.OpError, OSError, ValueError, LookupError, AssertionError, zipfile.BadZipFile) as error:
         raise _damaged(folder, error) from error
 
 
@@ -220,10 +213,6 @@ def _described(path: pathlib.Path) -> dict[str, int | str]:
         while content := file.read(_READ_AT_ONCE):
             checksum.update(content)
     return {"bytes": path.stat().st_size, "crc32c": checksum.digest().hex()}
-
-
-def _read_json(path: pathlib.Path, schema: json_file.Schema) -> Any:
-    return json_file.parse(path.read_bytes(), schema, str(path))
 
 
 def _write_json(path: pathlib.Path, values: dict) -> None:

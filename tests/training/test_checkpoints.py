@@ -11,7 +11,6 @@ import subprocess
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from elmo_tf import cli
 from elmo_tf.errors import InputError
@@ -96,40 +95,9 @@ def test_the_best_and_a_step_can_be_asked_for(copy):
     for wrong in ("3", "newest", "-2"):
         with pytest.raises(InputError, match=rf"^which: expected latest, best or .* 2, 4, 6, found '{wrong}'"):
             copy.trained(which=wrong)
-    copy.metrics.write_bytes(b'{"heldout": 1}\n')  # of no concern to a step
-    assert copy.trained(which="4")[1].step == 4
     copy.metrics.unlink()
     with pytest.raises(InputError, match=r"^which: expected an evaluation on held-out text for best, found none"):
         copy.trained(which="best")
-
-
-def test_old_checkpoints_that_cannot_be_deleted_are_a_warning(copy, monkeypatch, caplog):
-    def fail(folder, ignore_errors=False):
-        raise OSError(16, "Device or resource busy", str(folder))
-
-    bilm = copy.trained_bilm()
-    monkeypatch.setattr(checkpoints.shutil, "rmtree", fail)
-    for step in (8, 10):  # with the first one's rest in the second one's way
-        checkpoints.save(copy, bilm, None, snapshots.Progress(step=step))
-        assert f"step-{step:08d}" in names(copy)
-    assert "cannot delete" in caplog.text and "Device or resource busy" in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("place", "error"),
-    [
-        ((snapshots, "_described"), OSError(5, "Input/output error")),
-        ((snapshots.tf.train, "load_checkpoint"), tf.errors.ResourceExhaustedError(None, None, "OOM")),
-    ],
-)
-def test_a_failing_disk_and_too_little_memory_are_no_damage(copy, monkeypatch, place, error):
-    def fail(path):
-        raise error
-
-    bilm = copy.new_bilm()
-    monkeypatch.setattr(*place, fail)
-    with pytest.raises(type(error)):
-        checkpoints.load(copy, bilm)
 
 
 @pytest.mark.slow

@@ -4,13 +4,11 @@ import dataclasses
 import json
 import logging
 import pathlib
-import shutil
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.errors import InputError
 from elmo_tf.training import checkpoints, metrics_file
@@ -91,7 +89,7 @@ def test_adagrad_starts_from_its_initial_values(workdir, carried):
 
 
 def test_the_configuration_is_the_sources_with_the_changes_asked_for(workdir, carried):
-    train = dataclasses.replace(workdir.config.train, initial_accumulator=0.25, seed=3, eval_tokens=None)
+    train = dataclasses.replace(workdir.config.train, initial_accumulator=0.25, seed=3)
     assert checkpoints.open_workdir(carried.path).config == dataclasses.replace(workdir.config, train=train)
 
 
@@ -150,17 +148,7 @@ def test_a_source_without_a_softmax_gets_a_fresh_one_and_says_so(other, tmp_path
     assert not arrays["softmax.bias"].any()
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        "missing source",
-        "no checkpoint",
-        "another model",
-        "heldout of other words",
-        "more tokens than heldout",
-        "patience",
-    ],
-)
+@pytest.mark.parametrize("case", ["missing source", "no checkpoint", "another model", "heldout of other words"])
 def test_a_source_that_does_not_fit_is_refused_and_leaves_nothing_behind(workdir, records, other, tmp_path, case):
     with checkpoints.new_workdir(tmp_path / "empty", MICRO_CONFIG, records.vocabulary):
         pass
@@ -177,31 +165,10 @@ def test_a_source_that_does_not_fit_is_refused_and_leaves_nothing_behind(workdir
             {"heldout": records.path},
             r"^heldout: expected records made with the model's vocabulary",
         ),
-        "more tokens than heldout": (
-            workdir.path,
-            {"assignments": ["train.eval_tokens=1000000"], "heldout": other.path},
-            r"^train\.eval_tokens: expected at most the .* tokens of `heldout`",
-        ),
-        "patience": (
-            workdir.path,
-            {"assignments": ["train.patience=2"]},
-            r"^train\.patience: expected `heldout` with it, found none$",
-        ),
     }[case]
     with pytest.raises(InputError, match=message):
         finetune(source, other.path, tmp_path / "target", **options)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty"]
-
-
-def test_how_much_is_evaluated_is_measured_anew(workdir, other, tmp_path):
-    source = shutil.copytree(workdir.path, tmp_path / "source")
-    opened = checkpoints.open_workdir(source)
-    measured = config_lib.override(opened.config, ["train.eval_tokens=40"])
-    checkpoints.update_config(dataclasses.replace(opened, config=measured))
-    anew = finetune(source, other.path, tmp_path / "anew", steps=0)
-    assert anew.config.train.eval_tokens is None
-    given = finetune(source, other.path, tmp_path / "given", ["train.eval_tokens=20"], steps=0)
-    assert given.config.train.eval_tokens == 20
 
 
 def test_a_checkpoint_of_no_steps_has_no_position_in_the_data(carried):

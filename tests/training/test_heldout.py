@@ -4,7 +4,6 @@ import dataclasses
 import json
 import logging
 import os
-import pathlib
 import signal
 import types
 
@@ -14,7 +13,7 @@ import pytest
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.config import Config, TrainConfig
 from elmo_tf.errors import InputError
-from elmo_tf.training import checkpoints, heldout, loop, metrics_file
+from elmo_tf.training import heldout, loop, metrics_file
 from elmo_tf.training.evaluation import Evaluator, evaluate
 from elmo_tf.training.finetuning import finetune
 from elmo_tf.training.heldout import PART, WHOLE, Heldout
@@ -87,42 +86,6 @@ def test_a_run_keeps_what_it_has_measured_unless_it_is_set():
     begun, asked = Config(train=TrainConfig(eval_tokens=80)), Config(train=TrainConfig(eval_tokens=0))
     assert heldout.settled(Config(), begun).train.eval_tokens == 80
     assert heldout.settled(asked, begun) == asked
-    # A part that takes 5 % of the time between evaluations takes more of a shorter time.
-    other = Config(train=TrainConfig(eval_steps=10))
-    assert heldout.settled(other, begun) == other
-
-
-@pytest.fixture
-def worker():
-    """What an evaluation needs of a session, on a worker that was told to stop."""
-    workers = types.SimpleNamespace(is_chief=True, first=lambda number: number, any=lambda flag: flag)
-    evaluated = types.SimpleNamespace(tokens=20, missing=lambda known, final: PART, evaluate=lambda *_: [])
-    return types.SimpleNamespace(
-        heldout_records=[],
-        _heldout=evaluated,
-        trainer=types.SimpleNamespace(config=TrainConfig()),
-        workdir=types.SimpleNamespace(path=pathlib.Path("workdir")),
-        workers=workers,
-        interrupt=types.SimpleNamespace(requested=True),
-        evaluations=list,
-        step=7,
-        evaluating_seconds=0.0,
-        asked_to_stop=False,
-    )
-
-
-def test_being_told_to_stop_during_an_evaluation_is_not_forgotten(worker):
-    Session.evaluate(worker, types.SimpleNamespace(resume_clock=lambda: None))
-    assert worker.asked_to_stop
-
-
-def test_a_full_disk_when_the_part_is_measured_does_not_end_training(worker, monkeypatch, caplog):
-    def fail(workdir):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(checkpoints, "update_config", fail)
-    Session._keep_config(worker)
-    assert "No space left on device; training continues" in caplog.text
 
 
 def test_evaluations_only_at_the_end_do_not_go_with_patience():
