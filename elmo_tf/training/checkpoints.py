@@ -18,12 +18,12 @@ import os
 import pathlib
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
-from elmo_tf.errors import InputError, renamed
+from elmo_tf.errors import InputError, memory_explained, renamed
 from elmo_tf.files import json_file, staging
 from elmo_tf.text import vocabulary as vocabulary_lib
 from elmo_tf.training import metrics_file, resources, snapshots
@@ -84,7 +84,8 @@ class Workdir:
     def trained(self, which: str = LATEST, with_softmax: bool = True) -> tuple[BiLM, Progress]:
         """Returns what `trained_bilm` returns, and the progress saved with it."""
         bilm = self.new_bilm(with_softmax=with_softmax)
-        progress = load(self, bilm, which=which)
+        with memory_explained():
+            progress = load(self, bilm, which=which)
         if progress is None:
             raise InputError("workdir", "a workdir with a checkpoint", f"none in {self.path}")
         return bilm, progress
@@ -157,19 +158,21 @@ def store(workdir: Workdir, snapshot: snapshots.Snapshot, evaluations: list[dict
         the checkpoint's folder.
 
     Raises:
-        OSError: if it cannot be written; the other checkpoints stay as they are.
+        OSError: if it cannot be written; the other checkpoints stay as they are. If one of them cannot be removed, that
+            is only a warning.
     """
     step = snapshot.progress.step
-    folder = folder_of(workdir, step)
-    if os.path.lexists(folder) and folder not in _checkpoints(workdir):
+    folder, there = folder_of(workdir, step), steps(workdir)
+    if os.path.lexists(folder) and step not in there:
         raise OSError(f"something that is not a checkpoint is in its place: {folder}")
-    staged = folder.with_name(f".{folder.name}.incomplete")
+    staged, replaced = folder.with_name(f".{folder.name}.incomplete"), _gone(folder)
+    unneeded = [*_folders(workdir, _LEFT), replaced, *_unneeded(workdir, step, {*there, step}, evaluations)]
     for left in _folders(workdir, _LEFT):
-        shutil.rmtree(left)
+        shutil.rmtree(left, ignore_errors=True)
     try:
         snapshots.write(staged, snapshot)
         if folder.exists():
-            _remove(folder)
+            os.replace(folder, replaced)
         os.replace(staged, folder)
         staging.sync(folder.parent)
     except BaseException as error:
@@ -177,7 +180,7 @@ def store(workdir: Workdir, snapshot: snapshots.Snapshot, evaluations: list[dict
         if isinstance(error, OSError):
             raise resources.explained(error, folder.parent, snapshot.num_bytes) from error
         raise
-    _prune(workdir, step, evaluations)
+    _remove(unneeded)
     return folder
 
 
@@ -195,22 +198,28 @@ def load(workdir: Workdir, bilm: BiLM, optimizer: Optimizer | None = None, which
         the progress saved with them; None if there is no checkpoint at all.
 
     Raises:
-        InputError: if the one asked for is damaged or absent, all are damaged, or they are of another network.
+        InputError: if the one asked for is damaged or absent, all are damaged, a link is in the place of one, or they
+            are of another network.
+        OSError: if one cannot be read, which may be different the next time.
     """
     if which != LATEST:
         return snapshots.read(_chosen(workdir, which), bilm, optimizer)
-    damaged = []
-    for path in reversed(_checkpoints(workdir)):
+    _refuse_links(workdir)
+    damaged: dict[pathlib.Path, snapshots.DamagedError] = {}
+    # Listed again each time: a training that goes on writes new checkpoints and removes old ones.
+    while untried := [path for path in _checkpoints(workdir) if path not in damaged]:
         try:
-            progress = snapshots.read(path, bilm, optimizer)
+            progress = snapshots.read(untried[-1], bilm, optimizer)
         except snapshots.DamagedError as error:
-            damaged.append(error)
+            damaged[untried[-1]] = error
             continue
-        for error in damaged:
-            _log.warning("warning: %s; going back to the checkpoint of step %s", error, f"{progress.step:,}")
+        for path, error in damaged.items():
+            if path.exists():
+                _log.warning("warning: %s; going back to the checkpoint of step %s", error, f"{progress.step:,}")
         return progress
     if damaged:
-        first, more = damaged[0], f"; none of the {len(damaged)} checkpoints is intact" if len(damaged) > 1 else ""
+        first = next(iter(damaged.values()))
+        more = f"; none of the {len(damaged)} checkpoints is intact" if len(damaged) > 1 else ""
         raise snapshots.DamagedError(first.parameter, first.expected, f"{first.found}{more}")
     return None
 
@@ -238,35 +247,52 @@ def folder_of(workdir: Workdir, step: int) -> pathlib.Path:
 
 
 def _chosen(workdir: Workdir, which: str) -> pathlib.Path:
+    """Returns the folder of the best checkpoint or of a step."""
+    path = workdir.path / CHECKPOINTS_FOLDER / f"step-{which:0>8}"
+    if _NAME.fullmatch(path.name) and _is_folder(path):
+        return path
     there = steps(workdir)
-    best = metrics_file.best(metrics_file.evaluations(workdir.metrics), there)
-    if which == BEST and best is None:
-        raise InputError("which", "an evaluation on held-out text for best", f"none in {workdir.path}")
-    step = best["step"] if which == BEST else which
-    if str(step) not in map(str, there):
-        known = ", ".join(map(str, there)) or "of which there are none"
-        raise InputError("which", f"{LATEST}, {BEST} or one of the steps {known}", repr(which))
-    return folder_of(workdir, int(step))
+    if which == BEST:
+        best = metrics_file.best(metrics_file.evaluations(workdir.metrics), there)
+        if best is None:
+            raise InputError("which", "an evaluation on held-out text for best", f"none in {workdir.path}")
+        return folder_of(workdir, best["step"])
+    known = ", ".join(map(str, there)) or "of which there are none"
+    raise InputError("which", f"{LATEST}, {BEST} or one of the steps {known}", repr(which))
 
 
-def _prune(workdir: Workdir, step: int, evaluations: list[dict[str, Any]]) -> None:
-    there = steps(workdir)
+def _unneeded(
+    workdir: Workdir, step: int, there: Collection[int], evaluations: list[dict[str, Any]]
+) -> list[pathlib.Path]:
+    """Returns the checkpoints, of the steps `there`, that need not be kept once that of `step` is written."""
     # Later checkpoints are damaged, or training would have resumed from them.
     later = {one for one in there if one > step}
     kept = set(sorted(set(there) - later)[-workdir.config.train.keep_checkpoints :])
     for text in {one["heldout"] for one in evaluations}:
         if best := metrics_file.best([one for one in evaluations if one["heldout"] == text], there):
             kept.add(best["step"])
-    for one in there:
-        if one not in kept - later:
-            _remove(folder_of(workdir, one))
+    return [folder_of(workdir, one) for one in there if one not in kept - later]
 
 
-def _remove(folder: pathlib.Path) -> None:
-    """Removes a checkpoint so that no part of it is ever taken for one."""
-    gone = folder.with_name(f".{folder.name}.removed")
-    os.replace(folder, gone)
-    shutil.rmtree(gone)
+def _remove(folders: Iterable[pathlib.Path]) -> None:
+    """Removes those that exist so that no part of one is ever taken for a checkpoint; warns if that fails."""
+    failed = []
+    for folder in folders:
+        try:
+            gone = _gone(folder) if _NAME.fullmatch(folder.name) else folder
+            if gone != folder:
+                os.replace(folder, gone)
+            if gone.exists():
+                shutil.rmtree(gone)
+        except OSError as error:
+            failed.append(error)
+    if failed:
+        _log.warning("warning: old checkpoints cannot be removed: %s; the next checkpoint tries again", failed[0])
+
+
+def _gone(folder: pathlib.Path) -> pathlib.Path:
+    """Returns where a checkpoint is put while it is removed."""
+    return folder.with_name(f".{folder.name}.removed")
 
 
 def _to_json(config: config_lib.Config) -> bytes:
@@ -281,7 +307,19 @@ def _folders(workdir: Workdir, name: re.Pattern[str]) -> list[pathlib.Path]:
     """Returns the folders of that name among the checkpoints; files and links are not ours."""
     place = workdir.path / CHECKPOINTS_FOLDER
     found = place.iterdir() if place.is_dir() else ()
-    return [path for path in found if name.fullmatch(path.name) and path.is_dir() and not path.is_symlink()]
+    return [path for path in found if name.fullmatch(path.name) and _is_folder(path)]
+
+
+def _is_folder(path: pathlib.Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _refuse_links(workdir: Workdir) -> None:
+    """Raises `InputError` if a link has a checkpoint's name: its checkpoint would be passed over without a word."""
+    place = workdir.path / CHECKPOINTS_FOLDER
+    for path in place.iterdir() if place.is_dir() else ():
+        if _NAME.fullmatch(path.name) and path.is_symlink():
+            raise InputError("workdir", "checkpoints that are folders", f"a link: {path}")
 
 
 def _step(path: pathlib.Path) -> int:

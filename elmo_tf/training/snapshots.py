@@ -36,6 +36,11 @@ _READ_AT_ONCE = 2**24  # bytes
 # By part of a checkpoint, `bilm` or a slot of the optimizer, and by name.
 Parts = dict[str, dict[str, tf.Variable]]
 Values = dict[str, dict[str, tf.Tensor]]
+# What a missing file raises, or one that is not what it should be.
+_DAMAGE = (
+    *(FileNotFoundError, ValueError, LookupError, EOFError, AssertionError, zipfile.BadZipFile),
+    *(tf.errors.NotFoundError, tf.errors.DataLossError, tf.errors.OutOfRangeError, tf.errors.InvalidArgumentError),
+)
 _MANIFEST = MapOf(Object({"bytes": Whole(), "crc32c": Text(r"[0-9a-f]{8}")}))
 _PROGRESS = Object(
     {"step": Whole(), "data_id": Nullable(Text()), "position": Nullable(Text())},
@@ -138,18 +143,15 @@ def _num_bytes(arrays) -> int:
 
 def check(folder: pathlib.Path) -> None:
     """Raises `DamagedError`, naming the folder, unless its files are those that were written, byte for byte."""
-    try:
-        manifest = json_file.read(folder / MANIFEST_FILE, _MANIFEST)
+    with _damage_named(folder):
+        source = folder / MANIFEST_FILE
+        manifest = json_file.parse(source.read_bytes(), _MANIFEST, str(source))
         for name in {PROGRESS_FILE, f"{_VARIABLES}.index"} - manifest.keys():
             raise _damaged(folder, f"no {name} in {MANIFEST_FILE}")
         for name, described in manifest.items():
             found = _described(folder / name)
             if found != described:
                 raise _damaged(folder, f"{name} with {found}, not {described}")
-    except DamagedError:
-        raise
-    except (OSError, ValueError) as error:
-        raise _damaged(folder, error) from error
 
 
 def read(folder: pathlib.Path, bilm: BiLM, optimizer: Optimizer | None = None) -> Progress:
@@ -158,6 +160,7 @@ def read(folder: pathlib.Path, bilm: BiLM, optimizer: Optimizer | None = None) -
     Raises:
         DamagedError: if the checkpoint is damaged.
         InputError: if it is the checkpoint of another network or optimizer; nothing has been read then.
+        OSError: if a file cannot be read, which may be different the next time.
     """
     check(folder)
     with _damage_named(folder):
@@ -172,7 +175,8 @@ def read(folder: pathlib.Path, bilm: BiLM, optimizer: Optimizer | None = None) -
 
 
 def _read_progress(folder: pathlib.Path, num_layers: int) -> Progress:
-    values = json_file.read(folder / PROGRESS_FILE, _PROGRESS)
+    source = folder / PROGRESS_FILE
+    values = json_file.parse(source.read_bytes(), _PROGRESS, str(source))
     states = None
     if (folder / STATES_FILE).exists():
         with np.load(folder / STATES_FILE) as arrays:
@@ -195,11 +199,20 @@ def _check_shapes(folder: pathlib.Path, stored: dict[str, list[int]], parts: Par
 
 @contextlib.contextmanager
 def _damage_named(folder: pathlib.Path) -> Iterator[None]:
-    """Turns what reading a damaged file raises into a `DamagedError`."""
+    """Turns what a missing file or one that cannot be parsed raises into a `DamagedError`.
+
+    What says nothing about the files, such as an error of the disk or too little memory, stays what it is.
+    """
     try:
         yield
-    except (tf.errors.OpError, OSError, ValueError, LookupError, AssertionError, zipfile.BadZipFile) as error:
+    except (DamagedError, tf.errors.ResourceExhaustedError):
+        raise
+    except _DAMAGE as error:
         raise _damaged(folder, error) from error
+    except tf.errors.OpError as error:
+        raise OSError(f"{folder} cannot be read: {resources.os_error(error)}") from error
+    except OSError as error:
+        raise OSError(f"{folder} cannot be read: {error.strerror or error}") from error
 
 
 def _damaged(folder: pathlib.Path, found: object) -> DamagedError:

@@ -11,6 +11,7 @@ import subprocess
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from elmo_tf import cli
 from elmo_tf.errors import InputError
@@ -98,6 +99,107 @@ def test_the_best_and_a_step_can_be_asked_for(copy):
     copy.metrics.unlink()
     with pytest.raises(InputError, match=r"^which: expected an evaluation on held-out text for best, found none"):
         copy.trained(which="best")
+
+
+def test_a_step_asked_for_is_read_whatever_else_the_workdir_holds(copy):
+    copy.metrics.write_text("damaged\n")
+    (copy.path / "checkpoints" / "step-00000099").symlink_to(checkpoints.folder_of(copy, 4))
+    assert copy.trained(which="2")[1].step == 2
+    with pytest.raises(
+        InputError, match=rf"^workdir: expected checkpoints that are folders, found a link: {copy.path}"
+    ):
+        copy.trained()
+
+
+def failing_reads(monkeypatch, error: Exception, file: str) -> None:
+    """Has reading `file` of the newest checkpoint fail."""
+    real = snapshots._described
+
+    def described(path):
+        if path.name == file and path.parent.name == "step-00000006":
+            raise error
+        return real(path)
+
+    monkeypatch.setattr(snapshots, "_described", described)
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE, errno.EACCES])
+def test_a_checkpoint_that_cannot_be_read_now_is_not_called_damaged(copy, monkeypatch, number):
+    failing_reads(monkeypatch, OSError(number, os.strerror(number)), "states.npz")
+    with pytest.raises(
+        OSError, match=rf"^{copy.path}/checkpoints/step-00000006 cannot be read: {os.strerror(number)}$"
+    ):
+        copy.trained()
+    monkeypatch.undo()
+    assert copy.trained()[1].step == 6
+
+
+@pytest.mark.parametrize(
+    ("error", "raised", "message"),
+    [
+        (
+            tf.errors.ResourceExhaustedError(None, None, "OOM when allocating"),
+            InputError,
+            "^memory: .* too little memory",
+        ),
+        (
+            tf.errors.UnknownError(None, None, "Input/output error"),
+            OSError,
+            "step-00000006 cannot be read: Input/output",
+        ),
+        (tf.errors.DataLossError(None, None, "bad block"), None, None),
+    ],
+)
+def test_what_tensorflow_raises_while_reading_is_damage_only_if_it_says_so(copy, monkeypatch, error, raised, message):
+    real = tf.train.load_checkpoint
+
+    def load_checkpoint(path):
+        if "step-00000006" in path:
+            raise error
+        return real(path)
+
+    monkeypatch.setattr(tf.train, "load_checkpoint", load_checkpoint)
+    if raised is None:
+        assert copy.trained()[1].step == 4
+        return
+    with pytest.raises(raised, match=message):
+        copy.trained()
+
+
+def test_a_checkpoint_that_is_removed_while_it_is_read_makes_way_for_the_next_one(copy, monkeypatch, caplog):
+    real = snapshots.read
+
+    def read(path, *more):
+        if path.name == "step-00000006":
+            os.replace(path, path.with_name("step-00000008"))
+        elif path.name == "step-00000004":
+            raise AssertionError("older than what was there")
+        return real(path, *more)
+
+    monkeypatch.setattr(snapshots, "read", read)
+    with caplog.at_level(logging.WARNING, "elmo_tf"):
+        assert checkpoints.load(copy, copy.new_bilm()).step == 6  # as its progress.json says
+    assert caplog.text == ""
+
+
+def test_a_checkpoint_is_saved_even_if_no_old_one_can_be_removed(copy, monkeypatch, caplog):
+    left = copy.path / "checkpoints" / ".step-00000001.removed"
+    left.mkdir()
+    bilm, kept = copy.trained_bilm(), dataclasses.replace(copy.config.train, keep_checkpoints=1)
+    workdir = dataclasses.replace(copy, config=dataclasses.replace(copy.config, train=kept))
+
+    def rmtree(path, ignore_errors=False):
+        if not ignore_errors:
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(path))
+
+    with monkeypatch.context() as patch, caplog.at_level(logging.WARNING, "elmo_tf"):
+        patch.setattr(checkpoints.shutil, "rmtree", rmtree)
+        assert checkpoints.store(workdir, snapshots.taken(bilm, None, snapshots.Progress(8)), []).is_dir()
+    assert checkpoints.steps(copy) == [8]
+    (line,) = caplog.messages
+    assert line.startswith("warning: old checkpoints cannot be removed: [Errno 16]")
+    checkpoints.store(workdir, snapshots.taken(bilm, None, snapshots.Progress(10)), [])
+    assert names(copy) == ["step-00000010"]
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ def shared(copy):
         (place / name / "file").write_text(name)
     for name in FOREIGN_FILES:
         (place / name).write_text(name)
-    (place / "step-00000099").symlink_to(place / "step-00000003")
+    (place / "linked").symlink_to(place / "step-00000003")
     return copy
 
 
@@ -48,7 +48,7 @@ def foreign(workdir: checkpoints.Workdir) -> set[str]:
 def test_training_leaves_foreign_files_among_its_checkpoints_alone(shared, records):
     config = with_train(checkpoint_steps=1, keep_checkpoints=1)
     loop.train(config, records.path, shared.path, steps=6)
-    assert foreign(shared) == {*FOREIGN_FOLDERS, *FOREIGN_FILES, "step-00000099"}
+    assert foreign(shared) == {*FOREIGN_FOLDERS, *FOREIGN_FILES, "linked"}
     assert checkpoints.steps(shared) == [6]
     assert checkpoints.latest(shared).name == "step-00000006"
 
@@ -60,7 +60,7 @@ def test_foreign_files_do_not_disturb_other_commands(shared, records, tmp_path, 
     assert cli.main([*command, "--checkpoint", "3"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 2
     finetune(shared.path, records.path, tmp_path / "finetuned", steps=1)
-    assert foreign(shared) == {*FOREIGN_FOLDERS, *FOREIGN_FILES, "step-00000099"}
+    assert foreign(shared) == {*FOREIGN_FOLDERS, *FOREIGN_FILES, "linked"}
 
 
 def test_what_a_killed_process_left_is_removed(copy):
@@ -73,10 +73,10 @@ def test_what_a_killed_process_left_is_removed(copy):
 
 @pytest.mark.parametrize("kind", ["file", "link"])
 def test_a_checkpoint_does_not_replace_what_is_not_one(copy, kind):
-    path = copy.path / "checkpoints" / "step-00000004"
+    path, bilm = copy.path / "checkpoints" / "step-00000004", copy.trained_bilm()
     path.write_text("mine") if kind == "file" else path.symlink_to(copy.path / "checkpoints" / "step-00000003")
     with pytest.raises(OSError, match=rf"^something that is not a checkpoint is in its place: {path}$"):
-        checkpoints.save(copy, copy.trained_bilm(), None, checkpoints.Progress(step=4))
+        checkpoints.save(copy, bilm, None, checkpoints.Progress(step=4))
     assert path.is_symlink() or path.read_text() == "mine"
     assert checkpoints.steps(copy) == [3]
 
