@@ -45,13 +45,15 @@ class Whole:
 
 @dataclasses.dataclass(frozen=True)
 class Real:
-    """A number, whole or not; by default a finite one."""
+    """A number, whole or not; by default a finite one. NaN fits only if `nan` is set."""
 
     least: float = -sys.float_info.max
     most: float = sys.float_info.max
+    nan: bool = False
 
     def check(self, value: Any, place: str) -> None:
-        if type(value) not in (int, float) or not self.least <= value <= self.most:
+        fits = type(value) in (int, float) and (self.least <= value <= self.most or (self.nan and math.isnan(value)))
+        if not fits:
             at_least = f" of at least {self.least:g}" if self.least > -sys.float_info.max else ""
             raise _wrong(place, f"a {'finite ' if math.isfinite(self.most) else ''}number{at_least}", value)
 

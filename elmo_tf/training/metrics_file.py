@@ -8,6 +8,7 @@ It contains nothing about time, so a run that was killed and resumed leaves the 
 reads it once, when it starts, and appends to it.
 """
 
+import itertools
 import json
 import logging
 import math
@@ -15,7 +16,7 @@ import os
 import pathlib
 import re
 from collections.abc import Callable, Collection, Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, staging
@@ -24,8 +25,8 @@ from elmo_tf.training.record_hook import RecordHook
 
 FILE = "metrics.jsonl"
 _STEP = Object({"step": Whole()})
-# The perplexity of a diverged model may be infinite.
-_EVALUATION = Object({"step": Whole(), "heldout": Text(), "perplexity": Real(0, math.inf)})
+# The perplexity of a diverged model may be infinite, or not a number.
+_EVALUATION = Object({"step": Whole(), "heldout": Text(), "perplexity": Real(0, math.inf, nan=True)})
 
 # A step's line as it is written here; parsing it as any JSON takes ten times as long.
 _STEP_LINE = re.compile(rb'\{"step": (\d{1,15}), "forward_loss": \S+, "backward_loss": \S+, "gradient_norm": \S+\}\n')
@@ -38,7 +39,8 @@ class MetricsFile:
 
     Args:
         path: of the file; made if it does not exist.
-        step: lines of later steps are removed, because these steps will be repeated; None: all lines.
+        step: lines of later steps are removed, because these steps will be repeated; None: training begins without a
+            checkpoint, and a file that is there is kept under another name, with a warning.
         on_record: called with each line that is added, as a dictionary.
 
     Attributes:
@@ -55,7 +57,9 @@ class MetricsFile:
         self._path = pathlib.Path(path)
         self._pending: list[bytes] = []
         self._failing = False
-        self._size, self.evaluations = _up_to(self._path, step)
+        if step is None:
+            _set_aside(self._path)
+        self._size, self.evaluations = _up_to(self._path, step or 0)
         with self._path.open("ab") as file:
             file.truncate(self._size)
 
@@ -71,7 +75,7 @@ class MetricsFile:
         """Writes the added lines, with `sync` to the disk itself; if that fails, warns and keeps them for next time."""
         content = b"".join(self._pending)
         try:
-            with self._path.open("r+b") as file:
+            with self._opened() as file:
                 file.seek(self._size)
                 file.write(content)
                 file.truncate()
@@ -85,6 +89,16 @@ class MetricsFile:
         self._failing = False
         self._size += len(content)
         self._pending.clear()
+
+    def _opened(self) -> BinaryIO:
+        """Opens the file for writing; one that was deleted begins anew, with a warning."""
+        try:
+            return self._path.open("r+b")
+        except FileNotFoundError:
+            file = self._path.open("xb")
+        _log.warning("warning: %s was deleted; a new one begins with the lines from here on", self._path)
+        self._size = 0
+        return file
 
 
 def evaluations(path: str | os.PathLike) -> list[dict[str, Any]]:
@@ -119,19 +133,38 @@ def best(found: list[dict[str, Any]], steps: Collection[int] | None = None) -> d
         steps: only evaluations of these steps count; None: all.
     """
     there = [one for one in comparable(found) if steps is None or one["step"] in steps]
-    return min(there, key=lambda one: one["perplexity"], default=None)
+    return min(there, key=_perplexity, default=None)
 
 
 def waited(found: list[dict[str, Any]]) -> int:
     """Returns how many of the evaluations that are `comparable` came after the best."""
-    perplexities = [one["perplexity"] for one in comparable(found)]
+    perplexities = [_perplexity(one) for one in comparable(found)]
     return len(perplexities) - 1 - perplexities.index(min(perplexities)) if perplexities else 0
 
 
-def _up_to(path: pathlib.Path, step: int | None) -> tuple[int, list[dict[str, Any]]]:
+def _perplexity(evaluation: dict[str, Any]) -> float:
+    """Returns the perplexity to compare; what is not a number is worse than any."""
+    return math.inf if math.isnan(evaluation["perplexity"]) else evaluation["perplexity"]
+
+
+def _set_aside(path: pathlib.Path) -> None:
+    """Renames the file of a run that has no checkpoint, with a warning, unless it does not exist or is empty."""
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    names = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in itertools.count(1))
+    kept = next(name for name in names if not name.exists())
+    os.replace(path, kept)
+    _log.warning(
+        "warning: %s has losses of an earlier run but no checkpoint of it: training begins at step 0, and that file is "
+        "kept as %s",
+        *(path, kept.name),
+    )
+
+
+def _up_to(path: pathlib.Path, step: int) -> tuple[int, list[dict[str, Any]]]:
     """Returns the size of the lines up to `step`, and the evaluations among them."""
-    size, reached, found = 0, -1, []
-    if step is None or not path.exists():
+    size, reached, found = 0, 0, []
+    if not path.exists():
         return size, found
     for line, number in _lines(path):
         try:

@@ -75,6 +75,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
 
 def test_an_infinite_number_can_be_allowed():
     assert json_file.parse('{"x": Infinity}', Object({"x": Real(0, math.inf)}), "text") == {"x": math.inf}
+    assert math.isnan(json_file.parse("NaN", Real(0, nan=True), "text"))
     with pytest.raises(InputError, match="text: expected x to be a number of at least 0, found NaN"):
         json_file.parse('{"x": NaN}', Object({"x": Real(0, math.inf)}), "text")
 

@@ -1,11 +1,13 @@
 """The progress of a training: TensorBoard's curves, histograms, words and profile; `metrics.jsonl`; stderr."""
 
+import math
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from elmo_tf.bilm.model import BiLM
-from elmo_tf.training import loop
+from elmo_tf.training import loop, metrics_file
 from elmo_tf.training.look import layer_of
 from elmo_tf.training.metrics_file import MetricsFile
 from tests import checks
@@ -114,18 +116,65 @@ def test_the_metrics_goes_back_to_a_step_without_a_line_that_was_cut(tmp_path):
     again.add({"step": 2, "new": True})
     again.flush(sync=True)
     assert path.read_text() == '{"step": 1}\n{"step": 2, "new": true}\n'
+
+
+def test_the_metrics_of_a_run_without_a_checkpoint_are_kept_under_another_name(tmp_path, caplog):
+    path = tmp_path / "metrics.jsonl"
+    for number, text in enumerate(('{"step": 1}\n', '{"step": 2}\n'), 1):
+        path.write_text(text)
+        caplog.clear()
+        assert MetricsFile(path, None).evaluations == []
+        assert path.read_text() == ""
+        assert (tmp_path / f"metrics-{number}.jsonl").read_text() == text
+        (line,) = caplog.messages
+        assert line.endswith(f"training begins at step 0, and that file is kept as metrics-{number}.jsonl")
+    caplog.clear()
     MetricsFile(path, None)
-    assert path.read_text() == ""
+    assert not caplog.messages and len(list(tmp_path.iterdir())) == 3
+
+
+def test_metrics_that_are_deleted_during_a_run_begin_anew(tmp_path, caplog):
+    path = tmp_path / "metrics.jsonl"
+    lines = MetricsFile(path, None)
+    for step in (1, 2, 3):
+        lines.add({"step": step})
+        lines.flush()
+        if step == 1:
+            path.unlink()
+    assert path.read_text() == '{"step": 2}\n{"step": 3}\n'
+    assert caplog.messages == [f"warning: {path} was deleted; a new one begins with the lines from here on"]
+
+
+@pytest.mark.parametrize("left", [b"\x00" * 9 + b"\n", b"nonsense\n", b'{"ste'])
+def test_what_a_crash_left_before_the_first_step_is_cut_off(tmp_path, left):
+    path = tmp_path / "metrics.jsonl"
+    path.write_bytes(left)
+    assert MetricsFile(path, 0).evaluations == []
+    assert path.read_bytes() == b""
+
+
+def test_a_perplexity_that_is_not_a_number_is_read_and_worse_than_any_other(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    lines = MetricsFile(path, None)
+    for step, perplexity in ((1, math.nan), (2, 8.0), (3, math.nan), (4, math.inf)):
+        lines.add({"step": step, "heldout": "a", "perplexity": perplexity})
+    lines.flush()
+    for found in (MetricsFile(path, 4).evaluations, metrics_file.evaluations(path)):
+        assert [one["step"] for one in found] == [1, 2, 3, 4]
+        assert metrics_file.best(found)["step"] == 2
+        assert metrics_file.waited(found) == 2
 
 
 def test_lines_that_cannot_be_written_are_kept_and_said_once(tmp_path, caplog):
     path = tmp_path / "metrics.jsonl"
     lines = MetricsFile(path, None)
     path.rename(tmp_path / "away")
+    path.mkdir()
     for step in (1, 2):
         lines.add({"step": step})
         lines.flush()
     assert caplog.text.count("are kept until they can be written") == 1
+    path.rmdir()
     (tmp_path / "away").rename(path)
     lines.flush()
     assert path.read_text() == '{"step": 1}\n{"step": 2}\n'
