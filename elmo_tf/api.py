@@ -14,7 +14,10 @@ from elmo_tf.training.evaluation import Evaluation
 
 
 def evaluate(
-    workdir: str | os.PathLike, data: str | os.PathLike, checkpoint: str | int = "latest", batch_size: int = 32
+    workdir: str | os.PathLike,
+    data: str | os.PathLike,
+    checkpoint: str | int = "latest",
+    batch_size: int | None = None,
 ) -> Evaluation:
     """Returns the perplexity of a trained model on held-out text: full softmax, every token, each direction.
 
@@ -22,7 +25,8 @@ def evaluate(
         workdir: what `train` returned, or its path.
         data: a folder of records made with the model's vocabulary.
         checkpoint: `"latest"`, `"best"` (by held-out perplexity during training) or a step.
-        batch_size: streams that the sentences are dealt to; the LSTM state is carried along each.
+        batch_size: streams that the sentences are dealt to; the LSTM state is carried along each. None: the workdir's
+            `train.batch_size`, as in training and in the command `elmo-tf evaluate`.
 
     Raises:
         InputError: if a folder or checkpoint is missing or damaged, the model has no softmax, or the records do not
@@ -35,7 +39,8 @@ def evaluate(
         evaluation.check_records(opened.config.model, opened.vocabulary, records)
     with renamed(which="checkpoint"):
         bilm = opened.trained_bilm(which=str(checkpoint))
-    return evaluation.evaluate(bilm, records, batch_size)
+    recipe = opened.config.train
+    return evaluation.evaluate(bilm, records, batch_size or recipe.batch_size, recipe.unroll_steps)
 
 
 def export(

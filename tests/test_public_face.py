@@ -89,8 +89,14 @@ def test_every_parameter_and_result_has_a_hint_and_every_name_a_docstring(name):
 
 
 def test_evaluate_takes_what_train_returns_and_a_checkpoint(workdir, records):
-    found = elmo_tf.evaluate(workdir, records.path, checkpoint=3, batch_size=3)
-    assert found == evaluation.evaluate(workdir.trained_bilm(), records, batch_size=3)
+    recipe = workdir.config.train
+    found = elmo_tf.evaluate(workdir, records.path, checkpoint=3)
+    assert found == evaluation.evaluate(workdir.trained_bilm(), records, recipe.batch_size, recipe.unroll_steps)
+
+
+def test_evaluate_takes_another_number_of_streams(workdir, records, monkeypatch):
+    monkeypatch.setattr(evaluation, "evaluate", lambda _bilm, _records, *shape: shape)
+    assert elmo_tf.evaluate(workdir, records.path, batch_size=3) == (3, workdir.config.train.unroll_steps)
 
 
 def test_export_writes_the_workdirs_network_with_its_provenance(workdir, tmp_path, monkeypatch):
