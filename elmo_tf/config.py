@@ -127,7 +127,7 @@ class TrainConfig:
     keep_checkpoints: int = 3  # the newest ones that are kept
     eval_steps: int | None = None  # steps between evaluations; null: as checkpoint_steps; 0: only at the end
     # Held-out tokens of each evaluation but the last, which takes all; 0: all; null: what takes 5 % of the time, which
-    # the first evaluation measures.
+    # the first evaluation measures and stores in the workdir. Set to null again, it is measured again.
     eval_tokens: int | None = None
     log_steps: int = 20  # steps between points in TensorBoard
     # Steps between closer looks: histograms, update sizes, sampled against full softmax; 0: never.

@@ -106,7 +106,7 @@ def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _train(arguments: argparse.Namespace) -> None:
-    from elmo_tf.training import checkpoints, loop, workers
+    from elmo_tf.training import checkpoints, heldout, loop, workers
 
     assignments = _assignments(arguments)
     asked = arguments.preset and config_lib.preset(arguments.preset)
@@ -120,6 +120,7 @@ def _train(arguments: argparse.Namespace) -> None:
         if asked:
             # The recipe of the workdir stays; another model will be refused.
             config = dataclasses.replace(config, model=asked.model)
+        heldout.forget_if_asked(arguments.workdir, assignments)
     elif asked:
         config = asked
     else:

@@ -15,6 +15,7 @@ from elmo_tf.bilm.names import relative_names
 from elmo_tf.errors import InputError, memory_explained, renamed
 from elmo_tf.text.vocabulary import Vocabulary
 from elmo_tf.training import checkpoints, evaluation, precision
+from elmo_tf.training import heldout as heldout_lib
 from elmo_tf.training import optimizer as optimizers
 from elmo_tf.training.loop import MEMORY_SETTINGS, train
 from elmo_tf.training.workers import Workers
@@ -60,14 +61,18 @@ def finetune(
     if pathlib.Path(source).resolve() == pathlib.Path(workdir).resolve():
         raise InputError("workdir", "another folder than `source`", f"the same: {workdir}")
     begun = checkpoints.open_workdir(workdir) if checkpoints.exists(workdir) else None
+    assignments = list(assignments)
     config = config_lib.override((begun or opened).config, assignments)
+    heldout_lib.check_patience(config, heldout)
     with renamed(config="assignments"):
         config_lib.check_same_model(opened.config, config)
     if begun is None and (strategy is None or Workers(strategy).is_chief):
         records, heldout_records = evaluation.open_records(data, heldout)
         evaluation.check_training_records(config.model, records.vocabulary, records, heldout_records)
+        heldout_lib.check_tokens(config, heldout_records, opened.config)
         with memory_explained(*MEMORY_SETTINGS):
             _begin(opened, config, records.vocabulary, workdir)
+    heldout_lib.forget_if_asked(workdir, assignments)
     return train(config, data, workdir, heldout, steps, strategy, profile, on_record)
 
 

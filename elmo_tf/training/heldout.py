@@ -1,16 +1,22 @@
 """The held-out text of a training: which part of it is evaluated, and when all of it is."""
 
-import dataclasses
 import hashlib
-from collections.abc import Callable, Collection
+import json
+import os
+import pathlib
+from collections.abc import Callable, Collection, Iterable
 
 from elmo_tf.config import Config, TrainConfig
 from elmo_tf.errors import InputError
+from elmo_tf.files import json_file, staging
+from elmo_tf.files.json_file import Object, Text, Whole
 from elmo_tf.records.record_folder import Records
 from elmo_tf.training.evaluation import Evaluation, Evaluator
 
 SHARE = 0.05  # of the time, for evaluations whose size is not given
 PART, WHOLE = 1, 2
+FILE = "heldout.json"  # in a workdir: how many tokens an evaluation takes, if that was measured
+_MEASURED = Object({"tokens": Whole(), "heldout": Text(), "eval_steps": Whole()})
 
 
 class Heldout:
@@ -104,7 +110,7 @@ def check_tokens(config: Config, records: Records | None, begun: Config | None) 
     Args:
         config: what is asked for.
         records: the held-out text, if there is one.
-        begun: the configuration of a run that goes on; what it has settled may be more than another text has.
+        begun: the configuration of a run that goes on; what was set for its text may be more than another one has.
     """
     tokens = config.train.eval_tokens
     if records is None or tokens is None or (begun is not None and begun.train.eval_tokens == tokens):
@@ -115,11 +121,42 @@ def check_tokens(config: Config, records: Records | None, begun: Config | None) 
         raise InputError("train.eval_tokens", expected, f"{tokens:,}")
 
 
-def settled(config: Config, begun: Config) -> Config:
-    """Returns `config`; if it leaves `train.eval_tokens` to be measured, with what the run in `begun` has measured."""
-    if config.train.eval_tokens is not None:
-        return config
-    return dataclasses.replace(config, train=dataclasses.replace(config.train, eval_tokens=begun.train.eval_tokens))
+def check_patience(config: Config, heldout: object | None) -> None:
+    """Raises `InputError` if `train.patience` is set and there is no held-out text."""
+    if config.train.patience and heldout is None:
+        raise InputError("train.patience", "`heldout` with it", "none")
+
+
+def measured(workdir: pathlib.Path, heldout_id: str, eval_steps: int) -> int | None:
+    """Returns how many tokens an evaluation takes, as `store` wrote it for this text and interval; None if it did not.
+
+    Raises:
+        InputError: if the file is damaged.
+    """
+    if not (workdir / FILE).exists():
+        return None
+    found = json_file.read(workdir / FILE, _MEASURED)
+    return found["tokens"] if (found["heldout"], found["eval_steps"]) == (heldout_id, eval_steps) else None
+
+
+def store(workdir: pathlib.Path, tokens: int, heldout_id: str, eval_steps: int) -> None:
+    """Writes how many tokens an evaluation takes to the workdir.
+
+    Args:
+        workdir: where.
+        tokens: as measured.
+        heldout_id: identifies the text.
+        eval_steps: steps between two evaluations, on which the number depends.
+    """
+    values = {"tokens": tokens, "heldout": heldout_id, "eval_steps": eval_steps}
+    staging.write_file(workdir / FILE, (json.dumps(values) + "\n").encode())
+
+
+def forget_if_asked(workdir: str | os.PathLike, assignments: Iterable[str]) -> None:
+    """Removes what `store` wrote to `workdir` if the last of `assignments` to `train.eval_tokens` is null."""
+    pairs = [one.partition("=")[::2] for one in assignments]
+    if [value.strip() for key, value in pairs if key == "train.eval_tokens"][-1:] == ["null"]:
+        pathlib.Path(workdir, FILE).unlink(missing_ok=True)
 
 
 def text_id(records: Records, *more: str) -> str:

@@ -79,8 +79,7 @@ def train(
     strategy = strategy or all_gpus()
     workers = Workers(strategy)
     records, heldout_records = evaluation.open_records(data, heldout)
-    if config.train.patience and heldout is None:
-        raise InputError("train.patience", "`heldout` with it", "none")
+    heldout_lib.check_patience(config, heldout)
     with contextlib.ExitStack() as stack:
         stack.enter_context(workers.watched())
         stack.enter_context(memory_explained(*MEMORY_SETTINGS))
@@ -146,8 +145,8 @@ def _check_same_text(workers: Workers, **texts: record_folder.Records | None) ->
 
 def _settled(config: Config, begun: Config, workers: Workers) -> Config:
     """Returns the first worker's `config`, with what the run that goes on, of `begun`, has measured."""
-    config = heldout_lib.settled(precision.settled(config, begun), begun)
-    return config_lib.from_dict(json.loads(workers.first_text(json.dumps(config_lib.to_dict(config)))))
+    values = config_lib.to_dict(precision.settled(config, begun))
+    return config_lib.from_dict(json.loads(workers.first_text(json.dumps(values))))
 
 
 def _run(session: Session, last_step: int, profile: bool, on_record: Callable[[dict[str, Any]], None] | None) -> None:
@@ -184,14 +183,14 @@ def _begin(session: Session, last_step: int, monitor: Monitor) -> None:
     """Logs what is going to happen, and completes what an earlier run left undone at this step."""
     if session.workers.is_chief:
         _describe(session, last_step)
-    if session.saver.saved_step is None and last_step == 0:
+    if last_step == 0 and not session.is_saved:
         session.save(monitor, needed=True)
     elif session.workers.is_chief and session.step >= last_step:
         _log.info("nothing to do: %s steps are done already, and %s were asked for", *_grouped(session.step, last_step))
     elif session.workers.is_chief:
         session.warn_of_little_space(last_step)
     # A run may have been killed between saving and evaluating; a model to be finetuned was never evaluated here.
-    if session.saver.saved_step is not None and (session.at_evaluation or session.step == last_step):
+    if (session.at_evaluation or session.step == last_step) and session.is_saved:
         session.evaluate(monitor, final=session.step == last_step)
 
 

@@ -6,12 +6,12 @@ import logging
 import time
 from collections.abc import Generator
 
-from elmo_tf import config as config_lib
 from elmo_tf.config import TrainConfig
 from elmo_tf.errors import renamed
 from elmo_tf.records.record_folder import Records
 from elmo_tf.records.windows import Position, Window, Windows, prefetch
 from elmo_tf.training import checkpoints, metrics_file, resources, resuming, snapshots
+from elmo_tf.training import heldout as heldout_lib
 from elmo_tf.training.epochs import Epochs
 from elmo_tf.training.evaluation import Evaluator
 from elmo_tf.training.heldout import PART, WHOLE, Heldout, text_id
@@ -50,6 +50,7 @@ class Session:
     saver: Saver | None = None  # once the newest checkpoint is restored
     evaluating_seconds: float = 0.0
     saving_seconds: float = 0.0  # that training waited for checkpoints
+    _to_store: int | None = None  # tokens of an evaluation, measured by the first worker and not stored yet
 
     def __post_init__(self):
         self._begun = self._last_save = time.monotonic()
@@ -107,6 +108,10 @@ class Session:
         self.saver = Saver(self.workdir, None if progress is None else progress.step)
         if self.workers.is_chief:
             checkpoints.update_config(self.workdir)
+        if self.heldout_records is not None and self._heldout.tokens is None:
+            known = heldout_lib.measured(self.workdir.path, *self._measured_for) if self.workers.is_chief else None
+            tokens = self.workers.first(-1 if known is None else known)
+            self._heldout.tokens = None if tokens < 0 else tokens
 
     def _loaded(self, step: int | None = None) -> Progress | None:
         """Loads the checkpoint of a step, which the first worker has written or seen; None: the newest intact one."""
@@ -168,6 +173,7 @@ class Session:
         states, failed = self.trainer.gathered_states(), None
         if self.workers.is_chief:
             self.finish_saving()
+            self._store_measured()
             counted = self.trainer.config.unroll_steps, self.begun_step, self.begun_epochs
             progress = Progress(self.step, self.position, self.data_id, states, *counted)
             snapshot = snapshots.taken(self.trainer.bilm, self.trainer.optimizer, progress)
@@ -222,6 +228,8 @@ class Session:
             known = {one["heldout"] for one in self.evaluations() if one["step"] == self.step}
             choice = self.workers.first(heldout.missing(known, final))
             found = heldout.evaluate(choice, lambda: self.interrupt.requested) if choice else []
+        if choice and not found:
+            self.asked_to_stop = True  # one of the workers is; the evaluation is made when the run resumes
         products = f", {config.precision} products (`elmo-tf evaluate`: float32)"
         for kind, result in found if self.workers.is_chief else ():
             part = kind == PART and heldout.part_id != heldout.id
@@ -241,24 +249,32 @@ class Session:
         return [one for one in self.metrics.evaluations if one["heldout"] in ids]
 
     def _settle(self, monitor: Monitor) -> None:
-        """Decides how many tokens an evaluation takes, and keeps that in the workdir's configuration.
-
-        A run that has been evaluated on the whole text, by an earlier version, goes on with it.
-        """
+        """Measures how many tokens an evaluation takes, and stores that in the workdir."""
+        if (rate := self._seconds_per_step(monitor)) is None:
+            return
         heldout = self._heldout
-        whole = any(one["heldout"] == heldout.id and not one.get("whole") for one in self.evaluations())
-        if self.workers.first(whole):
-            heldout.tokens = 0
-        elif (rate := self._seconds_per_step(monitor)) is not None:
-            window, between = heldout.window_seconds(), self._eval_steps * rate
-            heldout.tokens = self.workers.first(heldout.part_for(window, between))
-            if self.workers.is_chief:
-                _log.info("%s; the last one takes all", heldout.described(window, between))
-        if heldout.tokens is not None:
-            config = config_lib.override(self.workdir.config, [f"train.eval_tokens={heldout.tokens}"])
-            self.workdir = dataclasses.replace(self.workdir, config=config)
-            if self.workers.is_chief:
-                checkpoints.update_config(self.workdir)
+        window, between = heldout.window_seconds(), self._eval_steps * rate
+        heldout.tokens = self.workers.first(heldout.part_for(window, between))
+        if self.workers.is_chief:
+            _log.info("%s; the last one takes all", heldout.described(window, between))
+            self._to_store = heldout.tokens
+            self._store_measured()
+
+    @property
+    def _measured_for(self) -> tuple[str, int]:
+        """What the measured number of tokens belongs to."""
+        return self._heldout.id, self._eval_steps
+
+    def _store_measured(self) -> None:
+        """Stores how many tokens an evaluation takes, if that is still to be done; if it fails, warns."""
+        if self._to_store is None:
+            return
+        try:
+            heldout_lib.store(self.workdir.path, self._to_store, *self._measured_for)
+        except OSError as error:
+            _log.warning("warning: %s cannot be written: %s; the next checkpoint tries again", heldout_lib.FILE, error)
+        else:
+            self._to_store = None
 
     def _seconds_per_step(self, monitor: Monitor) -> float | None:
         """Returns how long a step takes; None if that cannot be found out, because training stops."""

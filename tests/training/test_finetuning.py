@@ -148,7 +148,10 @@ def test_a_source_without_a_softmax_gets_a_fresh_one_and_says_so(other, tmp_path
     assert not arrays["softmax.bias"].any()
 
 
-@pytest.mark.parametrize("case", ["missing source", "no checkpoint", "another model", "heldout of other words"])
+CASES = ("missing source", "no checkpoint", "another model", "heldout of other words", "no heldout", "a short heldout")
+
+
+@pytest.mark.parametrize("case", CASES)
 def test_a_source_that_does_not_fit_is_refused_and_leaves_nothing_behind(workdir, records, other, tmp_path, case):
     with checkpoints.new_workdir(tmp_path / "empty", MICRO_CONFIG, records.vocabulary):
         pass
@@ -164,6 +167,12 @@ def test_a_source_that_does_not_fit_is_refused_and_leaves_nothing_behind(workdir
             workdir.path,
             {"heldout": records.path},
             r"^heldout: expected records made with the model's vocabulary",
+        ),
+        "no heldout": (workdir.path, {"assignments": ["train.patience=2"]}, r"^train.patience: expected `heldout`"),
+        "a short heldout": (
+            workdir.path,
+            {"assignments": ["train.eval_tokens=1000000000"], "heldout": other.path},
+            r"^train.eval_tokens: expected at most the 88 tokens of `heldout`",
         ),
     }[case]
     with pytest.raises(InputError, match=message):

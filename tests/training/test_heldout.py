@@ -1,9 +1,11 @@
 """Which part of the held-out text is evaluated, when all of it is, and what follows from both."""
 
 import dataclasses
+import errno
 import json
 import logging
 import os
+import pathlib
 import signal
 import types
 
@@ -13,13 +15,14 @@ import pytest
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.config import Config, TrainConfig
 from elmo_tf.errors import InputError
+from elmo_tf.files import staging
 from elmo_tf.training import heldout, loop, metrics_file
 from elmo_tf.training.evaluation import Evaluator, evaluate
 from elmo_tf.training.finetuning import finetune
 from elmo_tf.training.heldout import PART, WHOLE, Heldout
 from elmo_tf.training.session import Session
 from tests import checks
-from tests.helpers import MICRO, two_cpus
+from tests.helpers import MICRO, two_cpus, write_records
 from tests.training.test_loop import assert_same, everything, with_train
 
 SHAPE = {"batch_size": 4, "unroll_steps": 5}  # 20 tokens per window
@@ -82,10 +85,62 @@ def test_more_tokens_than_the_text_has_are_refused_unless_the_run_settled_them_o
     heldout.check_tokens(Config(train=TrainConfig(eval_tokens=100)), records, None)
 
 
-def test_a_run_keeps_what_it_has_measured_unless_it_is_set():
-    begun, asked = Config(train=TrainConfig(eval_tokens=80)), Config(train=TrainConfig(eval_tokens=0))
-    assert heldout.settled(Config(), begun).train.eval_tokens == 80
-    assert heldout.settled(asked, begun) == asked
+def test_what_was_measured_counts_for_the_same_text_and_interval(tmp_path):
+    assert heldout.measured(tmp_path, "text", 4) is None
+    heldout.store(tmp_path, 80, "text", 4)
+    assert heldout.measured(tmp_path, "text", 4) == 80
+    assert heldout.measured(tmp_path, "other text", 4) is heldout.measured(tmp_path, "text", 2) is None
+    (tmp_path / heldout.FILE).write_text("{}")
+    with pytest.raises(InputError, match=rf"^{tmp_path}/heldout.json: expected the key tokens, found none$"):
+        heldout.measured(tmp_path, "text", 4)
+
+
+@pytest.mark.parametrize(
+    ("assignments", "forgotten"),
+    [
+        (["train.eval_tokens=null"], True),
+        (["train.eval_tokens=80", "train.eval_tokens= null"], True),
+        (["train.eval_tokens=null", "train.eval_tokens=80"], False),
+        (["train.eval_steps=null"], False),
+        ([], False),
+    ],
+)
+def test_what_was_measured_is_forgotten_if_it_is_set_to_null(tmp_path, assignments, forgotten):
+    heldout.store(tmp_path, 80, "text", 4)
+    heldout.forget_if_asked(tmp_path, assignments)
+    heldout.forget_if_asked(tmp_path / "absent", assignments)
+    assert heldout.measured(tmp_path, "text", 4) == (None if forgotten else 80)
+
+
+def test_an_evaluation_that_is_broken_off_stops_all_workers():
+    """Also at a step at which they do not ask each other."""
+    both = types.SimpleNamespace(count=2, is_chief=True, first=lambda number: number, any=lambda flag: flag)
+    part = types.SimpleNamespace(tokens=40, missing=lambda *_: PART, evaluate=lambda *_: [])
+    session = types.SimpleNamespace(
+        **{"workers": both, "_heldout": part, "heldout_records": part, "interrupt": types.SimpleNamespace()},
+        **{"evaluations": list, "evaluating_seconds": 0.0, "asked_to_stop": False, "saver": None, "step": 7},
+        trainer=types.SimpleNamespace(config=TrainConfig(log_steps=5)),
+    )
+    session.interrupt.requested = False  # it is the other one
+    Session.evaluate(session, types.SimpleNamespace(resume_clock=lambda: None))
+    assert Session.stopping(session)
+
+
+def test_a_checkpoint_of_step_0_is_evaluated_by_the_workers_that_did_not_write_it():
+    done = []
+    session = types.SimpleNamespace(
+        workers=types.SimpleNamespace(is_chief=False),
+        **{"saver": types.SimpleNamespace(saved_step=None), "is_saved": False, "step": 0, "at_evaluation": True},
+        evaluate=lambda *_, final: done.append(("evaluated", final)),
+    )
+
+    def save(*_, needed):
+        done.append(("saved", needed))
+        session.is_saved = True
+
+    session.save = save
+    loop._begin(session, 0, None)
+    assert done == [("saved", True), ("evaluated", True)]
 
 
 def test_evaluations_only_at_the_end_do_not_go_with_patience():
@@ -207,7 +262,37 @@ def test_a_run_that_ended_before_its_first_evaluation_makes_it_when_it_resumes(
     assert evaluated(parts) == [(4, 40, False), (8, 40, False), (8, 128, True)]
     assert parts.metrics.read_bytes() == whole.metrics.read_bytes()
     assert_same(everything(parts), everything(whole))
-    assert json.loads((parts.path / "config.json").read_text())["train"]["eval_tokens"] == 40
+    assert json.loads((parts.path / "config.json").read_text())["train"]["eval_tokens"] is None
+    assert json.loads((parts.path / "heldout.json").read_text())["tokens"] == 40
+
+
+def test_a_full_disk_at_the_first_evaluation_does_not_end_training(records, tmp_path, monkeypatch, caplog, part_of_40):
+    real, full = staging.write_file, iter([True])
+
+    def write_file(path, content):
+        if pathlib.Path(path).name in ("config.json", "heldout.json") and next(full, False):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(path, content)
+
+    monkeypatch.setattr(staging, "write_file", write_file)
+    config = with_train(checkpoint_steps=2, log_steps=1, eval_tokens=None)
+    workdir = loop.train(config, records.path, tmp_path / "w", records.path, steps=4)
+    assert evaluated(workdir) == [(2, 40, False), (4, 40, False), (4, 128, True)]
+    assert "heldout.json cannot be written: [Errno 28] No space left on device; the next checkpoint" in caplog.text
+    assert json.loads((workdir.path / "heldout.json").read_text())["tokens"] == 40
+
+
+@pytest.mark.slow
+def test_a_resumed_run_keeps_its_part_and_measures_that_of_another_text(records, tmp_path, monkeypatch):
+    sizes = iter([40, 20])
+    monkeypatch.setattr(Heldout, "part_for", lambda *_: next(sizes))
+    words = [token.decode() for token in records.vocabulary.tokens[3:]]
+    other = write_records(tmp_path / "other", ["the cat sat on the mat"] * 20, words)
+    config, path = with_train(checkpoint_steps=2, log_steps=1, eval_tokens=None), tmp_path / "w"
+    loop.train(config, records.path, path, records.path, steps=3)
+    loop.train(config, records.path, path, records.path, steps=4)
+    found = evaluated(loop.train(config, records.path, path, other.path, steps=5))
+    assert [tokens for _, tokens, whole in found if not whole] == [40, 40, 40, 20, 20]
 
 
 @pytest.mark.slow

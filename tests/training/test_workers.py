@@ -138,6 +138,19 @@ def test_two_workers_with_two_gpus_each_have_the_losses_and_perplexity_of_one_pr
 
 
 @pytest.mark.slow
+def test_two_workers_evaluate_a_model_that_makes_no_step(records, tmp_path):
+    logs = [tmp_path / "log0", tmp_path / "log1"]
+    started = start_both(records, tmp_path / "w", logs, steps=0)
+    try:
+        assert [process.wait(timeout=200) for process in started] == [0, 0], [log.read_text() for log in logs]
+    finally:
+        for process in started:
+            process.kill()
+    found = metrics_file.evaluations(tmp_path / "w" / "metrics.jsonl")
+    assert [(one["step"], one.get("whole", False)) for one in found] == [(0, False), (0, True)]
+
+
+@pytest.mark.slow
 def test_workers_that_evaluate_on_different_texts_are_refused(records, tmp_path):
     logs, started = [tmp_path / "log0", tmp_path / "log1"], []
     for index, environment in enumerate(several_workers.environments(2)):
