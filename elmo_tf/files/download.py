@@ -72,8 +72,8 @@ def download(url: str, size: int | None, sha256: str | None, path: pathlib.Path)
 
     Size and checksum say whether it is the right file. ETag and date are not compared, so that another mirror may serve
     the rest where the checksum is known. If a file that an earlier call began has another checksum, it is downloaded
-    again, once. A partial file that is too long is discarded; without a checksum, so is one from another address,
-    which is kept beside it in a file `.part.url`.
+    again, once. A partial file that is too long is discarded. So is one from another address if there is no checksum;
+    its address is kept beside it, in a file whose name ends in `.part.url`.
 
     Args:
         url: http or https.
