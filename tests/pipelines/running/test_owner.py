@@ -1,6 +1,7 @@
 """Remote folders have one writer at a time, without locks and without comparing clocks."""
 
 import concurrent.futures
+import contextlib
 import json
 import threading
 import time
@@ -29,16 +30,9 @@ def another_note(beat: int = 1) -> bytes:
     return json.dumps({"run": "another", "who": "process 7 on elsewhere", "beat": beat}).encode()
 
 
-def test_a_note_changes_while_the_folder_is_written_and_is_gone_after():
-    with owner.owned(FOLDER, NOTE):
-        first = STORE[NOTE]
-        time.sleep(1)
-        assert STORE[NOTE] != first
-    assert STORE == {}
-
-
-def test_a_folder_whose_note_changes_is_refused():
-    STORE[NOTE] = another_note()
+@contextlib.contextmanager
+def another_run():
+    """Another run's heart beats during the block."""
     stop = threading.Event()
 
     def beat() -> None:
@@ -49,11 +43,24 @@ def test_a_folder_whose_note_changes_is_refused():
 
     thread = threading.Thread(target=beat)
     thread.start()
-    expected = "folder: expected a folder that no other run writes, found one in use by process 7 on elsewhere: memory"
-    with pytest.raises(InputError, match=expected), owner.owned(FOLDER, NOTE):
-        pass
+    yield
     stop.set()
     thread.join()
+
+
+def test_a_note_changes_while_the_folder_is_written_and_is_gone_after():
+    with owner.owned(FOLDER, NOTE):
+        first = STORE[NOTE]
+        time.sleep(1)
+        assert STORE[NOTE] != first
+    assert STORE == {}
+
+
+def test_a_folder_whose_note_changes_is_refused():
+    STORE[NOTE] = another_note()
+    expected = "folder: expected a folder that no other run writes, found one in use by process 7 on elsewhere: memory"
+    with another_run(), pytest.raises(InputError, match=expected), owner.owned(FOLDER, NOTE):
+        pass
     assert b"another" in STORE[NOTE]
 
 
@@ -88,20 +95,9 @@ def test_a_run_that_waits_is_stopped_and_the_error_names_its_option():
 def test_a_note_that_is_being_replaced_is_not_taken_for_none():
     """HDFS deletes it before the new one gets its name."""
     STORE[f"{NOTE}.tmp-1"] = another_note()
-    stop = threading.Event()
-
-    def beat() -> None:
-        for count in range(10_000):
-            if stop.wait(0.02):
-                return
-            STORE[NOTE] = another_note(count)
-
-    thread = threading.Thread(target=beat)
-    thread.start()
-    with pytest.raises(InputError, match="in use by process 7 on elsewhere"), owner.owned(FOLDER, NOTE):
+    refused = pytest.raises(InputError, match="in use by process 7 on elsewhere")
+    with another_run(), refused, owner.owned(FOLDER, NOTE):
         pass
-    stop.set()
-    thread.join()
 
 
 def test_a_second_command_is_refused_and_the_first_one_keeps_its_files():
