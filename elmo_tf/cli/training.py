@@ -34,7 +34,8 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     train.add_argument(
         "--paper-recipe",
         action="store_true",
-        help="train a smaller preset as the released model was trained: Adagrad, constant rate, dropout 0.1",
+        help="train a smaller preset as the released model was trained: Adagrad, constant rate, dropout 0.1; in an "
+        "existing workdir it replaces these settings, as --set does",
     )
     _add_training_arguments(train)
 
@@ -108,17 +109,17 @@ def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
 def _train(arguments: argparse.Namespace) -> None:
     from elmo_tf.training import checkpoints, heldout, loop, workers
 
-    assignments = _assignments(arguments)
-    asked = arguments.preset and config_lib.preset(arguments.preset)
-    if asked and arguments.paper_recipe:
-        asked = config_lib.with_paper_recipe(asked)
-    asked = asked and config_lib.override(asked, assignments)
+    def changed(config: config_lib.Config) -> config_lib.Config:
+        recipe = config_lib.with_paper_recipe(config) if arguments.paper_recipe else config
+        return config_lib.override(recipe, _assignments(arguments))
+
+    asked = changed(config_lib.preset(arguments.preset)) if arguments.preset else None
     if not asked:
         workers.see_before(pathlib.Path(arguments.workdir, checkpoints.CONFIG_FILE))
     if checkpoints.exists(arguments.workdir):
-        config = config_lib.override(checkpoints.open_workdir(arguments.workdir).config, assignments)
+        config = changed(checkpoints.open_workdir(arguments.workdir).config)
         if asked:
-            # The recipe of the workdir stays; another model will be refused.
+            # The preset's recipe does not replace the workdir's; another model will be refused.
             config = dataclasses.replace(config, model=asked.model)
         heldout.forget_if_asked(arguments.workdir, assignments)
     elif asked:
