@@ -3,8 +3,10 @@
 #
 #     sbatch examples/slurm.sh --data /shared/data --heldout /shared/heldout --workdir /shared/run --preset original
 #
-# Slurm starts a worker on each machine, which uses all the GPUs that it is given. Two minutes before the time is up, or
-# when the job is preempted, SIGTERM makes training save a checkpoint and stop; the job then queues again and resumes.
+# Slurm starts a worker on each machine, which uses all the GPUs that it is given. Ten minutes before the time is
+# up, or when the job is preempted, SIGTERM makes training save a checkpoint and stop; the job then queues again and
+# resumes. Workers look for the signal every train.log_steps steps: these and a checkpoint have to fit into the ten
+# minutes, and into the cluster's grace time on preemption.
 #SBATCH --job-name=elmo
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=1
@@ -12,7 +14,7 @@
 #SBATCH --cpus-per-task=16
 #SBATCH --mem=64G
 #SBATCH --time=24:00:00
-#SBATCH --signal=TERM@120
+#SBATCH --signal=TERM@600
 #SBATCH --requeue
 #SBATCH --open-mode=append
 set -euo pipefail
@@ -23,7 +25,8 @@ export ELMO_WORKERS=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | sed 's/.*/
 # On preemption this script gets SIGTERM too; it has to wait for the workers.
 trap : TERM
 status=0
-srun --kill-on-bad-exit=1 bash -c '
+# The workers all end when one does. With --kill-on-bad-exit, srun would kill those that are still saving.
+srun --kill-on-bad-exit=0 bash -c '
     export TF_CONFIG="{\"cluster\": {\"worker\": [$ELMO_WORKERS]}, \"task\": {\"type\": \"worker\", \"index\": $SLURM_PROCID}}"
     exec elmo-tf train "$@"
 ' elmo "$@" || status=$?

@@ -82,3 +82,6 @@ if __name__ == "__main__":
         main()
     except (elmo_tf.InputError, OSError) as error:
         sys.exit(f"watch_training.py: error: {error}")
+    except KeyboardInterrupt as interrupt:
+        print("watch_training.py:", interrupt.args[0] if interrupt.args else "interrupted", file=sys.stderr)
+        sys.exit(130)

@@ -72,19 +72,31 @@ def test_mlflow_gets_the_records_in_the_run_of_that_name(trained, monkeypatch, b
     assert sent == SENT
 
 
+def test_a_run_that_is_stopped_says_so_without_a_traceback(tmp_path):
+    (tmp_path / "elmo_tf.py").write_text(
+        "class InputError(ValueError): pass\npreset = str\n"
+        "def train(*_, **__): raise KeyboardInterrupt('stopped at step 7, checkpoint saved')\n"
+    )
+    (tmp_path / "wandb.py").write_text("def init(**_): pass\n")
+    command = [sys.executable, str(EXAMPLES / "watch_training.py"), "--data", "d", "--workdir", "w", "--to", "wandb"]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "watch_training.py: stopped at step 7, checkpoint saved\n")
+
+
 def stand_in(folder: pathlib.Path, name: str, script: str) -> None:
     path = folder / name
     path.write_text(f"#!/bin/bash\n{script}\n")
     path.chmod(0o755)
 
 
-@pytest.mark.parametrize("status", [0, 1, 130])
+@pytest.mark.parametrize("status", [0, 1, 130, 137])
 def test_the_slurm_script_tells_each_worker_its_place_and_queues_again_when_stopped(tmp_path, status):
     stand_in(
         tmp_path, "scontrol", f'if [ "$1" = show ]; then echo n1; echo n2; else echo "$@" >> {tmp_path}/queued; fi'
     )
     # As srun does: the same command for each process, here the second.
-    stand_in(tmp_path, "srun", 'shift; SLURM_PROCID=1 "$@"')
+    stand_in(tmp_path, "srun", f'echo "$1" > {tmp_path}/option; shift; SLURM_PROCID=1 "$@"')
     stand_in(
         tmp_path, "elmo-tf", f'echo "$TF_CONFIG" > {tmp_path}/config; echo "$@" > {tmp_path}/command; exit {status}'
     )
@@ -97,6 +109,8 @@ def test_the_slurm_script_tells_each_worker_its_place_and_queues_again_when_stop
     assert json.loads((tmp_path / "config").read_text()) == expected
     assert (tmp_path / "command").read_text() == "train --data a b --workdir w\n"
     assert (tmp_path / "queued").exists() == (status == 130)
+    # Otherwise srun kills the other workers, while they stop, and its own status is 137.
+    assert (tmp_path / "option").read_text() == "--kill-on-bad-exit=0\n"
 
 
 def test_the_kubernetes_job_gives_each_pod_a_cluster_that_can_be_read(tmp_path):
