@@ -1,8 +1,10 @@
-"""SIGINT and SIGTERM as a request to stop between two steps."""
+"""SIGINT and SIGTERM as a request to stop between two steps, or while waiting for other processes."""
 
 import contextlib
 import os
 import signal
+import threading
+from collections.abc import Iterator
 
 
 class Interrupt:
@@ -29,4 +31,22 @@ class Interrupt:
             signal.signal(one, handler)
         # Not print: the signal may interrupt one.
         name = signal.Signals(number).name
-        os.write(2, f"\n{name}: stopping after this step; a second signal stops at once\n".encode())
+        second = "a second signal waits at most for a checkpoint that is being written"
+        os.write(2, f"\n{name}: stopping after this step; {second}\n".encode())
+
+
+@contextlib.contextmanager
+def terminable() -> Iterator[None]:
+    """Has SIGTERM raise `KeyboardInterrupt` in the block, as SIGINT does, unless Python handles it already.
+
+    TensorFlow ignores SIGTERM from when it joins a cluster; after the block, it ends the process again.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
