@@ -1,11 +1,11 @@
 """Several processes that train one model: who writes, what they agree on, and what happens when one ends."""
 
 import contextlib
-import json
 import logging
 import os
 import pathlib
 import re
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -14,9 +14,12 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.errors import InputError
+from elmo_tf.training import signals
 
 VARIABLE = "TF_CONFIG"  # environment variable, in which TensorFlow finds the cluster
 
+_JOIN_SECONDS = 600  # that workers may start after one another
+_ANSWER_SECONDS = 5  # that a connection to one of them may take
 _SEE_SECONDS = 120  # that a file may take to be seen by another worker
 _SEE_AGAIN_SECONDS = 0.5
 _log = logging.getLogger("elmo_tf")
@@ -28,20 +31,96 @@ _GONE = (
     tf.errors.DeadlineExceededError,
     tf.errors.InternalError,
 )
+_OTHERS = re.compile(r"collective|\bpeer\b", re.IGNORECASE)
+_NAMES = re.compile(r"\[\[.*?\]\]|\{\{.*?\}\}|\[Op:.*?\]")  # of operations
+# Lines that say nothing about the cause.
+_BOILERPLATE = re.compile(
+    r'Graph execution error|Detected at node|File "|\d+ root error|Additional GRPC|\(?The error could be'
+)
 
 
 def from_environment() -> tf.distribute.Strategy | None:
-    """Returns the strategy for the cluster in `TF_CONFIG`; None if that is not set.
+    """Returns the strategy for the cluster in `TF_CONFIG`, once all its workers are there; None if that is not set.
 
     Raises:
         InputError: if its value is not a cluster.
+        ConnectionError: if the others are not there after ten minutes.
+        KeyboardInterrupt: on SIGINT or SIGTERM.
     """
     if not os.environ.get(VARIABLE):
         return None
     try:
-        return tf.distribute.MultiWorkerMirroredStrategy()
-    except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, tf.errors.OpError) as error:
+        index, addresses = _place(tf.distribute.cluster_resolver.TFConfigClusterResolver())
+        with signals.terminable():
+            if len(addresses) > 1:
+                _meet(index, addresses)
+            return tf.distribute.MultiWorkerMirroredStrategy(_Cluster(index, addresses) if addresses else None)
+    except tf.errors.OpError as error:
+        raise ConnectionError(
+            f"worker {index} of {len(addresses)}: cannot join the others ({_reason(error)})"
+        ) from error
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RuntimeError) as error:
         raise InputError(VARIABLE, "a cluster of workers and this one's index", error) from error
+
+
+class _Cluster(tf.distribute.cluster_resolver.TFConfigClusterResolver):
+    """The cluster in `TF_CONFIG`, with its chief, if it has one, as the first worker."""
+
+    def __init__(self, index: int, addresses: list[str]):
+        super().__init__(task_type="worker", task_id=index)
+        self._addresses = addresses
+
+    def cluster_spec(self):
+        return tf.train.ClusterSpec({"worker": self._addresses})
+
+
+def _meet(index: int, addresses: list[str]) -> None:
+    """Returns when all workers have started; TensorFlow, which could wait for them too, lets no signal through.
+
+    Each listens at its address, until it has reached all others at theirs; then TensorFlow listens there.
+    """
+    me, mine = f"worker {index} of {len(addresses)}", addresses[index]
+    others = [address for address in addresses if address != mine]
+    _log.info("%s: waiting for the others at %s", me, ", ".join(others))
+    deadline = time.monotonic() + _JOIN_SECONDS
+    try:
+        server = socket.create_server(("", _host_and_port(mine)[1]))
+    except OSError as error:
+        raise ConnectionError(f"{me}: cannot listen at {mine} ({error.strerror})") from error
+    with server:
+        server.settimeout(_SEE_AGAIN_SECONDS)
+        # All in one round, as one that was there may have been stopped.
+        while missing := [address for address in others if not _answers(address)]:
+            if time.monotonic() > deadline:
+                where = ", ".join(missing)
+                raise ConnectionError(f"{me}: no worker at {where} for {_JOIN_SECONDS} s; start all of them")
+            with contextlib.suppress(TimeoutError):
+                for _ in addresses:
+                    server.accept()[0].close()
+
+
+def _answers(address: str) -> bool:
+    """Returns whether a process listens there."""
+    try:
+        socket.create_connection(_host_and_port(address), timeout=_ANSWER_SECONDS).close()
+    except OSError:
+        return False
+    return True
+
+
+def _host_and_port(address: str) -> tuple[str, int]:
+    host, _, port = address.rpartition(":")
+    return host, int(port)
+
+
+def _place(resolver: tf.distribute.cluster_resolver.ClusterResolver) -> tuple[int, list[str]]:
+    """Returns the index of this process among those that train, and the addresses of all; a chief is the first."""
+    jobs, task = resolver.cluster_spec().as_dict(), resolver.task_type
+    if jobs and task not in ("chief", "worker"):
+        raise ValueError(f"a task of type {task}")
+    chief = jobs.get("chief", [])
+    index = int(resolver.task_id or 0) + (len(chief) if task == "worker" else 0)
+    return index, [*chief, *jobs.get("worker", [])]
 
 
 def see(path: pathlib.Path, me: str) -> None:
@@ -68,8 +147,8 @@ def see(path: pathlib.Path, me: str) -> None:
 def see_before(path: pathlib.Path) -> None:
     """Does `see` before there is a strategy, if `TF_CONFIG` says that this is not the first worker."""
     try:
-        index = int(json.loads(os.environ.get(VARIABLE) or "{}")["task"]["index"])
-    except (ValueError, KeyError, TypeError):
+        index, _ = _place(tf.distribute.cluster_resolver.TFConfigClusterResolver())
+    except (ValueError, KeyError, TypeError, AttributeError):
         return  # what is wrong with it, `from_environment` says
     if index > 0:
         see(path, f"worker {index}")
@@ -84,9 +163,11 @@ class Workers:
 
     def __init__(self, strategy: tf.distribute.Strategy):
         resolver = strategy.cluster_resolver
-        workers = resolver.cluster_spec().as_dict().get("worker", []) if resolver else []
+        jobs = resolver.cluster_spec().as_dict() if resolver else {}
+        if "chief" in jobs:
+            raise InputError("strategy", "a cluster of workers, as `workers.from_environment` makes of any", "a chief")
         self._strategy = strategy
-        self.count = max(1, len(workers))
+        self.count = max(1, len(jobs.get("worker", [])))
         self.index = int(resolver.task_id) if self.count > 1 else 0
         self._gather = tf.function(self._gathered)
 
@@ -104,7 +185,7 @@ class Workers:
         """Returns when all processes have called this."""
         if self.count > 1:
             _log.info("%s: waiting for the others", self.me)
-            # In a thread, because Python handles Ctrl-C only between two operations of its main thread.
+            # In a thread, because Python handles signals only between two operations of its main thread.
             failed: list[Exception] = []
 
             def meet() -> None:
@@ -114,9 +195,10 @@ class Workers:
                     failed.append(error)
 
             thread = threading.Thread(target=meet, daemon=True)
-            thread.start()
-            while thread.is_alive():
-                thread.join(0.2)
+            with signals.terminable():
+                thread.start()
+                while thread.is_alive():
+                    thread.join(0.2)
             if failed:
                 raise failed[0]
 
@@ -156,7 +238,7 @@ class Workers:
         try:
             yield
         except _GONE as error:
-            if self.count == 1:
+            if self.count == 1 or not _is_about_others(error):
                 raise
             raise ConnectionError(
                 f"{self.me}: another worker has ended ({_reason(error)}); "
@@ -168,8 +250,12 @@ class Workers:
         return self._strategy.run(lambda: tf.distribute.get_replica_context().all_gather(tf.identity(numbers), 0))
 
 
+def _is_about_others(error: tf.errors.OpError) -> bool:
+    """Returns whether another process is the cause; an internal error may have any."""
+    return not isinstance(error, tf.errors.InternalError) or bool(_OTHERS.search(_NAMES.sub("", error.message)))
+
+
 def _reason(error: tf.errors.OpError) -> str:
-    """Returns what TensorFlow says, without the names of operations."""
-    lines = re.sub(r"\[\[.*?\]\]|\{\{.*?\}\}|\[Op:.*?\]", "", str(error.message)).splitlines()
-    said = [" ".join(line.split()) for line in lines if line.strip()]
-    return said[-1] if said else type(error).__name__
+    """Returns the first line of what TensorFlow says that tells the cause."""
+    lines = [" ".join(line.split()) for line in _NAMES.sub("", error.message).splitlines()]
+    return next((line for line in lines if line and not _BOILERPLATE.match(line)), type(error).__name__)

@@ -3,9 +3,13 @@
 import dataclasses
 import json
 import logging
+import os
 import shutil
+import signal
+import socket
 import threading
 import time
+import types
 
 import numpy as np
 import pytest
@@ -13,6 +17,7 @@ import tensorflow as tf
 
 from benchmarks import several_workers
 from elmo_tf import cli
+from elmo_tf import config as config_lib
 from elmo_tf.cli import training
 from elmo_tf.errors import InputError
 from elmo_tf.training import checkpoints, loop, metrics_file, workers
@@ -22,14 +27,23 @@ from tests.helpers import MICRO_CONFIG
 from tests.training import commands
 
 STEPS = 30
+ENDS_SECONDS = 60  # within which the others end when one has died
 # Nothing random, so that the replicas' draws do not matter; half of the batch for each worker.
 EXACT = {"num_sampled": 0, "dropout_rate": 0.0, "log_steps": 2, "checkpoint_steps": 6, "eval_tokens": 40}
 
 
-def start_both(records, workdir, logs, options=(), steps=100_000, module="elmo_tf.cli", **changes):
+def with_a_chief():
+    """Returns `TF_CONFIG` of a chief and of a worker beside it."""
+    hosts = json.loads(several_workers.environments(2)[0]["TF_CONFIG"])["cluster"]["worker"]
+    cluster = {"chief": hosts[:1], "worker": hosts[1:]}
+    tasks = ({"cluster": cluster, "task": {"type": job, "index": 0}} for job in cluster)
+    return [{"TF_CONFIG": json.dumps(task)} for task in tasks]
+
+
+def start_both(records, workdir, logs, options=(), steps=100_000, module="elmo_tf.cli", environments=None, **changes):
     """Starts two workers; the second asks for another rate and length, but what the first one asks for counts."""
     started = []
-    for index, environment in enumerate(several_workers.environments(2)):
+    for index, environment in enumerate(environments or several_workers.environments(2)):
         recipe = EXACT | changes | ({"learning_rate": 0.3} if index else {})
         command = [*commands.arguments(records, workdir, **recipe), "--heldout", str(records.path), *options]
         command += ["--steps", str(steps + index)]
@@ -54,7 +68,7 @@ def together(records, tmp_path_factory):
     started = start_both(records, workdir, logs)
     wait_for(8, workdir, started, logs)
     started[1].kill()
-    killed = [process.wait(timeout=100) for process in started], logs[0].read_text()
+    killed = [process.wait(timeout=ENDS_SECONDS) for process in started], logs[0].read_text()
     reached = int(checkpoints.latest(checkpoints.open_workdir(workdir)).name[-8:])
     started = start_both(records, workdir, logs)
     wait_for(max(reached + 10, STEPS), workdir, started, logs)
@@ -93,6 +107,42 @@ def test_when_one_is_killed_the_other_says_so_and_ends(together):
     (line,) = [line for line in chief.splitlines() if line.startswith("elmo-tf: error:")]
     assert "worker 0 of 2: another worker has ended" in line and "start all of them again" in line
     assert "Traceback" not in chief
+
+
+@pytest.mark.slow
+def test_when_the_chief_is_killed_the_worker_beside_it_says_so_and_ends(records, tmp_path):
+    workdir, logs = tmp_path / "workdir", [tmp_path / "log0", tmp_path / "log1"]
+    started = start_both(records, workdir, logs, environments=with_a_chief())
+    try:
+        wait_for(8, workdir, started, logs)
+        started[0].kill()
+        assert started[1].wait(timeout=ENDS_SECONDS) == 1, logs[1].read_text()
+    finally:
+        for process in started:
+            process.kill()
+    assert "from step 0" in logs[0].read_text()
+    other = logs[1].read_text()
+    (line,) = [line for line in other.splitlines() if line.startswith("elmo-tf: error:")]
+    assert "worker 1 of 2: another worker has ended" in line and "start all of them again" in line
+    assert "Traceback" not in other and "from step" not in other
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_worker_that_waits_for_another_to_start_can_be_stopped(records, tmp_path, number):
+    environment, log = several_workers.environments(2)[1], tmp_path / "log"
+    (tmp_path / "w").mkdir()
+    process = commands.start(commands.arguments(records, tmp_path / "w"), log, **environment)
+    try:
+        deadline = time.monotonic() + 100
+        while "worker 1 of 2: waiting for the others at 127.0.0.1:" not in log.read_text():
+            assert process.poll() is None and time.monotonic() < deadline, log.read_text()
+            time.sleep(0.05)
+        process.send_signal(number)
+        assert process.wait(timeout=30) == 130
+    finally:
+        process.kill()
+    assert log.read_text().splitlines()[-1] == "elmo-tf: interrupted"
 
 
 @pytest.mark.slow
@@ -213,6 +263,17 @@ def test_another_worker_resumes_without_a_preset_in_a_workdir_that_appears_late(
     assert seen == [dataclasses.replace(workdir.config, train=dataclasses.replace(workdir.config.train, epochs=7))]
 
 
+@pytest.mark.parametrize("preset", [[], ["--preset", "tiny"]])
+def test_the_papers_recipe_changes_that_of_an_existing_workdir_as_set_does(workdir, tmp_path, monkeypatch, preset):
+    seen = []
+    monkeypatch.setattr(training, "_strategy", lambda _: None)
+    monkeypatch.setattr(loop, "train", lambda config, *_: seen.append(config))
+    command = ["train", "--data", "records", "--workdir", str(workdir.path), *preset, "--paper-recipe"]
+    assert cli.main([*command, "--set", "train.learning_rate=0.1"]) == 0
+    recipe = config_lib.override(config_lib.with_paper_recipe(workdir.config), ["train.learning_rate=0.1"]).train
+    assert [config.train for config in seen] == [recipe]
+
+
 @pytest.mark.parametrize("value", ["", "{", "[]", '{"task": {"index": 0}}', '{"task": {"index": "first"}}'])
 def test_the_first_worker_and_one_alone_wait_for_no_workdir(value, tmp_path, monkeypatch):
     monkeypatch.setenv("TF_CONFIG", value)
@@ -231,10 +292,47 @@ def test_gpus_are_chosen_before_the_cluster_is_joined(monkeypatch):
             training._strategy(wrong)
 
 
-def test_the_reason_is_said_without_names_of_operations():
-    message = "Graph execution error:\n\nConnection reset by peer\n\t [[{{node CollectiveReduceV2}}]] [Op:__run_4]"
-    assert workers._reason(tf.errors.UnavailableError(None, None, message)) == "Connection reset by peer"
-    assert workers._reason(tf.errors.AbortedError(None, None, " [[{{node A}}]]")) == "AbortedError"
+# What TensorFlow 2.21 said when the first of two workers was killed, and when the first did not answer at the start.
+KILLED = (
+    "Graph execution error:\n\nDetected at node allgather/CollectiveGatherV2 defined at (most recent call last):\n"
+    '  File "/usr/lib/python3.11/threading.py", line 1002, in _bootstrap\n\n'
+    "Collective ops is aborted by: recvmsg:Connection reset by peer\n"
+    "Additional GRPC error information from remote target /job:worker/replica:0/task:0 while calling "
+    "/tensorflow.WorkerService/RecvBuf:\n"
+    ':UNKNOWN:Error received from peer  {grpc_status:14, grpc_message:"recvmsg:Connection reset by peer"}\n'
+    "The error could be from a previous operation. Restart your program to reset.\n"
+    "\t [[{{node allgather/CollectiveGatherV2}}]] [Op:__inference__gathered_106]"
+)
+UNANSWERED = (
+    "Deadline Exceeded\nAdditional GRPC error information from remote target /job:worker/replica:0/task:0 while "
+    "calling /tensorflow.CoordinationService/RegisterTask:\n"
+    ':UNKNOWN:Error received from peer  {grpc_status:4, grpc_message:"Deadline Exceeded"}'
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        (KILLED, "Collective ops is aborted by: recvmsg:Connection reset by peer"),
+        (UNANSWERED, "Deadline Exceeded"),
+        (
+            "Connection reset by peer\n (The error could be from a previous operation. Restart your program to reset.)",
+            "Connection reset by peer",
+        ),
+        (" [[{{node A}}]]", "UnavailableError"),
+    ],
+)
+def test_the_reason_is_the_line_that_tells_the_cause(message, reason):
+    assert workers._reason(tf.errors.UnavailableError(None, None, message)) == reason
+
+
+def test_an_internal_error_is_about_another_worker_only_if_it_says_so():
+    both = workers.Workers(tf.distribute.get_strategy())
+    both.count = 2
+    own = "Failed to call DoRnnForward [[{{node rnn}}]] [[CollectiveReduceV2/_7]]"
+    for message, expected in ((KILLED, ConnectionError), (own, tf.errors.InternalError)):
+        with pytest.raises(expected), both.watched():
+            raise tf.errors.InternalError(None, None, message)
 
 
 def test_a_value_that_is_not_a_cluster_is_refused(monkeypatch):
@@ -244,3 +342,95 @@ def test_a_value_that_is_not_a_cluster_is_refused(monkeypatch):
             workers.from_environment()
     monkeypatch.delenv("TF_CONFIG")
     assert workers.from_environment() is None
+
+
+@pytest.mark.parametrize(
+    ("cluster", "task", "place"),
+    [
+        ({"worker": ["a:1", "b:1"]}, ("worker", 1), (1, 2)),
+        ({"chief": ["c:1"], "worker": ["a:1", "b:1"]}, ("chief", 0), (0, 3)),
+        ({"chief": ["c:1"], "worker": ["a:1", "b:1"]}, ("worker", 0), (1, 3)),
+        ({"chief": ["c:1"], "worker": ["a:1", "b:1"]}, ("worker", 1), (2, 3)),
+        ({"chief": ["c:1"]}, ("chief", 0), (0, 1)),
+    ],
+)
+def test_a_chief_is_the_first_and_workers_come_after_it(cluster, task, place):
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
+        tf.train.ClusterSpec(cluster), task_type=task[0], task_id=task[1]
+    )
+    index, addresses = workers._place(resolver)
+    assert (index, len(addresses), addresses[index]) == (*place, cluster[task[0]][task[1]])
+    found = workers.Workers(types.SimpleNamespace(cluster_resolver=workers._Cluster(index, addresses)))
+    assert (found.index, found.count, found.is_chief) == (*place, index == 0)
+
+
+def test_a_strategy_that_has_a_chief_is_refused():
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(tf.train.ClusterSpec({"chief": ["c:1"]}))
+    with pytest.raises(InputError, match=r"^strategy: expected a cluster of workers"):
+        workers.Workers(types.SimpleNamespace(cluster_resolver=resolver))
+
+
+def test_the_worker_beside_a_chief_waits_for_the_workdir(tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(workers, "see", lambda path, me: seen.append((path, me)))
+    for environment in with_a_chief():
+        monkeypatch.setenv("TF_CONFIG", environment["TF_CONFIG"])
+        workers.see_before(tmp_path)
+    assert seen == [(tmp_path, "worker 1")]
+
+
+@pytest.mark.parametrize("task", ["evaluator", "ps", None])
+def test_a_task_that_does_not_train_is_refused(monkeypatch, task):
+    value = {"cluster": {"worker": ["a:1"], "evaluator": ["b:1"], "ps": ["c:1"]}, "task": {"type": task, "index": 0}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(value))
+    with pytest.raises(InputError, match=rf"^TF_CONFIG: expected a cluster .*, found a task of type {task}"):
+        workers.from_environment()
+
+
+def test_workers_that_do_not_start_or_cannot_listen_are_named(monkeypatch, caplog):
+    environment = several_workers.environments(2)[0]["TF_CONFIG"]
+    first, second = json.loads(environment)["cluster"]["worker"]
+    monkeypatch.setenv("TF_CONFIG", environment)
+    monkeypatch.setattr(workers, "_JOIN_SECONDS", 0)
+    with pytest.raises(ConnectionError, match=f"^worker 0 of 2: no worker at {second} for 0 s; start all of them$"):
+        workers.from_environment()
+    taken = socket.create_server(("127.0.0.1", int(first.rpartition(":")[2])))
+    with taken, pytest.raises(ConnectionError, match=f"^worker 0 of 2: cannot listen at {first} "):
+        workers.from_environment()
+
+
+def test_workers_meet_only_once_all_are_there():
+    """The first two see each other, but wait for the third, which comes late."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+    addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
+    for one in sockets:
+        one.close()
+    threads = [threading.Thread(target=workers._meet, args=(index, addresses), daemon=True) for index in range(3)]
+    servers = []
+    for thread in threads[:2]:
+        thread.start()
+    threads[0].join(1.5)
+    assert [thread.is_alive() for thread in threads[:2]] == [True, True]
+    threads[2].start()
+    # TensorFlow's servers listen where a worker has finished.
+    deadline = time.monotonic() + 30
+    while any(thread.is_alive() for thread in threads):
+        assert time.monotonic() < deadline
+        for thread, address in zip(threads, addresses, strict=True):
+            if not thread.is_alive() and address not in [one for one, _ in servers]:
+                servers.append((address, socket.create_server(("127.0.0.1", int(address.rpartition(":")[2])))))
+        time.sleep(0.02)
+    for _, server in servers:
+        server.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_a_worker_that_waits_in_tensorflow(monkeypatch, number):
+    """The operation it waits in does not return."""
+    alone = workers.Workers(tf.distribute.get_strategy())
+    alone.count = 2
+    monkeypatch.setattr(alone, "gathered", lambda _: threading.Event().wait())
+    threading.Timer(0.5, os.kill, [os.getpid(), number]).start()
+    with pytest.raises(KeyboardInterrupt):
+        alone.wait()
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
