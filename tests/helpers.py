@@ -6,6 +6,7 @@ import os
 import pathlib
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from elmo_tf.config import CharCNNConfig, Config, LSTMConfig, ModelConfig, TrainConfig
@@ -24,6 +25,11 @@ _RECIPE = TrainConfig(
     batch_size=2, unroll_steps=5, num_sampled=4, checkpoint_steps=100, eval_tokens=0, log_steps=2, look_steps=0
 )
 MICRO_CONFIG = Config(MICRO, _RECIPE)
+
+
+def slow(*values: object):
+    """Values of a parametrized test that only `make test-all` runs."""
+    return pytest.param(*values, marks=pytest.mark.slow)
 
 
 def write_records(

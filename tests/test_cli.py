@@ -217,6 +217,7 @@ def test_wrong_input_is_one_line_that_names_it_and_nothing_is_left_behind(place,
     assert snapshot(place) == before
 
 
+@pytest.mark.slow
 def test_a_model_that_fails_its_verification_is_one_line_and_nothing_is_left_behind(place, capsys, monkeypatch):
     monkeypatch.chdir(place)
     before = snapshot(place)

@@ -65,6 +65,7 @@ def edges() -> list[tuple[str, str]]:
     return [(module, imported) for module, path in MODULES.items() for imported in sorted(imports(path))]
 
 
+@pytest.mark.slow
 def test_the_walk_sees_imports_of_both_forms_and_inside_functions():
     assert ("elmo_tf.bilm.model", "elmo_tf.layers.lstmp") in edges()
     assert ("pipelines.running.report", "elmo_tf") in edges()

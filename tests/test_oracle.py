@@ -11,7 +11,7 @@ from benchmarks import official_scores, replay_reference
 from elmo_tf.published import weights as published_weights
 from elmo_tf.training import importing
 from elmo_tf.training.evaluation import check_records, evaluate
-from tests.helpers import write_records
+from tests.helpers import slow, write_records
 from tests.published import published_files as files
 
 ORACLE = pathlib.Path(__file__).parents[2] / "shared" / "oracle"
@@ -27,7 +27,7 @@ def imported(tmp_path_factory):
     return importing.import_checkpoint(*paths, tmp_path_factory.mktemp("imported") / "workdir")
 
 
-_MORE = (pytest.param(case, marks=pytest.mark.slow) for case in ("micro_noskip_nohighway", "micro_3layer_tanh"))
+_MORE = map(slow, ("micro_noskip_nohighway", "micro_3layer_tanh"))
 
 
 @pytest.mark.parametrize("case", ["micro_real", *_MORE])

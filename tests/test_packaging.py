@@ -64,6 +64,7 @@ def run_without(absent: set[str], code: str) -> subprocess.CompletedProcess:
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_every_public_name_imports_without_extras():
     done = run_without(set(extras._EXTRAS), "import elmo_tf\nfrom elmo_tf import *\nprint(len(elmo_tf.__all__))")
     assert (done.returncode, done.stdout) == (0, f"{len(elmo_tf.__all__)}\n"), done.stderr

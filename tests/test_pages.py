@@ -78,6 +78,7 @@ def run(code: str, **before) -> types.SimpleNamespace:
     return types.SimpleNamespace(**{name: value for name, value in variables.items() if name.isidentifier()})
 
 
+@pytest.mark.slow
 def test_the_programs_about_the_layer_run_in_an_empty_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     first, raw, ahead, load = blocks("docs/keras.md", "python")

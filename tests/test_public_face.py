@@ -88,6 +88,7 @@ def test_every_parameter_and_result_has_a_hint_and_every_name_a_docstring(name):
     assert [parameter for parameter, hint in hints.items() if hint is inspect.Parameter.empty] == []
 
 
+@pytest.mark.slow
 def test_evaluate_takes_what_train_returns_and_a_checkpoint(workdir, records):
     recipe = workdir.config.train
     found = elmo_tf.evaluate(workdir, records.path, checkpoint=3)
@@ -114,6 +115,7 @@ def test_export_writes_the_workdirs_network_with_its_provenance(workdir, tmp_pat
     assert passed == settings | {"mix": (0, 1, 2), "provenance": provenance}
 
 
+@pytest.mark.slow
 def test_the_functions_compute_in_float32_under_any_dtype_policy_of_the_program(
     workdir, records, tmp_path, monkeypatch
 ):

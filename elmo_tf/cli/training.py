@@ -109,9 +109,11 @@ def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
 def _train(arguments: argparse.Namespace) -> None:
     from elmo_tf.training import checkpoints, heldout, loop, workers
 
+    assignments = _assignments(arguments)
+
     def changed(config: config_lib.Config) -> config_lib.Config:
         recipe = config_lib.with_paper_recipe(config) if arguments.paper_recipe else config
-        return config_lib.override(recipe, _assignments(arguments))
+        return config_lib.override(recipe, assignments)
 
     asked = changed(config_lib.preset(arguments.preset)) if arguments.preset else None
     if not asked:

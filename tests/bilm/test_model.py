@@ -12,7 +12,7 @@ from elmo_tf.bilm.model import BiLM
 from elmo_tf.config import CharCNNConfig, LSTMConfig, ModelConfig
 from elmo_tf.records.windows import Windows
 from tests import checks, helpers, reference
-from tests.helpers import MICRO, batch_char_ids
+from tests.helpers import MICRO, batch_char_ids, slow
 
 NASTY = [
     [b"one"],
@@ -159,7 +159,7 @@ def test_losses_equal_the_reference_on_whole_streams(records, config, training):
         assert not losses[number][~mask].any()
 
 
-@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("training", [slow(False), True])
 def test_two_windows_that_carry_the_state_equal_one_of_double_length(records, training):
     bilm = _bilm(vocab_size=len(records.vocabulary))
     long = _cut(records, 1, 20)[0]

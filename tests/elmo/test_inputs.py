@@ -12,7 +12,7 @@ from elmo_tf.layers.word_embedding import WordEmbedding
 from elmo_tf.savedmodel import embedding
 from tests import checks
 from tests.elmo.sentences import LENGTHS, SENTENCES, TOKENS
-from tests.helpers import batch_char_ids
+from tests.helpers import batch_char_ids, slow
 
 TEXT = [["a", "naïve", "bank"], ["river"]]
 DENSE = tf.constant([["a", "naïve", "bank"], ["river", "", ""]])
@@ -110,11 +110,12 @@ def test_a_model_predicts_and_fits_ragged_batches(layer):
     model.fit(data.map(lambda tokens, label: (tokens, label[:, None, None])), verbose=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("inputs", "error", "helps"),
     [
-        (FORMS["str array"], "Invalid dtype: str", tf.constant),
-        pytest.param(FORMS["object array"], "Invalid dtype: object", tf.constant, marks=pytest.mark.slow),
+        slow(FORMS["str array"], "Invalid dtype: str", tf.constant),
+        slow(FORMS["object array"], "Invalid dtype: object", tf.constant),
         (FORMS["lists"], "Unrecognized data type", tf.ragged.constant),
     ],
 )
@@ -156,7 +157,8 @@ class Subclassed(keras.Model):
 
 
 @pytest.mark.parametrize(
-    ("options", "ids"), [({}, False), ({"num_mixes": 2, "boundaries": True}, True), ({"trainable_bilm": True}, False)]
+    ("options", "ids"),
+    [slow({}, False), ({"num_mixes": 2, "boundaries": True}, True), slow({"trainable_bilm": True}, False)],
 )
 def test_a_subclassed_model_is_the_same_after_saving_and_loading(savedmodel, tmp_path, options, ids):
     model = Subclassed(elmo_tf.ELMo(savedmodel.path, **options))

@@ -12,7 +12,7 @@ import tensorflow as tf
 from elmo_tf.elmo import ELMo, known_sentences
 from elmo_tf.elmo.known_sentences import KnownSentences
 from elmo_tf.errors import InputError
-from tests.helpers import MICRO
+from tests.helpers import MICRO, slow
 
 SENTENCES = [["the", "cat"], ["a", "", "dog", "sat"], ["the", "cat"], []]
 BATCH = tf.constant([["a", "", "dog", "sat"], ["the", "cat", "", ""]])
@@ -23,7 +23,7 @@ def layer():
     return ELMo(MICRO, num_mixes=2)
 
 
-@pytest.mark.parametrize("in_memory", [0, 2**30])
+@pytest.mark.parametrize("in_memory", [0, slow(2**30)])
 def test_remembered_layers_are_those_that_were_computed(layer, tmp_path, monkeypatch, in_memory):
     layer.known_sentences = None
     expected = [mixed.numpy() for mixed in layer(BATCH)]
@@ -41,6 +41,7 @@ def test_remembered_layers_are_those_that_were_computed(layer, tmp_path, monkeyp
         np.testing.assert_allclose(one, other, rtol=0, atol=2.0**-11 * np.abs(computed).max())
 
 
+@pytest.mark.slow
 def test_a_batch_with_a_new_sentence_is_computed(layer):
     layer.known_sentences = None
     batch = tf.constant([["the", "cat"], ["the", "dog"]])

@@ -231,6 +231,7 @@ def test_sources_give_the_same_network(workdir, tmp_path):
     assert len(sizes_alone.weights) == len(elmo_tf.ELMo(version).weights)
 
 
+@pytest.mark.slow
 def test_importing_the_package_does_not_import_tensorflow_and_the_layer_is_there_when_asked_for():
     code = "import sys, elmo_tf; print('tensorflow' in sys.modules, elmo_tf.ELMo.__name__, 'tensorflow' in sys.modules)"
     done = subprocess.run(

@@ -10,7 +10,7 @@ import tensorflow as tf
 import elmo_tf
 from tests import checks
 from tests.elmo.sentences import LABELS, MASK, ONE_LAYER, SENTENCES, TOKENS
-from tests.helpers import batch_char_ids, two_cpus
+from tests.helpers import batch_char_ids, slow, two_cpus
 
 
 def test_the_frozen_network_stays_frozen_when_its_model_is_thawed(savedmodel):
@@ -41,7 +41,7 @@ CONFIGURATIONS = {
 }
 
 
-@pytest.mark.parametrize("name", ["frozen", pytest.param("trained", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["frozen", slow("trained")])
 def test_a_model_fits_predicts_and_is_the_same_after_saving_and_loading(savedmodel, tmp_path, name):
     keras.utils.set_random_seed(1)
     source = shutil.copytree(savedmodel.path, tmp_path / "source")
@@ -64,6 +64,7 @@ def test_a_model_fits_predicts_and_is_the_same_after_saving_and_loading(savedmod
     assert [v.shape for v in again.trainable_variables] == [v.shape for v in model.trainable_variables]
 
 
+@pytest.mark.slow
 def test_loss_and_metric_count_real_tokens_only(savedmodel):
     model = tagger(elmo_tf.ELMo(savedmodel.path))
     loss, accuracy = model.evaluate(tf.constant(TOKENS), LABELS, verbose=0)
@@ -109,9 +110,7 @@ def test_a_clone_with_the_weights_of_its_model_is_the_same(savedmodel):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "options", [{"trainable_bilm": True}, pytest.param({"vocabulary": ["the", "bank"]}, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("options", [{"trainable_bilm": True}, slow({"vocabulary": ["the", "bank"]})])
 def test_two_replicas_take_the_step_of_one(options):
     def trained(strategy):
         with strategy.scope():

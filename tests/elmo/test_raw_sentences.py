@@ -9,6 +9,7 @@ import elmo_tf
 from elmo_tf.errors import InputError
 from tests import checks
 from tests.elmo.test_inputs import Subclassed
+from tests.helpers import slow
 
 TEXT = ["The bank  lends\tmoney .", "", "naïve $3.50", "river"]
 SPLIT = {
@@ -27,7 +28,7 @@ def layer(savedmodel):
     return elmo_tf.ELMo(savedmodel.path, tokenizer="whitespace")
 
 
-@pytest.mark.parametrize("tokenizer", SPLIT)
+@pytest.mark.parametrize("tokenizer", [slow("whitespace"), "unicode"])
 def test_sentences_give_the_vectors_and_the_mask_of_their_tokens(savedmodel, tokens_in, tokenizer):
     split = elmo_tf.ELMo(savedmodel.path, tokenizer=tokenizer)
     expected = tokens_in(SPLIT[tokenizer])
@@ -67,6 +68,7 @@ def test_a_functional_model_is_the_same_after_saving_and_loading(layer, tmp_path
     np.testing.assert_allclose(alone, expected[3:], **checks.TOLERANCE)
 
 
+@pytest.mark.slow
 def test_a_subclassed_model_is_the_same_after_saving_and_loading(layer, tmp_path):
     model = Subclassed(layer)
     expected = model(tf.constant(TEXT))

@@ -10,7 +10,7 @@ from elmo_tf.bilm.model import BiLM
 from elmo_tf.published import weights as published_weights
 from tests import checks
 from tests.elmo.sentences import SENTENCES, TOKENS
-from tests.helpers import MICRO, batch_char_ids, two_cpus
+from tests.helpers import MICRO, batch_char_ids, slow, two_cpus
 
 
 class Inside(keras.layers.Layer):
@@ -67,13 +67,13 @@ def _in_a_traced_function(source, **options):
     return made[0]
 
 
-@pytest.mark.parametrize("kind", ["savedmodel", "published", "workdir"])
+@pytest.mark.parametrize("kind", ["savedmodel", slow("published"), slow("workdir")])
 def test_it_is_the_same_under_a_name_scope_from_every_source(sources, kind):
     expected = elmo_tf.ELMo(sources[kind])(TOKENS)
     np.testing.assert_allclose(_under_a_name_scope(sources[kind])(tf.constant(TOKENS)), expected, **checks.TOLERANCE)
 
 
-@pytest.mark.parametrize("options", [{}, {"trainable_bilm": True}, {"vocabulary": ["bank"]}], ids=str)
+@pytest.mark.parametrize("options", [{}, slow({"trainable_bilm": True}), slow({"vocabulary": ["bank"]})], ids=str)
 def test_it_is_the_same_in_every_scope(savedmodel, options):
     expected = elmo_tf.ELMo(savedmodel.path)(TOKENS)
     for make in (_under_a_name_scope, Inside, *([] if options else [_in_a_traced_function])):
@@ -92,6 +92,7 @@ def test_one_made_in_a_call_keeps_its_weights(savedmodel, symbolic):
     np.testing.assert_allclose(layer(tf.constant(TOKENS)), elmo_tf.ELMo(savedmodel.path)(TOKENS), **checks.TOLERANCE)
 
 
+@pytest.mark.slow
 def test_its_variables_have_the_same_names_everywhere(savedmodel):
     expected = [variable.path for variable in elmo_tf.ELMo(savedmodel.path, vocabulary=["a"]).weights]
     made = [make(savedmodel.path, vocabulary=["a"]) for make in (_under_a_name_scope, _in_a_traced_function)]

@@ -59,6 +59,7 @@ def test_a_line_of_reviews_ends_at_a_line_feed_alone(tmp_path):
     assert rows == [("good", "one\x85two\u2028three"), ("bad", "four")]
 
 
+@pytest.mark.slow
 def test_the_bilm_is_trained_with_a_rate_of_its_own(savedmodel):
     """Plain gradient descent: one step changes each weight by its rate times the same gradient."""
     two_learning_rates = imported("two_learning_rates")

@@ -57,7 +57,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         with contextlib.suppress(ConnectionError):
             self.wfile.write(body[:cut])
-            if cut is not None:
+            if cut is not None and cut < len(body):
                 server.before_cut()
 
     def log_message(self, *_):

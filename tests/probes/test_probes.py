@@ -37,6 +37,7 @@ def conllu(sentences: list[Tagged]) -> str:
     return "\n".join(rows)
 
 
+@pytest.mark.slow
 def test_layers_of_spans_are_those_of_the_signature_in_the_order_asked_for(savedmodel):
     sentences = [["a", "bank", "lends"], [], ["the", "river", "bank", "naïve"], ["x"]]
     spans = [[(2, 3), (0, 2)], [], [(1, 4)], []]
@@ -48,6 +49,7 @@ def test_layers_of_spans_are_those_of_the_signature_in_the_order_asked_for(saved
     np.testing.assert_allclose(found, expected, rtol=2**-10, atol=2**-10)
 
 
+@pytest.mark.slow
 def test_pos_finds_tags_that_depend_on_context_in_the_upper_layers(savedmodel, tmp_path, capsys):
     (tmp_path / "train").write_text(conllu(tagged(SENTENCES[:45])))
     (tmp_path / "test").write_text(conllu(tagged(SENTENCES[45:])))
@@ -103,6 +105,7 @@ def test_wsd_takes_the_nearest_average_and_the_baseline_the_most_frequent_sense(
     assert results.details == {"train_uses": 6, "test_uses": 4, "unseen_rate": 0.25, "ambiguous_rate": 0.5}
 
 
+@pytest.mark.slow
 def test_a_lemma_that_training_lacks_gets_the_dictionarys_first_sense(savedmodel):
     first_senses = {"unseen%1": "unseen%1:04::", "bank%1": "bank%1:09::"}
     uses = [[senses(one) for one in part] for part in (TRAIN, TEST)]

@@ -17,6 +17,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.published import fetching, models
 from elmo_tf.savedmodel import assets, conversion, embedding, finding, opening, verification, writing
 from tests import checks
+from tests.helpers import slow
 from tests.published import published_files
 
 BOOKS = models.find("books")
@@ -64,8 +65,8 @@ def test_a_name_will_do_wherever_a_savedmodel_is_expected(home, monkeypatch, tmp
     ("page", "shapes"),
     [
         ("README.md", ["(2, 6, 256)", "(2, 3, 6, 256)", "b'bank'"]),
-        ("docs/models.md", ["(2, 6, 256)"]),
-        ("docs/books-model.md", ["(1, 9, 256)"]),
+        slow("docs/models.md", ["(2, 6, 256)"]),
+        slow("docs/books-model.md", ["(1, 9, 256)"]),
     ],
 )
 def test_the_first_program_of_a_page_about_the_model_runs_as_it_stands(home, capsys, page, shapes):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.helpers import batch_char_ids
+from tests.helpers import batch_char_ids, slow
 from tests.savedmodel.calls import LENGTHS, LONGEST, SAME, TEXT, WORDS, assert_same, embed, numbers_of
 
 FRESH = """
@@ -26,6 +26,7 @@ print(sorted(name for name, module in sys.modules.items() if module and name.sta
 """
 
 
+@pytest.mark.slow
 def test_a_fresh_process_needs_tensorflow_only_and_no_file_elsewhere(savedmodel, loaded, tmp_path):
     moved = shutil.copytree(savedmodel.path, tmp_path / "moved")
     np.savez(tmp_path / "text.npz", text=np.array(TEXT[:4]))
@@ -52,7 +53,7 @@ KERAS_INPUTS = {
 }
 
 
-@pytest.mark.parametrize("endpoint", KERAS_INPUTS)
+@pytest.mark.parametrize("endpoint", [slow("default"), "serving_default", slow("tokens"), slow("char_ids")])
 def test_each_signature_is_a_layer_of_a_functional_keras_model(savedmodel, loaded, endpoint):
     inputs = {
         name: keras.Input(shape, dtype=dtype, name=name) for name, (shape, dtype) in KERAS_INPUTS[endpoint].items()
@@ -75,7 +76,7 @@ def test_each_signature_is_a_layer_of_a_functional_keras_model(savedmodel, loade
     assert sum(int(np.prod(variable.shape)) for variable in layer.non_trainable_variables) == num_network + num_states
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize("optimizer", ["sgd", slow("adam")])
 def test_a_keras_model_trains_the_mix_and_nothing_else_of_it(savedmodel, optimizer):
     strings = keras.Input((), dtype="string")
     layer = keras.layers.TFSMLayer(str(savedmodel.path), call_endpoint="default")

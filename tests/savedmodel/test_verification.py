@@ -61,6 +61,7 @@ def test_a_model_without_sample_vectors_is_refused(copy):
         list(verification.verify(copy))
 
 
+@pytest.mark.slow
 def test_other_vectors_than_the_stored_ones_are_one_line(copy, in_this_process):
     elmo = np.load(copy / SAMPLE_VECTORS_FILE)["elmo"]
     rewrite(copy / SAMPLE_VECTORS_FILE, elmo=elmo + np.float32(3e-5) * np.abs(elmo).max())

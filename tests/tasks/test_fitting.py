@@ -13,6 +13,7 @@ from elmo_tf.tasks import fitting
 from elmo_tf.tasks.recipe import Fit
 from elmo_tf.tasks.token_vectors import TokenVectors, word_table
 from tests import checks
+from tests.helpers import slow
 from tests.tasks import toy
 
 WORDS = {"good": ["fine", "great", "warm"], "bad": ["poor", "dull", "cold"]}
@@ -43,7 +44,7 @@ class Killed(Exception):
 
 
 @pytest.mark.parametrize(
-    "options", [(), ("fit.ema=0.5", "fit.decay_rate=0.9", "fit.decay_steps=1")], ids=["plain", "average"]
+    "options", [slow(()), ("fit.ema=0.5", "fit.decay_rate=0.9", "fit.decay_steps=1")], ids=["plain", "average"]
 )
 def test_a_killed_run_ends_as_one_that_was_not_killed(tmp_path, monkeypatch, options):
     expected, weights = fitted(tmp_path / "whole", *options)

@@ -11,7 +11,7 @@ import pytest
 from elmo_tf import tasks
 from elmo_tf.errors import InputError
 from elmo_tf.tasks import fitting, runs, trained
-from tests.helpers import MICRO
+from tests.helpers import MICRO, slow
 from tests.tasks import toy
 
 SENTENCES = [
@@ -132,7 +132,7 @@ def test_a_workdir_of_another_run_is_refused(data, tmp_path):
         tasks.load(tmp_path)
 
 
-@pytest.mark.parametrize("seeds", [1, 2])
+@pytest.mark.parametrize("seeds", [1, slow(2)])
 def test_an_unfinished_training_is_not_loaded_and_resumes(data, tmp_path, monkeypatch, seeds):
     expected = train(data, tmp_path / "whole", "fit.epochs=3", seeds=seeds)
     save_last, saved = fitting._State.save_last, []
@@ -177,6 +177,7 @@ def test_data_that_changed_are_refused_and_a_copy_elsewhere_is_not(data, tmp_pat
         train(data, tmp_path / "run", "fit.epochs=1")
 
 
+@pytest.mark.slow
 def test_another_bilm_is_refused(data, tmp_path):
     keras.utils.set_random_seed(0)
     train(data, tmp_path / "run", "fit.epochs=1", elmo=MICRO)

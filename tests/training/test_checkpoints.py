@@ -302,6 +302,7 @@ def test_a_workdir_in_use_is_refused_by_name(trained, records, tmp_path):
         loop.train(MICRO_CONFIG, records.path, path, steps=9)
 
 
+@pytest.mark.slow
 def test_training_runs_on_a_file_system_without_locks(records, tmp_path, monkeypatch, caplog):
     def flock(*_):
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))

@@ -45,6 +45,7 @@ def foreign(workdir: checkpoints.Workdir) -> set[str]:
     return same | {path.name for path in place.iterdir() if path.is_symlink()}
 
 
+@pytest.mark.slow
 def test_training_leaves_foreign_files_among_its_checkpoints_alone(shared, records):
     config = with_train(checkpoint_steps=1, keep_checkpoints=1)
     loop.train(config, records.path, shared.path, steps=6)

@@ -18,7 +18,7 @@ from elmo_tf.training import loop, metrics_file
 from elmo_tf.training.evaluation import check_records, evaluate
 from tests import checks, reference
 from tests.conftest import SENTENCES
-from tests.helpers import MICRO, MICRO_CONFIG, write_records
+from tests.helpers import MICRO, MICRO_CONFIG, slow, write_records
 
 TOKENS = sum(len(sentence.split()) + 1 for sentence in SENTENCES)
 
@@ -63,16 +63,14 @@ def test_one_streams_perplexities_are_those_of_the_reference(bilm, records, one_
     np.testing.assert_allclose(perplexities(one_stream), np.exp(means), rtol=checks.PERPLEXITY)
 
 
-@pytest.mark.parametrize(
-    "unroll_steps", [pytest.param(1, marks=pytest.mark.slow), 7, pytest.param(200, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("unroll_steps", [slow(1), 7, slow(200)])
 def test_windows_do_not_change_one_streams_perplexities(bilm, records, one_stream, unroll_steps):
     result = evaluate(bilm, records, 1, unroll_steps)
     np.testing.assert_allclose(perplexities(result), perplexities(one_stream), rtol=checks.PERPLEXITY)
     assert result.tokens == TOKENS
 
 
-@pytest.mark.parametrize(("batch_size", "unroll_steps"), [(3, 4), (32, 20)])
+@pytest.mark.parametrize(("batch_size", "unroll_steps"), [(3, 4), slow(32, 20)])
 def test_several_streams_count_every_token_with_the_state_of_its_stream(bilm, records, batch_size, unroll_steps):
     result = evaluate(bilm, records, batch_size, unroll_steps)
     assert (result.tokens, result.words, result.streams) == (TOKENS, TOKENS - len(SENTENCES), batch_size)

@@ -266,6 +266,7 @@ def test_a_run_that_ended_before_its_first_evaluation_makes_it_when_it_resumes(
     assert json.loads((parts.path / "heldout.json").read_text())["tokens"] == 40
 
 
+@pytest.mark.slow
 def test_a_full_disk_at_the_first_evaluation_does_not_end_training(records, tmp_path, monkeypatch, caplog, part_of_40):
     real, full = staging.write_file, iter([True])
 

@@ -99,6 +99,7 @@ def words_of(records):
     return [token.decode() for token in records.vocabulary.tokens[3:]]
 
 
+@pytest.mark.slow
 def test_training_resumes_from_an_imported_checkpoint(parts, records, tmp_path):
     workdir = run_import(parts, tmp_path / "workdir")
     before = workdir.trained_bilm().softmax.kernel.numpy()

@@ -18,7 +18,7 @@ from elmo_tf.records import blocks, windows
 from elmo_tf.training import checkpoints, loop, monitor
 from elmo_tf.training.optimizer import Adagrad
 from tests.conftest import SENTENCES
-from tests.helpers import MICRO, MICRO_CONFIG, two_cpus, write_records
+from tests.helpers import MICRO, MICRO_CONFIG, slow, two_cpus, write_records
 
 
 def with_train(**changes) -> Config:
@@ -48,15 +48,19 @@ def copy(workdir, tmp_path):
     return checkpoints.open_workdir(shutil.copytree(workdir.path, tmp_path / "copy"))
 
 
-def test_an_interrupted_training_ends_bit_for_bit_where_an_uninterrupted_one_does(records, tmp_path):
-    """With Adam and groups of a batch one after the other; `test_killed.py` does it with Adagrad and whole batches."""
-    config = with_train(checkpoint_steps=2, accumulation_steps=2, optimizer="adam", initial_softmax="log_uniform")
+@pytest.mark.parametrize(
+    "recipe", [{}, slow({"optimizer": "adam", "accumulation_steps": 2, "initial_softmax": "log_uniform"})], ids=str
+)
+def test_an_interrupted_training_ends_bit_for_bit_where_an_uninterrupted_one_does(records, tmp_path, recipe):
+    config = with_train(checkpoint_steps=2, **recipe)
     whole = loop.train(config, records.path, tmp_path / "whole", steps=19)  # more than an epoch
     for steps in (7, 19):
         parts = loop.train(config, records.path, tmp_path / "parts", steps=steps)
     assert_same(everything(whole), everything(parts))
     with np.load(checkpoints.latest(whole) / "states.npz") as states:
-        assert {len(values) for values in states.values()} == {2 * config.train.batch_size}
+        assert {len(values) for values in states.values()} == {
+            config.train.batch_size * config.train.accumulation_steps
+        }
     assert sorted(os.listdir(whole.path / "checkpoints")) == ["step-00000016", "step-00000018", "step-00000019"]
 
 

@@ -12,7 +12,7 @@ from elmo_tf.records.windows import Windows
 from elmo_tf.training import step as step_lib
 from elmo_tf.training.step import Trainer
 from tests import checks, reference
-from tests.helpers import MICRO, MICRO_CONFIG, two_cpus
+from tests.helpers import MICRO, MICRO_CONFIG, slow, two_cpus
 
 # Nothing random, so that steps can be compared.
 EXACT = dataclasses.replace(MICRO_CONFIG.train, batch_size=4, num_sampled=0, dropout_rate=0.0)
@@ -126,7 +126,7 @@ def test_the_same_number_draws_the_same_and_another_draws_anew(records):
     assert losses[0] == losses[1] != losses[2]
 
 
-@pytest.mark.parametrize(("replicas", "optimizer"), [(1, "adam"), pytest.param(2, "adagrad", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("replicas", "optimizer"), [(1, "adam"), slow(2, "adagrad")])
 def test_a_step_is_traced_once_and_reads_no_more_of_the_softmax_than_it_uses(records, replicas, optimizer):
     config = dataclasses.replace(EXACT, batch_size=4 // replicas, num_sampled=4, optimizer=optimizer)
     made = trainer(records, config, two_cpus() if replicas == 2 else None)

@@ -19,6 +19,7 @@ from elmo_tf.savedmodel import embedding, vector_files
 from pipelines.embed import command as embed_command
 from pipelines.embed import job
 from tests import checks
+from tests.helpers import slow
 from tests.pipelines.memory_store import STORE
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
@@ -83,9 +84,9 @@ def expected(signature, layers: str) -> list[np.ndarray]:
     ("layers", "dtype", "tolerance"),
     [
         ("all", "float32", checks.TOLERANCE["rtol"]),
-        ("top", "float32", checks.TOLERANCE["rtol"]),
+        slow("top", "float32", checks.TOLERANCE["rtol"]),
         ("average", "float16", 2**-10),
-        ("mix", "float32", checks.TOLERANCE["rtol"]),
+        slow("mix", "float32", checks.TOLERANCE["rtol"]),
     ],
 )
 def test_every_line_has_the_vectors_of_its_tokens_in_both_forms(signature, embedded, corpus, layers, dtype, tolerance):
@@ -119,6 +120,7 @@ def test_an_hdf5_file_is_like_that_of_other_tools_and_says_what_it_is(embedded, 
     assert about["irregular"]["blank_lines"] == {"count": 2, "rule": "kept as a sentence without tokens"}
 
 
+@pytest.mark.slow
 def test_values_are_all_written_where_the_system_takes_a_few_bytes_at_a_time(embedded, corpus, monkeypatch):
     whole = embedded(corpus(b"a b c\n"), output="whole")
     write = os.pwrite
@@ -294,6 +296,7 @@ def test_shards_that_would_fill_the_memory_are_refused(embedded, corpus, monkeyp
         embedded(corpus(b"a b c d\n" * 3), "--format=tfrecord", "--shards=2", output="records")
 
 
+@pytest.mark.slow
 def test_records_of_text_and_of_vectors_are_not_mistaken_for_each_other(embedded, corpus, tmp_path, process):
     folder = embedded(corpus(b"a b\n"), "--format=tfrecord", output="records")
     with pytest.raises(InputError, match=r'expected format_version to be a whole number .*, found "vectors-1"'):
@@ -310,6 +313,7 @@ def test_records_of_text_and_of_vectors_are_not_mistaken_for_each_other(embedded
             vector_files.open_hdf5(tmp_path / name)
 
 
+@pytest.mark.slow
 def test_text_model_and_vectors_may_all_be_in_a_store(savedmodel, embedded, corpus):
     local = embedded(corpus(**{"a.txt": TEXT}), "--format=tfrecord", "--shards=2", output="shards")
     STORE.clear()

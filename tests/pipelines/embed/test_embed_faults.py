@@ -22,6 +22,7 @@ from pipelines.embed import job, vector_output
 from pipelines.running import journal
 from pipelines.text import filesystems
 from tests import checks
+from tests.helpers import slow
 from tests.pipelines.disks import small_disk
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
@@ -51,7 +52,7 @@ def arguments(savedmodel, corpus, tmp_path):
     return make
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [slow("hdf5"), "tfrecord"])
 def test_what_is_whole_is_used_again_and_what_is_not_is_not(arguments, tmp_path, monkeypatch, kind):
     writer, options = KINDS[kind]
     monkeypatch.setattr(job, "_CHUNK_BYTES", 1 << 15)
@@ -101,7 +102,7 @@ def forget_lengths(folder: pathlib.Path) -> None:
         index.unlink()
 
 
-@pytest.mark.parametrize("change", ["model", "text"])
+@pytest.mark.parametrize("change", ["model", slow("text")])
 def test_another_model_or_text_does_not_resume_it(arguments, tmp_path, monkeypatch, change):
     given = arguments("output")
     given[1] = str(shutil.copytree(given[1], tmp_path / "model"))
@@ -136,7 +137,7 @@ def test_workers_get_absolute_paths(arguments, savedmodel, corpus, tmp_path, mon
     assert found == [str(savedmodel.path), str(tmp_path / "corpus" / "0.txt")]
 
 
-@pytest.mark.parametrize("after", range(5))
+@pytest.mark.parametrize("after", [0, slow(1), 2, slow(3), slow(4)])
 def test_a_run_killed_after_its_file_was_moved_leaves_nothing_for_long(arguments, tmp_path, monkeypatch, after):
     calls = itertools.count()
 
@@ -173,6 +174,7 @@ def test_a_file_that_appears_at_the_output_does_not_cost_what_is_done(arguments,
     assert list((tmp_path / "output.unfinished" / "_unfinished").glob("vectors*.hdf5"))
 
 
+@pytest.mark.slow
 def test_without_its_frame_an_hdf5_file_is_written_again(arguments, tmp_path, monkeypatch):
     monkeypatch.setattr(job, "_CHUNK_BYTES", 1 << 15)
     embed_command.run(arguments("whole"))
@@ -215,7 +217,7 @@ def test_a_run_killed_at_any_moment_is_resumed(arguments, tmp_path, monkeypatch)
     assert sorted(os.listdir(tmp_path)) == ["corpus", "output", "whole"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["hdf5", slow("tfrecord")])
 def test_a_full_disk_is_reported_and_more_room_is_enough_to_resume(arguments, tmp_path, monkeypatch, kind, caplog):
     options = [*KINDS[kind][1], "--layers=all"]
     monkeypatch.setattr(job, "_CHUNK_BYTES", 1 << 17)

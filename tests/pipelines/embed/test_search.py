@@ -2,6 +2,7 @@
 
 import bz2
 import json
+import pathlib
 import shutil
 
 import h5py
@@ -14,6 +15,7 @@ from elmo_tf.savedmodel import checksums, vector_files
 from pipelines.embed import command as embed_command
 from pipelines.embed import search as neighbors
 from tests import checks
+from tests.helpers import slow
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
@@ -44,6 +46,22 @@ def search(savedmodel, corpus):
     return run
 
 
+@pytest.fixture(scope="module")
+def embedded(savedmodel, tmp_path_factory):
+    """Embeds a text once for several tests; returns the file."""
+    folder = tmp_path_factory.mktemp("embedded")
+    (folder / "text.txt").write_bytes(TEXT)
+
+    def run(*options: str) -> pathlib.Path:
+        path = folder / "".join(["vectors", *options])
+        if not path.exists():
+            given = [f"--savedmodel={savedmodel.path}", f"--input={folder / 'text.txt'}", f"--output={path}"]
+            embed_command.run([*given, *options])
+        return path
+
+    return run
+
+
 def expected(savedmodel, layer: str, same_word: bool) -> list[tuple[float, int, int]]:
     """Returns similarity, line and position of the best use in each line, best first; each sentence embedded alone."""
     model = tf.saved_model.load(str(savedmodel.path)).signatures["default"]
@@ -65,7 +83,7 @@ def expected(savedmodel, layer: str, same_word: bool) -> list[tuple[float, int, 
     return sorted(uses, reverse=True)
 
 
-@pytest.mark.parametrize(("layer", "same_word"), [("elmo", False), ("elmo", True), ("1", False)])
+@pytest.mark.parametrize(("layer", "same_word"), [slow("elmo", False), slow("elmo", True), ("1", False)])
 def test_uses_are_found_at_their_places_with_the_cosine_of_their_vectors(
     savedmodel, search, tmp_path, layer, same_word
 ):
@@ -143,32 +161,25 @@ def test_what_cannot_be_used_is_refused(search, change, message):
         (["--savedmodel"], {}, r"vectors: expected vectors of the model .*, found those of another: "),
     ],
 )
-def test_vectors_of_something_else_are_refused(savedmodel, search, corpus, tmp_path, options, asked, message):
-    paths = corpus(**{"text.txt": TEXT})
-    given = ["--savedmodel", str(savedmodel.path), "--input", *paths, f"--output={tmp_path / 'vectors'}"]
-    model = str(savedmodel.path)
+def test_vectors_of_something_else_are_refused(savedmodel, search, embedded, tmp_path, options, asked, message):
+    model = savedmodel.path
     if options == ["--savedmodel"]:
-        model = str(shutil.copytree(savedmodel.path, tmp_path / "model"))
-        with open(tmp_path / "model" / "variables" / "variables.index", "ab") as file:
+        model = shutil.copytree(savedmodel.path, tmp_path / "model")
+        with open(model / "variables" / "variables.index", "ab") as file:
             file.write(b"\0")
-        checksums.write(tmp_path / "model")
+        checksums.write(model)
         options = []
-    embed_command.run([*given, *options])
-    text = asked.pop("text", TEXT)
+    text = asked.get("text", TEXT)
     with pytest.raises(InputError, match=f"^{message}"):
-        search(text, vectors=str(tmp_path / "vectors"), **{"savedmodel": model, **asked})
+        search(**{"text": text, "vectors": str(embedded(*options)), "savedmodel": str(model)} | asked)
 
 
-def test_vectors_of_the_top_or_the_mix_do_for_these(savedmodel, search, corpus, tmp_path):
-    paths = corpus(**{"text.txt": TEXT})
+def test_vectors_of_the_top_or_the_mix_do_for_these(search, embedded):
     for layers, layer in (("top", "2"), ("mix", "elmo")):
-        output = str(tmp_path / layers)
-        embed_command.run(
-            ["--savedmodel", str(savedmodel.path), "--input", *paths, f"--output={output}", f"--layers={layers}"]
-        )
-        read, embedded = search(vectors=output, layer=layer)[1], search(layer=layer)[1]
-        assert [use[1:] for use in read] == [use[1:] for use in embedded]
-        np.testing.assert_allclose([use[0] for use in read], [use[0] for use in embedded], **checks.TOLERANCE)
+        read = search(vectors=str(embedded(f"--layers={layers}")), layer=layer)[1]
+        found = search(layer=layer)[1]
+        assert [use[1:] for use in read] == [use[1:] for use in found]
+        np.testing.assert_allclose([use[0] for use in read], [use[0] for use in found], **checks.TOLERANCE)
 
 
 @pytest.mark.parametrize(
@@ -188,10 +199,8 @@ def test_vectors_of_the_top_or_the_mix_do_for_these(savedmodel, search, corpus, 
     ],
     ids=lambda change: str(change)[:50],
 )
-def test_a_damaged_description_of_vectors_is_one_clear_error(savedmodel, search, corpus, tmp_path, change):
-    paths = corpus(**{"text.txt": TEXT})
-    path = tmp_path / "vectors"
-    embed_command.run(["--savedmodel", str(savedmodel.path), "--input", *paths, f"--output={path}"])
+def test_a_damaged_description_of_vectors_is_one_clear_error(search, embedded, tmp_path, change):
+    path = shutil.copy(embedded(), tmp_path / "vectors")
     with h5py.File(path, "r+") as file:
         about = json.loads(file.attrs[vector_files.INFO_ATTRIBUTE])
         damaged = change.decode() if isinstance(change, bytes) else json.dumps(about | change)
@@ -200,10 +209,8 @@ def test_a_damaged_description_of_vectors_is_one_clear_error(savedmodel, search,
         search(vectors=str(path))
 
 
-def test_vectors_without_some_lines_are_refused(savedmodel, search, corpus, tmp_path):
-    paths = corpus(**{"text.txt": TEXT})
-    path = tmp_path / "vectors"
-    embed_command.run(["--savedmodel", str(savedmodel.path), "--input", *paths, f"--output={path}"])
+def test_vectors_without_some_lines_are_refused(search, embedded, tmp_path):
+    path = shutil.copy(embedded(), tmp_path / "vectors")
     with h5py.File(path, "r+") as file:
         del file["2"]
     with pytest.raises(

@@ -19,6 +19,7 @@ from pipelines.preprocess import command as preprocess_command
 from pipelines.preprocess import counts, shards, shuffle
 from pipelines.running import journal
 from pipelines.text import filesystems
+from tests.helpers import slow
 from tests.pipelines.disks import small_disk
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -127,6 +128,7 @@ def test_output_in_the_folder_of_the_input_is_not_read_as_text(corpus, process, 
         process([str(tmp_path / "left")], output="left")
 
 
+@pytest.mark.slow
 def test_a_failing_disk_under_the_input_leaves_what_is_done(corpus, process, tmp_path, monkeypatch):
     paths = corpus(b"a b c\n" * 1000, b"d\n")
     opened = filesystems.open_file
@@ -163,7 +165,7 @@ def test_a_folder_of_somebody_else_is_refused(corpus, process, tmp_path):
     assert os.listdir(tmp_path / "output") == ["notes.txt"]
 
 
-@pytest.mark.parametrize("workers", [[], pytest.param(PROCESSES, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("workers", [[], slow(PROCESSES)])
 def test_a_full_disk_is_reported_and_more_room_is_enough_to_resume(corpus, process, tmp_path, workers):
     paths = corpus(b"".join(b"word%d some words in a sentence\n" % (n % 9) for n in range(40_000)))
     with small_disk(tmp_path / "disk", "2m") as disk:
@@ -180,7 +182,7 @@ def test_a_full_disk_is_reported_and_more_room_is_enough_to_resume(corpus, proce
         assert contents(disk / "output") == contents(process(paths, "--shards=4", output="whole"))
 
 
-@pytest.mark.parametrize("workers", [[], pytest.param(PROCESSES, marks=pytest.mark.slow)], ids=["alone", "processes"])
+@pytest.mark.parametrize("workers", [[], slow(PROCESSES)], ids=["alone", "processes"])
 def test_sigint_ends_like_any_command_and_leaves_what_is_done(corpus, tmp_path, workers):
     paths = corpus(b"some words in a sentence\n" * 400_000)
     run = subprocess.Popen(
@@ -221,9 +223,9 @@ DAMAGES = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+@pytest.mark.parametrize("damage", [slow("missing"), slow("empty"), "cut", slow("changed")])
 def test_missing_or_damaged_counts_are_an_error_and_counted_again(corpus, process, tmp_path, monkeypatch, damage):
-    paths = corpus(b"".join(b"a word%d\n" % number for number in range(1000)))
+    paths, damage = corpus(b"".join(b"a word%d\n" % number for number in range(1000))), DAMAGES[damage]
     read = counts.read_counts
 
     def damaged(folder: str):
@@ -242,7 +244,7 @@ def test_missing_or_damaged_counts_are_an_error_and_counted_again(corpus, proces
     assert contents(process(paths)) == contents(process(paths, output="whole"))
 
 
-@pytest.mark.parametrize("damage", [None, b"<S>\n</S>\n<UNK>\na\n"], ids=["missing", "shorter"])
+@pytest.mark.parametrize("damage", [slow(None), b"<S>\n</S>\n<UNK>\na\n"], ids=["missing", "shorter"])
 def test_a_damaged_vocabulary_of_an_earlier_run_is_counted_again(corpus, process, tmp_path, monkeypatch, damage):
     paths = corpus(b"".join(b"a word%d\n" % number for number in range(1000)))
     with monkeypatch.context() as patch:
@@ -254,11 +256,11 @@ def test_a_damaged_vocabulary_of_an_earlier_run_is_counted_again(corpus, process
     assert contents(process(paths, "--shards=3")) == contents(process(paths, "--shards=3", output="whole"))
 
 
-@pytest.mark.parametrize("order", [[], ["--shuffle"]], ids=["in order", "shuffled"])
+@pytest.mark.parametrize("order", [slow([]), ["--shuffle"]], ids=["in order", "shuffled"])
 @pytest.mark.parametrize(
     "content",
     [
-        *(pytest.param(text, marks=pytest.mark.slow) for text in (b"{", b"[]", b"{}", b'{"files": {}}')),
+        *map(slow, (b"{", b"[]", b"{}", b'{"files": {}}')),
         b'{"files": {"x": 1}, "irregular": 3}',
     ],
 )

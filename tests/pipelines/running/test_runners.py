@@ -16,6 +16,7 @@ from apache_beam.runners.portability.fn_api_runner import worker_handlers
 from elmo_tf.errors import InputError
 from pipelines.running import processes, runner_options
 from pipelines.text import filesystems
+from tests.helpers import slow
 
 ROOT = pathlib.Path(__file__).parents[3]
 WORKER = "beam:env:harness_subprocess_python:v1"
@@ -146,7 +147,7 @@ def test_requests_to_a_dead_worker_fail_in_this_version_of_beam():
     assert later.get(timeout=1).error == processes.DIED
 
 
-EVERY_RUNNER = [pytest.param(name, marks=pytest.mark.slow) if name == "portable" else name for name in RUNNERS]
+EVERY_RUNNER = [name if name in ("threads", "processes") else slow(name) for name in RUNNERS]
 
 
 @pytest.mark.parametrize("runner", EVERY_RUNNER)

@@ -9,6 +9,7 @@ from elmo_tf.errors import InputError
 from pipelines.preprocess import command as preprocess_command
 from pipelines.preprocess import shards
 from pipelines.text import corpora
+from tests.helpers import slow
 from tests.pipelines.memory_store import STORE, MemoryFileSystem
 
 TEXT = b"".join(b"word%d is in sentence%d\n" % (number % 7, number) for number in range(300))
@@ -30,8 +31,8 @@ def written(prefix: str) -> dict[str, bytes]:
     return {path.removeprefix(prefix): content for path, content in STORE.items() if path.startswith(prefix)}
 
 
-@pytest.mark.parametrize("order", [[], ["--shuffle"]], ids=["in order", "shuffled"])
-@pytest.mark.parametrize("pattern", ["memory://corpus", "memory://corpus/**.txt"])
+@pytest.mark.parametrize("order", [slow([]), ["--shuffle"]], ids=["in order", "shuffled"])
+@pytest.mark.parametrize("pattern", ["memory://corpus", slow("memory://corpus/**.txt")])
 def test_a_store_gets_the_same_bytes_as_a_folder(process, corpus, tmp_path, pattern, order):
     heldout = ["--heldout-fraction=0.2", *order]
     run(f"--input={pattern}", "--heldout=memory://out/heldout", *heldout)
