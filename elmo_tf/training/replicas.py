@@ -53,3 +53,28 @@ def distribute(strategy: tf.distribute.Strategy, values: Structure, rows: int, f
     if num_local(strategy) == 1:
         return tf.nest.map_structure(lambda value: strategy.experimental_local_results(value)[0], pieces)
     return pieces
+
+
+def gathered(values: Structure) -> Structure:
+    """Returns the rows of all replicas in the order of the replicas; to be called by each of them, in `strategy.run`.
+
+    TensorFlow gathers in the alphabetical order of the devices' names, in which worker 10 comes before worker 2.
+
+    Args:
+        values: tensors with as many rows in each replica.
+    """
+    context = tf.distribute.get_replica_context()
+
+    def gather(value: tf.Tensor) -> tf.Tensor:
+        # The identity places the value on the replica's device, as a collective requires.
+        return context.all_gather(tf.identity(value), 0)
+
+    # Not as an integer, which TensorFlow keeps in the host's memory.
+    order = tf.argsort(gather(tf.reshape(tf.cast(context.replica_id_in_sync_group, tf.float32), (1,))))
+
+    def in_order(value: tf.Tensor) -> tf.Tensor:
+        rows = gather(value)
+        by_replica = tf.reshape(rows, (context.num_replicas_in_sync, -1, *value.shape[1:]))
+        return tf.reshape(tf.gather(by_replica, order), tf.shape(rows))
+
+    return tf.nest.map_structure(in_order, values)

@@ -55,7 +55,7 @@ class Trainer:
         self._assigned = 0.0
         self.states = self._distribute(self.bilm.zero_states(self.batch_size))
         self._run = tf.function(self._run_replicas)
-        self._gather = tf.function(self._gather_replicas)
+        self._gather = tf.function(lambda states: strategy.run(replicas.gathered, args=(states,)))
 
     @property
     def batch_size(self) -> int:
@@ -108,14 +108,6 @@ class Trainer:
 
     def _distribute(self, values, first=0):
         return replicas.distribute(self.strategy, values, self._rows, first)
-
-    def _gather_replicas(self, states):
-        def gather(states):
-            context = tf.distribute.get_replica_context()
-            # The identity places the value on the replica's device, as a collective requires.
-            return tf.nest.map_structure(lambda value: context.all_gather(tf.identity(value), 0), states)
-
-        return self.strategy.run(gather, args=(states,))
 
     def _run_replicas(self, window, states, seed):
         results, states = self.strategy.run(self._replica_step, args=(window, states, seed))

@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.errors import InputError
-from elmo_tf.training import signals
+from elmo_tf.training import replicas, signals
 
 VARIABLE = "TF_CONFIG"  # environment variable, in which TensorFlow finds the cluster
 
@@ -169,7 +169,7 @@ class Workers:
         self._strategy = strategy
         self.count = max(1, len(jobs.get("worker", [])))
         self.index = int(resolver.task_id) if self.count > 1 else 0
-        self._gather = tf.function(self._gathered)
+        self._gather = tf.function(lambda numbers: strategy.run(replicas.gathered, args=(numbers,)))
 
     @property
     def me(self) -> str:
@@ -244,10 +244,6 @@ class Workers:
                 f"{self.me}: another worker has ended ({_reason(error)}); "
                 "start all of them again with the same commands, they resume from the newest checkpoint"
             ) from error
-
-    def _gathered(self, numbers):
-        # The identity places the value on the replica's device, as a collective requires.
-        return self._strategy.run(lambda: tf.distribute.get_replica_context().all_gather(tf.identity(numbers), 0))
 
 
 def _is_about_others(error: tf.errors.OpError) -> bool:

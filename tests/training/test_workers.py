@@ -187,6 +187,36 @@ def test_two_workers_with_two_gpus_each_have_the_losses_and_perplexity_of_one_pr
     assert {len(states[name]) for name in states.files} == {4 * MICRO_CONFIG.train.batch_size}
 
 
+GATHER = """
+import os
+import numpy as np
+from elmo_tf.training import replicas, workers
+strategy = workers.from_environment()
+here = workers.Workers(strategy)
+assert here.gathered([here.index, 0.0]).tolist() == [[index, 0.0] for index in range(here.count)]
+assert here.first_text(f"of {here.index}") == "of 0"
+rows = np.arange(2.0 * here.count)
+mine = replicas.distribute(strategy, rows[list(replicas.local_rows(strategy, 2))], 2, 2 * here.index)
+assert np.array_equal(strategy.run(replicas.gathered, args=(mine,)), rows)
+here.wait()
+os._exit(0)
+"""
+
+
+@pytest.mark.slow
+def test_what_is_gathered_of_many_workers_has_their_order(tmp_path):
+    (tmp_path / "gather.py").write_text(GATHER)
+    logs = [tmp_path / f"log{index}" for index in range(12)]
+    # As strings, 10 comes before 2.
+    settings = several_workers.environments(len(logs))
+    started = [
+        commands.start([], log, module="gather", PYTHONPATH=f"{commands.ROOT}:{tmp_path}", **environment)
+        for log, environment in zip(logs, settings, strict=True)
+    ]
+    statuses = [process.wait(timeout=300) for process in started]
+    assert statuses == [0] * len(logs), [log.read_text() for log in logs]
+
+
 @pytest.mark.slow
 def test_two_workers_evaluate_a_model_that_makes_no_step(records, tmp_path):
     logs = [tmp_path / "log0", tmp_path / "log1"]
