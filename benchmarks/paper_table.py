@@ -60,7 +60,8 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=ROWS, default=list(ROWS), metavar="ROW", help=", ".join(ROWS))
     parser.add_argument("--fractions", nargs="+", type=float, default=[1.0], help="of the training data (1.0)")
     parser.add_argument("--seeds", type=int, default=1, help="runs of each (1)")
-    more = "4 times the recipe's epochs and patience for a tenth of the data, which has a tenth of the steps in each"
+    more = "4 times the recipe's epochs and patience for a tenth of the data, which has a tenth of the steps in each, "
+    more += "and as many dev scores"
     parser.add_argument("--more-epochs", action="store_true", help=more)
     parser.add_argument("--recipe", default="small", help="paper or small (small)")
     parser.add_argument("--glove", action="store_true", help="start from the word vectors of glove_small")
@@ -100,7 +101,8 @@ def _longer(task: str, recipe: str, fraction: float) -> list[str]:
     """Returns settings for a part of the data: see --more-epochs."""
     fit = tasks.system_class(task).recipes[recipe].fit
     factor = 4 ** -math.log10(fraction)
-    return [f"fit.{name}={round(getattr(fit, name) * factor)}" for name in ("epochs", "patience")] if factor > 1 else []
+    names = ("epochs", "patience", "judge_every")
+    return [f"fit.{name}={round(getattr(fit, name) * factor)}" for name in names] if factor > 1 else []
 
 
 def table(found: dict[str, dict]) -> str:

@@ -32,7 +32,7 @@ _HISTORY = "history"
 
 _log = logging.getLogger("elmo_tf")
 
-# Of each epoch: loss, dev scores, learning rate, seconds.
+# Of each epoch: loss, dev scores if it was judged, learning rate, seconds.
 History = list[dict[str, Any]]
 
 
@@ -95,7 +95,7 @@ def optimizer(recipe: Fit) -> keras.optimizers.Optimizer:
 
 def best_epoch(history: History, metric: str) -> int:
     """Returns the place of the first epoch with the highest dev score."""
-    scores = [epoch["dev"][metric] for epoch in history]
+    scores = [_score(epoch, metric) for epoch in history]
     return scores.index(max(scores))
 
 
@@ -104,11 +104,16 @@ def learning_rate(recipe: Fit, history: History, metric: str, step: int = 0) -> 
     rate = recipe.learning_rate * recipe.decay_rate ** (step // recipe.decay_steps)
     best, waited = -math.inf, 0
     for epoch in history if recipe.halve_after else ():
-        waited = 0 if epoch["dev"][metric] > best else waited + 1
-        best = max(best, epoch["dev"][metric])
+        waited = 0 if _score(epoch, metric) > best else waited + 1
+        best = max(best, _score(epoch, metric))
         if waited == recipe.halve_after:
             rate, waited = rate / 2, 0
     return rate
+
+
+def _score(epoch: dict[str, Any], metric: str) -> float:
+    """Returns an epoch's dev score; below all others if it was not judged."""
+    return epoch["dev"][metric] if "dev" in epoch else -math.inf
 
 
 class _Training(keras.Model):
@@ -184,9 +189,10 @@ class _Epochs(keras.callbacks.Callback):
         self._started = 0.0
 
     def at_end(self) -> bool:
-        """Whether all epochs are done or patience is exhausted."""
+        """Whether all epochs are done, or the last one was judged and patience is exhausted."""
         done = len(self._history)
-        waited = done - 1 - best_epoch(self._history, self._metric) if done else 0
+        judged = done and "dev" in self._history[-1]
+        waited = done - 1 - best_epoch(self._history, self._metric) if judged else 0
         return done >= self._recipe.epochs or waited >= self._recipe.patience
 
     def on_epoch_begin(self, epoch, logs=None):
@@ -210,25 +216,32 @@ class _Epochs(keras.callbacks.Callback):
             raise InputError(
                 "fit.learning_rate", "one with which the loss stays finite", f"{loss} in epoch {epoch + 1}"
             )
+        found = {"loss": loss, "learning_rate": float(self.model.optimizer.learning_rate)}
+        self._history.append(found)
+        text = f"epoch {epoch + 1}: loss {loss:.4f}"
+        if (epoch + 1) % self._recipe.judge_every == 0 or epoch + 1 == self._recipe.epochs:
+            scores = self._judged()
+            logs |= {f"dev_{name}": score for name, score in scores.items()}
+            best = best_epoch(self._history, self._metric)
+            text += f", dev {self._metric} {scores[self._metric]:.2f}"
+            text += f", best {self._history[best]['dev'][self._metric]:.2f} of epoch {best + 1}"
+        found["seconds"] = round(time.monotonic() - self._started, 1)
+        self._state.save_last(self._history)
+        self._line.clear()
+        _log.info("%s, %.0f s", text, found["seconds"])
+        self.model.stop_training = self.at_end()
+
+    def _judged(self) -> dict[str, float]:
+        """Returns the dev scores of this epoch, which are noted, and keeps its weights if it is the best."""
         if self._average:
             self._average.set_model(self.model)
             self._average.on_test_begin()
-        scores = self._judge.scores(self._dev)
-        rate = float(self.model.optimizer.learning_rate)
-        seconds = round(time.monotonic() - self._started, 1)
-        self._history.append({"loss": loss, "dev": scores, "learning_rate": rate, "seconds": seconds})
-        best = best_epoch(self._history, self._metric)
-        if best == len(self._history) - 1:
+        self._history[-1]["dev"] = scores = self._judge.scores(self._dev)
+        if best_epoch(self._history, self._metric) == len(self._history) - 1:
             self._state.save_best(self._history)
         if self._average:
             self._average.on_test_end()
-        self._state.save_last(self._history)
-        logs |= {f"dev_{name}": score for name, score in scores.items()}
-        text = f"epoch {epoch + 1}: loss {loss:.4f}, dev {self._metric} {scores[self._metric]:.2f}"
-        text += f", best {self._history[best]['dev'][self._metric]:.2f} of epoch {best + 1}, {seconds:.0f} s"
-        self._line.clear()
-        _log.info(text)
-        self.model.stop_training = self.at_end()
+        return scores
 
     def _set_rate(self) -> None:
         step = int(self.model.optimizer.iterations)

@@ -57,6 +57,7 @@ class Fit:
     batch_size: int = 32  # examples
     epochs: int = 75  # at most
     patience: int = 25  # epochs without a better dev score after which it ends
+    judge_every: int = 1  # epochs between dev scores; the last epoch has one too
     optimizer: str = "adam"  # "adam" or "adadelta"
     learning_rate: float = 0.001
     epsilon: float = 1e-7  # of the optimizer
@@ -69,12 +70,15 @@ class Fit:
     seed: int = 0  # of everything random
 
     def __post_init__(self) -> None:
-        for name in ("batch_size", "epochs", "patience", "decay_steps"):
+        for name in ("batch_size", "epochs", "patience", "judge_every", "decay_steps"):
             _require(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
         for name in ("learning_rate", "epsilon", "decay_rate"):
             _require(name, getattr(self, name), getattr(self, name) > 0, "above 0")
         for name in ("clip_norm", "clip_value", "halve_after"):
             _require(name, getattr(self, name), getattr(self, name) >= 0, "at least 0")
+        _require(
+            "judge_every", self.judge_every, self.judge_every <= self.patience, f"at most patience, {self.patience}"
+        )
         _require("seed", self.seed, 0 <= self.seed < 2**31, "0 to 2147483647")
         _require("clip_value", self.clip_value, not (self.clip_norm and self.clip_value), "0 where clip_norm is not")
         _require("ema", self.ema, 0 <= self.ema < 1, "0 or more, below 1")

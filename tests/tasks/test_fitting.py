@@ -93,6 +93,19 @@ def test_it_ends_when_patience_does_and_keeps_the_best_epoch(tmp_path, monkeypat
     assert list((tmp_path / "logs" / "train").iterdir())
 
 
+def test_some_epochs_are_not_judged(tmp_path, monkeypatch):
+    judged = scripted(monkeypatch, 10.0, 30.0, 20.0)
+    history, weights = fitted(tmp_path / "some", "fit.judge_every=2", "fit.epochs=5", "fit.patience=9")
+    assert [epoch.get("dev", {}).get("accuracy") for epoch in history] == [None, 10, None, 30, 20]
+    assert fitting.best_epoch(history, "accuracy") == 3
+    assert_equal(weights, judged[1])
+    scripted(monkeypatch, 10.0, 5.0, 40.0)
+    history, _ = fitted(tmp_path / "patient", "fit.judge_every=2", "fit.epochs=9", "fit.patience=2")
+    assert len(history) == 4
+    with pytest.raises(InputError, match=r"^judge_every: expected at most patience, 2, found 3$"):
+        Fit(judge_every=3, patience=2)
+
+
 def test_the_rate_of_the_optimizer_follows_the_schedules(tmp_path, monkeypatch):
     rates, batch_end = [], fitting._Epochs.on_train_batch_end
 
