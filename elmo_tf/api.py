@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from elmo_tf import extras
-from elmo_tf.errors import InputError, renamed
+from elmo_tf.errors import renamed
 from elmo_tf.records import record_folder
 from elmo_tf.savedmodel import opening, writing
 from elmo_tf.training import checkpoints, evaluation
@@ -47,12 +47,11 @@ def export(
     workdir: str | os.PathLike,
     output: str | os.PathLike,
     checkpoint: str | int = "latest",
-    scalar_parameters: Sequence[float] | None = None,
+    mix: str | int | Sequence[float] = "average",
     gamma: float = 1.0,
     tokenizer: str = "whitespace",
     precision: str = "float32",
     warm_text: str | os.PathLike | None = None,
-    mix: str | int | Sequence[float] = "average",
 ) -> pathlib.Path:
     """Writes a trained model as the SavedModel `output/<version>/`, once a fresh process has verified it.
 
@@ -60,15 +59,14 @@ def export(
         workdir: what `train` returned, or its path.
         output: the model's folder; the new version is one above those in it.
         checkpoint: `"latest"`, `"best"` (by held-out perplexity during training) or a step.
-        scalar_parameters: those of `mix`, where no `mix` is given.
+        mix: weights of the layers: `"average"`, `"top"`, the number of a layer, 0 being the token layer, or scalar
+            parameters, one per layer, softmax-normalized.
         gamma: scale of the ELMo vector.
         tokenizer: how the signature `default` splits sentences: `"whitespace"`, or `"unicode"`, which needs
             tensorflow-text (`elmo-tf[text]`) here and in every program that loads the model.
         precision: of the stored weights, `"float32"`, `"bfloat16"` (files of half the size) or `"int8"` (a quarter).
         warm_text: a text file, one sentence per line; every sentence then starts from the LSTM state after this text
             instead of from zero.
-        mix: weights of the layers: `"average"`, `"top"`, the number of a layer, 0 being the token layer, or scalar
-            parameters, one per layer, softmax-normalized.
 
     Returns:
         the new version's folder.
@@ -79,23 +77,20 @@ def export(
         elmo_tf.savedmodel.verification.VerificationError: if the written model does not compute what the network
             does; nothing is left then.
     """
-    if scalar_parameters is not None and not (isinstance(mix, str) and mix == "average"):
-        raise InputError("mix, scalar_parameters", "one of the two", "both")
     opened = checkpoints.open_workdir(workdir)
     with renamed(which="checkpoint"):
         bilm, progress = opened.trained(which=str(checkpoint))
-    with renamed(mix="mix" if scalar_parameters is None else "scalar_parameters"):
-        return writing.export(
-            bilm,
-            opened.config,
-            output,
-            mix=mix if scalar_parameters is None else scalar_parameters,
-            gamma=gamma,
-            provenance=checkpoints.provenance(opened, progress.step),
-            tokenizer=tokenizer,
-            precision=precision,
-            warm_text=warm_text,
-        )
+    return writing.export(
+        bilm,
+        opened.config,
+        output,
+        mix=mix,
+        gamma=gamma,
+        provenance=checkpoints.provenance(opened, progress.step),
+        tokenizer=tokenizer,
+        precision=precision,
+        warm_text=warm_text,
+    )
 
 
 def load(path: str | os.PathLike, verify_checksums: bool = False) -> Any:
