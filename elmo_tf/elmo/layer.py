@@ -118,6 +118,8 @@ class ELMo(keras.layers.Layer):
         ]
         self.known_tokens: KnownTokens | None = None
         self.known_sentences: KnownSentences | None = None
+        # Not the function itself: TensorFlow would save an attribute that is one with the layer.
+        self._compiled = tf.function(self._computed, autograph=False).get_concrete_function
         if vocabulary is not None:
             known_tokens = self._add_known_tokens(vocabulary)
             _outside_scopes(lambda: known_tokens.fill(self.bilm.char_cnn))
@@ -226,6 +228,13 @@ class ELMo(keras.layers.Layer):
         return f"{strings} or integers (batch, time, {self._max_chars})"
 
     def _layers_of(self, inputs):
+        if not tf.executing_eagerly() or tf.distribute.has_strategy():
+            return self._computed(inputs)
+        self._check(inputs)
+        # Operation by operation it would take many times as long.
+        return self._compiled(tf.TensorSpec([None] * inputs.shape.rank, inputs.dtype))(inputs)
+
+    def _computed(self, inputs):
         encode = self.bilm.char_cnn
         if self.known_tokens is not None:
             encode = functools.partial(self.known_tokens, encode=self.bilm.char_cnn)

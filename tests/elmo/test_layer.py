@@ -134,7 +134,12 @@ def test_known_tokens_are_looked_up_and_others_encoded_with_the_same_result(save
     encoded = []
     layer = elmo_tf.ELMo(savedmodel.path, vocabulary=words)
     real = layer.bilm.char_cnn.call
-    layer.bilm.char_cnn.call = lambda ids: encoded.append(ids.numpy()) or real(ids)
+
+    def noted(ids):
+        tf.py_function(lambda found: encoded.append(found.numpy()), [ids], [])
+        return real(ids)
+
+    layer.bilm.char_cnn.call = noted
     vectors = layer(TOKENS)
     spelled = {tuple(row) for ids in encoded for row in ids if row.any()}
     assert spelled == {tuple(reference.encode(token)) for token in (b"of", b"river", b"a", "naïve".encode())}
@@ -142,6 +147,20 @@ def test_known_tokens_are_looked_up_and_others_encoded_with_the_same_result(save
     changed = np.abs(layer(TOKENS) - vectors).max(-1) > 1e-3
     assert changed[0].any()  # they are what is looked up
     np.testing.assert_allclose(plain(TOKENS), vectors, **checks.TOLERANCE)
+
+
+def test_calls_outside_of_a_graph_run_one_graph_for_all_shapes(savedmodel):
+    layer = elmo_tf.ELMo(savedmodel.path)
+    batches = [tf.constant(TOKENS[:rows, : rows + 2]) for rows in (1, 2, 3)]
+    one_by_one = [layer._computed(batch) for batch in batches]
+    graphs, real = [], layer.bilm.call
+    layer.bilm.call = lambda *given, **named: graphs.append(given) or real(*given, **named)
+    for batch, expected in zip(batches, one_by_one, strict=True):
+        np.testing.assert_allclose(layer._layers_of(batch), expected, **checks.TOLERANCE)
+    assert len(graphs) == 1
+    before = layer(TOKENS)
+    layer.bilm.char_cnn.weights[0].assign(layer.bilm.char_cnn.weights[0] + 1)
+    assert not np.allclose(layer(TOKENS), before)
 
 
 def test_dropout_is_of_each_mix_and_only_in_training(savedmodel):
