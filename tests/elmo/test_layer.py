@@ -123,6 +123,7 @@ def test_boundaries_are_returned_with_what_both_directions_make_of_them(savedmod
         np.testing.assert_allclose(vectors[row, : length + 2], np.mean(layers, 0), **checks.TOLERANCE)
 
 
+@pytest.mark.slow
 def test_known_tokens_are_looked_up_and_others_encoded_with_the_same_result(savedmodel):
     words = ["the", "bank", "the", "", "x" * 48, "x" * 49, "unused"]  # the two of x are one token
     plain = elmo_tf.ELMo(savedmodel.path)
@@ -199,6 +200,7 @@ def gradients(layer) -> dict[str, bool]:
     }
 
 
+@pytest.mark.slow
 def test_gradients_reach_the_mix_and_the_network_only_if_it_is_to_be_trained(savedmodel):
     mix = {"mix_0/scalar_parameters", "mix_0/gamma"}
     frozen = gradients(elmo_tf.ELMo(savedmodel.path))

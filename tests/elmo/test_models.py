@@ -89,6 +89,7 @@ def test_character_ids_as_inputs_of_a_model(savedmodel):
     np.testing.assert_allclose(model(ids), same(tf.constant(TOKENS)), **checks.TOLERANCE)
 
 
+@pytest.mark.slow
 def test_two_layers_in_one_model_keep_apart(savedmodel, tmp_path):
     inputs = keras.Input((None,), dtype="string")
     layers = [elmo_tf.ELMo(savedmodel.path, mix=number) for number in (0, 2)]
@@ -100,6 +101,7 @@ def test_two_layers_in_one_model_keep_apart(savedmodel, tmp_path):
         np.testing.assert_array_equal(one, same)
 
 
+@pytest.mark.slow
 def test_a_clone_with_the_weights_of_its_model_is_the_same(savedmodel):
     inputs = keras.Input((None,), dtype="string")
     model = keras.Model(inputs, elmo_tf.ELMo(savedmodel.path)(inputs))

@@ -92,6 +92,7 @@ def test_a_keras_model_trains_the_mix_and_nothing_else_of_it(savedmodel, optimiz
     assert all(np.array_equal(new, old) for new, old in zip(frozen, before[1], strict=True))
 
 
+@pytest.mark.slow
 def test_the_loaded_object_has_what_tensorflow_hub_asks_of_a_reusable_savedmodel(savedmodel):
     # As hub.load does.
     model = tf.saved_model.load(str(savedmodel.path))

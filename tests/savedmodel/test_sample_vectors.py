@@ -39,6 +39,7 @@ def test_without_a_choice_products_run_on_the_programs_device(elsewhere):
     assert devices == {"device:CPU:1"}
 
 
+@pytest.mark.slow
 def test_sample_vectors_and_warm_states_are_computed_on_the_first_cpu(elsewhere):
     built, initial = elsewhere
     for run in (

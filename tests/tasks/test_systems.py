@@ -83,7 +83,7 @@ def test_a_saved_network_gives_the_same_outputs(with_elmo, tmp_path):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("task", [slow(name) if name == "answers" else name for name in tasks.SYSTEMS])
+@pytest.mark.parametrize("task", [slow(name) if name in ("answers", "entailment") else name for name in tasks.SYSTEMS])
 def test_an_example_is_learned_by_heart(task):
     system, network, examples = built(task)
     # The shortest: steps of an LSTM take time here.

@@ -151,6 +151,7 @@ def test_lines_are_numbered_through_all_files_whatever_becomes_of_them(embedded,
     assert counts == {"carriage_return_lines": 1, "invalid_utf8_lines": 1, "unterminated_lines": 2, "blank_lines": 2}
 
 
+@pytest.mark.slow
 def test_a_long_sentence_is_embedded_in_pieces(savedmodel, embedded, corpus, monkeypatch):
     word = b"words" * 30
     monkeypatch.setattr(embedding, "PIECE_TOKENS", 1000)
@@ -161,6 +162,7 @@ def test_a_long_sentence_is_embedded_in_pieces(savedmodel, embedded, corpus, mon
     np.testing.assert_allclose(found[1], np.concatenate(pieces), **checks.TOLERANCE)
 
 
+@pytest.mark.slow
 def test_raw_text_gives_a_number_to_each_of_its_sentences(embedded, corpus):
     paths = corpus(b"One, two. Three\nfour?\n\n \nFive!\n")
     assert [one.shape for one in content(embedded(paths, "--tokenizer=unicode", "--layers=top"))] == [

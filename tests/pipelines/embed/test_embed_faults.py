@@ -137,7 +137,7 @@ def test_workers_get_absolute_paths(arguments, savedmodel, corpus, tmp_path, mon
     assert found == [str(savedmodel.path), str(tmp_path / "corpus" / "0.txt")]
 
 
-@pytest.mark.parametrize("after", [0, slow(1), 2, slow(3), slow(4)])
+@pytest.mark.parametrize("after", [0, *map(slow, range(1, 5))])
 def test_a_run_killed_after_its_file_was_moved_leaves_nothing_for_long(arguments, tmp_path, monkeypatch, after):
     calls = itertools.count()
 

@@ -59,6 +59,7 @@ def test_the_processes_of_a_machine_can_share_one_copy(savedmodel, expected):
     run(handler, expected)
 
 
+@pytest.mark.slow
 def test_a_model_is_read_from_any_file_system_of_beam(savedmodel, expected, monkeypatch):
     objects = {
         f"memory://models/mine/{version}/{path.relative_to(savedmodel.path)}": path.read_bytes()

@@ -165,7 +165,8 @@ def test_a_folder_of_somebody_else_is_refused(corpus, process, tmp_path):
     assert os.listdir(tmp_path / "output") == ["notes.txt"]
 
 
-@pytest.mark.parametrize("workers", [[], slow(PROCESSES)])
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [[], PROCESSES])
 def test_a_full_disk_is_reported_and_more_room_is_enough_to_resume(corpus, process, tmp_path, workers):
     paths = corpus(b"".join(b"word%d some words in a sentence\n" % (n % 9) for n in range(40_000)))
     with small_disk(tmp_path / "disk", "2m") as disk:
@@ -244,7 +245,8 @@ def test_missing_or_damaged_counts_are_an_error_and_counted_again(corpus, proces
     assert contents(process(paths)) == contents(process(paths, output="whole"))
 
 
-@pytest.mark.parametrize("damage", [slow(None), b"<S>\n</S>\n<UNK>\na\n"], ids=["missing", "shorter"])
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", [None, b"<S>\n</S>\n<UNK>\na\n"], ids=["missing", "shorter"])
 def test_a_damaged_vocabulary_of_an_earlier_run_is_counted_again(corpus, process, tmp_path, monkeypatch, damage):
     paths = corpus(b"".join(b"a word%d\n" % number for number in range(1000)))
     with monkeypatch.context() as patch:

@@ -79,6 +79,7 @@ def test_a_vocabulary_is_read_from_a_store():
     assert info["unknown_tokens"] == info["tokens"] / 2
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_is_resumed_in_a_store(monkeypatch):
     run("--input=memory://corpus")
     whole = written("memory://out/train/")
