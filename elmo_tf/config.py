@@ -9,7 +9,7 @@ import typing
 
 from elmo_tf.errors import InputError
 
-OPTIMIZERS = ("adagrad", "adam")
+OPTIMIZERS = ("adagrad", "adam", "muon")
 PRECISIONS = ("float32", "bfloat16", "auto")
 INITIAL_SOFTMAX = ("normal", "log_uniform")
 DECAYS = ("none", "linear", "cosine", "inverse_sqrt")
@@ -109,11 +109,12 @@ class TrainConfig:
     batch_size: int = 128  # streams per replica
     unroll_steps: int = 20  # tokens per window; the gradient reaches back no further
     epochs: int = 10  # passes over the corpus
-    optimizer: str = "adagrad"  # "adagrad" or "adam"
+    optimizer: str = "adagrad"  # "adagrad", "adam", or "muon": Adam, but Muon for the matrices of hidden layers
     learning_rate: float = 0.2
     initial_accumulator: float = 1.0  # Adagrad's
-    beta_1: float = 0.9  # Adam's
-    beta_2: float = 0.999  # Adam's
+    beta_1: float = 0.9  # Adam's, also for what Muon leaves to Adam
+    beta_2: float = 0.999  # likewise
+    muon_scale: float = 0.6  # root mean square of Muon's moves, in units of the rate; Adam's have 0.2 to 0.4
     clip_norm: float = 10.0  # of all gradients together
     num_sampled: int = 8192  # negatives per step and direction; 0, or over 3/4 of the vocabulary: the full softmax
     reset_rate: float = 0.0  # of the windows that start with a sentence, the share that starts from the zero state
@@ -155,7 +156,7 @@ class TrainConfig:
         _require("initial_softmax", self.initial_softmax, self.initial_softmax in INITIAL_SOFTMAX, expected)
         _require("optimizer", self.optimizer, self.optimizer in OPTIMIZERS, f"one of {', '.join(OPTIMIZERS)}")
         _require("decay", self.decay, self.decay in DECAYS, f"one of {', '.join(DECAYS)}")
-        for name in ("learning_rate", "initial_accumulator", "clip_norm"):
+        for name in ("learning_rate", "initial_accumulator", "clip_norm", "muon_scale"):
             _require(name, getattr(self, name), getattr(self, name) > 0, "above 0")
         _require("num_sampled", self.num_sampled, self.num_sampled >= 0, "at least 0")
         for name in ("dropout_rate", "reset_rate"):

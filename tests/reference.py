@@ -167,3 +167,20 @@ def lazy_adam_step(variables, moments, gradients, step, learning_rate, beta_1, b
     ]
     moves = [np.where(u, m / (np.sqrt(s) + 1e-8), 0.0) for u, (m, s) in zip(used, unbiased, strict=True)]
     return [v - learning_rate * move for v, move in zip(variables, moves, strict=True)], [means, squares]
+
+
+def orthogonal(matrix):
+    """Muon's five Newton-Schulz steps on a matrix of at most as many rows as columns, with Jordan's coefficients."""
+    matrix = matrix / np.linalg.norm(matrix)
+    for _ in range(5):
+        gram = matrix @ matrix.T
+        matrix = 3.4445 * matrix + (-4.7750 * gram + 2.0315 * gram @ gram) @ matrix
+    return matrix
+
+
+def muon_step(blocks, means, gradients, step_size, scale):
+    """Muon with Nesterov momentum 0.95 for blocks of a matrix, each wide; returns the blocks and the means."""
+    means = [0.95 * mean + 0.05 * gradient for mean, gradient in zip(means, gradients, strict=True)]
+    ahead = [0.95 * mean + 0.05 * gradient for mean, gradient in zip(means, gradients, strict=True)]
+    moves = [step_size * scale * np.sqrt(one.shape[1]) * orthogonal(one) for one in ahead]
+    return [block - move for block, move in zip(blocks, moves, strict=True)], means

@@ -1,6 +1,7 @@
 """The bidirectional language model: the one network that training, evaluation and export share."""
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
@@ -102,6 +103,13 @@ class BiLM(keras.Model):
     def from_config(cls, config: dict[str, Any]) -> "BiLM":
         model = config_lib.from_dict(config["config"], config_lib.ModelConfig)
         return cls(**config | {"config": model})
+
+    @property
+    def hidden_matrices(self) -> list[keras.Variable]:
+        """The weights that multiply hidden values: of highway layers, of projections and of the LSTMs' gates."""
+        projection = [self.char_cnn.projection] if self.char_cnn.projection else []
+        layers = [*self.char_cnn.highways, *projection, *itertools.chain(*self.lstms)]
+        return [weight for layer in layers for weight in layer.trainable_variables if len(weight.shape) == 2]
 
     def zero_states(self, batch_size: int | tf.Tensor) -> States:
         """Returns the states before a first token, all zero."""

@@ -86,8 +86,7 @@ def _begin(
         with renamed(workdir="source"):
             trained = source.trained_bilm()
         _copy_weights(trained, source.vocabulary, bilm, words)
-        variables = [variable.value for variable in bilm.trainable_variables]
-        optimizer = optimizers.from_config(config.train, variables)
+        optimizer = optimizers.from_config(config.train, bilm)
         checkpoints.save(new, bilm, optimizer, checkpoints.Progress())
 
 

@@ -50,7 +50,7 @@ class Trainer:
             self.bilm: BiLM = new_bilm()
             self.variables = [variable.value for variable in self.bilm.trainable_variables]
             self._step_size = tf.Variable(0.0, trainable=False, name="step_size")
-            self.optimizer = optimizers.from_config(config, self.variables, self._step_size)
+            self.optimizer = optimizers.from_config(config, self.bilm, self._step_size)
         self.learning_rate = config.learning_rate
         self._assigned = 0.0
         self.states = self._distribute(self.bilm.zero_states(self.batch_size))

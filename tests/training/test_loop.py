@@ -49,7 +49,13 @@ def copy(workdir, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "recipe", [{}, slow({"optimizer": "adam", "accumulation_steps": 2, "initial_softmax": "log_uniform"})], ids=str
+    "recipe",
+    [
+        {},
+        slow({"optimizer": "adam", "accumulation_steps": 2, "initial_softmax": "log_uniform"}),
+        slow({"optimizer": "muon"}),
+    ],
+    ids=str,
 )
 def test_an_interrupted_training_ends_bit_for_bit_where_an_uninterrupted_one_does(records, tmp_path, recipe):
     config = with_train(checkpoint_steps=2, **recipe)

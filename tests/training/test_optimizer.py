@@ -1,10 +1,13 @@
-"""Adagrad and Adam against NumPy float64, on one replica and on two."""
+"""Adagrad, Adam and Muon against NumPy float64, on one replica and on two."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf.training.optimizer import Adagrad, Adam
+from elmo_tf import config as config_lib
+from elmo_tf.bilm.model import BiLM
+from elmo_tf.training import optimizer as optimizers
+from elmo_tf.training.optimizer import Adagrad, Adam, Muon
 from tests import checks, reference
 from tests.helpers import two_cpus
 
@@ -112,3 +115,98 @@ def test_adam_is_the_references_on_one_replica_and_on_two():
         found, slots = adam_steps(strategy, gradients)
         for value, wanted in zip([*found, *slots[0], *slots[1]], [dense, rows, *moments[0], *moments[1]], strict=True):
             np.testing.assert_allclose(value, wanted, **checks.FEW)
+
+
+# A Newton-Schulz step multiplies what is off before it by 3.4445 at most; a sum has 48 terms at most.
+ORTHOGONAL = {"rtol": 0, "atol": checks.rounding(48, scale=3.4445**5, steps=5)}
+
+
+@pytest.mark.parametrize("shape", [(16, 48), (48, 16), (24, 24), (1, 5)])
+def test_an_orthogonal_matrix_has_the_singular_vectors_and_no_large_or_small_singular_value(shape):
+    random = np.random.default_rng(0)
+    left, _, right = np.linalg.svd(random.normal(size=shape), full_matrices=False)
+    matrix = 30.0 * (left * np.geomspace(1.0, 0.01, min(shape))) @ right
+    found = optimizers.orthogonal(tf.constant(matrix, tf.float32)).numpy()
+    wanted = reference.orthogonal(matrix) if shape[0] <= shape[1] else reference.orthogonal(matrix.T).T
+    np.testing.assert_allclose(found, wanted, **ORTHOGONAL)
+    inner = left.T @ found @ right.T
+    np.testing.assert_allclose(inner, np.diag(np.diag(inner)), **ORTHOGONAL)
+    assert np.all((np.diag(inner) > 0.6) & (np.diag(inner) < 1.3))
+
+
+def test_a_matrix_of_zeros_and_one_of_rank_one_stay_finite():
+    assert not optimizers.orthogonal(tf.zeros((8, 16))).numpy().any()
+    found = optimizers.orthogonal(tf.ones((8, 16))).numpy()
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found, found[0, 0], **ORTHOGONAL)
+
+
+def muon_steps(strategy, matrix, replicas_gradients):
+    """Makes a Muon step for each entry, the gradients of every replica; returns the variables and the slots."""
+    with strategy.scope():
+        variables = [tf.Variable(matrix, dtype=tf.float32), tf.Variable(DENSE, dtype=tf.float32)]
+        step_size = tf.Variable(0.0)
+        optimizer = Muon(variables, step_size, matrices=[0], scale=0.3, beta_1=0.8, beta_2=0.95, clip_norm=4.0)
+
+    @tf.function
+    def run(*gradients):
+        def replica():
+            number = tf.distribute.get_replica_context().replica_id_in_sync_group
+            return optimizer.apply([tf.gather(part, number) for part in gradients])
+
+        return strategy.run(replica)
+
+    for number, gradients in enumerate(replicas_gradients):
+        step_size.assign(optimizer.step_size_at(0.1, number))
+        run(*(tf.constant(part, tf.float32) for part in gradients))
+    return [v.numpy() for v in variables], {name: [v.numpy() for v in slot] for name, slot in optimizer.slots.items()}
+
+
+@pytest.mark.parametrize("shape", [(5, 10), (6, 6), (10, 5), (4, 6)])
+def test_muon_moves_blocks_of_matrices_by_its_own_rule_and_the_rest_by_adams(shape, monkeypatch):
+    monkeypatch.setattr(Muon, "BLOCK", 4)
+
+    def blocks(matrix):
+        """Returns the two blocks of a matrix of more than four rows and columns, or the matrix, with long rows."""
+        wide = matrix if shape[0] < shape[1] else matrix.T
+        return np.array_split(wide, 2) if len(wide) > 4 else [wide]
+
+    random = np.random.default_rng(0)
+    start = random.normal(size=shape)
+    parts = random.normal(size=(3, 2, *shape)), random.normal(size=(3, 2, 2))  # of three steps and two replicas
+    wanted, means, dense, moments = blocks(start), blocks(np.zeros(shape)), DENSE, [[np.zeros(2)], [np.zeros(2)]]
+    for number, gradients in enumerate(zip(*(part.sum(1) for part in parts), strict=True)):
+        scale = min(1.0, 4.0 / np.sqrt(sum(np.sum(gradient**2) for gradient in gradients)))
+        size = 0.1 * np.sqrt(1 - 0.95 ** (number + 1)) / (1 - 0.8 ** (number + 1))
+        wanted, means = reference.muon_step(wanted, means, blocks(scale * gradients[0]), size, 0.3)
+        (dense,), moments = reference.lazy_adam_step(
+            [dense], moments, [scale * gradients[1]], number, 0.1, beta_1=0.8, beta_2=0.95, clip_norm=np.inf
+        )
+    one = zip(*(part.sum(1, keepdims=True) for part in parts), strict=True)
+    for strategy, steps in (
+        (tf.distribute.MirroredStrategy(["CPU:0"]), one),
+        (two_cpus(), zip(*parts, strict=True)),
+    ):
+        found, slots = muon_steps(strategy, start, steps)
+        for found_block, wanted_block in zip(blocks(found[0]), wanted, strict=True):
+            np.testing.assert_allclose(found_block, wanted_block, **ORTHOGONAL)
+        for found_block, wanted_block in zip(blocks(slots["means"][0]), means, strict=True):
+            np.testing.assert_allclose(found_block, wanted_block, **checks.FEW)
+        np.testing.assert_allclose(found[1], dense, **checks.FEW)
+        assert slots["squares"][0].shape == () and slots["squares"][1].shape == (2,)
+
+
+@pytest.mark.parametrize("projection", [8, 16])  # with and without a projection of the token vector
+def test_muon_is_for_the_matrices_of_hidden_layers(projection):
+    char_cnn = config_lib.CharCNNConfig(embedding_dim=4, filters=((1, 8), (2, 8)), num_highway=1)
+    model = config_lib.ModelConfig(char_cnn, config_lib.LSTMConfig(units=16, projection_dim=projection))
+    bilm = BiLM(model, 20)
+    layers = [f"{direction}_{number}" for direction in ("forward", "backward") for number in (0, 1)]
+    wanted = {"char_cnn/highway_0/gate_kernel", "char_cnn/highway_0/transform_kernel"}
+    wanted |= {f"{layer}/kernel" for layer in layers}
+    if projection == 8:
+        wanted |= {f"{layer}/projection_kernel" for layer in layers} | {"char_cnn/projection/kernel"}
+    assert {weight.path for weight in bilm.hidden_matrices} == wanted
+    optimizer = optimizers.from_config(config_lib.TrainConfig(optimizer="muon"), bilm)
+    scalars = [square.shape.rank == 0 for square in optimizer.slots["squares"]]
+    assert [weight.path in wanted for weight in bilm.trainable_variables] == scalars

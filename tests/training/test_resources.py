@@ -29,7 +29,7 @@ def checkpoint_size(workdir) -> int:
 
 def test_the_size_of_a_checkpoint_is_known_before(workdir):
     bilm = workdir.new_bilm()
-    optimizer = optimizers.from_config(workdir.config.train, [variable.value for variable in bilm.trainable_variables])
+    optimizer = optimizers.from_config(workdir.config.train, bilm)
     states = bilm.zero_states(workdir.config.train.batch_size)
     size = snapshots.num_bytes(bilm, optimizer, states)
     # Weights and accumulators, and two states of 24 and 8 for each of two streams, directions and layers.
