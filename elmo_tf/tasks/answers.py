@@ -84,7 +84,7 @@ class Task(System):
             words=Words(dim=50, lower=True, trainable=True),
             spelling=Spelling(filters=50, dim=16, width=5),
             elmo=Elmo(place="both", penalty=0.0, dropout_rate=0.3),
-            fit=Fit(batch_size=45, epochs=12, patience=3, learning_rate=0.002, clip_norm=5.0, ema=0.99),
+            fit=Fit(batch_size=45, epochs=20, patience=3, learning_rate=0.002, clip_norm=5.0, ema=0.99),
             network=Network(units=50, baseline_units=50),
         ),
     }
