@@ -20,19 +20,22 @@ def watched(doing: str, notes: journal.Journal, plan: task_plan.Plan) -> Iterato
 
     Args:
         doing: what to call the phase, such as "counting".
-        notes: where its tasks write their progress. In a remote store they do not, and the number of results is shown.
+        notes: where its tasks write their progress. In a remote store they do not, and the number of results is shown:
+            Flink tells Beam's counters only once a job has ended.
         plan: its tasks.
     """
     line, stop, start = ProgressLine(at_once=False), threading.Event(), time.monotonic()
     is_near = filesystems.is_local(notes.folder)
     progress = task_progress.PhaseProgress(notes, plan.phase)
+    reused = 0 if is_near else len(notes.numbers(plan.phase))
 
     def text() -> str | None:
+        seconds = time.monotonic() - start
         if is_near:
-            return describe(progress.amount(), plan.size, time.monotonic() - start)
+            return describe(progress.amount(), plan.size, seconds)
         # Tasks that only count leave no results.
         done = len(notes.numbers(plan.phase))
-        return f"{done:,} of {plan.num_tasks:,} tasks" if done else None
+        return describe_tasks(done, reused, plan.num_tasks, seconds) if done else None
 
     def show() -> None:
         while not stop.wait(_POLL_SECONDS if is_near else _FAR_SECONDS):
@@ -54,10 +57,19 @@ def watched(doing: str, notes: journal.Journal, plan: task_plan.Plan) -> Iterato
 
 def describe(amount: task_progress.Amount, size: int, seconds: float) -> str:
     """Returns in words how much of `size` bytes is done, with the speed of these `seconds` and the time left."""
-    done = amount.bytes - amount.reused_bytes
-    remaining = max(size - amount.bytes, 0)
-    left = f"{datetime.timedelta(seconds=round(remaining * seconds / done))} left" if done else "time left unknown"
+    left = _time_left(amount.bytes - amount.reused_bytes, size - amount.bytes, seconds)
     return (
         f"{min(amount.bytes / max(size, 1), 1):.0%}  {amount.sentences:,} sentences  {amount.tokens:,} tokens  "
         f"{amount.tokens / seconds:,.0f} tokens/s  {left}"
     )
+
+
+def describe_tasks(done: int, reused: int, count: int, seconds: float) -> str:
+    """Returns in words how many of `count` tasks are done, `reused` of them by an earlier run, and the time left."""
+    return f"{done:,} of {count:,} tasks  {_time_left(done - reused, count - done, seconds)}"
+
+
+def _time_left(done: int, remaining: int, seconds: float) -> str:
+    if done <= 0:
+        return "time left unknown"
+    return f"{datetime.timedelta(seconds=round(max(remaining, 0) * seconds / done))} left"

@@ -82,6 +82,24 @@ def test_ctrl_c_cancels_the_remote_job_and_the_same_command_resumes(cluster: Clu
     assert contents(output) == contents(tmp_path / "local")
 
 
+def test_after_a_killed_command_another_one_ends_its_job_and_writes_its_own_output(cluster: Cluster, text, tmp_path):
+    large = tmp_path / "large.txt"
+    large.write_bytes(text.read_bytes() * 20)
+    command, output = ["preprocess", "--input", large, "--shards=12"], tmp_path / "cluster"
+    process = start(*command, f"--output={output}", *cluster.options)
+    wait_for(lambda: bool(list((output / "_unfinished").glob("write-0*.json"))), process)
+    os.killpg(process.pid, signal.SIGKILL)
+    finished(process)
+    killed = cluster.jobs()[0]
+    assert killed["state"] == "RUNNING"
+    another = [*command, "--min-count=2"]
+    done(*another, f"--output={output}", *cluster.options)
+    # FINISHED where the job was faster than the start of the other command.
+    assert next(job["state"] for job in cluster.jobs() if job["jid"] == killed["jid"]) in ("CANCELED", "FINISHED")
+    done(*another, f"--output={tmp_path / 'local'}")
+    assert contents(output) == contents(tmp_path / "local")
+
+
 BAD = {
     "no cluster": (["--flink_master=127.0.0.1:1"], "--flink_master: expected the address of a Flink cluster that"),
     "another version": (["--flink_version=1.20"], "--flink_version: expected 1.19, the version of the cluster at "),
