@@ -5,6 +5,8 @@
 
 With `--preset`, a model of random weights is exported first. Without `--text`, generated text that repeats its words as
 real text does is embedded. Only the SavedModel's signature `default` is called, on batches in the order of the text.
+With `--only OUTPUT` it is called in a `tf.function` that returns this output alone, so that TensorFlow leaves out what
+only the others need.
 
 Prints a table and a line of JSON. `tokens_per_second` counts real tokens. `share_of_limit` is the time that bare
 products would need for the arithmetic of these tokens, each distinct token of a batch encoded once, over the time
@@ -95,20 +97,23 @@ def memory_mb(name: str) -> float:
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{name}:"))
 
 
-def measure(savedmodel: pathlib.Path, batches: list[list[bytes]], rounds: int) -> dict[str, float]:
-    """Returns the figures of a model."""
+def measure(savedmodel: pathlib.Path, batches: list[list[bytes]], rounds: int, only: str | None) -> dict[str, float]:
+    """Returns the figures of a model: with all outputs of its signature, or with only one."""
     config = config_lib.from_dict(json.loads((savedmodel / "assets" / "config.json").read_text()))
     started = time.perf_counter()
     signature = tf.saved_model.load(str(savedmodel)).signatures["default"]
+    if only is not None and only not in signature.structured_outputs:
+        raise InputError("--only", f"one of {', '.join(sorted(signature.structured_outputs))}", only)
     figures = {"load_seconds": time.perf_counter() - started, "loaded_rss_mb": memory_mb("VmRSS")}
     inputs = [tf.constant(batch) for batch in batches]
-    signature(strings=inputs[0])  # prepares the graph
+    embed = signature if only is None else tf.function(lambda strings: signature(strings=strings)[only])
+    embed(strings=inputs[0])  # prepares the graph
     matrix = tf.random.stateless_uniform((_PRODUCT, _PRODUCT), (0, 0))
     product = tf.function(lambda: tf.linalg.matmul(matrix, matrix)[0, 0])
     product()
     products, embeddings = [], []
     for _ in range(rounds):
-        turns = [(timed(lambda: product().numpy()), timed(lambda: signature(strings=one))) for one in inputs]  # noqa: B023
+        turns = [(timed(lambda: product().numpy()), timed(lambda: embed(strings=one))) for one in inputs]  # noqa: B023
         products.append(np.mean([turn[0] for turn in turns], 0))
         embeddings.append(np.sum([turn[1] for turn in turns], 0))
     figures["peak_rss_mb"] = memory_mb("VmHWM")
@@ -164,11 +169,13 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     add_model_arguments(parser)
     parser.add_argument("--rounds", type=int, default=3, help="measurements, of which the median counts (3)")
+    parser.add_argument("--only", metavar="OUTPUT", help="one of the signature's outputs (default: all)")
     arguments = parser.parse_args(argv)
     try:
         with tempfile.TemporaryDirectory() as folder:
             batches = read_batches(arguments)
-            figures = measure(pathlib.Path(savedmodel_of(arguments, folder)), batches, arguments.rounds)
+            model = pathlib.Path(savedmodel_of(arguments, folder))
+            figures = measure(model, batches, arguments.rounds, arguments.only)
     except (InputError, OSError, subprocess.CalledProcessError) as error:
         print(f"embed: error: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
