@@ -101,7 +101,8 @@ def measure(savedmodel: pathlib.Path, batches: list[list[bytes]], rounds: int, o
     """Returns the figures of a model: with all outputs of its signature, or with only one."""
     config = config_lib.from_dict(json.loads((savedmodel / "assets" / "config.json").read_text()))
     started = time.perf_counter()
-    signature = tf.saved_model.load(str(savedmodel)).signatures["default"]
+    loaded = tf.saved_model.load(str(savedmodel))  # has the variables
+    signature = loaded.signatures["default"]
     if only is not None and only not in signature.structured_outputs:
         raise InputError("--only", f"one of {', '.join(sorted(signature.structured_outputs))}", only)
     figures = {"load_seconds": time.perf_counter() - started, "loaded_rss_mb": memory_mb("VmRSS")}

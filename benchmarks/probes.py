@@ -10,6 +10,7 @@ run resumes there. What a model does for tasks: `paper_table.py`.
 import argparse
 import json
 import pathlib
+import resource
 import shlex
 import shutil
 import subprocess
@@ -63,7 +64,7 @@ def tenths(articles: list[str]) -> dict[str, list[str]]:
 
 
 def result(name: str, command: list[str], output: pathlib.Path, resumes: bool = False) -> dict:
-    """Returns the JSON in a command's last line, and its seconds: from its file, or by running the command.
+    """Returns the JSON in a command's last line, its seconds and CPU seconds: from its file, or by running the command.
 
     Args:
         name: of the result.
@@ -77,7 +78,7 @@ def result(name: str, command: list[str], output: pathlib.Path, resumes: bool = 
             # Left by an interrupted run.
             shutil.rmtree(output / name, ignore_errors=True)
         print("$", shlex.join(command), flush=True)
-        started = time.monotonic()
+        started, used = time.monotonic(), _child_seconds()
         lines = []
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             for line in process.stdout:
@@ -86,12 +87,19 @@ def result(name: str, command: list[str], output: pathlib.Path, resumes: bool = 
         if process.returncode:
             sys.exit(process.returncode)
         values = json.loads(lines[-1])
-        values |= {"seconds": round(time.monotonic() - started), "command": shlex.join(command)}
+        values |= {"seconds": round(time.monotonic() - started), "cpu_seconds": round(_child_seconds() - used)}
+        values |= {"command": shlex.join(command)}
         staging.write_file(path, json.dumps(values).encode() + b"\n")
     values = json.loads(path.read_bytes())
     if values["command"] != shlex.join(command):
         sys.exit(f"--output: expected results of {shlex.join(command)}, found those of {values['command']} in {path}")
     return values
+
+
+def _child_seconds() -> float:
+    """Returns the CPU time of the processes that this one has started and waited for."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def summary(values: dict) -> str:

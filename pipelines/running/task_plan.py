@@ -63,11 +63,11 @@ class ReadTasks(beam.PTransform):
     @beam.typehints.no_annotations
     def expand(self, begin: beam.pvalue.PBegin) -> beam.PCollection:
         # One element has no place in the graph but its own.
+        parts = begin | "Parts" >> beam.Create([self._plan.num_parts]) | "NumberParts" >> beam.FlatMap(_numbers)
+        if self._plan.num_parts > 1:
+            parts = parts | "SpreadParts" >> beam.Reshuffle()
         return (
-            begin
-            | "Parts" >> beam.Create([self._plan.num_parts])
-            | "NumberParts" >> beam.FlatMap(_numbers)
-            | "SpreadParts" >> beam.Reshuffle()
+            parts
             | "ReadParts" >> beam.FlatMap(_read_tasks, self._notes, self._plan.phase, self._kind)
             | "SpreadTasks" >> beam.Reshuffle()
         )

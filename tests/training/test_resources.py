@@ -164,7 +164,12 @@ OUT_OF_MEMORY = {
 }
 
 
-@pytest.mark.parametrize("allocate", OUT_OF_MEMORY.values(), ids=OUT_OF_MEMORY)
+@pytest.mark.parametrize(
+    "allocate",
+    # TensorFlow waits ten seconds for memory before it gives up.
+    [pytest.param(one, marks=pytest.mark.slow if name == "tensorflow" else ()) for name, one in OUT_OF_MEMORY.items()],
+    ids=OUT_OF_MEMORY,
+)
 def test_errors_about_memory_become_one_plain_line(allocate):
     message = r"^batch_size: expected fewer streams, found too little memory: .*(OOM|allocate|bad_alloc).*$"
     with pytest.raises(InputError, match=message) as caught, memory_explained("batch_size", "fewer streams"):

@@ -1,0 +1,100 @@
+"""What recipes learn from the same tokens: held-out perplexities, several seeds each.
+
+    python benchmarks/learning.py --train train.txt --heldout valid.txt --output DIR \\
+        --recipe preset --recipe "released --paper-recipe" \\
+        --recipe "muon --set train.optimizer=muon --set train.dropout_rate=0"
+
+A recipe is a name and options of `elmo-tf train`; `--steps` among them replaces that of all recipes, for another batch
+size. Runs `elmo-tf preprocess`, `train` and `evaluate` as a user would. The learning rate ends with the last step, and
+`evaluate` divides the held-out text into 32 streams for every recipe. Each result is kept in --output; an interrupted
+run resumes there. Prints each run, a table and, as the last line, JSON. The table of benchmarks/README.md is of
+LitBank's first 60,000 lines, with the first 4,000 of its validation text held out.
+"""
+
+import argparse
+import json
+import pathlib
+import shlex
+import statistics
+import subprocess
+import sys
+from typing import NamedTuple
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+
+from benchmarks import probes
+
+_ELMO_TF = [sys.executable, "-m", "elmo_tf.cli"]
+_STREAMS = 32
+
+
+class Records(NamedTuple):
+    """Folders with records."""
+
+    train: pathlib.Path
+    heldout: pathlib.Path
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Runs what has no result yet, and prints all results."""
+    arguments = parse_arguments(argv)
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    records = preprocess(arguments)
+    recipes = [shlex.split(recipe) for recipe in arguments.recipe or ["preset"]]
+    found = [run(name, options, seed, arguments, records) for name, *options in recipes for seed in arguments.seeds]
+    print(table(found))
+    print(json.dumps(found))
+
+
+def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
+    """Returns the command line's arguments."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--train", nargs="+", required=True, metavar="GLOB", help="text to train on")
+    parser.add_argument("--heldout", nargs="+", required=True, metavar="GLOB", help="text to evaluate on")
+    parser.add_argument("--output", type=pathlib.Path, required=True, help="a folder for records, workdirs and results")
+    parser.add_argument("--min-count", type=int, default=3, help="of `elmo-tf preprocess` (3)")
+    parser.add_argument("--preset", default="tiny", help="of all recipes (tiny)")
+    parser.add_argument("--steps", type=int, default=3000, help="of each run (3000)")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0], help="a run with each (0)")
+    parser.add_argument("--recipe", action="append", metavar="'NAME [OPTION ...]'", help="may be repeated (preset)")
+    return parser.parse_args(argv)
+
+
+def preprocess(arguments: argparse.Namespace) -> Records:
+    """Makes records of both texts with the vocabulary of the first."""
+    train, heldout = arguments.output / "records", arguments.output / "heldout"
+    words = ["--shuffle", "--min-count", str(arguments.min_count)]
+    known = ["--vocab", str(train / "vocab.txt")]
+    for text, options, output in ((arguments.train, words, train), (arguments.heldout, known, heldout)):
+        command = [*_ELMO_TF, "preprocess", "--input", *text, *options, "--output", str(output)]
+        if status := subprocess.run(command, check=False).returncode:
+            sys.exit(status)
+    return Records(train, heldout)
+
+
+def run(name: str, options: list[str], seed: int, arguments: argparse.Namespace, records: Records) -> dict:
+    """Returns a run's perplexities, CPU time and seconds: from its file, or by training and evaluating."""
+    run_name = f"{name}-{seed}"
+    workdir = ["--workdir", str(arguments.output / run_name)]
+    train = ["train", "--preset", arguments.preset, "--data", str(records.train), *workdir]
+    train += ["--seed", str(seed), "--steps", str(arguments.steps), *options]
+    evaluate = ["evaluate", "--data", str(records.heldout), *workdir, "--batch-size", str(_STREAMS)]
+    both = " && ".join(shlex.join([*_ELMO_TF, *command]) for command in (train, evaluate))
+    return {"recipe": name, **probes.result(run_name, ["bash", "-c", both], arguments.output, resumes=True)}
+
+
+def table(found: list[dict]) -> str:
+    """Returns a line for each recipe: mean perplexity, that of each seed, mean CPU time with the evaluation."""
+    lines = [("recipe", "perplexity", "by seed", "CPU seconds")]
+    for name in dict.fromkeys(one["recipe"] for one in found):
+        runs = [one for one in found if one["recipe"] == name]
+        perplexities = [one["perplexity"] for one in runs]
+        by_seed = " ".join(f"{one:.1f}" for one in perplexities)
+        seconds = statistics.mean(one["cpu_seconds"] for one in runs)
+        lines.append((name, f"{statistics.mean(perplexities):.1f}", by_seed, f"{seconds:.0f}"))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+if __name__ == "__main__":
+    main()

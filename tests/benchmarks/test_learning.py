@@ -1,0 +1,49 @@
+"""`benchmarks/learning.py`: its runs, its table, and what it does with wrong text."""
+
+import json
+
+import pytest
+
+from benchmarks import learning, probes, zipf_text
+
+
+def test_a_recipe_is_a_run_for_each_seed_and_a_line_with_their_mean(tmp_path, monkeypatch, capsys):
+    commands = []
+
+    def result(name, command, output, resumes):
+        commands.append(command[-1])
+        return {"perplexity": 90.0 + 2 * len(commands), "cpu_seconds": 100 * len(commands)}
+
+    monkeypatch.setattr(probes, "result", result)
+    monkeypatch.setattr(learning, "preprocess", lambda _: learning.Records(tmp_path / "records", tmp_path / "heldout"))
+    recipes = ["--recipe", "preset", "--recipe", "less --steps 7 --set train.dropout_rate=0"]
+    texts = ["--train", "train.txt", "--heldout", "valid.txt"]
+    learning.main([*texts, "--output", str(tmp_path / "out"), "--seeds", "0", "1", *recipes])
+    assert len(commands) == 4 and "--seed 1 --steps 3000 && " in commands[1]
+    # The last of two equal options counts.
+    assert "--seed 0 --steps 3000 --steps 7 --set train.dropout_rate=0 && " in commands[2]
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert lines == [
+        "recipe  perplexity  by seed    CPU seconds",
+        "preset  93.0        92.0 94.0  150",
+        "less    97.0        96.0 98.0  350",
+    ]
+    assert [one["recipe"] for one in json.loads(last)] == ["preset", "preset", "less", "less"]
+
+
+def test_wrong_text_ends_it_with_the_status_of_the_command(tmp_path, capfd):
+    with pytest.raises(SystemExit) as ended:
+        learning.main(["--train", str(tmp_path / "none"), "--heldout", "none", "--output", str(tmp_path / "out")])
+    assert ended.value.code == 1
+    assert "--input: expected" in capfd.readouterr().err
+
+
+@pytest.mark.slow
+def test_it_trains_and_evaluates(tmp_path, capfd):
+    words = zipf_text.words(50)
+    text = tmp_path / "text.txt"
+    text.write_text("\n".join(" ".join((words * 3)[start : start + 9]) for start in range(99)))
+    options = ["--output", str(tmp_path / "out"), "--steps", "30", "--recipe", "preset --set train.num_sampled=0"]
+    learning.main(["--train", str(text), "--heldout", str(text), *options])
+    (found,) = json.loads(capfd.readouterr().out.splitlines()[-1])
+    assert 1 < found["perplexity"] < 50 and found["cpu_seconds"] > 0
