@@ -99,7 +99,8 @@ def memory_mb(name: str) -> float:
 
 def measure(savedmodel: pathlib.Path, batches: list[list[bytes]], rounds: int, only: str | None) -> dict[str, float]:
     """Returns the figures of a model: with all outputs of its signature, or with only one."""
-    config = config_lib.from_dict(json.loads((savedmodel / "assets" / "config.json").read_text()))
+    config = json.loads((savedmodel / "assets" / "config.json").read_text())
+    model = config_lib.from_dict(config["model"], config_lib.ModelConfig)
     started = time.perf_counter()
     loaded = tf.saved_model.load(str(savedmodel))  # has the variables
     signature = loaded.signatures["default"]
@@ -118,7 +119,7 @@ def measure(savedmodel: pathlib.Path, batches: list[list[bytes]], rounds: int, o
         products.append(np.mean([turn[0] for turn in turns], 0))
         embeddings.append(np.sum([turn[1] for turn in turns], 0))
     figures["peak_rss_mb"] = memory_mb("VmHWM")
-    flops, num_bytes = np.sum([arithmetic_of(config.model, batch) for batch in batches], 0)
+    flops, num_bytes = np.sum([arithmetic_of(model, batch) for batch in batches], 0)
     num_tokens = sum(len(line.split()) for batch in batches for line in batch)
     products, embeddings = np.array(products), np.array(embeddings)
     shares = np.median(flops / (2 * _PRODUCT**3) * products / embeddings, 0)

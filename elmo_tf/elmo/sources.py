@@ -79,7 +79,7 @@ def _from_published(options: str | os.PathLike, weights_file: str | os.PathLike)
 def _from_savedmodel(folder: pathlib.Path) -> PackedBiLM:
     """Reads the configuration from the assets, and the weights by the names they have in the SavedModel."""
     try:
-        bilm = PackedBiLM(assets.read_config(folder).model)
+        bilm = PackedBiLM(assets.read_config(folder))
         stored = stored_weights.read_stored(folder)
         for name, variable in relative_names(bilm).items():
             value = stored.pop(name)

@@ -27,8 +27,10 @@ def write(folder: pathlib.Path, config: config_lib.Config, provenance: dict[str,
     return paths
 
 
-def read_config(savedmodel: pathlib.Path) -> config_lib.Config:
-    """Returns the configuration of the SavedModel in this folder.
+def read_config(savedmodel: pathlib.Path) -> config_lib.ModelConfig:
+    """Returns the configuration of the network of the SavedModel in this folder.
+
+    How it was trained is there for people to read: a later version may have other settings for that.
 
     Raises:
         InputError: if the file is missing, is not JSON or does not hold a configuration with a model.
@@ -36,7 +38,7 @@ def read_config(savedmodel: pathlib.Path) -> config_lib.Config:
     file = savedmodel / contract.CONFIG_FILE
     values = json_file.read(file, _CONFIG, parameter="savedmodel")
     with json_file.contents_of(file, parameter="savedmodel"):
-        return config_lib.from_dict(values)
+        return config_lib.from_dict(values["model"], config_lib.ModelConfig, "model.")
 
 
 def read_provenance(savedmodel: pathlib.Path) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def find_model(savedmodel: str | os.PathLike) -> Model:
     folder = finding.find_version(savedmodel)
     with finding.repairable(folder):
         checksums.check(folder)
-    lstm = assets.read_config(folder).model.lstm
+    lstm = assets.read_config(folder).lstm
     tokenizer = assets.read_provenance(folder)["tokenizer"]
     return Model(folder, lstm.num_layers + 1, 2 * lstm.projection_dim, tokenizer)
 

@@ -27,7 +27,7 @@ class SavedModel:
 
     path: pathlib.Path
     loaded: Any
-    config: config_lib.Config
+    config: config_lib.ModelConfig
     provenance: dict[str, Any]
 
     @property
@@ -84,7 +84,7 @@ def _load(folder: pathlib.Path) -> Any:
 
 def _check_signatures(folder: pathlib.Path) -> None:
     """Raises `InputError` unless the signatures have the inputs and outputs of the contract for the model's sizes."""
-    signatures, model = _signatures(folder), assets.read_config(folder).model
+    signatures, model = _signatures(folder), assets.read_config(folder)
     tokenizer = assets.read_provenance(folder)["tokenizer"]
     num_layers, num_outputs = model.lstm.num_layers, 0
     while contract.lstm_outputs(num_outputs + 1) in signatures["default"].outputs:

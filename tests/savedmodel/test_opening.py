@@ -1,5 +1,6 @@
 """Opening an exported model: intact ones open; lost, damaged and foreign files are named."""
 
+import json
 import os
 import shutil
 
@@ -37,7 +38,7 @@ def flip(path):
 
 def test_an_exported_model_opens_as_tensorflow_loads_it(savedmodel):
     opened = opening.open_savedmodel(savedmodel.path, verify_checksums=True)
-    assert (opened.path, opened.config, opened.tokenizer) == (savedmodel.path, MICRO_CONFIG, "whitespace")
+    assert (opened.path, opened.config, opened.tokenizer) == (savedmodel.path, MICRO_CONFIG.model, "whitespace")
     assert opened.provenance["vocabulary"] == {"size": 3}
     expected = tf.saved_model.load(str(savedmodel.path)).signatures["default"](strings=tf.constant(["a bank"]))
     found = opened.loaded.signatures["default"](strings=tf.constant(["a bank"]))
@@ -221,6 +222,14 @@ def test_a_configuration_that_is_not_the_models_is_refused_in_one_line(copy, con
     checksums.write(copy)
     with pytest.raises(InputError, match=rf"^savedmodel: expected {message}.*: {copy}(/assets/config.json)?$"):
         opening.check(copy)
+
+
+@pytest.mark.parametrize("train", ['{"optimizer": "later"}', '{"unknown": 1}', "3"])
+def test_training_settings_of_a_later_version_are_no_obstacle(copy, train):
+    config = json.loads((copy / "assets" / "config.json").read_text())
+    (copy / "assets" / "config.json").write_text(json.dumps(config | {"train": json.loads(train)}))
+    checksums.write(copy)
+    assert opening.open_savedmodel(copy).config == MICRO_CONFIG.model
 
 
 @pytest.mark.parametrize("content", ['"text"', "[]", "{}", '{"tokenizer": "words"}', '{"tokenizer": ["unicode"]}'])
