@@ -32,6 +32,16 @@ def slow(*values: object):
     return pytest.param(*values, marks=pytest.mark.slow)
 
 
+def descendants(pid: int) -> list[int]:
+    """Returns the ids of a process's children, their children and so on."""
+    children = [
+        int(child)
+        for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
+        for child in (task / "children").read_text().split()
+    ]
+    return children + [pid for child in children for pid in descendants(child)]
+
+
 def write_records(
     folder: str | os.PathLike,
     sentences: list[str],

@@ -8,6 +8,7 @@ import pytest
 
 from tests.cluster.commands import contents, done, finished, refused, start, wait_for
 from tests.cluster.object_store import BUCKET, ObjectStore
+from tests.helpers import descendants
 
 pytestmark = pytest.mark.cluster
 
@@ -59,8 +60,11 @@ def test_a_folder_has_one_writer_and_a_killed_command_is_resumed(store: ObjectSt
     large.write_bytes(text.read_bytes() * 20)
     command = ["preprocess", f"--input={store.put('large', large.parent)}", "--shards=12"]
     output = f"--output=s3://{BUCKET}/resumed"
-    first = start(*command, output)
+    first = start(*command, output, "--direct_num_workers=2", "--direct_running_mode=multi_processing")
     wait_for(lambda: any("/write-0" in f"/{name}" for name in _journal(store)), first)
+    # The workers stand still, so that this run does not end before the second one has looked at its note.
+    for worker in descendants(first.pid):
+        os.kill(worker, signal.SIGSTOP)
     line = refused(*command, output)
     assert line.startswith(
         f"--output: expected a folder that no other run writes, found one in use by process {first.pid}"

@@ -16,7 +16,7 @@ from apache_beam.runners.portability.fn_api_runner import worker_handlers
 from elmo_tf.errors import InputError
 from pipelines.running import processes, runner_options
 from pipelines.text import filesystems
-from tests.helpers import slow
+from tests.helpers import descendants, slow
 
 ROOT = pathlib.Path(__file__).parents[3]
 WORKER = "beam:env:harness_subprocess_python:v1"
@@ -180,16 +180,6 @@ def test_where_no_worker_of_beam_prints_it_an_error_has_no_traceback(tmp_path, b
     err = finished(start("--input", tmp_path / "a.txt", f"--output={tmp_path / 'output'}", "--strict", *beam_options))
     assert "elmo-tf: error: --strict" in err
     assert "Traceback" not in err
-
-
-def descendants(pid: int) -> list[int]:
-    """Returns the ids of a process's children, their children and so on."""
-    children = [
-        int(child)
-        for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
-        for child in (task / "children").read_text().split()
-    ]
-    return children + [pid for child in children for pid in descendants(child)]
 
 
 @pytest.mark.slow
