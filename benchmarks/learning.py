@@ -16,7 +16,6 @@ import json
 import pathlib
 import shlex
 import statistics
-import subprocess
 import sys
 from typing import NamedTuple
 
@@ -65,10 +64,9 @@ def preprocess(arguments: argparse.Namespace) -> Records:
     train, heldout = arguments.output / "records", arguments.output / "heldout"
     words = ["--shuffle", "--min-count", str(arguments.min_count)]
     known = ["--vocab", str(train / "vocab.txt")]
-    for text, options, output in ((arguments.train, words, train), (arguments.heldout, known, heldout)):
-        command = [*_ELMO_TF, "preprocess", "--input", *text, *options, "--output", str(output)]
-        if status := subprocess.run(command, check=False).returncode:
-            sys.exit(status)
+    for text, options, folder in ((arguments.train, words, train), (arguments.heldout, known, heldout)):
+        command = [*_ELMO_TF, "preprocess", "--input", *text, *options, "--output", str(folder)]
+        _result(folder.name, f"{shlex.join(command)} && echo {{}}", arguments)
     return Records(train, heldout)
 
 
@@ -80,7 +78,11 @@ def run(name: str, options: list[str], seed: int, arguments: argparse.Namespace,
     train += ["--seed", str(seed), "--steps", str(arguments.steps), *options]
     evaluate = ["evaluate", "--data", str(records.heldout), *workdir, "--batch-size", str(_STREAMS)]
     both = " && ".join(shlex.join([*_ELMO_TF, *command]) for command in (train, evaluate))
-    return {"recipe": name, **probes.result(run_name, ["bash", "-c", both], arguments.output, resumes=True)}
+    return {"recipe": name, **_result(run_name, both, arguments)}
+
+
+def _result(name: str, command: str, arguments: argparse.Namespace) -> dict:
+    return probes.result(name, ["bash", "-c", command], arguments.output, resumes=True)
 
 
 def table(found: list[dict]) -> str:

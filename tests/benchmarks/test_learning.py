@@ -47,3 +47,7 @@ def test_it_trains_and_evaluates(tmp_path, capfd):
     learning.main(["--train", str(text), "--heldout", str(text), *options])
     (found,) = json.loads(capfd.readouterr().out.splitlines()[-1])
     assert 1 < found["perplexity"] < 50 and found["cpu_seconds"] > 0
+    # Again, it only prints what is there.
+    learning.main(["--train", str(text), "--heldout", str(text), *options])
+    *lines, last = capfd.readouterr().out.splitlines()
+    assert json.loads(last) == [found] and len(lines) == 2
