@@ -18,6 +18,7 @@ from apache_beam.transforms import environments
 from google.protobuf import json_format, text_format
 
 DIED = "elmo_tf: a worker process died"
+CLOSED = "Channel closed prematurely."  # what Beam says if it notices a worker's death before the handler below does
 _URN = "elmo_tf:env:worker_process:v1"
 _POLL_SECONDS = 0.1
 _context = multiprocessing.get_context("forkserver")

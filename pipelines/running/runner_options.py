@@ -167,7 +167,7 @@ def execute(pipeline: beam.Pipeline, note: str) -> None:
         text = f"{type(error).__name__}: {error}"
         if "KeyboardInterrupt" in text:
             raise KeyboardInterrupt from None
-        if processes.DIED in text:
+        if processes.DIED in text or (not remote and processes.CLOSED in text):
             raise ChildProcessError(processes.DIED.removeprefix("elmo_tf: ")) from None
         if own := own_error(text) or _system_error(text) or (remote and _remote_error(text)):
             raise own from None

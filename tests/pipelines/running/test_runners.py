@@ -1,5 +1,6 @@
 """The same bytes with every runner that works offline, and a clear error from each when something fails."""
 
+import argparse
 import gzip
 import json
 import os
@@ -145,6 +146,24 @@ def test_requests_to_a_dead_worker_fail_in_this_version_of_beam():
     assert not later.is_done()
     connection.fail(processes.DIED)
     assert later.get(timeout=1).error == processes.DIED
+
+
+class Ending:
+    """A pipeline whose run ends with an error."""
+
+    def __init__(self, text: str):
+        _, self.options, _ = runner_options.parse(argparse.ArgumentParser(allow_abbrev=False), [])
+        self._text = text
+
+    def run(self):
+        raise RuntimeError(self._text)
+
+
+# Which of the two comes first depends on the moment.
+@pytest.mark.parametrize("text", [f"bundle failed: {processes.DIED}", "Channel closed prematurely."])
+def test_a_dead_worker_is_one_line_whoever_notices_it(tmp_path, text):
+    with pytest.raises(ChildProcessError, match=r"^a worker process died$"):
+        runner_options.execute(Ending(text), str(tmp_path / "note"))
 
 
 EVERY_RUNNER = [name if name in ("threads", "processes") else slow(name) for name in RUNNERS]
