@@ -64,6 +64,7 @@ class ReadTasks(beam.PTransform):
     def expand(self, begin: beam.pvalue.PBegin) -> beam.PCollection:
         # One element has no place in the graph but its own.
         parts = begin | "Parts" >> beam.Create([self._plan.num_parts]) | "NumberParts" >> beam.FlatMap(_numbers)
+        # A single part is already in one place; each step of a graph costs time at the start of a job.
         if self._plan.num_parts > 1:
             parts = parts | "SpreadParts" >> beam.Reshuffle()
         return (
