@@ -4,14 +4,19 @@ Exit status 0, 1 (failed: one line on stderr), 2 (usage), 130 (interrupted) or 1
 Logs go to stderr, results to stdout.
 """
 
+import _thread
 import argparse
+import contextlib
 import logging
 import os
 import select
 import signal
 import sys
+import threading
+import time
 import traceback
 import types
+from collections.abc import Iterator
 
 from elmo_tf import __version__
 from elmo_tf.cli import corpus, models, probes, quiet, tasks, training, use
@@ -28,7 +33,7 @@ def main(argv: list[str] | None = None) -> int:
     _configure_logging()
     flags: dict[str, str] = {}
     try:
-        with memory_explained():
+        with _interrupts_sent_again(), memory_explained():
             if argv[:1] == ["preprocess"]:  # its options are Beam's as well, which argparse need not know
                 from pipelines.preprocess import command as preprocess_command
 
@@ -61,6 +66,32 @@ def main(argv: list[str] | None = None) -> int:
         print("elmo-tf:", interrupt.args[0] if interrupt.args else "interrupted", file=sys.stderr)
         return 130
     return 0
+
+
+@contextlib.contextmanager
+def _interrupts_sent_again() -> Iterator[None]:
+    """Sends an interrupt once more if Python could not raise it, because it came in a callback or in `__del__`.
+
+    Beam's pipelines have many weak references; without this, one Ctrl-C of some hundred was without effect.
+    """
+    hook = sys.unraisablehook
+
+    def send_again() -> None:
+        time.sleep(0.01)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    def note(unraisable) -> None:
+        if issubclass(unraisable.exc_type, KeyboardInterrupt):
+            # Not `threading`, whose locks the interrupted code may hold.
+            _thread.start_new_thread(send_again, ())
+        else:
+            hook(unraisable)
+
+    sys.unraisablehook = note
+    try:
+        yield
+    finally:
+        sys.unraisablehook = hook
 
 
 def _fail(message: object, debug: bool) -> int:
