@@ -13,6 +13,7 @@ import math
 import pathlib
 import zipfile
 from collections.abc import Iterator
+from concurrent import futures
 
 import google_crc32c
 import numpy as np
@@ -95,7 +96,9 @@ def taken(bilm: BiLM, optimizer: Optimizer | None, progress: Progress) -> Snapsh
             return tf.identity(read)
 
     parts = _parts(bilm, optimizer)
-    values = {part: {name: value(one) for name, one in variables.items()} for part, variables in parts.items()}
+    # Training waits for this; several threads copy large arrays sooner than one.
+    with futures.ThreadPoolExecutor() as pool:
+        values = {part: dict(zip(named, pool.map(value, named.values()), strict=True)) for part, named in parts.items()}
     return Snapshot(values, progress)
 
 
