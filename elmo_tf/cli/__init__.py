@@ -72,7 +72,7 @@ def main(argv: list[str] | None = None) -> int:
 def _interrupts_sent_again() -> Iterator[None]:
     """Sends an interrupt once more if Python could not raise it, because it came in a callback or in `__del__`.
 
-    Beam's pipelines have many weak references; without this, one Ctrl-C of some hundred was without effect.
+    Beam's pipelines have many weak references; without this, about one Ctrl-C in a hundred had no effect.
     """
     hook = sys.unraisablehook
 
