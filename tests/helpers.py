@@ -25,6 +25,8 @@ _RECIPE = TrainConfig(
     batch_size=2, unroll_steps=5, num_sampled=4, checkpoint_steps=100, eval_tokens=0, log_steps=2, look_steps=0
 )
 MICRO_CONFIG = Config(MICRO, _RECIPE)
+# Of a network for inference: the weights, and behind the gates of each of four LSTMs 17 rows of 16 zeros.
+MICRO_NUMBERS = MICRO.num_parameters() + 4 * 17 * 16
 
 
 def slow(*values: object):

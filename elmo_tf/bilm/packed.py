@@ -148,13 +148,9 @@ class _PackedLSTMP(keras.layers.Layer):
 
     def __init__(self, config: config_lib.LSTMConfig, **kwargs):
         super().__init__(trainable=False, **kwargs)
-        gates, dim = 4 * config.units, config.projection_dim
-        shapes = {"from_input": (gates, dim + 1), "recurrent": (gates, dim)}
-        if dim != config.units:
-            shapes["projection"] = (dim, config.units)
         self._kernels = {
             name: self.add_weight(name=name, shape=shape, initializer="zeros", trainable=False)
-            for name, shape in shapes.items()
+            for name, shape in lstmp_packed.shapes(config.units, config.projection_dim).items()
         }
         self.built = True
 
@@ -197,21 +193,21 @@ def _layer(kernels: lstmp_packed.Kernels, clips: lstmp_packed.Clips, packing: Pa
 
     def run(inputs, initial):
         values, *mark = inputs
-        state = tuple(map(tf.transpose, initial))
+        state = initial
         if mark:
             # The boundary is read once if all sentences start from one state.
             state = lstmp_packed.step(kernels, clips, mark[0], state)
-            mark = [tf.transpose(state[1])]
-        ranked = tuple(_by_rank(part, packing, axis=1) for part in state)
+            mark = [state[1]]
+        ranked = tuple(_by_rank(part, packing) for part in state)
         outputs, final = lstmp_packed.run(kernels, clips, values, packing, ranked)
         return (outputs, *mark), _by_row(final, initial, packing)
 
     return run
 
 
-def _by_rank(state: tf.Tensor, packing: Packing, axis: int) -> tf.Tensor:
+def _by_rank(state: tf.Tensor, packing: Packing) -> tf.Tensor:
     """Returns a state's rows, or its one row for all, in the order of ranks."""
-    return tf.gather(state, tf.minimum(packing.order, tf.shape(state)[axis] - 1), axis=axis)
+    return tf.gather(state, tf.minimum(packing.order, tf.shape(state)[0] - 1))
 
 
 def _by_row(final: lstmp_packed.State, initial: tuple[tf.Tensor, tf.Tensor], packing: Packing):
@@ -219,8 +215,7 @@ def _by_row(final: lstmp_packed.State, initial: tuple[tf.Tensor, tf.Tensor], pac
     has_tokens = (packing.lengths > 0)[:, None]
     pairs = zip(final, initial, strict=True)
     return tuple(
-        tf.gather(tf.where(has_tokens, tf.transpose(after), _by_rank(before, packing, axis=0)), packing.places)
-        for after, before in pairs
+        tf.gather(tf.where(has_tokens, after, _by_rank(before, packing)), packing.places) for after, before in pairs
     )
 
 

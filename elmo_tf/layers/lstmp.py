@@ -73,10 +73,9 @@ class LSTMP(keras.layers.Layer):
         batch_size, num_steps, input_dim = tf.unstack(tf.shape(inputs))
         packed = tf.reshape(tf.transpose(inputs, (1, 0, 2)), (num_steps * batch_size, input_dim))
         packing = pack(tf.fill((batch_size,), num_steps))
-        state = tuple(map(tf.transpose, initial_state))
-        outputs, final = lstmp_packed.run(self.kernels(), self.clips, packed, packing, state)
+        outputs, final = lstmp_packed.run(self.kernels(), self.clips, packed, packing, tuple(initial_state))
         outputs = tf.reshape(outputs, (num_steps, batch_size, self.projection_dim))
-        return tf.transpose(outputs, (1, 0, 2)), tuple(map(tf.transpose, final))
+        return tf.transpose(outputs, (1, 0, 2)), final
 
     @property
     def clips(self) -> lstmp_packed.Clips:

@@ -15,9 +15,9 @@ from elmo_tf.savedmodel import contract
 
 ATTRIBUTE = "weights"  # of the object that is saved: the variables by name
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # of a TensorFlow checkpoint: what is called how
-# In less than float32, the last column of a matrix of this name, the bias, is stored in float32 under the other name.
+# In less than float32, the last row of a matrix of this name, the bias, is stored in float32 under the other name.
 _FROM_INPUT, _BIAS = "/from_input", "/bias"
-# What the rows of an int8 matrix are multiplied by is stored under its name and this.
+# What the columns of an int8 matrix are multiplied by is stored under its name and this.
 _SCALE = "/scale"
 _LARGEST = 127  # int8 that is stored
 
@@ -26,8 +26,8 @@ class StoredWeights:
     """A biLM's weights as variables to save, and the biLM's work done with them.
 
     With `bfloat16` or `int8`, matrices are stored in it and become float32 when the model is loaded: half or a quarter
-    of the size on disk, and the speed of float32 on any CPU. Vectors, such as biases, stay float32. In int8 each row,
-    along the last axis, has a scale of its own: its largest number becomes 127 or -127.
+    of the size on disk, and the speed of float32 on any CPU. Vectors, such as biases, stay float32. In int8 each column
+    of a matrix has a scale of its own: its largest number becomes 127 or -127.
 
     Args:
         bilm: the network; its own variables are stored where they can be.
@@ -52,11 +52,11 @@ class StoredWeights:
     def _store_expanded(self, name: str, variable: keras.Variable, precision: str) -> None:
         matrix, bias, scale = tf.convert_to_tensor(variable), None, None
         if name.endswith(_FROM_INPUT):
-            bias = tf.Variable(matrix[:, -1], trainable=False)
-            matrix = matrix[:, :-1]
+            bias = tf.Variable(matrix[-1], trainable=False)
+            matrix = matrix[:-1]
             self.by_name[name.replace(_FROM_INPUT, _BIAS)] = bias
         if precision == "int8":
-            largest = tf.reduce_max(tf.abs(matrix), -1, keepdims=True)
+            largest = tf.reduce_max(tf.abs(matrix), -2, keepdims=True)
             scale = tf.Variable(tf.where(largest > 0, largest / _LARGEST, 1.0), trainable=False)
             self.by_name[name + _SCALE] = scale
             matrix = tf.round(matrix / scale)
@@ -89,7 +89,7 @@ def read_stored(folder: pathlib.Path) -> dict[str, np.ndarray]:
     for name in [name for name in values if name.endswith(_FROM_INPUT)]:
         bias = values.pop(name.replace(_FROM_INPUT, _BIAS), None)
         if bias is not None:
-            values[name] = np.concatenate([values[name], bias[:, None]], 1)
+            values[name] = np.vstack([values[name], bias])
     return values
 
 
@@ -98,14 +98,15 @@ class Expanded(tf.saved_model.experimental.TrackableResource):
 
     Args:
         matrix: the variable, `(rows, columns)`; with more axes if there is no bias.
-        bias: float32 `(rows,)`, another column; None: there is none.
-        scale: float32, of the matrix's shape, but 1 along the last axis: what the numbers are multiplied by; None: 1.
+        bias: float32 `(columns,)`, another row; None: there is none.
+        scale: float32, of the matrix's shape, but 1 along the last axis but one: what the numbers are multiplied by;
+            None: 1.
     """
 
     def __init__(self, matrix: tf.Variable, bias: tf.Variable | None = None, scale: tf.Variable | None = None):
         super().__init__()
         self._matrix, self._bias, self._scale = matrix, bias, scale
-        self._shape = tf.TensorShape((matrix.shape[0], matrix.shape[1] + 1)) if bias is not None else matrix.shape
+        self._shape = tf.TensorShape((matrix.shape[0] + 1, matrix.shape[1])) if bias is not None else matrix.shape
         # No other model that the process may load has a resource of this name.
         self._name = str(uuid.uuid4())
         self._initialize()
@@ -123,7 +124,7 @@ class Expanded(tf.saved_model.experimental.TrackableResource):
         if self._scale is not None:
             expanded *= self._scale
         if self._bias is not None:
-            expanded = tf.concat([expanded, self._bias[:, None]], 1)
+            expanded = tf.concat([expanded, self._bias[None]], 0)
         tf.raw_ops.AssignVariableOp(resource=self.resource_handle, value=expanded)
 
 

@@ -38,13 +38,13 @@ def _run(layer, rows, state, **keywords):
     packing = pack(tf.constant([len(row) for row in rows], tf.int32))
     positions = list(zip(packing.rows.numpy(), packing.steps.numpy(), strict=True))
     packed = np.array([rows[row][step] for row, step in positions], np.float32).reshape(-1, INPUT_DIM)
-    ranked = tuple(part[packing.order.numpy()].T for part in state)
+    ranked = tuple(part[packing.order.numpy()] for part in state)
     outputs, final = lstmp_packed.run(layer.kernels(), layer.clips, packed, packing, ranked, **keywords)
     unpacked = [np.zeros((len(row), layer.projection_dim), np.float32) for row in rows]
     for (row, step), value in zip(positions, outputs.numpy(), strict=True):
         unpacked[row][step] = value
     places = np.argsort(packing.order.numpy())
-    return unpacked, [part.numpy().T[places] for part in final]
+    return unpacked, [part.numpy()[places] for part in final]
 
 
 @pytest.mark.parametrize("positions", [1, 6, 1000])
@@ -77,30 +77,29 @@ def test_rows_without_a_position_are_fine(lengths):
         np.testing.assert_array_equal(part, same)
 
 
-def test_products_have_a_column_for_each_real_position_and_no_other(monkeypatch):
-    layer, columns = _layer(), {}
+def test_products_have_a_row_for_each_real_position_and_no_other(monkeypatch):
+    layer, products = _layer(), {}
     rows, state = _rows(layer)
     kernels, real = layer.kernels(), lstmp_packed._product
 
-    def product(kernel, values, **transposes):
-        found = real(kernel, values, **transposes)
-        columns[kernel.shape] = columns.get(kernel.shape, 0) + found.shape[1]
-        return found
+    def product(values, kernel):
+        products[kernel.shape] = products.get(kernel.shape, 0) + len(values)
+        return real(values, kernel)
 
     monkeypatch.setattr(lstmp_packed, "_product", product)
     _run(layer, rows, state)
-    assert columns == {kernel.shape: sum(LENGTHS) for kernel in kernels}
+    assert products == {kernel.shape: sum(LENGTHS) for kernel in kernels}
 
 
 def test_at_most_so_many_positions_are_prepared_at_once_but_one_step_at_least(monkeypatch):
     layer, prepared = _layer(), []
     rows, state = _rows(layer)
-    real = lstmp_packed._product
+    from_input, real = layer.kernels().from_input, lstmp_packed._product
 
-    def product(kernel, values, **transposes):
-        if transposes:  # the input's, of many steps
+    def product(values, kernel):
+        if kernel.shape == from_input.shape:  # the input's, of many steps
             prepared.append(len(values))
-        return real(kernel, values, **transposes)
+        return real(values, kernel)
 
     monkeypatch.setattr(lstmp_packed, "_product", product)
     for positions, expected in ((6, [5, 4, 5, 2]), (1, [5, 4, 3, 2, 2]), (16, [16])):
@@ -113,11 +112,11 @@ def test_at_most_so_many_positions_are_prepared_at_once_but_one_step_at_least(mo
 def test_bfloat16_kernels_keep_the_bias():
     layer = _layer()
     layer.bias.assign(np.linspace(-3, 3, 4 * UNITS))
-    exact, rounded = (layer.kernels(dtype).from_input[:, INPUT_DIM:] for dtype in ("float32", "bfloat16"))
-    assert (exact.shape[1], rounded.shape[1]) == (1, 2)
+    exact, rounded = (layer.kernels(dtype).from_input[INPUT_DIM:] for dtype in ("float32", "bfloat16"))
+    assert (len(exact), len(rounded)) == (1, 2)
     assert rounded.dtype == tf.bfloat16
-    np.testing.assert_allclose(tf.reduce_sum(tf.cast(rounded, tf.float32), 1), tf.reduce_sum(exact, 1), atol=4 * 2**-17)
-    assert np.abs(tf.cast(rounded[:, 0], tf.float32) - tf.reduce_sum(exact, 1)).max() > 1e-3  # one column would not do
+    np.testing.assert_allclose(tf.reduce_sum(tf.cast(rounded, tf.float32), 0), exact[0], atol=4 * 2**-17)
+    assert np.abs(tf.cast(rounded[0], tf.float32) - exact[0]).max() > 1e-3  # one row would not do
 
 
 def test_gradients_are_those_of_the_layers_training():
@@ -143,3 +142,11 @@ def test_the_weights_can_be_had_back(kind, dtype):
     for variable, value in zip(layer.weights, found, strict=False):
         np.testing.assert_allclose(value, variable, **tolerance)
     assert (found[2] is None) == (kind == "no projection")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_shapes_are_known_without_weights(kind):
+    layer = LSTMP(UNITS, *KINDS[kind])
+    layer.build((None, None, layer.projection_dim))
+    found = {name: tuple(one.shape) for name, one in layer.kernels()._asdict().items() if one is not None}
+    assert found == lstmp_packed.shapes(UNITS, layer.projection_dim)
