@@ -247,8 +247,20 @@ def test_an_interrupt_while_a_job_is_submitted_comes_after(monkeypatch):
     assert submitted == [True]
 
 
+@pytest.fixture
+def handled():
+    """Sets the handler of a signal until the test ends: under `nohup`, SIGHUP is ignored when the tests begin."""
+    with contextlib.ExitStack() as stack:
+
+        def handle(number, handler):
+            stack.callback(signal.signal, number, signal.signal(number, handler))
+
+        yield handle
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_that_ends_the_command_is_an_interrupt_while_it_has_a_remote_job(number, service):
+def test_a_signal_that_ends_the_command_is_an_interrupt_while_it_has_a_remote_job(number, service, handled):
+    handled(number, signal.SIG_DFL)
     options = parsed("--runner=PortableRunner", f"--job_endpoint={service}").beam_options
     with pytest.raises(KeyboardInterrupt), job_service.connected(options):
         os.kill(os.getpid(), number)
@@ -258,14 +270,11 @@ def test_a_signal_that_ends_the_command_is_an_interrupt_while_it_has_a_remote_jo
         assert signal.getsignal(number) == signal.SIG_DFL
 
 
-def test_a_signal_that_is_ignored_stays_ignored(service):
+def test_a_signal_that_is_ignored_stays_ignored(service, handled):
+    handled(signal.SIGHUP, signal.SIG_IGN)
     options = parsed("--runner=PortableRunner", f"--job_endpoint={service}").beam_options
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with job_service.connected(options):
-            os.kill(os.getpid(), signal.SIGHUP)
-    finally:
-        signal.signal(signal.SIGHUP, before)
+    with job_service.connected(options):
+        os.kill(os.getpid(), signal.SIGHUP)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs prctl of Linux")
