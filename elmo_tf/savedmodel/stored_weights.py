@@ -17,7 +17,7 @@ ATTRIBUTE = "weights"  # of the object that is saved: the variables by name
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # of a TensorFlow checkpoint: what is called how
 # In less than float32, the last row of a matrix of this name, the bias, is stored in float32 under the other name.
 _FROM_INPUT, _BIAS = "/from_input", "/bias"
-# What the columns of an int8 matrix are multiplied by is stored under its name and this.
+# What the rows of an int8 matrix are multiplied by is stored under its name and this.
 _SCALE = "/scale"
 _LARGEST = 127  # int8 that is stored
 
@@ -26,8 +26,8 @@ class StoredWeights:
     """A biLM's weights as variables to save, and the biLM's work done with them.
 
     With `bfloat16` or `int8`, matrices are stored in it and become float32 when the model is loaded: half or a quarter
-    of the size on disk, and the speed of float32 on any CPU. Vectors, such as biases, stay float32. In int8 each column
-    of a matrix has a scale of its own: its largest number becomes 127 or -127.
+    of the size on disk, and the speed of float32 on any CPU. Vectors, such as biases, stay float32. In int8 each row,
+    along the last axis, has a scale of its own: its largest number becomes 127 or -127.
 
     Args:
         bilm: the network; its own variables are stored where they can be.
@@ -56,7 +56,7 @@ class StoredWeights:
             matrix = matrix[:-1]
             self.by_name[name.replace(_FROM_INPUT, _BIAS)] = bias
         if precision == "int8":
-            largest = tf.reduce_max(tf.abs(matrix), -2, keepdims=True)
+            largest = tf.reduce_max(tf.abs(matrix), -1, keepdims=True)
             scale = tf.Variable(tf.where(largest > 0, largest / _LARGEST, 1.0), trainable=False)
             self.by_name[name + _SCALE] = scale
             matrix = tf.round(matrix / scale)
@@ -99,8 +99,7 @@ class Expanded(tf.saved_model.experimental.TrackableResource):
     Args:
         matrix: the variable, `(rows, columns)`; with more axes if there is no bias.
         bias: float32 `(columns,)`, another row; None: there is none.
-        scale: float32, of the matrix's shape, but 1 along the last axis but one: what the numbers are multiplied by;
-            None: 1.
+        scale: float32, of the matrix's shape, but 1 along the last axis: what the numbers are multiplied by; None: 1.
     """
 
     def __init__(self, matrix: tf.Variable, bias: tf.Variable | None = None, scale: tf.Variable | None = None):

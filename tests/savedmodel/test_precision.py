@@ -89,7 +89,7 @@ def test_weights_are_read_as_the_graph_reads_them(every):
     exact, rounded = (read_stored(every[0][precision]) for precision in ("float32", "int8"))
     assert exact.keys() == rounded.keys()
     for name, weights in exact.items():
-        # Of the largest in its column a number is off by 1/254 at most.
+        # Of the largest in its row a number is off by 1/254 at most.
         assert np.abs(rounded[name] - weights).max() <= np.abs(weights).max() * 1.001 / 254, name
 
 
@@ -99,7 +99,7 @@ def test_the_assets_tell_the_precision(every):
         assert json.loads((path / "assets" / "provenance.json").read_text())["precision"] == precision
 
 
-def test_a_number_is_off_by_half_a_step_of_its_column_at_most():
+def test_a_number_is_off_by_half_a_step_of_its_row_at_most():
     packed = PackedBiLM.of(checks.randomize(BiLM(MICRO)))
     packed.char_cnn.variables[0].assign(np.zeros(packed.char_cnn.variables[0].shape))  # has no largest number
     stored = StoredWeights(packed, "int8")
@@ -112,7 +112,7 @@ def test_a_number_is_off_by_half_a_step_of_its_column_at_most():
         if name.endswith("/from_input"):
             np.testing.assert_array_equal(found[-1], weights[-1])  # the bias
             found, weights = found[:-1], weights[:-1]
-        step = np.abs(weights).max(-2, keepdims=True) / 127
+        step = np.abs(weights).max(-1, keepdims=True) / 127
         # Besides rounding to int8, a division and a product in float32.
         assert (np.abs(found - weights) <= step * (0.5 + 127 * 2 * np.finfo(np.float32).eps)).all(), name
 
