@@ -92,5 +92,5 @@ def _from_savedmodel(folder: pathlib.Path) -> PackedBiLM:
         if is_about_memory(error):
             raise
         found = f"{' '.join(str(error).split())}: {folder}"
-        raise InputError("source", "a SavedModel of this version's `elmo-tf export`", found) from None
+        raise InputError("source", "a SavedModel of `elmo-tf export` of this version, undamaged", found) from None
     return bilm

@@ -1,7 +1,8 @@
 """The projected LSTM over packed rows: what `LSTMP` computes, without arithmetic on padding.
 
-The batch comes first: the rows that go on at a time step are the first ones, so that nothing is copied or transposed to
-leave out the others. The input's part of the gates is computed for many time steps at once, outside the time loop.
+The batch comes first: the rows that go on at a time step are the first ones, so that leaving out the others is a slice
+of rows, and nothing is transposed. The input's part of the gates is computed for many time steps at once, outside the
+time loop.
 """
 
 from typing import NamedTuple
@@ -50,7 +51,7 @@ def kernels(kernel: tf.Tensor, bias: tf.Tensor, projection_kernel: tf.Tensor | N
     bias += _forget_bias(units)
     biases = [bias]
     if dtype != "float32":
-        # What rounding loses is a column of its own.
+        # What rounding loses is a row of its own.
         rounded = tf.cast(tf.cast(bias, dtype), tf.float32)
         biases = [rounded, bias - rounded]
     from_input = tf.concat([kernel[:-projection_dim], tf.stack(biases)], 0)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 # Raised with every change of what is exported. SavedModels of published models, which are made on a user's machine and
 # kept there, belong to one revision.
-REVISION = 1
+REVISION = 2
 
 # Files, as paths in a version's folder. A folder with a graph is a SavedModel.
 GRAPH_FILE = "saved_model.pb"
