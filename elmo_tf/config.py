@@ -114,7 +114,8 @@ class TrainConfig:
     initial_accumulator: float = 1.0  # Adagrad's
     beta_1: float = 0.9  # Adam's, also for what Muon leaves to Adam
     beta_2: float = 0.999  # likewise
-    muon_scale: float = 0.6  # root mean square of Muon's moves, in units of the rate; Adam's have 0.2 to 0.4
+    muon_scale: float = 0.2  # root mean square of Muon's moves, in units of the rate; Adam's have 0.2 to 0.4
+    muon_weight_decay: float = 0.1  # what Muon's matrices lose in a step, in units of the rate and their values
     clip_norm: float = 10.0  # of all gradients together
     num_sampled: int = 8192  # negatives per step and direction; 0, or over 3/4 of the vocabulary: the full softmax
     reset_rate: float = 0.0  # of the windows that start with a sentence, the share that starts from the zero state
@@ -159,6 +160,7 @@ class TrainConfig:
         for name in ("learning_rate", "initial_accumulator", "clip_norm", "muon_scale"):
             _require(name, getattr(self, name), getattr(self, name) > 0, "above 0")
         _require("num_sampled", self.num_sampled, self.num_sampled >= 0, "at least 0")
+        _require("muon_weight_decay", self.muon_weight_decay, self.muon_weight_decay >= 0, "at least 0")
         for name in ("dropout_rate", "reset_rate"):
             _require(name, getattr(self, name), 0 <= getattr(self, name) < 1, "0 or more, below 1")
         _require("seed", self.seed, 0 <= self.seed < 2**31, "0 to 2^31 - 1")

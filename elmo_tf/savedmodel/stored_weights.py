@@ -89,6 +89,8 @@ def read_stored(folder: pathlib.Path) -> dict[str, np.ndarray]:
     for name in [name for name in values if name.endswith(_FROM_INPUT)]:
         bias = values.pop(name.replace(_FROM_INPUT, _BIAS), None)
         if bias is not None:
+            if bias.shape != values[name].shape[1:]:
+                raise ValueError(f"{name} of shape {values[name].shape} with a bias of shape {bias.shape}")
             values[name] = np.vstack([values[name], bias])
     return values
 

@@ -173,19 +173,23 @@ class Muon(Adam):
 
     A block moves in the direction of its mean gradient made orthogonal: all its singular values become about 1.
     `mean = 0.95 * mean + 0.05 * g` and `ahead = 0.95 * mean + 0.05 * g`, then
-    `block -= step_size * scale * sqrt(max(rows, columns)) * orthogonal(ahead)`. The root makes the moves of a block's
-    numbers independent of its size, so that one step size serves Adam and blocks of all sizes.
+    `block -= step_size * (scale * sqrt(max(rows, columns)) * orthogonal(ahead) + weight_decay * block)`. The root makes
+    the moves of a block's numbers independent of its size, so that one step size serves Adam and blocks of all sizes.
+    The moves are as large for a small gradient as for a large one, so without the decay the matrices grow with every
+    step.
 
     A matrix is divided along its shorter side into blocks of at most 128: for a square matrix of 2,048 rows that takes
     a hundredth of the arithmetic, and a language model learned as much with it (benchmarks/README.md).
 
     Args:
         matrices: which of `variables` these are. Their slot "squares" is a scalar that nothing uses.
-        scale: root mean square of the moves, in units of the step size. Liu et al. have 0.2.
+        scale: root mean square of the moves, in units of the step size.
+        weight_decay: decoupled (Loshchilov and Hutter 2019), of `matrices` only.
 
     Reference:
-        Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks"; the factor is that of Liu et al.
-        2025, "Muon is Scalable for LLM Training", section 2.2. The blocks are ours.
+        Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks"; the factor, the
+        decay and both defaults are those of Liu et al. 2025, "Muon is Scalable for LLM Training", section 2. The blocks
+        are ours.
     """
 
     MOMENTUM = 0.95
@@ -196,7 +200,8 @@ class Muon(Adam):
         variables: list[tf.Variable],
         step_size: tf.Variable | float,
         matrices: Collection[int],
-        scale: float = 0.6,
+        scale: float = 0.2,
+        weight_decay: float = 0.1,
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         clip_norm: float | None = 10.0,
@@ -204,6 +209,7 @@ class Muon(Adam):
         super().__init__(variables, step_size, beta_1, beta_2, clip_norm)
         self._matrices = frozenset(matrices)
         self._scale = scale
+        self._weight_decay = weight_decay
         squares = [
             tf.Variable(0.0, trainable=False, name="squares") if number in self._matrices else square
             for number, square in enumerate(self.slots["squares"])
@@ -220,7 +226,8 @@ class Muon(Adam):
         parts = -(-variable.shape[axis] // self.BLOCK)
         sizes = [len(part) for part in np.array_split(range(variable.shape[axis]), parts)]
         moves = [math.sqrt(max(one.shape)) * orthogonal(one) for one in tf.split(ahead, sizes, axis)]
-        variable.assign_sub(self._scale * self.step_size * tf.concat(moves, axis))
+        move = self._scale * tf.concat(moves, axis) + self._weight_decay * variable
+        variable.assign_sub(self.step_size * move)
 
 
 def orthogonal(matrix: tf.Tensor) -> tf.Tensor:
@@ -259,7 +266,7 @@ def from_config(config: TrainConfig, bilm: BiLM, step_size: tf.Variable | float 
     if config.optimizer == "muon":
         hidden = {id(matrix) for matrix in bilm.hidden_matrices}
         matrices = [number for number, one in enumerate(bilm.trainable_variables) if id(one) in hidden]
-        return Muon(variables, step_size, matrices, config.muon_scale, *adams)
+        return Muon(variables, step_size, matrices, config.muon_scale, config.muon_weight_decay, *adams)
     return Adagrad(variables, step_size, config.initial_accumulator, config.clip_norm)
 
 

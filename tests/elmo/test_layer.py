@@ -16,12 +16,13 @@ from elmo_tf.bilm.model import BiLM
 from elmo_tf.bilm.packed import PackedBiLM
 from elmo_tf.config import ModelConfig
 from elmo_tf.errors import InputError
+from elmo_tf.layers import lstmp_packed
 from elmo_tf.layers.token_mask import TokenMask
 from elmo_tf.published import weights as published_weights
 from elmo_tf.savedmodel import checksums
 from tests import checks, reference
 from tests.elmo.sentences import LENGTHS, MASK, SENTENCES, TOKENS
-from tests.helpers import MICRO, batch_char_ids
+from tests.helpers import MICRO, MICRO_CONFIG, batch_char_ids
 
 
 def expected_layers(savedmodel, sentence: list[bytes]) -> np.ndarray:
@@ -340,6 +341,16 @@ def test_a_savedmodel_that_is_not_ours_is_refused(savedmodel, tmp_path):
     checksums.write(other)
     with pytest.raises(InputError, match=r"source: expected a SavedModel of .*, found char_cnn/embedding of shape"):
         elmo_tf.ELMo(other)
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_an_export_of_a_version_with_another_layout_is_refused(savedmodel, tmp_path, precision, monkeypatch):
+    with monkeypatch.context() as another_version:
+        another_version.setattr(lstmp_packed, "_PADDING", 8)
+        path = checks.export_unverified(savedmodel.bilm, MICRO_CONFIG, tmp_path, precision=precision)
+    message = r"source: expected a SavedModel of `elmo-tf export` of this version, undamaged, found \w*/?from_input of"
+    with pytest.raises(InputError, match=message):
+        elmo_tf.ELMo(path)
 
 
 def test_scalar_parameters_may_be_an_array_and_a_layers_number_numpys():

@@ -141,12 +141,12 @@ def test_a_matrix_of_zeros_and_one_of_rank_one_stay_finite():
     np.testing.assert_allclose(found, found[0, 0], **ORTHOGONAL)
 
 
-def muon_steps(strategy, matrix, replicas_gradients):
+def muon_steps(strategy, matrix, replicas_gradients, weight_decay):
     """Makes a Muon step for each entry, the gradients of every replica; returns the variables and the slots."""
     with strategy.scope():
         variables = [tf.Variable(matrix, dtype=tf.float32), tf.Variable(DENSE, dtype=tf.float32)]
         step_size = tf.Variable(0.0)
-        optimizer = Muon(variables, step_size, matrices=[0], scale=0.3, beta_1=0.8, beta_2=0.95, clip_norm=4.0)
+        optimizer = Muon(variables, step_size, [0], 0.3, weight_decay, beta_1=0.8, beta_2=0.95, clip_norm=4.0)
 
     @tf.function
     def run(*gradients):
@@ -162,8 +162,8 @@ def muon_steps(strategy, matrix, replicas_gradients):
     return [v.numpy() for v in variables], {name: [v.numpy() for v in slot] for name, slot in optimizer.slots.items()}
 
 
-@pytest.mark.parametrize("shape", [(5, 10), (6, 6), (10, 5), (4, 6)])
-def test_muon_moves_blocks_of_matrices_by_its_own_rule_and_the_rest_by_adams(shape, monkeypatch):
+@pytest.mark.parametrize(("shape", "weight_decay"), [((5, 10), 0.0), ((6, 6), 0.5), ((10, 5), 0.5), ((4, 6), 0.0)])
+def test_muon_moves_blocks_of_matrices_by_its_own_rule_and_the_rest_by_adams(shape, weight_decay, monkeypatch):
     monkeypatch.setattr(Muon, "BLOCK", 4)
 
     def blocks(matrix):
@@ -178,7 +178,7 @@ def test_muon_moves_blocks_of_matrices_by_its_own_rule_and_the_rest_by_adams(sha
     for number, gradients in enumerate(zip(*(part.sum(1) for part in parts), strict=True)):
         scale = min(1.0, 4.0 / np.sqrt(sum(np.sum(gradient**2) for gradient in gradients)))
         size = 0.1 * np.sqrt(1 - 0.95 ** (number + 1)) / (1 - 0.8 ** (number + 1))
-        wanted, means = reference.muon_step(wanted, means, blocks(scale * gradients[0]), size, 0.3)
+        wanted, means = reference.muon_step(wanted, means, blocks(scale * gradients[0]), size, 0.3, weight_decay)
         (dense,), moments = reference.lazy_adam_step(
             [dense], moments, [scale * gradients[1]], number, 0.1, beta_1=0.8, beta_2=0.95, clip_norm=np.inf
         )
@@ -187,7 +187,7 @@ def test_muon_moves_blocks_of_matrices_by_its_own_rule_and_the_rest_by_adams(sha
         (tf.distribute.MirroredStrategy(["CPU:0"]), one),
         (two_cpus(), zip(*parts, strict=True)),
     ):
-        found, slots = muon_steps(strategy, start, steps)
+        found, slots = muon_steps(strategy, start, steps, weight_decay)
         for found_block, wanted_block in zip(blocks(found[0]), wanted, strict=True):
             np.testing.assert_allclose(found_block, wanted_block, **ORTHOGONAL)
         for found_block, wanted_block in zip(blocks(slots["means"][0]), means, strict=True):
