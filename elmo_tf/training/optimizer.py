@@ -222,34 +222,36 @@ class Muon(Adam):
     def _update_matrix(self, variable, mean, square, gradient):
         mean.assign(self.MOMENTUM * mean + (1 - self.MOMENTUM) * gradient)
         ahead = self.MOMENTUM * mean + (1 - self.MOMENTUM) * gradient
-        axis = int(variable.shape[0] >= variable.shape[1])
-        parts = -(-variable.shape[axis] // self.BLOCK)
-        sizes = [len(part) for part in np.array_split(range(variable.shape[axis]), parts)]
-        moves = [math.sqrt(max(one.shape)) * orthogonal(one) for one in tf.split(ahead, sizes, axis)]
-        move = self._scale * tf.concat(moves, axis) + self._weight_decay * variable
-        variable.assign_sub(self.step_size * move)
+        shorter = int(variable.shape[0] >= variable.shape[1])
+        parts = -(-variable.shape[shorter] // self.BLOCK)
+        sizes = [len(part) for part in np.array_split(range(variable.shape[shorter]), parts)]
+        factor = self.step_size * self._scale * math.sqrt(variable.shape[1 - shorter])
+        moves = [orthogonal(block, factor) for block in tf.split(ahead, sizes, shorter)]
+        variable.assign((1 - self.step_size * self._weight_decay) * variable - tf.concat(moves, shorter))
 
 
-def orthogonal(matrix: tf.Tensor) -> tf.Tensor:
-    """Returns a matrix with the singular vectors of `matrix` and singular values of about 1, from 0.7 to 1.2.
+def orthogonal(matrix: tf.Tensor, factor: tf.Tensor | float = 1.0) -> tf.Tensor:
+    """Returns a matrix with the singular vectors of `matrix` and singular values of about `factor`: 0.7 to 1.2 of it.
 
     Values below a thousandth of the norm are raised less. Five Newton-Schulz steps with the coefficients of Jordan et
     al. 2024. They are taken with the product of the matrix and its transpose, which is smaller than the matrix.
 
     Args:
         matrix: float32 `(rows, columns)`, both known.
+        factor: a scalar, what the singular values are multiplied by.
     """
-    if matrix.shape[0] > matrix.shape[1]:
-        return tf.transpose(orthogonal(tf.transpose(matrix)))
-    matrix = matrix / (tf.norm(matrix) + 1e-7)
-    gram = tf.linalg.matmul(matrix, matrix, transpose_b=True)
+    tall = matrix.shape[0] > matrix.shape[1]
+    gram = tf.linalg.matmul(matrix, matrix, transpose_a=tall, transpose_b=not tall)
+    square = tf.linalg.trace(gram) + 1e-14  # of the norm
+    gram /= square
     whole = step = _newton_schulz(gram)
     for _ in range(4):
         # All of these are polynomials of one matrix, so their order does not matter.
         gram = tf.linalg.matmul(step, tf.linalg.matmul(step, gram))
         step = _newton_schulz(gram)
         whole = tf.linalg.matmul(step, whole)
-    return tf.linalg.matmul(whole, matrix)
+    whole *= factor * tf.math.rsqrt(square)
+    return tf.linalg.matmul(matrix, whole) if tall else tf.linalg.matmul(whole, matrix)
 
 
 def _newton_schulz(gram: tf.Tensor) -> tf.Tensor:
