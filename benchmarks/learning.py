@@ -2,7 +2,7 @@
 
     python benchmarks/learning.py --train train.txt --heldout valid.txt --output DIR \\
         --recipe preset --recipe "released --paper-recipe" \\
-        --recipe "muon --set train.optimizer=muon --set train.dropout_rate=0"
+        --recipe "adam --set train.optimizer=adam"
 
 A recipe is a name and options of `elmo-tf train`; `--steps` among them replaces that of all recipes, for another batch
 size. Runs `elmo-tf preprocess`, `train` and `evaluate` as a user would. The learning rate ends with the last step, and

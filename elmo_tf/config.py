@@ -176,11 +176,11 @@ class Config:
     train: TrainConfig = TrainConfig()
 
 
-# What learned most from a million words; benchmarks/README.md lists what was tried.
+# What learned most from one and from ten million words; benchmarks/README.md lists what was tried.
 _LITTLE_TEXT = TrainConfig(
     batch_size=16,
     num_sampled=2048,
-    optimizer="adam",
+    optimizer="muon",
     learning_rate=0.003,
     warmup_steps=100,
     decay="linear",

@@ -97,6 +97,7 @@ def test_an_unknown_key_is_answered_with_all_of_them():
         ("train.learning_rate=-1", "learning_rate"),
         ("train.learning_rate=null", "learning_rate"),
         ("train.dropout_rate=1", "dropout_rate"),
+        ("train.muon_weight_decay=-0.1", "muon_weight_decay"),
         ("train.precision=float16", "precision"),
         ("train.seed=-1", "seed"),
         ("model.lstm.projection_dim=600", "projection_dim"),
