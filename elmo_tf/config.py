@@ -176,7 +176,7 @@ class Config:
     train: TrainConfig = TrainConfig()
 
 
-# What learned most from one and from ten million words; benchmarks/README.md lists what was tried.
+# With this `tiny` learned most from one and from ten million words; benchmarks/README.md lists what was tried.
 _LITTLE_TEXT = TrainConfig(
     batch_size=16,
     num_sampled=2048,
