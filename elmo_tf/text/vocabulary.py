@@ -56,9 +56,24 @@ def from_bytes(content: bytes, source: str) -> Vocabulary:
     Raises:
         InputError: as `Vocabulary`, or if the file is empty.
     """
-    if not content.strip():
-        raise InputError(source, "a vocabulary, one word per line", "an empty file")
-    return Vocabulary(content.replace(b"\r\n", b"\n").removesuffix(b"\n").split(b"\n"), source)
+    return Vocabulary(_lines(content, source), source)
+
+
+def from_published(content: bytes, source: str) -> tuple[Vocabulary, list[int]]:
+    """Returns the vocabulary of somebody else's file, and the lines that its special tokens come from, counted from 0.
+
+    bilm-tf finds the special tokens by name, so files for it begin with them in any order. Softmax rows follow the
+    file: row `lines[i]` belongs to id `i`, for the first three.
+
+    Raises:
+        InputError: as `from_bytes`.
+    """
+    tokens = _lines(content, source)
+    lines = list(range(len(SPECIAL_TOKENS)))
+    if sorted(tokens[:3]) == sorted(SPECIAL_TOKENS):
+        lines = [tokens.index(token) for token in SPECIAL_TOKENS]
+        tokens[:3] = SPECIAL_TOKENS
+    return Vocabulary(tokens, source), lines
 
 
 def from_counts(counts: Iterable[tuple[bytes, int]], min_count: int = 1, max_size: int | None = None) -> Vocabulary:
@@ -97,6 +112,12 @@ def check_order(vocabulary: Vocabulary, counts: list[int], source: str) -> None:
             "words by descending count, because sampling relies on that order",
             f"a first half that covers {share:.0%} of the corpus, where the most frequent half covers {best:.0%}",
         )
+
+
+def _lines(content: bytes, source: str) -> list[bytes]:
+    if not content.strip():
+        raise InputError(source, "a vocabulary, one word per line", "an empty file")
+    return content.replace(b"\r\n", b"\n").removesuffix(b"\n").split(b"\n")
 
 
 def _check_token(token: bytes, where: str) -> None:

@@ -16,6 +16,7 @@ from elmo_tf.training import checkpoints
 from elmo_tf.training.optimizer import Adagrad, Optimizer
 
 _SLOT = "/Adagrad"  # suffix of the accumulators' names in TF1
+_SOFTMAX = "lm/softmax/"  # prefix of what has a row for each word
 _SCOPE = "lm/"  # prefix of the network and its accumulators; the rest are counters
 
 
@@ -27,14 +28,14 @@ def import_checkpoint(
     Args:
         prefix: of the checkpoint's files, without `.index`.
         options: the `options.json` that it was trained with.
-        vocab: the vocabulary that it was trained with.
+        vocab: the vocabulary that it was trained with, its first three lines `<S>`, `</S>`, `<UNK>` in any order.
         workdir: the folder to make.
 
     Raises:
         InputError: if a file is damaged, the files do not fit each other or the workdir is in use; nothing is written
             then.
     """
-    words = _vocabulary(vocab)
+    words, lines = _vocabulary(vocab)
     with renamed(source="prefix"):
         source, step = _open_checkpoint(prefix)
     rows = next(iter(source.shapes.get("lm/softmax/W", ())), len(words))
@@ -45,7 +46,7 @@ def import_checkpoint(
     bilm = BiLM(config.model, rows)
     optimizer = _optimizer(bilm, config.train)
     with renamed(source="prefix"):
-        published_weights.assign(source, _targets(bilm, optimizer))
+        published_weights.assign(_with_our_order(source, lines), _targets(bilm, optimizer))
     _check_accumulators(bilm, optimizer, source.path)
     return save_new(workdir, config, bilm, vocabulary=words, optimizer=optimizer, step=step)
 
@@ -85,12 +86,12 @@ def save_new(
     return checkpoints.open_workdir(workdir)
 
 
-def _vocabulary(path: str | os.PathLike) -> vocabulary_lib.Vocabulary:
+def _vocabulary(path: str | os.PathLike) -> tuple[vocabulary_lib.Vocabulary, list[int]]:
     try:
         content = pathlib.Path(path).read_bytes()
     except OSError as error:
         raise InputError("vocab", "a vocabulary", f"{error.strerror}: {path}") from None
-    return vocabulary_lib.from_bytes(content, str(path))
+    return vocabulary_lib.from_published(content, str(path))
 
 
 def _open_checkpoint(prefix: str | os.PathLike) -> tuple[published_weights.Source, int]:
@@ -109,6 +110,18 @@ def _open_checkpoint(prefix: str | os.PathLike) -> tuple[published_weights.Sourc
         raise InputError("prefix", "global_step to be a whole number", f"{step}: {prefix}")
     shapes = {name: shape for name, shape in shapes.items() if name.startswith(_SCOPE)}
     return published_weights.Source(prefix, shapes, read), int(step)
+
+
+def _with_our_order(source: published_weights.Source, lines: list[int]) -> published_weights.Source:
+    """Returns the checkpoint with the softmax's first rows, those of the special tokens, in our order."""
+
+    def read(name: str) -> np.ndarray:
+        array = source.read(name)
+        if name.startswith(_SOFTMAX):
+            array[: len(lines)] = array[lines]
+        return array
+
+    return source._replace(read=read)
 
 
 def _optimizer(bilm: BiLM, config: config_lib.TrainConfig) -> Adagrad:

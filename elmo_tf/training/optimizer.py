@@ -187,9 +187,8 @@ class Muon(Adam):
         weight_decay: decoupled (Loshchilov and Hutter 2019), of `matrices` only.
 
     Reference:
-        Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks"; the factor, the
-        decay and both defaults are those of Liu et al. 2025, "Muon is Scalable for LLM Training", section 2. The blocks
-        are ours.
+        Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks"; the factor, the decay and both
+        defaults are those of Liu et al. 2025, "Muon is Scalable for LLM Training", section 2. The blocks are ours.
     """
 
     MOMENTUM = 0.95

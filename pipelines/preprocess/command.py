@@ -186,7 +186,8 @@ def _read_vocabulary(path: str) -> vocabulary.Vocabulary:
     except OSError as error:
         reason = getattr(error.__cause__, "strerror", None) or error
         raise InputError("vocab", "a file that can be read", f"{reason}: {path}") from None
-    return vocabulary.from_bytes(content, path)
+    words, _ = vocabulary.from_published(content, path)
+    return words
 
 
 def _check_order(words: vocabulary.Vocabulary, work: job.Job, source: str) -> None:

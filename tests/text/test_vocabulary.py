@@ -1,6 +1,7 @@
 """The vocabulary's order, its file, and what is refused."""
 
 import hashlib
+import itertools
 
 import pytest
 
@@ -58,6 +59,20 @@ def test_a_file_is_read_back_as_it_was_written(end):
 def test_an_unusable_file_is_refused_with_its_line(content, message):
     with pytest.raises(InputError, match=f"^{message}"):
         vocabulary.from_bytes(content, "v")
+
+
+@pytest.mark.parametrize("first", itertools.permutations(SPECIAL))
+def test_a_published_file_may_begin_with_the_special_tokens_in_any_order(first):
+    words, lines = vocabulary.from_published(b"\n".join([*first, b"the", b"a"]), "v")
+    assert words.tokens == [*SPECIAL, b"the", b"a"]
+    assert words.ids([b"<UNK>", b"the"]) == [2, 3]
+    assert [first[line] for line in lines] == SPECIAL
+
+
+@pytest.mark.parametrize("first", [b"<S>\n</S>", b"the\n<S>\n</S>\n<UNK>", b"<S>\n<S>\n<UNK>", b"</S>\n<S>\na"])
+def test_a_published_file_has_the_special_tokens_first(first):
+    with pytest.raises(InputError, match=r"^v: expected <S>, </S>, <UNK> as its first three lines, found"):
+        vocabulary.from_published(first + b"\nb\n", "v")
 
 
 def test_order_by_count_passes_and_the_reverse_is_refused():

@@ -95,6 +95,23 @@ def test_an_imported_checkpoint_evaluates_as_the_reference_does(parts, records, 
         assert found == pytest.approx(np.exp(losses.mean()), rel=checks.PERPLEXITY)
 
 
+def test_special_tokens_in_another_order_take_their_softmax_rows_along(parts, tmp_path):
+    _, arrays, _, _, vocab = parts
+    whole, bias = arrays["lm/softmax/W"], arrays["lm/softmax/b"]
+    lines = vocab.read_bytes().splitlines()
+    other = tmp_path / "other.txt"
+    other.write_bytes(b"\n".join([lines[1], lines[2], lines[0], *lines[3:]]) + b"\n")
+    workdir = run_import(parts, tmp_path / "workdir", vocab=other)
+    assert workdir.vocabulary.tokens == lines
+    bilm, optimizer, _ = restored(workdir)
+    order = [2, 0, 1, *range(3, len(lines))]
+    assert np.array_equal(bilm.softmax.kernel.numpy(), whole[order])
+    assert np.array_equal(bilm.softmax.bias.numpy(), bias[order])
+    slots = dict(zip((v.path for v in bilm.trainable_variables), optimizer.slots["accumulators"], strict=True))
+    assert np.array_equal(slots["softmax/kernel"].numpy(), arrays["lm/softmax/W/Adagrad"][order])
+    assert np.array_equal(slots["softmax/bias"].numpy(), arrays["lm/softmax/b/Adagrad"][order])
+
+
 def words_of(records):
     return [token.decode() for token in records.vocabulary.tokens[3:]]
 

@@ -143,9 +143,10 @@ def test_max_vocab_keeps_the_most_frequent_words(corpus, process):
     assert (folder / "vocab.txt").read_text() == "<S>\n</S>\n<UNK>\nc\na\n"
 
 
-def test_a_given_vocabulary_is_used_and_kept(corpus, process, tmp_path):
+@pytest.mark.parametrize("first", [b"<S>\r\n</S>\r\n<UNK>\r\n", b"</S>\n<S>\n<UNK>\n"])
+def test_a_given_vocabulary_is_used_and_kept_with_our_first_lines(corpus, process, tmp_path, first):
     given = tmp_path / "given.txt"
-    given.write_bytes(b"<S>\r\n</S>\r\n<UNK>\r\nz\r\ncat\r\n")
+    given.write_bytes(first + b"z\r\ncat\r\n")
     folder = process(corpus(b"the cat z\n"), f"--vocab={given}")
     record = next(record_folder.read_shard(record_folder.open_folder(folder).shards[0]))
     assert record_folder.decode_example(record).token_ids.tolist() == [0, 2, 4, 3, 1]
