@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.config import TrainConfig
+from elmo_tf.layers.fused import fused
 
 
 class Optimizer(tf.Module):
@@ -219,14 +220,15 @@ class Muon(Adam):
         return self._update_matrix if number in self._matrices else self._update_dense
 
     def _update_matrix(self, variable, mean, square, gradient):
-        mean.assign(self.MOMENTUM * mean + (1 - self.MOMENTUM) * gradient)
-        ahead = self.MOMENTUM * mean + (1 - self.MOMENTUM) * gradient
+        following, ahead = _nesterov(self.MOMENTUM, mean.read_value(), gradient)
+        mean.assign(following)
         shorter = int(variable.shape[0] >= variable.shape[1])
         parts = -(-variable.shape[shorter] // self.BLOCK)
         sizes = [len(part) for part in np.array_split(range(variable.shape[shorter]), parts)]
         factor = self.step_size * self._scale * math.sqrt(variable.shape[1 - shorter])
         moves = [orthogonal(block, factor) for block in tf.split(ahead, sizes, shorter)]
-        variable.assign((1 - self.step_size * self._weight_decay) * variable - tf.concat(moves, shorter))
+        kept = 1 - self.step_size * self._weight_decay
+        variable.assign(_moved(shorter, variable.read_value(), kept, moves))
 
 
 def orthogonal(matrix: tf.Tensor, factor: tf.Tensor | float = 1.0) -> tf.Tensor:
@@ -269,6 +271,19 @@ def from_config(config: TrainConfig, bilm: BiLM, step_size: tf.Variable | float 
         matrices = [number for number, one in enumerate(bilm.trainable_variables) if id(one) in hidden]
         return Muon(variables, step_size, matrices, config.muon_scale, config.muon_weight_decay, *adams)
     return Adagrad(variables, step_size, config.initial_accumulator, config.clip_norm)
+
+
+@fused
+def _nesterov(momentum, mean, gradient):
+    """Returns the mean that `gradient` changes, and that mean moved on by `gradient` once more."""
+    mean = momentum * mean + (1 - momentum) * gradient
+    return mean, momentum * mean + (1 - momentum) * gradient
+
+
+@fused
+def _moved(axis, matrix, kept, moves):
+    """Returns the share `kept` of `matrix`, less the moves of its blocks along `axis`."""
+    return kept * matrix - tf.concat(moves, axis)
 
 
 def _rows(variable: tf.Variable, indices: tf.Tensor) -> tf.Tensor:
