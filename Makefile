@@ -50,6 +50,7 @@ format: setup
 
 wheel: setup
 	rm -rf build/lib build/bdist.*  # modules that were removed since would come back from there
+	rm -f dist/elmo_tf-*.whl
 	$(BIN)/python -m pip wheel --disable-pip-version-check --quiet --no-deps --wheel-dir dist .
 	@ls dist/elmo_tf-*.whl
 

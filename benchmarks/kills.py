@@ -46,6 +46,8 @@ TRAIN = TrainConfig(
     eval_tokens=400,
     log_steps=1,
     look_steps=0,
+    optimizer="muon",  # as the presets but `original`
+    learning_rate=0.003,
 )
 _VOCABULARY, _TOKENS = 500, 20_000
 _MOST_SECONDS = 300  # that a run may take to reach a step

@@ -19,8 +19,12 @@
 #SBATCH --open-mode=append
 set -euo pipefail
 
-# "host0:2222", "host1:2222", ...
-export ELMO_WORKERS=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | sed 's/.*/"&:2222"/' | paste -sd, -)
+# "host0:20042","host1:20042",...: a port for each job, as another one may run on the same machines.
+port=$((20000 + SLURM_JOB_ID % 10000))
+ELMO_WORKERS=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | sed "s/.*/\"&:$port\"/" | paste -sd, -)
+export ELMO_WORKERS
+# Since Slurm 22.05, srun does not take --cpus-per-task from sbatch.
+export SRUN_CPUS_PER_TASK=${SLURM_CPUS_PER_TASK:-1}
 
 # On preemption this script gets SIGTERM too; it has to wait for the workers.
 trap : TERM

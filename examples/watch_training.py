@@ -3,17 +3,20 @@
     python examples/watch_training.py --data data/train --heldout data/heldout --workdir runs/mine --preset tiny \\
         --to wandb --project elmo
 
-A run that is resumed continues the same run there. Install wandb or mlflow, and log in, first.
+A run that is resumed continues the same run there. Install wandb or mlflow, and log in, first. Several workers are
+found in `TF_CONFIG`; the first one sends.
 """
 
 import argparse
 import importlib
 import pathlib
 import sys
+import zlib
 from collections.abc import Callable
 from typing import Any
 
 import elmo_tf
+from elmo_tf.training import workers
 
 Record = dict[str, Any]
 
@@ -44,6 +47,24 @@ def to_mlflow(project: str, name: str) -> Callable[[Record], None]:
 SERVICES = {"wandb": to_wandb, "mlflow": to_mlflow}
 
 
+def at_first(begin: Callable[[], Callable[[Record], None]]) -> Callable[[Record], None]:
+    """Returns what begins a run with its first record; workers that get none begin none."""
+    sends: list[Callable[[Record], None]] = []
+
+    def send(record: Record) -> None:
+        if not sends:
+            sends.append(begin())
+        sends[0](record)
+
+    return send
+
+
+def name_of(workdir: str) -> str:
+    """Returns the folder's name with a checksum of its path: workdirs of one name are different runs."""
+    path = pathlib.Path(workdir).resolve()
+    return f"{path.name}-{zlib.crc32(str(path).encode()):08x}"
+
+
 def every(steps: int, send: Callable[[Record], None]) -> Callable[[Record], None]:
     """Returns what sends the losses of every so many steps, and all evaluations; training waits while it sends."""
 
@@ -66,13 +87,14 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--project", default="elmo", help="project name in that service (default: elmo)")
     parser.add_argument("--every", type=int, default=20, help="send the losses of every so many steps (default: 20)")
     arguments = parser.parse_args(argv)
-    send = SERVICES[arguments.to](arguments.project, pathlib.Path(arguments.workdir).name)
+    send = at_first(lambda: SERVICES[arguments.to](arguments.project, name_of(arguments.workdir)))
     elmo_tf.train(
         elmo_tf.preset(arguments.preset),
         arguments.data,
         arguments.workdir,
         heldout=arguments.heldout,
         steps=arguments.steps,
+        strategy=workers.from_environment(),
         on_record=every(arguments.every, send),
     )
 

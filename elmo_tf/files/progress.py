@@ -1,5 +1,6 @@
 """The progress line on stderr."""
 
+import contextlib
 import math
 import sys
 import time
@@ -42,4 +43,6 @@ class ProgressLine:
 
 
 def _print(text: str, end: str = "\n") -> None:
-    print(text, end=end, file=sys.stderr, flush=True)
+    # A log on a full disk, or a reader that has gone, is no reason to end.
+    with contextlib.suppress(OSError):
+        print(text, end=end, file=sys.stderr, flush=True)

@@ -4,7 +4,6 @@ import logging
 import os
 import pathlib
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import keras
 import tensorflow as tf
@@ -18,6 +17,7 @@ from elmo_tf.training import checkpoints, evaluation, precision
 from elmo_tf.training import heldout as heldout_lib
 from elmo_tf.training import optimizer as optimizers
 from elmo_tf.training.loop import MEMORY_SETTINGS, train
+from elmo_tf.training.record_hook import Record
 from elmo_tf.training.workers import Workers
 
 _log = logging.getLogger("elmo_tf")
@@ -32,7 +32,7 @@ def finetune(
     steps: int | None = None,
     strategy: tf.distribute.Strategy | None = None,
     profile: bool = False,
-    on_record: Callable[[dict[str, Any]], None] | None = None,
+    on_record: Callable[[Record], None] | None = None,
 ) -> checkpoints.Workdir:
     """Trains the newest model of the workdir `source` on `data`, in a workdir of its own.
 

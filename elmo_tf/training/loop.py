@@ -7,7 +7,6 @@ import logging
 import os
 import pathlib
 from collections.abc import Callable
-from typing import Any
 
 import keras
 import tensorflow as tf
@@ -23,6 +22,7 @@ from elmo_tf.training.board import Board
 from elmo_tf.training.look import CloserLook
 from elmo_tf.training.metrics_file import MetricsFile, best, comparable
 from elmo_tf.training.monitor import Monitor, Plan
+from elmo_tf.training.record_hook import Record
 from elmo_tf.training.schedule import learning_rate
 from elmo_tf.training.session import Session
 from elmo_tf.training.signals import Interrupt
@@ -46,12 +46,13 @@ def train(
     steps: int | None = None,
     strategy: tf.distribute.Strategy | None = None,
     profile: bool = False,
-    on_record: Callable[[dict[str, Any]], None] | None = None,
+    on_record: Callable[[Record], None] | None = None,
 ) -> checkpoints.Workdir:
     """Trains a BiLM on `data`, resuming from the newest intact checkpoint of `workdir` if there is one.
 
-    Checkpoints are made every `train.checkpoint_steps` steps, and evaluations on `heldout` every `train.eval_steps`, on
-    its first `train.eval_tokens` tokens. At the end there is a checkpoint, and an evaluation on all of `heldout`.
+    Checkpoints are made every `train.checkpoint_steps` steps or `train.checkpoint_minutes` minutes, and evaluations on
+    the first `train.eval_tokens` tokens of `heldout` every `train.eval_steps` steps, with a checkpoint each. At the end
+    there is a checkpoint, and an evaluation on all of `heldout`.
 
     Args:
         config: model and recipe; the model of an existing workdir has to be the same, its recipe is replaced.
@@ -118,7 +119,7 @@ def _prepare(
     if existing is not None:
         check_same_model(existing.config, config)
         expected, found = existing.config.train.optimizer, config.train.optimizer
-        if expected != found:
+        if expected != found and checkpoints.latest(existing) is not None:
             raise InputError("train.optimizer", f"{expected}, as in the workdir's checkpoints", found)
     elif pathlib.Path(workdir).is_dir() and any(pathlib.Path(workdir).iterdir()):
         expected = "a workdir of `elmo-tf train`, or a folder that is empty or does not exist"
@@ -149,7 +150,7 @@ def _settled(config: Config, begun: Config, workers: Workers) -> Config:
     return config_lib.from_dict(json.loads(workers.first_text(json.dumps(values))))
 
 
-def _run(session: Session, last_step: int, profile: bool, on_record: Callable[[dict[str, Any]], None] | None) -> None:
+def _run(session: Session, last_step: int, profile: bool, on_record: Callable[[Record], None] | None) -> None:
     """Trains up to `last_step`; evaluates and saves on the way and at the end."""
     trainer, config = session.trainer, session.trainer.config
     if session.workers.is_chief:
@@ -162,7 +163,7 @@ def _run(session: Session, last_step: int, profile: bool, on_record: Callable[[d
                 trainer.learning_rate = learning_rate(config, session.step, last_step)
                 monitor.record(trainer.step(window, session.step), trainer.learning_rate)
                 session.step += 1
-                if session.at_checkpoint or session.step == last_step:
+                if session.at_checkpoint() or session.step == last_step:
                     session.save(monitor, needed=session.step == last_step)
                 if session.at_evaluation or session.step == last_step:
                     session.evaluate(monitor, final=session.step == last_step)
@@ -183,14 +184,15 @@ def _begin(session: Session, last_step: int, monitor: Monitor) -> None:
     """Logs what is going to happen, and completes what an earlier run left undone at this step."""
     if session.workers.is_chief:
         _describe(session, last_step)
-    if last_step == 0 and not session.is_saved:
+    if last_step == 0 and not session.is_saved():
         session.save(monitor, needed=True)
     elif session.workers.is_chief and session.step >= last_step:
         _log.info("nothing to do: %s steps are done already, and %s were asked for", *_grouped(session.step, last_step))
     elif session.workers.is_chief:
         session.warn_of_little_space(last_step)
+        session.warn_of_other_evaluations()
     # A run may have been killed between saving and evaluating; a model to be finetuned was never evaluated here.
-    if (session.at_evaluation or session.step == last_step) and session.is_saved:
+    if (session.at_evaluation or session.step == last_step) and session.is_saved():
         session.evaluate(monitor, final=session.step == last_step)
 
 
@@ -201,18 +203,18 @@ def _end(session: Session, monitor: Monitor) -> None:
         if workers.is_chief:
             patience = session.trainer.config.patience
             _log.info("train.patience: no better held-out perplexity in %d evaluations, training ends", patience)
-        if session.step > 0 and not session.is_saved:
+        if session.step > 0 and not session.is_saved():
             session.save(monitor, needed=True)
         session.evaluate(monitor, final=True)
         session.asked_to_stop = workers.any(session.interrupt.requested)
     if session.asked_to_stop:
-        if session.step > 0 and not session.is_saved:
+        if session.step > 0 and not session.is_saved():
             session.save(monitor, needed=True)
         workers.wait()
         done = f"at step {session.step:,}, checkpoint saved" if session.step else "before the first step"
         raise KeyboardInterrupt(f"stopped {done}; the same command resumes")
     if workers.is_chief and session.step > monitor.first_step:
-        _log.info("of the time, %s", session.shares())
+        _log.info("%s", session.shares())
     found = comparable(session.evaluations())
     if workers.is_chief and len(found) > 1:
         shown = [f"{one['perplexity']:.1f} at step {one['step']:,}" for one in (found[0], found[-1], best(found))]

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, staging
 from elmo_tf.files.json_file import Object, Real, Text, Whole
-from elmo_tf.training.record_hook import RecordHook
+from elmo_tf.training.record_hook import Record, RecordHook
 
 FILE = "metrics.jsonl"
 _STEP = Object({"step": Whole()})
@@ -50,9 +50,7 @@ class MetricsFile:
         InputError: naming the line, if one up to `step` is damaged.
     """
 
-    def __init__(
-        self, path: str | os.PathLike, step: int | None, on_record: Callable[[dict[str, Any]], None] | None = None
-    ):
+    def __init__(self, path: str | os.PathLike, step: int | None, on_record: Callable[[Record], None] | None = None):
         self._on_record = None if on_record is None else RecordHook(on_record)
         self._path = pathlib.Path(path)
         self._pending: list[bytes] = []

@@ -29,7 +29,8 @@ _log = logging.getLogger("elmo_tf")
 class Session:
     """One workdir, its trainer, and how far they have come.
 
-    All workers have to call these at the same step: `restore`, `save`, `evaluate`, `stopping`.
+    All workers have to call these at the same step: `restore`, `at_checkpoint`, `save`, `is_saved`, `evaluate`,
+    `stopping`.
     """
 
     workdir: checkpoints.Workdir
@@ -70,9 +71,8 @@ class Session:
         """Identifies the records and their order, to which a checkpoint's position belongs."""
         return text_id(self.records, str(self.trainer.config.seed))
 
-    @property
     def at_checkpoint(self) -> bool:
-        """Whether a checkpoint is due at this step, which all workers have to ask."""
+        """Returns whether a checkpoint is due at this step; all workers have to ask."""
         config = self.trainer.config
         if self.at_evaluation:
             return True
@@ -150,11 +150,22 @@ class Session:
     def warn_of_little_space(self, last_step: int) -> None:
         """Warns if the checkpoints up to `last_step` do not fit on the disk."""
         config, size = self.trainer.config, self.checkpoint_bytes
-        kept = config.keep_checkpoints + (self.heldout_records is not None)
+        # With held-out text, the best one of the parts that were evaluated, and the best one of the whole text.
+        kept = config.keep_checkpoints + 2 * (self.heldout_records is not None)
         every = 1 if config.checkpoint_minutes else config.checkpoint_steps
+        if self.heldout_records is not None and self._eval_steps:
+            every = min(every, self._eval_steps)
         saves = -(-last_step // every) - self.step // every
         more = min(saves, max(1, kept + 1 - len(checkpoints.steps(self.workdir))))
         resources.warn_of_little_space(self.workdir.path, size, more, kept)
+
+    def warn_of_other_evaluations(self) -> None:
+        """Warns if earlier evaluations cannot be compared with those to come."""
+        if self.heldout_records is not None and self.metrics.evaluations and not self.evaluations():
+            _log.warning(
+                "warning: earlier evaluations were of another held-out text, another part of it, or another number of "
+                "streams (train.batch_size); the best checkpoint and train.patience go by those from here on"
+            )
 
     def save(self, monitor: Monitor, needed: bool) -> None:
         """Saves a checkpoint in the background, after checking that all losses so far are finite.
@@ -201,9 +212,8 @@ class Session:
         if self.saver is not None:
             self.finish_saving()
 
-    @property
     def is_saved(self) -> bool:
-        """Whether there is a checkpoint of this step, which all workers have to ask; waits for it to be written."""
+        """Returns whether there is a checkpoint of this step, once it is written; all workers have to ask."""
         self.finish_saving()
         return bool(self.workers.first(self.saver.saved_step == self.step))
 
@@ -256,7 +266,7 @@ class Session:
         window, between = heldout.window_seconds(), self._eval_steps * rate
         heldout.tokens = self.workers.first(heldout.part_for(window, between))
         if self.workers.is_chief:
-            _log.info("%s; the last one takes all", heldout.described(window, between))
+            _log.info("%s; the last one uses all", heldout.described(window, between))
             self._to_store = heldout.tokens
             self._store_measured()
 
@@ -281,7 +291,7 @@ class Session:
         rate = monitor.seconds_per_step
         if self.workers.first(rate is not None):
             return rate or 0.0  # the first worker's counts
-        return self._tried_step() if self.is_saved else None
+        return self._tried_step() if self.is_saved() else None
 
     def _tried_step(self) -> float | None:
         """Returns how long a step takes, from steps that are undone by reading the checkpoint of this step again."""
@@ -296,10 +306,10 @@ class Session:
         return seconds
 
     def shares(self) -> str:
-        """Returns which shares of the time since the start evaluations and checkpoints took, for a line of the log."""
+        """Returns, for a line of the log, which shares of the time since the start evaluations and checkpoints took."""
         percent = (time.monotonic() - self._begun) / 100
         evaluating, saving = self.evaluating_seconds / percent, self.saving_seconds / percent
-        return f"evaluations took {evaluating:.1f} %, waiting for checkpoints {saving:.1f} %"
+        return f"evaluations took {evaluating:.1f} % of the time, waiting for checkpoints {saving:.1f} %"
 
     def stopping(self) -> bool:
         """Whether to stop before the next step."""

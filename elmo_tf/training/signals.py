@@ -32,7 +32,8 @@ class Interrupt:
         # Not print: the signal may interrupt one.
         name = signal.Signals(number).name
         second = "a second signal waits at most for a checkpoint that is being written"
-        os.write(2, f"\n{name}: stopping after this step; {second}\n".encode())
+        with contextlib.suppress(OSError):  # the disk of a log may be full
+            os.write(2, f"\n{name}: stopping after this step; {second}\n".encode())
 
 
 @contextlib.contextmanager
@@ -50,3 +51,16 @@ def terminable() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@contextlib.contextmanager
+def fatal_interrupt() -> Iterator[None]:
+    """Has SIGINT end the process at once in the block, where Python cannot handle it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

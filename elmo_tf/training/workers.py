@@ -1,6 +1,7 @@
 """Several processes that train one model: who writes, what they agree on, and what happens when one ends."""
 
 import contextlib
+import faulthandler
 import logging
 import os
 import pathlib
@@ -18,7 +19,8 @@ from elmo_tf.training import replicas, signals
 
 VARIABLE = "TF_CONFIG"  # environment variable, in which TensorFlow finds the cluster
 
-_JOIN_SECONDS = 600  # that workers may start after one another
+_MEET_SECONDS = 600  # that workers may start after one another
+_JOIN_SECONDS = 120  # that TensorFlow may take to start once all are there, its GPUs included
 _ANSWER_SECONDS = 5  # that a connection to one of them may take
 _SEE_SECONDS = 120  # that a file may take to be seen by another worker
 _SEE_AGAIN_SECONDS = 0.5
@@ -31,6 +33,7 @@ _GONE = (
     tf.errors.DeadlineExceededError,
     tf.errors.InternalError,
 )
+_OTHER_SIZE = "joining a group with size"  # what TensorFlow says of workers with different numbers of devices
 _OTHERS = re.compile(r"collective|\bpeer\b", re.IGNORECASE)
 _NAMES = re.compile(r"\[\[.*?\]\]|\{\{.*?\}\}|\[Op:.*?\]")  # of operations
 # Lines that say nothing about the cause.
@@ -45,22 +48,32 @@ def from_environment() -> tf.distribute.Strategy | None:
     Raises:
         InputError: if its value is not a cluster.
         ConnectionError: if the others are not there after ten minutes.
-        KeyboardInterrupt: on SIGINT or SIGTERM.
+        KeyboardInterrupt: on SIGINT or SIGTERM while it waits for them.
     """
     if not os.environ.get(VARIABLE):
         return None
     try:
         index, addresses = _place(tf.distribute.cluster_resolver.TFConfigClusterResolver())
         with signals.terminable():
-            if len(addresses) > 1:
-                _meet(index, addresses)
-            return tf.distribute.MultiWorkerMirroredStrategy(_Cluster(index, addresses) if addresses else None)
+            return _joined(index, addresses)
     except tf.errors.OpError as error:
         raise ConnectionError(
             f"worker {index} of {len(addresses)}: cannot join the others ({_reason(error)})"
         ) from error
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RuntimeError) as error:
+    except RuntimeError as error:
+        raise InputError(VARIABLE, "a cluster that is joined before TensorFlow computes anything", error) from error
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise InputError(VARIABLE, "a cluster of workers and this one's index", error) from error
+
+
+def _joined(index: int, addresses: list[str]) -> tf.distribute.Strategy:
+    """Returns the strategy once all workers are there."""
+    cluster = _Cluster(index, addresses) if addresses else None
+    if len(addresses) <= 1:
+        return tf.distribute.MultiWorkerMirroredStrategy(cluster)
+    _meet(index, addresses)
+    with _ending_if_not_joined(f"worker {index} of {len(addresses)}"):
+        return tf.distribute.MultiWorkerMirroredStrategy(cluster)
 
 
 class _Cluster(tf.distribute.cluster_resolver.TFConfigClusterResolver):
@@ -82,21 +95,44 @@ def _meet(index: int, addresses: list[str]) -> None:
     me, mine = f"worker {index} of {len(addresses)}", addresses[index]
     others = [address for address in addresses if address != mine]
     _log.info("%s: waiting for the others at %s", me, ", ".join(others))
-    deadline = time.monotonic() + _JOIN_SECONDS
+    deadline = time.monotonic() + _MEET_SECONDS
     try:
-        server = socket.create_server(("", _host_and_port(mine)[1]))
+        server = _listening(_host_and_port(mine)[1])
     except OSError as error:
-        raise ConnectionError(f"{me}: cannot listen at {mine} ({error.strerror})") from error
+        raise ConnectionError(f"{me}: cannot listen at {mine} ({os.strerror(error.errno)})") from error
     with server:
         server.settimeout(_SEE_AGAIN_SECONDS)
         # All in one round, as one that was there may have been stopped.
         while missing := [address for address in others if not _answers(address)]:
             if time.monotonic() > deadline:
                 where = ", ".join(missing)
-                raise ConnectionError(f"{me}: no worker at {where} for {_JOIN_SECONDS} s; start all of them")
+                raise ConnectionError(f"{me}: no worker at {where} for {_MEET_SECONDS} s; start all of them")
             with contextlib.suppress(TimeoutError):
                 for _ in addresses:
                     server.accept()[0].close()
+
+
+@contextlib.contextmanager
+def _ending_if_not_joined(me: str) -> Iterator[None]:
+    """Ends the process, with status 1, if the block takes too long, and at once on SIGINT.
+
+    TensorFlow waits in it for all workers, also for one that has ended since they met. It lets no Python code run
+    meanwhile, and ignores SIGTERM.
+    """
+    _log.info("%s: joining the others; if that takes more than %d s, this process ends", me, _JOIN_SECONDS)
+    with open(os.devnull, "w") as nowhere, signals.fatal_interrupt():
+        faulthandler.dump_traceback_later(_JOIN_SECONDS, exit=True, file=nowhere)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+
+def _listening(port: int) -> socket.socket:
+    """Returns a socket that listens at the port of all addresses, also of IPv6 where there is any."""
+    if socket.has_dualstack_ipv6():
+        return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
+    return socket.create_server(("", port))
 
 
 def _answers(address: str) -> bool:
@@ -110,7 +146,7 @@ def _answers(address: str) -> bool:
 
 def _host_and_port(address: str) -> tuple[str, int]:
     host, _, port = address.rpartition(":")
-    return host, int(port)
+    return host.strip("[]"), int(port)  # an IPv6 address is in brackets
 
 
 def _place(resolver: tf.distribute.cluster_resolver.ClusterResolver) -> tuple[int, list[str]]:
@@ -136,7 +172,7 @@ def see(path: pathlib.Path, me: str) -> None:
     deadline, reported = time.monotonic() + _SEE_SECONDS, False
     while not path.exists():
         if time.monotonic() > deadline:
-            expected = "one on a file system that all workers share, and a preset for all of them if it is new"
+            expected = "one on a file system that all workers share; if it is new, give every worker a preset"
             raise InputError("workdir", expected, f"no {path} after waiting for {_SEE_SECONDS} s")
         if not reported:
             _log.info("%s: waiting for %s to appear", me, path)
@@ -240,9 +276,12 @@ class Workers:
         except _GONE as error:
             if self.count == 1 or not _is_about_others(error):
                 raise
+            if _OTHER_SIZE in error.message:
+                here = f"{replicas.num_local(self._strategy)} at {self.me}, and another number at another one"
+                raise InputError("strategy", "as many devices for each worker", here) from error
             raise ConnectionError(
-                f"{self.me}: another worker has ended ({_reason(error)}); "
-                "start all of them again with the same commands, they resume from the newest checkpoint"
+                f"{self.me}: another worker has ended ({_reason(error)}), and its log says why; "
+                "start all of them again with the same commands: they resume from the newest checkpoint, if any"
             ) from error
 
 

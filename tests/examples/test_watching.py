@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import types
@@ -39,6 +40,23 @@ def trained(monkeypatch):
     return seen
 
 
+def name_of(workdir: str) -> str:
+    return imported("watch_training").name_of(workdir)
+
+
+def test_workdirs_of_one_name_are_different_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = [name_of(path) for path in ("a/run", "b/run", str(tmp_path / "a" / "run"))]
+    assert names[0] == names[2] != names[1]
+    assert all(re.fullmatch(r"run-[0-9a-f]{8}", name) for name in names)
+
+
+def test_a_worker_that_gets_no_record_begins_no_run(monkeypatch):
+    monkeypatch.setattr(elmo_tf, "train", lambda *_, **__: None)
+    monkeypatch.setitem(sys.modules, "wandb", None)  # importing it would fail
+    watch("wandb")
+
+
 def watch(service: str) -> None:
     command = ["--data", "data", "--heldout", "held", "--workdir", "runs/mine", "--to", service, "--every", "2"]
     imported("watch_training").main(command)
@@ -51,7 +69,7 @@ def test_weights_and_biases_gets_the_records(trained, monkeypatch):
         sys.modules, "wandb", types.SimpleNamespace(init=lambda **options: begun.append(options) or run)
     )
     watch("wandb")
-    assert begun == [{"project": "elmo", "id": "mine", "resume": "allow"}]
+    assert begun == [{"project": "elmo", "id": name_of("runs/mine"), "resume": "allow"}]
     assert sent == SENT
     assert (trained["data"], trained["heldout"], trained["workdir"]) == ("data", "held", "runs/mine")
 
@@ -68,16 +86,17 @@ def test_mlflow_gets_the_records_in_the_run_of_that_name(trained, monkeypatch, b
     )
     monkeypatch.setitem(sys.modules, "mlflow", mlflow)
     watch("mlflow")
-    assert begun == ["elmo", (before, "mine")]
+    assert begun == ["elmo", (before, name_of("runs/mine"))]
     assert sent == SENT
 
 
 def test_a_run_that_is_stopped_says_so_without_a_traceback(tmp_path):
-    (tmp_path / "elmo_tf.py").write_text(
+    (tmp_path / "elmo_tf" / "training").mkdir(parents=True)
+    (tmp_path / "elmo_tf" / "__init__.py").write_text(
         "class InputError(ValueError): pass\npreset = str\n"
         "def train(*_, **__): raise KeyboardInterrupt('stopped at step 7, checkpoint saved')\n"
     )
-    (tmp_path / "wandb.py").write_text("def init(**_): pass\n")
+    (tmp_path / "elmo_tf" / "training" / "workers.py").write_text("def from_environment(): pass\n")
     command = [sys.executable, str(EXAMPLES / "watch_training.py"), "--data", "d", "--workdir", "w", "--to", "wandb"]
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
@@ -96,21 +115,32 @@ def test_the_slurm_script_tells_each_worker_its_place_and_queues_again_when_stop
         tmp_path, "scontrol", f'if [ "$1" = show ]; then echo n1; echo n2; else echo "$@" >> {tmp_path}/queued; fi'
     )
     # As srun does: the same command for each process, here the second.
-    stand_in(tmp_path, "srun", f'echo "$1" > {tmp_path}/option; shift; SLURM_PROCID=1 "$@"')
+    stand_in(
+        tmp_path,
+        "srun",
+        f'echo "$1 $SRUN_CPUS_PER_TASK" > {tmp_path}/option; shift; SLURM_PROCID=1 "$@"',
+    )
     stand_in(
         tmp_path, "elmo-tf", f'echo "$TF_CONFIG" > {tmp_path}/config; echo "$@" > {tmp_path}/command; exit {status}'
     )
     environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_JOB_ID": "42"}
+    environment["SLURM_CPUS_PER_TASK"] = "16"
     done = subprocess.run(
         ["bash", str(EXAMPLES / "slurm.sh"), "--data", "a b", "--workdir", "w"], env=environment, check=False
     )
     assert done.returncode == status
-    expected = {"cluster": {"worker": ["n1:2222", "n2:2222"]}, "task": {"type": "worker", "index": 1}}
+    expected = {"cluster": {"worker": ["n1:20042", "n2:20042"]}, "task": {"type": "worker", "index": 1}}
     assert json.loads((tmp_path / "config").read_text()) == expected
     assert (tmp_path / "command").read_text() == "train --data a b --workdir w\n"
     assert (tmp_path / "queued").exists() == (status == 130)
     # Otherwise srun kills the other workers, while they stop, and its own status is 137.
-    assert (tmp_path / "option").read_text() == "--kill-on-bad-exit=0\n"
+    assert (tmp_path / "option").read_text() == "--kill-on-bad-exit=0 16\n"
+
+
+def test_the_slurm_script_ends_if_the_machines_cannot_be_listed(tmp_path):
+    stand_in(tmp_path, "scontrol", "exit 3")
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_JOB_ID": "42"}
+    assert subprocess.run(["bash", str(EXAMPLES / "slurm.sh")], env=environment, check=False).returncode == 3
 
 
 def test_the_kubernetes_job_gives_each_pod_a_cluster_that_can_be_read(tmp_path):

@@ -50,9 +50,17 @@ def test_a_part_takes_a_twentieth_of_the_time(window_seconds, between, tokens):
 
 def test_the_log_says_what_an_evaluation_takes_and_its_share_of_the_time():
     assert text(1000, eval_tokens=200).described(0.5, 95.0) == (
-        "each evaluation takes 200 of the 1,000 held-out tokens (train.eval_tokens), measured 5.0 % of the time"
+        "each evaluation uses the first 200 of 1,000 held-out tokens (train.eval_tokens), which takes 5.0 % of the time"
     )
-    assert text(1000, eval_tokens=0).described(0.1, 95.0).startswith("each evaluation takes all 1,000 held-out tokens")
+    assert text(1000, eval_tokens=0).described(0.1, 95.0).startswith("each evaluation uses all 1,000 held-out tokens")
+
+
+def test_the_log_says_what_to_do_if_even_one_window_takes_more_of_the_time():
+    assert (
+        text(1000, eval_tokens=20)
+        .described(0.5, 1.0)
+        .endswith("which takes 33.3 % of the time; evaluate less often with train.eval_steps")
+    )
 
 
 def test_a_part_is_another_text_than_the_whole_and_than_a_longer_part():
@@ -62,6 +70,13 @@ def test_a_part_is_another_text_than_the_whole_and_than_a_longer_part():
     assert text(1000, eval_tokens=181).part_id == text(1000, eval_tokens=200).part_id
     assert text(1000, eval_tokens=999).part_id == text(1000).id
     assert text(1000).part_id is None
+
+
+def test_a_text_in_another_number_of_streams_or_longer_windows_is_another_text():
+    """Their perplexities differ."""
+    shapes = [{}, {"batch_size": 2}, {"unroll_steps": 10}]
+    assert len({text(1000, **shape).id for shape in shapes}) == 3
+    assert len({text(1000, eval_tokens=200, **shape).part_id for shape in shapes}) == 3
 
 
 def test_a_step_misses_its_part_and_at_the_end_the_whole_text():
@@ -130,13 +145,13 @@ def test_a_checkpoint_of_step_0_is_evaluated_by_the_workers_that_did_not_write_i
     done = []
     session = types.SimpleNamespace(
         workers=types.SimpleNamespace(is_chief=False),
-        **{"saver": types.SimpleNamespace(saved_step=None), "is_saved": False, "step": 0, "at_evaluation": True},
+        **{"saver": types.SimpleNamespace(saved_step=None), "step": 0, "at_evaluation": True},
+        is_saved=lambda: bool(done),
         evaluate=lambda *_, final: done.append(("evaluated", final)),
     )
 
     def save(*_, needed):
         done.append(("saved", needed))
-        session.is_saved = True
 
     session.save = save
     loop._begin(session, 0, None)
@@ -214,7 +229,7 @@ def test_a_run_evaluates_a_part_on_its_way_and_all_at_its_end(watched, records):
     ]
     expected = evaluate(workdir.trained_bilm(), records, 2, 5)
     assert found[-1]["perplexity"] == pytest.approx(expected.perplexity, rel=checks.PERPLEXITY)
-    assert any("of the time, evaluations took" in line and "waiting for checkpoints" in line for line in log)
+    assert any("% of the time, waiting for checkpoints" in line for line in log)
 
 
 def test_a_checkpoint_of_every_evaluated_step_is_there(watched):

@@ -13,6 +13,7 @@ from elmo_tf.records.windows import Position
 from elmo_tf.training import checkpoints, loop, resuming
 from elmo_tf.training.epochs import Epochs
 from elmo_tf.training.snapshots import Progress
+from tests import checks
 from tests.helpers import two_cpus
 from tests.training.commands import losses
 from tests.training.test_loop import with_train
@@ -105,3 +106,21 @@ def test_a_run_goes_on_with_twice_the_replicas_and_ends_after_as_many_epochs(rec
         assert {len(values) for values in states.values()} == {4}
     again = loop.train(config, records.path, tmp_path / "w", strategy=two_cpus())
     assert checkpoints.latest(again).name == "step-00000020"
+
+
+@pytest.mark.slow
+def test_a_run_of_two_replicas_goes_on_with_one_that_has_all_their_streams_as_if_it_always_had(
+    records, tmp_path, caplog
+):
+    """Nothing random, so that the replicas' draws do not matter; it evaluates in other streams, and says so."""
+    exact = {"num_sampled": 0, "dropout_rate": 0.0, "checkpoint_steps": 3, "eval_tokens": 20}
+    one, two = with_train(batch_size=4, **exact), with_train(batch_size=2, **exact)
+    path = tmp_path / "w"
+    loop.train(two, records.path, path, records.path, steps=4, strategy=two_cpus())
+    assert "earlier evaluations" not in caplog.text
+    loop.train(one, records.path, path, records.path, steps=8)
+    assert "afresh" not in caplog.text
+    assert "warning: earlier evaluations were of another held-out text, another part of it, or another" in caplog.text
+    alone = loop.train(one, records.path, tmp_path / "alone", steps=8)
+    found, expected = ([list(line.values()) for line in losses(folder)] for folder in (path, alone.path))
+    np.testing.assert_allclose(found, expected, **checks.TOLERANCE)

@@ -11,7 +11,7 @@ import tensorflow as tf
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.config import TrainConfig
 from elmo_tf.training import checkpoints, snapshots
-from elmo_tf.training.optimizer import Adagrad
+from elmo_tf.training import optimizer as optimizers
 from elmo_tf.training.saver import Saver
 from elmo_tf.training.session import Session
 from elmo_tf.training.snapshots import Progress, Snapshot
@@ -62,29 +62,34 @@ def test_a_checkpoint_that_fails_is_reported_once_and_the_one_before_stays_the_n
     assert saver.saved_step == 6
 
 
-def test_a_step_after_the_copy_does_not_change_what_is_written(tmp_path):
+@pytest.mark.parametrize("name", ["adagrad", "adam", "muon"])
+def test_a_step_after_the_copy_does_not_change_what_is_written(tmp_path, name):
     """The steps update rows and whole variables with the operations of training."""
     bilm = BiLM(MICRO, 20)
     variables = [variable.value for variable in bilm.trainable_variables]
-    optimizer = Adagrad(variables, tf.constant(0.5))
+    optimizer = optimizers.from_config(TrainConfig(optimizer=name), bilm, tf.constant(0.5))
+    stored = [*variables, *(value for slot in optimizer.slots.values() for value in slot)]
+    unused = [value for value in optimizer.slots.get("squares", []) if value.shape.rank == 0]
 
     def update():
-        for variable, accumulator in zip(variables, optimizer.slots["accumulators"], strict=True):
+        for number, variable in enumerate(variables):
             if variable is bilm.softmax.kernel.value:  # only some rows
                 rows = tf.ones((2, variable.shape[1]))
-                optimizer._update_rows(variable, accumulator, rows, tf.constant([3, 5]))
+                optimizer._update_rows(variable, *optimizer._slots(number), rows, tf.constant([3, 5]))
             else:
-                optimizer._update_dense(variable, accumulator, tf.ones(variable.shape))
+                gradient = tf.random.stateless_normal(variable.shape, (number, 0))
+                optimizer._dense_update(number)(variable, *optimizer._slots(number), gradient)
 
     update()
-    before = [variable.numpy() for variable in variables + optimizer.slots["accumulators"]]
+    before = [value.numpy() for value in stored]
     taken = snapshots.taken(bilm, optimizer, Progress(7))
     assert taken.num_bytes == snapshots.num_bytes(bilm, optimizer, None)
     update()
     snapshots.write(tmp_path / "checkpoint", taken)
-    assert all((old != new.numpy()).any() for old, new in zip(before, variables, strict=False))
+    changed = [(old != new.numpy()).any() for old, new in zip(before, stored, strict=True)]
+    assert changed == [all(new is not one for one in unused) for new in stored]
     assert snapshots.read(tmp_path / "checkpoint", bilm, optimizer).step == 7
-    for old, new in zip(before, variables + optimizer.slots["accumulators"], strict=True):
+    for old, new in zip(before, stored, strict=True):
         np.testing.assert_array_equal(new.numpy(), old)
 
 
@@ -107,4 +112,4 @@ def session(step: int, seconds: float, **train) -> types.SimpleNamespace:
     ],
 )
 def test_a_checkpoint_is_due_by_steps_or_by_minutes(step, seconds, minutes, due):
-    assert Session.at_checkpoint.fget(session(step, seconds, checkpoint_minutes=minutes)) is due
+    assert Session.at_checkpoint(session(step, seconds, checkpoint_minutes=minutes)) is due

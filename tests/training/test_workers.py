@@ -7,6 +7,8 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 import types
@@ -187,6 +189,21 @@ def test_two_workers_with_two_gpus_each_have_the_losses_and_perplexity_of_one_pr
     assert {len(states[name]) for name in states.files} == {4 * MICRO_CONFIG.train.batch_size}
 
 
+@pytest.mark.slow
+def test_two_workers_measure_their_evaluations_save_by_the_clock_and_look_closely(records, tmp_path):
+    """By the first worker's clock: a checkpoint is due whenever the two ask each other, every `log_steps` steps."""
+    logs, changes = [tmp_path / "log0", tmp_path / "log1"], {"checkpoint_steps": 1000, "checkpoint_minutes": 1e-9}
+    changes |= {"eval_tokens": None, "eval_steps": 5, "look_steps": 3, "keep_checkpoints": 9, "log_steps": 4}
+    started = start_both(records, tmp_path / "w", logs, steps=11, **changes)
+    said = [process.wait(timeout=300) for process in started], [log.read_text() for log in logs]
+    assert said[0] == [0, 0], said
+    workdir = checkpoints.open_workdir(tmp_path / "w")
+    assert checkpoints.steps(workdir) == [4, 5, 8, 10, 11]
+    found = metrics_file.evaluations(workdir.metrics)
+    assert [one["step"] for one in found if not one.get("whole")] == [5, 10, 11]
+    assert "each evaluation uses" in said[1][0] and "each evaluation uses" not in said[1][1]
+
+
 GATHER = """
 import os
 import numpy as np
@@ -322,6 +339,45 @@ def test_gpus_are_chosen_before_the_cluster_is_joined(monkeypatch):
             training._strategy(wrong)
 
 
+JOIN = """
+import logging, os
+logging.basicConfig(level=logging.INFO)
+from elmo_tf.training import workers
+workers._JOIN_SECONDS = int(os.environ["LIMIT"])
+workers.from_environment()
+"""
+
+
+def joining(log, limit):
+    """Starts the first of two workers; returns it when it is joining the second, which is there but never joins."""
+    environment = several_workers.environments(2)[0]
+    _, other = json.loads(environment["TF_CONFIG"])["cluster"]["worker"]
+    with workers._listening(int(other.rpartition(":")[2])), log.open("w") as file:
+        command = [sys.executable, "-c", JOIN]
+        environment |= {"PYTHONPATH": str(commands.ROOT), "LIMIT": str(limit)}
+        process = subprocess.Popen(command, env=os.environ | environment, stderr=file)
+        deadline = time.monotonic() + 100
+        while "joining the others" not in log.read_text():
+            assert process.poll() is None and time.monotonic() < deadline, log.read_text()
+            time.sleep(0.05)
+    return process
+
+
+@pytest.mark.slow
+def test_a_worker_does_not_wait_for_ever_for_one_that_ends_before_it_has_joined(tmp_path):
+    log = tmp_path / "log"
+    assert joining(log, 2).wait(timeout=ENDS_SECONDS) == 1
+    assert "worker 0 of 2: joining the others; if that takes more than 2 s, this process ends" in log.read_text()
+
+
+@pytest.mark.slow
+def test_a_worker_that_joins_can_be_interrupted(tmp_path):
+    process = joining(tmp_path / "log", 600)
+    time.sleep(3)  # until TensorFlow waits
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=ENDS_SECONDS) == -signal.SIGINT
+
+
 # What TensorFlow 2.21 said when the first of two workers was killed, and when the first did not answer at the start.
 KILLED = (
     "Graph execution error:\n\nDetected at node allgather/CollectiveGatherV2 defined at (most recent call last):\n"
@@ -356,6 +412,17 @@ def test_the_reason_is_the_line_that_tells_the_cause(message, reason):
     assert workers._reason(tf.errors.UnavailableError(None, None, message)) == reason
 
 
+def test_another_number_of_devices_is_not_taken_for_a_worker_that_has_ended():
+    """As TensorFlow 2.21 says it."""
+    both = workers.Workers(tf.distribute.get_strategy())
+    both.count = 2
+    device = "Device /job:worker/replica:0/task:1/device:CPU:0"
+    said = f"Collective ops is aborted by: {device} is joining a group with size4, but that group has size 2"
+    expected = "^strategy: expected as many devices for each worker, found 1 at worker 0 of 2, and another number"
+    with pytest.raises(InputError, match=expected), both.watched():
+        raise tf.errors.InternalError(None, None, said)
+
+
 def test_an_internal_error_is_about_another_worker_only_if_it_says_so():
     both = workers.Workers(tf.distribute.get_strategy())
     both.count = 2
@@ -372,6 +439,15 @@ def test_a_value_that_is_not_a_cluster_is_refused(monkeypatch):
             workers.from_environment()
     monkeypatch.delenv("TF_CONFIG")
     assert workers.from_environment() is None
+
+
+def test_a_cluster_is_not_joined_once_tensorflow_has_computed_something(monkeypatch):
+    tf.constant(1.0)
+    only = {"cluster": {"worker": ["localhost:1"]}, "task": {"type": "worker", "index": 0}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(only))
+    expected = "^TF_CONFIG: expected a cluster that is joined before TensorFlow computes anything, found "
+    with pytest.raises(InputError, match=expected):
+        workers.from_environment()
 
 
 @pytest.mark.parametrize(
@@ -421,18 +497,25 @@ def test_workers_that_do_not_start_or_cannot_listen_are_named(monkeypatch, caplo
     environment = several_workers.environments(2)[0]["TF_CONFIG"]
     first, second = json.loads(environment)["cluster"]["worker"]
     monkeypatch.setenv("TF_CONFIG", environment)
-    monkeypatch.setattr(workers, "_JOIN_SECONDS", 0)
+    monkeypatch.setattr(workers, "_MEET_SECONDS", 0)
     with pytest.raises(ConnectionError, match=f"^worker 0 of 2: no worker at {second} for 0 s; start all of them$"):
         workers.from_environment()
     taken = socket.create_server(("127.0.0.1", int(first.rpartition(":")[2])))
-    with taken, pytest.raises(ConnectionError, match=f"^worker 0 of 2: cannot listen at {first} "):
+    reason = r"\(Address already in use\)$"
+    with taken, pytest.raises(ConnectionError, match=f"^worker 0 of 2: cannot listen at {first} {reason}"):
         workers.from_environment()
 
 
-def test_workers_meet_only_once_all_are_there():
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])
+def test_workers_meet_only_once_all_are_there(host):
     """The first two see each other, but wait for the third, which comes late."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
-    addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
+    if host == "[::1]":
+        try:
+            socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+        except OSError as error:
+            pytest.skip(f"no IPv6 on this machine: {error}")
+    sockets = [workers._listening(0) for _ in range(3)]
+    addresses = [f"{host}:{one.getsockname()[1]}" for one in sockets]
     for one in sockets:
         one.close()
     threads = [threading.Thread(target=workers._meet, args=(index, addresses), daemon=True) for index in range(3)]
@@ -448,7 +531,7 @@ def test_workers_meet_only_once_all_are_there():
         assert time.monotonic() < deadline
         for thread, address in zip(threads, addresses, strict=True):
             if not thread.is_alive() and address not in [one for one, _ in servers]:
-                servers.append((address, socket.create_server(("127.0.0.1", int(address.rpartition(":")[2])))))
+                servers.append((address, workers._listening(int(address.rpartition(":")[2]))))
         time.sleep(0.02)
     for _, server in servers:
         server.close()
