@@ -90,8 +90,10 @@ def run(folder: pathlib.Path, arguments: argparse.Namespace) -> list[dict]:
         child = [sys.executable, __file__, *sys.argv[1:], "--child", str(folder), str(index)]
         output = None if index == 0 else (folder / f"worker-{index}.log").open("wb")
         started.append(subprocess.Popen(child, env=os.environ | environment, stdout=output, stderr=output))
-    if any([process.wait() for process in started]):
-        raise RuntimeError((folder / f"worker-{len(started) - 1}.log").read_text()[-2000:])
+    failed = [index for index, process in enumerate(started) if process.wait()]
+    if failed:
+        logs = [(folder / f"worker-{index}.log").read_text()[-2000:] for index in failed if index > 0]
+        raise RuntimeError("\n".join([f"workers that failed: {failed}", *logs]))
     return [json.loads((folder / f"worker-{index}.json").read_text()) for index in range(len(started))]
 
 
@@ -127,7 +129,7 @@ def main(argv: list[str] | None = None) -> int:
     for row in found:
         print(f"{row['worker']:>6}  {row['replicas']:<10}{row['peak_rss_mb']:>16,.0f}")
     seconds = found[0]["step_seconds"]
-    print(f"{seconds:.2f} s per step")
+    print("too few steps to time one" if seconds is None else f"{seconds:.2f} s per step")
     print(json.dumps({"step_seconds": seconds, "peak_rss_mb": [round(row["peak_rss_mb"]) for row in found]}))
     return 0
 

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-Record = dict[str, Any]
+Record = dict[str, Any]  # of a line: the losses of a step, or an evaluation
 
 _log = logging.getLogger("elmo_tf")
 

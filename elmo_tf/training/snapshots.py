@@ -33,7 +33,7 @@ MANIFEST_FILE = "manifest.json"
 PROGRESS_FILE = "progress.json"
 STATES_FILE = "states.npz"
 _VARIABLES = "variables"
-_READ_AT_ONCE = 2**24  # bytes
+_READ_AT_ONCE = 2**20  # bytes, which stay in a CPU's cache
 # By part of a checkpoint, `bilm` or a slot of the optimizer, and by name.
 Parts = dict[str, dict[str, tf.Variable]]
 Values = dict[str, dict[str, tf.Tensor]]
