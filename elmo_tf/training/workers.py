@@ -277,7 +277,7 @@ class Workers:
             if self.count == 1 or not _is_about_others(error):
                 raise
             if _OTHER_SIZE in error.message:
-                here = f"{replicas.num_local(self._strategy)} at {self.me}, and another number at another one"
+                here = f"{replicas.num_local(self._strategy)} at {self.me}, a different number elsewhere"
                 raise InputError("strategy", "as many devices for each worker", here) from error
             raise ConnectionError(
                 f"{self.me}: another worker has ended ({_reason(error)}), and its log says why; "

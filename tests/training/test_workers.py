@@ -418,7 +418,7 @@ def test_another_number_of_devices_is_not_taken_for_a_worker_that_has_ended():
     both.count = 2
     device = "Device /job:worker/replica:0/task:1/device:CPU:0"
     said = f"Collective ops is aborted by: {device} is joining a group with size4, but that group has size 2"
-    expected = "^strategy: expected as many devices for each worker, found 1 at worker 0 of 2, and another number"
+    expected = "^strategy: expected as many devices for each worker, found 1 at worker 0 of 2, a different number"
     with pytest.raises(InputError, match=expected), both.watched():
         raise tf.errors.InternalError(None, None, said)
 
