@@ -178,10 +178,10 @@ def orthogonal(matrix):
     return matrix
 
 
-def muon_step(blocks, means, gradients, step_size, scale, weight_decay):
+def muon_step(blocks, means, gradients, learning_rate, scale, weight_decay):
     """Muon with Nesterov momentum 0.95 for blocks of a matrix, each wide; returns the blocks and the means."""
     means = [0.95 * mean + 0.05 * gradient for mean, gradient in zip(means, gradients, strict=True)]
     ahead = [0.95 * mean + 0.05 * gradient for mean, gradient in zip(means, gradients, strict=True)]
     moves = [scale * np.sqrt(one.shape[1]) * orthogonal(one) for one in ahead]
-    decayed = [(1 - step_size * weight_decay) * block for block in blocks]
-    return [block - step_size * move for block, move in zip(decayed, moves, strict=True)], means
+    decayed = [(1 - learning_rate * weight_decay) * block for block in blocks]
+    return [block - learning_rate * move for block, move in zip(decayed, moves, strict=True)], means

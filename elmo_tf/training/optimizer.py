@@ -19,7 +19,6 @@ class Optimizer(tf.Module):
 
     Args:
         variables: what to train, `tf.Variable`s; create the optimizer in the same `strategy.scope()`.
-        step_size: scalar factor of every update, a `tf.Variable` or a number; see `step_size_at`.
         slots: name and initial value of each kind of value that the optimizer keeps per variable.
         clip_norm: the largest global norm of the gradients; None: no clipping.
 
@@ -27,25 +26,19 @@ class Optimizer(tf.Module):
         slots: the kept values by name: a list of `tf.Variable`s like `variables`.
     """
 
-    def __init__(
-        self,
-        variables: list[tf.Variable],
-        step_size: tf.Variable | float,
-        slots: dict[str, float],
-        clip_norm: float | None,
-    ):
+    def __init__(self, variables: list[tf.Variable], slots: dict[str, float], clip_norm: float | None):
         super().__init__()
         self.trained = list(variables)
-        self.step_size = step_size
+        self.step_size = tf.Variable(0.0, trainable=False, name="step_size")
         self.clip_norm = clip_norm
         self.slots = {
             name: [tf.Variable(tf.fill(variable.shape, first), trainable=False, name=name) for variable in variables]
             for name, first in slots.items()
         }
 
-    def step_size_at(self, learning_rate: float, step: int) -> float:
-        """Returns the step size for a learning rate after `step` steps."""
-        return learning_rate
+    def set_learning_rate(self, learning_rate: float, step: int) -> None:
+        """Sets the learning rate of the next update, which comes after `step` updates; call it outside of replicas."""
+        self.step_size.assign(learning_rate)
 
     def apply(self, gradients: list[tf.Tensor | tf.IndexedSlices]) -> tf.Tensor:
         """Updates the variables by this replica's share of the gradients.
@@ -95,14 +88,8 @@ class Adagrad(Optimizer):
         `average_gradients`.
     """
 
-    def __init__(
-        self,
-        variables: list[tf.Variable],
-        step_size: tf.Variable | float,
-        initial_accumulator: float = 1.0,
-        clip_norm: float | None = 10.0,
-    ):
-        super().__init__(variables, step_size, {"accumulators": initial_accumulator}, clip_norm)
+    def __init__(self, variables: list[tf.Variable], initial_accumulator: float = 1.0, clip_norm: float | None = 10.0):
+        super().__init__(variables, {"accumulators": initial_accumulator}, clip_norm)
 
     def _update_dense(self, variable, accumulator, gradient):
         return tf.raw_ops.ResourceApplyAdagrad(
@@ -132,17 +119,17 @@ class Adam(Optimizer):
     def __init__(
         self,
         variables: list[tf.Variable],
-        step_size: tf.Variable | float,
         beta_1: float = 0.9,
         beta_2: float = 0.999,
         clip_norm: float | None = 10.0,
     ):
-        super().__init__(variables, step_size, {"means": 0.0, "squares": 0.0}, clip_norm)
+        super().__init__(variables, {"means": 0.0, "squares": 0.0}, clip_norm)
         self.beta_1 = beta_1
         self.beta_2 = beta_2
 
-    def step_size_at(self, learning_rate: float, step: int) -> float:
-        return learning_rate * math.sqrt(1 - self.beta_2 ** (step + 1)) / (1 - self.beta_1 ** (step + 1))
+    def set_learning_rate(self, learning_rate: float, step: int) -> None:
+        corrected = learning_rate * math.sqrt(1 - self.beta_2 ** (step + 1)) / (1 - self.beta_1 ** (step + 1))
+        self.step_size.assign(corrected)
 
     def _update_dense(self, variable, mean, square, gradient):
         return tf.raw_ops.ResourceApplyAdam(
@@ -174,17 +161,17 @@ class Muon(Adam):
 
     A block moves in the direction of its mean gradient made orthogonal: all its singular values become about 1.
     `mean = 0.95 * mean + 0.05 * g` and `ahead = 0.95 * mean + 0.05 * g`, then
-    `block -= step_size * (scale * sqrt(max(rows, columns)) * orthogonal(ahead) + weight_decay * block)`. The root makes
-    the moves of a block's numbers independent of its size, so that one step size serves Adam and blocks of all sizes.
-    The moves are as large for a small gradient as for a large one, so without the decay the matrices grow with every
-    step.
+    `block -= learning_rate * (scale * sqrt(max(rows, columns)) * orthogonal(ahead) + weight_decay * block)`. The root
+    makes the moves of a block's numbers independent of its size, so that one rate serves Adam and blocks of all sizes.
+    The moves have no correction for a mean that starts at zero: their size does not depend on the mean's. They are as
+    large for a small gradient as for a large one, so without the decay the matrices grow with every step.
 
     A matrix is divided along its shorter side into blocks of at most 128: for a square matrix of 2,048 rows that takes
     a hundredth of the arithmetic, and a language model learned as much with it (benchmarks/README.md).
 
     Args:
         matrices: which of `variables` these are. Their slot "squares" is a scalar that nothing uses.
-        scale: root mean square of the moves, in units of the step size.
+        scale: root mean square of the moves, in units of the learning rate.
         weight_decay: decoupled (Loshchilov and Hutter 2019), of `matrices` only.
 
     Reference:
@@ -198,7 +185,6 @@ class Muon(Adam):
     def __init__(
         self,
         variables: list[tf.Variable],
-        step_size: tf.Variable | float,
         matrices: Collection[int],
         scale: float = 0.2,
         weight_decay: float = 0.1,
@@ -206,7 +192,8 @@ class Muon(Adam):
         beta_2: float = 0.999,
         clip_norm: float | None = 10.0,
     ):
-        super().__init__(variables, step_size, beta_1, beta_2, clip_norm)
+        super().__init__(variables, beta_1, beta_2, clip_norm)
+        self.learning_rate = tf.Variable(0.0, trainable=False, name="learning_rate")
         self._matrices = frozenset(matrices)
         self._scale = scale
         self._weight_decay = weight_decay
@@ -215,6 +202,10 @@ class Muon(Adam):
             for number, square in enumerate(self.slots["squares"])
         ]
         self.slots = self.slots | {"squares": squares}
+
+    def set_learning_rate(self, learning_rate: float, step: int) -> None:
+        super().set_learning_rate(learning_rate, step)
+        self.learning_rate.assign(learning_rate)
 
     def _dense_update(self, number: int) -> Callable:
         return self._update_matrix if number in self._matrices else self._update_dense
@@ -225,9 +216,9 @@ class Muon(Adam):
         shorter = int(variable.shape[0] >= variable.shape[1])
         parts = -(-variable.shape[shorter] // self.BLOCK)
         sizes = [len(part) for part in np.array_split(range(variable.shape[shorter]), parts)]
-        factor = self.step_size * self._scale * math.sqrt(variable.shape[1 - shorter])
+        factor = self.learning_rate * self._scale * math.sqrt(variable.shape[1 - shorter])
         moves = [orthogonal(block, factor) for block in tf.split(ahead, sizes, shorter)]
-        kept = 1 - self.step_size * self._weight_decay
+        kept = 1 - self.learning_rate * self._weight_decay
         variable.assign(_moved(shorter, variable.read_value(), kept, moves))
 
 
@@ -260,17 +251,17 @@ def _newton_schulz(gram: tf.Tensor) -> tf.Tensor:
     return 3.4445 * tf.eye(gram.shape[0]) - 4.7750 * gram + 2.0315 * tf.linalg.matmul(gram, gram)
 
 
-def from_config(config: TrainConfig, bilm: BiLM, step_size: tf.Variable | float = 0.0) -> Optimizer:
+def from_config(config: TrainConfig, bilm: BiLM) -> Optimizer:
     """Returns the optimizer of `bilm` that `config` asks for."""
     variables = [variable.value for variable in bilm.trainable_variables]
     adams = config.beta_1, config.beta_2, config.clip_norm
     if config.optimizer == "adam":
-        return Adam(variables, step_size, *adams)
+        return Adam(variables, *adams)
     if config.optimizer == "muon":
         hidden = {id(matrix) for matrix in bilm.hidden_matrices}
         matrices = [number for number, one in enumerate(bilm.trainable_variables) if id(one) in hidden]
-        return Muon(variables, step_size, matrices, config.muon_scale, config.muon_weight_decay, *adams)
-    return Adagrad(variables, step_size, config.initial_accumulator, config.clip_norm)
+        return Muon(variables, matrices, config.muon_scale, config.muon_weight_decay, *adams)
+    return Adagrad(variables, config.initial_accumulator, config.clip_norm)
 
 
 @fused

@@ -49,10 +49,8 @@ class Trainer:
         with strategy.scope():
             self.bilm: BiLM = new_bilm()
             self.variables = [variable.value for variable in self.bilm.trainable_variables]
-            self._step_size = tf.Variable(0.0, trainable=False, name="step_size")
-            self.optimizer = optimizers.from_config(config, self.bilm, self._step_size)
+            self.optimizer = optimizers.from_config(config, self.bilm)
         self.learning_rate = config.learning_rate
-        self._assigned = 0.0
         self.states = self._distribute(self.bilm.zero_states(self.batch_size))
         self._run = tf.function(self._run_replicas)
         self._gather = tf.function(lambda states: strategy.run(replicas.gathered, args=(states,)))
@@ -79,10 +77,7 @@ class Trainer:
             window: arrays with the rows of this process, `local_rows`; nothing is masked.
             number: of the step; determines dropout and negatives, together with `config.seed`.
         """
-        step_size = self.optimizer.step_size_at(self.learning_rate, number)
-        if step_size != self._assigned:
-            self._step_size.assign(step_size)
-            self._assigned = step_size
+        self.optimizer.set_learning_rate(self.learning_rate, number)
         seed = tf.constant([self.config.seed, number], tf.int32)
         result, self.states = self._run(self._distribute(window, self.local_rows.start), self.states, seed)
         return result

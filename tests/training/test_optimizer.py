@@ -1,5 +1,6 @@
-"""Adagrad, Adam and Muon against NumPy float64, on one replica and on two."""
+"""Adagrad, Adam and Muon against NumPy float64 and Keras's Muon, on one replica and on two."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -18,7 +19,8 @@ def step(strategy, dense_gradients, sparse_gradients, clip_norm=10.0):
     """Applies one gradient a replica; returns the variables after it, the accumulators and the norm."""
     with strategy.scope():
         variables = [tf.Variable(DENSE, dtype=tf.float32), tf.Variable(ROWS, dtype=tf.float32)]
-        optimizer = Adagrad(variables, step_size=0.2, initial_accumulator=1.0, clip_norm=clip_norm)
+        optimizer = Adagrad(variables, initial_accumulator=1.0, clip_norm=clip_norm)
+    optimizer.set_learning_rate(0.2, 0)
 
     @tf.function
     def run():
@@ -75,8 +77,7 @@ def adam_steps(strategy, replicas_gradients):
     """Makes an Adam step for each entry, `(dense, values, indices)` of every replica; returns variables and moments."""
     with strategy.scope():
         variables = [tf.Variable(DENSE, dtype=tf.float32), tf.Variable(ROWS, dtype=tf.float32)]
-        step_size = tf.Variable(0.0)
-        optimizer = Adam(variables, step_size, beta_1=0.8, beta_2=0.95, clip_norm=4.0)
+        optimizer = Adam(variables, beta_1=0.8, beta_2=0.95, clip_norm=4.0)
 
     @tf.function
     def run(*gradients):
@@ -88,7 +89,7 @@ def adam_steps(strategy, replicas_gradients):
         return strategy.run(replica)
 
     for number, (dense, values, indices) in enumerate(replicas_gradients):
-        step_size.assign(optimizer.step_size_at(0.1, number))
+        optimizer.set_learning_rate(0.1, number)
         run(tf.constant(dense, tf.float32), tf.constant(values, tf.float32), tf.constant(indices))
     return [v.numpy() for v in variables], [[v.numpy() for v in slot] for slot in optimizer.slots.values()]
 
@@ -145,8 +146,7 @@ def muon_steps(strategy, matrix, replicas_gradients, weight_decay):
     """Makes a Muon step for each entry, the gradients of every replica; returns the variables and the slots."""
     with strategy.scope():
         variables = [tf.Variable(matrix, dtype=tf.float32), tf.Variable(DENSE, dtype=tf.float32)]
-        step_size = tf.Variable(0.0)
-        optimizer = Muon(variables, step_size, [0], 0.3, weight_decay, beta_1=0.8, beta_2=0.95, clip_norm=4.0)
+        optimizer = Muon(variables, [0], 0.3, weight_decay, beta_1=0.8, beta_2=0.95, clip_norm=4.0)
 
     @tf.function
     def run(*gradients):
@@ -157,7 +157,7 @@ def muon_steps(strategy, matrix, replicas_gradients, weight_decay):
         return strategy.run(replica)
 
     for number, gradients in enumerate(replicas_gradients):
-        step_size.assign(optimizer.step_size_at(0.1, number))
+        optimizer.set_learning_rate(0.1, number)
         run(*(tf.constant(part, tf.float32) for part in gradients))
     return [v.numpy() for v in variables], {name: [v.numpy() for v in slot] for name, slot in optimizer.slots.items()}
 
@@ -177,8 +177,7 @@ def test_muon_moves_blocks_of_matrices_by_its_own_rule_and_the_rest_by_adams(sha
     wanted, means, dense, moments = blocks(start), blocks(np.zeros(shape)), DENSE, [[np.zeros(2)], [np.zeros(2)]]
     for number, gradients in enumerate(zip(*(part.sum(1) for part in parts), strict=True)):
         scale = min(1.0, 4.0 / np.sqrt(sum(np.sum(gradient**2) for gradient in gradients)))
-        size = 0.1 * np.sqrt(1 - 0.95 ** (number + 1)) / (1 - 0.8 ** (number + 1))
-        wanted, means = reference.muon_step(wanted, means, blocks(scale * gradients[0]), size, 0.3, weight_decay)
+        wanted, means = reference.muon_step(wanted, means, blocks(scale * gradients[0]), 0.1, 0.3, weight_decay)
         (dense,), moments = reference.lazy_adam_step(
             [dense], moments, [scale * gradients[1]], number, 0.1, beta_1=0.8, beta_2=0.95, clip_norm=np.inf
         )
@@ -194,6 +193,29 @@ def test_muon_moves_blocks_of_matrices_by_its_own_rule_and_the_rest_by_adams(sha
             np.testing.assert_allclose(found_block, wanted_block, **checks.FEW)
         np.testing.assert_allclose(found[1], dense, **checks.FEW)
         assert slots["squares"][0].shape == () and slots["squares"][1].shape == (2,)
+
+
+@pytest.mark.parametrize("shape", [(12, 20), (20, 12)])
+def test_a_matrix_of_one_block_and_a_vector_move_as_with_keras_muon(shape):
+    random = np.random.default_rng(0)
+    start, gradients = random.normal(size=shape), random.normal(size=(3, *shape))
+    vectors = random.normal(size=(3, 2))
+    found, _ = muon_steps(
+        tf.distribute.MirroredStrategy(["CPU:0"]),
+        start,
+        list(zip(gradients[:, None], vectors[:, None], strict=True)),
+        0.5,
+    )
+    wanted = [keras.Variable(start, dtype="float32"), keras.Variable(DENSE, dtype="float32")]
+    optimizer = keras.optimizers.Muon(
+        0.1, adam_beta_1=0.8, adam_beta_2=0.95, adam_weight_decay=0.0, weight_decay=0.5, epsilon=1e-8, rms_rate=0.3
+    )
+    optimizer.build(wanted)
+    for matrix, vector in zip(gradients, vectors, strict=True):
+        scale = min(1.0, 4.0 / np.sqrt(np.sum(matrix**2) + np.sum(vector**2)))
+        optimizer.apply([tf.constant(scale * one, tf.float32) for one in (matrix, vector)])
+    np.testing.assert_allclose(found[0], wanted[0].numpy(), **ORTHOGONAL)
+    np.testing.assert_allclose(found[1], wanted[1].numpy(), **checks.FEW)
 
 
 @pytest.mark.parametrize("projection", [8, 16])  # with and without a projection of the token vector
