@@ -1,7 +1,11 @@
 """Makes the two files of the model in the box from what `elmo-tf dump-weights` has written.
 
     elmo-tf dump-weights --workdir runs/books --output build/books
-    python benchmarks/pack_model.py build/books elmo_tf/published/books
+    python benchmarks/pack_model.py build/books elmo_tf/published/books --divide-tokens-by 8
+
+The vectors of a trained token layer are often several times as long as those of the LSTM layers, so an average of the
+layers is hardly more than the token layer. `--divide-tokens-by` divides the token vectors by a power of two and
+multiplies the first LSTMs' weights for them by it. All other layers keep their bits.
 
 The weights become float16, compressed: less than half the size, and programs that read published files read them.
 float16 keeps 11 bits of a weight, bfloat16 would keep 8, and HDF5 has no bfloat16. Prints a line of JSON.
@@ -25,19 +29,21 @@ from elmo_tf.published.models import OPTIONS_FILE, WEIGHTS_FILE
 _MOST_BYTES = 10_000_000
 
 
-def pack(dumped: str | os.PathLike, output: str | os.PathLike) -> dict[str, Any]:
+def pack(dumped: str | os.PathLike, output: str | os.PathLike, divide_tokens_by: int = 1) -> dict[str, Any]:
     """Writes `options.json` and a smaller `weights.hdf5` to the folder `output`, in place of older ones.
 
     Args:
         dumped: the folder of `elmo-tf dump-weights`.
         output: made if it does not exist.
+        divide_tokens_by: a power of two.
 
     Returns:
         `parameters`; `bytes` of the two files; `largest_change`, the largest rounding error relative to the largest
         weight of its array; `size` and `sha256` of `weights.hdf5`, for the row in `elmo_tf/published/models.py`.
 
     Raises:
-        InputError: if a weight is too large for float16, or the files have more than 10 MB.
+        InputError: if a weight is too large for float16, `divide_tokens_by` is no power of two, or the files have more
+            than 10 MB.
     """
     dumped, output = pathlib.Path(dumped), pathlib.Path(output)
     output.mkdir(parents=True, exist_ok=True)
@@ -45,14 +51,19 @@ def pack(dumped: str | os.PathLike, output: str | os.PathLike) -> dict[str, Any]
     small = output / f".{WEIGHTS_FILE}.incomplete"
     try:
         with h5py.File(dumped / WEIGHTS_FILE) as source, h5py.File(small, "w", track_order=False) as packed:
-            for name, values in _arrays(source).items():
+            arrays, rounded = _arrays(source), {}
+            for name, values in arrays.items():
                 with np.errstate(over="ignore"):
-                    halves = values.astype(np.float16)
-                if not np.isfinite(halves).all():
+                    rounded[name] = values.astype(np.float16).astype(np.float32)
+                if not np.isfinite(rounded[name]).all():
                     raise InputError("dumped", f"weights of {name} below {np.finfo(np.float16).max}", "larger ones")
-                packed.create_dataset(name, data=halves, compression="gzip", shuffle=True, track_times=False)
-                change = np.abs(halves.astype(np.float32) - values).max() / max(np.abs(values).max(), 1e-30)
+                change = np.abs(rounded[name] - values).max() / max(np.abs(values).max(), 1e-30)
                 parameters, largest_change = parameters + values.size, max(largest_change, float(change))
+            _divide_tokens(rounded, divide_tokens_by)
+            for name, values in rounded.items():
+                halves = values.astype(np.float16)
+                stored = halves if np.array_equal(halves, values) else values  # too small for float16 after a division
+                packed.create_dataset(name, data=stored, compression="gzip", shuffle=True, track_times=False)
         size = small.stat().st_size + (dumped / OPTIONS_FILE).stat().st_size
         if size > _MOST_BYTES:
             raise InputError("dumped", f"a model of at most {_MOST_BYTES:,} bytes when packed", f"{size:,}")
@@ -72,13 +83,24 @@ def _arrays(file: h5py.File) -> dict[str, np.ndarray]:
     return found
 
 
+def _divide_tokens(arrays: dict[str, np.ndarray], factor: int) -> None:
+    """Divides the token vectors, and multiplies the first LSTMs' weights for them."""
+    if factor < 1 or factor & (factor - 1):
+        raise InputError("divide_tokens_by", "a power of two", factor)
+    for name in ("CNN_proj/W_proj", "CNN_proj/b_proj"):
+        arrays[name] /= factor
+    for direction in (0, 1):
+        kernel = arrays[f"RNN_{direction}/RNN/MultiRNNCell/Cell0/LSTMCell/W_0"]  # the input's rows, then the state's
+        kernel[: len(arrays["CNN_proj/b_proj"])] *= factor
+
+
 def main() -> None:
     """Runs the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("dumped", help="the folder of `elmo-tf dump-weights`")
     parser.add_argument("output", help="elmo_tf/published/books")
-    arguments = parser.parse_args()
-    print(json.dumps(pack(arguments.dumped, arguments.output)))
+    parser.add_argument("--divide-tokens-by", type=int, default=1, metavar="N", help="a power of two (1)")
+    print(json.dumps(pack(**vars(parser.parse_args()))))
 
 
 if __name__ == "__main__":

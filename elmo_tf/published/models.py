@@ -78,8 +78,8 @@ MODELS = (
         "English",
         2_996_432,
         256,
-        size=5_673_758,
-        sha256="b477fa4f08a05da680cf004de24313d1672079e73de1fe11e5cff913a2f2f5af",
+        size=5_693_448,
+        sha256="9eb5c464ec21415144756bd387eb1be25c7be20bebaaaf27185d12c3ee808947",
         license="Apache-2.0",
     ),
     _of_allennlp(

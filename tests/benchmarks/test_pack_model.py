@@ -7,6 +7,7 @@ import sys
 import h5py
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from benchmarks import pack_model
 from elmo_tf.errors import InputError
@@ -48,6 +49,23 @@ def test_the_command_prints_json_and_replaces_older_files(dumped, tmp_path):
         about = json.loads(done.stdout)
         assert about.keys() == {"parameters", "bytes", "largest_change", "size", "sha256"}
         download.check(tmp_path / "books" / "weights.hdf5", about["size"], about["sha256"])
+
+
+def test_dividing_the_token_layer_leaves_the_bits_of_all_other_layers(dumped, tmp_path):
+    with h5py.File(dumped / "weights.hdf5", "a") as file:
+        file["CNN_proj/W_proj"][0, 0] = 2.0**-14  # float16 has no eighth of 2^-14 * 1.001
+        file["CNN_proj/W_proj"][0, 1] = 2.0**-14 * (1 + 2.0**-10)
+    pack_model.pack(dumped, tmp_path / "plain")
+    pack_model.pack(dumped, tmp_path / "divided", divide_tokens_by=8)
+    ids = tf.random.stateless_uniform((2, 5, 50), (0, 0), 1, 262, tf.int32)
+    plain, divided = (
+        published_weights.load(tmp_path / name / "options.json", tmp_path / name / "weights.hdf5")[1](ids)[0].numpy()
+        for name in ("plain", "divided")
+    )
+    np.testing.assert_array_equal(8 * divided[:, 0], plain[:, 0])
+    np.testing.assert_array_equal(divided[:, 1:], plain[:, 1:])
+    with pytest.raises(InputError, match="expected a power of two, found 6"):
+        pack_model.pack(dumped, tmp_path / "divided", divide_tokens_by=6)
 
 
 def test_weights_too_large_for_float16_are_refused_and_nothing_is_replaced(dumped, tmp_path):
