@@ -26,8 +26,9 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions
 ROOT = pathlib.Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from elmo_tf import config as config_lib  # noqa: E402
+from elmo_tf import sources  # noqa: E402
 from elmo_tf.records import record_folder  # noqa: E402
-from elmo_tf.savedmodel import embedding  # noqa: E402
 from pipelines.embed import command, handler, job  # noqa: E402
 from pipelines.running import do_once, journal, runner_options, task_plan  # noqa: E402
 from pipelines.text import corpora  # noqa: E402
@@ -216,7 +217,7 @@ def main() -> None:
     parser.add_argument("--milliseconds", type=float, default=20, metavar="MS", help="of a question to the store (20)")
     arguments = parser.parse_args()
 
-    model = embedding.Model(pathlib.Path("model"), 3, 1024, "whitespace")
+    model = sources.SavedModel("model", config_lib.ModelConfig())
     num_tokens = arguments.chunks * job._CHUNK_BYTES // (3 * 1024 * 4)
     text = corpora.TextFile("simulated://bucket/a.txt", num_tokens * TOKEN_BYTES)
     workers = Workers(arguments.chunks, min(text.size, job._TEXT_BYTES))

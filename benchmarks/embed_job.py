@@ -21,7 +21,8 @@ from collections.abc import Callable
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-from elmo_tf.savedmodel import embedding
+from elmo_tf import embedder, sources
+from elmo_tf.savedmodel import contract
 from pipelines.embed import command as embed_command
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -42,7 +43,7 @@ def main() -> None:
     parser.add_argument("--input", required=True, metavar="FILE", help="UTF-8 text, one tokenized sentence per line")
     parser.add_argument("--sentences", type=int, default=512, metavar="N", help="sentences to embed (512)")
     parser.add_argument("--repeat", type=int, default=3, metavar="N", help="runs of each (3)")
-    parser.add_argument("--layers", default="all", choices=embedding.LAYERS, help="as in `elmo-tf embed` (all)")
+    parser.add_argument("--layers", default="all", choices=contract.LAYERS, help="as in `elmo-tf embed` (all)")
     parser.add_argument("--memory", action="store_true", help="also measure memory, with ten times the text")
     arguments = parser.parse_args()
     logging.getLogger("elmo_tf").setLevel(logging.WARNING)
@@ -51,16 +52,16 @@ def main() -> None:
         lines = [line for line, _ in zip(file, range(arguments.sentences), strict=False)]
     sentences = [line.split() for line in lines]
     num_tokens = sum(map(len, sentences))
-    model = embedding.find_model(arguments.savedmodel)
-    loaded = embedding._open(model)
+    source = sources.find(arguments.savedmodel)
+    loaded = sources.model(source)
     # The runs of the job share one loaded model.
-    embedding._open = lambda *_: loaded
-    alone = embedding.Embedder(model)
+    sources.model = lambda _: loaded
+    alone = embedder.Embedder(source)
     rows: dict[str, list[tuple[float, float]]] = {"model alone": [], "its batches": [], "hdf5": [], "tfrecord": []}
     with tempfile.TemporaryDirectory(prefix="elmo_tf-embed-") as folder:
         text = pathlib.Path(folder, "text.txt")
         text.write_bytes(b"".join(lines))
-        given = ["--savedmodel", str(model.path), "--input", str(text), f"--layers={arguments.layers}"]
+        given = ["--savedmodel", source.name, "--input", str(text), f"--layers={arguments.layers}"]
         run_alone(alone, sentences[:BATCH_SIZE])
         for number in range(arguments.repeat):
             rows["model alone"].append(timed(lambda: run_alone(alone, sentences)))
@@ -74,12 +75,12 @@ def main() -> None:
     report(num_tokens, rows, peaks)
 
 
-def run_alone(model: embedding.Embedder, sentences: list[list[bytes]]) -> None:
+def run_alone(model: embedder.Embedder, sentences: list[list[bytes]]) -> None:
     for start in range(0, len(sentences), BATCH_SIZE):
         model._vectors(sentences[start : start + BATCH_SIZE], "all")
 
 
-def run_batches(model: embedding.Embedder, sentences: list[list[bytes]], layers: str) -> None:
+def run_batches(model: embedder.Embedder, sentences: list[list[bytes]], layers: str) -> None:
     for _ in model.embed(sentences, layers):
         pass
 

@@ -1,14 +1,14 @@
-"""What a program does with a trained model, by the paths of its folders: `elmo_tf.evaluate`, `export` and `load`."""
+"""What a program does with a trained model: `elmo_tf.evaluate`, `export` and `load`."""
 
 import os
 import pathlib
 from collections.abc import Sequence
-from typing import Any
 
-from elmo_tf import extras
+from elmo_tf import extras, sources
+from elmo_tf.embedder import Embedder
 from elmo_tf.errors import renamed
 from elmo_tf.records import record_folder
-from elmo_tf.savedmodel import opening, writing
+from elmo_tf.savedmodel import writing
 from elmo_tf.training import checkpoints, evaluation
 from elmo_tf.training.evaluation import Evaluation
 
@@ -93,24 +93,25 @@ def export(
     )
 
 
-def load(path: str | os.PathLike, verify_checksums: bool = False) -> Any:
-    """Returns an exported model as `tf.saved_model.load` does, once its files and signatures have been checked.
+def load(source: sources.Path) -> Embedder:
+    """Returns a model that is ready to encode sentences.
 
-    `model.signatures["default"](strings=tf.constant(["a sentence"]))["elmo"]` is float32 `(batch, max_length, dim)`;
-    the other signatures are `tokens`, `char_ids` and `stream`. A model with the unicode tokenizer loads without
-    importing tensorflow_text first. The configuration and the provenance are the JSON files in `<version>/assets/`;
-    `elmo_tf.savedmodel.opening.open_savedmodel` returns them parsed, with the model.
+        elmo = elmo_tf.load("books")
+        for one in elmo.encode(["The bank lends money .", "A bank of the river ."]):
+            print(one.tokens, one.vectors.shape)
+
+    A SavedModel computes with its own graph, mix and initial state. Everything else is built in memory from its
+    weights: the mix is the average of the layers, and each sentence starts from the zero state. For the object of a
+    SavedModel with its signatures, use `tf.saved_model.load`.
 
     Args:
-        path: a version's folder, a model's, of which the newest version is loaded, or the name of a published model
-            (`elmo-tf models` lists them), which is fetched and converted at its first use.
-        verify_checksums: whether to compare all files with their SHA-256 first; otherwise their presence and sizes
-            are checked.
+        source: a SavedModel (its version's folder, or the model's with the newest version), a workdir, a folder of
+            `options.json` and `weights.hdf5`, the pair of these two files, or the name of a published model
+            (`elmo-tf models` lists them), which is fetched at its first use.
 
     Raises:
-        InputError: if a file is missing or damaged, the signatures are not those of `export`, or a published model
-            cannot be fetched.
+        InputError: if it is none of these, a file is damaged, or a published model cannot be fetched.
         ModuleNotFoundError: if the model has the unicode tokenizer and tensorflow-text is not installed.
     """
-    with renamed(savedmodel="path"), extras.required():
-        return opening.open_savedmodel(path, verify_checksums=verify_checksums).loaded
+    with extras.required():
+        return Embedder(sources.find(source))

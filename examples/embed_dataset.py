@@ -11,7 +11,6 @@ import sys
 
 import tensorflow as tf
 
-import elmo_tf
 from elmo_tf.errors import InputError
 
 
@@ -20,13 +19,13 @@ def with_vectors(sentences: tf.data.Dataset, savedmodel: str, batch_size: int = 
 
     Args:
         sentences: string `()`, a sentence each, split as the model's signature `default` does.
-        savedmodel: a folder, or the name of a published model.
+        savedmodel: a version's folder; `elmo-tf import NAME --output DIR` makes one of a published model.
         batch_size: sentences that are embedded at a time.
 
     Returns:
         pairs of string `(tokens,)` and float32 `(tokens, dim)`.
     """
-    model = elmo_tf.load(savedmodel)
+    model = tf.saved_model.load(savedmodel)
 
     def embed(batch):
         found = model.signatures["default"](strings=batch)
@@ -45,7 +44,7 @@ def _dense(tokens, vectors):
 def main() -> None:
     """Prints the tokens and the shape of the vectors of the first lines of a text."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--savedmodel", required=True, help="a SavedModel's folder, or a published model's name")
+    parser.add_argument("--savedmodel", required=True, help="a version's folder")
     parser.add_argument("--text", required=True, help="a file with one sentence per line")
     parser.add_argument("--count", type=int, default=5, help="how many lines to print (5)")
     arguments = parser.parse_args()

@@ -1,7 +1,7 @@
 """A spaCy component that puts ELMo vectors into `doc.tensor`: one row for each token, in the context of its sentence.
 
     nlp = spacy.load("en_core_web_sm")  # or spacy.blank("en"), with the component "sentencizer"
-    nlp.add_pipe("elmo", config={"savedmodel": "savedmodels/mine"})
+    nlp.add_pipe("elmo", config={"source": "savedmodels/mine"})
     doc = nlp("The bank lends money.")
     print(doc.tensor.shape)  # (5, 256)
 
@@ -12,7 +12,6 @@ they have computed, but not what they may have put into `doc.tensor`.
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-import tensorflow as tf
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch
@@ -20,17 +19,17 @@ from spacy.util import minibatch
 import elmo_tf
 
 
-@Language.factory("elmo", default_config={"savedmodel": "books"})
-def make_elmo(nlp: Language, name: str, savedmodel: str) -> "ElmoTensors":
-    """Returns the component for a SavedModel: a folder, or the name of a published model."""
-    return ElmoTensors(savedmodel)
+@Language.factory("elmo", default_config={"source": "books"})
+def make_elmo(nlp: Language, name: str, source: str) -> "ElmoTensors":
+    """Returns the component for a model: a SavedModel, a workdir, or the name of a published model."""
+    return ElmoTensors(source)
 
 
 class ElmoTensors:
     """Fills `doc.tensor` with float32 `(tokens, dim)`."""
 
-    def __init__(self, savedmodel: str):
-        self._model = elmo_tf.load(savedmodel)
+    def __init__(self, source: str):
+        self._model = elmo_tf.load(source)
 
     def __call__(self, doc: Doc) -> Doc:
         return next(self.pipe([doc]))
@@ -41,15 +40,9 @@ class ElmoTensors:
             # A document without sentence boundaries is one sentence.
             split = [list(doc.sents) if doc.has_annotation("SENT_START") else [doc] for doc in docs]
             sentences = [[token.text for token in sentence] for one in split for sentence in one]
-            vectors = iter(self._vectors(sentences))
+            vectors = iter(one.vectors for one in self._model.encode(sentences))
             for doc, one in zip(docs, split, strict=True):
                 found = [next(vectors) for _ in one]
                 if found:
                     doc.tensor = np.concatenate(found)
                 yield doc
-
-    def _vectors(self, sentences: list[list[str]]) -> list[np.ndarray]:
-        tokens = tf.ragged.constant(sentences, tf.string, ragged_rank=1)
-        lengths = tf.cast(tokens.row_lengths(), tf.int32)
-        found = self._model.signatures["tokens"](tokens=tokens.to_tensor(""), sequence_len=lengths)["elmo"].numpy()
-        return [vectors[:length] for vectors, length in zip(found, lengths.numpy(), strict=True)]

@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 import keras
@@ -40,7 +39,6 @@ class BiLM(keras.Model):
 
     Call arguments:
         char_ids: int32 `(batch, max_length, max_chars_per_token)`, sentences without boundaries, padded with 0.
-        encode: what gives token vectors instead of `char_cnn`.
         boundaries: whether `<S>` and `</S>`, which are always fed, are returned as well: two positions more.
 
     Returns:
@@ -115,15 +113,14 @@ class BiLM(keras.Model):
         """Returns the states before a first token, all zero."""
         return packed.zero_states(self.config.lstm, batch_size)
 
-    def call(self, char_ids, encode=None, boundaries=False):
-        layers, mask, _ = self.embed(char_ids, self.zero_states(1), encode, boundaries)
+    def call(self, char_ids, boundaries=False):
+        layers, mask, _ = self.embed(char_ids, self.zero_states(1), boundaries)
         return layers, mask
 
     def embed(
         self,
         char_ids: tf.Tensor,
         initial_states: States,
-        encode: Callable[[tf.Tensor], tf.Tensor] | None = None,
         boundaries: bool = False,
     ) -> tuple[tf.Tensor, tf.Tensor, States]:
         """Does what a call does, from any initial states.
@@ -134,7 +131,6 @@ class BiLM(keras.Model):
         Args:
             char_ids: as for a call.
             initial_states: before each sentence, a row for each or one row for all.
-            encode: as for a call.
             boundaries: as for a call.
 
         Returns:
@@ -142,7 +138,7 @@ class BiLM(keras.Model):
             after its first. A sentence without tokens leaves them as they were.
         """
         kernels = tuple(tuple(layer.kernels() for layer in layers) for layers in self.lstms)
-        return packed.embed(self.config.lstm, kernels, encode or self.char_cnn, char_ids, initial_states, boundaries)
+        return packed.embed(self.config.lstm, kernels, self.char_cnn, char_ids, initial_states, boundaries)
 
     def run_window(
         self,

@@ -85,7 +85,6 @@ class PackedBiLM(keras.layers.Layer):
 
     Call arguments:
         char_ids: int32 `(batch, max_length, max_chars_per_token)`, sentences without boundaries, padded with 0.
-        encode: what gives token vectors instead of `char_cnn`.
         boundaries: whether `<S>` and `</S>` are returned as well.
 
     Returns:
@@ -115,20 +114,19 @@ class PackedBiLM(keras.layers.Layer):
                 copy.assign(layer.kernels("float32"))
         return packed
 
-    def call(self, char_ids, encode=None, boundaries=False):
-        layers, mask, _ = self.embed(char_ids, self.zero_states(1), encode, boundaries)
+    def call(self, char_ids, boundaries=False):
+        layers, mask, _ = self.embed(char_ids, self.zero_states(1), boundaries)
         return layers, mask
 
     def embed(
         self,
         char_ids: tf.Tensor,
         initial_states: States,
-        encode: Callable[[tf.Tensor], tf.Tensor] | None = None,
         boundaries: bool = False,
     ) -> tuple[tf.Tensor, tf.Tensor, States]:
         """Returns what the function `embed` of this module does, with these weights."""
         kernels = tuple(tuple(layer.kernels() for layer in layers) for layers in self.lstms)
-        return embed(self.config.lstm, kernels, encode or self.char_cnn, char_ids, initial_states, boundaries)
+        return embed(self.config.lstm, kernels, self.char_cnn, char_ids, initial_states, boundaries)
 
     def zero_states(self, batch_size: int | tf.Tensor) -> States:
         """Returns the states before a first token, all zero."""

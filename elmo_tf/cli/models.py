@@ -124,11 +124,10 @@ def _export(arguments: argparse.Namespace) -> None:
 
 def _models(arguments: argparse.Namespace) -> None:
     from elmo_tf.published import fetching, models
-    from elmo_tf.savedmodel import finding
 
     rows = []
     for model in models.MODELS:
-        here = "SavedModel" if finding.is_converted(model) else "files" if fetching.are_here(model) else "no"
+        here = "yes" if fetching.are_here(model) else "no"
         rows.append(dataclasses.asdict(model) | {"checked": model.checked, "here": here, "urls": model.urls})
     if arguments.json:
         print(json.dumps(rows))

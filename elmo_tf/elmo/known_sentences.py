@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import tensorflow as tf
 
+from elmo_tf.embedder import batches
 from elmo_tf.errors import InputError
 from elmo_tf.files.progress import ProgressLine
-from elmo_tf.savedmodel.embedding import batches
 from elmo_tf.text.tokens import to_bytes
 
 _BATCH_TOKENS = 2048  # positions computed together, padding included

@@ -12,18 +12,17 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
-from elmo_tf import extras
-from elmo_tf.elmo import sources
+from elmo_tf import extras, sources
+from elmo_tf.bilm.model import BiLM
+from elmo_tf.bilm.packed import PackedBiLM
 from elmo_tf.elmo.distinct_sentences import of_distinct
 from elmo_tf.elmo.known_sentences import KnownSentences
-from elmo_tf.elmo.known_tokens import KnownTokens
 from elmo_tf.elmo.token_inputs import to_tensor
 from elmo_tf.errors import InputError
 from elmo_tf.layers.scalar_mix import Mix, ScalarMix, parse_mix
 from elmo_tf.layers.token_mask import TokenMask, lengths
 from elmo_tf.savedmodel import contract, graph_checks
 from elmo_tf.text import in_graph
-from elmo_tf.text.tokens import to_bytes
 
 _Made = TypeVar("_Made")
 
@@ -54,8 +53,6 @@ class ELMo(keras.layers.Layer):
         tokenizer: None: the layer takes tokens. `"whitespace"` or `"unicode"`: it takes sentences and splits them as
             the signature `default` of an export with this tokenizer does, on runs of ASCII white space or into words,
             numbers and punctuation marks, for which it needs tensorflow-text (`elmo-tf[text]`).
-        vocabulary: words whose token vectors are computed once, now, and looked up; all others go through the character
-            encoder, with the same results. Only for a biLM that is not trained.
 
     Call arguments:
         inputs: string `(batch, time)`, tokens padded on the right with `""` (within a sentence, `""` is a token
@@ -74,7 +71,7 @@ class ELMo(keras.layers.Layer):
 
     def __init__(
         self,
-        source: sources.Source,
+        source: "sources.Path | config_lib.ModelConfig | BiLM | PackedBiLM",
         num_mixes: int = 1,
         mix: Mix = "learned",
         penalty: float = 0.0,
@@ -82,7 +79,6 @@ class ELMo(keras.layers.Layer):
         dropout_rate: float = 0.0,
         boundaries: bool = False,
         trainable_bilm: bool = False,
-        vocabulary: Sequence[str | bytes] | None = None,
         tokenizer: str | None = None,
         **kwargs: Any,
     ):
@@ -92,8 +88,6 @@ class ELMo(keras.layers.Layer):
             raise InputError("num_mixes", "at least 1", num_mixes)
         if not 0 <= penalty < np.inf:
             raise InputError("penalty", "a number that is not negative", penalty)
-        if vocabulary is not None and trainable_bilm:
-            raise InputError("vocabulary", "trainable_bilm=False with it, as its vectors are computed once", "True")
         if tokenizer not in (None, *contract.TOKENIZERS):
             raise InputError("tokenizer", f"None or one of {', '.join(contract.TOKENIZERS)}", repr(tokenizer))
         if tokenizer == "unicode":
@@ -108,21 +102,16 @@ class ELMo(keras.layers.Layer):
         self.boundaries = boundaries
         self.trainable_bilm = trainable_bilm
         self.tokenizer = tokenizer
-        self.vocabulary: list[str] | None = None
-        self.bilm = _outside_scopes(lambda: sources.load(source, trainable_bilm))
+        self.bilm = _outside_scopes(lambda: sources.network(source, trainable_bilm))
         num_layers = self.bilm.config.lstm.num_layers + 1
         fixed = _fixed_parameters(mix, num_layers)
         self.mixes = [
             _outside_scopes(functools.partial(_built_mix, num_layers, fixed, penalty, layer_norm, f"mix_{number}"))
             for number in range(num_mixes)
         ]
-        self.known_tokens: KnownTokens | None = None
         self.known_sentences: KnownSentences | None = None
         # Not the function itself: TensorFlow would save an attribute that is one with the layer.
         self._compiled = tf.function(self._computed, autograph=False).get_concrete_function
-        if vocabulary is not None:
-            known_tokens = self._add_known_tokens(vocabulary)
-            _outside_scopes(lambda: known_tokens.fill(self.bilm.char_cnn))
         # A name of its own, as it becomes part of functional models.
         self.token_mask = TokenMask(boundaries, tokenizer)
         self.dropout = _outside_scopes(
@@ -205,18 +194,18 @@ class ELMo(keras.layers.Layer):
 
     def get_config(self):
         own = ("num_mixes", "mix", "penalty", "layer_norm", "dropout_rate", "boundaries", "trainable_bilm", "tokenizer")
-        values = {name: getattr(self, name) for name in (*own, "vocabulary")}
-        return super().get_config() | values | {"source": config_lib.to_dict(self.bilm.config)}
+        return (
+            super().get_config()
+            | {name: getattr(self, name) for name in own}
+            | {"source": config_lib.to_dict(self.bilm.config)}
+        )
 
     @classmethod
     def from_config(cls, config):
         model = config_lib.from_dict(config["source"], config_lib.ModelConfig)
-        source = _outside_scopes(lambda: sources.unset(model, config["trainable_bilm"]))
-        layer = cls(**config | {"source": source, "vocabulary": None})
-        # The vectors, like all weights, are loaded later.
-        if config["vocabulary"] is not None:
-            layer._add_known_tokens(config["vocabulary"])
-        return layer
+        # The weights are loaded later.
+        network = BiLM if config["trainable_bilm"] else PackedBiLM
+        return cls(**config | {"source": _outside_scopes(lambda: network(model))})
 
     @property
     def _max_chars(self) -> int:
@@ -235,10 +224,7 @@ class ELMo(keras.layers.Layer):
         return self._compiled(tf.TensorSpec([None] * inputs.shape.rank, inputs.dtype))(inputs)
 
     def _computed(self, inputs):
-        encode = self.bilm.char_cnn
-        if self.known_tokens is not None:
-            encode = functools.partial(self.known_tokens, encode=self.bilm.char_cnn)
-        return self.bilm(self.char_ids(inputs), encode=encode, boundaries=self.boundaries)[0]
+        return self.bilm(self.char_ids(inputs), boundaries=self.boundaries)[0]
 
     def _frozen_layers_of(self, inputs):
         if inputs.dtype != tf.string or self.tokenizer is not None:
@@ -259,16 +245,6 @@ class ELMo(keras.layers.Layer):
             shape_of_one = "(None,)" if self.tokenizer is None else "()"
             found += f"; a Sequential model has to begin with keras.Input({shape_of_one}, dtype='string')"
         raise InputError("inputs", self._expected, found)
-
-    def _add_known_tokens(self, vocabulary: Sequence[str | bytes]) -> KnownTokens:
-        dim = self.bilm.config.lstm.projection_dim
-        self.known_tokens = _outside_scopes(lambda: KnownTokens(vocabulary, self._max_chars, dim, name="known_tokens"))
-        # JSON has neither NumPy's strings nor bytes.
-        try:
-            self.vocabulary = [to_bytes(word, "vocabulary").decode() for word in vocabulary]
-        except UnicodeDecodeError as error:
-            raise InputError("vocabulary", "words in UTF-8", repr(error.object)) from None
-        return self.known_tokens
 
     def _of_shape_alone(self, inputs: tf.Tensor) -> tf.Tensor | list[tf.Tensor]:
         """Returns vectors of the right shape, for inputs that have a shape but not the dtype of tokens.

@@ -25,14 +25,14 @@ _MIX_EPOCHS, _MIX_BATCH_SIZE, _MIX_RATE = 3, 256, 1e-3
 _ITERATIONS = 200
 
 
-def probe(savedmodel: str | os.PathLike, train: list[Tagged], test: list[Tagged], seed: int = 0) -> Results:
+def probe(source: str | os.PathLike, train: list[Tagged], test: list[Tagged], seed: int = 0) -> Results:
     """Returns the accuracy on `test` of logistic regressions trained on single tokens' vectors.
 
     There is one regression for each layer and one for the mix, whose scalar parameters are learned first, together with
     a linear classifier, by gradient descent on the same tokens. The baseline is the most frequent tag of each word.
 
     Args:
-        savedmodel: a version's folder.
+        source: where the model comes from; see `sources.find`.
         train, test: sentences with a tag for each token.
         seed: decides the mix's training.
 
@@ -51,7 +51,7 @@ def probe(savedmodel: str | os.PathLike, train: list[Tagged], test: list[Tagged]
         np.array([numbers.get(tag, -1) for sentence in sentences for tag in sentence.labels])
         for sentences in (train, test)
     ]
-    layers = [_embed(savedmodel, sentences) for sentences in (train, test)]
+    layers = [_embed(source, sentences) for sentences in (train, test)]
     rows = [Row("most frequent tag", "baseline", {_MEASURE: _most_frequent(train, test)})]
     for number in range(layers[0].shape[1]):
         accuracy = _accuracy(*(one[:, number].astype(np.float32) for one in layers), *answers)
@@ -79,9 +79,9 @@ def _check(sentences: list[Tagged]) -> None:
             raise InputError("sentences", f"{len(tokens)} tags for as many tokens", found)
 
 
-def _embed(savedmodel: str | os.PathLike, sentences: list[Tagged]) -> np.ndarray:
+def _embed(source: str | os.PathLike, sentences: list[Tagged]) -> np.ndarray:
     spans = [[(place, place + 1) for place in range(len(sentence.tokens))] for sentence in sentences]
-    return vectors.embed(savedmodel, [sentence.tokens for sentence in sentences], spans)
+    return vectors.embed(source, [sentence.tokens for sentence in sentences], spans)
 
 
 def _accuracy(train: np.ndarray, test: np.ndarray, train_answers: np.ndarray, test_answers: np.ndarray) -> float:

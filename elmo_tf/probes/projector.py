@@ -70,7 +70,7 @@ def uses_with_senses(sentences: list[SenseSentence], lemma: str) -> list[Labelle
     return found
 
 
-def write(savedmodel: str | os.PathLike, uses: list[LabelledUse], logdir: str | os.PathLike) -> None:
+def write(source: str | os.PathLike, uses: list[LabelledUse], logdir: str | os.PathLike) -> None:
     """Writes each layer's vectors and their average to the new folder `logdir`, for `tensorboard --logdir`.
 
     Raises:
@@ -78,7 +78,7 @@ def write(savedmodel: str | os.PathLike, uses: list[LabelledUse], logdir: str | 
     """
     with renamed(path="logdir"):
         staging.check_absent(logdir)
-    layers = vectors.embed(savedmodel, [use.tokens for use in uses], [[(use.start, use.end)] for use in uses])
+    layers = vectors.embed(source, [use.tokens for use in uses], [[(use.start, use.end)] for use in uses])
     points = {f"layer {number}": layers[:, number] for number in range(layers.shape[1])}
     points["average"] = layers.mean(1, dtype=np.float32)
     config = projector.ProjectorConfig()

@@ -1,22 +1,22 @@
-"""All layers of chosen tokens of a text, from a SavedModel."""
+"""All layers of chosen tokens of a text."""
 
 import os
 from collections.abc import Sequence
 
 import numpy as np
 
+from elmo_tf import sources
+from elmo_tf.embedder import Embedder
 from elmo_tf.files.progress import ProgressLine
-from elmo_tf.savedmodel import opening
-from elmo_tf.savedmodel.embedding import Embedder, find_model
 
 
 def embed(
-    savedmodel: str | os.PathLike, sentences: Sequence[Sequence[str]], spans: Sequence[Sequence[tuple[int, int]]]
+    source: str | os.PathLike, sentences: Sequence[Sequence[str]], spans: Sequence[Sequence[tuple[int, int]]]
 ) -> np.ndarray:
     """Returns the layers of spans of tokens, each the mean of the span's tokens, in the order of the spans.
 
     Args:
-        savedmodel: a version's folder, or a model's.
+        source: where the model comes from; see `sources.find`.
         sentences: the tokens of each.
         spans: for each sentence its spans: the first token, and the one behind the last.
 
@@ -24,16 +24,16 @@ def embed(
         float16 `(spans, num_layers, dim)`: exact to 0.05 %, enough for probes, in half the memory.
 
     Raises:
-        InputError: if there is no such model, it is damaged or does not have the contract's signatures.
+        InputError: if there is no such model, or it is damaged.
     """
-    model = find_model(opening.check(savedmodel))
+    embedder = Embedder(sources.find(source))
     firsts = np.cumsum([0, *(len(one) for one in spans)])
-    found = np.zeros((firsts[-1], model.num_layers, model.dim), np.float16)
+    found = np.zeros((firsts[-1], embedder.source.num_layers, embedder.source.dim), np.float16)
     # The model skips empty sentences: those without spans.
     asked = [[token.encode() for token in tokens] if one else [] for tokens, one in zip(sentences, spans, strict=True)]
     line = ProgressLine(at_once=False)
     done, total = 0, sum(map(len, asked))
-    for number, layers in Embedder(model).embed(asked):
+    for number, layers in embedder.embed(asked):
         for place, (start, end) in enumerate(spans[number], firsts[number]):
             found[place] = layers[:, start:end].mean(1)
         done += len(asked[number])

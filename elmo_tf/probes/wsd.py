@@ -38,7 +38,7 @@ def split(sentences: list[SenseSentence]) -> tuple[list[SenseSentence], list[Sen
 
 
 def probe(
-    savedmodel: str | os.PathLike,
+    source: str | os.PathLike,
     train: list[SenseSentence],
     test: list[SenseSentence],
     first_senses: Mapping[str, str] | None = None,
@@ -51,7 +51,7 @@ def probe(
     in training.
 
     Args:
-        savedmodel: a version's folder.
+        source: where the model comes from; see `sources.find`.
         train, test: sentences with senses.
         first_senses: the most frequent sense of each lemma in a dictionary.
 
@@ -67,7 +67,7 @@ def probe(
     senses = {lemma: [sense] for lemma, sense in (first_senses or {}).items()} | in_training
     usual = np.array([next(iter(senses.get(lemma, [_UNKNOWN]))) for lemma in lemmas[1]])
     ambiguous = np.array([len(senses.get(lemma, ())) > 1 for lemma in lemmas[1]])
-    layers = [_embed(savedmodel, part) for part in (train, test)]
+    layers = [_embed(source, part) for part in (train, test)]
     rows = [Row("most frequent sense", "baseline", _scores(answers[1], usual, ambiguous))]
     for number in range(layers[0].shape[1]):
         found = _nearest([one[:, number].astype(np.float32) for one in layers], answers[0], lemmas[1], senses)
@@ -83,9 +83,9 @@ def probe(
     return Results("WSD", rows, details)
 
 
-def _embed(savedmodel: str | os.PathLike, sentences: list[SenseSentence]) -> np.ndarray:
+def _embed(source: str | os.PathLike, sentences: list[SenseSentence]) -> np.ndarray:
     spans = [[(use.start, use.end) for use in sentence.uses] for sentence in sentences]
-    return vectors.embed(savedmodel, [sentence.tokens for sentence in sentences], spans)
+    return vectors.embed(source, [sentence.tokens for sentence in sentences], spans)
 
 
 def _senses(lemmas: list[str], answers: np.ndarray) -> dict[str, list[str]]:

@@ -5,10 +5,6 @@ Plain Python without imports from this project, because `standalone_checker.py` 
 
 from typing import NamedTuple
 
-# Raised with every change of what is exported. SavedModels of published models, which are made on a user's machine and
-# kept there, belong to one revision.
-REVISION = 2
-
 # Files, as paths in a version's folder. A folder with a graph is a SavedModel.
 GRAPH_FILE = "saved_model.pb"
 VARIABLES_PREFIX = "variables/variables"
@@ -20,6 +16,9 @@ SAMPLE_VECTORS_FILE = "assets.extra/sample_vectors.npz"
 WARMUP_FILE = "assets.extra/tf_serving_warmup_requests"
 # The name of an export's folder begins so until it is a version.
 UNNUMBERED = "unnumbered-"
+
+# What `elmo-tf embed` writes of a token.
+LAYERS = ("all", "top", "average", "sum", "mix")
 
 # Settings of an export.
 TOKENIZERS = ("whitespace", "unicode")

@@ -40,8 +40,7 @@ def open_savedmodel(savedmodel: str | os.PathLike, verify_checksums: bool = Fals
     """Loads an exported model, on whatever devices TensorFlow sees.
 
     Args:
-        savedmodel: a version's folder, a model's, of which the newest version is loaded, or the name of a published
-            model.
+        savedmodel: a version's folder, or a model's, of which the newest version is loaded.
         verify_checksums: whether to read all files and compare their SHA-256 first (1 s for 400 MB); otherwise only
             their presence and sizes are checked.
 
@@ -52,8 +51,7 @@ def open_savedmodel(savedmodel: str | os.PathLike, verify_checksums: bool = Fals
     provenance = assets.read_provenance(folder)
     if provenance["tokenizer"] == "unicode":
         import tensorflow_text  # noqa: F401, PLC0415 - the graph has its operations
-    with finding.repairable(folder):
-        return SavedModel(folder, _load(folder), assets.read_config(folder), provenance)
+    return SavedModel(folder, _load(folder), assets.read_config(folder), provenance)
 
 
 def check(savedmodel: str | os.PathLike, verify_checksums: bool = False) -> pathlib.Path:
@@ -63,12 +61,11 @@ def check(savedmodel: str | os.PathLike, verify_checksums: bool = False) -> path
         as for `open_savedmodel`.
     """
     folder = finding.find_version(savedmodel)
-    with finding.repairable(folder):
-        # A model without the list may be another program's: then its signatures say more.
-        if not (folder / contract.CHECKSUMS_FILE).exists():
-            _signatures(folder)
-        checksums.check(folder, verify_checksums)
-        _check_signatures(folder)
+    # A model without the list may be another program's: then its signatures say more.
+    if not (folder / contract.CHECKSUMS_FILE).exists():
+        _signatures(folder)
+    checksums.check(folder, verify_checksums)
+    _check_signatures(folder)
     return folder
 
 

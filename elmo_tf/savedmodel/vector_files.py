@@ -17,7 +17,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
 from elmo_tf.files.json_file import ListOf, Object, OneOf, Text, Whole
 from elmo_tf.records import record_folder
-from elmo_tf.savedmodel import contract, embedding
+from elmo_tf.savedmodel import contract
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -28,7 +28,7 @@ INFO_ATTRIBUTE = "elmo_tf"
 _INFO = Object(
     {
         "format_version": OneOf((FORMAT_VERSION,)),
-        "layers": OneOf(embedding.LAYERS),
+        "layers": OneOf(contract.LAYERS),
         "dtype": OneOf(("float32", "float16")),
         "lines": Whole(),
         "savedmodel_sha256": Text(),

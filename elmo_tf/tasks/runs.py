@@ -15,10 +15,8 @@ import keras
 import numpy as np
 
 from elmo_tf import config as config_lib
-from elmo_tf import tasks
+from elmo_tf import sources, tasks
 from elmo_tf.bilm.packed import PackedBiLM
-from elmo_tf.elmo import sources
-from elmo_tf.elmo.sources import Source
 from elmo_tf.errors import InputError, renamed
 from elmo_tf.files import json_file, lock
 from elmo_tf.tasks import fitting, trained
@@ -46,7 +44,7 @@ def train(
     dev: str | os.PathLike,
     workdir: str | os.PathLike,
     test: str | os.PathLike | None = None,
-    elmo: Source | None = None,
+    elmo: sources.Path | None = None,
     glove: str | os.PathLike | None = None,
     fraction: float = 1.0,
     seeds: int = 1,
@@ -82,7 +80,7 @@ def train(
     bilm = None
     if elmo is not None and recipe.elmo.place != "none":
         with renamed(source="elmo"):
-            bilm = sources.load(elmo, trainable=False)
+            bilm = sources.network(elmo)
     paths = {"train": train, "dev": dev, "test": test, "glove": glove, "elmo": elmo}
     about = {name: None if value is None else str(value) for name, value in paths.items()} | {"fraction": fraction}
     run = _Run(kind, data, table, bilm, about)

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import keras
 import numpy as np
 
+from elmo_tf import sources
 from elmo_tf.annotated.word_vectors import read_word_vectors
 from elmo_tf.elmo import ELMo
-from elmo_tf.elmo.sources import Source
 from elmo_tf.errors import renamed
 from elmo_tf.layers.spelling import Spelling
 from elmo_tf.layers.word_embedding import WordEmbedding
@@ -48,7 +48,7 @@ class TokenVectors:
         elmo: where the biLM comes from; None: no ELMo.
     """
 
-    def __init__(self, recipe: Recipe, words: "WordTable", elmo: Source | None):
+    def __init__(self, recipe: Recipe, words: "WordTable", elmo: sources.Path | None):
         trainable = recipe.words.trainable or not len(words.vectors)
         dim = words.vectors.shape[1] if len(words.vectors) else recipe.words.dim
         embedding = WordEmbedding(words.words, dim, recipe.words.lower, trainable, name="words")

@@ -15,8 +15,9 @@ from typing import Any
 from apache_beam.options.pipeline_options import PipelineOptions
 
 import elmo_tf
+from elmo_tf import embedder, sources
 from elmo_tf.errors import InputError, renamed
-from elmo_tf.savedmodel import embedding
+from elmo_tf.savedmodel import contract
 from pipelines.embed import job, model_handler, vector_output
 from pipelines.running import job_service, journal, processes, report, runner_options, task_plan
 from pipelines.text import corpora, filesystems, text_options
@@ -43,17 +44,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--layers",
-        choices=embedding.LAYERS,
+        choices=contract.LAYERS,
         default="all",
-        help="all (default), top, their average, or mix: the ELMo vector with the model's own weights",
+        help="all (default), top, their average or sum, or mix: the ELMo vector with the model's own weights",
     )
     add("--dtype", choices=["float32", "float16"], default="float32", help="type of the values (default: float32)")
     add(
         "--batch-tokens",
         type=int,
-        default=embedding.BATCH_TOKENS,
+        default=embedder.BATCH_TOKENS,
         metavar="N",
-        help=f"tokens per batch of sentences of similar length (default: {embedding.BATCH_TOKENS})",
+        help=f"tokens per batch of sentences of similar length (default: {embedder.BATCH_TOKENS})",
     )
     add("--shards", type=int, metavar="N", help="TFRecord files to write (default: one per 64 MB of vectors)")
     add(
@@ -91,16 +92,17 @@ def run(argv: Sequence[str] | None = None, load_tensorflow: Callable[[], None] |
     _check(arguments)
     with (
         job_service.connected(beam_options, unknown),
-        model_handler.on_this_machine(arguments.savedmodel) as (path, source),
+        model_handler.on_this_machine(arguments.savedmodel) as (path, remote),
     ):
-        model = embedding.find_model(path)
-        savedmodel = os.path.abspath(model.path) if filesystems.is_local(source) else source
+        with renamed(source="savedmodel"):
+            model = sources.find(path)
+        savedmodel = model.name if filesystems.is_local(remote) else remote
         return _run(arguments, model, savedmodel, beam_options, load_tensorflow)
 
 
 def _run(
     arguments: argparse.Namespace,
-    model: embedding.Model,
+    model: sources.Source,
     savedmodel: str,
     beam_options: PipelineOptions,
     load_tensorflow: Callable[[], None] | None,

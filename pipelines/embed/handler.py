@@ -10,8 +10,8 @@ import numpy as np
 from apache_beam.metrics import Metrics
 from apache_beam.ml.inference.base import PredictionResult, RunInference
 
+from elmo_tf import embedder, sources
 from elmo_tf.errors import InputError
-from elmo_tf.savedmodel import embedding
 from pipelines.embed import model_handler, text_chunks, vector_output
 from pipelines.running import do_once, journal, task_progress
 from pipelines.text import filesystems
@@ -22,8 +22,8 @@ PHASE = "embed"
 class Settings(NamedTuple):
     """How text becomes vectors."""
 
-    savedmodel: str  # the version's folder, which workers can reach
-    layers: str  # one of embedding.LAYERS
+    savedmodel: str  # where the model comes from: what workers can reach
+    layers: str  # one of contract.LAYERS
     layout: vector_output.Layout
     batch_tokens: int
     num_processes: int | None  # that compute on one machine; 0: one per core; None: one, with TensorFlow's own settings
@@ -40,7 +40,7 @@ class ChunkText(NamedTuple):
     """A chunk with its text: the input of inference."""
 
     chunk: text_chunks.Chunk
-    lines: list[embedding.Words]
+    lines: list[embedder.Words]
 
 
 class Handler(model_handler.ElmoModelHandler):
@@ -58,7 +58,7 @@ class Handler(model_handler.ElmoModelHandler):
         self._journal = journal.opened(folder)
         self._settings = settings
 
-    def load_model(self) -> embedding.Embedder:
+    def load_model(self) -> embedder.Embedder:
         """Returns the loaded model.
 
         Raises:
@@ -68,7 +68,7 @@ class Handler(model_handler.ElmoModelHandler):
         # On the worker: the machine that started the job may have other cores.
         self._num_threads = self._settings.num_threads()
         savedmodel = self._settings.savedmodel
-        if filesystems.is_local(savedmodel) and not os.path.exists(savedmodel):
+        if filesystems.is_local(savedmodel) and sources.is_path(savedmodel) and not os.path.exists(savedmodel):
             raise filesystems.ReadError(f"cannot load the SavedModel {savedmodel}: {filesystems.UNSEEN}")
         try:
             return super().load_model()
@@ -79,7 +79,7 @@ class Handler(model_handler.ElmoModelHandler):
     def run_inference(
         self,
         batch: Sequence[ChunkText],
-        model: embedding.Embedder,
+        model: embedder.Embedder,
         inference_args: dict[str, Any] | None = None,
     ) -> Iterable[PredictionResult]:
         """Yields the vectors of each line of a chunk, in the order of the lines."""
@@ -91,7 +91,7 @@ class Handler(model_handler.ElmoModelHandler):
         """Returns the size of the text, for Beam's metrics."""
         return sum(text.chunk.size for text in batch)
 
-    def _vectors(self, text: ChunkText, model: embedding.Embedder) -> list[np.ndarray]:
+    def _vectors(self, text: ChunkText, model: embedder.Embedder) -> list[np.ndarray]:
         layers, layout = self._settings.layers, self._settings.layout
         progress = task_progress.TaskProgress(self._journal, PHASE, text.chunk.number)
         found = [np.zeros(layout.shape(0), layout.dtype)] * len(text.lines)

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
+from elmo_tf import sources
 from elmo_tf.records import record_folder
-from elmo_tf.savedmodel import embedding, vector_files
+from elmo_tf.savedmodel import vector_files
 from pipelines.embed import handler, text_chunks, vector_output
 from pipelines.running import do_once, journal, report, runner_options
 from pipelines.text import corpora, filesystems, text_options
@@ -28,7 +29,7 @@ class Job(NamedTuple):
     """What to do."""
 
     folder: str
-    model: embedding.Model
+    model: sources.Source
     savedmodel: str  # where workers find it
     sha256: str  # of the model
     arguments: argparse.Namespace

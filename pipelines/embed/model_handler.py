@@ -9,12 +9,13 @@ from typing import Any
 
 from apache_beam.ml.inference.base import ModelHandler, PredictionResult
 
+from elmo_tf import embedder, sources
 from elmo_tf.errors import InputError, renamed
-from elmo_tf.savedmodel import contract, embedding
+from elmo_tf.savedmodel import contract
 from pipelines.text import filesystems
 
 
-class ElmoModelHandler(ModelHandler[embedding.Text, PredictionResult, embedding.Embedder]):
+class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Embedder]):
     """Runs a SavedModel on sentences in a Beam pipeline.
 
         import apache_beam as beam
@@ -30,7 +31,7 @@ class ElmoModelHandler(ModelHandler[embedding.Text, PredictionResult, embedding.
             )
 
     An element is a sentence (str or bytes), which is split as the model's signature `default` does, or a list of
-    tokens. It becomes a `PredictionResult`: `example` is the element, `inference` has `tokens` (list of bytes) and
+    tokens. It becomes a `PredictionResult`: `example` is the element, `inference` has `tokens` (list of str) and
     `vectors`, float32 `(num_layers, tokens, dim)`, or `(tokens, dim)` if not all layers are asked for. A sentence's
     vectors depend on that sentence alone, not on Beam's batches.
 
@@ -38,7 +39,7 @@ class ElmoModelHandler(ModelHandler[embedding.Text, PredictionResult, embedding.
         savedmodel: a version's folder, a model's (newest version), local or on any of Beam's file systems, such as
             `gs://`; or the name of a published model. Workers load it, so each must be able to read it. A remote model
             is copied to the worker's disk while it is loaded.
-        layers: `"all"`, `"top"`, their `"average"`, or `"mix"`, the ELMo vector.
+        layers: `"all"`, `"top"`, their `"average"` or `"sum"`, a layer's number, or `"mix"`, the ELMo vector.
         batch_tokens: the largest number of positions, padding included, that the model computes at a time. Sentences of
             a Beam batch are sorted by length, so a large Beam batch (`max_batch_size`) has little padding.
         num_threads: of each process that computes; None: one per core. Set it where several processes share a machine.
@@ -52,33 +53,32 @@ class ElmoModelHandler(ModelHandler[embedding.Text, PredictionResult, embedding.
     def __init__(
         self,
         savedmodel: str | os.PathLike,
-        layers: str = "all",
-        batch_tokens: int = embedding.BATCH_TOKENS,
+        layers: embedder.Layers = "all",
+        batch_tokens: int = embedder.BATCH_TOKENS,
         num_threads: int | None = None,
         *,
         large_model: bool = False,
         **kwargs: Any,
     ):
         super().__init__(large_model=large_model, **kwargs)
-        if layers not in embedding.LAYERS:
-            raise InputError("layers", f"one of {', '.join(embedding.LAYERS)}", repr(layers))
+        embedder.check_layers(layers)
         self._savedmodel, self._layers = os.fspath(savedmodel), layers
         self._batch_tokens, self._num_threads = batch_tokens, num_threads
 
-    def load_model(self) -> embedding.Embedder:
+    def load_model(self) -> embedder.Embedder:
         """Returns the loaded model. Beam calls it once in a process, or on a machine with `large_model`."""
-        with on_this_machine(self._savedmodel) as (path, _):
-            return embedding.Embedder(embedding.find_model(path), self._batch_tokens, self._num_threads)
+        with on_this_machine(self._savedmodel) as (path, _), renamed(source="savedmodel"):
+            return embedder.Embedder(sources.find(path), self._batch_tokens, self._num_threads)
 
     def run_inference(
         self,
-        batch: Sequence[embedding.Text],
-        model: embedding.Embedder,
+        batch: Sequence[embedder.Text],
+        model: embedder.Embedder,
         inference_args: dict[str, Any] | None = None,
     ) -> Iterable[PredictionResult]:
         """Yields tokens and vectors of each sentence, in the order of the sentences."""
         del inference_args
-        for text, found in zip(batch, model.embed_texts(batch, self._layers), strict=True):
+        for text, found in zip(batch, model.encode(batch, self._layers), strict=True):
             yield PredictionResult(text, found)
 
     def get_metrics_namespace(self) -> str:

@@ -8,18 +8,19 @@ from typing import Any, NamedTuple
 import h5py
 import numpy as np
 
+from elmo_tf import embedder, sources
 from elmo_tf.errors import InputError, renamed
 from elmo_tf.files.progress import ProgressLine
-from elmo_tf.savedmodel import embedding, neighbors, vector_files
+from elmo_tf.savedmodel import neighbors, vector_files
 from pipelines.running import task_progress, watch
 from pipelines.text import corpora, sentences
 from pipelines.text.text_options import require
 
-_GROUP_TOKENS = 8 * embedding.BATCH_TOKENS  # of sentences that are sorted by length before they are embedded
+_GROUP_TOKENS = 8 * embedder.BATCH_TOKENS  # of sentences that are sorted by length before they are embedded
 MIX = "elmo"  # in the place of a layer's number
 
-Line = tuple[int, embedding.Words]  # its number, from 0, and its tokens
-Embedded = tuple[int, embedding.Words, np.ndarray]  # and their vectors
+Line = tuple[int, embedder.Words]  # its number, from 0, and its tokens
+Embedded = tuple[int, embedder.Words, np.ndarray]  # and their vectors
 
 
 class Search(NamedTuple):
@@ -42,23 +43,24 @@ class Search(NamedTuple):
             InputError: if the word is not in the sentence or the text, or a file cannot be used.
         """
         query = neighbors.find_query(self.word, self.sentence, self.position)
-        model = embedding.find_model(self.savedmodel)
-        layer = self._layer(model)
+        with renamed(source="savedmodel"):
+            source = sources.find(self.savedmodel)
+        layer = self._layer(source)
         file, about = _open_vectors(self.vectors) if self.vectors else (None, None)
         with renamed(patterns="text"):
             corpus = corpora.match([self.text])
         if about:
-            _check_vectors(about, model, layer, self.vectors)
-        embedder = embedding.Embedder(model)
-        target = _of_layer(next(embedder.embed([query.sentence]))[1], layer, embedder)[query.position]
+            _check_vectors(about, source, layer, self.vectors)
+        model = embedder.Embedder(source)
+        target = _of_layer(next(model.embed([query.sentence]))[1], layer, model)[query.position]
         progress = _Progress(corpus)
         lines = _lines(corpus, about)
         if self.same_word:
             lines = _with_word(lines, query.word, progress)
         if file is None:
-            embedded = _embed(lines, layer, embedder, progress)
+            embedded = _embed(lines, layer, model, progress)
         else:
-            embedded = progress.along(_read(file, about, lines, layer, embedder))
+            embedded = progress.along(_read(file, about, lines, layer, model))
         try:
             with renamed(input="text", strict="text"):
                 uses = neighbors.nearest_uses(query, target, embedded, self.count, self.same_word)
@@ -68,9 +70,9 @@ class Search(NamedTuple):
         require("text", bool(uses), f"{wanted}, other than `sentence`", f"none in {self.text}")
         return query, uses
 
-    def _layer(self, model: embedding.Model) -> int | None:
+    def _layer(self, source: sources.Source) -> int | None:
         """Returns the number of the layer; None for the mix."""
-        names = [MIX, *map(str, range(model.num_layers))]
+        names = [MIX, *map(str, range(source.num_layers))]
         require("layer", self.layer in names, f"one of {', '.join(names)}", self.layer)
         return None if self.layer == MIX else int(self.layer)
 
@@ -107,7 +109,7 @@ class _Progress:
         self._size = sum(file.text_size for file in corpus)
         self._amount, self._start, self._line = task_progress.Amount(), time.monotonic(), ProgressLine(at_once=False)
 
-    def add(self, sentences: list[embedding.Words], skipped: bool = False) -> None:
+    def add(self, sentences: list[embedder.Words], skipped: bool = False) -> None:
         """Counts sentences of the text that are done."""
         num_tokens = sum(map(len, sentences))
         size = len(sentences) * (not num_tokens) + num_tokens + sum(sum(map(len, words)) for words in sentences)
@@ -149,16 +151,16 @@ def _with_word(lines: Iterable[Line], word: bytes, progress: _Progress) -> Itera
 
 
 def _embed(
-    lines: Iterable[Line], layer: int | None, embedder: embedding.Embedder, progress: _Progress
+    lines: Iterable[Line], layer: int | None, model: embedder.Embedder, progress: _Progress
 ) -> Iterator[Embedded]:
     """Yields the lines with the vectors of a layer, which it computes for many lines at a time."""
     for group in _groups(lines):
         found = [words for _, words in group]
 
-        def count(places: list[int], found: list[embedding.Words] = found) -> None:
+        def count(places: list[int], found: list[embedder.Words] = found) -> None:
             progress.add([found[place] for place in places])
 
-        for place, vectors in embedder.embed(found, "mix" if layer is None else "all", count):
+        for place, vectors in model.embed(found, "mix" if layer is None else "all", count):
             yield *group[place], vectors if layer is None else vectors[layer]
 
 
@@ -182,11 +184,11 @@ def _open_vectors(path: str) -> tuple[h5py.File, dict[str, Any]]:
     return file, about
 
 
-def _check_vectors(about: dict[str, Any], model: embedding.Model, layer: int | None, path: str) -> None:
+def _check_vectors(about: dict[str, Any], source: sources.Source, layer: int | None, path: str) -> None:
     """Raises `InputError` unless the vectors are those of the model, and include the layer."""
-    same = about["savedmodel_sha256"] == model.sha256()
-    require("vectors", same, f"vectors of the model {model.path}", f"those of another: {path}")
-    enough = {"mix": layer is None, "top": layer == model.num_layers - 1, "average": False, "all": True}
+    same = about["savedmodel_sha256"] == source.sha256()
+    require("vectors", same, f"vectors of the model {source.name}", f"those of another: {path}")
+    enough = {"mix": layer is None, "top": layer == source.num_layers - 1, "average": False, "sum": False, "all": True}
     wanted = "all layers" if layer is None else f"layer {layer}"
     require(
         "vectors", enough[about["layers"]], f"{wanted} in it", f"`elmo-tf embed --layers {about['layers']}`: {path}"
@@ -194,7 +196,7 @@ def _check_vectors(about: dict[str, Any], model: embedding.Model, layer: int | N
 
 
 def _read(
-    file: h5py.File, about: dict[str, Any], lines: Iterable[Line], layer: int | None, embedder: embedding.Embedder
+    file: h5py.File, about: dict[str, Any], lines: Iterable[Line], layer: int | None, model: embedder.Embedder
 ) -> Iterator[Embedded]:
     """Yields the lines with the vectors of a layer that a file holds."""
     num_dims = 3 if about["layers"] == "all" else 2
@@ -205,11 +207,11 @@ def _read(
             found = f"{len(words)} tokens instead of {num_tokens} on line {number:,} (from 0)"
             raise InputError("text", "the text of `vectors`", found)
         if words:
-            yield number, words, _of_layer(dataset, layer, embedder) if num_dims == 3 else dataset[...]
+            yield number, words, _of_layer(dataset, layer, model) if num_dims == 3 else dataset[...]
 
 
-def _of_layer(layers: np.ndarray | h5py.Dataset, layer: int | None, embedder: embedding.Embedder) -> np.ndarray:
+def _of_layer(layers: np.ndarray | h5py.Dataset, layer: int | None, model: embedder.Embedder) -> np.ndarray:
     """Returns the vectors of a layer, or the mix of all, `(tokens, dim)`."""
     if layer is not None:
         return layers[layer]
-    return np.tensordot(embedder.mix_weights(), layers[...].astype(np.float32), 1)
+    return np.tensordot(model.mix_weights(), layers[...].astype(np.float32), 1)

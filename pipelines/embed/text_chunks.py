@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from elmo_tf.embedder import PIECE_TOKENS, Words
 from elmo_tf.files.json_file import MapOf, Object, Whole
-from elmo_tf.savedmodel.embedding import PIECE_TOKENS, Words
 from pipelines.running import do_once, journal, task_plan, task_progress
 from pipelines.text import corpora, filesystems, sentences
 

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import h5py
 import numpy as np
 
+from elmo_tf.embedder import Words
 from elmo_tf.files import staging
 from elmo_tf.files.json_file import Object, Whole
 from elmo_tf.records import record_folder, wire
 from elmo_tf.savedmodel import vector_files
-from elmo_tf.savedmodel.embedding import Words
 from pipelines.embed import text_chunks
 from pipelines.running import journal
 from pipelines.text import filesystems

@@ -1,0 +1,218 @@
+"""Vectors of sentences: what programs, Beam's workers, the probes and the command line use."""
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from elmo_tf import sources
+from elmo_tf.errors import InputError
+from elmo_tf.savedmodel import contract
+from elmo_tf.text.tokens import to_bytes
+
+POOLS = ("mean", "max")
+# Positions of a batch, padding included.
+BATCH_TOKENS = 2048
+# A longer sentence is embedded in pieces of so many tokens, because memory grows with the longest row.
+PIECE_TOKENS = 5000
+
+# The tokens of a sentence.
+Words = Sequence[bytes]
+# A sentence to split, or its tokens.
+Text = str | bytes | Sequence[str | bytes] | np.ndarray
+# One of `contract.LAYERS`, or a layer's number, 0 being the token layer.
+Layers = str | int
+
+
+class Encoded(NamedTuple):
+    """The vectors of a sentence, and the tokens that they belong to."""
+
+    tokens: list[str]
+    # float32 `(tokens, dim)`; `(num_layers, tokens, dim)` for all layers.
+    vectors: np.ndarray
+
+
+class Embedder:
+    """A model in use; see `elmo_tf.load`. Several threads may use it at the same time.
+
+    Args:
+        source: where the model comes from.
+        batch_tokens: the largest number of positions in a batch of several sentences.
+        num_threads: set where several processes share the machine: TensorFlow then computes with so many threads, and
+            takes memory of a GPU as it needs it. Has no effect if TensorFlow has computed before. None: TensorFlow's
+            settings stay as they are.
+
+    Attributes:
+        source: where the model comes from: its sizes and its tokenizer.
+
+    Raises:
+        InputError: if a file is damaged.
+    """
+
+    def __init__(self, source: sources.Source, batch_tokens: int = BATCH_TOKENS, num_threads: int | None = None):
+        if num_threads is not None:
+            _share_machine(num_threads)
+        self.source, self._batch_tokens = source, batch_tokens
+        self._model = sources.model(source)
+
+    def encode(
+        self,
+        texts: Iterable[Text],
+        layers: Layers = "mix",
+        pool: Literal["mean", "max"] | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[Encoded] | np.ndarray:
+        """Returns the vectors of each text, in the order of the texts.
+
+        A text's vectors depend on that text alone. Texts of about the same length are computed together.
+
+        Args:
+            texts: any number of sentences, split by the model's tokenizer, or of lists of tokens.
+            layers: `"mix"`, the ELMo vector with the model's own weights; the `"top"` layer; the `"average"` or the
+                `"sum"` of all layers; the number of a layer, 0 being the token layer; or `"all"` layers.
+            pool: None: a vector for each token. `"mean"` or `"max"`: one vector for each text, over its tokens; zeros
+                for a text without tokens.
+            progress: called after each batch with the number of texts that are done, and of all.
+
+        Returns:
+            for each text its tokens and vectors, float32 `(tokens, dim)`; with `pool`, one array, float32 `(texts,
+            dim)`. With all layers, `(num_layers, tokens, dim)` and `(texts, num_layers, dim)`.
+
+        Raises:
+            InputError: for another type or value of an argument.
+        """
+        check_layers(layers, self.source.num_layers)
+        if pool is not None and pool not in POOLS:
+            raise InputError("pool", f"None or one of {', '.join(POOLS)}", repr(pool))
+        sentences = _split(texts, self.source.tokenizer)
+        shape = self.source.shape(layers)
+        pooled = np.zeros((len(sentences), *shape), np.float32) if pool else None
+        found = [np.zeros((*shape[:-1], 0, shape[-1]), np.float32)] * len(sentences)
+        done = sum(not sentence for sentence in sentences)
+
+        def count(places: list[int]) -> None:
+            nonlocal done
+            done += len(places)
+            progress(done, len(sentences))
+
+        for place, vectors in self.embed(sentences, layers, count if progress else None):
+            if pool:
+                pooled[place] = vectors.mean(-2) if pool == "mean" else vectors.max(-2)
+            else:
+                # A copy, so that the memory of the batch can be freed.
+                found[place] = np.ascontiguousarray(vectors)
+        if pool:
+            return pooled
+        tokens = ([token.decode(errors="replace") for token in sentence] for sentence in sentences)
+        return [Encoded(*pair) for pair in zip(tokens, found, strict=True)]
+
+    def mix_weights(self) -> np.ndarray:
+        """Returns the factor of each layer in the ELMo vector, float32 `(num_layers,)`: gamma times its weight."""
+        parameters, gamma = (variable.numpy() for variable in self._model.trainable_variables)
+        exps = np.exp(parameters - parameters.max())
+        return gamma * exps / exps.sum()
+
+    def embed(
+        self, sentences: Sequence[Words], layers: Layers = "all", progress: Callable[[list[int]], None] | None = None
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        """Yields the vectors of each sentence that has tokens, with its place in `sentences`, the shortest first.
+
+        Sentences of about the same length share a batch. The batches depend only on the lengths.
+
+        Args:
+            sentences: to embed, of any lengths.
+            layers: one of `contract.LAYERS`, or a layer's number.
+            progress: called after each batch with the places of its sentences.
+
+        Yields:
+            the place, and float32 `(num_layers, tokens, dim)` for "all", else `(tokens, dim)`.
+        """
+        for batch in batches([len(sentence) for sentence in sentences], self._batch_tokens):
+            chosen = [sentences[place] for place in batch]
+            if len(chosen[-1]) > PIECE_TOKENS:
+                pieces = [chosen[0][start : start + PIECE_TOKENS] for start in range(0, len(chosen[0]), PIECE_TOKENS)]
+                found = [np.concatenate([self._vectors([piece], layers)[0] for piece in pieces], axis=-2)]
+            else:
+                found = self._vectors(chosen, layers)
+            yield from zip(batch, found, strict=True)
+            if progress:
+                progress(batch)
+
+    def _vectors(self, batch: list[Words], layers: Layers) -> list[np.ndarray]:
+        import tensorflow as tf  # noqa: PLC0415 - Beam's driver imports this module before it starts workers
+
+        lengths = [len(tokens) for tokens in batch]
+        padded = [[*tokens, *[b""] * (max(lengths) - len(tokens))] for tokens in batch]
+        outputs = self._model.tokens(tf.constant(padded), tf.constant(lengths, tf.int32))
+        vectors = outputs["elmo" if layers == "mix" else "layers"].numpy()
+        return [_chosen(one[..., :length, :], layers) for one, length in zip(vectors, lengths, strict=True)]
+
+
+def check_layers(layers: Layers, num_layers: int | None = None) -> None:
+    """Raises `InputError` unless `layers` is one of `contract.LAYERS`, or the number of one of `num_layers` layers."""
+    is_number = isinstance(layers, int | np.integer) and not isinstance(layers, bool)
+    if layers in contract.LAYERS if isinstance(layers, str) else is_number and 0 <= layers < (num_layers or layers + 1):
+        return
+    numbers = "a layer's number" if num_layers is None else f"0 to {num_layers - 1}"
+    raise InputError("layers", f"one of {', '.join(contract.LAYERS)}, or {numbers}", repr(layers))
+
+
+def _chosen(vectors: np.ndarray, layers: Layers) -> np.ndarray:
+    """Returns what `layers` asks for, of the mix or of all layers `(num_layers, tokens, dim)`."""
+    if layers in ("all", "mix"):
+        return vectors
+    if layers == "average":
+        return vectors.mean(axis=0, dtype=np.float32)
+    if layers == "sum":
+        return vectors.sum(axis=0, dtype=np.float32)
+    return vectors[-1 if layers == "top" else layers]
+
+
+def _split(texts: Iterable[Text], tokenizer: str) -> list[list[bytes]]:
+    """Returns the tokens of each text."""
+    if isinstance(texts, str | bytes):
+        raise InputError("texts", "a list of texts, [text] for one", repr(texts))
+    sentences: list[list[bytes]] = []
+    raw = []
+    for place, text in enumerate(texts):
+        if isinstance(text, str | bytes):
+            raw.append(place)
+        given = [text] if isinstance(text, str | bytes) else text
+        if not isinstance(given, Sequence | np.ndarray):
+            raise InputError("texts", "sentences, or lists of tokens", repr(text))
+        sentences.append([to_bytes(one, "texts") for one in given])
+    if tokenizer == "whitespace":
+        for place in raw:
+            sentences[place] = sentences[place][0].split()
+    elif raw:
+        from elmo_tf.text import raw_text  # noqa: PLC0415 - it imports TensorFlow
+
+        for place, tokens in zip(raw, raw_text.tokenize([sentences[place][0] for place in raw]), strict=True):
+            sentences[place] = tokens.numpy().tolist()
+    return sentences
+
+
+def batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
+    """Yields the places of sentences that share a batch, by ascending length, without sentences that have no tokens."""
+    batch: list[int] = []
+    for place in np.argsort(lengths, kind="stable").tolist():
+        # A sentence that is embedded in pieces is a batch of its own.
+        if batch and (lengths[place] * (len(batch) + 1) > batch_tokens or lengths[place] > PIECE_TOKENS):
+            yield batch
+            batch = []
+        if lengths[place]:
+            batch.append(place)
+    if batch:
+        yield batch
+
+
+def _share_machine(num_threads: int) -> None:
+    """Has TensorFlow compute with so many threads, and take memory of a GPU as it needs it."""
+    import tensorflow as tf  # noqa: PLC0415 - see above
+
+    # Raised once TensorFlow has computed.
+    with contextlib.suppress(RuntimeError):
+        for gpu in tf.config.list_physical_devices("GPU"):
+            tf.config.experimental.set_memory_growth(gpu, True)
+        tf.config.threading.set_intra_op_parallelism_threads(num_threads)

@@ -1,0 +1,240 @@
+"""Where a model can come from: an exported SavedModel, a workdir, published files, or a published model's name.
+
+The only place that knows what a source can be. TensorFlow is imported when a network or a model is asked for, because a
+job that starts worker processes has to find its source first.
+"""
+
+import abc
+import dataclasses
+import hashlib
+import os
+import pathlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from elmo_tf import config as config_lib
+from elmo_tf.errors import InputError, is_about_memory, renamed
+from elmo_tf.published import fetching, models
+from elmo_tf.published.options import read_options
+from elmo_tf.savedmodel import assets, checksums, finding
+
+if TYPE_CHECKING:
+    from elmo_tf.bilm.model import BiLM
+    from elmo_tf.bilm.packed import PackedBiLM
+
+# A folder, a published model's name, or options.json with weights.hdf5.
+Path = str | os.PathLike | Sequence[str | os.PathLike]
+
+_EXPECTED = (
+    "a SavedModel, a workdir, a folder of options.json and weights.hdf5, the pair of these two files, or "
+    f"{models.expected_names()}"
+)
+
+# Errors of the rooms below speak of their own parameters.
+_about_source = renamed(savedmodel="source", name="source", workdir="source", options="source", weights="source")
+
+
+@dataclasses.dataclass(frozen=True)
+class Source(abc.ABC):
+    """A model on disk.
+
+    Args:
+        name: what finds it again, on another machine too if the files are there: an absolute path, or a model's name.
+        config: the network's sizes.
+        tokenizer: how a sentence is split, one of `contract.TOKENIZERS`.
+    """
+
+    name: str
+    config: config_lib.ModelConfig
+    tokenizer: str = "whitespace"
+
+    @property
+    def num_layers(self) -> int:
+        """Layers of a token, the token layer included."""
+        return self.config.lstm.num_layers + 1
+
+    @property
+    def dim(self) -> int:
+        """Width of a vector, twice the projection."""
+        return 2 * self.config.lstm.projection_dim
+
+    def shape(self, layers: str | int) -> tuple[int, ...]:
+        """Returns the shape of a token's vectors: `(num_layers, dim)` for "all", else `(dim,)`."""
+        return (self.num_layers, self.dim) if layers == "all" else (self.dim,)
+
+    @abc.abstractmethod
+    def sha256(self) -> str:
+        """Returns a checksum of what decides the vectors; `InputError` if a file is damaged."""
+
+    @abc.abstractmethod
+    def network(self) -> "BiLM | PackedBiLM":
+        """Returns the network, without a softmax; `InputError` if a file is damaged."""
+
+    def model(self) -> Any:
+        """Returns an object with the functions of an exported model (`contract.FUNCTIONS`): built in memory.
+
+        The mix is the average of the layers, with gamma 1, and every sentence starts from the zero state.
+        """
+        from elmo_tf.bilm.packed import PackedBiLM  # noqa: PLC0415 - see the top
+        from elmo_tf.savedmodel import mix, root  # noqa: PLC0415
+
+        return root.build_root(PackedBiLM.of(self.network()), mix.build_mix(self.num_layers, "average", 1.0))
+
+
+@dataclasses.dataclass(frozen=True)
+class SavedModel(Source):
+    """A version's folder of an exported model; its mix and its initial state are part of it."""
+
+    @property
+    def path(self) -> pathlib.Path:
+        """The version's folder."""
+        return pathlib.Path(self.name)
+
+    def sha256(self) -> str:
+        checksums.check(self.path, thorough=True)
+        listed = checksums.read(self.path).items()
+        counts = [f"{name} {about['sha256']}" for name, about in listed if not name.startswith("assets")]
+        return hashlib.sha256("\n".join(counts).encode()).hexdigest()
+
+    def network(self) -> "PackedBiLM":
+        """Reads the weights by the names that they have in the SavedModel."""
+        import tensorflow as tf  # noqa: PLC0415 - see the top
+        from google.protobuf.message import DecodeError  # noqa: PLC0415
+
+        from elmo_tf.bilm.names import relative_names  # noqa: PLC0415
+        from elmo_tf.bilm.packed import PackedBiLM  # noqa: PLC0415
+        from elmo_tf.savedmodel import opening, stored_weights  # noqa: PLC0415
+
+        folder = opening.check(self.path, verify_checksums=True)
+        try:
+            bilm = PackedBiLM(self.config)
+            stored = stored_weights.read_stored(folder)
+            for name, variable in relative_names(bilm).items():
+                value = stored.pop(name)
+                if value.shape != variable.shape:
+                    raise ValueError(f"{name} of shape {value.shape}, not {variable.shape}")
+                variable.assign(value)
+        except KeyError as error:
+            raise InputError("source", f"the variable {error} in a SavedModel", f"none: {folder}") from None
+        except (OSError, ValueError, DecodeError, tf.errors.OpError) as error:
+            if is_about_memory(error):
+                raise
+            found = f"{' '.join(str(error).split())}: {folder}"
+            raise InputError("source", "a SavedModel of `elmo-tf export` of this version, undamaged", found) from None
+        return bilm
+
+    def model(self) -> Any:
+        from elmo_tf.savedmodel import opening  # noqa: PLC0415 - see the top
+
+        return opening.open_savedmodel(self.path).loaded
+
+
+@dataclasses.dataclass(frozen=True)
+class Workdir(Source):
+    """The newest checkpoint of a workdir."""
+
+    def sha256(self) -> str:
+        # The names of the weights differ from those of the optimizer, so a checkpoint has no checksum of the network.
+        digest = hashlib.sha256()
+        for variable in self.network().variables:
+            digest.update(variable.numpy().tobytes())
+        return digest.hexdigest()
+
+    def network(self) -> "BiLM":
+        from elmo_tf.training import checkpoints  # noqa: PLC0415 - see the top
+
+        return checkpoints.open_workdir(self.name).trained_bilm(with_softmax=False)
+
+
+@dataclasses.dataclass(frozen=True)
+class Published(Source):
+    """A pair of files in the format of bilm-tf and AllenNLP."""
+
+    options: pathlib.Path = pathlib.Path()
+    weights: pathlib.Path = pathlib.Path()
+
+    def sha256(self) -> str:
+        with open(self.weights, "rb") as file:
+            weights = hashlib.file_digest(file, "sha256").hexdigest()
+        return hashlib.sha256(f"{self.config} {weights}".encode()).hexdigest()
+
+    def network(self) -> "BiLM":
+        from elmo_tf.published import weights  # noqa: PLC0415 - see the top
+
+        return weights.load(self.options, self.weights)[1]
+
+
+@_about_source
+def find(source: Path) -> Source:
+    """Returns what `source` is. A published model is fetched at its first use.
+
+    A folder comes before a model of the same name.
+
+    Args:
+        source: a SavedModel (its version's folder, or the model's with the newest version), a workdir, a folder of
+            `options.json` and `weights.hdf5`, the pair of these two files, or the name of a published model.
+
+    Raises:
+        InputError: if it is none of these, cannot be fetched, or its configuration is damaged.
+    """
+    if not isinstance(source, str | os.PathLike):
+        if not isinstance(source, Sequence) or len(source) != 2:
+            raise InputError("source", _EXPECTED, repr(source))
+        options, weights = map(pathlib.Path, source)
+        return _published(str(weights.absolute()), options, weights)
+    folder = pathlib.Path(source)
+    name = str(folder.absolute())
+    if (folder / "config.json").is_file():
+        from elmo_tf.training import checkpoints  # noqa: PLC0415 - see the top
+
+        return Workdir(name, checkpoints.open_workdir(folder).config.model)
+    if (folder / models.OPTIONS_FILE).is_file():
+        return _published(name, folder / models.OPTIONS_FILE, folder / models.WEIGHTS_FILE)
+    if (version := finding.newest(folder)) is not None:
+        checksums.check(version)
+        tokenizer = assets.read_provenance(version)["tokenizer"]
+        return SavedModel(str(version.absolute()), assets.read_config(version), tokenizer)
+    if not models.is_name(source):
+        raise InputError("source", _EXPECTED, f"none of them: {source}")
+    return _published(str(source), *fetching.files(models.find(str(source))))
+
+
+def is_path(source: str) -> bool:
+    """Whether `source` can only be a path: it is not the name of a published model."""
+    return not models.is_name(source)
+
+
+@_about_source
+def network(
+    source: "Path | config_lib.ModelConfig | BiLM | PackedBiLM", trainable: bool = False
+) -> "BiLM | PackedBiLM":
+    """Returns the network of `source`, without a softmax: a `BiLM` to train, or else a `PackedBiLM`.
+
+    Args:
+        source: as for `find`; or sizes, for random weights; or a network.
+        trainable: whether it will be trained.
+
+    Raises:
+        InputError: if `source` is none of what it can be, or damaged.
+    """
+    from elmo_tf.bilm.model import BiLM  # noqa: PLC0415 - see the top
+    from elmo_tf.bilm.packed import PackedBiLM  # noqa: PLC0415
+
+    if isinstance(source, config_lib.ModelConfig):
+        source = BiLM(source)
+    elif not isinstance(source, BiLM | PackedBiLM):
+        source = find(source).network()
+    is_packed = isinstance(source, PackedBiLM)
+    if trainable:
+        return BiLM.from_packed(source) if is_packed else source
+    return source if is_packed else PackedBiLM.of(source)
+
+
+@_about_source
+def model(source: Source) -> Any:
+    """Returns an object with the functions of an exported model, `contract.FUNCTIONS`; `InputError` if damaged."""
+    return source.model()
+
+
+def _published(name: str, options: pathlib.Path, weights: pathlib.Path) -> Published:
+    return Published(name, read_options(options).model, options=options, weights=weights)
