@@ -11,7 +11,6 @@ import sys
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 import elmo_tf
 from elmo_tf.bilm.model import BiLM
@@ -129,19 +128,9 @@ def test_the_functions_compute_in_float32_under_any_dtype_policy_of_the_program(
         keras.config.set_dtype_policy("float32")
     for variable, same in zip(trained.trained_bilm().variables, workdir.trained_bilm().variables, strict=True):
         np.testing.assert_allclose(variable, same, **checks.TOLERANCE)
-    layers = elmo_tf.load(path)(tf.constant(["a cat"]))["layers"]
+    layers = elmo_tf.load(path).encode(["a cat"], "all")[0].vectors
     ids = batch_char_ids([[b"a", b"cat"]])
-    np.testing.assert_allclose(layers, workdir.trained_bilm()(ids)[0], **checks.TOLERANCE)
-
-
-def test_load_returns_the_newest_version_with_its_signatures_and_variables(savedmodel):
-    model = elmo_tf.load(savedmodel.path.parent)
-    vectors = model.signatures["default"](strings=tf.constant(["the cat sat", "a dog"]))
-    assert vectors["mask"].numpy().tolist() == [[True, True, True], [True, True, False]]
-    weights = tf.nn.softmax(savedmodel.scalar_parameters)
-    expected = savedmodel.gamma * tf.einsum("j,bjtd->btd", weights, vectors["layers"])
-    np.testing.assert_allclose(vectors["elmo"], expected, **checks.TOLERANCE)
-    assert len(model.trainable_variables) == 2
+    np.testing.assert_allclose(layers[None], workdir.trained_bilm()(ids)[0], **checks.TOLERANCE)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +143,7 @@ def test_load_returns_the_newest_version_with_its_signatures_and_variables(saved
         (lambda workdir, data: elmo_tf.export(workdir, "unused", checkpoint="best"), "checkpoint"),
         (lambda workdir, data: elmo_tf.export(workdir, "unused", mix=[1, 2]), "mix"),
         (lambda workdir, data: elmo_tf.export(workdir, "unused", mix=[1, 2]), "mix"),
-        (lambda workdir, data: elmo_tf.load(data), "path|savedmodel"),
+        (lambda workdir, data: elmo_tf.load(data), "source"),
     ],
 )
 def test_an_error_names_the_parameter_that_was_given(workdir, records, call, parameter):

@@ -6,7 +6,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, renamed
+from elmo_tf.published import fetching, models
 from elmo_tf.savedmodel import checksums, contract, finding, standalone_checker
 
 
@@ -18,11 +19,18 @@ def verify(savedmodel: str | os.PathLike) -> Iterator[str]:
     """Yields a line for each check that has passed.
 
     Args:
-        savedmodel: a version's folder, or a model's, of which the newest version is verified.
+        savedmodel: a version's folder, a model's, of which the newest version is verified, or the name of a published
+            model, whose files are compared with the table.
 
     Raises:
         InputError: naming the file that is missing, damaged or unknown, or the output that differs.
     """
+    if finding.newest(savedmodel) is None and models.is_name(savedmodel):
+        row = models.find(str(savedmodel))
+        with renamed(name="savedmodel"):
+            weights = fetching.files(row).weights
+        yield f"{weights}: {weights.stat().st_size:,} bytes, compared by {row.checked}"
+        return
     folder = finding.find_version(savedmodel)
     checksums.check(folder, thorough=True)
     listed = checksums.read(folder)

@@ -9,7 +9,6 @@ import elmo_tf
 from elmo_tf.errors import InputError
 from elmo_tf.layers.spelling import Spelling
 from elmo_tf.layers.word_embedding import WordEmbedding
-from elmo_tf.savedmodel import embedding
 from tests import checks
 from tests.elmo.sentences import LENGTHS, SENTENCES, TOKENS
 from tests.helpers import batch_char_ids, slow
@@ -59,27 +58,15 @@ def test_batches_without_a_token_are_fine(layer):
     [(None, "tokens that are str or bytes, found None"), ("\ud800", "tokens without half a surrogate pair, found ")],
 )
 def test_what_is_no_token_is_refused_in_the_same_words_everywhere(layer, savedmodel, token, message):
-    embedder = embedding.Embedder(embedding.find_model(savedmodel.path))
+    elmo = elmo_tf.load(savedmodel.path)
     calls = {
         "inputs": lambda: layer([["a", token]]),
         "sentences": lambda: layer.remember([["a", token]]),
-        "vocabulary": lambda: elmo_tf.ELMo(savedmodel.path, vocabulary=["a", token]),
-        "texts": lambda: embedder.embed_texts([["a", token]]),
+        "texts": lambda: elmo.encode([["a", token]]),
     }
     for parameter, call in calls.items():
         with pytest.raises(InputError, match=f"^{parameter}: expected {message}"):
             call()
-
-
-def test_tokens_and_words_of_a_vocabulary_may_be_bytes_or_numpys(layer, savedmodel):
-    words = np.array(["a", "bank"], np.dtypes.StringDType())
-    for vocabulary in (words, [b"a", b"bank"]):
-        assert elmo_tf.ELMo(savedmodel.path, vocabulary=vocabulary).vocabulary == ["a", "bank"]
-    embedder = embedding.Embedder(embedding.find_model(savedmodel.path))
-    first, second = embedder.embed_texts([words, ["a", b"bank"]])
-    assert first.tokens == second.tokens == [b"a", b"bank"]
-    with pytest.raises(InputError, match=r"^vocabulary: expected words in UTF-8, found b'.xff'$"):
-        elmo_tf.ELMo(savedmodel.path, vocabulary=[b"\xff"])
 
 
 @pytest.mark.parametrize("inside", ["elmo", "spelling", "words"])

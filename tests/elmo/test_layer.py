@@ -1,6 +1,5 @@
 """The Keras layer by itself: values of every mix, masks, what it refuses."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -122,33 +121,6 @@ def test_boundaries_are_returned_with_what_both_directions_make_of_them(savedmod
         back, _ = reference.direction(tokens[::-1], states, weights.lstms[1], MICRO)
         layers = [np.tile(tokens, 2), *(np.concatenate([a, b[::-1]], -1) for a, b in zip(ahead, back, strict=True))]
         np.testing.assert_allclose(vectors[row, : length + 2], np.mean(layers, 0), **checks.TOLERANCE)
-
-
-@pytest.mark.slow
-def test_known_tokens_are_looked_up_and_others_encoded_with_the_same_result(savedmodel):
-    words = ["the", "bank", "the", "", "x" * 48, "x" * 49, "unused"]  # the two of x are one token
-    plain = elmo_tf.ELMo(savedmodel.path)
-    for boundaries in (False, True):
-        expected = elmo_tf.ELMo(savedmodel.path, boundaries=boundaries)(TOKENS)
-        layer = elmo_tf.ELMo(savedmodel.path, boundaries=boundaries, vocabulary=words)
-        assert layer.known_tokens.vectors.shape == (5 + 2, 8)
-        np.testing.assert_allclose(layer(TOKENS), expected, **checks.TOLERANCE)
-    encoded = []
-    layer = elmo_tf.ELMo(savedmodel.path, vocabulary=words)
-    real = layer.bilm.char_cnn.call
-
-    def noted(ids):
-        tf.py_function(lambda found: encoded.append(found.numpy()), [ids], [])
-        return real(ids)
-
-    layer.bilm.char_cnn.call = noted
-    vectors = layer(TOKENS)
-    spelled = {tuple(row) for ids in encoded for row in ids if row.any()}
-    assert spelled == {tuple(reference.encode(token)) for token in (b"of", b"river", b"a", "naïve".encode())}
-    layer.known_tokens.vectors.assign(layer.known_tokens.vectors + 1)
-    changed = np.abs(layer(TOKENS) - vectors).max(-1) > 1e-3
-    assert changed[0].any()  # they are what is looked up
-    np.testing.assert_allclose(plain(TOKENS), vectors, **checks.TOLERANCE)
 
 
 def test_calls_outside_of_a_graph_run_one_graph_for_all_shapes(savedmodel):
@@ -361,12 +333,6 @@ def test_scalar_parameters_may_be_an_array_and_a_layers_number_numpys():
         np.testing.assert_array_equal(layer.mixes[0].scalar_parameters, again.mixes[0].scalar_parameters)
 
 
-def test_a_vocabulary_may_be_an_array():
-    layer = elmo_tf.ELMo(MICRO, vocabulary=np.unique(["b", "a"]))
-    assert json.dumps(list(layer.get_config()["vocabulary"])) == '["a", "b"]'
-    assert type(layer.get_config()["vocabulary"][0]) is str
-
-
 @pytest.mark.parametrize("trainable_bilm", [False, True])
 def test_a_layer_made_frozen_has_nothing_to_train(trainable_bilm):
     layer = elmo_tf.ELMo(MICRO, trainable_bilm=trainable_bilm, trainable=False)
@@ -378,7 +344,7 @@ def test_a_layer_made_frozen_has_nothing_to_train(trainable_bilm):
 
 
 def test_the_layer_is_made_from_its_own_configuration():
-    layer = elmo_tf.ELMo(MICRO, num_mixes=2, mix=[1, 2, 3], penalty=0.5, boundaries=True, vocabulary=["a"], name="e")
+    layer = elmo_tf.ELMo(MICRO, num_mixes=2, mix=[1, 2, 3], penalty=0.5, boundaries=True, name="e")
     again = elmo_tf.ELMo.from_config(layer.get_config())
     assert again.get_config() == layer.get_config()
     assert isinstance(again.bilm, PackedBiLM)

@@ -73,7 +73,7 @@ def test_it_is_the_same_under_a_name_scope_from_every_source(sources, kind):
     np.testing.assert_allclose(_under_a_name_scope(sources[kind])(tf.constant(TOKENS)), expected, **checks.TOLERANCE)
 
 
-@pytest.mark.parametrize("options", [{}, slow({"trainable_bilm": True}), slow({"vocabulary": ["bank"]})], ids=str)
+@pytest.mark.parametrize("options", [{}, slow({"trainable_bilm": True})], ids=str)
 def test_it_is_the_same_in_every_scope(savedmodel, options):
     expected = elmo_tf.ELMo(savedmodel.path)(TOKENS)
     for make in (_under_a_name_scope, Inside, *([] if options else [_in_a_traced_function])):
@@ -94,8 +94,8 @@ def test_one_made_in_a_call_keeps_its_weights(savedmodel, symbolic):
 
 @pytest.mark.slow
 def test_its_variables_have_the_same_names_everywhere(savedmodel):
-    expected = [variable.path for variable in elmo_tf.ELMo(savedmodel.path, vocabulary=["a"]).weights]
-    made = [make(savedmodel.path, vocabulary=["a"]) for make in (_under_a_name_scope, _in_a_traced_function)]
+    expected = [variable.path for variable in elmo_tf.ELMo(savedmodel.path).weights]
+    made = [make(savedmodel.path) for make in (_under_a_name_scope, _in_a_traced_function)]
     assert [[variable.path for variable in layer.weights] for layer in made] == [expected] * 2
 
 
@@ -117,8 +117,6 @@ def test_a_network_in_memory_is_a_source_and_one_of_sizes_alone_is_random():
     expected = tf.reduce_mean(bilm(batch_char_ids(SENTENCES, 6))[0], 1)
     np.testing.assert_allclose(elmo_tf.ELMo(bilm)(TOKENS), expected, **checks.TOLERANCE)
     assert np.any(elmo_tf.ELMo(MICRO)(TOKENS)[0, 0] != 0)
-    known = elmo_tf.ELMo(MICRO, vocabulary=["bank"])
-    assert np.all(np.any(known.known_tokens.vectors != 0, axis=-1))
 
 
 def test_a_frozen_layer_has_one_copy_of_the_weights_and_no_softmax(workdir):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from elmo_tf.savedmodel import embedding
+from elmo_tf import sources
 from pipelines.preprocess import command as preprocess_command
 
 
@@ -37,19 +37,19 @@ def process(tmp_path: pathlib.Path) -> Callable[..., pathlib.Path]:
 
 
 @pytest.fixture(scope="session")
-def loaded() -> dict[pathlib.Path, Any]:
+def loaded() -> dict[str, Any]:
     """SavedModels that a test has loaded, by path."""
     return {}
 
 
 @pytest.fixture
-def loaded_once(monkeypatch, loaded: dict[pathlib.Path, Any]) -> None:
+def loaded_once(monkeypatch, loaded: dict[str, Any]) -> None:
     """Loads a SavedModel once for all tests, which takes longer than most of them."""
-    load = embedding._open
+    load = sources.model
 
-    def open_once(model: embedding.Model, *arguments: Any) -> Any:
-        if model.path not in loaded:
-            loaded[model.path] = load(model, *arguments)
-        return loaded[model.path]
+    def load_once(source: sources.Source) -> Any:
+        if source.name not in loaded:
+            loaded[source.name] = load(source)
+        return loaded[source.name]
 
-    monkeypatch.setattr(embedding, "_open", open_once)
+    monkeypatch.setattr(sources, "model", load_once)

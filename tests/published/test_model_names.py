@@ -15,7 +15,6 @@ from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
 from elmo_tf.files import download
 from elmo_tf.published import fetching, models
-from elmo_tf.savedmodel import finding
 from tests.files.file_server import serve
 from tests.published import published_files
 
@@ -248,13 +247,11 @@ def test_the_model_in_the_box_is_what_its_row_says():
 
 def test_the_command_lists_the_models_and_which_are_here(server, home, capsys):
     fetch()
-    finding.savedmodel_of(models.find("pubmed")).joinpath("1").mkdir(parents=True)
-    finding.savedmodel_of(models.find("pubmed")).joinpath("1", "saved_model.pb").touch()
     assert cli.main(["models", "--json"]) == 0
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
     assert list(rows) == [model.name for model in models.MODELS]
     assert rows["books"]["license"] == "Apache-2.0"
-    assert [rows[name]["here"] for name in ("small", "pubmed", "medium")] == ["files", "SavedModel", "no"]
+    assert [rows[name]["here"] for name in ("small", "medium")] == ["yes", "no"]
     assert cli.main(["models"]) == 0
     head, *lines = capsys.readouterr().out.splitlines()
     assert head.split()[:2] == ["name", "parameters"]

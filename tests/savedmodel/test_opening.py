@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from elmo_tf import sources
 from elmo_tf.errors import InputError
-from elmo_tf.savedmodel import checksums, contract, embedding, opening
+from elmo_tf.savedmodel import checksums, contract, opening
 from tests.helpers import MICRO_CONFIG
 
 VARIABLES = "variables/variables.data-00000-of-00001"
@@ -236,6 +237,6 @@ def test_training_settings_of_a_later_version_are_no_obstacle(copy, train):
 def test_a_provenance_without_a_known_tokenizer_is_refused(copy, content):
     (copy / "assets" / "provenance.json").write_text(content)
     checksums.write(copy)
-    for read in (opening.open_savedmodel, embedding.find_model):
-        with pytest.raises(InputError, match=rf"^savedmodel: expected .*, found .*: {copy}/assets/provenance.json$"):
+    for read, name in ((opening.open_savedmodel, "savedmodel"), (sources.find, "source")):
+        with pytest.raises(InputError, match=rf"^{name}: expected .*, found .*: {copy}/assets/provenance.json$"):
             read(copy)

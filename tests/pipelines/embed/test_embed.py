@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from elmo_tf import embedder, sources
 from elmo_tf.errors import InputError
 from elmo_tf.records import record_folder
-from elmo_tf.savedmodel import embedding, vector_files
+from elmo_tf.savedmodel import vector_files
 from pipelines.embed import command as embed_command
 from pipelines.embed import job
 from tests import checks
@@ -116,7 +117,7 @@ def test_an_hdf5_file_is_like_that_of_other_tools_and_says_what_it_is(embedded, 
     file, about = vector_files.open_hdf5(path)
     file.close()
     assert (about["layers"], about["token_shape"], about["lines"], about["tokens"]) == ("all", [3, 16], 8, 22)
-    assert about["savedmodel_sha256"] == embedding.find_model(savedmodel.path).sha256()
+    assert about["savedmodel_sha256"] == sources.find(savedmodel.path).sha256()
     assert about["irregular"]["blank_lines"] == {"count": 2, "rule": "kept as a sentence without tokens"}
 
 
@@ -154,10 +155,10 @@ def test_lines_are_numbered_through_all_files_whatever_becomes_of_them(embedded,
 @pytest.mark.slow
 def test_a_long_sentence_is_embedded_in_pieces(savedmodel, embedded, corpus, monkeypatch):
     word = b"words" * 30
-    monkeypatch.setattr(embedding, "PIECE_TOKENS", 1000)
+    monkeypatch.setattr(embedder, "PIECE_TOKENS", 1000)
     found = content(embedded(corpus(b"before it\n" + b" ".join([word] * 1800) + b"\nafter it\n"), "--layers=mix"))
     assert [len(one) for one in found] == [2, 1800, 2]
-    model = embedding.Embedder(embedding.find_model(savedmodel.path))
+    model = embedder.Embedder(sources.find(savedmodel.path))
     pieces = [next(model.embed([[word] * count], "mix"))[1] for count in (1000, 800)]
     np.testing.assert_allclose(found[1], np.concatenate(pieces), **checks.TOLERANCE)
 
@@ -200,13 +201,6 @@ def test_the_vectors_of_a_line_do_not_depend_on_how_the_text_is_cut(embedded, co
     assert len(whole) == len(cut) == 300
     for one, other in zip(whole, cut, strict=True):
         np.testing.assert_allclose(one, other, **checks.TOLERANCE)
-
-
-def test_a_models_folder_stands_for_its_newest_version(savedmodel, tmp_path, corpus):
-    for version in ("2", "10", "9", "old"):
-        shutil.copytree(savedmodel.path, tmp_path / "model" / version)
-    assert embedding.find_model(tmp_path / "model").path == tmp_path / "model" / "10"
-    assert embedding.find_model(tmp_path / "model" / "2").path == tmp_path / "model" / "2"
 
 
 def spoil(savedmodel, folder: pathlib.Path, what: str) -> None:

@@ -1,5 +1,6 @@
 """`ElmoModelHandler` in pipelines of a user's own."""
 
+import dataclasses
 import os
 import pathlib
 import pickle
@@ -10,16 +11,17 @@ import pytest
 from apache_beam.ml.inference.base import RunInference
 from apache_beam.testing.util import assert_that
 
+from elmo_tf import embedder as embedding
+from elmo_tf import sources
 from elmo_tf.beam import ElmoModelHandler
 from elmo_tf.errors import InputError
-from elmo_tf.savedmodel import embedding
 from pipelines.embed import handler as embed_handler
 from pipelines.embed import model_handler
 from tests import checks
 from tests.pipelines import folder_store  # noqa: F401 - a file system of Beam
 from tests.pipelines.memory_store import STORE
 
-_load_here = embedding._open
+_load_here = sources.model
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
 TEXTS = ["the cat  sat", "", b"na\xc3\xafve", ["a b", "c"], [b"the", b"cat", b"sat"]]
@@ -28,7 +30,7 @@ TOKENS = [[b"the", b"cat", b"sat"], [], [b"na\xc3\xafve"], [b"a b", b"c"], [b"th
 
 @pytest.fixture
 def expected(savedmodel):
-    embedder = embedding.Embedder(embedding.find_model(savedmodel.path))
+    embedder = embedding.Embedder(sources.find(savedmodel.path))
     return {place: vectors for place, vectors in embedder.embed(TOKENS, "mix")}
 
 
@@ -38,7 +40,7 @@ def run(handler: ElmoModelHandler, expected: dict[int, np.ndarray]) -> None:
         assert len(results) == len(TEXTS)
         for place, (text, tokens) in enumerate(zip(TEXTS, TOKENS, strict=True)):
             found = by_text[pickle.dumps(text)]
-            assert found.tokens == tokens
+            assert found.tokens == [token.decode() for token in tokens]
             wanted = expected.get(place, np.zeros((0, 16)))
             assert (found.vectors.shape, found.vectors.dtype) == (wanted.shape, np.float32)
             np.testing.assert_allclose(found.vectors, wanted, **checks.TOLERANCE)
@@ -69,12 +71,12 @@ def test_a_model_is_read_from_any_file_system_of_beam(savedmodel, expected, monk
     }
     objects["memory://models/mine/9/saved_model.pb"] = b"an older version"
     objects["memory://models/mine/10/variables/"] = b""  # as stores have for folders
-    monkeypatch.setattr(embedding, "_open", _load_here)
+    monkeypatch.setattr(sources, "model", _load_here)
     STORE.update(objects)
     try:
         for folder in ("memory://models/mine", "memory://models/mine/10/"):
             embedder = ElmoModelHandler(folder, "mix").load_model()
-            np.testing.assert_allclose(embedder.embed_texts(TEXTS, "mix")[0].vectors, expected[0], **checks.TOLERANCE)
+            np.testing.assert_allclose(embedder.encode(TEXTS, "mix")[0].vectors, expected[0], **checks.TOLERANCE)
         with pytest.raises(InputError, match=r"^savedmodel: expected a folder with saved_model.pb, found none: m"):
             ElmoModelHandler("memory://models/other").load_model()
         for name in ("../../outside", "/outside"):
@@ -107,7 +109,9 @@ def test_a_model_is_fetched_where_beam_lists_one_folder_at_a_time(savedmodel):
 
 
 def test_what_cannot_be_used_is_named(savedmodel):
-    with pytest.raises(InputError, match=r"^layers: expected one of all, top, average, mix, found 'best'$"):
+    with pytest.raises(
+        InputError, match=r"^layers: expected one of all, top, average, sum, mix, or a layer's number, found 'best'$"
+    ):
         ElmoModelHandler(savedmodel.path, "best")
     with pytest.raises(
         InputError, match=r"^savedmodel: expected a local path, or for nowhere:// an .*, found nowhere://a$"
@@ -116,13 +120,13 @@ def test_what_cannot_be_used_is_named(savedmodel):
     embedder = ElmoModelHandler(savedmodel.path).load_model()
     for wrong, expected in ((3, "sentences, or lists of tokens"), (["a", 3], "tokens that are str or bytes")):
         with pytest.raises(InputError, match=f"^texts: expected {expected}, found 3$"):
-            embedder.embed_texts(["fine", wrong])
+            embedder.encode(["fine", wrong])
 
 
 def test_the_tokenizer_of_the_model_splits_sentences(savedmodel):
-    model = embedding.find_model(savedmodel.path)._replace(tokenizer="unicode")
-    found = embedding.Embedder(model).embed_texts(["It cost $3.50.", ["It cost"], ""], "top")
-    assert [one.tokens for one in found] == [[b"It", b"cost", b"$", b"3.50", b"."], [b"It cost"], []]
+    source = dataclasses.replace(sources.find(savedmodel.path), tokenizer="unicode")
+    found = embedding.Embedder(source).encode(["It cost $3.50.", ["It cost"], ""], "top")
+    assert [one.tokens for one in found] == [["It", "cost", "$", "3.50", "."], ["It cost"], []]
     assert [one.vectors.shape for one in found] == [(5, 16), (1, 16), (0, 16)]
 
 

@@ -1,0 +1,149 @@
+"""A model in use: which batches it gets, from how many threads, and what `encode` returns."""
+
+import concurrent.futures
+import hashlib
+import itertools
+import json
+import pathlib
+import random
+import shutil
+
+import numpy as np
+import pytest
+
+import elmo_tf
+from elmo_tf import embedder, sources
+from elmo_tf.errors import InputError
+from elmo_tf.savedmodel import contract
+from tests import checks
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 10, 64, 10_000])
+def test_batches_hold_every_sentence_that_has_tokens_once_and_those_of_like_lengths_together(batch_tokens, monkeypatch):
+    monkeypatch.setattr(embedder, "PIECE_TOKENS", 100)
+    choose = random.Random(0)
+    lengths = [choose.choice([0, 1, 2, 5, 30, 99, 101]) for _ in range(200)]
+    batches = list(embedder.batches(lengths, batch_tokens))
+    places = list(itertools.chain.from_iterable(batches))
+    assert sorted(places) == [place for place, length in enumerate(lengths) if length]
+    assert [lengths[place] for place in places] == sorted(filter(None, lengths))
+    for batch in batches:
+        longest = lengths[batch[-1]]
+        assert len(batch) == 1 or (len(batch) * longest <= batch_tokens and longest <= 100)
+    for one, following in itertools.pairwise(batches):
+        shortest = lengths[following[0]]
+        # The next sentence did not fit.
+        assert (len(one) + 1) * shortest > batch_tokens or shortest > 100
+
+
+@pytest.fixture(scope="module")
+def model(savedmodel):
+    return embedder.Embedder(sources.find(savedmodel.path), batch_tokens=20)
+
+
+SENTENCES = [f"{'so ' * (number % 9)}sentence {number} é".encode().split() for number in range(60)]
+
+
+def test_sentences_come_once_with_the_same_vectors_whatever_their_order_and_from_any_thread(model):
+    expected = dict(model.embed(SENTENCES))
+    assert sorted(expected) == list(range(60))
+    order = random.Random(1).sample(range(60), 60)
+
+    def embed() -> dict[int, np.ndarray]:
+        return dict(model.embed([SENTENCES[place] for place in order]))
+
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        runs = [threads.submit(embed) for _ in range(8)]
+        for run in runs:
+            for place, found in run.result().items():
+                assert found.shape == (3, len(SENTENCES[order[place]]), 16)
+                np.testing.assert_allclose(found, expected[order[place]], **checks.TOLERANCE)
+
+
+def test_the_weights_of_the_mix_are_those_of_its_vector(model, savedmodel):
+    layers = dict(model.embed(SENTENCES))
+    for place, mixed in model.embed(SENTENCES, "mix"):
+        np.testing.assert_allclose(np.tensordot(model.mix_weights(), layers[place], 1), mixed, **checks.TOLERANCE)
+    assert model.mix_weights().sum() == pytest.approx(savedmodel.gamma, rel=checks.FEW["rtol"])
+
+
+def test_progress_is_reported_for_every_batch(model):
+    reported = []
+    yielded = [place for place, _ in model.embed([*SENTENCES, []], progress=reported.append)]
+    assert list(itertools.chain.from_iterable(reported)) == yielded
+    assert len(reported) > 10
+
+
+def test_the_checksum_is_that_of_graph_and_weights_if_these_are_whole(savedmodel, tmp_path):
+    whole = sources.find(savedmodel.path).sha256()
+    one = sources.find(shutil.copytree(savedmodel.path, tmp_path / "one"))
+    assert one.sha256() == whole
+    listed = json.loads((pathlib.Path(one.name) / contract.CHECKSUMS_FILE).read_text())
+    for name, counts in (("assets/config.json", False), ("variables/variables.index", True), ("saved_model.pb", True)):
+        content = bytearray((pathlib.Path(one.name) / name).read_bytes())
+        content[-1] ^= 1
+        (pathlib.Path(one.name) / name).write_bytes(content)
+        with pytest.raises(InputError, match=f"expected {name} with SHA-256"):
+            one.sha256()
+        listed[name]["sha256"] = hashlib.sha256(content).hexdigest()
+        (pathlib.Path(one.name) / contract.CHECKSUMS_FILE).write_text(json.dumps(listed))
+        assert (one.sha256() != whole) == counts
+        whole = one.sha256()
+
+
+TEXTS = ["the cat  sat", "", b"na\xc3\xafve", ["a b", "c"], np.array(["the", "cat", "sat"])]
+TOKENS = [["the", "cat", "sat"], [], ["naïve"], ["a b", "c"], ["the", "cat", "sat"]]
+
+
+def test_texts_of_all_kinds_come_back_in_their_order_with_their_tokens(model):
+    found = model.encode(text for text in TEXTS)
+    assert [one.tokens for one in found] == TOKENS
+    assert [one.vectors.shape for one in found] == [(len(tokens), 16) for tokens in TOKENS]
+    np.testing.assert_allclose(found[0].vectors, found[4].vectors, **checks.TOLERANCE)
+    assert model.encode([]) == []
+
+
+def test_layers_are_chosen_and_pooled(model):
+    every = [one.vectors for one in model.encode(TEXTS, "all")]
+    parts = {"top": lambda one: one[-1], "average": lambda one: one.mean(0), "sum": lambda one: one.sum(0)}
+    parts |= {0: lambda one: one[0], 1: lambda one: one[1], "all": lambda one: one}
+    for layers, part in parts.items():
+        for found, layer in zip(model.encode(TEXTS, layers), every, strict=True):
+            np.testing.assert_allclose(found.vectors, part(layer), **checks.TOLERANCE)
+        for pool in ("mean", "max"):
+            wanted = np.stack(
+                [getattr(np, pool)(part(one), -2) if one.size else part(one[..., :0, :]).sum(-2) for one in every]
+            )
+            pooled = model.encode(TEXTS, layers, pool)
+            assert pooled.dtype == np.float32
+            np.testing.assert_allclose(pooled, wanted, **checks.TOLERANCE)
+    assert model.encode([], pool="mean").shape == (0, 16)
+    assert not model.encode([""], "all", "max").any()
+
+
+def test_progress_counts_texts(model):
+    seen = []
+    model.encode(["a b", "", "c"] * 20, progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (60, 60)
+    assert seen == sorted(set(seen))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("a text",), "texts: expected a list of texts, .text. for one, found 'a text'"),
+        ((["a", 3],), "texts: expected sentences, or lists of tokens, found 3"),
+        ((["a"], "best"), "layers: expected one of all, top, average, sum, mix, or 0 to 2, found 'best'"),
+        ((["a"], 3), "layers: expected .*, found 3"),
+        ((["a"], -1), "layers: expected .*, found -1"),
+        ((["a"], True), "layers: expected .*, found True"),
+        ((["a"], "mix", "sum"), "pool: expected None or one of mean, max, found 'sum'"),
+    ],
+)
+def test_what_cannot_be_encoded_is_named(model, arguments, message):
+    with pytest.raises(InputError, match=f"^{message}$"):
+        model.encode(*arguments)
+
+
+def test_load_gives_an_embedder(savedmodel):
+    assert elmo_tf.load(savedmodel.path.parent).source == sources.find(savedmodel.path)

@@ -1,0 +1,180 @@
+"""Where a model can come from: every kind of source is found, described and read in one place."""
+
+import pathlib
+import re
+import shutil
+
+import h5py
+import numpy as np
+import pytest
+
+import elmo_tf
+from elmo_tf import cli, sources
+from elmo_tf.bilm.model import BiLM
+from elmo_tf.bilm.packed import PackedBiLM
+from elmo_tf.errors import InputError
+from elmo_tf.published import fetching, models
+from elmo_tf.published import weights as published_weights
+from elmo_tf.savedmodel import assets
+from tests import checks
+from tests.helpers import MICRO
+from tests.published import published_files
+
+SENTENCES = [["the", "cat", "sat"], ["a", "dog", "barked", "naïvely"]]
+
+
+@pytest.fixture(scope="module")
+def of_all_kinds(savedmodel, workdir, tmp_path_factory):
+    """A source of each kind; the published files have the weights of the SavedModel."""
+    folder = published_weights.dump(savedmodel.bilm, tmp_path_factory.mktemp("published") / "files")
+    pair = folder / models.OPTIONS_FILE, folder / models.WEIGHTS_FILE
+    return {
+        "version": savedmodel.path,
+        "model": savedmodel.path.parent,
+        "workdir": workdir,
+        "files": folder,
+        "pair": pair,
+        "name": "books",
+    }
+
+
+@pytest.mark.parametrize("kind", ["version", "model", "workdir", "files", "pair", "name"])
+def test_a_source_of_any_kind_says_what_its_model_computes(of_all_kinds, kind):
+    source = sources.find(of_all_kinds[kind])
+    elmo = elmo_tf.load(of_all_kinds[kind])
+    network = sources.network(of_all_kinds[kind])
+    assert isinstance(network, PackedBiLM)
+    assert network.config == source.config
+    layers = [one.vectors for one in elmo.encode(SENTENCES, "all")]
+    assert [one.shape for one in layers] == [(source.num_layers, len(words), source.dim) for words in SENTENCES]
+    for number in range(source.num_layers):
+        expected = elmo_tf.ELMo(of_all_kinds[kind], mix=number)(SENTENCES)
+        for row, found in enumerate(layers):
+            np.testing.assert_allclose(found[number], expected[row, : found.shape[1]], **checks.TOLERANCE)
+    if kind not in ("version", "model"):  # a SavedModel has a mix of its own
+        np.testing.assert_allclose(elmo.encode(SENTENCES)[0].vectors, layers[0].mean(0), **checks.TOLERANCE)
+
+
+def test_what_an_export_computes_is_what_its_weights_compute_in_memory(of_all_kinds):
+    exported, in_memory = (elmo_tf.load(of_all_kinds[kind]).encode(SENTENCES, "all") for kind in ("version", "pair"))
+    for one, other in zip(exported, in_memory, strict=True):
+        np.testing.assert_allclose(one.vectors, other.vectors, **checks.TOLERANCE)
+
+
+def test_a_checksum_is_the_same_until_the_model_changes(of_all_kinds, tmp_path):
+    found = {kind: sources.find(source).sha256() for kind, source in of_all_kinds.items()}
+    assert found == {kind: sources.find(source).sha256() for kind, source in of_all_kinds.items()}
+    assert found["version"] == found["model"]
+    assert found["files"] == found["pair"]
+    assert len(set(found.values())) == 4
+    changed = shutil.copytree(of_all_kinds["files"], tmp_path / "changed")
+    with h5py.File(changed / models.WEIGHTS_FILE, "a") as file:
+        file["CNN_proj/b_proj"][0] += 1
+    assert sources.find(changed).sha256() != found["files"]
+
+
+def test_a_network_to_train_is_one_with_variables_to_train(of_all_kinds):
+    for source in (of_all_kinds["version"], of_all_kinds["workdir"], MICRO, BiLM(MICRO), PackedBiLM(MICRO)):
+        assert isinstance(sources.network(source, trainable=True), BiLM)
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch) -> pathlib.Path:
+    """An empty folder for fetched models."""
+    monkeypatch.setenv(fetching.HOME_VARIABLE, str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def first_program(page: str) -> dict:
+    """Runs the first program of a page; returns its names."""
+    text = (pathlib.Path(__file__).parents[1] / page).read_text()
+    names: dict = {}
+    exec(re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0], names)
+    return names
+
+
+def test_the_first_program_tells_two_senses_apart_and_writes_nothing(home, capsys):
+    bank = first_program("README.md")["bank"]
+    cosines = bank @ bank.T
+    assert min(cosines[0, 1], cosines[2, 3]) > cosines[:2, 2:].max() + 0.2
+    assert len(capsys.readouterr().out.splitlines()) == 4
+    assert not home.exists()
+
+
+@pytest.mark.parametrize(
+    ("page", "last"),
+    [("docs/models.md", "['A', 'bank', 'of', 'the', 'river', '.'] (6, 256)"), ("docs/books-model.md", "(9, 256)")],
+)
+def test_the_first_program_of_a_page_runs_as_it_stands(capsys, page, last):
+    first_program(page)
+    assert capsys.readouterr().out.splitlines()[-1] == last
+
+
+@pytest.mark.slow
+def test_a_name_is_verified_by_its_files(capsys):
+    assert cli.main(["verify", "books"]) == 0
+    assert capsys.readouterr().out.endswith("weights.hdf5: 5,693,448 bytes, compared by SHA-256\n")
+
+
+def test_the_model_knows_english():
+    """A real model says what a random one cannot: which use of a word is meant."""
+    uses = ["She sat on the bank of the river .", "He swam to the other bank .", "The bank lends money to farmers ."]
+    found = elmo_tf.load("books").encode(uses, "top")
+    river, shore, money = (one.vectors[one.tokens.index("bank")] for one in found)
+    assert cosine(river, shore) > cosine(river, money)
+
+
+def cosine(one: np.ndarray, other: np.ndarray) -> float:
+    return float(one @ other / (np.linalg.norm(one) * np.linalg.norm(other)))
+
+
+@pytest.mark.slow
+def test_import_makes_a_savedmodel_of_a_name(tmp_path, capsys):
+    workdir = tmp_path / "workdir"
+    command = ["import", "books", "--mix", "top", "--output", str(tmp_path / "mine"), "--workdir", str(workdir)]
+    assert cli.main(command) == 0
+    version, made = capsys.readouterr().out.split()
+    assert made == str(workdir)
+    provenance = assets.read_provenance(pathlib.Path(version))
+    assert provenance["model"] == "books"
+    assert provenance["weights"]["sha256"] == models.find("books").sha256
+    top = elmo_tf.load("books").encode(["a bank"], "top")[0].vectors
+    for path in (version, tmp_path / "mine"):
+        np.testing.assert_allclose(elmo_tf.load(path).encode(["a bank"])[0].vectors, top, **checks.TOLERANCE)
+
+
+def test_a_folder_with_a_model_comes_before_the_name(savedmodel, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "books").mkdir()
+    assert sources.find("books").name == "books"
+    (tmp_path / "books" / "3").symlink_to(savedmodel.path)
+    assert sources.find("books").name == str(tmp_path / "books" / "3")
+
+
+def test_a_models_folder_stands_for_its_newest_version(savedmodel, tmp_path):
+    for version in ("2", "10", "9", "old"):
+        shutil.copytree(savedmodel.path, tmp_path / "model" / version)
+    assert sources.find(tmp_path / "model").name == str(tmp_path / "model" / "10")
+    assert sources.find(tmp_path / "model" / "2").name == str(tmp_path / "model" / "2")
+
+
+@pytest.mark.parametrize("use", [elmo_tf.load, elmo_tf.ELMo, sources.find])
+@pytest.mark.parametrize("given", ["bokks", "no/such"])
+def test_what_is_no_source_is_reported_with_the_names_of_models(use, given):
+    message = (
+        f"^source: expected a SavedModel, a workdir, .*, or one of the models books, .*, found none of them: {given}$"
+    )
+    with pytest.raises(InputError, match=message):
+        use(given)
+
+
+def test_damaged_files_of_a_published_model_are_named(home, tmp_path):
+    (home / "pubmed").mkdir(parents=True)
+    values = published_files.options()
+    _, weights = published_files.write_pair(home / "pubmed", values, published_files.draw_hdf5(values))
+    with h5py.File(weights, "a") as file:
+        del file["char_embed"]
+    with pytest.raises(
+        InputError, match=rf"^source: expected char_embed of shape .*, found nothing of that name: {weights}"
+    ):
+        elmo_tf.load("pubmed")
