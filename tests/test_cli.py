@@ -1,6 +1,7 @@
 """The command line: every wrong input, and help."""
 
 import errno
+import json
 import os
 import pathlib
 import re
@@ -286,6 +287,18 @@ def test_wrong_usage_ends_with_status_2_and_nothing_is_left_behind(place, comman
     assert err.startswith("usage: elmo-tf")
     assert re.search(message, err.splitlines()[-1]), err
     assert snapshot(place) == before
+
+
+def test_neighbors_considers_all_words_unless_told_otherwise(place, capsys, monkeypatch):
+    monkeypatch.chdir(place)
+    with pytest.raises(SystemExit):
+        cli.main(["neighbors", "--help"])
+    assert re.search(r"--any-word +consider all words \(default\)\n", capsys.readouterr().out)
+    lines = {}
+    for flag in ("", "--any-word", "--same-word"):
+        assert cli.main([*f"{NEIGHBORS} {flag}".split(), "--json"]) == 0
+        lines[flag] = sorted(use["line"] for use in json.loads(capsys.readouterr().out)["uses"])
+    assert lines == {"": [0, 1], "--any-word": [0, 1], "--same-word": [1]}
 
 
 def test_an_error_is_all_that_a_user_sees(place):
