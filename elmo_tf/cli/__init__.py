@@ -143,6 +143,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _configure_logging() -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    logging.basicConfig(format="%(message)s", stream=sys.stderr, level=logging.WARNING)
+    # A message replaces a progress line, which may be longer.
+    erase = "\033[K" if sys.stderr.isatty() else ""
+    logging.basicConfig(format=f"{erase}%(message)s", stream=sys.stderr, level=logging.WARNING)
     logging.getLogger("elmo_tf").setLevel(logging.INFO)
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
