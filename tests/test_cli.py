@@ -103,13 +103,18 @@ WRONG = [
         "reversed.txt: expected words by descending count",
     ),
     ("preprocess --input text.txt --output new/data --vocab missing.txt", "--vocab: expected a file .*missing.txt"),
-    (TRAIN.replace("tiny", "huge"), f"--preset: expected one of {PRESETS}, found 'huge'"),
+    (TRAIN.replace("tiny", "huge"), f"--preset: expected one of {PRESETS}, found 'huge'$"),
+    (TRAIN.replace("tiny", "tny"), f"--preset: expected one of {PRESETS}, found 'tny'; did you mean tiny\\?$"),
     (TRAIN.replace("--preset tiny", ""), f"--preset: expected one of {PRESETS} for a new workdir, found none"),
     (
-        f"{TRAIN} --set train.rate=1",
+        f"{TRAIN} --set rate=1",
         "--set: expected one of the keys "
         + ", ".join(re.escape(key) for key in sorted(config_lib.keys()))
-        + ", found 'train.rate'",
+        + ", found 'rate'$",
+    ),
+    (
+        f"{TRAIN} --set train.learning_rat=1",
+        r"--set: expected the key of a setting, found 'train.learning_rat'; did you mean train.learning_rate\?$",
     ),
     (f"{TRAIN} --set train.epochs", "--set: expected key=value, found 'train.epochs'"),
     (f"{TRAIN} --set train.epochs=many", "--set train.epochs: expected a whole number, found 'many'"),
@@ -191,7 +196,11 @@ WRONG = [
         "--savedmodel: expected a folder with saved_model.pb, .*missing",
     ),
     (NEIGHBORS.replace("--word bank", "--word tree"), "--sentence: expected the word 'tree' in it, found 'bank'"),
-    ("import smal --output new/model", "NAME: expected one of the models books, small, medium, .*, found 'smal'"),
+    (
+        "import smal --output new/model",
+        r"NAME: expected one of the models books, .*, found 'smal'; did you mean small\?",
+    ),
+    ("verify bok", r"DIR: expected a folder with saved_model.pb, or one of .*, found none: bok; did you mean books\?"),
     ("import small", "NAME: expected --output, --workdir or both with it, found neither"),
     ("import small --options a.json --output new/model", "--options: expected none with a .* model's name, found a.js"),
     (
@@ -258,7 +267,10 @@ def test_what_describes_a_savedmodel_reaches_the_export_of_both_commands(place, 
     ("command", "message"),
     [
         ("", "COMMAND"),
-        ("embroider", "invalid choice: 'embroider' .*'train'"),
+        ("embroider", "invalid choice: 'embroider' .*train.*\\)$"),
+        ("trian", r"invalid choice: 'trian' .*; did you mean train\?$"),
+        ("probe possible", r"invalid choice: 'possible' \(choose from '?pos'?, '?wsd'?\)$"),
+        ("probe poss", r"invalid choice: 'poss' .*; did you mean pos\?$"),
         ("train --data records", "required: --workdir"),
         (f"{TRAIN} --steps -1", "--steps: expected a whole number, at least 0, found '-1'"),
         (f"{TRAIN} --steps ten", "--steps: expected a whole number, at least 0, found 'ten'"),

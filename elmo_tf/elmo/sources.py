@@ -61,7 +61,7 @@ def _load(source: Source) -> BiLM | PackedBiLM:
         version = finding.find_version(folder)
     except InputError:
         if not models.is_name(source):
-            raise InputError("source", _EXPECTED, f"none of them: {source}") from None
+            raise InputError("source", _EXPECTED, f"none of them: {source}{models.suggested(source)}") from None
         # Its files say all that is needed here: no SavedModel has to be made of them.
         with renamed(name="source"):
             return _from_published(*fetching.files(models.find(str(source))))

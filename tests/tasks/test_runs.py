@@ -93,7 +93,10 @@ def test_word_vectors_of_a_file_are_used(data, tmp_path):
     ("options", "message"),
     [
         ({"fraction": 0}, "fraction: expected above 0, at most 1, found 0"),
-        ({"assignments": ["fit.epoch=2"]}, "assignments: expected one of the keys .* found 'fit.epoch'"),
+        (
+            {"assignments": ["fit.epoch=2"]},
+            "assignments: expected the key .* found 'fit.epoch'; did you mean fit.epochs",
+        ),
         ({"dev": "empty"}, "dev: expected at least one sentence, found none in .*empty"),
         ({"train": "none"}, "train: expected a readable file, found .*"),
         ({"train": "wrong"}, "train: expected a label, a tab and a sentence, found 'no tab' in line 2 of .*wrong"),
