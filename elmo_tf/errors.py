@@ -46,6 +46,11 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {similar[0]}?" if similar else ""
 
 
+def reason(error: BaseException) -> str:
+    """Returns an error's message in one line, an `OSError`'s without its number and the file; the caller names it."""
+    return " ".join(str(getattr(error, "strerror", None) or error).split())
+
+
 @contextlib.contextmanager
 def renamed(**names: str) -> Iterator[None]:
     """Has an `InputError` raised in the block speak of the caller's parameters.

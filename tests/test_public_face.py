@@ -4,7 +4,6 @@ import ast
 import inspect
 import os
 import pathlib
-import re
 import subprocess
 import sys
 
@@ -144,6 +143,14 @@ def test_load_returns_the_newest_version_with_its_signatures_and_variables(saved
     assert len(model.trainable_variables) == 2
 
 
+def test_a_loaded_model_takes_a_list_of_sentences_and_refuses_a_single_one(savedmodel):
+    model = elmo_tf.load(savedmodel.path)
+    vectors = model(["the cat sat"])["elmo"]
+    np.testing.assert_array_equal(model.signatures["default"](strings=tf.constant(["the cat sat"]))["elmo"], vectors)
+    with pytest.raises(InputError, match=r"^strings: expected a list of sentences, .*, found 'the cat sat'$"):
+        model("the cat sat")
+
+
 @pytest.mark.parametrize(
     ("call", "parameter"),
     [
@@ -153,11 +160,10 @@ def test_load_returns_the_newest_version_with_its_signatures_and_variables(saved
         (lambda workdir, data: elmo_tf.export(data, "unused"), "workdir"),
         (lambda workdir, data: elmo_tf.export(workdir, "unused", checkpoint="best"), "checkpoint"),
         (lambda workdir, data: elmo_tf.export(workdir, "unused", mix=[1, 2]), "mix"),
-        (lambda workdir, data: elmo_tf.export(workdir, "unused", mix=[1, 2]), "mix"),
-        (lambda workdir, data: elmo_tf.load(data), "path|savedmodel"),
+        (lambda workdir, data: elmo_tf.load(data), "path"),
     ],
 )
 def test_an_error_names_the_parameter_that_was_given(workdir, records, call, parameter):
     with pytest.raises(InputError) as caught:
         call(workdir.path, records.path)
-    assert re.match(f"(--)?({parameter}): expected", str(caught.value))
+    assert str(caught.value).startswith(f"{parameter}: expected ")

@@ -52,7 +52,9 @@ class PublishedModel:
 
     @property
     def urls(self) -> dict[str, str]:
-        """The addresses of the two files, by what they are called on this machine."""
+        """The addresses of the two files, by what they are called on this machine; none if they come with it."""
+        if self.is_in_the_box:
+            return {}
         base = os.environ.get(MIRROR_VARIABLE, ADDRESS).rstrip("/")
         return {OPTIONS_FILE: f"{base}/{self.options}", WEIGHTS_FILE: f"{base}/{self.weights}"}
 
