@@ -18,11 +18,12 @@ class ProgressLine:
         """Makes a line whose first text is due at once, or only after the usual interval."""
         self._terminal = sys.stderr.isatty()
         self._interval = _REDRAW_SECONDS if self._terminal else _LINE_SECONDS
-        self._shown = -math.inf if at_once else time.monotonic()
+        self._last = -math.inf if at_once else time.monotonic()  # when a text was shown
+        self._is_open = False  # whether there is a text that the next one replaces
 
     def due(self) -> bool:
         """Whether it is time to show a new text."""
-        return time.monotonic() - self._shown >= self._interval
+        return time.monotonic() - self._last >= self._interval
 
     def show(self, text: str) -> None:
         """Shows `text` now; on a terminal it replaces the previous text and is shortened to fit."""
@@ -32,18 +33,18 @@ class ProgressLine:
         """Shows `text`, if given, and ends the line: the next output starts below it."""
         if text is not None:
             self._show(text)
-        if self._terminal and self._shown > -math.inf:
+        if self._terminal and self._is_open:
             _print("")
-        self._shown = -math.inf
+        self._last, self._is_open = -math.inf, False
 
     def clear(self) -> None:
         """Erases the line on a terminal."""
-        if self._terminal and self._shown > -math.inf:
+        if self._terminal and self._is_open:
             _print("\033[K", end="")
-        self._shown = -math.inf
+        self._last, self._is_open = -math.inf, False
 
     def _show(self, text: str) -> None:
-        self._shown = time.monotonic()
+        self._last, self._is_open = time.monotonic(), True
         # The cursor goes back to the start, so that whatever is printed next replaces the line.
         _print(f"{text}\033[K\r", end="") if self._terminal else _print(text)
 
