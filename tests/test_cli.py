@@ -13,15 +13,17 @@ import threading
 import weakref
 
 import keras
+import numpy as np
 import pytest
 
 import elmo_tf
 from elmo_tf import __version__, cli
 from elmo_tf import config as config_lib
-from elmo_tf.savedmodel import verification, writing
+from elmo_tf.savedmodel import verification
 from elmo_tf.training import checkpoints
 from pipelines.preprocess import command as preprocess_command
-from tests.helpers import MICRO, MICRO_CONFIG, write_records
+from tests import checks
+from tests.helpers import MICRO, MICRO_CONFIG, slow, write_records
 from tests.published import published_files
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -243,24 +245,23 @@ def test_a_model_that_fails_its_verification_is_one_line_and_nothing_is_left_beh
     assert snapshot(place) == before
 
 
-def test_what_describes_a_savedmodel_reaches_the_export_of_both_commands(place, tmp_path, monkeypatch):
+@pytest.mark.parametrize("command", ["export", slow("import")])
+def test_export_and_import_write_the_savedmodel_that_their_options_describe(
+    place, tmp_path, monkeypatch, command, capsys
+):
     monkeypatch.chdir(place)
-    asked = []
-    monkeypatch.setattr(writing, "export", lambda *_, **settings: asked.append(settings))
-    options = "--mix top --gamma 2 --tokenizer unicode --precision bfloat16 --initial-state warm --warm-text text.txt"
     values = published_files.options()
-    files = published_files.write_pair(tmp_path, values, published_files.draw_hdf5(values))
-    for command in (EXPORT, f"import --options {files[0]} --weights {files[1]} --output new/model"):
-        assert cli.main([*command.split(), *options.split()]) == 0
-        settings = asked.pop()
-        assert settings.pop("provenance")
-        assert settings == {
-            "mix": "top",
-            "gamma": 2.0,
-            "tokenizer": "unicode",
-            "precision": "bfloat16",
-            "warm_text": "text.txt",
-        }
+    options, weights = published_files.write_pair(tmp_path, values, published_files.draw_hdf5(values))
+    source = "--workdir workdir" if command == "export" else f"--options {options} --weights {weights}"
+    described = "--mix top --gamma 2 --tokenizer unicode --precision bfloat16 --initial-state warm --warm-text text.txt"
+    assert cli.main(f"{command} {source} --output {tmp_path}/model {described}".split()) == 0
+    assert capsys.readouterr().out == f"{tmp_path}/model/1\n"
+    provenance = json.loads((tmp_path / "model" / "1" / "assets" / "provenance.json").read_text())
+    assert (provenance["tokenizer"], provenance["precision"]) == ("unicode", "bfloat16")
+    assert provenance["initial_state"]["kind"] == "warm"
+    found = elmo_tf.load(tmp_path / "model")(["the cat's mat"])
+    assert found["tokens"].numpy().tolist() == [[b"the", b"cat", b"'s", b"mat"]]
+    np.testing.assert_allclose(found["elmo"], 2 * found["layers"][:, -1], **checks.TOLERANCE)
 
 
 @pytest.mark.parametrize(
