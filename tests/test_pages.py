@@ -1,9 +1,12 @@
 """The pages: their commands are ones that the command line knows, and their programs run as they stand."""
 
 import argparse
+import os
 import pathlib
 import re
 import shlex
+import subprocess
+import sys
 import types
 
 import h5py
@@ -13,7 +16,7 @@ import pytest
 import tensorflow as tf
 
 import elmo_tf
-from elmo_tf import cli
+from elmo_tf import cli, config
 from pipelines.embed import command as embed_command
 from pipelines.preprocess import command as preprocess_command
 from pipelines.running import runner_options
@@ -59,6 +62,15 @@ def test_every_program_on_a_page_is_python():
     for page, found in programs.items():
         for program in found:
             compile(program, page, "exec")
+
+
+def test_the_page_of_settings_is_made_from_the_configuration():
+    command = [sys.executable, ROOT / "docs" / "settings.py"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    page = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    assert page == (ROOT / "docs" / "settings.md").read_text(), "run: python docs/settings.py > docs/settings.md"
+    described = re.findall(r"^\| `(\S+)` \| [^|]+ \| [^|]{10,} \|$", page, re.MULTILINE)
+    assert described == list(config.keys())
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.bilm.names import relative_names
 from elmo_tf.bilm.packed import PackedBiLM
-from elmo_tf.errors import InputError, is_about_memory, renamed
+from elmo_tf.errors import InputError, is_about_memory, reason, renamed
 from elmo_tf.published import fetching, models
 from elmo_tf.published import weights as published_weights
 from elmo_tf.savedmodel import assets, finding, opening, stored_weights
@@ -61,7 +61,7 @@ def _load(source: Source) -> BiLM | PackedBiLM:
         version = finding.find_version(folder)
     except InputError:
         if not models.is_name(source):
-            raise InputError("source", _EXPECTED, f"none of them: {source}") from None
+            raise InputError("source", _EXPECTED, f"none of them: {source}{models.suggested(source)}") from None
         # Its files say all that is needed here: no SavedModel has to be made of them.
         with renamed(name="source"):
             return _from_published(*fetching.files(models.find(str(source))))
@@ -91,6 +91,6 @@ def _from_savedmodel(folder: pathlib.Path) -> PackedBiLM:
     except (OSError, ValueError, DecodeError, tf.errors.OpError) as error:
         if is_about_memory(error):
             raise
-        found = f"{' '.join(str(error).split())}: {folder}"
+        found = f"{reason(error)}: {folder}"
         raise InputError("source", "a SavedModel of `elmo-tf export` of this version, undamaged", found) from None
     return bilm

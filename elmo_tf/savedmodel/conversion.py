@@ -7,7 +7,7 @@ Exit status `INPUT_ERROR`: the last line of stderr is the message of an `InputEr
 
 import sys
 
-from elmo_tf.errors import InputError, memory_explained
+from elmo_tf.errors import InputError, memory_explained, reason
 
 # None of Python's own.
 INPUT_ERROR = 3
@@ -29,5 +29,5 @@ if __name__ == "__main__":
         with memory_explained():
             convert(*sys.argv[1:])
     except InputError as error:
-        print(" ".join(str(error).split()), file=sys.stderr)
+        print(reason(error), file=sys.stderr)
         sys.exit(INPUT_ERROR)

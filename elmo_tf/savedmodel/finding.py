@@ -32,7 +32,8 @@ def find_version(savedmodel: str | os.PathLike) -> pathlib.Path:
         with renamed(name="savedmodel"):
             return converted(models.find(str(savedmodel)))
     names = "" if folder.exists() or len(folder.parts) != 1 else f", or {models.expected_names()}"
-    raise InputError("savedmodel", f"a folder with {contract.GRAPH_FILE}{names}", f"none: {newest}")
+    similar = models.suggested(savedmodel) if names else ""
+    raise InputError("savedmodel", f"a folder with {contract.GRAPH_FILE}{names}", f"none: {newest}{similar}")
 
 
 def converted(model: models.PublishedModel) -> pathlib.Path:

@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import saved_model_pb2
 
 from elmo_tf import config as config_lib
-from elmo_tf.errors import InputError, is_about_memory
+from elmo_tf.errors import InputError, is_about_memory, reason
 from elmo_tf.savedmodel import assets, checksums, contract, finding
 
 
@@ -53,7 +53,7 @@ def open_savedmodel(savedmodel: str | os.PathLike, verify_checksums: bool = Fals
     if provenance["tokenizer"] == "unicode":
         import tensorflow_text  # noqa: F401, PLC0415 - the graph has its operations
     with finding.repairable(folder):
-        return SavedModel(folder, _load(folder), assets.read_config(folder), provenance)
+        return SavedModel(folder, _refusing_a_string(_load(folder)), assets.read_config(folder), provenance)
 
 
 def check(savedmodel: str | os.PathLike, verify_checksums: bool = False) -> pathlib.Path:
@@ -79,7 +79,22 @@ def _load(folder: pathlib.Path) -> Any:
     except Exception as error:
         if is_about_memory(error):
             raise
-        raise InputError("savedmodel", "an intact SavedModel", f"{' '.join(str(error).split())}: {folder}") from None
+        raise InputError("savedmodel", "an intact SavedModel", f"{reason(error)}: {folder}") from None
+
+
+def _refusing_a_string(loaded: Any) -> Any:
+    """Returns the model, whose call now refuses a single string in plain words: TensorFlow's are about bindings."""
+    kind = type(loaded)  # TensorFlow makes one for each model
+    call = kind.__call__
+
+    def checked(model: Any, *arguments: Any, **named: Any) -> Any:
+        for value in (*arguments, *named.values()):
+            if isinstance(value, str | bytes):
+                raise InputError("strings", 'a list of sentences, such as ["a sentence"]', repr(value))
+        return call(model, *arguments, **named)
+
+    kind.__call__ = checked
+    return loaded
 
 
 def _check_signatures(folder: pathlib.Path) -> None:
@@ -130,7 +145,7 @@ def _signatures(folder: pathlib.Path) -> dict:
     try:
         graph = saved_model_pb2.SavedModel.FromString((folder / contract.GRAPH_FILE).read_bytes())
     except (OSError, DecodeError) as error:
-        raise InputError("savedmodel", f"a readable {contract.GRAPH_FILE}", f"{error}: {folder}") from None
+        raise InputError("savedmodel", f"a readable {contract.GRAPH_FILE}", f"{reason(error)}: {folder}") from None
     found = {name: one for part in graph.meta_graphs for name, one in part.signature_def.items()}
     found.pop("__saved_model_init_op", None)
     if any(name not in found for name in contract.SIGNATURES):

@@ -201,9 +201,10 @@ class Monitor:
 
     def _progress(self) -> str:
         step, plan = self._step, self._plan
-        line = f"step {step:,}/{plan.last_step:,}  epoch {plan.epochs.at(step):.2f}"
+        done, epoch = f"step {step:,}/{plan.last_step:,}", f"epoch {plan.epochs.at(step):.2f}"
         if self._rate is None:
-            return line
+            return f"{done}  {epoch}"
         left = datetime.timedelta(seconds=round((plan.last_step - step) * self._rate))
         speed = plan.epochs.tokens_per_step / self._rate
-        return f"{line}  training perplexity {self._perplexity:,.1f}  {speed:,.0f} tokens/s  {left} left"
+        # A narrow terminal shows only the first of these.
+        return f"{done}  {left} left  perplexity {self._perplexity:,.1f}  {speed:,.0f} tokens/s  {epoch}"

@@ -16,6 +16,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 import elmo_tf
 from elmo_tf.errors import InputError, renamed
+from elmo_tf.files.progress import counted
 from elmo_tf.records import record_folder
 from elmo_tf.text import vocabulary
 from pipelines.preprocess import info, job
@@ -102,7 +103,7 @@ def _run(
     outputs = {name: path for name, path in (("output", arguments.output), ("heldout", arguments.heldout)) if path}
     with journal.unfinished(outputs, _plan(arguments, corpus, given), job_service.end_job) as resumed:
         guess = "" if all(file.is_divisible for file in corpus) else "about "
-        _log.info("reading %s, %s%s of text", report.number(corpus, "file"), guess, report.megabytes(size))
+        _log.info("reading %s, %s%s of text", counted(len(corpus), "file"), guess, report.megabytes(size))
         if resumed:
             _log.info("resuming an earlier run; its finished files are kept")
         with text_options.hint():
