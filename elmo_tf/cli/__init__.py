@@ -144,5 +144,6 @@ def _parser() -> argparse.ArgumentParser:
 def _configure_logging() -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     logging.basicConfig(format="%(message)s", stream=sys.stderr, level=logging.WARNING)
+    logging.getLogger().addFilter(quiet.is_relevant)
     logging.getLogger("elmo_tf").setLevel(logging.INFO)
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
