@@ -48,7 +48,8 @@ import elmo_tf
 for name in elmo_tf.__all__:
     getattr(elmo_tf, name)
 after = state()
-print([(place, name) for place, found in before.items() for name in found if after.get(place, {}).get(name) != found[name]])
+members_before = [(place, name, member) for place, found in before.items() for name, member in found.items()]
+print([(place, name) for place, name, member in members_before if after.get(place, {}).get(name) != member])
 """
 
 
