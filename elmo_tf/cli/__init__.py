@@ -147,5 +147,6 @@ def _configure_logging() -> None:
     # A message replaces a progress line, which may be longer.
     erase = "\033[K" if sys.stderr.isatty() else ""
     logging.basicConfig(format=f"{erase}%(message)s", stream=sys.stderr, level=logging.WARNING)
+    logging.getLogger().addFilter(quiet.is_relevant)
     logging.getLogger("elmo_tf").setLevel(logging.INFO)
     logging.getLogger("tensorflow").setLevel(logging.ERROR)

@@ -6,6 +6,7 @@ The same text, options and number of threads give the same bytes with every runn
 """
 
 import argparse
+import functools
 import logging
 import os
 import time
@@ -116,7 +117,8 @@ def _run(
     sha256 = model.sha256()
     plan = _plan(arguments, corpus, sha256)
     _check_plan(folder, plan)
-    with journal.unfinished({"output": folder}, plan, job_service.end_job) as resumed:
+    end_job = functools.partial(job_service.end_job, beam_options)
+    with journal.unfinished({"output": folder}, plan, end_job) as resumed:
         _log.info("embedding %s with %s", counted(len(corpus), "file"), savedmodel)
         if model.tokenizer != arguments.tokenizer:
             text = "warning: this text is split by the tokenizer %s, but the model's signature default uses %s"

@@ -21,7 +21,7 @@ class ElmoModelHandler(ModelHandler[embedding.Text, PredictionResult, embedding.
         from apache_beam.ml.inference.base import RunInference
         from elmo_tf.beam import ElmoModelHandler
 
-        with beam.Pipeline() as pipeline:
+        with beam.Pipeline(runner="FnApiRunner") as pipeline:
             vectors = (
                 pipeline
                 | beam.Create(["The bank lends money .", "A bank of the river ."])
