@@ -1,12 +1,12 @@
 """The pages: their commands are ones that the command line knows, and their programs run as they stand."""
 
 import argparse
+import gzip
 import pathlib
 import re
 import shlex
 import types
 
-import h5py
 import keras
 import numpy as np
 import pytest
@@ -107,30 +107,32 @@ def test_the_programs_about_the_savedmodel_run(folder):
     assert any(np.any(state) for state in found.states.values())
 
 
-def test_the_programs_about_the_jobs_run(folder, capfd):
-    read, parse, job = blocks("pipelines/README.md", "python")
-    vectors = np.arange(3 * 2 * 4, dtype=np.float32).reshape(3, 2, 4)
-    with h5py.File("vectors.hdf5", "w") as file:
-        file["17"] = vectors
-    np.testing.assert_array_equal(run(read).vectors, vectors)
-    line, tokens, found = run(parse, tf=tf).parse(example(17, [b"a", b"b"], vectors))
-    assert (int(line), tokens.numpy().tolist()) == (17, [b"a", b"b"])
-    np.testing.assert_array_equal(found, vectors)
+def test_the_programs_about_the_jobs_read_what_the_commands_before_them_wrote(folder, capfd):
+    """The commands as the page writes them, and then its programs, on a text of 18 lines."""
+    text = "".join(f"the bank number {number}\n" for number in range(18)).encode()
+    (folder / "corpus.txt").write_bytes(text)
+    (folder / "corpus").mkdir()
+    with gzip.open(folder / "corpus" / "a.gz", "wb") as file:
+        file.write(text)
+    embed = [command for command in commands("pipelines/README.md") if command[0] == "embed"]
+    for command in embed:
+        embed_command.run(command[1:])
+    assert [("float16" in command) for command in embed] == [False, True]
+    read_hdf5, read_tfrecords, job = blocks("pipelines/README.md", "python")
+    last = run(read_hdf5).vectors
+    assert (last.shape, last.dtype) == ((3, 4, 16), np.float32)
+    found = list(run(read_tfrecords).dataset)
+    assert [int(line) for line, *_ in found] == list(range(18))
+    _, tokens, vectors = found[17]
+    assert tokens.numpy().tolist() == [b"the", b"bank", b"number", b"17"]
+    assert vectors.dtype == tf.float16
+    np.testing.assert_allclose(vectors, last[-1], rtol=2**-10, atol=2**-17)
+    capfd.readouterr()
     run(job)
     assert sorted(capfd.readouterr().out.splitlines()) == [
         "('A bank of the river .', [b'A', b'bank', b'of', b'the', b'river', b'.'], (6, 16))",
         "('The bank lends money .', [b'The', b'bank', b'lends', b'money', b'.'], (5, 16))",
     ]
-
-
-def example(line: int, tokens: list[bytes], vectors: np.ndarray) -> bytes:
-    """A record of `embed --format tfrecord`."""
-    features = tf.train.Features()
-    features.feature["line"].int64_list.value.append(line)
-    features.feature["tokens"].bytes_list.value.extend(tokens)
-    features.feature["shape"].int64_list.value.extend(vectors.shape)
-    features.feature["vectors"].bytes_list.value.append(vectors.tobytes())
-    return tf.train.Example(features=features).SerializeToString()
 
 
 @pytest.mark.slow  # trains and exports preset tiny; `test_public_face.py` tests the same functions one by one
