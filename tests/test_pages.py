@@ -2,9 +2,12 @@
 
 import argparse
 import gzip
+import os
 import pathlib
 import re
 import shlex
+import subprocess
+import sys
 import types
 
 import keras
@@ -133,6 +136,14 @@ def test_the_programs_about_the_jobs_read_what_the_commands_before_them_wrote(fo
         "('A bank of the river .', [b'A', b'bank', b'of', b'the', b'river', b'.'], (6, 16))",
         "('The bank lends money .', [b'The', b'bank', b'lends', b'money', b'.'], (5, 16))",
     ]
+
+
+def test_the_program_that_quietens_tensorflow_keeps_its_start_up_notes_and_no_errors_off_stderr():
+    (program,) = blocks("docs/troubleshooting.md", "python")
+    program += "tf.constant(1)\nos.write(2, b'an error')\n"
+    without = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
+    done = subprocess.run([sys.executable, "-c", program], env=without, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "an error")
 
 
 @pytest.mark.slow  # trains and exports preset tiny; `test_public_face.py` tests the same functions one by one
