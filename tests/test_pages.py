@@ -121,7 +121,7 @@ def test_the_programs_about_the_jobs_read_what_the_commands_before_them_wrote(fo
     for command in embed:
         embed_command.run(command[1:])
     assert [("float16" in command) for command in embed] == [False, True]
-    read_hdf5, read_tfrecords, job = blocks("pipelines/README.md", "python")
+    _, read_hdf5, read_tfrecords, job = blocks("pipelines/README.md", "python")
     last = run(read_hdf5).vectors
     assert (last.shape, last.dtype) == ((3, 4, 16), np.float32)
     found = list(run(read_tfrecords).dataset)
@@ -136,6 +136,15 @@ def test_the_programs_about_the_jobs_read_what_the_commands_before_them_wrote(fo
         "('A bank of the river .', [b'A', b'bank', b'of', b'the', b'river', b'.'], (6, 16))",
         "('The bank lends money .', [b'The', b'bank', b'lends', b'money', b'.'], (5, 16))",
     ]
+
+
+def test_the_program_with_another_tokenizer_keeps_german_ordinals_and_abbreviations(folder):
+    pytest.importorskip("spacy", reason="spaCy is no dependency")
+    tokenizer, *_ = blocks("pipelines/README.md", "python")
+    (folder / "raw.txt").write_text("Am 3. Oktober, z. B. in Berlin. Das Haus.\n\nEin Haus.", "utf-8")
+    run(tokenizer)
+    lines = (folder / "corpus.txt").read_text("utf-8").splitlines()
+    assert lines == ["Am 3. Oktober , z. B. in Berlin .", "Das Haus .", "Ein Haus ."]
 
 
 def test_the_program_that_quietens_tensorflow_keeps_its_start_up_notes_and_no_errors_off_stderr():

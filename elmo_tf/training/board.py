@@ -20,8 +20,8 @@ _DESCRIPTIONS = {
     "configuration": "The settings of the run.",
     "learning/loss_forward_nats": "Forward loss: mean nats per training token, with sampled softmax.",
     "learning/loss_backward_nats": "Backward loss: mean nats per training token, with sampled softmax.",
-    "learning/perplexity_sampled_softmax": "exp of the mean of both losses; lower than with the full softmax, so it "
-    "cannot be compared with the held-out perplexity.",
+    "learning/perplexity_sampled_softmax": "exp of the mean of both losses: of training text and with sampled softmax, "
+    "so it cannot be compared with the held-out perplexity.",
     "learning/epoch": "Passes over the training text so far.",
     "learning/tokens_per_second": "Training tokens per second, without evaluations.",
     "optimizer/gradient_norm_before_clip": "Global norm of the gradients.",
