@@ -176,7 +176,7 @@ def _monitor(session: Session, last_step: int, profile: bool) -> Monitor:
     plan = Plan(session.step, last_step, session.epochs)
     if not session.workers.is_chief:
         return Monitor(plan, session.trainer.config)
-    board = Board(session.workdir.logs)
+    board = Board(session.workdir.logs / session.workdir.path.resolve().name)
     board.configuration(session.workdir.config, session.step)
     look = CloserLook(session.trainer, session.records.vocabulary.tokens)
     return Monitor(plan, session.trainer.config, session.metrics, board, look, profile)
