@@ -102,7 +102,7 @@ def killed_run(data: pathlib.Path, workdir: pathlib.Path, steps: int, replicas: 
         # An early one is killed while Python imports, the graph is built or the checkpoint is read.
         wait = draw.uniform(0, 10) if early else draw.uniform(0, _MOMENT)
         count += kill_at(started, workdir, 0 if early else step, wait)
-        print(f"{replicas} replica(s): killed {count} times, at step {steps_of(workdir)}", file=sys.stderr, flush=True)
+        print(f"--replicas {replicas}: killed {count} times, at step {steps_of(workdir)}", file=sys.stderr, flush=True)
     if start(data, workdir, steps, replicas, log).wait():
         raise RuntimeError(log.read_text()[-2000:])
     return count

@@ -7,7 +7,7 @@ import math
 import sys
 import typing
 
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, suggestion
 
 OPTIMIZERS = ("adagrad", "adam", "muon")
 PRECISIONS = ("float32", "bfloat16", "auto")
@@ -35,7 +35,7 @@ class CharCNNConfig:
     # (width in characters, number of filters) of each convolution
     filters: tuple[tuple[int, int], ...] = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
     num_highway: int = 2  # highway layers after the max-pool
-    activation: str = "relu"  # after the max-pool: "relu" or "tanh"
+    activation: str = "relu"  # activation function after the max-pool: "relu" or "tanh"
     max_chars_per_token: int = 50  # ids per token, begin- and end-word marks included
 
     def __post_init__(self) -> None:
@@ -66,9 +66,9 @@ class LSTMConfig:
 
     units: int = 4096  # cells per layer
     projection_dim: int = 512  # width of the token vector and of each layer's output; equal to `units`: no projection
-    num_layers: int = 2
-    cell_clip: float | None = 3.0  # the cell state is clipped to +-this; None: no clipping
-    proj_clip: float | None = 3.0  # the projected output is clipped to +-this; None: no clipping
+    num_layers: int = 2  # LSTM layers of each direction
+    cell_clip: float | None = 3.0  # the cell state is clipped to +-this; null: no clipping
+    proj_clip: float | None = 3.0  # the projected output is clipped to +-this; null: no clipping
     use_skip_connections: bool = True  # every layer but the first adds its input to its output
 
     def __post_init__(self) -> None:
@@ -110,33 +110,34 @@ class TrainConfig:
     unroll_steps: int = 20  # tokens per window; the gradient reaches back no further
     epochs: int = 10  # passes over the corpus
     optimizer: str = "adagrad"  # "adagrad", "adam", or "muon": Adam, but Muon for the matrices of hidden layers
-    learning_rate: float = 0.2
-    initial_accumulator: float = 1.0  # Adagrad's
-    beta_1: float = 0.9  # Adam's, also for what Muon leaves to Adam
-    beta_2: float = 0.999  # likewise
+    learning_rate: float = 0.2  # learning rate after the warm-up and before the decay
+    initial_accumulator: float = 1.0  # Adagrad's sums of squared gradients at the start
+    beta_1: float = 0.9  # decay of Adam's mean gradients per step, also for what Muon leaves to Adam
+    beta_2: float = 0.999  # decay of Adam's mean squared gradients per step, likewise
     muon_scale: float = 0.2  # root mean square of Muon's moves, in units of the rate; Adam's have 0.2 to 0.4
     muon_weight_decay: float = 0.1  # what Muon's matrices lose in a step, in units of the rate and their values
-    clip_norm: float = 10.0  # of all gradients together
+    clip_norm: float = 10.0  # largest norm of all gradients together; larger gradients are scaled down
     num_sampled: int = 8192  # negatives per step and direction; 0, or over 3/4 of the vocabulary: the full softmax
     reset_rate: float = 0.0  # of the windows that start with a sentence, the share that starts from the zero state
-    dropout_rate: float = 0.1  # of every LSTM layer's input and of the softmax's
-    # Of all matrix products but the full softmax's: "float32", "bfloat16", or "auto": the faster one, measured once.
+    dropout_rate: float = 0.1  # share of every LSTM layer's input and of the softmax's that is set to 0
+    # number format of all matrix products but the full softmax's: "float32", "bfloat16", or "auto": the faster one,
+    # which is measured once
     precision: str = "float32"
-    initial_softmax: str = "normal"  # "normal", the released model's; or "log_uniform": small, biases by word rank
-    seed: int = 0  # of the initial weights, the order of the sentences, dropout and the negatives
+    initial_softmax: str = "normal"  # "normal", as in the released model; or "log_uniform": small, biases by word rank
+    seed: int = 0  # random seed of the initial weights, the order of the sentences, dropout and the negatives
     checkpoint_steps: int = 1000  # steps between checkpoints
-    checkpoint_minutes: float = 0.0  # above 0: minutes between checkpoints, instead of checkpoint_steps
-    keep_checkpoints: int = 3  # the newest ones that are kept
+    checkpoint_minutes: float = 0.0  # minutes between checkpoints, instead of checkpoint_steps; 0: not by time
+    keep_checkpoints: int = 3  # newest checkpoints that are kept
     eval_steps: int | None = None  # steps between evaluations; null: as checkpoint_steps; 0: only at the end
-    # Held-out tokens of each evaluation but the last, which takes all; 0: all; null: what takes 5 % of the time, which
-    # the first evaluation measures and stores in the workdir. Set to null again, it is measured again.
+    # held-out tokens of each evaluation but the last, which takes all; 0: all; null: what takes 5 % of the time, which
+    # the first evaluation measures and stores in the workdir; set to null again, it is measured again
     eval_tokens: int | None = None
     log_steps: int = 20  # steps between points in TensorBoard
-    # Steps between closer looks: histograms, update sizes, sampled against full softmax; 0: never.
+    # steps between closer looks: histograms, update sizes, sampled against full softmax; 0: never
     look_steps: int = 1000
-    # Schedule and early stopping; the released model had neither.
     warmup_steps: int = 0  # steps over which the rate rises linearly to learning_rate
-    decay: str = "none"  # afterwards: "none", "linear" or "cosine" (0 at the last step), or "inverse_sqrt" of the step
+    # of the rate after the warm-up: "none", "linear" or "cosine" (0 at the last step), or "inverse_sqrt" of the step
+    decay: str = "none"
     patience: int = 0  # stop after this many evaluations without a better held-out perplexity; 0: never
     accumulation_steps: int = 1  # groups of batch_size streams per replica, computed one after the other for one update
 
@@ -211,7 +212,7 @@ PRESETS: dict[str, Config] = {
 def preset(name: str) -> Config:
     """Returns the preset called `name`; raises `InputError`, listing all presets, if there is none."""
     if name not in PRESETS:
-        raise InputError("name", f"one of {', '.join(PRESETS)}", repr(name))
+        raise InputError("name", f"one of {', '.join(PRESETS)}", repr(name) + suggestion(name, PRESETS))
     return PRESETS[name]
 
 
@@ -242,7 +243,8 @@ def override(config: _Config, assignments: typing.Iterable[str]) -> _Config:
     A value is JSON, or a bare word for a string.
 
     Raises:
-        InputError: for an unknown key (the valid ones are listed) or a value of the wrong type or range.
+        InputError: for an unknown key (similar ones are suggested, or all are listed) or a value of the wrong type or
+            range.
     """
     values = to_dict(config)
     for assignment in assignments:
@@ -251,7 +253,9 @@ def override(config: _Config, assignments: typing.Iterable[str]) -> _Config:
             raise InputError("assignments", "key=value", repr(assignment))
         known = keys(type(config))
         if key not in known:
-            raise InputError("assignments", f"one of the keys {', '.join(sorted(known))}", repr(key))
+            similar = suggestion(key, known)
+            expected = "the key of a setting" if similar else f"one of the keys {', '.join(sorted(known))}"
+            raise InputError("assignments", expected, repr(key) + similar)
         try:
             value = json.loads(text)
         except ValueError:

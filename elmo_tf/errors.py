@@ -1,8 +1,9 @@
 """The one exception that means "the input is wrong", as opposed to "the program is wrong"."""
 
 import contextlib
+import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 _OUT_OF_MEMORY = ("std::bad_alloc", "OOM when allocating", "CUDA_ERROR_OUT_OF_MEMORY", "ailed to allocate memory")
 _DISK_FULL = ("No space left on device", "Disk quota exceeded", "File too large")
@@ -37,6 +38,17 @@ class InputError(ValueError):
         """Returns the error that has this message: all that is left of one raised in another process."""
         parts = re.fullmatch(r"(.*?): expected (.*?), found (.*)", message, re.DOTALL)
         return cls(*parts.groups()) if parts else cls(message)
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Returns `; did you mean ...?` with the known name that is most like `name`, or nothing if none is like it."""
+    similar = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {similar[0]}?" if similar else ""
+
+
+def reason(error: BaseException) -> str:
+    """Returns an error's message in one line, an `OSError`'s without its number and the file; the caller names it."""
+    return " ".join(str(getattr(error, "strerror", None) or error).split())
 
 
 @contextlib.contextmanager

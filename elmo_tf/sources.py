@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from elmo_tf import config as config_lib
-from elmo_tf.errors import InputError, is_about_memory, renamed
+from elmo_tf.errors import InputError, is_about_memory, reason, renamed
 from elmo_tf.published import fetching, models
 from elmo_tf.published.options import read_options
 from elmo_tf.savedmodel import assets, checksums, finding
@@ -119,7 +119,7 @@ class SavedModel(Source):
         except (OSError, ValueError, DecodeError, tf.errors.OpError) as error:
             if is_about_memory(error):
                 raise
-            found = f"{' '.join(str(error).split())}: {folder}"
+            found = f"{reason(error)}: {folder}"
             raise InputError("source", "a SavedModel of `elmo-tf export` of this version, undamaged", found) from None
         return bilm
 
@@ -195,7 +195,7 @@ def find(source: Path) -> Source:
         tokenizer = assets.read_provenance(version)["tokenizer"]
         return SavedModel(str(version.absolute()), assets.read_config(version), tokenizer)
     if not models.is_name(source):
-        raise InputError("source", _EXPECTED, f"none of them: {source}")
+        raise InputError("source", _EXPECTED, f"none of them: {source}{models.suggested(source)}")
     return _published(str(source), *fetching.files(models.find(str(source))))
 
 

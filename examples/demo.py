@@ -46,7 +46,7 @@ def main() -> None:
     print(f"{len(sentences):,} sentences in {shown(text)}, for example: {sentences[0]}")
 
     title("Records: count the words, hold out 5 % of the sentences")
-    data, heldout, workdir = folder / "records", folder / "heldout", folder / "workdir"
+    data, heldout, workdir = folder / "records", folder / "heldout", folder / "tiny"
     elmo(
         "preprocess",
         "--input",

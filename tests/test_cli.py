@@ -1,6 +1,7 @@
 """The command line: every wrong input, and help."""
 
 import errno
+import json
 import os
 import pathlib
 import re
@@ -12,15 +13,17 @@ import threading
 import weakref
 
 import keras
+import numpy as np
 import pytest
 
 import elmo_tf
 from elmo_tf import __version__, cli
 from elmo_tf import config as config_lib
-from elmo_tf.savedmodel import verification, writing
+from elmo_tf.savedmodel import verification
 from elmo_tf.training import checkpoints
 from pipelines.preprocess import command as preprocess_command
-from tests.helpers import MICRO, MICRO_CONFIG, write_records
+from tests import checks
+from tests.helpers import MICRO, MICRO_CONFIG, slow, write_records
 from tests.published import published_files
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -102,13 +105,18 @@ WRONG = [
         "reversed.txt: expected words by descending count",
     ),
     ("preprocess --input text.txt --output new/data --vocab missing.txt", "--vocab: expected a file .*missing.txt"),
-    (TRAIN.replace("tiny", "huge"), f"--preset: expected one of {PRESETS}, found 'huge'"),
+    (TRAIN.replace("tiny", "huge"), f"--preset: expected one of {PRESETS}, found 'huge'$"),
+    (TRAIN.replace("tiny", "tny"), f"--preset: expected one of {PRESETS}, found 'tny'; did you mean tiny\\?$"),
     (TRAIN.replace("--preset tiny", ""), f"--preset: expected one of {PRESETS} for a new workdir, found none"),
     (
-        f"{TRAIN} --set train.rate=1",
+        f"{TRAIN} --set rate=1",
         "--set: expected one of the keys "
         + ", ".join(re.escape(key) for key in sorted(config_lib.keys()))
-        + ", found 'train.rate'",
+        + ", found 'rate'$",
+    ),
+    (
+        f"{TRAIN} --set train.learning_rat=1",
+        r"--set: expected the key of a setting, found 'train.learning_rat'; did you mean train.learning_rate\?$",
     ),
     (f"{TRAIN} --set train.epochs", "--set: expected key=value, found 'train.epochs'"),
     (f"{TRAIN} --set train.epochs=many", "--set train.epochs: expected a whole number, found 'many'"),
@@ -190,7 +198,11 @@ WRONG = [
         "--savedmodel: expected a folder with saved_model.pb, .*missing",
     ),
     (NEIGHBORS.replace("--word bank", "--word tree"), "--sentence: expected the word 'tree' in it, found 'bank'"),
-    ("import smal --output new/model", "NAME: expected one of the models books, small, medium, .*, found 'smal'"),
+    (
+        "import smal --output new/model",
+        r"NAME: expected one of the models books, .*, found 'smal'; did you mean small\?",
+    ),
+    ("verify bok", r"DIR: expected a folder with saved_model.pb, or one of .*, found none: bok; did you mean books\?"),
     ("import small", "NAME: expected --output, --workdir or both with it, found neither"),
     ("import small --options a.json --output new/model", "--options: expected none with a .* model's name, found a.js"),
     (
@@ -233,31 +245,33 @@ def test_a_model_that_fails_its_verification_is_one_line_and_nothing_is_left_beh
     assert snapshot(place) == before
 
 
-def test_what_describes_a_savedmodel_reaches_the_export_of_both_commands(place, tmp_path, monkeypatch):
+@pytest.mark.parametrize("command", ["export", slow("import")])
+def test_export_and_import_write_the_savedmodel_that_their_options_describe(
+    place, tmp_path, monkeypatch, command, capsys
+):
     monkeypatch.chdir(place)
-    asked = []
-    monkeypatch.setattr(writing, "export", lambda *_, **settings: asked.append(settings))
-    options = "--mix top --gamma 2 --tokenizer unicode --precision bfloat16 --initial-state warm --warm-text text.txt"
     values = published_files.options()
-    files = published_files.write_pair(tmp_path, values, published_files.draw_hdf5(values))
-    for command in (EXPORT, f"import --options {files[0]} --weights {files[1]} --output new/model"):
-        assert cli.main([*command.split(), *options.split()]) == 0
-        settings = asked.pop()
-        assert settings.pop("provenance")
-        assert settings == {
-            "mix": "top",
-            "gamma": 2.0,
-            "tokenizer": "unicode",
-            "precision": "bfloat16",
-            "warm_text": "text.txt",
-        }
+    options, weights = published_files.write_pair(tmp_path, values, published_files.draw_hdf5(values))
+    source = "--workdir workdir" if command == "export" else f"--options {options} --weights {weights}"
+    described = "--mix top --gamma 2 --tokenizer unicode --precision bfloat16 --initial-state warm --warm-text text.txt"
+    assert cli.main(f"{command} {source} --output {tmp_path}/model {described}".split()) == 0
+    assert capsys.readouterr().out == f"{tmp_path}/model/1\n"
+    provenance = json.loads((tmp_path / "model" / "1" / "assets" / "provenance.json").read_text())
+    assert (provenance["tokenizer"], provenance["precision"]) == ("unicode", "bfloat16")
+    assert provenance["initial_state"]["kind"] == "warm"
+    found = elmo_tf.load(tmp_path / "model")(["the cat's mat"])
+    assert found["tokens"].numpy().tolist() == [[b"the", b"cat", b"'s", b"mat"]]
+    np.testing.assert_allclose(found["elmo"], 2 * found["layers"][:, -1], **checks.TOLERANCE)
 
 
 @pytest.mark.parametrize(
     ("command", "message"),
     [
         ("", "COMMAND"),
-        ("embroider", "invalid choice: 'embroider' .*'train'"),
+        ("embroider", "invalid choice: 'embroider' .*train.*\\)$"),
+        ("trian", r"invalid choice: 'trian' .*; did you mean train\?$"),
+        ("probe possible", r"invalid choice: 'possible' \(choose from '?pos'?, '?wsd'?\)$"),
+        ("probe poss", r"invalid choice: 'poss' .*; did you mean pos\?$"),
         ("train --data records", "required: --workdir"),
         (f"{TRAIN} --steps -1", "--steps: expected a whole number, at least 0, found '-1'"),
         (f"{TRAIN} --steps ten", "--steps: expected a whole number, at least 0, found 'ten'"),
@@ -286,6 +300,18 @@ def test_wrong_usage_ends_with_status_2_and_nothing_is_left_behind(place, comman
     assert err.startswith("usage: elmo-tf")
     assert re.search(message, err.splitlines()[-1]), err
     assert snapshot(place) == before
+
+
+def test_neighbors_considers_all_words_unless_told_otherwise(place, capsys, monkeypatch):
+    monkeypatch.chdir(place)
+    with pytest.raises(SystemExit):
+        cli.main(["neighbors", "--help"])
+    assert re.search(r"--any-word +consider all words \(default\)\n", capsys.readouterr().out)
+    lines = {}
+    for flag in ("", "--any-word", "--same-word"):
+        assert cli.main([*f"{NEIGHBORS} {flag}".split(), "--json"]) == 0
+        lines[flag] = sorted(use["line"] for use in json.loads(capsys.readouterr().out)["uses"])
+    assert lines == {"": [0, 1], "--any-word": [0, 1], "--same-word": [1]}
 
 
 def test_an_error_is_all_that_a_user_sees(place):

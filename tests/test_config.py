@@ -72,9 +72,17 @@ def test_the_last_override_of_a_key_counts():
     assert made.train.seed == 2
 
 
+def test_a_misspelt_key_or_preset_is_answered_with_the_nearest():
+    for wrong in ("train.learning_rat", "learning_rate"):
+        with pytest.raises(InputError, match=rf"found '{wrong}'; did you mean train.learning_rate\b"):
+            config.override(config.Config(), [f"{wrong}=1"])
+    with pytest.raises(InputError, match=r"found 'orginal'; did you mean original\?$"):
+        config.preset("orginal")
+
+
 def test_an_unknown_key_is_answered_with_all_of_them():
     known = config.keys()
-    for wrong in ("train.learning_rat=1", "learning_rate=1", "train=1", "model.lstm=1"):
+    for wrong in ("rate=1", "help=1"):
         with pytest.raises(InputError) as error:
             config.override(config.Config(), [wrong])
         assert str(error.value).startswith("assignments: expected one of the keys ")

@@ -43,7 +43,7 @@ def test_the_demo_goes_from_text_to_the_nearest_uses(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     assert "step 2/2" in done.stderr
-    assert sorted(os.listdir(folder)) == ["heldout", "records", "topics.txt", "workdir"]
+    assert sorted(os.listdir(folder)) == ["heldout", "records", "tiny", "topics.txt"]
     assert sorted(os.listdir(output)) == ["1"]
 
     data, heldout = (record_folder.open_folder(folder / name) for name in ("records", "heldout"))
@@ -51,7 +51,7 @@ def test_the_demo_goes_from_text_to_the_nearest_uses(tmp_path):
     assert lines == list(demo.tokenized_sentences())
     assert data.info["sentences"] + heldout.info["sentences"] == len(lines)
     assert 0.03 < heldout.info["sentences"] / len(lines) < 0.07
-    assert checkpoints.latest(checkpoints.open_workdir(folder / "workdir")).name == "step-00000002"
+    assert checkpoints.latest(checkpoints.open_workdir(folder / "tiny")).name == "step-00000002"
 
     (before,) = re.findall(r"step 0: held-out perplexity ([\d.]+) ", done.stderr)
     (after,) = (json.loads(line)["perplexity"] for line in done.stdout.splitlines() if line.startswith("{"))

@@ -120,4 +120,5 @@ def test_light_modules_do_not_import_tensorflow(modules):
     code = f"import sys, {', '.join(modules)}; print({heavy})"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
     assert done.stdout == "[]\n"
-    assert done.stderr == ""
+    # Beam says at its import that Google's client is not installed.
+    assert [line for line in done.stderr.splitlines() if "apitools not found" not in line] == []

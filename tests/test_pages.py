@@ -1,19 +1,22 @@
 """The pages: their commands are ones that the command line knows, and their programs run as they stand."""
 
 import argparse
+import gzip
+import os
 import pathlib
 import re
 import shlex
+import subprocess
+import sys
 import types
 
-import h5py
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import elmo_tf
-from elmo_tf import cli
+from elmo_tf import cli, config
 from pipelines.embed import command as embed_command
 from pipelines.preprocess import command as preprocess_command
 from pipelines.running import runner_options
@@ -59,6 +62,23 @@ def test_every_program_on_a_page_is_python():
     for page, found in programs.items():
         for program in found:
             compile(program, page, "exec")
+
+
+def test_the_page_of_settings_is_made_from_the_configuration():
+    command = [sys.executable, ROOT / "docs" / "settings.py"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    page = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    assert page == (ROOT / "docs" / "settings.md").read_text(), "run: python docs/settings.py > docs/settings.md"
+    described = re.findall(r"^\| `(\S+)` \| [^|]+ \| [^|]{10,} \|$", page, re.MULTILINE)
+    assert described == list(config.keys())
+
+
+def test_no_page_or_docstring_shows_the_runner_that_downloads_a_program():
+    programs = [program for page in PAGES for program in blocks(page, "python")]
+    modules = [path.read_text() for room in ("elmo_tf", "pipelines") for path in (ROOT / room).rglob("*.py")]
+    found = [text for text in programs + modules if "beam.Pipeline(" in text]
+    assert len(found) >= 3
+    assert not any("beam.Pipeline()" in text for text in found)
 
 
 @pytest.fixture
@@ -107,15 +127,27 @@ def test_the_programs_about_the_savedmodel_run(folder):
     assert any(np.any(state) for state in found.states.values())
 
 
-def test_the_programs_about_the_jobs_run(folder, capfd):
-    read, parse, job = blocks("pipelines/README.md", "python")
-    vectors = np.arange(3 * 2 * 4, dtype=np.float32).reshape(3, 2, 4)
-    with h5py.File("vectors.hdf5", "w") as file:
-        file["17"] = vectors
-    np.testing.assert_array_equal(run(read).vectors, vectors)
-    line, tokens, found = run(parse, tf=tf).parse(example(17, [b"a", b"b"], vectors))
-    assert (int(line), tokens.numpy().tolist()) == (17, [b"a", b"b"])
-    np.testing.assert_array_equal(found, vectors)
+def test_the_programs_about_the_jobs_read_what_the_commands_before_them_wrote(folder, capfd):
+    """The commands as the page writes them, and then its programs, on a text of 18 lines."""
+    text = "".join(f"the bank number {number}\n" for number in range(18)).encode()
+    (folder / "corpus.txt").write_bytes(text)
+    (folder / "corpus").mkdir()
+    with gzip.open(folder / "corpus" / "a.gz", "wb") as file:
+        file.write(text)
+    embed = [command for command in commands("pipelines/README.md") if command[0] == "embed"]
+    for command in embed:
+        embed_command.run(command[1:])
+    assert [("float16" in command) for command in embed] == [False, True]
+    _, read_hdf5, read_tfrecords, job = blocks("pipelines/README.md", "python")
+    last = run(read_hdf5).vectors
+    assert (last.shape, last.dtype) == ((3, 4, 16), np.float32)
+    found = list(run(read_tfrecords).dataset)
+    assert [int(line) for line, *_ in found] == list(range(18))
+    _, tokens, vectors = found[17]
+    assert tokens.numpy().tolist() == [b"the", b"bank", b"number", b"17"]
+    assert vectors.dtype == tf.float16
+    np.testing.assert_allclose(vectors, last[-1], rtol=2**-10, atol=2**-17)
+    capfd.readouterr()
     run(job)
     assert sorted(capfd.readouterr().out.splitlines()) == [
         "('A bank of the river .', [b'A', b'bank', b'of', b'the', b'river', b'.'], (6, 16))",
@@ -123,14 +155,21 @@ def test_the_programs_about_the_jobs_run(folder, capfd):
     ]
 
 
-def example(line: int, tokens: list[bytes], vectors: np.ndarray) -> bytes:
-    """A record of `embed --format tfrecord`."""
-    features = tf.train.Features()
-    features.feature["line"].int64_list.value.append(line)
-    features.feature["tokens"].bytes_list.value.extend(tokens)
-    features.feature["shape"].int64_list.value.extend(vectors.shape)
-    features.feature["vectors"].bytes_list.value.append(vectors.tobytes())
-    return tf.train.Example(features=features).SerializeToString()
+def test_the_program_with_another_tokenizer_keeps_german_ordinals_and_abbreviations(folder):
+    pytest.importorskip("spacy", reason="spaCy is no dependency")
+    tokenizer, *_ = blocks("pipelines/README.md", "python")
+    (folder / "raw.txt").write_text("Am 3. Oktober, z. B. in Berlin. Das Haus.\n\nEin Haus.", "utf-8")
+    run(tokenizer)
+    lines = (folder / "corpus.txt").read_text("utf-8").splitlines()
+    assert lines == ["Am 3. Oktober , z. B. in Berlin .", "Das Haus .", "Ein Haus ."]
+
+
+def test_the_program_that_quietens_tensorflow_keeps_its_start_up_notes_and_no_errors_off_stderr():
+    (program,) = blocks("docs/troubleshooting.md", "python")
+    program += "tf.constant(1)\nos.write(2, b'an error')\n"
+    without = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
+    done = subprocess.run([sys.executable, "-c", program], env=without, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "an error")
 
 
 @pytest.mark.slow  # trains and exports preset tiny; `test_public_face.py` tests the same functions one by one

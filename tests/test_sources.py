@@ -162,7 +162,7 @@ def test_a_models_folder_stands_for_its_newest_version(savedmodel, tmp_path):
 @pytest.mark.parametrize("given", ["bokks", "no/such"])
 def test_what_is_no_source_is_reported_with_the_names_of_models(use, given):
     message = (
-        f"^source: expected a SavedModel, a workdir, .*, or one of the models books, .*, found none of them: {given}$"
+        f"^source: expected a SavedModel, a workdir, .*, or one of the models books, .*, found none of them: {given}"
     )
     with pytest.raises(InputError, match=message):
         use(given)

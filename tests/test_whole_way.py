@@ -107,7 +107,8 @@ def assert_exported(savedmodel: pathlib.Path, workdir: checkpoints.Workdir, weig
 def assert_neighbors(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture) -> None:
     """The nearest uses of a word are printed, and come out the same from vectors that `embed` has made."""
     query = "zoë sat on the bank of the river at night ."
-    found = ["--savedmodel", "models/bank/1", "--text", "text.txt", "--word", "bank", "--sentence", query]
+    found = ["--savedmodel", "models/bank/1", "--text", "text.txt", "--word", "bank", "--same-word"]
+    found += ["--sentence", query]
     lines = elmo_tf(tmp_path, "neighbors", *found, "--count", "5").splitlines()
     assert len(lines) == 5
     pattern = r" (\d\.\d{3})  +([\d,]+)  (\S+ sat on the \[bank\] of the .*)"
@@ -120,7 +121,7 @@ def assert_neighbors(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture) -> N
     elmo_tf(tmp_path, "embed", "--savedmodel", "models/bank", "--input", "text.txt", "--output", "vectors.hdf5")
     capsys.readouterr()
     with contextlib.chdir(tmp_path):
-        assert cli.main(["neighbors", *found, "--vectors", "vectors.hdf5", "--same-word", "--json"]) == 0
+        assert cli.main(["neighbors", *found, "--vectors", "vectors.hdf5", "--json"]) == 0
     again = json.loads(capsys.readouterr().out)
     assert [use["line"] for use in again["uses"]][:5] == [int(number.replace(",", "")) for _, number, _ in uses]
 
@@ -146,7 +147,7 @@ def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, capsys, monk
     resume = ["train", "--data", "data", "--workdir", "work", "--heldout", "held", "--steps", str(STEPS)]
     assert elmo_tf(tmp_path, *resume) == ""
     told = (tmp_path / "stderr").read_text()
-    assert f"from step 0 to {STEPS}" in told
+    assert f"training: step 0 to {STEPS}, " in told
     assert re.search(rf"step {STEPS}/{STEPS} .* tokens/s", told)
     assert re.search(rf"step {STEPS}: held-out perplexity [\d.]+ \(forward [\d.]+, backward [\d.]+\)", told)
     opened = checkpoints.open_workdir(workdir)

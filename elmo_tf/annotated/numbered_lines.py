@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 from typing import TypeVar
 
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, reason
 
 _OPENERS = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
 _MOST_SHOWN = 60  # characters of a wrong line in a message
@@ -40,7 +40,7 @@ def numbered_lines(path: str | os.PathLike) -> Iterator[tuple[int, str]]:
     except UnicodeDecodeError as error:
         raise InputError("path", "UTF-8", f"{error.reason} in {path}") from None
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise InputError("path", "a readable file", f"{error}: {path}") from None
+        raise InputError("path", "a readable file", f"{reason(error)}: {path}") from None
 
 
 def one_token(form: str) -> str:

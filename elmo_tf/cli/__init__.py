@@ -20,6 +20,7 @@ from collections.abc import Iterator
 
 from elmo_tf import __version__
 from elmo_tf.cli import corpus, models, probes, quiet, tasks, training, use
+from elmo_tf.cli.arguments import Parser
 from elmo_tf.cli.flags import flags_of, in_flags
 from elmo_tf.errors import InputError, memory_explained
 from elmo_tf.extras import check_keras_backend, missing_extra
@@ -130,7 +131,7 @@ def _declared(command: types.ModuleType) -> dict[str, str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="elmo-tf", description="ELMo: from a text corpus to a SavedModel.")
+    parser = Parser(prog="elmo-tf", description="ELMo: from a text corpus to a SavedModel.")
     parser.add_argument("--version", action="version", version=f"elmo-tf {__version__}")
     parser.add_argument("--debug", action="store_true", help="with any command: print the traceback of an error")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -143,6 +144,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _configure_logging() -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    logging.basicConfig(format="%(message)s", stream=sys.stderr, level=logging.WARNING)
+    # A message replaces a progress line, which may be longer.
+    erase = "\033[K" if sys.stderr.isatty() else ""
+    logging.basicConfig(format=f"{erase}%(message)s", stream=sys.stderr, level=logging.WARNING)
+    logging.getLogger().addFilter(quiet.is_relevant)
     logging.getLogger("elmo_tf").setLevel(logging.INFO)
     logging.getLogger("tensorflow").setLevel(logging.ERROR)

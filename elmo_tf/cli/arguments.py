@@ -1,11 +1,22 @@
 """What several commands share: their declaration, and kinds of argument."""
 
 import argparse
+import re
 from collections.abc import Callable
 
 from elmo_tf.cli.flags import flags_of
+from elmo_tf.errors import suggestion
 
 SAVEDMODEL = "a version's folder, a model's (newest version), or the name of a published model (`elmo-tf models`)"
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that suggests the nearest command or choice for a wrong one, as Python does from 3.14 on."""
+
+    def error(self, message: str):
+        """Ends with status 2 and the message."""
+        wrong = re.search(r"invalid choice: '(.*)' \(choose from (.*)\)$", message)
+        super().error(message + (suggestion(wrong[1], re.findall(r"[\w-]+", wrong[2])) if wrong else ""))
 
 
 def add_command(

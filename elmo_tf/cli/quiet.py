@@ -1,9 +1,10 @@
-"""How the command line loads TensorFlow: without its start-up notes, and without what Keras imports on the side.
+"""How the command line loads TensorFlow and Beam: without start-up notes, and without what Keras imports on the side.
 
 It changes the whole process while it runs, so only a command may use it, before it starts threads.
 """
 
 import contextlib
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -21,6 +22,11 @@ def load_tensorflow(on_gpu: bool) -> None:
         gpus = tensorflow.config.list_physical_devices("GPU")
         if gpus and not on_gpu:
             tensorflow.config.set_visible_devices([], "GPU")
+
+
+def is_relevant(record: logging.LogRecord) -> bool:
+    """Whether a log record says more than that Google's client, which Beam looks for, is not installed."""
+    return not record.getMessage().startswith("apitools not found")
 
 
 @contextlib.contextmanager

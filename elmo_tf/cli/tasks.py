@@ -58,8 +58,8 @@ def _add_train(actions: argparse._SubParsersAction, name: str) -> None:
         default=[],
         dest="assignments",
         metavar="KEY=VALUE",
-        help="recipe=small (two cores, little data) instead of the paper's; or any other setting: an unknown key lists "
-        "all; may be repeated",
+        help="recipe=small (two cores, little data) instead of the paper's; or any other setting (an unknown key is "
+        "answered with the nearest one, or with all); may be repeated",
     )
 
 

@@ -102,7 +102,7 @@ def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         dest="assignments",
         metavar="KEY=VALUE",
-        help="change the configuration; an unknown key lists all keys; may be repeated",
+        help="change a setting (docs/settings.md lists all); may be repeated",
     )
 
 

@@ -8,7 +8,11 @@ from elmo_tf.cli.arguments import SAVEDMODEL, add_command, natural, positive
 def add_commands(commands: argparse._SubParsersAction) -> None:
     """Adds the commands of this file."""
     neighbors = add_command(
-        commands, "neighbors", _neighbors, "print the uses of words in a text that are nearest to a word in a sentence"
+        commands,
+        "neighbors",
+        _neighbors,
+        "print the uses of words in a text that are nearest to a word in a sentence, by the cosine of their vectors "
+        "minus the mean of the text's vectors",
     )
     add = neighbors.add_argument
     add("--savedmodel", required=True, metavar="DIR", help=SAVEDMODEL)
@@ -24,8 +28,9 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     add("--layer", default="elmo", metavar="L", help="elmo (default), the weighted vector, or a layer: 0, 1, 2, ..")
     add("--count", type=positive, default=10, metavar="N", help="uses to print, each of another sentence (default: 10)")
     which = neighbors.add_mutually_exclusive_group()
-    which.add_argument("--any-word", action="store_false", dest="same_word", help="consider all words (default)")
+    # The first of the two sets the default.
     which.add_argument("--same-word", action="store_true", help="consider only uses of W")
+    which.add_argument("--any-word", action="store_false", dest="same_word", help="consider all words (default)")
     add("--vectors", metavar="FILE", help="HDF5 that `elmo-tf embed` made of the text: saves embedding it again")
     add("--json", action="store_true", help="print one line of JSON")
 

@@ -241,7 +241,11 @@ class ELMo(keras.layers.Layer):
         if strings or ids:
             return
         found = f"{dtype} {shape}"
-        if "float" in dtype:
+        if dtype == "string" and not shape:
+            found += "; put a single sentence into a list"
+        elif dtype == "string" and len(shape) == 1:
+            found += "; a layer with tokenizer='whitespace' takes sentences"
+        elif "float" in dtype:
             shape_of_one = "(None,)" if self.tokenizer is None else "()"
             found += f"; a Sequential model has to begin with keras.Input({shape_of_one}, dtype='string')"
         raise InputError("inputs", self._expected, found)

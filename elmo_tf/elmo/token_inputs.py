@@ -20,6 +20,8 @@ def to_tensor(inputs: Any, max_chars_per_token: int, tokenizer: str | None = Non
         max_chars_per_token: character ids of a token.
         tokenizer: if not None, strings are sentences: a list or an array of them becomes string `(batch,)`.
     """
+    if isinstance(inputs, str | bytes):
+        return tf.constant(to_bytes(inputs, "inputs"))  # no batch: the layer says so
     if isinstance(inputs, tf.RaggedTensor):
         return _of_ragged(inputs, max_chars_per_token)
     if isinstance(inputs, np.ndarray) and inputs.dtype.kind in "USOT":

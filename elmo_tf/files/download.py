@@ -26,6 +26,8 @@ _TRANSIENT = (408, 429)  # client errors that are worth another attempt: request
 class ByteProgress:
     """A progress line in megabytes, with speed and time left. The end of a `with` block clears it.
 
+    What takes only a moment shows nothing.
+
     Args:
         doing: its first word.
         total: bytes in all.
@@ -33,7 +35,7 @@ class ByteProgress:
     """
 
     def __init__(self, doing: str, total: int, done: int = 0):
-        self._doing, self._total, self._line = doing, total, ProgressLine()
+        self._doing, self._total, self._line = doing, total, ProgressLine(at_once=False)
         self.restart(done)
 
     def __enter__(self):

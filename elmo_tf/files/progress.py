@@ -2,6 +2,8 @@
 
 import contextlib
 import math
+import os
+import shutil
 import sys
 import time
 
@@ -16,30 +18,58 @@ class ProgressLine:
         """Makes a line whose first text is due at once, or only after the usual interval."""
         self._terminal = sys.stderr.isatty()
         self._interval = _REDRAW_SECONDS if self._terminal else _LINE_SECONDS
-        self._shown = -math.inf if at_once else time.monotonic()
+        self._last = -math.inf if at_once else time.monotonic()  # when a text was shown
+        self._is_open = False  # whether there is a text that the next one replaces
 
     def due(self) -> bool:
         """Whether it is time to show a new text."""
-        return time.monotonic() - self._shown >= self._interval
+        return time.monotonic() - self._last >= self._interval
 
     def show(self, text: str) -> None:
-        """Shows `text` now; on a terminal it replaces the previous text."""
-        self._shown = time.monotonic()
-        _print(f"\r{text}\033[K", end="") if self._terminal else _print(text)
+        """Shows `text` now; on a terminal it replaces the previous text and is shortened to fit."""
+        self._show(_shortened(text, _columns()) if self._terminal else text)
 
     def leave(self, text: str | None = None) -> None:
         """Shows `text`, if given, and ends the line: the next output starts below it."""
         if text is not None:
-            self.show(text)
-        if self._terminal and self._shown > -math.inf:
+            self._show(text)
+        if self._terminal and self._is_open:
             _print("")
-        self._shown = -math.inf
+        self._last, self._is_open = -math.inf, False
 
     def clear(self) -> None:
         """Erases the line on a terminal."""
-        if self._terminal and self._shown > -math.inf:
-            _print("\r\033[K", end="")
-        self._shown = -math.inf
+        if self._terminal and self._is_open:
+            _print("\033[K", end="")
+        self._last, self._is_open = -math.inf, False
+
+    def _show(self, text: str) -> None:
+        self._last, self._is_open = time.monotonic(), True
+        # The cursor goes back to the start, so that whatever is printed next replaces the line.
+        _print(f"{text}\033[K\r", end="") if self._terminal else _print(text)
+
+
+def _columns() -> int:
+    """Returns the width of the terminal; a pseudo-terminal may have none."""
+    with contextlib.suppress(OSError, ValueError):
+        if columns := os.get_terminal_size(sys.stderr.fileno()).columns:
+            return columns
+    return shutil.get_terminal_size().columns
+
+
+def _shortened(text: str, columns: int) -> str:
+    """Returns `text` without as many of its last items, which two spaces separate, as do not fit on one line.
+
+    The last column stays free, because a terminal that has filled it would erase it with the rest of the line.
+    """
+    while len(text) >= columns and "  " in text:
+        text = text.rpartition("  ")[0]
+    return text[: columns - 1]
+
+
+def counted(count: int, noun: str) -> str:
+    """Returns a number of things in words, such as `1 file` or `2,000 files`."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def _print(text: str, end: str = "\n") -> None:

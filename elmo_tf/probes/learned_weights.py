@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 from matplotlib.figure import Figure
 
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, reason
 from elmo_tf.files.staging import write_file
 
 _WEIGHTS_FILE = "model.weights.h5"
@@ -55,7 +55,7 @@ def read(model: str | os.PathLike) -> list[Mix]:
         with zipfile.ZipFile(model) as archive, archive.open(_WEIGHTS_FILE) as packed, h5py.File(packed, "r") as file:
             found = _parameters(file)
     except (OSError, KeyError, zipfile.BadZipFile) as error:
-        raise InputError("model", "a model saved as .keras", f"{error}: {model}") from None
+        raise InputError("model", "a model saved as .keras", f"{reason(error)}: {model}") from None
     if not found:
         raise InputError("model", "a model with an elmo_tf.ELMo layer", f"none in {model}")
     layers = {layer for layer, _ in found}

@@ -1,4 +1,4 @@
-"""The uses of one word as points in TensorBoard's projector, labeled with sentence and sense."""
+"""The uses of one word as points in TensorBoard's projector, labeled with their senses, or else their sentences."""
 
 import os
 from typing import NamedTuple
@@ -83,7 +83,10 @@ def write(source: str | os.PathLike, uses: list[LabelledUse], logdir: str | os.P
     points["average"] = layers.mean(1, dtype=np.float32)
     config = projector.ProjectorConfig()
     with renamed(path="logdir"), staging.new_folder(logdir) as folder:
-        rows = ["sense\tsentence", *(f"{use.sense or '-'}\t{_shown(use)}" for use in uses)]
+        # The projector labels points by the first column, and wants a line of names above two columns, not above one.
+        rows = [_shown(use) for use in uses]
+        if uses[0].sense:
+            rows = ["sense\tsentence", *(f"{use.sense}\t{row}" for use, row in zip(uses, rows, strict=True))]
         (folder / _LABELS_FILE).write_text("".join(f"{row}\n" for row in rows), "utf-8")
         for name, values in points.items():
             file = f"{name.replace(' ', '_')}.tsv"

@@ -3,7 +3,7 @@
 import dataclasses
 import os
 
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, suggestion
 
 # Where the addresses of the table begin. Files are fetched from the mirror in this variable of the environment, if set.
 ADDRESS = "https://allennlp.s3.amazonaws.com/models/elmo"
@@ -52,7 +52,9 @@ class PublishedModel:
 
     @property
     def urls(self) -> dict[str, str]:
-        """The addresses of the two files, by what they are called on this machine."""
+        """The addresses of the two files, by what they are called on this machine; none if they come with it."""
+        if self.is_in_the_box:
+            return {}
         base = os.environ.get(MIRROR_VARIABLE, ADDRESS).rstrip("/")
         return {OPTIONS_FILE: f"{base}/{self.options}", WEIGHTS_FILE: f"{base}/{self.weights}"}
 
@@ -159,9 +161,14 @@ def find(name: str) -> PublishedModel:
             return model
     if reason := _OTHER_FORMATS.get(name.lower()):
         raise InputError("name", "a model in the format of bilm-tf (HDF5 and options.json)", f"{name}: {reason}")
-    raise InputError("name", expected_names(), repr(name))
+    raise InputError("name", expected_names(), repr(name) + suggested(name))
 
 
 def expected_names() -> str:
-    """Returns what an error says of a name."""
+    """Returns what an error expects for a name."""
     return f"one of the models {', '.join(model.name for model in MODELS)}"
+
+
+def suggested(name: object) -> str:
+    """Returns what an error adds to a wrong name: those that resemble it."""
+    return suggestion(str(name), [model.name for model in MODELS])

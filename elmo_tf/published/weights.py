@@ -15,7 +15,7 @@ import tensorflow as tf
 from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.bilm.names import relative_names
-from elmo_tf.errors import InputError, is_about_memory, renamed
+from elmo_tf.errors import InputError, is_about_memory, reason, renamed
 from elmo_tf.files.staging import new_folder
 from elmo_tf.published.models import OPTIONS_FILE, WEIGHTS_FILE
 from elmo_tf.published.options import read_options, write_options
@@ -158,7 +158,7 @@ def guarded(function: Callable, expected: str, source: str | os.PathLike) -> Cal
         except Exception as error:
             if is_about_memory(error):
                 raise
-            raise InputError("source", expected, f"{' '.join(str(error).split())}: {source}") from None
+            raise InputError("source", expected, f"{reason(error)}: {source}") from None
 
     return call
 

@@ -1,7 +1,8 @@
 """The nearest uses of words in context, which show what a model knows of a word with several senses."""
 
 import bisect
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,10 @@ from elmo_tf.errors import InputError
 
 # The tokens of a sentence.
 Words = list[bytes]
+# A line's number, its tokens and their vectors.
+Embedded = tuple[int, Words, np.ndarray]
+# Tokens at the start of the text that the mean is taken over: enough for 1 % of a component's standard deviation.
+MEAN_TOKENS = 16_384
 
 
 class Query(NamedTuple):
@@ -28,7 +33,7 @@ class Query(NamedTuple):
 class Use(NamedTuple):
     """A word at one place of one sentence of the text."""
 
-    # Cosine of its vector and the query's, -1 to 1.
+    # Cosine of its vector and the query's, both minus the mean of the text's vectors, -1 to 1.
     similarity: float
     # Number of the line in the text, from 0.
     line: int
@@ -60,13 +65,14 @@ def find_query(word: str, sentence: str, position: int | None = None) -> Query:
 def nearest_uses(
     query: Query,
     target: np.ndarray,
-    embedded: Iterable[tuple[int, Words, np.ndarray]],
+    embedded: Iterable[Embedded],
     count: int = 10,
     same_word: bool = False,
 ) -> list[Use]:
     """Returns the uses of words most similar to the query's, best first, at most one in each distinct sentence.
 
-    Memory does not grow with the text.
+    The mean vector of the first `MEAN_TOKENS` tokens is subtracted from all vectors: what all vectors of a layer have
+    in common says nothing about a use, and makes all cosines nearly equal. Memory does not grow with the text.
 
     Args:
         query: its own sentence is skipped wherever it occurs.
@@ -77,10 +83,14 @@ def nearest_uses(
     """
     best: list[Use] = []
     known: set[tuple[bytes, ...]] = {tuple(query.sentence)}
-    for line, words, vectors in embedded:
+    embedded = iter(embedded)
+    first = _first(embedded)
+    mean = _mean([vectors for _, _, vectors in first], len(target))
+    target = target - mean
+    for line, words, vectors in itertools.chain(first, embedded):
         if not words or tuple(words) in known:
             continue
-        similarities = _cosines(vectors, target)
+        similarities = _cosines(vectors - mean, target)
         if same_word:
             similarities[[word != query.word for word in words]] = -np.inf
         position = int(similarities.argmax())
@@ -96,9 +106,26 @@ def nearest_uses(
     return best
 
 
+def _first(embedded: Iterator[Embedded]) -> list[Embedded]:
+    """Returns the lines at the start that the mean is taken over."""
+    lines: list[Embedded] = []
+    num_tokens = 0
+    for line in embedded:
+        lines.append(line)
+        num_tokens += len(line[1])
+        if num_tokens >= MEAN_TOKENS:
+            break
+    return lines
+
+
+def _mean(vectors: list[np.ndarray], dim: int) -> np.ndarray:
+    """Returns the mean of all rows, float32 `(dim,)`; zeros if there are none."""
+    rows = np.concatenate([np.zeros((0, dim), np.float32), *vectors])
+    return rows.mean(axis=0, dtype=np.float64).astype(np.float32) if len(rows) else np.zeros(dim, np.float32)
+
+
 def _cosines(vectors: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Returns the cosine of each row, float32 `(tokens,)`; 0 for a vector without length."""
-    vectors = vectors.astype(np.float32, copy=False)
     lengths = np.linalg.norm(vectors, axis=-1) * np.linalg.norm(target)
     # Rounding may give a little more than 1.
     return np.clip(vectors @ target / np.where(lengths == 0, 1, lengths), -1, 1)

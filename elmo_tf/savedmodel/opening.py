@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import saved_model_pb2
 
 from elmo_tf import config as config_lib
-from elmo_tf.errors import InputError, is_about_memory
+from elmo_tf.errors import InputError, is_about_memory, reason
 from elmo_tf.savedmodel import assets, checksums, contract, finding
 
 
@@ -76,7 +76,7 @@ def _load(folder: pathlib.Path) -> Any:
     except Exception as error:
         if is_about_memory(error):
             raise
-        raise InputError("savedmodel", "an intact SavedModel", f"{' '.join(str(error).split())}: {folder}") from None
+        raise InputError("savedmodel", "an intact SavedModel", f"{reason(error)}: {folder}") from None
 
 
 def _check_signatures(folder: pathlib.Path) -> None:
@@ -127,7 +127,7 @@ def _signatures(folder: pathlib.Path) -> dict:
     try:
         graph = saved_model_pb2.SavedModel.FromString((folder / contract.GRAPH_FILE).read_bytes())
     except (OSError, DecodeError) as error:
-        raise InputError("savedmodel", f"a readable {contract.GRAPH_FILE}", f"{error}: {folder}") from None
+        raise InputError("savedmodel", f"a readable {contract.GRAPH_FILE}", f"{reason(error)}: {folder}") from None
     found = {name: one for part in graph.meta_graphs for name, one in part.signature_def.items()}
     found.pop("__saved_model_init_op", None)
     if any(name not in found for name in contract.SIGNATURES):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import h5py
 
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, reason
 from elmo_tf.files import json_file
 from elmo_tf.files.json_file import ListOf, Object, OneOf, Text, Whole
 from elmo_tf.records import record_folder
@@ -51,7 +51,7 @@ def open_hdf5(vectors: str | os.PathLike) -> tuple[h5py.File, dict[str, Any]]:
     try:
         file = h5py.File(vectors)
     except OSError as error:
-        raise InputError("vectors", expected, f"{error}: {vectors}") from None
+        raise InputError("vectors", expected, f"{reason(error)}: {vectors}") from None
     try:
         info = file.attrs.get(INFO_ATTRIBUTE)
         if not isinstance(info, (str, bytes)):

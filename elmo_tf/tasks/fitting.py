@@ -207,7 +207,7 @@ class _Epochs(keras.callbacks.Callback):
         if self._line.due():
             loss = float(logs["loss"])
             self._line.show(
-                f"epoch {len(self._history) + 1}, batch {batch + 1} of {self.params['steps']}: loss {loss:.4f}"
+                f"epoch {len(self._history) + 1}, batch {batch + 1} of {self.params['steps']}: loss {loss:.4f} nats"
             )
 
     def on_epoch_end(self, epoch, logs=None):
@@ -218,7 +218,7 @@ class _Epochs(keras.callbacks.Callback):
             )
         found = {"loss": loss, "learning_rate": float(self.model.optimizer.learning_rate)}
         self._history.append(found)
-        text = f"epoch {epoch + 1}: loss {loss:.4f}"
+        text = f"epoch {epoch + 1}: loss {loss:.4f} nats"
         if (epoch + 1) % self._recipe.judge_every == 0 or epoch + 1 == self._recipe.epochs:
             scores = self._judged()
             logs |= {f"dev_{name}": score for name, score in scores.items()}

@@ -38,5 +38,6 @@ class Judge:
         return found
 
     def scores(self, examples: Sequence[Example]) -> dict[str, float]:
-        """Returns the scores of the answers to labelled examples, in percent."""
-        return self.system.scores(examples, self.answers(examples))
+        """Returns the scores of the answers to labelled examples, in percent with four decimals."""
+        scores = self.system.scores(examples, self.answers(examples))
+        return {name: round(score, 4) for name, score in scores.items()}

@@ -64,8 +64,7 @@ class Trained:
 
 def described(system: System, scores: dict[str, float]) -> dict[str, Any]:
     """Returns scores with the task's name, and the one that counts as `score`."""
-    rounded = {name: round(score, 4) for name, score in scores.items()}
-    return {"task": system.name, "metric": system.metric, "score": rounded[system.metric]} | rounded
+    return {"task": system.name, "metric": system.metric, "score": scores[system.metric]} | scores
 
 
 def load(workdir: str | os.PathLike, task: str | None = None) -> Trained:

@@ -15,40 +15,67 @@ from elmo_tf.files import staging
 
 _log = logging.getLogger("elmo_tf")
 
+# What TensorBoard says about a card: by its tag, or for all cards of a group.
+_DESCRIPTIONS = {
+    "configuration": "The settings of the run.",
+    "learning/loss_forward_nats": "Forward loss: mean nats per training token, with sampled softmax.",
+    "learning/loss_backward_nats": "Backward loss: mean nats per training token, with sampled softmax.",
+    "learning/perplexity_sampled_softmax": "exp of the mean of both losses: of training text and with sampled softmax, "
+    "so it cannot be compared with the held-out perplexity.",
+    "learning/epoch": "Passes over the training text so far.",
+    "learning/tokens_per_second": "Training tokens per second, without evaluations.",
+    "optimizer/gradient_norm_before_clip": "Global norm of the gradients.",
+    "optimizer/gradient_norm_after_clip": "The same, but at most train.clip_norm.",
+    "optimizer/learning_rate": "The learning rate of the step.",
+    "heldout/perplexity": "Held-out perplexity with the full softmax: exp of the mean of both directions' losses.",
+    "heldout/forward_perplexity": "Held-out perplexity of the forward direction, with the full softmax.",
+    "heldout/backward_perplexity": "Held-out perplexity of the backward direction, with the full softmax.",
+    "sampled_against_full_softmax": "Loss of one training window, without dropout, with the sampled or the full "
+    "softmax, in nats per token.",
+    "update_to_weight": "Norm of this step's change of the layer's weights, divided by the norm of the weights.",
+    "weight_histograms": "The layer's weights; of a large layer, a sample.",
+    "output_histograms": "The layer's outputs for one training window, without dropout.",
+}
+
+
+def _about(tag: str) -> str:
+    return _DESCRIPTIONS.get(tag) or _DESCRIPTIONS[tag.partition("/")[0]]
+
 
 class Board:
     """Writes TensorBoard's files; when that fails, it warns once and training continues.
 
     Args:
-        logs: TensorBoard's log folder, made if it does not exist.
+        run: the folder of a run, made if it does not exist; TensorBoard calls the run by its name.
     """
 
-    def __init__(self, logs: str | os.PathLike):
-        self._logs = pathlib.Path(logs)
+    def __init__(self, run: str | os.PathLike):
+        self._run = pathlib.Path(run)
         self._failed = False
         self._profiling = False
         self._writer = tf.summary.create_noop_writer()
         with self._guarded():
-            self._writer = tf.summary.create_file_writer(str(logs))
+            self._writer = tf.summary.create_file_writer(str(self._run))
 
     def configuration(self, config: config_lib.Config, step: int) -> None:
         """Shows the configuration as a table of keys and values."""
         values = {name: functools.reduce(getattr, name.split("."), config) for name in sorted(config_lib.keys())}
         lines = ["| key | value |", "|---|---|", *(f"| {name} | {value} |" for name, value in values.items())]
         with self._writing():
-            tf.summary.text("configuration", "\n".join(lines), step)
+            tf.summary.text("configuration", "\n".join(lines), step, _about("configuration"))
 
     def scalars(self, group: str, values: dict[str, float], step: int) -> None:
         """Adds a point to the curve of each value."""
         with self._writing():
             for name, value in values.items():
-                tf.summary.scalar(f"{group}/{name}", value, step)
+                tag = f"{group}/{name}"
+                tf.summary.scalar(tag, value, step, _about(tag))
 
     def histograms(self, group: str, values: dict[str, np.ndarray], step: int) -> None:
         """Adds a histogram of each array."""
         with self._writing():
             for name, array in values.items():
-                tf.summary.histogram(f"{group}/{name}", array, step)
+                tf.summary.histogram(f"{group}/{name}", array, step, description=_about(group))
 
     def words(self, words: list[bytes], vectors: np.ndarray) -> None:
         """Replaces the projector's vectors and their words."""
@@ -58,13 +85,13 @@ class Board:
             'tensor_path: "token_vectors.tsv" metadata_path: "token_vectors_words.tsv" }\n'
         )
         with self._guarded():
-            staging.write_file(self._logs / "token_vectors.tsv", tensor.encode())
-            staging.write_file(self._logs / "token_vectors_words.tsv", b"\n".join(words) + b"\n")
-            staging.write_file(self._logs / "projector_config.pbtxt", config.encode())
+            staging.write_file(self._run / "token_vectors.tsv", tensor.encode())
+            staging.write_file(self._run / "token_vectors_words.tsv", b"\n".join(words) + b"\n")
+            staging.write_file(self._run / "projector_config.pbtxt", config.encode())
 
     def start_profile(self) -> None:
         """Starts TensorFlow's profiler."""
-        tf.profiler.experimental.start(str(self._logs))
+        tf.profiler.experimental.start(str(self._run))
         self._profiling = True
 
     def stop_profile(self) -> None:
@@ -73,7 +100,7 @@ class Board:
             self._profiling = False
             with self._guarded():
                 tf.profiler.experimental.stop()
-                _log.info("profile written to %s", self._logs / "plugins" / "profile")
+                _log.info("profile written to %s", self._run / "plugins" / "profile")
 
     def flush(self) -> None:
         """Writes what is buffered."""
@@ -97,5 +124,5 @@ class Board:
             yield
         except (OSError, tf.errors.OpError) as error:
             if not self._failed:
-                _log.warning("warning: TensorBoard's files in %s cannot be written: %s", self._logs, error)
+                _log.warning("warning: TensorBoard's files in %s cannot be written: %s", self._run, error)
             self._failed = True

@@ -5,7 +5,7 @@ WORKDIR/config.json                     the Config
         checkpoints/step-00000500/      see `snapshots`
         heldout.json                    how much an evaluation takes, if that was measured; see `heldout`
         metrics.jsonl                   every step's losses, every evaluation; see `metrics_file`
-        logs/                           TensorBoard
+        logs/WORKDIR's name/            TensorBoard
         .lock                           held by the run that trains here; see `files.lock`
 
 Whatever else is in `checkpoints/` belongs to somebody else: it is neither read nor deleted.

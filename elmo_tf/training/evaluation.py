@@ -13,7 +13,7 @@ import tensorflow as tf
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.config import ModelConfig
 from elmo_tf.errors import InputError, memory_explained, renamed
-from elmo_tf.files.progress import ProgressLine
+from elmo_tf.files.progress import ProgressLine, counted
 from elmo_tf.records import record_folder
 from elmo_tf.records.windows import Window, Windows, prefetch
 from elmo_tf.text.vocabulary import END_ID, UNKNOWN_ID, Vocabulary
@@ -45,7 +45,7 @@ class Evaluation:
         directions = f"forward {self.forward_perplexity:.1f}, backward {self.backward_perplexity:.1f}"
         return (
             f"held-out perplexity {self.perplexity:.1f} ({directions}), "
-            f"{self.streams} streams of {self.unroll_steps} tokens per window"
+            f"{counted(self.streams, 'stream')} of {counted(self.unroll_steps, 'token')} per window"
         )
 
 

@@ -15,6 +15,7 @@ from elmo_tf import config as config_lib
 from elmo_tf.config import Config, check_same_model
 from elmo_tf.errors import InputError, memory_explained, renamed
 from elmo_tf.files import lock
+from elmo_tf.files.progress import counted
 from elmo_tf.records import record_folder
 from elmo_tf.training import checkpoints, evaluation, precision, resources
 from elmo_tf.training import heldout as heldout_lib
@@ -155,6 +156,7 @@ def _run(session: Session, last_step: int, profile: bool, on_record: Callable[[R
     trainer, config = session.trainer, session.trainer.config
     if session.workers.is_chief:
         session.metrics = MetricsFile(session.workdir.metrics, session.saver.saved_step, on_record)
+        _describe(session, last_step)
     with contextlib.closing(_monitor(session, last_step, profile)) as monitor:
         _begin(session, last_step, monitor)
         with contextlib.closing(session.windows(last_step)) as windows:
@@ -174,20 +176,20 @@ def _monitor(session: Session, last_step: int, profile: bool) -> Monitor:
     plan = Plan(session.step, last_step, session.epochs)
     if not session.workers.is_chief:
         return Monitor(plan, session.trainer.config)
-    board = Board(session.workdir.logs)
+    board = Board(session.workdir.logs / session.workdir.path.resolve().name)
     board.configuration(session.workdir.config, session.step)
     look = CloserLook(session.trainer, session.records.vocabulary.tokens)
     return Monitor(plan, session.trainer.config, session.metrics, board, look, profile)
 
 
 def _begin(session: Session, last_step: int, monitor: Monitor) -> None:
-    """Logs what is going to happen, and completes what an earlier run left undone at this step."""
-    if session.workers.is_chief:
-        _describe(session, last_step)
+    """Completes what an earlier run left undone at this step."""
     if last_step == 0 and not session.is_saved():
         session.save(monitor, needed=True)
     elif session.workers.is_chief and session.step >= last_step:
-        _log.info("nothing to do: %s steps are done already, and %s were asked for", *_grouped(session.step, last_step))
+        _log.info(
+            "nothing to do: step %s is done already, and training ends at step %s", *_grouped(session.step, last_step)
+        )
     elif session.workers.is_chief:
         session.warn_of_little_space(last_step)
         session.warn_of_other_evaluations()
@@ -202,7 +204,8 @@ def _end(session: Session, monitor: Monitor) -> None:
     if session.out_of_patience and not session.asked_to_stop:
         if workers.is_chief:
             patience = session.trainer.config.patience
-            _log.info("train.patience: no better held-out perplexity in %d evaluations, training ends", patience)
+            waited = counted(patience, "evaluation")
+            _log.info("train.patience: no better held-out perplexity in %s, training ends", waited)
         if session.step > 0 and not session.is_saved():
             session.save(monitor, needed=True)
         session.evaluate(monitor, final=True)
@@ -227,16 +230,18 @@ def _describe(session: Session, last_step: int) -> None:
     resources.warn_of_unused_gpus()
     strategy, config, info = session.trainer.strategy, session.trainer.config, session.records.info
     parameters = sum(variable.shape.num_elements() for variable in session.trainer.variables)
-    _log.info(
-        "%s parameters (softmax included), %d replica(s), here on %s; %d x %d tokens per step; %s tokens in the corpus "
-        "(%s words, %s sentence boundaries), %.1f steps per epoch; from step %s to %s; a checkpoint takes %s MB, "
-        "and as much memory while it is written; TensorBoard: tensorboard --logdir %s",
-        *(*_grouped(parameters), strategy.num_replicas_in_sync, resources.devices(strategy)),
-        *(session.trainer.batch_size, config.unroll_steps),
-        *_grouped(info["tokens"] + info["sentences"], info["tokens"], info["sentences"]),
-        *(session.epochs.steps_per_epoch, *_grouped(session.step, last_step)),
-        *(resources.megabytes(session.checkpoint_bytes), session.workdir.logs),
-    )
+    words, sentences = info["tokens"], info["sentences"]
+    size = resources.megabytes(session.checkpoint_bytes)
+    for line in (
+        f"model: {parameters:,} parameters, softmax included",
+        f"devices: {counted(strategy.num_replicas_in_sync, 'replica')}, here on {resources.devices(strategy)}",
+        f"corpus: {words + sentences:,} tokens ({words:,} words, {sentences:,} sentence boundaries)",
+        f"training: step {session.step:,} to {last_step:,}, {session.epochs.steps_per_epoch:,.1f} steps per epoch, "
+        f"{session.trainer.batch_size:,} x {config.unroll_steps} tokens per step",
+        f"checkpoints: {size} MB each, and as much memory while one is written",
+        f"TensorBoard: tensorboard --logdir {session.workdir.logs}",
+    ):
+        _log.info("%s", line)
 
 
 def _grouped(*numbers: int) -> list[str]:

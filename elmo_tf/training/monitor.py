@@ -65,6 +65,7 @@ class Monitor:
         self._timed = 0  # steps since then
         self._rate: float | None = None  # seconds per step, a running mean
         self._perplexity = math.nan
+        self._charted: int | None = None  # step of the last point of the held-out curve
         self._line = ProgressLine()
         if metrics is not None and plan.first_step < plan.last_step:
             self._line.leave("building the graph of a step ...")
@@ -129,8 +130,11 @@ class Monitor:
         """
         found = dataclasses.asdict(evaluation)
         values = {name: found[name] for name in ("perplexity", "forward_perplexity", "backward_perplexity")}
-        self._board.scalars("heldout_whole" if whole else "heldout", values, self._step)
-        self._board.flush()
+        # Of a part and the whole text at one step, only the part belongs to the curve of the steps before.
+        if self._step != self._charted:
+            self._charted = self._step
+            self._board.scalars("heldout", values, self._step)
+            self._board.flush()
         line = {"step": self._step, "heldout": heldout_id} | values | {"tokens": evaluation.tokens}
         self._metrics.add(line | {"whole": True} if whole else line)
         self._metrics.flush(sync=True)
@@ -201,9 +205,10 @@ class Monitor:
 
     def _progress(self) -> str:
         step, plan = self._step, self._plan
-        line = f"step {step:,}/{plan.last_step:,}  epoch {plan.epochs.at(step):.2f}"
+        done, epoch = f"step {step:,}/{plan.last_step:,}", f"epoch {plan.epochs.at(step):.2f}"
         if self._rate is None:
-            return line
+            return f"{done}  {epoch}"
         left = datetime.timedelta(seconds=round((plan.last_step - step) * self._rate))
         speed = plan.epochs.tokens_per_step / self._rate
-        return f"{line}  training perplexity {self._perplexity:,.1f}  {speed:,.0f} tokens/s  {left} left"
+        # A narrow terminal shows only the first of these.
+        return f"{done}  {left} left  perplexity {self._perplexity:,.1f}  {speed:,.0f} tokens/s  {epoch}"

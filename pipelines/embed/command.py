@@ -6,6 +6,7 @@ The same text, options and number of threads give the same bytes with every runn
 """
 
 import argparse
+import functools
 import logging
 import os
 import time
@@ -17,9 +18,10 @@ from apache_beam.options.pipeline_options import PipelineOptions
 import elmo_tf
 from elmo_tf import embedder, sources
 from elmo_tf.errors import InputError, renamed
+from elmo_tf.files.progress import counted
 from elmo_tf.savedmodel import contract
 from pipelines.embed import job, model_handler, vector_output
-from pipelines.running import job_service, journal, processes, report, runner_options, task_plan
+from pipelines.running import job_service, journal, processes, runner_options, task_plan
 from pipelines.text import corpora, filesystems, text_options
 from pipelines.text.text_options import require
 
@@ -117,8 +119,9 @@ def _run(
     sha256 = model.sha256()
     plan = _plan(arguments, corpus, sha256)
     _check_plan(folder, plan)
-    with journal.unfinished({"output": folder}, plan, job_service.end_job) as resumed:
-        _log.info("embedding %s with %s", report.number(corpus, "file"), savedmodel)
+    end_job = functools.partial(job_service.end_job, beam_options)
+    with journal.unfinished({"output": folder}, plan, end_job) as resumed:
+        _log.info("embedding %s with %s", counted(len(corpus), "file"), savedmodel)
         if model.tokenizer != arguments.tokenizer:
             text = "warning: this text is split by the tokenizer %s, but the model's signature default uses %s"
             _log.warning(text, arguments.tokenizer, model.tokenizer)

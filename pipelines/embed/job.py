@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from elmo_tf import sources
+from elmo_tf.files.progress import counted
 from elmo_tf.records import record_folder
 from elmo_tf.savedmodel import vector_files
 from pipelines.embed import handler, text_chunks, vector_output
@@ -149,7 +150,7 @@ class Job(NamedTuple):
 def summary(about: dict[str, Any], output: str, seconds: float) -> str:
     """Returns the final report."""
     size = os.path.getsize(output) if os.path.isfile(output) else sum(shard["bytes"] for shard in about["shards"])
-    shards = f", {report.number(about['shards'], 'file')}" if "shards" in about else ""
+    shards = f", {counted(len(about['shards']), 'file')}" if "shards" in about else ""
     shape = " x ".join(f"{length:,}" for length in about["token_shape"])
     rows = [
         ("output", f"{output}: {report.megabytes(size)}{shards}"),

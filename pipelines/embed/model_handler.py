@@ -22,7 +22,7 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
         from apache_beam.ml.inference.base import RunInference
         from elmo_tf.beam import ElmoModelHandler
 
-        with beam.Pipeline() as pipeline:
+        with beam.Pipeline(runner="FnApiRunner") as pipeline:
             vectors = (
                 pipeline
                 | beam.Create(["The bank lends money .", "A bank of the river ."])

@@ -16,7 +16,8 @@ from pipelines.running import task_progress, watch
 from pipelines.text import corpora, sentences
 from pipelines.text.text_options import require
 
-_GROUP_TOKENS = 8 * embedder.BATCH_TOKENS  # of sentences that are sorted by length before they are embedded
+# Of sentences that are sorted by length before they are embedded; the first group is what the mean is taken over.
+_GROUP_TOKENS = neighbors.MEAN_TOKENS
 MIX = "elmo"  # in the place of a layer's number
 
 Line = tuple[int, embedder.Words]  # its number, from 0, and its tokens

@@ -7,6 +7,7 @@ The same input, options and seed give the same bytes with every runner and numbe
 
 import argparse
 import collections
+import functools
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 import elmo_tf
 from elmo_tf.errors import InputError, renamed
+from elmo_tf.files.progress import counted
 from elmo_tf.records import record_folder
 from elmo_tf.text import vocabulary
 from pipelines.preprocess import info, job
@@ -100,9 +102,11 @@ def _run(
     if given:
         _check_order(given, work, arguments.vocab)
     outputs = {name: path for name, path in (("output", arguments.output), ("heldout", arguments.heldout)) if path}
-    with journal.unfinished(outputs, _plan(arguments, corpus, given), job_service.end_job) as resumed:
+    with journal.unfinished(
+        outputs, _plan(arguments, corpus, given), functools.partial(job_service.end_job, beam_options)
+    ) as resumed:
         guess = "" if all(file.is_divisible for file in corpus) else "about "
-        _log.info("reading %s, %s%s of text", report.number(corpus, "file"), guess, report.megabytes(size))
+        _log.info("reading %s, %s%s of text", counted(len(corpus), "file"), guess, report.megabytes(size))
         if resumed:
             _log.info("resuming an earlier run; its finished files are kept")
         with text_options.hint():

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from elmo_tf.files.progress import counted
 from elmo_tf.records import record_folder
 from elmo_tf.text import char_ids, vocabulary
 from pipelines.preprocess import shards
@@ -92,7 +93,7 @@ def summary(infos: dict[str, dict[str, Any]], folders: Iterable[str], seconds: f
         ("like <S> or </S>", *(f"{one['reserved_tokens']:,} tokens" for one in infos.values())),
         (
             "records",
-            *(f"{report.megabytes(one['bytes'])}, {report.number(one['shards'], 'file')}" for one in infos.values()),
+            *(f"{report.megabytes(one['bytes'])}, {counted(len(one['shards']), 'file')}" for one in infos.values()),
         ),
     ]
     size = sum(file["bytes"] for file in first["inputs"])
@@ -100,7 +101,7 @@ def summary(infos: dict[str, dict[str, Any]], folders: Iterable[str], seconds: f
         [
             *report.table(rows),
             f"vocabulary: {words['size'] - len(vocabulary.SPECIAL_TOKENS):,} words{types}, and <S>, </S>, <UNK>",
-            f"input: {report.number(first['inputs'], 'file')}, {report.megabytes(size)}; "
+            f"input: {counted(len(first['inputs']), 'file')}, {report.megabytes(size)}; "
             + report.describe_irregular(first["irregular"]),
             f"{total:,} tokens in {seconds:,.1f} s, {total / seconds:,.0f} tokens/s",
         ]

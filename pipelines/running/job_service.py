@@ -153,8 +153,15 @@ def begin_job(options: PipelineOptions, phase: str, note: str) -> None:
         filesystems.write_json(note, {"runner": runner, "address": where, "name": named.job_name})
 
 
-def end_job(note: str) -> None:
+def end_job(options: PipelineOptions, note: str) -> None:
     """Cancels the job of an earlier run if it has not ended, and deletes its note.
+
+    The cluster is asked only at the address that the options name: whoever can write to the output folder can write any
+    address into the note.
+
+    Args:
+        options: Beam's, of this run.
+        note: of `begin_job`.
 
     Raises:
         ChildProcessError: if nobody knows that it has ended. Its workers may write to the output.
@@ -166,6 +173,11 @@ def end_job(note: str) -> None:
     if not where:
         page = f"the page of its {earlier['runner']}"
         raise ChildProcessError(f"the job {name} of an earlier run may go on; see {page}, and {_AFTERWARDS} {note}")
+    if where != flink_cluster.address(options):
+        raise ChildProcessError(
+            f"the job {name} of an earlier run may go on; run the command with the options for its cluster {where}, or "
+            f"{_AFTERWARDS} {note}"
+        )
     if not flink_cluster.cancel(where, name, _CANCEL_SECONDS):
         raise ChildProcessError(
             f"the job {name} of an earlier run may go on; cancel it on {where}, or {_AFTERWARDS} {note}"

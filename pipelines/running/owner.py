@@ -4,6 +4,7 @@ Clocks of two machines differ, so nobody compares times: a run that finds a note
 """
 
 import contextlib
+import ctypes
 import logging
 import os
 import signal
@@ -35,7 +36,7 @@ def owned(folder: str, path: str) -> Iterator[None]:
         WriteError: if the note cannot be written.
     """
     _wait_for_silence(folder, path)
-    heart = _Heart(path)
+    heart = _Heart(path, threading.current_thread())
     heart.beat()
     thread = threading.Thread(target=heart.run, daemon=True)
     thread.start()
@@ -56,9 +57,10 @@ def owned(folder: str, path: str) -> Iterator[None]:
 
 
 class _Heart:
-    """Changes the note of this run from time to time, and interrupts the run if the note is another's."""
+    """Changes the note of this run from time to time, and interrupts the run's thread if the note is another's."""
 
-    def __init__(self, path: str):
+    def __init__(self, path: str, thread: threading.Thread):
+        self._thread = thread
         self.stopping = threading.Event()
         self.owner = ""  # another run that has taken the folder
         self._path, self._run, self._count = path, uuid.uuid4().hex, 0
@@ -83,11 +85,20 @@ class _Heart:
             with contextlib.suppress(OSError):
                 self.check()
                 if self.owner:
-                    # A signal, because it also wakes a thread that waits.
-                    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+                    _interrupt(self._thread)
                     return
                 self.beat()
             wait = _BEAT_SECONDS
+
+
+def _interrupt(thread: threading.Thread) -> None:
+    """Raises KeyboardInterrupt in a thread, and in no other; in one that is not the main thread when its wait ends."""
+    if thread is threading.main_thread():
+        # It also wakes a thread that waits. Python handles signals in the main thread only.
+        signal.pthread_kill(thread.ident, signal.SIGINT)
+    else:
+        identifier = ctypes.c_ulong(thread.ident)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(identifier, ctypes.py_object(KeyboardInterrupt))
 
 
 def _wait_for_silence(folder: str, path: str) -> None:

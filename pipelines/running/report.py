@@ -1,7 +1,7 @@
 """A job's report of what it has done: counts and sizes in words, a table, the versions of the software."""
 
 import platform
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -30,11 +30,6 @@ def describe_irregular(found: dict[str, dict[str, Any]]) -> str:
         f"\n  {name.replace('_', ' ')}: {one['count']:,}, {one['rule']}" for name, one in found.items() if one["count"]
     ]
     return "irregular:" + ("".join(applied) or " nothing")
-
-
-def number(things: Sized, noun: str) -> str:
-    """Returns the number of things in words, such as `3 files`."""
-    return f"{len(things):,} {noun}{'s' * (len(things) != 1)}"
 
 
 def megabytes(size: int) -> str:

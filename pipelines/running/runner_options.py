@@ -21,7 +21,7 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import PipelineState
 
 from elmo_tf.errors import InputError
-from pipelines.running import job_service, processes
+from pipelines.running import job_service, loopback, processes
 from pipelines.text import filesystems
 
 # In memory, in this process or with --direct_num_workers in several, without a network. Beam's own default,
@@ -112,11 +112,15 @@ def processes_per_machine(options: PipelineOptions) -> int | None:
 
 
 def make_pipeline(options: PipelineOptions) -> beam.Pipeline:
-    """Returns an empty pipeline with `options`. It logs warnings only, unless they set a log level.
+    """Returns an empty pipeline with `options`, and changes Beam in this process for it.
+
+    Beam's servers then listen on loopback addresses only, and it logs warnings only, unless the options set a log
+    level.
 
     Raises:
         InputError: if they name an unknown runner, or one that needs further options.
     """
+    loopback.restrict()
     worker = options.view_as(WorkerOptions)
     verbose = worker.default_sdk_harness_log_level or worker.sdk_harness_log_level_overrides
     for name, level in () if verbose else _LOGGERS.items():
@@ -126,9 +130,11 @@ def make_pipeline(options: PipelineOptions) -> beam.Pipeline:
         logging.getLogger().addFilter(_is_of_others)
     if verbose or not uses_processes(options):
         try:
-            return beam.Pipeline(options=options)
+            pipeline = beam.Pipeline(options=options)
         except ValueError as error:
             raise InputError("runner", "one that can run", " ".join(str(error).split())) from None
+        loopback.check_runner(pipeline.runner)
+        return pipeline
     options = PipelineOptions.from_dictionary(options.get_all_options(drop_default=True))
     # Otherwise the runner would start its own kind of workers.
     options.view_as(DirectOptions).direct_running_mode = ""

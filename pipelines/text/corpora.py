@@ -1,13 +1,13 @@
 """The files of a corpus, and how tasks and shards divide their text."""
 
-import glob
-import itertools
+import collections
+import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
 from elmo_tf.errors import InputError, renamed
-from pipelines.text import filesystems
+from pipelines.text import filesystems, local_files
 
 # Endings of names, and roughly how many bytes of text one byte of such a file holds.
 COMPRESSED = {".gz": 3, ".bz2": 4, ".xz": 4, ".zst": 3}
@@ -15,6 +15,7 @@ _SHORT = {f".t{ending[1:]}": ending for ending in COMPRESSED}  # .tgz and so on
 _TAR = (".tar", *_SHORT, *(f".tar{ending}" for ending in COMPRESSED))
 _PASSES = 8  # tasks that share a compressed file; each has to decompress all of it
 _OPEN_SHARDS = 64  # shards that one task writes at the same time, at most
+_log = logging.getLogger("elmo_tf")
 
 
 class TextFile(NamedTuple):
@@ -67,6 +68,8 @@ class Task(NamedTuple):
 def match(patterns: Iterable[str]) -> list[TextFile]:
     """Returns the files that `patterns` match, each once, sorted by path; local paths are absolute.
 
+    A local file with several paths, by links of any kind, is one file. The log says how many paths were passed over.
+
     A pattern is a file, a folder (every file in it, at any depth), a glob of such (`*`, `?`, `[..]`, and `**` for
     folders of any depth), or a tar archive, alone or followed by a slash and a glob for its members' names. Hidden
     files and folders, whose names begin with a dot, match only where the pattern spells the dot.
@@ -74,22 +77,33 @@ def match(patterns: Iterable[str]) -> list[TextFile]:
     Raises:
         InputError: if a pattern matches no file, or a file cannot be read.
     """
-    found = set()
+    same: dict[tuple[Hashable, str], set[TextFile]] = collections.defaultdict(set)
+    passed_over: set[str] = set()
     for pattern in patterns:
         with renamed(path="patterns"):
             filesystems.check_store(pattern)
         archive, members = _split_archive(pattern)
-        matched = (_match_local if filesystems.is_local(archive) else _match_remote)(archive)
+        is_local = filesystems.is_local(archive)
+        matched = _match_local(archive, passed_over) if is_local else _match_remote(archive)
         if not matched:
             empty = "a folder without files" if os.path.isdir(archive) else "no such file"
             raise InputError("patterns", "a file, folder or glob that matches files", f"{empty}: {pattern}")
-        found.update(
-            TextFile(path, size, (members or "*") if path.endswith(_TAR) else "") for path, size in matched.items()
-        )
-    for file in sorted(found):
+        for path, (size, identity) in matched.items():
+            chosen = (members or "*") if path.endswith(_TAR) else ""
+            same[identity, chosen].add(TextFile(path, size, chosen))
+    found = sorted(min(files, key=_preference) for files in same.values())
+    passed_over |= {file.path for files in same.values() for file in files} - {file.path for file in found}
+    if passed_over:
+        _log.info("files and folders passed over, because they are read by another path: %s", f"{len(passed_over):,}")
+    for file in found:
         if filesystems.is_local(file.path) and not os.access(file.path, os.R_OK):
             raise InputError("patterns", "readable files", f"no permission to read {file.path}")
-    return sorted(found)
+    return found
+
+
+def _preference(file: TextFile) -> tuple[bool, int, str]:
+    """Returns what is least for the path of a file that has no link in it, or else is short."""
+    return os.path.realpath(file.path) != file.path, file.path.count(os.sep), file.path
 
 
 def plan(corpus: list[TextFile], num_shards: int) -> list[Task]:
@@ -159,19 +173,21 @@ def _split_archive(pattern: str) -> tuple[str, str]:
     return pattern, ""
 
 
-def _match_local(pattern: str) -> dict[str, int]:
-    matched = [pattern] if os.path.exists(pattern) else glob.glob(pattern, recursive=True)
-    inside = [
-        glob.glob(os.path.join(glob.escape(path), "**"), recursive=True) for path in matched if os.path.isdir(path)
-    ]
-    paths = itertools.chain(matched, *inside)
-    # Workers may run in another folder.
-    return {os.path.abspath(path): os.path.getsize(path) for path in paths if os.path.isfile(path)}
+def _match_local(pattern: str, passed_over: set[str]) -> dict[str, tuple[int, Hashable]]:
+    """Returns size and identity of the files, by path."""
+    found = {}
+    for path in local_files.match(pattern, passed_over):
+        status = os.stat(path)
+        # Workers may run in another folder.
+        found[os.path.abspath(path)] = status.st_size, (status.st_dev, status.st_ino)
+    return found
 
 
-def _match_remote(pattern: str) -> dict[str, int]:
+def _match_remote(pattern: str) -> dict[str, tuple[int, Hashable]]:
+    """Returns size and identity, which is the path, of the files, by path."""
     pattern = pattern.rstrip("/")
-    return _match_visible(pattern) or _match_visible(filesystems.join(pattern, "**"))
+    found = _match_visible(pattern) or _match_visible(filesystems.join(pattern, "**"))
+    return {path: (size, path) for path, size in found.items()}
 
 
 def _match_visible(pattern: str) -> dict[str, int]:

@@ -82,12 +82,12 @@ def match(pattern: str) -> list[FileMetadata]:
         ReadError: if the store refuses.
     """
     with _asked(pattern):
-        system = FileSystems.get_filesystem(pattern)
+        system = _system(pattern)
         if system.has_dirs():
             return list(folder_walk.match(system, pattern))
         if "/" not in pattern.partition("://")[2]:
             return []  # a bucket, which is no file
-        return FileSystems.match([pattern])[0].metadata_list
+        return system.match([pattern])[0].metadata_list
 
 
 def sizes(folder: str) -> dict[str, int]:
@@ -114,19 +114,19 @@ def size(path: str) -> int | None:
 def exists(path: str) -> bool:
     """Whether there is a file or folder at `path`."""
     with _asked(path):
-        return FileSystems.exists(path)
+        return _system(path).exists(path)
 
 
 def last_changed(path: str) -> float:
     """Returns when a file was last written, in seconds since 1970."""
     with _asked(path):
-        return FileSystems.get_filesystem(path).last_updated(path)
+        return _system(path).last_updated(path)
 
 
 def open_file(path: str) -> BinaryIO:
     """Opens a file for reading, without decompressing it; the file can seek."""
     with _asked(path):
-        return FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED)
+        return _system(path).open(path, compression_type=CompressionTypes.UNCOMPRESSED)
 
 
 def read(path: str) -> bytes:
@@ -188,7 +188,7 @@ def create(path: str) -> Iterator[BinaryIO]:
     """
     temporary = f"{path}{_TEMPORARY}{uuid.uuid4().hex}"
     try:
-        file = FileSystems.create(temporary, compression_type=CompressionTypes.UNCOMPRESSED)
+        file = _system(path).create(temporary, compression_type=CompressionTypes.UNCOMPRESSED)
         with file:
             yield file
             file.flush()
@@ -198,7 +198,7 @@ def create(path: str) -> Iterator[BinaryIO]:
         _replace(temporary, path)
     except BaseException as error:
         with contextlib.suppress(OSError):
-            FileSystems.delete([temporary])
+            _system(path).delete([temporary])
         if isinstance(error, OSError) and not isinstance(error, (ReadError, WriteError)):
             raise WriteError(f"cannot write {path}: {_reason(error)}") from error
         raise
@@ -210,13 +210,13 @@ def _replace(source: str, path: str) -> None:
         os.replace(source, path)
         return
     try:
-        FileSystems.rename([source], [path])
+        _system(path).rename([source], [path])
     except BeamIOError:
         # HDFS does not rename to an existing file.
         if not exists(path):
             raise
-        FileSystems.delete([path])
-        FileSystems.rename([source], [path])
+        _system(path).delete([path])
+        _system(path).rename([source], [path])
 
 
 def write(path: str, content: bytes) -> None:
@@ -241,11 +241,11 @@ def delete(paths: Iterable[str]) -> None:
     while batch := list(itertools.islice(remaining, _BATCH)):
         try:
             # One question to a store.
-            FileSystems.delete(batch)
+            _system(batch[0]).delete(batch)
         except OSError:
             for path in batch:
                 with contextlib.suppress(OSError):
-                    FileSystems.delete([path])
+                    _system(path).delete([path])
 
 
 def delete_folder(path: str) -> None:
@@ -254,14 +254,20 @@ def delete_folder(path: str) -> None:
         shutil.rmtree(path, ignore_errors=True)
         return
     delete(found.path for found in match(join(path, "**")))
-    if FileSystems.get_filesystem(path).has_dirs():
+    if _system(path).has_dirs():
         with contextlib.suppress(OSError):
-            FileSystems.delete([path])
+            _system(path).delete([path])
 
 
 def is_temporary(name: str) -> bool:
     """Whether a file has the temporary name of one that is being written, or was when its process was killed."""
     return _TEMPORARY in name
+
+
+def _system(path: str) -> FileSystem | s3_client.Store:
+    """Returns what answers for the store of `path`."""
+    system = FileSystems.get_filesystem(path)
+    return s3_client.Store(system._options) if system.scheme() == "s3" else system
 
 
 @contextlib.contextmanager

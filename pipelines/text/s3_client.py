@@ -1,17 +1,18 @@
 """Beam's S3 with what it lacks (seen in Beam 2.77): one connection, empty files, workers that were given no options.
 
-Importing this module puts the classes below in the place of Beam's. Without boto3 it changes nothing.
+Beam's own classes stay as they are, for the pipelines of a program that imports this module.
 """
 
 import contextlib
 import errno
 import os
 import threading
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO
 
 from apache_beam.io.aws import s3io
 from apache_beam.io.aws.clients.s3 import boto3_client, messages
+from apache_beam.io.filesystem import FileMetadata, FileSystem
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions, S3Options
 
@@ -81,17 +82,68 @@ class Client(boto3_client.Client):
                 raise messages.S3ClientError(str(error), boto3_client.get_http_error_code(error)) from error
 
 
-class Store(s3io.S3IO):
-    """Beam's questions to S3. A worker that a worker pool starts has no options, which Beam takes for a mistake."""
+class Store:
+    """The questions of `filesystems` to S3, through the client above.
 
-    def __init__(self, client: Any = None, options: PipelineOptions | dict[str, Any] | None = None):
-        super().__init__(client, {} if options is None else options)
+    It is no subclass of Beam's `FileSystem`: Beam would have the workers of every pipeline import it.
+    """
+
+    match, match_files = FileSystem.match, FileSystem.match_files
+    translate_pattern = staticmethod(FileSystem.translate_pattern)
+
+    def __init__(self, options: PipelineOptions | dict[str, Any] | None):
+        # A worker that a worker pool starts has no options, which Beam takes for a mistake.
+        self.io = s3io.S3IO(client=Client(options or {}))
+
+    def has_dirs(self) -> bool:
+        """Whether the store has folders."""
+        return False
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file."""
+        return self.io.exists(path)
+
+    def last_updated(self, path: str) -> float:
+        """Returns when a file was last written, in seconds since 1970."""
+        return self.io.last_updated(path)
+
+    def metadata(self, path: str) -> FileMetadata:
+        """Returns path, size and time of a file."""
+        status = self.io._status(path)
+        return FileMetadata(path, status["size"], status["last_updated"])
+
+    def open(self, path: str, compression_type: str) -> BinaryIO:
+        """Opens a file for reading, whatever its type."""
+        return self.io.open(path, "rb")
+
+    def create(self, path: str, compression_type: str) -> BinaryIO:
+        """Opens a file for writing, whatever its type."""
+        return self.io.open(path, "wb")
+
+    def rename(self, sources: list[str], destinations: list[str]) -> None:
+        """Renames files and replaces those that are there."""
+        renamed = self.io.rename_files(list(zip(sources, destinations, strict=True)))
+        _raise_first(error for _, _, error in renamed)
+
+    def delete(self, paths: list[str]) -> None:
+        """Deletes files."""
+        _raise_first(self.io.delete_paths(paths).values())
+
+    def _list(self, prefix: str) -> Iterator[FileMetadata]:
+        for path, (size, updated) in self.io.list_files(prefix, with_metadata=True):
+            yield FileMetadata(path, size, updated)
+
+
+def _raise_first(errors: Iterable[Exception | None]) -> None:
+    """Raises OSError with the words of the first error."""
+    for error in filter(None, errors):
+        raise OSError(errno.EIO, getattr(error, "message", str(error))) from error
 
 
 def check(path: str) -> None:
     """Raises OSError, with the store's words, if the bucket of `path` cannot be listed."""
     bucket, _, rest = path.removeprefix("s3://").partition("/")
-    client = Client(FileSystems.get_filesystem(path)._options or {}).client
+    client = Store(FileSystems.get_filesystem(path)._options).io.client.client
     prefix = rest[: min((rest.find(mark) for mark in "*?[" if mark in rest), default=len(rest))]
     try:
         client.list_objects_v2(Bucket=bucket, Prefix=prefix, MaxKeys=1)
@@ -142,7 +194,3 @@ def _connection(settings: dict[str, Any]) -> Any:
         aws_session_token=settings.get("s3_session_token"),
         config=session.Config(max_pool_connections=_CONNECTIONS),
     )
-
-
-s3io.boto3_client.Client = Client
-s3io.S3IO = Store

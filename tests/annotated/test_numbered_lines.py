@@ -24,6 +24,8 @@ def test_files_that_cannot_be_read_are_refused(tmp_path):
     packed = bytearray(gzip.compress(bytes(range(256)) * 9, mtime=0))
     packed[20:40] = bytes(20)
     (tmp_path / "damaged.gz").write_bytes(packed)
-    for name in ("missing", "cut.xz", "damaged.gz"):
+    with pytest.raises(InputError, match=r"a readable file, found No such file or directory: /[^']*missing$"):
+        list(numbered_lines.numbered_lines(tmp_path / "missing"))
+    for name in ("cut.xz", "damaged.gz"):
         with pytest.raises(InputError, match=f"^path: expected a readable file, found .*: .*{name}$"):
             list(numbered_lines.numbered_lines(tmp_path / name))

@@ -14,7 +14,8 @@ def test_all_workers_train_and_say_how_much_memory_they_took(monkeypatch, capfd)
     monkeypatch.setattr(sys, "argv", ["several_workers.py", *command])
     assert several_workers.main(command) == 0
     printed = capfd.readouterr()
-    assert "4 replica(s), here on CPU:0, CPU:1; 4 x 20 tokens per step" in printed.err
+    assert "4 replicas, here on CPU:0, CPU:1\n" in printed.err
+    assert "4 x 20 tokens per step\n" in printed.err
     assert "held-out perplexity: first" in printed.err
     figures = json.loads(printed.out.splitlines()[-1])
     assert len(figures["peak_rss_mb"]) == 2 and min(figures["peak_rss_mb"]) > 100

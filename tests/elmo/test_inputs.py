@@ -69,6 +69,20 @@ def test_what_is_no_token_is_refused_in_the_same_words_everywhere(layer, savedmo
             call()
 
 
+@pytest.mark.parametrize(
+    ("inputs", "found"),
+    [
+        (["the bank"], r"string \(1,\); a layer with tokenizer='whitespace' takes sentences"),
+        ("the bank", r"string \(\); put a single sentence into a list"),
+        (b"the bank", r"string \(\); put a single sentence into a list"),
+    ],
+)
+def test_a_sentence_in_the_place_of_tokens_is_answered_with_what_helps(layer, inputs, found):
+    expected = r"inputs: expected strings \(batch, time\) or integers \(batch, time, 50\)"
+    with pytest.raises(InputError, match=rf"{expected}, found {found}"):
+        layer(inputs)
+
+
 @pytest.mark.parametrize("inside", ["elmo", "spelling", "words"])
 def test_it_works_in_keras_time_distributed(layer, inside):
     """A document of sentences."""

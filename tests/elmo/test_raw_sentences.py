@@ -79,6 +79,8 @@ def test_a_subclassed_model_is_the_same_after_saving_and_loading(layer, tmp_path
 def test_what_the_layer_does_not_take_is_named(savedmodel, layer):
     with pytest.raises(InputError, match=r"expected sentences, strings \(batch,\), or .*, found string \(1, 2"):
         layer(tf.constant([["a", "b"]]))
+    with pytest.raises(InputError, match=r"expected sentences, .*, found string \(\); put a single"):
+        layer("a sentence")
     with pytest.raises(InputError, match=r"has to begin with keras.Input\(\(\), dtype='string'\)"):
         keras.Sequential([layer, keras.layers.Dense(2)])(tf.constant(TEXT))
     with pytest.raises(InputError, match=r"^tokenizer: expected None or one of whitespace, unicode, found 'moses'$"):

@@ -1,8 +1,11 @@
-"""The small examples: a dataset with vectors, two learning rates, and a component for spaCy."""
+"""The small examples: a dataset with vectors, an HTTP server, two learning rates, and a component for spaCy."""
 
+import http.client
 import importlib.util
+import json
 import pathlib
 import sys
+import threading
 import types
 
 import keras
@@ -86,6 +89,44 @@ def test_the_bilm_is_trained_with_a_rate_of_its_own(savedmodel):
         for change, found in zip(once, more, strict=True):
             # A change is the difference of two weights, each rounded.
             np.testing.assert_allclose(found, factor * change, rtol=checks.rounding(64), atol=checks.rounding(8))
+
+
+@pytest.fixture(scope="module")
+def http_server(savedmodel):
+    server = imported("http_server").server(str(savedmodel.path), port=0)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def posted(server, body: bytes) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection(*server.server_address)
+    connection.request("POST", "/", body)
+    response = connection.getresponse()
+    return response.status, response.read()
+
+
+def test_the_server_answers_sentences_with_their_tokens_and_vectors(savedmodel, http_server):
+    status, body = posted(http_server, json.dumps(TEXT).encode())
+    assert status == 200
+    wanted = expected(savedmodel, [text.split() for text in TEXT])
+    for found, text, vectors in zip(json.loads(body), TEXT, wanted, strict=True):
+        assert found["tokens"] == text.split()
+        np.testing.assert_allclose(np.reshape(found["vectors"], vectors.shape), vectors, **checks.TOLERANCE)
+    assert posted(http_server, b"[]") == (200, b"[]")
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[1, 2]", b'[["a"], ["b"]]', b'"a"', b'[["a"], []]', b"\xff"])
+def test_the_server_refuses_what_is_no_list_of_sentences(http_server, body):
+    status, answer = posted(http_server, body)
+    assert status == 400 and b"expected a list of sentences" in answer
+
+
+def test_the_server_listens_on_this_machine_alone(http_server):
+    assert http_server.socket.getsockname()[0] == "127.0.0.1"
 
 
 def test_a_document_of_spacy_has_the_vectors_of_its_tokens(savedmodel):

@@ -268,7 +268,7 @@ def test_a_full_disk_is_reported_and_the_part_kept(server, path):
 
 
 def test_progress_shows_megabytes_speed_and_time_left(monkeypatch, capsys):
-    now = iter([100.0, 104.0])
+    now = iter([100.0, 100.0, 104.0])
     monkeypatch.setattr(ProgressLine, "due", lambda _: True)
     monkeypatch.setattr(ProgressLine, "show", lambda _, text: print(text))
     monkeypatch.setattr(time, "monotonic", lambda: next(now))

@@ -79,6 +79,7 @@ def test_addresses_are_those_in_use_and_a_mirror_takes_their_place(monkeypatch):
         "weights.hdf5": f"https://allennlp.s3.amazonaws.com/models/elmo/{size}/elmo_{size}_weights.hdf5",
     }
     monkeypatch.setenv(models.MIRROR_VARIABLE, "http://here/")
+    assert models.find("books").urls == {}
     assert models.find("pt-brwac").urls["options.json"] == "http://here/contributed/pt/brwac/options.json"
 
 

@@ -37,12 +37,13 @@ def cosine(one: np.ndarray, other: np.ndarray) -> float:
 def test_the_best_use_of_each_sentence_is_found_best_first(same_word, count):
     lines, target = text(200), np.array([1, -2, 0.5, 3], np.float32)
     found = neighbors.nearest_uses(QUERY, target, lines, count, same_word)
+    mean = np.concatenate([vectors for _, _, vectors in lines]).astype(np.float64).mean(axis=0)
     best = {}
     for number, words, vectors in lines:
         places = [place for place, word in enumerate(words) if word == b"bank" or not same_word]
         if places and tuple(words) not in best:
-            place = max(places, key=lambda place: cosine(vectors[place], target))
-            best[tuple(words)] = (-cosine(vectors[place], target), number, list(words), place)
+            place = max(places, key=lambda place: cosine(vectors[place] - mean, target - mean))
+            best[tuple(words)] = (-cosine(vectors[place] - mean, target - mean), number, list(words), place)
     expected = sorted(best.values())[:count]
     assert [(use.line, [word.encode() for word in use.sentence], use.position) for use in found] == [
         use[1:] for use in expected
@@ -50,23 +51,43 @@ def test_the_best_use_of_each_sentence_is_found_best_first(same_word, count):
     np.testing.assert_allclose([use.similarity for use in found], [-use[0] for use in expected], **checks.FEW)
 
 
-def test_the_querys_own_sentence_is_left_out_and_a_vector_of_zeros_is_no_error():
-    vectors = np.ones((5, 4), np.float32)
+def test_the_querys_own_sentence_is_left_out_and_the_mean_itself_is_no_error():
+    one = np.ones((1, 4), np.float32)
     lines = [
-        (0, list(QUERY.sentence), vectors),
-        (1, [], vectors[:0]),
-        (2, [b"a"], vectors[:1]),
-        (3, [b"b"], 0 * vectors[:1]),
+        (0, list(QUERY.sentence), np.concatenate([one, -one, one, -one, 0 * one])),
+        (1, [], one[:0]),
+        (2, [b"a"], one),
+        (3, [b"b"], -one),
+        (4, [b"c"], 0 * one),
     ]
-    found = neighbors.nearest_uses(QUERY, vectors[0], lines)
-    assert [(use.similarity, use.line) for use in found] == [(1, 2), (0, 3)]
+    found = neighbors.nearest_uses(QUERY, one[0], lines)
+    assert [(use.similarity, use.line) for use in found] == [(1, 2), (0, 4), (-1, 3)]
+
+
+def test_what_all_vectors_share_changes_no_similarity():
+    lines, target = text(200), np.array([1, -2, 0.5, 3], np.float32)
+    # A power of two: adding it rounds a little, relative to itself.
+    shared = np.float32(64)
+    found = neighbors.nearest_uses(QUERY, target, lines, 7)
+    moved = [(number, words, vectors + shared) for number, words, vectors in lines]
+    again = neighbors.nearest_uses(QUERY, target + shared, moved, 7)
+    assert [use[1:] for use in again] == [use[1:] for use in found]
+    np.testing.assert_allclose([use[0] for use in again], [use[0] for use in found], atol=1e-4)
+
+
+def test_the_mean_is_of_the_start_of_a_long_text():
+    vectors = np.array([[1, 0], [-1, 0]] * (neighbors.MEAN_TOKENS // 2), np.float32)
+    lines = [(0, [b"a"] * len(vectors), vectors), (1, [b"b"], np.array([[0, 1e9]], np.float32))]
+    found = neighbors.nearest_uses(QUERY, np.array([0, 1], np.float32), iter(lines))
+    assert [(use.similarity, use.line) for use in found] == [(1, 1), (0, 0)]
 
 
 def test_half_precision_vectors_are_compared_in_full():
-    # float16 cannot hold their squares.
-    vectors = np.full((1, 600), 200, np.float16)
-    (use,) = neighbors.nearest_uses(QUERY, vectors[0].astype(np.float32), [(0, [b"a"], vectors)])
-    assert use.similarity == pytest.approx(1, abs=checks.rounding(600))
+    # float16 cannot hold their squares, nor their sum.
+    vectors = np.full((2, 600), 200, np.float16) * np.array([[1], [-1]], np.float16)
+    lines = [(place, [b"a%d" % place], vectors[place : place + 1]) for place in range(2)]
+    found = neighbors.nearest_uses(QUERY, vectors[0].astype(np.float32), lines)
+    assert [use.similarity for use in found] == pytest.approx([1, -1], abs=checks.rounding(600))
 
 
 def test_a_query_is_the_word_where_it_stands():

@@ -61,7 +61,7 @@ def test_the_list_has_a_line_for_each_system(capsys):
     [
         (["--set", "fit.epochs=0"], "--set fit.epochs: expected at least 1, found 0"),
         (["--set", "recipe=big"], "--set recipe: expected one of paper, small, found 'big'"),
-        (["--dev", "none"], "--dev: expected a readable file, found [Errno 2] No such file or directory: 'none': none"),
+        (["--dev", "none"], "--dev: expected a readable file, found No such file or directory: none"),
         (["--elmo", "none"], "--elmo: expected a SavedModel, a workdir, "),
         (["--glove", "none"], "--glove: expected a readable file, "),
         (["--fraction", "2"], "--fraction: expected above 0, at most 1, found 2.0"),

@@ -18,7 +18,8 @@ def test_a_recipe_is_chosen_by_name_wherever_it_stands_and_the_rest_applied():
     ("assignment", "message"),
     [
         ("recipe=large", "recipe: expected one of paper, small, found 'large'"),
-        ("fit.epoch=1", "assignments: expected one of the keys elmo.dropout_rate, .*, found 'fit.epoch'"),
+        ("fit.epoch=1", r"assignments: expected the key of a setting, found 'fit.epoch'; did you mean fit.epochs\?"),
+        ("help=1", "assignments: expected one of the keys elmo.dropout_rate, .*, found 'help'"),
         ("fit.ema=1.0", "fit.ema: expected 0 or more, below 1, found 1.0"),
         ("fit.seed=2147483648", "fit.seed: expected 0 to 2147483647, found 2147483648"),
         ("fit.epochs=0", "fit.epochs: expected at least 1, found 0"),

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import sys
 
 import keras
@@ -93,7 +94,10 @@ def test_word_vectors_of_a_file_are_used(data, tmp_path):
     ("options", "message"),
     [
         ({"fraction": 0}, "fraction: expected above 0, at most 1, found 0"),
-        ({"assignments": ["fit.epoch=2"]}, "assignments: expected one of the keys .* found 'fit.epoch'"),
+        (
+            {"assignments": ["fit.epoch=2"]},
+            "assignments: expected the key .* found 'fit.epoch'; did you mean fit.epochs\\?",
+        ),
         ({"dev": "empty"}, "dev: expected at least one sentence, found none in .*empty"),
         ({"train": "none"}, "train: expected a readable file, found .*"),
         ({"train": "wrong"}, "train: expected a label, a tab and a sentence, found 'no tab' in line 2 of .*wrong"),
@@ -116,10 +120,13 @@ def test_wrong_input_is_named_and_leaves_no_system(data, tmp_path, options, mess
 
 
 def test_a_class_that_was_never_seen_is_reported_and_counts_as_wrong(data, tmp_path, caplog):
-    (tmp_path / "dev").write_text("good\ta fine film\nodd\ta film\n")
+    caplog.set_level(logging.INFO, "elmo_tf")
+    (tmp_path / "dev").write_text("good\ta fine film\nodd\ta film\nodd\ta poor film\n")
     results = runs.train("toy", data, tmp_path / "dev", tmp_path / "run", assignments=["fit.epochs=12"])
     assert "warning: dev has the label odd, which the training data does not have" in caplog.text
-    assert results["score"] == 50
+    # Four decimals everywhere, and a loss with its unit.
+    assert results["score"] == results["dev"]["accuracy"] == 33.3333
+    assert re.search(r"^epoch 1: loss [\d.]+ nats, dev accuracy ", caplog.messages[-12])
 
 
 def test_a_workdir_of_another_run_is_refused(data, tmp_path):

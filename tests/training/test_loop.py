@@ -130,7 +130,7 @@ def test_a_workdir_that_is_past_the_end_says_so_and_stays_as_it_is(records, copy
     before = everything(copy)
     with caplog.at_level(logging.INFO, "elmo_tf"):
         loop.train(MICRO_CONFIG, records.path, copy.path, steps=1)
-    assert "nothing to do: 3 steps are done already, and 1 were asked for" in caplog.text
+    assert "nothing to do: step 3 is done already, and training ends at step 1" in caplog.text
     assert_same(before, everything(copy))
 
 
@@ -140,7 +140,7 @@ def test_epochs_count_every_token_and_one_boundary_a_sentence(records, tmp_path,
         loop.train(with_train(epochs=1), records.path, tmp_path / "w")
     tokens = sum(len(sentence.split()) + 1 for sentence in SENTENCES)
     assert checkpoints.latest(checkpoints.open_workdir(tmp_path / "w")).name == f"step-{-(-tokens // 10):08d}"
-    assert f"{tokens / 10:.1f} steps per epoch" in caplog.text
+    assert f"{tokens / 10:.1f} steps per epoch, 2 x 5 tokens per step" in caplog.text
 
 
 def test_a_signal_before_the_first_step_says_so_and_leaves_no_checkpoint(records, tmp_path, monkeypatch):

@@ -23,20 +23,23 @@ OUTPUTS = {"token_vectors"} | {name for name in LAYERS if name.startswith("lstm"
 
 @pytest.fixture(scope="module")
 def watched(records, tmp_path_factory):
-    """A training with everything switched on, and its TensorBoard events: tag -> step -> value."""
-    config = with_train(checkpoint_steps=4, look_steps=6, warmup_steps=4, clip_norm=1.0)
+    """A training with everything switched on, and its TensorBoard events: tag -> step -> value; tag -> description."""
+    config = with_train(checkpoint_steps=4, eval_tokens=20, look_steps=6, warmup_steps=4, clip_norm=1.0)
     path = tmp_path_factory.mktemp("watched") / "w"
     workdir = loop.train(config, records.path, path, heldout=records.path, steps=12, profile=True)
-    found = {}
-    for file in workdir.logs.glob("events.*"):
+    found, descriptions = {}, {}
+    (run,) = workdir.logs.iterdir()
+    assert run.name == path.name  # the name that TensorBoard shows
+    for file in run.glob("events.*"):
         for event in tf.compat.v1.train.summary_iterator(str(file)):
             for value in event.summary.value:
                 found.setdefault(value.tag, {})[event.step] = tf.make_ndarray(value.tensor)
-    return workdir, found
+                descriptions.setdefault(value.tag, value.metadata.summary_description)
+    return workdir, found, descriptions
 
 
 def test_curves_are_in_a_few_groups_under_names_that_say_what_they_are(watched):
-    _, found = watched
+    _, found, _ = watched
     groups = {}
     for tag in found:
         group, _, name = tag.partition("/")
@@ -62,8 +65,28 @@ def test_curves_are_in_a_few_groups_under_names_that_say_what_they_are(watched):
     assert set(found["weight_histograms/softmax"]) == {6, 12}
 
 
+def test_each_card_says_in_a_sentence_what_it_is(watched):
+    _, _, descriptions = watched
+    for tag, description in descriptions.items():
+        assert description.endswith(".") and len(description.split()) > 4, tag
+
+
+def test_the_held_out_curve_is_one_curve_though_the_last_evaluation_takes_the_whole_text(watched):
+    workdir, found, _ = watched
+    lines = metrics_file.evaluations(workdir.metrics)
+    assert [(one["step"], one.get("whole", False)) for one in lines] == [
+        (4, False),
+        (8, False),
+        (12, False),
+        (12, True),
+    ]
+    expected = {one["step"]: one["perplexity"] for one in lines if not one.get("whole")}
+    assert found["heldout/perplexity"] == pytest.approx(expected)
+    assert not any(tag.startswith("heldout_") for tag in found)
+
+
 def test_values_are_those_of_the_steps(watched):
-    workdir, found = watched
+    workdir, found, _ = watched
     steps = losses(workdir.path)
     for step in (2, 12):
         pair = steps[step - 2 : step]
@@ -85,17 +108,18 @@ def test_values_are_those_of_the_steps(watched):
 
 
 def test_the_projector_gets_the_frequent_words_with_their_vectors(watched, records):
-    workdir, _ = watched
-    words = (workdir.logs / "token_vectors_words.tsv").read_bytes().splitlines()
+    workdir, *_ = watched
+    run = workdir.logs / workdir.path.name
+    words = (run / "token_vectors_words.tsv").read_bytes().splitlines()
     assert words == records.vocabulary.tokens[3:]
-    vectors = np.loadtxt(workdir.logs / "token_vectors.tsv", delimiter="\t")
+    vectors = np.loadtxt(run / "token_vectors.tsv", delimiter="\t")
     assert vectors.shape == (len(words), MICRO.lstm.projection_dim)
     assert len(np.unique(vectors, axis=0)) == len(words)
-    assert "token_vectors.tsv" in (workdir.logs / "projector_config.pbtxt").read_text()
+    assert "token_vectors.tsv" in (run / "projector_config.pbtxt").read_text()
 
 
 def test_a_profile_is_written(watched):
-    assert list(watched[0].logs.glob("plugins/profile/*/*.xplane.pb"))
+    assert list(watched[0].logs.glob("w/plugins/profile/*/*.xplane.pb"))
 
 
 def test_every_weight_has_a_layer():

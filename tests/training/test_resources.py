@@ -145,7 +145,7 @@ def test_a_machine_without_a_gpu_gives_no_warning(monkeypatch, caplog):
 def test_the_start_line_names_the_devices(records, tmp_path, caplog, monkeypatch):
     with caplog.at_level(logging.INFO, "elmo_tf"):
         loop.train(MICRO_CONFIG, records.path, tmp_path / "w", steps=0)
-    assert "1 replica(s), here on CPU:0;" in caplog.text
+    assert "devices: 1 replica, here on CPU:0" in caplog.messages
     assert resources.devices(two_cpus()) == "CPU:0, CPU:1"
     monkeypatch.setattr(tf.config, "get_visible_devices", lambda _: ["a", "b"])
     monkeypatch.setattr(

@@ -174,7 +174,7 @@ def test_two_workers_with_two_gpus_each_have_the_losses_and_perplexity_of_one_pr
     started = start_both(records, tmp_path / "w", logs, ("--gpus", "0,2"), steps, "tests.training.pretended_gpus")
     said = [process.wait(timeout=300) for process in started], [log.read_text() for log in logs]
     assert said[0] == [0, 0], said
-    assert "4 replica(s), here on CPU:0, CPU:1;" in said[1][0]
+    assert "4 replicas, here on CPU:0, CPU:1\n" in said[1][0]
     train = dataclasses.replace(MICRO_CONFIG.train, **EXACT, batch_size=4 * MICRO_CONFIG.train.batch_size)
     alone = loop.train(dataclasses.replace(MICRO_CONFIG, train=train), records.path, tmp_path / "alone", steps=steps)
     found, expected = ([list(step.values()) for step in commands.losses(path)] for path in (tmp_path / "w", alone.path))

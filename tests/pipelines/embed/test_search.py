@@ -69,13 +69,19 @@ def expected(savedmodel, layer: str, same_word: bool) -> list[tuple[float, int, 
     def vectors(sentence: str) -> np.ndarray:
         outputs = model(strings=tf.constant([sentence]))
         found = outputs["elmo"] if layer == "elmo" else outputs["layers"][:, int(layer)]
-        found = found.numpy()[0].astype(np.float64)
+        return found.numpy()[0].astype(np.float64)
+
+    taken = [line for line in LINES if "bank" in line.split() or not same_word]
+    mean = np.concatenate([vectors(line) for line in taken if line]).mean(axis=0)
+
+    def directions(sentence: str) -> np.ndarray:
+        found = vectors(sentence) - mean
         return found / np.linalg.norm(found, axis=-1, keepdims=True)
 
-    target = vectors(QUERY)[1]
+    target = directions(QUERY)[1]
     uses = []
     for number, line in enumerate(LINES[:-1]):
-        cosines = vectors(line) @ target if line not in ("", QUERY) else []
+        cosines = directions(line) @ target if line not in ("", QUERY) else []
         places = [place for place, word in enumerate(line.split()) if word == "bank" or not same_word]
         if len(cosines) and places:
             best = max(places, key=lambda place: cosines[place])

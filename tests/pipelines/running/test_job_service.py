@@ -45,12 +45,18 @@ class FakeFlink(http.server.BaseHTTPRequestHandler):
     """Answers as Flink's REST interface does; a job ends a while after it is told to."""
 
     jobs: list[dict]
+    requests: list[str]  # their paths
     version = "1.19.3"
 
     def _answer(self, content: object) -> None:
         self.send_response(200)
         self.end_headers()
         self.wfile.write(json.dumps(content).encode())
+
+    def parse_request(self) -> bool:
+        is_whole = super().parse_request()
+        self.requests.append(self.path)
+        return is_whole
 
     def do_GET(self) -> None:
         self._answer({"flink-version": self.version} if self.path == "/config" else {"jobs": self.jobs})
@@ -74,6 +80,7 @@ def flink():
         {"jid": "b2", "name": "another's", "state": "RUNNING"},
         {"jid": "c3", "name": "mine", "state": "FINISHED"},
     ]
+    FakeFlink.requests = []
     server = http.server.HTTPServer(("127.0.0.1", 0), FakeFlink)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"127.0.0.1:{server.server_port}"
@@ -195,14 +202,26 @@ def test_the_job_that_a_killed_command_left_is_cancelled_where_it_runs(flink, tm
     name = options.view_as(GoogleCloudOptions).job_name
     assert json.loads(note.read_text()) == {"runner": "FlinkRunner", "address": f"http://{flink}", "name": name}
     FakeFlink.jobs.append({"jid": "d4", "name": name, "state": "RUNNING"})
-    job_service.end_job(str(note))
+    job_service.end_job(options, str(note))
     assert [job["state"] for job in FakeFlink.jobs] == ["RUNNING", "RUNNING", "FINISHED", "CANCELED"]
     assert not note.exists()
     job_service.begin_job(options, "write", str(note))
     monkeypatch.setattr(job_service, "_CANCEL_SECONDS", 0)
     expected = rf"^the job \S+ of an earlier run may go on; cancel it on http://{flink}, or once it .* delete {note}$"
     with pytest.raises(ChildProcessError, match=expected):
-        job_service.end_job(str(note))
+        job_service.end_job(options, str(note))
+    assert note.exists()
+
+
+def test_a_note_with_another_address_than_the_options_have_sends_nothing_there(flink, tmp_path):
+    """Somebody else may have written it: here it names a job that runs on a cluster the command was not told of."""
+    note = tmp_path / "job.json"
+    note.write_text(json.dumps({"runner": "FlinkRunner", "address": f"http://{flink}", "name": "theirs"}))
+    before = [dict(job) for job in FakeFlink.jobs]
+    for options in ([], ["--runner=FlinkRunner", "--flink_master=127.0.0.1:1"], ["--runner=FlinkRunner"]):
+        with pytest.raises(ChildProcessError, match=rf"^the job theirs .* options for its cluster http://{flink}, or "):
+            job_service.end_job(parsed(*options).beam_options, str(note))
+    assert (FakeFlink.jobs, FakeFlink.requests) == (before, [])
     assert note.exists()
 
 
@@ -211,7 +230,7 @@ def test_a_job_of_which_nobody_knows_that_it_has_ended_is_refused_with_what_to_d
     note = tmp_path / "job.json"
     note.write_bytes(content)
     with pytest.raises(ChildProcessError, match=rf"of an earlier run may go on; .*once it has ended, delete {note}"):
-        job_service.end_job(str(note))
+        job_service.end_job(PipelineOptions(["--runner=SparkRunner"]), str(note))
     assert note.exists()
 
 

@@ -3,6 +3,7 @@
 import concurrent.futures
 import contextlib
 import json
+import signal
 import threading
 import time
 
@@ -90,6 +91,33 @@ def test_a_run_that_waits_is_stopped_and_the_error_names_its_option():
         concurrent.futures.Future().result(60)
     assert time.monotonic() - start < 50
     assert STORE[NOTE] == another_note()
+
+
+def test_a_run_in_another_thread_is_stopped_and_the_main_thread_is_not():
+    """The program that started it may do something else there."""
+    interrupts, raised = [], []
+    before = signal.signal(signal.SIGINT, lambda number, frame: interrupts.append(number))
+
+    def run() -> None:
+        try:
+            with journal.unfinished({"output": FOLDER}, {"a": "plan"}):
+                STORE[NOTE] = another_note()
+                for _ in range(500):  # until the heart interrupts
+                    time.sleep(0.01)
+        except InputError as error:
+            raised.append(str(error))
+
+    try:
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert interrupts == []
+    assert len(raised) == 1
+    assert raised[0].startswith("output: expected a folder that no other run writes, found one in use by process 7")
+    assert STORE[NOTE] == another_note()
+    assert f"{FOLDER}/_SUCCESS" not in STORE
 
 
 def test_a_note_that_is_being_replaced_is_not_taken_for_none():

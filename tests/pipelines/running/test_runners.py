@@ -1,6 +1,7 @@
 """The same bytes with every runner that works offline, and a clear error from each when something fails."""
 
 import argparse
+import contextlib
 import gzip
 import json
 import os
@@ -20,6 +21,10 @@ from pipelines.text import filesystems
 from tests.helpers import descendants, slow
 
 ROOT = pathlib.Path(__file__).parents[3]
+HAS_PROC = os.path.exists("/proc/net/tcp")  # Linux
+_LISTENS = "0A"
+# 127.0.0.1, the same as an IPv6 address, and ::1.
+_LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
 WORKER = "beam:env:harness_subprocess_python:v1"
 PROCESSES = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
 
@@ -36,13 +41,30 @@ def finished(process: subprocess.Popen) -> str:
     return err
 
 
+def listening(process: subprocess.Popen) -> set[str]:
+    """Returns the addresses, as Linux writes them, on which a process and its descendants accept TCP connections."""
+    sockets = set()
+    for pid in (process.pid, *descendants(process.pid)):
+        # A process may end meanwhile.
+        with contextlib.suppress(OSError):
+            for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+                with contextlib.suppress(OSError):
+                    sockets.add(os.readlink(entry))
+    tables = [pathlib.Path(f"/proc/net/{name}").read_text() for name in ("tcp", "tcp6")]
+    rows = [line.split() for table in tables for line in table.splitlines()]
+    return {row[1].partition(":")[0] for row in rows if row[3] == _LISTENS and f"socket:[{row[9]}]" in sockets}
+
+
 @pytest.fixture(scope="module")
 def job_service(tmp_path_factory):
-    """Beam's portable job service, a process of its own that starts workers as further ones."""
+    """Beam's portable job service on loopback addresses, a process of its own that starts workers as further ones."""
     port = tmp_path_factory.mktemp("service") / "port"
-    module = "apache_beam.runners.portability.local_job_service_main"
+    code = (
+        "import sys; from apache_beam.runners.portability import local_job_service_main; "
+        "from pipelines.running import loopback; loopback.restrict(); local_job_service_main.run(sys.argv[1:])"
+    )
     service = subprocess.Popen(
-        [sys.executable, "-m", module, f"--port_file={port}"],
+        [sys.executable, "-c", code, f"--port_file={port}"],
         cwd=ROOT,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -95,6 +117,7 @@ def options(text: list[pathlib.Path], folder: pathlib.Path) -> list[object]:
 RUNNERS = {
     "threads": (["--direct_num_workers=2", "--direct_running_mode=multi_threading"], ""),
     "processes": (PROCESSES, "--shuffle"),
+    "embedded": (["--runner=PortableRunner", "--job_endpoint=embed", "--environment_type=LOOPBACK"], ""),
     "bundles": (["--runner=BundleBasedDirectRunner"], "--shuffle"),
     "portable": (None, ""),
 }
@@ -170,14 +193,30 @@ EVERY_RUNNER = [name if name in ("threads", "processes") else slow(name) for nam
 
 
 @pytest.mark.parametrize("runner", EVERY_RUNNER)
-def test_output_is_the_same_bytes_on_every_runner(text, expected, tmp_path, runner, request):
+def test_output_is_the_same_bytes_on_every_runner_and_no_job_listens_beyond_this_machine(
+    text, expected, tmp_path, runner, request
+):
     beam_options, order = RUNNERS[runner]
     if beam_options is None:
         beam_options = request.getfixturevalue("job_service")
-    err = finished(start(*options(text, tmp_path), *beam_options, *filter(None, [order])))
+    process = start(*options(text, tmp_path), *beam_options, *filter(None, [order]))
+    addresses = set()
+    while process.poll() is None and HAS_PROC:
+        addresses |= listening(process)
+        time.sleep(0.05)
+    err = finished(process)
     assert contents(tmp_path / "train", tmp_path / "heldout") == expected[order]
+    assert addresses <= _LOOPBACK
+    assert addresses or runner in ("bundles", "portable") or not HAS_PROC  # which start no server in this process
     noise = [line for line in err.splitlines() if "WARN" in line or "Traceback" in line]
     assert noise == [] or runner in ("processes", "portable")  # whose workers report how a slow machine ended them
+
+
+@pytest.mark.parametrize("name", ["DirectRunner", "direct", "PrismRunner", "apache_beam.runners.direct.DirectRunner"])
+def test_a_runner_that_starts_prism_is_refused(name):
+    _, options, _ = runner_options.parse(argparse.ArgumentParser(allow_abbrev=False), [f"--runner={name}"])
+    with pytest.raises(InputError, match=r"^runner: expected one that listens on loopback addresses only"):
+        runner_options.make_pipeline(options)
 
 
 @pytest.mark.parametrize("runner", EVERY_RUNNER)

@@ -1,6 +1,8 @@
 """Finding a corpus and dividing it: the files that a pattern matches, and every byte in exactly one task."""
 
 import collections
+import logging
+import os
 
 import pytest
 
@@ -36,6 +38,37 @@ def test_relative_paths_are_those_of_the_folder_of_the_command(tmp_path, monkeyp
 def test_a_folder_stands_for_every_file_in_it_but_hidden_ones(tmp_path):
     named(tmp_path, "in/b.txt", "in/.hidden", "in/deep/er/c.gz", "out.txt")
     assert found(tmp_path, "in") == found(tmp_path, "in/") == found(tmp_path, "i*") == ["in/b.txt", "in/deep/er/c.gz"]
+
+
+@pytest.mark.parametrize("pattern", ["", "**", "**/*.txt", "*", "**/", "[0alo]*", "**/**/[bcd]*"])
+def test_links_neither_repeat_a_file_nor_loop(tmp_path, caplog, pattern):
+    named(tmp_path, "a/b.txt", "a/deep/c.txt", "elsewhere/d.txt")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "a").rename(tmp_path / "in" / "a")
+    links = {"0": "a", "a/loop": "..", "latest": "a", "a/deep/up": "../..", "a/also.txt": "b.txt", "a/self": "self"}
+    for link, target in links.items():
+        (tmp_path / "in" / link).symlink_to(target)
+    os.link(tmp_path / "in" / "a" / "b.txt", tmp_path / "in" / "a" / "hard.txt")
+    (tmp_path / "in" / "other").symlink_to(tmp_path / "elsewhere")
+    with caplog.at_level(logging.INFO, "elmo_tf"):
+        assert found(tmp_path, f"in/{pattern}") == ["in/a/b.txt", "in/a/deep/c.txt", "in/other/d.txt"]
+    assert caplog.messages[-1].startswith("files and folders passed over, because they are read by another path: ")
+
+
+def test_the_number_of_paths_that_are_passed_over_is_logged(tmp_path, caplog):
+    named(tmp_path, "a/x.txt")
+    (tmp_path / "latest").symlink_to("a")
+    (tmp_path / "loop").symlink_to(".")
+    with caplog.at_level(logging.INFO, "elmo_tf"):
+        assert found(tmp_path, "") == ["a/x.txt"]
+        assert found(tmp_path, "latest") == ["latest/x.txt"]  # as the user named it
+    assert caplog.messages == ["files and folders passed over, because they are read by another path: 2"]
+
+
+def test_one_archive_by_two_paths_is_read_once_for_the_same_members(tmp_path):
+    named(tmp_path, "a.tar")
+    (tmp_path / "b.tar").symlink_to("a.tar")
+    assert found(tmp_path, "a.tar/x*", "b.tar/x*", "b.tar/y*") == ["a.tar x*", "b.tar y*"]
 
 
 def test_a_pattern_after_an_archive_names_its_members(tmp_path):

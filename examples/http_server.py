@@ -1,0 +1,59 @@
+"""ELMo vectors over HTTP, for programs on this machine: sentences in, tokens and vectors out, both as JSON.
+
+    python examples/http_server.py savedmodels/mine
+    curl http://127.0.0.1:8000 --data '["The bank lends money .", "A bank of the river ."]'
+
+The server is that of Python's standard library, for one machine. It has no authentication, so it listens on 127.0.0.1
+alone; TensorFlow Serving is for more (savedmodels/README.md).
+"""
+
+import http.server
+import json
+import sys
+
+import tensorflow as tf
+
+import elmo_tf
+from elmo_tf.errors import InputError
+
+
+def server(savedmodel: str, port: int = 8000) -> http.server.ThreadingHTTPServer:
+    """Returns a server, bound and ready for `serve_forever`.
+
+    Args:
+        savedmodel: a folder, or the name of a published model.
+        port: on 127.0.0.1; 0: any that is free.
+    """
+    model = elmo_tf.load(savedmodel)
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            try:
+                sentences = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                found = model.signatures["default"](strings=tf.constant(sentences, tf.string))
+            except (TypeError, ValueError, tf.errors.InvalidArgumentError):
+                self.send_error(400, 'expected a list of sentences, ["...", "..."]')
+                return
+            rows = zip(*(found[name].numpy() for name in ("tokens", "elmo", "mask")), strict=True)
+            answer = [
+                {
+                    "tokens": [token.decode(errors="replace") for token in tokens[real]],
+                    "vectors": vectors[real].tolist(),
+                }
+                for tokens, vectors, real in rows
+            ]
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.end_headers()
+            self.wfile.write(json.dumps(answer).encode())
+
+    return http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+
+
+if __name__ == "__main__":
+    try:
+        server(*sys.argv[1:2]).serve_forever()
+    except (InputError, OSError) as error:
+        sys.exit(f"http_server.py: error: {error}")
+    except KeyboardInterrupt:
+        pass

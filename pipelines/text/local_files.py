@@ -1,0 +1,60 @@
+"""The files on this machine that globs match. Each folder is entered once, so links neither repeat files nor loop."""
+
+import collections
+import glob
+import os
+from collections.abc import Iterable, Iterator
+
+
+def match(pattern: str, passed_over: set[str]) -> Iterator[str]:
+    """Yields the files that a path or glob matches, and every file in the folders that it matches, at any depth.
+
+    Names that begin with a dot match only where the pattern spells the dot.
+
+    Args:
+        pattern: `**` stands for folders of any depth.
+        passed_over: gets the folders that were not entered because they were known by another path.
+    """
+    matched = [pattern] if os.path.exists(pattern) else list(_glob(pattern, passed_over))
+    yield from filter(os.path.isfile, matched)
+    for _, files in _walk(filter(os.path.isdir, matched), passed_over):
+        yield from files
+
+
+def _glob(pattern: str, passed_over: set[str]) -> Iterator[str]:
+    """Like `glob.iglob`, which follows links to a parent folder until the operating system refuses."""
+    names = pattern.split(os.sep)
+    if "**" not in names:
+        yield from glob.iglob(pattern)
+        return
+    depth = names.index("**")
+    rest = names[depth + 1 :]
+    head = os.sep.join([*names[:depth], ""])
+    for folder, files in _walk(glob.iglob(head) if head else [os.curdir], passed_over):
+        if rest:
+            yield from _glob(os.path.join(glob.escape(folder), *rest), passed_over)
+        else:
+            yield from files
+
+
+def _walk(roots: Iterable[str], passed_over: set[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yields each folder at or below the roots and the files directly in it, without hidden ones; links come last."""
+    seen: dict[tuple[int, int], str] = {}  # device and inode -> path
+    folders = collections.deque(sorted(roots, key=lambda root: os.path.islink(root.rstrip(os.sep))))
+    while folders:
+        folder = folders.popleft()
+        try:
+            status, entries = os.stat(folder), list(os.scandir(folder))
+        # Deleted meanwhile, or not for this user; `glob` passes over it as well.
+        except OSError:
+            continue
+        path = os.path.abspath(folder)
+        if (known := seen.setdefault((status.st_dev, status.st_ino), path)) is not path:
+            if known != path:
+                passed_over.add(path)
+            continue
+        visible = sorted((entry for entry in entries if not entry.name.startswith(".")), key=lambda entry: entry.name)
+        yield folder, [entry.path for entry in visible if os.path.isfile(entry)]
+        for entry in visible:
+            if os.path.isdir(entry):  # `entry.is_dir` raises for a link to itself
+                (folders.append if entry.is_symlink() else folders.appendleft)(entry.path)
