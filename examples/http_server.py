@@ -11,37 +11,30 @@ import http.server
 import json
 import sys
 
-import tensorflow as tf
-
 import elmo_tf
 from elmo_tf.errors import InputError
 
 
-def server(savedmodel: str, port: int = 8000) -> http.server.ThreadingHTTPServer:
+def server(source: str, port: int = 8000) -> http.server.ThreadingHTTPServer:
     """Returns a server, bound and ready for `serve_forever`.
 
     Args:
-        savedmodel: a folder, or the name of a published model.
+        source: of the model, as for `elmo_tf.load`.
         port: on 127.0.0.1; 0: any that is free.
     """
-    model = elmo_tf.load(savedmodel)
+    elmo = elmo_tf.load(source)
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self):
             try:
-                sentences = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                found = model.signatures["default"](strings=tf.constant(sentences, tf.string))
-            except (TypeError, ValueError, tf.errors.InvalidArgumentError):
+                texts = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                if not isinstance(texts, list):
+                    raise TypeError
+                found = elmo.encode(texts)
+            except (TypeError, ValueError):  # an InputError is a ValueError
                 self.send_error(400, 'expected a list of sentences, ["...", "..."]')
                 return
-            rows = zip(*(found[name].numpy() for name in ("tokens", "elmo", "mask")), strict=True)
-            answer = [
-                {
-                    "tokens": [token.decode(errors="replace") for token in tokens[real]],
-                    "vectors": vectors[real].tolist(),
-                }
-                for tokens, vectors, real in rows
-            ]
+            answer = [{"tokens": one.tokens, "vectors": one.vectors.tolist()} for one in found]
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
             self.end_headers()
