@@ -103,9 +103,9 @@ def learning_rate(recipe: Fit, history: History, metric: str, step: int = 0) -> 
     """Returns the rate after the epochs of `history` and `step` steps, those of all epochs."""
     rate = recipe.learning_rate * recipe.decay_rate ** (step // recipe.decay_steps)
     best, waited = -math.inf, 0
-    for epoch in history if recipe.halve_after else ():
-        waited = 0 if _score(epoch, metric) > best else waited + 1
-        best = max(best, _score(epoch, metric))
+    for score in [epoch["dev"][metric] for epoch in history if recipe.halve_after and "dev" in epoch]:
+        waited = 0 if score > best else waited + 1
+        best = max(best, score)
         if waited == recipe.halve_after:
             rate, waited = rate / 2, 0
     return rate

@@ -164,6 +164,13 @@ def test_the_rate_is_halved_after_epochs_without_a_better_score():
     assert rates == [8, 8, 8, 8, 4, 4, 4]
 
 
+def test_epochs_that_are_not_judged_do_not_halve_the_rate():
+    history = [epoch for score in (1, 3, 2, 4) for epoch in ({}, {"dev": {"f1": score}})]
+    recipe = Fit(learning_rate=8, halve_after=1, judge_every=2)
+    rates = [fitting.learning_rate(recipe, history[:number], "f1") for number in range(9)]
+    assert rates == [8, 8, 8, 8, 8, 8, 4, 4, 4]
+
+
 def test_the_rate_decays_by_steps():
     recipe = Fit(learning_rate=8, decay_rate=0.5, decay_steps=10)
     assert [fitting.learning_rate(recipe, [], "f1", step) for step in (0, 9, 10, 25)] == [8, 8, 4, 2]

@@ -203,6 +203,18 @@ def test_a_checkpoint_is_saved_even_if_no_old_one_can_be_removed(copy, monkeypat
     assert names(copy) == ["step-00000010"]
 
 
+def test_of_later_checkpoints_only_damaged_ones_are_removed(copy):
+    damage(checkpoints.folder_of(copy, 4) / "states.npz", "flipped")
+    content = {path.name: path.read_bytes() for path in checkpoints.folder_of(copy, 6).iterdir()}
+    bilm, progress = copy.trained(which="2")
+    kept = dataclasses.replace(copy.config.train, keep_checkpoints=1)
+    workdir = dataclasses.replace(copy, config=dataclasses.replace(copy.config, train=kept))
+    checkpoints.save(workdir, bilm, None, dataclasses.replace(progress, step=3))
+    assert {3, 6} <= set(checkpoints.steps(copy))
+    assert 4 not in checkpoints.steps(copy)
+    assert {path.name: path.read_bytes() for path in checkpoints.folder_of(copy, 6).iterdir()} == content
+
+
 @pytest.mark.slow
 def test_evaluate_takes_the_checkpoint_asked_for(copy, records, capsys):
     command = ["evaluate", "--workdir", str(copy.path), "--data", str(records.path), "--batch-size", "2"]
