@@ -103,7 +103,7 @@ def no_link(path: str, flags: int) -> int:
         return os.open(path, flags | os.O_NOFOLLOW, 0o666)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise InputError(str(path), "a file", "a link, which is not followed") from None
+            raise InputError(str(path), "no link", "one, which is not followed") from None
         raise
 
 

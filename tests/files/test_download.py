@@ -237,7 +237,7 @@ def test_a_part_that_is_a_link_is_refused_and_its_target_left_alone(server, path
     target = path.parent / "target"
     target.write_bytes(CONTENT[:1000])
     download.part_of(path).symlink_to(target)
-    message = r"^/.*/file\.part: expected a file, found a link, which is not followed$"
+    message = r"^/.*/file\.part: expected no link, found one, which is not followed$"
     with pytest.raises(InputError, match=message):
         fetch(server, path)
     assert target.read_bytes() == CONTENT[:1000]

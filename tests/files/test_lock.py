@@ -71,7 +71,7 @@ def test_a_lock_that_is_a_link_is_refused_and_its_target_left_alone(tmp_path, co
     (folder / lock.FILE).symlink_to(target)
     if content is not None:
         target.write_bytes(content)
-    message = rf"^{folder}/\.lock: expected a file, found a link, which is not followed$"
+    message = rf"^{folder}/\.lock: expected no link, found one, which is not followed$"
     with pytest.raises(InputError, match=message), lock.locked(folder, wait=True):
         pass
     assert target.read_bytes() == content if content else not target.exists()

@@ -30,7 +30,7 @@ def test_no_link_is_followed_when_a_file_is_written(tmp_path):
     target = tmp_path / "target"
     target.write_bytes(b"precious")
     (tmp_path / ".file.incomplete").symlink_to(target)
-    message = rf"^{tmp_path}/\.file\.incomplete: expected a file, found a link, which is not followed$"
+    message = rf"^{tmp_path}/\.file\.incomplete: expected no link, found one, which is not followed$"
     with pytest.raises(InputError, match=message):
         staging.write_file(tmp_path / "file", b"new")
     (tmp_path / "link").symlink_to(target)
