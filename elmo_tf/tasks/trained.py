@@ -130,6 +130,8 @@ def load(workdir: str | os.PathLike, task: str | None = None) -> Trained:
 def save_network(network: keras.Model, folder: pathlib.Path) -> None:
     """Writes the network to a folder, completely or not at all."""
     staged = folder / f".incomplete.{MODEL}"
+    # Of a run that was killed; Keras would follow a link.
+    staged.unlink(missing_ok=True)
     network.save(staged)
     staging.sync(staged)
     os.replace(staged, folder / MODEL)

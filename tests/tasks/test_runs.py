@@ -161,6 +161,15 @@ def test_an_unfinished_training_is_not_loaded_and_resumes(data, tmp_path, monkey
         np.testing.assert_array_equal(one, other)
 
 
+def test_a_link_in_the_place_of_the_network_that_is_written_is_not_followed(tmp_path):
+    target = tmp_path / "target"
+    target.write_bytes(b"precious")
+    (tmp_path / f".incomplete.{trained.MODEL}").symlink_to(target)
+    trained.save_network(keras.Sequential([keras.Input((1,))]), tmp_path)
+    assert (tmp_path / trained.MODEL).is_file()
+    assert target.read_bytes() == b"precious"
+
+
 def without_seconds(results):
     history = [{key: value for key, value in one.items() if key != "seconds"} for one in results.get("history", [])]
     return {name: value for name, value in results.items() if name != "seconds"} | {"history": history}
