@@ -40,6 +40,7 @@ class SampledSoftmax(keras.layers.Layer):
         super().__init__(**kwargs)
         self.vocab_size = vocab_size
         self.product_dtype = product_dtype
+        self.supports_jit = False  # how many draws a sample takes varies
 
     def build(self, input_shape):
         dim = input_shape[-1]
