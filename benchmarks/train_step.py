@@ -46,8 +46,7 @@ _PRODUCT = 2048  # rows and columns of the bare product
 def model_flops(config: config_lib.Config, window: Window) -> float:
     """Returns the arithmetic of a step on `window`: two operations a weight and use, thrice, for the gradients too."""
     model, num_tokens = config.model, 2 * window.mask.size
-    ids = np.concatenate([window.forward_char_ids, window.backward_char_ids])
-    distinct = np.unique(ids.reshape(-1, ids.shape[-1]), axis=0)
+    distinct = window.char_ids[np.unique([window.forward_words, window.backward_words])]
     per_token = arithmetic.per_token(model) + (config.train.num_sampled + 1) * model.lstm.projection_dim
     # Of the convolutions' gradients (to filters, to characters) only the maxima count.
     convolved = 2 * arithmetic.per_window(model) * (arithmetic.num_windows(distinct) + 2 * len(distinct))

@@ -18,7 +18,7 @@ from elmo_tf.training import loop, metrics_file
 from elmo_tf.training.evaluation import check_records, evaluate
 from tests import checks, reference
 from tests.conftest import SENTENCES
-from tests.helpers import MICRO, MICRO_CONFIG, slow, write_records
+from tests.helpers import MICRO, MICRO_CONFIG, char_ids_of, slow, write_records
 
 TOKENS = sum(len(sentence.split()) + 1 for sentence in SENTENCES)
 
@@ -80,8 +80,8 @@ def test_several_streams_count_every_token_with_the_state_of_its_stream(bilm, re
         real = np.concatenate([window.mask[row] for window in windows])
         for number, name in enumerate(["forward", "backward"]):
             parts = [
-                np.concatenate([getattr(window, f"{name}_{part}")[row] for window in windows])[real]
-                for part in ("char_ids", "targets")
+                np.concatenate([char_ids_of(window, name)[row] for window in windows])[real],
+                np.concatenate([getattr(window, f"{name}_targets")[row] for window in windows])[real],
             ]
             if real.any():
                 totals[number] += reference.direction_losses(weights, MICRO, number, *parts).sum()
