@@ -32,6 +32,7 @@ class KnownTokens(keras.layers.Layer):
 
     def __init__(self, words: Sequence[str | bytes], max_chars_per_token: int, dim: int, **kwargs):
         super().__init__(**kwargs)
+        self.supports_jit = False  # XLA has no strings
         if isinstance(words, str | bytes):
             raise InputError("vocabulary", "a list of words", repr(words))
         tokens = dict.fromkeys([*char_ids_lib.SENTENCE_MARKS, *(to_bytes(word, "vocabulary") for word in words)])

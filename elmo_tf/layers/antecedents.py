@@ -62,6 +62,7 @@ class AntecedentScores(keras.layers.Layer):
         self.num_genres = num_genres
         self.speakers = speakers
         self.dropout_rate = dropout_rate
+        self.supports_jit = False  # speakers are strings, and the number of spans varies
         self._seeds = keras.random.SeedGenerator()
 
     def build(self, input_shape):
