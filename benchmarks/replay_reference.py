@@ -31,14 +31,7 @@ from elmo_tf.published.options import parse_options
 from elmo_tf.records.windows import Window
 from elmo_tf.training.step import Trainer
 
-_WINDOW = {
-    "forward_char_ids": "tokens_characters",
-    "forward_token_ids": "token_ids",
-    "forward_targets": "next_token_id",
-    "backward_char_ids": "tokens_characters_reverse",
-    "backward_token_ids": "token_ids_reverse",
-    "backward_targets": "next_token_id_reverse",
-}
+_WINDOW = {"char_ids": "tokens_characters", "token_ids": "token_ids", "targets": "next_token_id"}
 
 
 class Trace:
@@ -86,17 +79,16 @@ class Trace:
         """The inputs of a step, character ids one more than bilm-tf's."""
         recipe = self.config.train
         shape = (recipe.batch_size, recipe.unroll_steps)
+        shapes = {"char_ids": (*shape, self.config.model.char_cnn.max_chars_per_token)}
         arrays = {}
         for ours, theirs in _WINDOW.items():
-            array = self[f"batch{step + 1}/{theirs}"].astype(np.int32)
-            is_chars = theirs.startswith("tokens_characters")
-            expected = (*shape, self.config.model.char_cnn.max_chars_per_token) if is_chars else shape
-            if array.shape != expected:
-                raise InputError(
-                    f"{self.label}: expected batch{step + 1}/{theirs} of shape {expected}, found {array.shape}"
-                )
-            arrays[ours] = array + 1 if is_chars else array
-        return Window(**arrays, mask=np.ones(shape, bool))
+            names = [f"batch{step + 1}/{theirs}{direction}" for direction in ("", "_reverse")]
+            for name in names:
+                if (expected := shapes.get(ours, shape)) != self[name].shape:
+                    raise InputError(f"{self.label}: expected {name} of shape {expected}, found {self[name].shape}")
+            arrays[ours] = np.stack([self[name] for name in names]).astype(np.int32)
+        arrays["char_ids"] = (arrays["char_ids"] + 1).astype(np.uint16)
+        return Window.of(**arrays, mask=np.ones(shape, bool))
 
     def states(self, shapes: list[tuple[int, ...]]) -> list[np.ndarray]:
         """The final states, forward layer 0 cell, recurrent, layer 1 ..., then backward; `shapes` are the expected."""

@@ -5,6 +5,8 @@
 Real steps of the real trainer: sampled softmax, dropout, clipping, Adagrad, the state carried along. The windows are of
 generated text that repeats its words as real text does, or of `--data`, records of `elmo-tf preprocess`. With
 `--input`, windows that are cut while training alternate with the same ones, there already: what reading costs a step.
+With `--evaluate`, evaluations of the network in training alternate with those of one as `elmo-tf evaluate` has it, on
+the same tokens; no step is timed.
 
 Prints a table and a line of JSON. `model_gflops` counts the arithmetic that a step cannot do without: of the character
 encoder, distinct tokens and windows with a character in them; forward and backward, without elementwise work.
@@ -35,6 +37,7 @@ from elmo_tf.bilm.model import BiLM
 from elmo_tf.errors import InputError
 from elmo_tf.records import record_folder
 from elmo_tf.records.windows import Window, Windows, prefetch
+from elmo_tf.training.evaluation import Evaluator
 from elmo_tf.training.step import Trainer
 
 _PRODUCT = 2048  # rows and columns of the bare product
@@ -43,8 +46,7 @@ _PRODUCT = 2048  # rows and columns of the bare product
 def model_flops(config: config_lib.Config, window: Window) -> float:
     """Returns the arithmetic of a step on `window`: two operations a weight and use, thrice, for the gradients too."""
     model, num_tokens = config.model, 2 * window.mask.size
-    ids = np.concatenate([window.forward_char_ids, window.backward_char_ids])
-    distinct = np.unique(ids.reshape(-1, ids.shape[-1]), axis=0)
+    distinct = window.char_ids[np.unique([window.forward_words, window.backward_words])]
     per_token = arithmetic.per_token(model) + (config.train.num_sampled + 1) * model.lstm.projection_dim
     # Of the convolutions' gradients (to filters, to characters) only the maxima count.
     convolved = 2 * arithmetic.per_window(model) * (arithmetic.num_windows(distinct) + 2 * len(distinct))
@@ -108,6 +110,29 @@ def _kept_in(seen: list[Window]) -> Callable[[Window], Window]:
     return lambda window: seen.append(window) or window
 
 
+def compare_evaluations(
+    trainer: Trainer, config: config_lib.Config, vocab_size: int, windows: Windows, rounds: int
+) -> dict[str, float]:
+    """Times a window's evaluation between training steps and as in `elmo-tf evaluate`, in turns; medians count.
+
+    They differ in the softmax's weights: a variable that a step has updated row by row is copied whenever it is read.
+    """
+    step_seconds(trainer, (window for window, _ in windows), 0, 2)
+    evaluators = {
+        "training": Evaluator(trainer.bilm, trainer.strategy),
+        "evaluate": Evaluator(BiLM(config.model, vocab_size)),
+    }
+    seconds = {f"{name}_{clock}": [] for clock in ("wall", "cpu") for name in evaluators}
+    for number in range(1 + rounds):
+        for name, evaluator in evaluators.items():
+            started = time.perf_counter(), time.process_time()
+            evaluator.parts(windows.records, [1], config.train.batch_size, config.train.unroll_steps)
+            if number > 0:  # the first one builds the graph
+                seconds[f"{name}_wall"].append(time.perf_counter() - started[0])
+                seconds[f"{name}_cpu"].append(time.process_time() - started[1])
+    return {f"{name}_seconds": float(np.median(values)) for name, values in seconds.items()}
+
+
 def _strategy() -> tf.distribute.Strategy:
     return tf.distribute.MirroredStrategy(tf.config.list_logical_devices("GPU")[:1] or ["CPU:0"])
 
@@ -132,6 +157,8 @@ def run(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, float]
     windows = Windows(records, trainer.batch_size, config.train.unroll_steps, max_chars, seed=0)
     if arguments.input:
         return compare_input(trainer, windows, arguments.steps, arguments.rounds)
+    if arguments.evaluate:
+        return compare_evaluations(trainer, config, vocab_size, windows, arguments.rounds)
     # The first windows begin with sentences' beginnings in every stream, which later ones do not.
     cut = [window for window, _ in itertools.islice(windows, 4, 8)]
     found = measure(trainer, cut, arguments.rounds)
@@ -155,7 +182,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--precision", default="float32", choices=("float32", "bfloat16"))
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for `elmo-tf train`")
     parser.add_argument("--data", metavar="DIR", help="records of `elmo-tf preprocess` (generated text)")
-    parser.add_argument("--input", action="store_true", help="compare windows cut meanwhile with ones that are there")
+    compared = parser.add_mutually_exclusive_group()
+    compared.add_argument("--input", action="store_true", help="compare windows cut meanwhile with ones that are there")
+    compared.add_argument("--evaluate", action="store_true", help="compare evaluations in training with `evaluate`")
     parser.add_argument("--rounds", type=int, default=9, help="measurements, of which the median counts (9)")
     parser.add_argument("--steps", type=int, default=10, help="steps a measurement of --input (10)")
     arguments = parser.parse_args(argv)

@@ -45,6 +45,11 @@ def descendants(pid: int) -> list[int]:
     return children + [pid for child in children for pid in descendants(child)]
 
 
+def char_ids_of(window, direction: str) -> np.ndarray:
+    """Returns the character ids of a window's inputs, int32 `(batch_size, unroll_steps, max_chars_per_token)`."""
+    return window.char_ids[getattr(window, f"{direction}_words")]
+
+
 def write_records(
     folder: str | os.PathLike,
     sentences: list[str],

@@ -138,6 +138,8 @@ WRONG = [
     ),
     (f"{TRAIN} --gpus 99", r"--gpus: expected different ones of the GPUs here, .*, found '99'"),
     (f"{TRAIN} --gpus all", r"--gpus: expected different ones of the GPUs here, .*, found 'all'"),
+    ("evaluate --workdir w --data records --gpus 99", r"--gpus: expected different ones of the GPUs here, .* '99'"),
+    ("task ner predict --workdir w --input text.txt --gpus 99", r"--gpus: expected different ones of the GPUs here"),
     (
         TRAIN.replace("new/workdir", "other"),
         "--workdir: expected a workdir of `elmo-tf train`, or a folder that is empty or does not exist, found",

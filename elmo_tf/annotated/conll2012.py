@@ -57,13 +57,14 @@ def read_documents(path: str | os.PathLike) -> list[Document]:
             document.
     """
     documents: list[Document] = []
-    mentions = _Mentions(path)
+    mentions, word = _Mentions(path), 0
     for number, line in numbered_lines.numbered_lines(path):
         if line.startswith("#begin document"):
             mentions.close(number)
             match = _BEGIN.match(line)
             name, part = match.groups() if match else (line, None)
             documents.append(Document(f"{name}_{int(part or 0)}", [[]], mentions.of_document(), [[]]))
+            word = 0
         elif line.startswith("#end document"):
             mentions.close(number)
         elif not line.strip():
@@ -78,7 +79,8 @@ def read_documents(path: str | os.PathLike) -> list[Document]:
             documents[-1].sentences[-1].append(fields[_WORD].strip() or EMPTY_WORD)
             speaker = fields[_SPEAKER] if len(fields) >= _COLUMNS else ""
             documents[-1].speakers[-1].append("" if speaker in _NOTHING else speaker)
-            mentions.read(number, fields[-1], sum(map(len, documents[-1].sentences)) - 1)
+            mentions.read(number, fields[-1], word)
+            word += 1
     mentions.close(0)
     for document in documents:
         if not document.sentences[-1]:

@@ -63,6 +63,7 @@ class BiLM(keras.Model):
             self.config = config
             self.vocab_size = vocab_size
             self.product_dtype = product_dtype
+            self.supports_jit = False  # as `CharCNN`
             lstm = config.lstm
             self.char_cnn = packed.new_char_cnn(config, product_dtype)
             self.lstms = [[self._lstm(f"{direction}_{n}") for n in range(lstm.num_layers)] for direction in DIRECTIONS]
@@ -157,8 +158,8 @@ class BiLM(keras.Model):
             seed: int32 `(2,)`, decides the dropout.
             training: whether gradients will be computed; changes no value.
         """
-        char_ids = tf.concat([window.forward_char_ids, window.backward_char_ids], 0)
-        vectors = tf.split(self.char_cnn(char_ids), 2)
+        words = tf.concat([window.forward_words, window.backward_words], 0)
+        vectors = tf.split(self.char_cnn(window.char_ids, words), 2)
         layers = [[functools.partial(layer.__call__, training=training) for layer in stack] for stack in self.lstms]
 
         def dropout(values, direction, number):

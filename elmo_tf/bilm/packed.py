@@ -95,6 +95,7 @@ class PackedBiLM(keras.layers.Layer):
         with float32_policy():
             super().__init__(trainable=False, **kwargs)
             self.config = config
+            self.supports_jit = False  # as `CharCNN`; and the number of real tokens varies
             self.char_cnn = new_char_cnn(config)
             self.char_cnn.trainable = False
             self.lstms = [

@@ -50,7 +50,7 @@ def main(argv: list[str] | None = None) -> int:
                 flags = arguments.flags()
                 if arguments.needs_tensorflow:
                     check_keras_backend()
-                    quiet.load_tensorflow(arguments.on_gpu)
+                    quiet.load_tensorflow(arguments.on_gpu, arguments.gpus)
                 arguments.run(arguments)
         sys.stdout.flush()
     except InputError as error:

@@ -32,15 +32,18 @@ def add_command(
 
     Args:
         run: called with the parsed arguments.
-        on_gpu: whether it uses a GPU that is there. Others run on the CPU: TensorFlow would take all of a GPU's memory,
-            and compute there with less precision.
+        on_gpu: whether it uses GPUs that are there, and has `--gpus`. Others run on the CPU, where TensorFlow computes
+            with more precision.
         needs_tensorflow: whether it waits for TensorFlow to load, which takes seconds.
         parameters: flags of the library's parameters that do not have the name of the option they come from.
     """
     added = commands.add_parser(name, help=help_text, description=help_text, allow_abbrev=False)
+    if on_gpu:
+        added.add_argument("--gpus", metavar="0,1,..", help="GPUs to use (default: all, or the CPU if there is none)")
     added.set_defaults(
         run=run,
         on_gpu=on_gpu,
+        gpus=None,
         needs_tensorflow=needs_tensorflow,
         flags=lambda: flags_of(added) | (parameters or {}),
     )

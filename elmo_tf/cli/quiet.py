@@ -9,19 +9,37 @@ import os
 import sys
 from collections.abc import Iterator
 
+from elmo_tf.errors import InputError
+
 # Keras imports them for wrappers and plots that no command uses: a third of the time until a command starts.
 _NOT_NEEDED = ("matplotlib", "sklearn")
 
 
-def load_tensorflow(on_gpu: bool) -> None:
-    """Imports TensorFlow quietly, and hides the GPUs from it unless they are wanted."""
+def load_tensorflow(on_gpu: bool, gpus: str | None = None) -> None:
+    """Imports TensorFlow quietly, and hides from it the GPUs that are not wanted.
+
+    Args:
+        on_gpu: whether a GPU is used at all.
+        gpus: the numbers of those to use, between commas; None: all.
+
+    Raises:
+        InputError: if `gpus` are not different ones that are there.
+    """
+    # Inherited by worker processes. TensorFlow would otherwise reserve the memory of every visible GPU.
+    os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
     with _absent(), _quiet_stderr():
         import tensorflow
 
         # The first look for GPUs prints notes as well.
-        gpus = tensorflow.config.list_physical_devices("GPU")
-        if gpus and not on_gpu:
+        there = tensorflow.config.list_physical_devices("GPU")
+    if gpus is None:
+        if there and not on_gpu:
             tensorflow.config.set_visible_devices([], "GPU")
+        return
+    wanted, numbers = gpus.split(","), [str(number) for number in range(len(there))]
+    if not set(wanted) <= set(numbers) or len(set(wanted)) < len(wanted):
+        raise InputError("gpus", f"different ones of the GPUs here, {', '.join(numbers) or 'none'}", repr(gpus))
+    tensorflow.config.set_visible_devices([there[int(number)] for number in wanted], "GPU")
 
 
 def is_relevant(record: logging.LogRecord) -> bool:

@@ -29,6 +29,13 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
             parameters={"path": "--input"},
         )
         predict.add_argument("--input", required=True, metavar="FILE", help="plain text, or a format of the task")
+        if name in tasks.RAW_TEXT:
+            predict.add_argument(
+                "--tokenizer",
+                choices=("unicode",),
+                help="split lines of raw text into tokens, and print the characters at which each begins and ends "
+                "(default: white space separates tokens)",
+            )
         for one in (evaluate, predict):
             one.add_argument("--workdir", required=True, metavar="DIR", help="made by `train`")
             one.set_defaults(task=name)
@@ -95,8 +102,14 @@ def _evaluate(arguments: argparse.Namespace) -> None:
 
 
 def _predict(arguments: argparse.Namespace) -> None:
+    from elmo_tf.annotated.numbered_lines import numbered_lines
     from elmo_tf.tasks import trained
 
     system = trained.load(arguments.workdir, arguments.task)
-    for line in system.answer(system.system.read_unlabelled(arguments.input)):
+    if getattr(arguments, "tokenizer", None):
+        lines = [line for _, line in numbered_lines(arguments.input) if line.strip()]
+        answers = system.predict(lines, arguments.tokenizer)
+    else:
+        answers = system.answer(system.system.read_unlabelled(arguments.input))
+    for line in answers:
         print(json.dumps(line, ensure_ascii=False))

@@ -12,8 +12,6 @@ from elmo_tf.cli.arguments import add_checkpoint_argument, add_command, natural,
 from elmo_tf.errors import InputError, renamed
 
 if TYPE_CHECKING:
-    import tensorflow as tf
-
     from elmo_tf.records import record_folder
     from elmo_tf.training import checkpoints
 
@@ -54,8 +52,8 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         commands,
         "evaluate",
         _evaluate,
-        "print held-out perplexity as JSON, from the full softmax in float32. `tokens` are predicted in each "
-        "direction: the `words` of the text, which preprocess counts, and one boundary per sentence",
+        "print held-out perplexity as JSON, from the full softmax in float32 (TF32 on GPUs that have it). `tokens` are "
+        "predicted in each direction: the `words` of the text, which preprocess counts, and one boundary per sentence",
         on_gpu=True,
     )
     evaluate.add_argument("--workdir", required=True, metavar="DIR", help="made by `elmo-tf train`")
@@ -95,7 +93,6 @@ def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=natural, metavar="N", help="random seed (train.seed; default: 0)")
     parser.add_argument("--profile", action="store_true", help="profile five steps for TensorBoard")
-    parser.add_argument("--gpus", metavar="0,1,..", help="GPUs to train on (default: all, or the CPU if there is none)")
     parser.add_argument(
         "--set",
         action="append",
@@ -134,13 +131,13 @@ def _train(arguments: argparse.Namespace) -> None:
         arguments.workdir,
         arguments.heldout,
         arguments.steps,
-        _strategy(arguments.gpus),
+        workers.from_environment(),
         arguments.profile,
     )
 
 
 def _finetune(arguments: argparse.Namespace) -> None:
-    from elmo_tf.training import finetuning
+    from elmo_tf.training import finetuning, workers
 
     finetuning.finetune(
         arguments.source,
@@ -149,23 +146,28 @@ def _finetune(arguments: argparse.Namespace) -> None:
         _assignments(arguments),
         arguments.heldout,
         arguments.steps,
-        _strategy(arguments.gpus),
+        workers.from_environment(),
         arguments.profile,
     )
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
     from elmo_tf.records.unigram import unigram_perplexity
-    from elmo_tf.training import checkpoints, evaluation, resources
+    from elmo_tf.training import checkpoints, evaluation, loop, precision, resources
 
     workdir = checkpoints.open_workdir(arguments.workdir)
     data = _records(arguments.data, workdir, "data")
     unigram = None if arguments.unigram is None else _records(arguments.unigram, workdir, "unigram")
     resources.warn_of_unused_gpus()
-    bilm, progress = workdir.trained(arguments.which)
+    strategy = loop.all_gpus()
+    with strategy.scope():
+        bilm, progress = workdir.trained(arguments.which)
     recipe = workdir.config.train
-    result = evaluation.evaluate(bilm, data, arguments.batch_size or recipe.batch_size, recipe.unroll_steps)
-    _log.info("step %s: %s", f"{progress.step:,}", result.summary())
+    streams = arguments.batch_size or recipe.batch_size
+    result = evaluation.evaluate(bilm, data, streams, recipe.unroll_steps, strategy)
+    products = precision.of_products("float32")
+    devices = resources.devices(strategy)
+    _log.info("step %s: %s, %s products, on %s", f"{progress.step:,}", result.summary(), products, devices)
     found = dataclasses.asdict(result)
     if unigram is not None:
         found["unigram_perplexity"] = unigram_perplexity(unigram, data)
@@ -186,23 +188,3 @@ def _records(path: str, workdir: "checkpoints.Workdir", parameter: str) -> "reco
 def _assignments(arguments: argparse.Namespace) -> list[str]:
     options = {name: getattr(arguments, name) for name in ("epochs", "patience", "seed")}
     return [*arguments.assignments, *(f"train.{name}={value}" for name, value in options.items() if value is not None)]
-
-
-def _strategy(gpus: str | None) -> "tf.distribute.Strategy | None":
-    """Returns the strategy for `--gpus` and `TF_CONFIG`; None if neither is given."""
-    import tensorflow as tf
-
-    from elmo_tf.training import workers
-
-    if gpus is None:
-        return workers.from_environment()
-    there = tf.config.list_physical_devices("GPU")
-    wanted = gpus.split(",")
-    numbers = [str(number) for number in range(len(there))]
-    if not set(wanted) <= set(numbers) or len(set(wanted)) < len(wanted):
-        raise InputError("gpus", f"different ones of the GPUs here, {', '.join(numbers) or 'none'}", repr(gpus))
-    # TensorFlow reserves the memory of every visible GPU.
-    tf.config.set_visible_devices([there[int(number)] for number in wanted], "GPU")
-    if several := workers.from_environment():
-        return several
-    return tf.distribute.MirroredStrategy([f"GPU:{number}" for number in range(len(wanted))])

@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 from elmo_tf import __version__
 from elmo_tf.errors import InputError
+from elmo_tf.files import staging
 from elmo_tf.files.progress import ProgressLine
 
 _WAITS = (1, 2, 4, 8, 16, 30)  # seconds between attempts; the download fails after all of them without a new byte
@@ -98,8 +99,8 @@ def download(url: str, size: int | None, sha256: str | None, path: pathlib.Path)
     begun = part.exists()
     try:
         if sha256 is None:
-            with writing(origin):
-                origin.write_text(url)
+            with writing(origin), open(origin, "w", opener=staging.no_link) as file:
+                file.write(url)
         found = _receive(url, size, part)
         if begun and sha256 is not None and found != sha256:
             again = f"expected SHA-256 {sha256}, found {found} in a file begun earlier; downloading it again"
@@ -155,7 +156,7 @@ def _receive(url: str, size: int, part: pathlib.Path) -> str:
     """Appends the rest of the file to `part`, over as many connections as needed; returns the SHA-256 of all of it."""
     # Until the first byte, there is no second attempt.
     waits = iter(())
-    with writing(part), open(part, "a+b") as file:
+    with writing(part), open(part, "a+b", opener=staging.no_link) as file:
         digest = _hash(file, file.tell()) if file.tell() else hashlib.sha256()
         with ByteProgress("downloading", size, file.tell()) as progress:
             while (start := file.tell()) < size:

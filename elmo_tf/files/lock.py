@@ -1,15 +1,15 @@
 """A folder belongs to one run at a time."""
 
 import contextlib
-import fcntl
-import io
 import logging
 import os
 import pathlib
-import socket
 from collections.abc import Iterator
 
+import filelock
+
 from elmo_tf.errors import InputError
+from elmo_tf.files import staging
 from elmo_tf.files.progress import ProgressLine
 
 FILE = ".lock"
@@ -19,31 +19,24 @@ _log = logging.getLogger("elmo_tf")
 
 @contextlib.contextmanager
 def locked(folder: str | os.PathLike, wait: bool = False) -> Iterator[None]:
-    """Keeps other runs out of `folder` while the block runs.
-
-    The file `.lock` in it names the process that holds it.
+    """Keeps other runs out of `folder`, by the file `.lock` in it, while the block runs.
 
     Args:
         folder: a folder that exists.
         wait: whether to wait, after a message, until the other run has ended.
 
     Raises:
-        InputError: naming the process, if another run has the folder and `wait` is False.
+        InputError: if another run has the folder and `wait` is False, or the file is a link.
+        OSError: if the file cannot be written.
     """
-    with (pathlib.Path(folder) / FILE).open("a+") as file:
+    with open(pathlib.Path(folder, FILE), "ab", opener=staging.no_link) as file:
         if not acquire(file.fileno(), folder):
-            file.seek(0)
-            owner = file.read().strip() or "another process"
             if not wait:
-                raise InputError("folder", "a folder that no other run is using", f"{owner} using it: {folder}")
+                raise InputError("folder", "a folder that no other run is using", f"one in use: {folder}")
             # Shown where no log is, too: the wait may be long.
-            ProgressLine().leave(f"waiting for {owner}, which is using {folder}")
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX)
-        _write(file, f"process {os.getpid()} on {socket.gethostname()}\n")
-        try:
-            yield
-        finally:
-            _write(file, "")
+            ProgressLine().leave(f"waiting for another run, which is using {folder}")
+            filelock.lock_descriptor(file.fileno())
+        yield
 
 
 def acquire(descriptor: int, folder: str | os.PathLike) -> bool:
@@ -57,18 +50,9 @@ def acquire(descriptor: int, folder: str | os.PathLike) -> bool:
         False if another process has the lock. True, with a warning, on a file system without locks.
     """
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+        return filelock.lock_descriptor(descriptor, blocking=False)
     except OSError as error:
         _log.warning(
             "warning: the file system of %s has no locks (%s): do not start a second run there", folder, error.strerror
         )
     return True
-
-
-def _write(file: io.TextIOWrapper, text: str) -> None:
-    """Makes `text` the content; on a full disk the file stays empty, and the lock holds all the same."""
-    with contextlib.suppress(OSError):
-        os.ftruncate(file.fileno(), 0)
-        os.write(file.fileno(), text.encode())

@@ -1,6 +1,7 @@
 """Output folders and files that appear complete or not at all."""
 
 import contextlib
+import errno
 import os
 import pathlib
 import shutil
@@ -86,13 +87,24 @@ def write_file(path: str | os.PathLike, content: bytes) -> None:
     place = pathlib.Path(path)
     staged = place.with_name(f".{place.name}.incomplete")
     try:
-        staged.write_bytes(content)
+        with open(staged, "wb", opener=no_link) as file:
+            file.write(content)
         sync(staged)
         os.replace(staged, place)
     except BaseException:
         staged.unlink(missing_ok=True)
         raise
     sync(place.parent)
+
+
+def no_link(path: str, flags: int) -> int:
+    """The `opener` of `open` for a file whose place is known beforehand: raises `InputError` if a link is there."""
+    try:
+        return os.open(path, flags | os.O_NOFOLLOW, 0o666)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise InputError(str(path), "no link", "one, which is not followed") from None
+        raise
 
 
 def sync(path: str | os.PathLike) -> None:

@@ -62,6 +62,7 @@ class AntecedentScores(keras.layers.Layer):
         self.num_genres = num_genres
         self.speakers = speakers
         self.dropout_rate = dropout_rate
+        self.supports_jit = False  # speakers are strings, and the number of spans varies
         self._seeds = keras.random.SeedGenerator()
 
     def build(self, input_shape):
@@ -101,14 +102,16 @@ class AntecedentScores(keras.layers.Layer):
         there = antecedents >= 0
         antecedents = tf.maximum(antecedents, 0)
         there &= tf.gather(facts["documents"], antecedents) == facts["documents"][:, None]
-        found = tf.where(there, found + scores[:, None] + tf.gather(scores, antecedents), NONE)
+        # Half precision has no number as low as NONE.
+        found = tf.cast(found + scores[:, None] + tf.gather(scores, antecedents), tf.float32)
+        found = tf.where(there, found, NONE)
         return tf.concat([tf.zeros((spans, 1), found.dtype), found], 1)
 
     def compute_mask(self, inputs, mask=None):
         return None
 
     def compute_output_spec(self, inputs, training=False):
-        return keras.KerasTensor((None, None), self.compute_dtype)
+        return keras.KerasTensor((None, None), "float32")
 
     def get_config(self):
         own = ("most", "feature_dim", "units", "num_genres", "speakers", "dropout_rate")
@@ -140,8 +143,9 @@ class AntecedentScores(keras.layers.Layer):
             found.append(tf.gather(rest.pop(0), tf.cast(same, tf.int32)))
         if self.num_genres:
             # A genre that is not known has the vector 0.
-            known = tf.one_hot(facts["genres"][first:behind] - 1, self.num_genres)
-            genres = tf.matmul(known, rest.pop(0))[:, None]
+            vectors = rest.pop(0)
+            known = tf.one_hot(facts["genres"][first:behind] - 1, self.num_genres, dtype=vectors.dtype)
+            genres = tf.matmul(known, vectors)[:, None]
             found.append(tf.tile(genres, (1, behind - begin, 1)))
         return tf.concat(found, -1)
 

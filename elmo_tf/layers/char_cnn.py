@@ -33,9 +33,11 @@ class CharCNN(keras.layers.Layer):
 
     Call arguments:
         char_ids: int32 `(..., max_chars_per_token)`; the vector of id 0 is zero.
+        words: int32 of any shape: rows of `char_ids`, which is a table `(n, max_chars_per_token)` of distinct tokens
+            then. Finding distinct tokens is left out; only rows that occur in `words` are encoded.
 
     Returns:
-        float32 `(..., output_dim)`.
+        float32 `(..., output_dim)`, of the shape of `words` if they are given.
 
     Reference:
         Kim et al. 2015, "Character-Aware Neural Language Models"; Peters et al. 2018, section 3.4; bilm-tf,
@@ -59,6 +61,7 @@ class CharCNN(keras.layers.Layer):
         self.activation = activation
         self.output_dim = output_dim
         self.product_dtype = product_dtype
+        self.supports_jit = False  # XLA has neither strings nor a number of distinct tokens that varies
         self.highways = [Highway(product_dtype, name=f"highway_{number}") for number in range(num_highway)]
 
     def build(self, input_shape):
@@ -90,9 +93,14 @@ class CharCNN(keras.layers.Layer):
             )
             self.projection.build((None, num_filters))
 
-    def call(self, char_ids):
-        shape = tf.shape(char_ids)
-        distinct, places = _distinct_rows(tf.reshape(char_ids, (-1, char_ids.shape[-1])))
+    def call(self, char_ids, words=None):
+        if words is None:
+            shape = tf.shape(char_ids)[:-1]
+            distinct, places = _distinct_rows(tf.reshape(char_ids, (-1, char_ids.shape[-1])))
+        else:
+            shape = tf.shape(words)
+            rows, places = tf.unique(tf.reshape(words, (-1,)))
+            distinct = tf.gather(char_ids, rows)
         # Short tokens apart from long ones, so that one long token does not make every token's row long.
         lengths = _lengths(distinct)
         order = tf.argsort(lengths)
@@ -101,10 +109,10 @@ class CharCNN(keras.layers.Layer):
         bounds = [0, *counts, tf.size(order)]
         maxima = tf.concat([self._maxima(distinct[start:end]) for start, end in itertools.pairwise(bounds)], 0)
         vectors = tf.gather(self._transform(maxima), tf.math.invert_permutation(order))
-        return tf.reshape(tf.gather(vectors, places), tf.concat([shape[:-1], [self.output_dim]], 0))
+        return tf.reshape(tf.gather(vectors, places), tf.concat([shape, [self.output_dim]], 0))
 
-    def compute_output_shape(self, input_shape):
-        return (*input_shape[:-1], self.output_dim)
+    def compute_output_shape(self, char_ids_shape, words_shape=None):
+        return (*(char_ids_shape[:-1] if words_shape is None else words_shape), self.output_dim)
 
     def get_config(self):
         own = ("embedding_dim", "filters", "num_highway", "activation", "output_dim", "product_dtype")

@@ -58,12 +58,14 @@ class CRF(keras.layers.Layer):
         """Returns the log probability of each row's labels.
 
         Args:
-            scores: float32 `(batch, time, num_labels)`.
+            scores: `(batch, time, num_labels)`.
             labels: integers `(batch, time)`; -1 on the right is padding.
 
         Returns:
             float32 `(batch,)`; 0 for a row of padding alone.
         """
+        # With half precision, sums over paths are too long for the scores' type.
+        scores = tf.cast(scores, self.transitions.dtype)
         mask = tf.cast(labels >= 0, scores.dtype)
         return self._path_score(scores, labels, mask) - self._log_sum_of_paths(scores, mask)
 

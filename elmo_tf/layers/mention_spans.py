@@ -9,8 +9,6 @@ import tensorflow as tf
 from elmo_tf.layers.feedforward import ScoreWeights, add_score_weights, dropped, next_seeds, score
 from elmo_tf.layers.span_pruning import best_spans
 
-_FAR = -1e30  # a score that no span has
-
 
 @keras.saving.register_keras_serializable("elmo_tf")
 class MentionSpans(keras.layers.Layer):
@@ -124,7 +122,7 @@ class MentionSpans(keras.layers.Layer):
         """Returns what each word of a span counts, float32 `(words, widths, max_width)`."""
         scores = tf.gather(tf.matmul(hidden, self.head_kernel)[:, 0], last)
         within = tf.range(self.max_width)[None, :] <= tf.range(self.max_width)[:, None]
-        return tf.nn.softmax(tf.where(within & inside[:, None], scores[:, None], _FAR))
+        return tf.nn.softmax(tf.where(within & inside[:, None], scores[:, None], scores.dtype.min))
 
     def _scores(
         self,

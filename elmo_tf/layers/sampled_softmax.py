@@ -40,6 +40,7 @@ class SampledSoftmax(keras.layers.Layer):
         super().__init__(**kwargs)
         self.vocab_size = vocab_size
         self.product_dtype = product_dtype
+        self.supports_jit = False  # how many draws a sample takes varies
 
     def build(self, input_shape):
         dim = input_shape[-1]
@@ -79,8 +80,11 @@ class SampledSoftmax(keras.layers.Layer):
         return _sampled_losses(inputs, true_logits, tf.gather(kernel, words), offsets, *same, self.product_dtype)
 
     def _full(self, inputs, targets, logits_at_once):
+        # A variable that got a sparse update is copied by every read, so not in each piece.
+        kernel, bias = tf.convert_to_tensor(self.kernel), tf.convert_to_tensor(self.bias)
+
         def losses(piece):
-            logits = tf.matmul(piece[0], self.kernel, transpose_b=True) + self.bias
+            logits = tf.matmul(piece[0], kernel, transpose_b=True) + bias
             return tf.nn.sparse_softmax_cross_entropy_with_logits(piece[1], logits)
 
         return _in_pieces(losses, (inputs, targets), max(1, logits_at_once // self.vocab_size))

@@ -27,6 +27,7 @@ class TokenMask(keras.layers.Layer):
         super().__init__(**kwargs)
         self.boundaries = boundaries
         self.tokenizer = tokenizer
+        self.supports_jit = False  # XLA has no strings
 
     def call(self, inputs):
         more = 2 if self.boundaries else 0

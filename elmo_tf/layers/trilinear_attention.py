@@ -20,6 +20,7 @@ class _Trilinear(keras.layers.Layer):
     def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
         self.supports_masking = True
+        self.supports_jit = False  # the number of blocks varies
 
     def _build(self, dim: int) -> None:
         names = ("row_kernel", "column_kernel", "product_kernel")

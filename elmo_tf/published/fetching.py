@@ -77,13 +77,13 @@ def own_folder(model: PublishedModel) -> Iterator[pathlib.Path]:
         InputError: if it cannot be written.
     """
     folder = folder_of(model)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / lock.FILE).touch()
-    except OSError as error:
-        expected = "a folder that can be written; the variable names another"
-        raise InputError(HOME_VARIABLE, expected, f"{error.strerror}: {folder}") from None
-    with lock.locked(folder, wait=True):
+    with contextlib.ExitStack() as stack:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(lock.locked(folder, wait=True))
+        except OSError as error:
+            expected = "a folder that can be written; the variable names another"
+            raise InputError(HOME_VARIABLE, expected, f"{error.strerror}: {folder}") from None
         yield folder
 
 

@@ -34,13 +34,47 @@ _WAIT_SECONDS = 0.1  # between two looks whether to go on waiting
 class Window(NamedTuple):
     """`unroll_steps` tokens of every stream, in both directions."""
 
-    forward_char_ids: np.ndarray  # int32 (batch_size, unroll_steps, max_chars_per_token)
+    # int32 (2 * batch_size * unroll_steps, max_chars_per_token): the distinct tokens of the inputs, then rows of 0
+    char_ids: np.ndarray
+    forward_words: np.ndarray  # int32 (batch_size, unroll_steps), the row of `char_ids` of each input
     forward_token_ids: np.ndarray  # int32 (batch_size, unroll_steps)
     forward_targets: np.ndarray  # int32 (batch_size, unroll_steps), the tokens after the inputs
-    backward_char_ids: np.ndarray
+    backward_words: np.ndarray
     backward_token_ids: np.ndarray
     backward_targets: np.ndarray  # the tokens before the inputs
     mask: np.ndarray  # bool (batch_size, unroll_steps); False after a stream's end, where all ids are 0
+
+    @classmethod
+    def of(cls, char_ids: np.ndarray, token_ids: np.ndarray, targets: np.ndarray, mask: np.ndarray) -> "Window":
+        """Returns the window of inputs and targets, whose first dimension is the direction, forward first.
+
+        Distinct tokens are found here, ahead of the step: in the graph it takes strings, which no GPU knows.
+
+        Args:
+            char_ids: uint16 `(2, batch_size, unroll_steps, max_chars_per_token)`, contiguous.
+            token_ids: int32 `(2, batch_size, unroll_steps)`, as `targets`.
+            mask: bool `(batch_size, unroll_steps)`.
+        """
+        rows = char_ids.reshape(-1, char_ids.shape[-1])
+        distinct, places = char_ids_lib.distinct_rows(rows)
+        table = np.zeros(rows.shape, np.int32)
+        table[: len(distinct)] = distinct
+        arrays = places.reshape(token_ids.shape), token_ids, targets
+        return cls(table, *(array[direction] for direction in (0, 1) for array in arrays), mask)
+
+    def part(self, start: int, stop: int) -> "Window":
+        """Returns the window of the streams from `start` to `stop`, without the other streams' tokens."""
+        if start == 0 and stop == len(self.mask):
+            return self
+        part = Window(self.char_ids, *(array[start:stop] for array in self[1:]))
+        words = np.stack([part.forward_words, part.backward_words])
+        used = list(dict.fromkeys(words.ravel().tolist()))
+        numbers = np.zeros(len(self.char_ids), np.int32)
+        numbers[used] = np.arange(len(used))
+        table = np.zeros((words.size, self.char_ids.shape[1]), np.int32)
+        table[: len(used)] = self.char_ids[used]
+        forward_words, backward_words = numbers[words]
+        return part._replace(char_ids=table, forward_words=forward_words, backward_words=backward_words)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,9 +159,8 @@ class Windows:
                 char_ids_lib.put_rows(char_ids[direction], places, part.block.words.char_ids(source))
                 token_ids[direction, places] = part.block.token_ids[source]
                 targets[direction, places] = part.block.token_ids[source + step]
-        characters = char_ids.astype(np.int32).reshape(*shape, self.max_chars_per_token)
-        arrays = characters, token_ids.reshape(shape), targets.reshape(shape)
-        return Window(*(array[direction] for direction in (0, 1) for array in arrays), mask.reshape(shape[1:]))
+        by_token = char_ids.reshape(*shape, self.max_chars_per_token)
+        return Window.of(by_token, token_ids.reshape(shape), targets.reshape(shape), mask.reshape(shape[1:]))
 
     def _cut_from(self, parts: list[Part]) -> list[Part]:
         """Returns the sentences of the streams `rows`."""

@@ -5,6 +5,7 @@ import logging
 import os
 import pathlib
 import tempfile
+import uuid
 from typing import Any
 
 import tensorflow as tf
@@ -71,7 +72,8 @@ def export(
     if typical is not None:
         states.warm_up(built, initial, typical.sentences, tokenizer)
         about["initial_state"] = {"kind": "warm", "text_sha256": typical.sha256, "sentences": len(typical.sentences)}
-    finished = folder / f"{contract.UNNUMBERED}{os.getpid()}"
+    # Not the process id, which is the same in many containers.
+    finished = folder / f"{contract.UNNUMBERED}{uuid.uuid4().hex[:12]}"
     with renamed(path="output"), staging.new_folder(finished) as made:
         _save(built, made, config, about)
         name, max_chars = os.path.basename(os.path.abspath(folder)), config.model.char_cnn.max_chars_per_token

@@ -24,6 +24,8 @@ SYSTEMS = {
     "answers": "the answer to a question in a paragraph, bidirectional attention and self-attention: F1",
     "coreference": "mentions of the same thing in a document, span ranking: average F1",
 }
+# Those that read one sentence a line, of tokens or of raw text.
+RAW_TEXT = ("ner", "sentiment")
 
 
 def load(workdir: str | os.PathLike) -> "Trained":

@@ -26,7 +26,7 @@ from elmo_tf.tasks.judging import Judge
 from elmo_tf.tasks.recipe import Fit
 from elmo_tf.tasks.system import Example, System
 
-LAST, BEST = "last.npz", "best.npz"
+FILE = "state.npz"
 _LOGS = "logs"
 _HISTORY = "history"
 
@@ -74,7 +74,7 @@ def fit(
         options = {"epochs": recipe.epochs, "initial_epoch": len(history), "callbacks": [epochs, board]}
         # With the number of steps, Keras makes none that fails for want of a batch: the optimizer would count it.
         training.fit(data, steps_per_epoch=count, **options, shuffle=False, verbose=0)
-    state.use_best(best_epoch(history, system.metric))
+    state.use_best()
     return history
 
 
@@ -103,9 +103,9 @@ def learning_rate(recipe: Fit, history: History, metric: str, step: int = 0) -> 
     """Returns the rate after the epochs of `history` and `step` steps, those of all epochs."""
     rate = recipe.learning_rate * recipe.decay_rate ** (step // recipe.decay_steps)
     best, waited = -math.inf, 0
-    for epoch in history if recipe.halve_after else ():
-        waited = 0 if _score(epoch, metric) > best else waited + 1
-        best = max(best, _score(epoch, metric))
+    for score in [epoch["dev"][metric] for epoch in history if recipe.halve_after and "dev" in epoch]:
+        waited = 0 if score > best else waited + 1
+        best = max(best, score)
         if waited == recipe.halve_after:
             rate, waited = rate / 2, 0
     return rate
@@ -132,49 +132,48 @@ class _Training(keras.Model):
 
 
 class _State:
-    """What a run needs to go on: the trained weights, the optimizer's, the dropout's seeds, the history."""
+    """What a run needs to go on: the trained weights, the optimizer's, the dropout's seeds, the best epoch's weights.
+
+    One file has them and the history of dev scores, so after a kill the best weights are those of the best epoch.
+    """
 
     def __init__(self, training: _Training, folder: pathlib.Path):
         self._weights = training.network.trainable_variables
         seeds = [one for one in training.network.non_trainable_variables if "seed_generator" in one.path]
         self._all = [*self._weights, *training.optimizer.variables, *seeds]
-        self._folder = folder
+        self._path = folder / FILE
+        self.keep_best()
 
     def restore(self) -> History:
         """Returns the history of the run so far, whose state it sets."""
-        path = self._folder / LAST
-        if not path.exists():
+        if not self._path.exists():
             return []
-        with np.load(path) as found:
+        with np.load(self._path) as found:
             arrays = [found[str(number)] for number in range(len(found.files) - 1)]
-            if [array.shape for array in arrays] != [tuple(one.shape) for one in self._all]:
-                raise InputError("workdir", "the state of the same network", f"another one: {path}")
-            for variable, array in zip(self._all, arrays, strict=True):
-                variable.assign(array)
             history = json.loads(str(found[_HISTORY]))
+        if [array.shape for array in arrays] != [tuple(one.shape) for one in (*self._all, *self._weights)]:
+            raise InputError("workdir", "the state of the same network", f"another one: {self._path}")
+        for variable, array in zip(self._all, arrays, strict=False):
+            variable.assign(array)
+        self._best = arrays[len(self._all) :]
         _log.info("resumed after epoch %d", len(history))
         return history
 
-    def save_last(self, history: History) -> None:
-        _write(self._folder / LAST, self._all, history)
+    def save(self, history: History) -> None:
+        """Writes the file."""
+        content = io.BytesIO()
+        arrays = {str(number): np.asarray(one) for number, one in enumerate([*self._all, *self._best])}
+        np.savez(content, **arrays, **{_HISTORY: np.array(json.dumps(history))})
+        staging.write_file(self._path, content.getvalue())
 
-    def save_best(self, history: History) -> None:
-        _write(self._folder / BEST, self._weights, history)
+    def keep_best(self) -> None:
+        """Notes the weights as the best epoch's; `save` writes them."""
+        self._best = [np.array(one) for one in self._weights]
 
-    def use_best(self, epoch: int) -> None:
-        """Sets the best epoch's weights.
-
-        Raises:
-            InputError: if those that were kept are of another epoch: a run was killed between writing them and its
-                state, and the epoch came out differently when it was repeated, as it may on a GPU.
-        """
-        with np.load(self._folder / BEST) as found:
-            kept = len(json.loads(str(found[_HISTORY])))
-            if kept != epoch + 1:
-                expected = f"the weights of epoch {epoch + 1}; a new folder"
-                raise InputError("workdir", expected, f"those of epoch {kept}: {self._folder}")
-            for number, variable in enumerate(self._weights):
-                variable.assign(found[str(number)])
+    def use_best(self) -> None:
+        """Sets the best epoch's weights."""
+        for variable, array in zip(self._weights, self._best, strict=True):
+            variable.assign(array)
 
 
 class _Epochs(keras.callbacks.Callback):
@@ -226,7 +225,7 @@ class _Epochs(keras.callbacks.Callback):
             text += f", dev {self._metric} {scores[self._metric]:.2f}"
             text += f", best {self._history[best]['dev'][self._metric]:.2f} of epoch {best + 1}"
         found["seconds"] = round(time.monotonic() - self._started, 1)
-        self._state.save_last(self._history)
+        self._state.save(self._history)
         self._line.clear()
         _log.info("%s, %.0f s", text, found["seconds"])
         self.model.stop_training = self.at_end()
@@ -238,7 +237,7 @@ class _Epochs(keras.callbacks.Callback):
             self._average.on_test_begin()
         self._history[-1]["dev"] = scores = self._judge.scores(self._dev)
         if best_epoch(self._history, self._metric) == len(self._history) - 1:
-            self._state.save_best(self._history)
+            self._state.keep_best()
         if self._average:
             self._average.on_test_end()
         return scores
@@ -246,10 +245,3 @@ class _Epochs(keras.callbacks.Callback):
     def _set_rate(self) -> None:
         step = int(self.model.optimizer.iterations)
         self.model.optimizer.learning_rate = learning_rate(self._recipe, self._history, self._metric, step)
-
-
-def _write(path: pathlib.Path, variables: Sequence[Any], history: History) -> None:
-    content = io.BytesIO()
-    arrays = {str(number): np.asarray(variable) for number, variable in enumerate(variables)}
-    np.savez(content, **arrays, **{_HISTORY: np.array(json.dumps(history))})
-    staging.write_file(path, content.getvalue())

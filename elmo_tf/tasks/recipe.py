@@ -63,7 +63,7 @@ class Fit:
     epsilon: float = 1e-7  # of the optimizer
     clip_norm: float = 0.0  # of all gradients together; 0: none
     clip_value: float = 0.0  # of each number of a gradient; 0: none
-    halve_after: int = 0  # epochs without a better dev score after which the rate is halved; 0: never
+    halve_after: int = 0  # judged epochs without a better dev score after which the rate is halved; 0: never
     decay_rate: float = 1.0  # factor of the rate after every decay_steps steps
     decay_steps: int = 100
     ema: float = 0.0  # decay of the weights' moving average, which is then judged and kept; 0: none

@@ -158,7 +158,7 @@ class _Run:
                 trained.write_json(folder / trained.CONFIG, config)
             if (folder / trained.SCORES).exists():
                 _log.info("already trained: %s", folder)
-                _remove_states(folder)
+                (folder / fitting.FILE).unlink(missing_ok=True)
                 return json_file.read(folder / trained.SCORES, json_file.Object({}), "workdir")
             keras.utils.set_random_seed(recipe.fit.seed)
             network = self._network(system, folder)
@@ -166,7 +166,7 @@ class _Run:
             trained.save_network(network, folder)
             results = self._results(system, network, history)
             trained.write_json(folder / trained.SCORES, results)
-            _remove_states(folder)
+            (folder / fitting.FILE).unlink(missing_ok=True)
         return results
 
     def _network(self, system: System, folder: pathlib.Path) -> keras.Model:
@@ -246,11 +246,6 @@ def _others(folder: pathlib.Path) -> set[str]:
     """Returns the names in a folder, without those that begin with a dot: locks, and what a kill left half-written."""
     there = folder.iterdir() if folder.is_dir() else ()
     return {path.name for path in there if not path.name.startswith(".")}
-
-
-def _remove_states(folder: pathlib.Path) -> None:
-    for name in (fitting.LAST, fitting.BEST):
-        (folder / name).unlink(missing_ok=True)
 
 
 def _make(folder: pathlib.Path) -> None:

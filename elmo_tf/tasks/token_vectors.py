@@ -2,7 +2,7 @@
 
 import collections
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import keras
@@ -107,12 +107,17 @@ def word_table(
     Raises:
         InputError: about `glove`, if it cannot be read or has no word of the data.
     """
-    lower = recipe.words.lower
-    counts = collections.Counter(token.lower() if lower else token for tokens in train for token in tokens)
+
+    def words_of(sentences: Iterable[Tokens]) -> Iterator[str]:
+        for tokens in sentences:
+            for token in encoded(tokens):
+                yield token.decode().lower() if recipe.words.lower else token.decode()
+
+    counts = collections.Counter(words_of(train))
     learned = [word for word, count in sorted(counts.items()) if count >= recipe.words.min_count]
     if glove is None:
         return WordTable(learned, np.zeros((0, 0), np.float32))
-    every = {token.lower() if lower else token for tokens in others for token in tokens} | counts.keys()
+    every = counts.keys() | words_of(others)
     with renamed(path="glove"):
         words, vectors = read_word_vectors(glove, every)
     if recipe.words.normalize:

@@ -94,6 +94,17 @@ def put_rows(target: np.ndarray, places: np.ndarray, rows: np.ndarray) -> None:
     target.view(kind)[places] = rows.view(kind)
 
 
+def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Finds the distinct rows of a contiguous uint16 `(n, width)` array, in the order in which they first occur.
+
+    Returns:
+        the distinct rows uint16 `(distinct, width)`, and for each row the place of its like among them, int32 `(n,)`.
+    """
+    places: dict[bytes, int] = {}
+    every = [places.setdefault(row, len(places)) for row in rows.view(_row_type(rows.shape[1])).ravel().tolist()]
+    return np.frombuffer(b"".join(places), np.uint16).reshape(-1, rows.shape[1]), np.array(every, np.int32)
+
+
 def _row_type(max_chars_per_token: int) -> np.dtype:
     """Returns the type of a token's uint16 ids as one opaque item, which NumPy copies much faster than a row."""
     return np.dtype((np.void, max_chars_per_token * np.dtype(np.uint16).itemsize))

@@ -3,9 +3,13 @@
 The rules are regular expressions in RE2's syntax, so both places split text in the same way.
 """
 
+from collections.abc import Sequence
+
+import numpy as np
 import tensorflow as tf
 
 from elmo_tf import extras
+from elmo_tf.text.word_split import Word
 
 with extras.required():
     import tensorflow_text
@@ -86,6 +90,18 @@ def tokenize(sentences: tf.Tensor) -> tf.RaggedTensor:
 def tokenize_with_offsets(sentences: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
     """Returns the tokens of `tokenize` and where each begins and ends: int64 `(batch, (tokens))`, bytes of its text."""
     return tensorflow_text.regex_split_with_offsets(_without_nul(sentences), f"{_SPACE}|{_TOKEN}", _TOKEN)
+
+
+def split_texts(texts: Sequence[str]) -> list[list[Word]]:
+    """Returns the tokens of each text as `tokenize` finds them, with their places in characters."""
+    content = [text.encode() for text in texts]
+    tokens, begins, ends = (one.to_list() for one in tokenize_with_offsets(tf.constant(content, tf.string)))
+    found = []
+    for text, *rows in zip(content, tokens, begins, ends, strict=True):
+        # Of each byte, how many characters begin before it.
+        place = np.cumsum([0, *((byte & 0xC0) != 0x80 for byte in text)]).tolist()
+        found.append([Word(one.decode(), place[begin], place[end]) for one, begin, end in zip(*rows, strict=True)])
+    return found
 
 
 def break_sentences(paragraphs: tf.Tensor) -> tf.Tensor:

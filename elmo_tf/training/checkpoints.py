@@ -148,7 +148,7 @@ def store(workdir: Workdir, snapshot: snapshots.Snapshot, evaluations: list[dict
     """Writes a checkpoint, completely or not at all, and removes the ones that need not be kept.
 
     The newest `train.keep_checkpoints` are kept, and the one with the best perplexity on each held-out text, or part of
-    one, that has been evaluated.
+    one, that has been evaluated. Of later steps only damaged ones are removed.
 
     Args:
         workdir: where.
@@ -266,13 +266,24 @@ def _unneeded(
     workdir: Workdir, step: int, there: Collection[int], evaluations: list[dict[str, Any]]
 ) -> list[pathlib.Path]:
     """Returns the checkpoints, of the steps `there`, that need not be kept once that of `step` is written."""
-    # Later checkpoints are damaged, or training would have resumed from them.
-    later = {one for one in there if one > step}
-    kept = set(sorted(set(there) - later)[-workdir.config.train.keep_checkpoints :])
+    earlier = sorted(one for one in there if one <= step)
+    kept = set(earlier[-workdir.config.train.keep_checkpoints :])
     for text in {one["heldout"] for one in evaluations}:
         if best := metrics_file.best([one for one in evaluations if one["heldout"] == text], there):
             kept.add(best["step"])
-    return [folder_of(workdir, one) for one in there if one not in kept - later]
+    # Training did not resume from a later one: it is damaged, or a network file system showed it late.
+    gone = {one for one in there if (one not in kept if one <= step else _is_damaged(folder_of(workdir, one)))}
+    return [folder_of(workdir, one) for one in sorted(gone)]
+
+
+def _is_damaged(folder: pathlib.Path) -> bool:
+    try:
+        snapshots.check(folder)
+    except snapshots.DamagedError:
+        return True
+    except OSError:
+        pass
+    return False
 
 
 def _remove(folders: Iterable[pathlib.Path]) -> None:

@@ -173,14 +173,20 @@ def _evaluation(sums: np.ndarray, batch_size: int, unroll_steps: int) -> Evaluat
     return Evaluation(*perplexities, tokens, unknown / tokens, words, batch_size, unroll_steps)
 
 
-def evaluate(bilm: BiLM, records: record_folder.Records, batch_size: int = 32, unroll_steps: int = 20) -> Evaluation:
+def evaluate(
+    bilm: BiLM,
+    records: record_folder.Records,
+    batch_size: int = 32,
+    unroll_steps: int = 20,
+    strategy: tf.distribute.Strategy | None = None,
+) -> Evaluation:
     """Evaluates `bilm` once; arguments as for `Evaluator`.
 
     Raises:
         InputError: if the memory is not sufficient.
     """
     with memory_explained("batch_size", "fewer streams"):
-        return Evaluator(bilm)(records, batch_size, unroll_steps)
+        return Evaluator(bilm, strategy)(records, batch_size, unroll_steps)
 
 
 def open_records(

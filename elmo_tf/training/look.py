@@ -53,7 +53,7 @@ class CloserLook:
         trainer, rows = self._trainer, self._trainer.config.batch_size
         local = trainer.strategy.experimental_local_results
         states = tf.nest.map_structure(lambda value: local(value)[0][:rows], trainer.states)
-        piece = tf.nest.map_structure(lambda value: tf.constant(value[:rows]), window)
+        piece = tf.nest.map_structure(tf.constant, window.part(0, rows))
         losses, outputs = self._run(piece, states, tf.constant([trainer.config.seed, number], tf.int32))
         self._losses = {name: float(loss) for name, loss in losses.items()}
         self._activations = {name: np.ravel(output) for name, output in outputs.items()}

@@ -47,7 +47,7 @@ class MetricsFile:
         evaluations: those in the file and those added, in order.
 
     Raises:
-        InputError: naming the line, if one up to `step` is damaged.
+        InputError: naming the line, if one up to `step` is damaged; or if the file is a link.
     """
 
     def __init__(self, path: str | os.PathLike, step: int | None, on_record: Callable[[Record], None] | None = None):
@@ -58,7 +58,7 @@ class MetricsFile:
         if step is None:
             _set_aside(self._path)
         self._size, self.evaluations = _up_to(self._path, step or 0)
-        with self._path.open("ab") as file:
+        with open(self._path, "ab", opener=staging.no_link) as file:
             file.truncate(self._size)
 
     def add(self, values: dict[str, Any]) -> None:
@@ -91,7 +91,7 @@ class MetricsFile:
     def _opened(self) -> BinaryIO:
         """Opens the file for writing; one that was deleted begins anew, with a warning."""
         try:
-            return self._path.open("r+b")
+            return open(self._path, "r+b", opener=staging.no_link)
         except FileNotFoundError:
             file = self._path.open("xb")
         _log.warning("warning: %s was deleted; a new one begins with the lines from here on", self._path)

@@ -1,4 +1,4 @@
-"""`train.precision=auto`: which precision of the products is faster here."""
+"""The precision of matrix products: what they have here, and `train.precision=auto`, which one is faster."""
 
 import dataclasses
 import logging
@@ -15,7 +15,17 @@ _TIME_STEPS = 4
 _RUNS = 3  # of which the fastest counts
 _WORTH_IT = 1.1  # so many times as fast has bfloat16 to be
 
+_FIRST_WITH_TF32 = (8, 0)  # compute capability: Ampere
+
 _log = logging.getLogger("elmo_tf")
+
+
+def of_products(precision: str) -> str:
+    """Returns what matrix products of a precision have on the visible devices: float32 ones may be TF32 on a GPU."""
+    if precision != "float32" or not tf.config.experimental.tensor_float_32_execution_enabled():
+        return precision
+    details = map(tf.config.experimental.get_device_details, tf.config.get_visible_devices("GPU"))
+    return "TF32" if any(one.get("compute_capability", (0, 0)) >= _FIRST_WITH_TF32 for one in details) else precision
 
 
 def settled(config: Config, begun: Config | None = None) -> Config:

@@ -4,6 +4,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from elmo_tf.records.windows import Window
+
 Structure = Any  # nested tuples of arrays or tensors
 
 
@@ -37,7 +39,7 @@ def distribute(strategy: tf.distribute.Strategy, values: Structure, rows: int, f
 
     Args:
         strategy: the replicas.
-        values: arrays with the rows from `first` on of all replicas; as many as this process needs.
+        values: a window, or arrays, with the rows from `first` on of all replicas; as many as this process needs.
         rows: of each replica.
         first: the number of the arrays' first row among those of all replicas.
 
@@ -47,7 +49,10 @@ def distribute(strategy: tf.distribute.Strategy, values: Structure, rows: int, f
 
     def piece(context):
         start = context.replica_id_in_sync_group * rows - first
-        return tf.nest.map_structure(lambda value: tf.constant(value[start : start + rows]), values)
+        stop = start + rows
+        if isinstance(values, Window):
+            return tf.nest.map_structure(tf.constant, values.part(start, stop))
+        return tf.nest.map_structure(lambda value: tf.constant(value[start:stop]), values)
 
     pieces = strategy.experimental_distribute_values_from_function(piece)
     if num_local(strategy) == 1:

@@ -10,7 +10,7 @@ from elmo_tf.config import TrainConfig
 from elmo_tf.errors import renamed
 from elmo_tf.records.record_folder import Records
 from elmo_tf.records.windows import Position, Window, Windows, prefetch
-from elmo_tf.training import checkpoints, metrics_file, resources, resuming, snapshots
+from elmo_tf.training import checkpoints, metrics_file, precision, resources, resuming, snapshots
 from elmo_tf.training import heldout as heldout_lib
 from elmo_tf.training.epochs import Epochs
 from elmo_tf.training.evaluation import Evaluator
@@ -240,11 +240,13 @@ class Session:
             found = heldout.evaluate(choice, lambda: self.interrupt.requested) if choice else []
         if choice and not found:
             self.asked_to_stop = True  # one of the workers is; the evaluation is made when the run resumes
-        products = f", {config.precision} products (`elmo-tf evaluate`: float32)"
+        here, evaluate = map(precision.of_products, (config.precision, "float32"))
+        products = "" if here == "float32" else f", {here} products"
+        products += "" if here == evaluate else f" (`elmo-tf evaluate`: {evaluate})"
         for kind, result in found if self.workers.is_chief else ():
             part = kind == PART and heldout.part_id != heldout.id
             note = f", of the first {result.tokens:,} tokens" if part else ""
-            note += "" if config.precision == "float32" else products
+            note += products
             monitor.record_evaluation(result, heldout.part_id if part else heldout.id, note, kind == WHOLE)
         waited = metrics_file.waited(self.evaluations())
         self.out_of_patience = self.workers.any(self.workers.is_chief and 0 < config.patience <= waited)

@@ -116,9 +116,11 @@ class Trainer:
         replica = tf.distribute.get_replica_context().replica_id_in_sync_group
 
         def group(number, rows):
-            return self._gradients(*rows, tf.random.experimental.stateless_fold_in(seed, replica * groups + number))
+            (*window_rows, states) = rows
+            key = tf.random.experimental.stateless_fold_in(seed, replica * groups + number)
+            return self._gradients(Window(window.char_ids, *window_rows), states, key)
 
-        (losses, gradients), states = in_groups(group, groups, (window, states))
+        (losses, gradients), states = in_groups(group, groups, (*window[1:], states))
         norm = self.optimizer.apply(gradients)
         return StepResult(*losses, norm), states
 

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from elmo_tf.errors import InputError, renamed
-from elmo_tf.files import download, json_file, lock
+from elmo_tf.files import download, json_file, lock, staging
 from elmo_tf.files.json_file import MapOf, Object, Text, Whole
 
 MANIFEST_FILE = "lm1b.json"  # written last
@@ -205,7 +205,7 @@ def _new_file(path: pathlib.Path) -> Iterator[BinaryIO]:
     with renamed(path="output"), download.writing(path):
         path.parent.mkdir(exist_ok=True)
         try:
-            with open(part, "wb") as file:
+            with open(part, "wb", opener=staging.no_link) as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())

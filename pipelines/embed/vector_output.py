@@ -8,6 +8,7 @@ their places as bytes. After a kill the same bytes are written again.
 import contextlib
 import json
 import os
+import pathlib
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -123,7 +124,7 @@ class Hdf5(NamedTuple):
         begin, end = (_PLACE.itemsize * number for number in (chunk.first_line, chunk.first_line + chunk.lines))
         places = np.frombuffer(filesystems.read_range(self._places, begin, end), _PLACE).tolist()
         try:
-            descriptor = os.open(self.path, os.O_WRONLY)
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_NOFOLLOW)
             try:
                 for place, values in zip(places, found, strict=True):
                     _write_at(descriptor, memoryview(values.reshape(-1)).cast("B"), place)
@@ -150,7 +151,9 @@ class Hdf5(NamedTuple):
 def _new_file(path: str):
     access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
     access.set_meta_block_size(_META_BYTES)
-    with h5py.File(h5py.h5f.create(os.fsencode(path), h5py.h5f.ACC_TRUNC, fapl=access)) as file:
+    # A link that is in its place is not followed.
+    pathlib.Path(path).unlink(missing_ok=True)
+    with h5py.File(h5py.h5f.create(os.fsencode(path), h5py.h5f.ACC_EXCL, fapl=access)) as file:
         yield file
 
 

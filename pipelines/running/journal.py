@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
 from elmo_tf.errors import InputError, renamed
-from elmo_tf.files import lock
+from elmo_tf.files import lock, staging
 from elmo_tf.files.json_file import Object, Schema
 from elmo_tf.records import record_folder
 from pipelines.running import owner
@@ -274,7 +274,7 @@ def locked(folder: str, parameter: str) -> Iterator[None]:
         with renamed(folder=parameter), owner.owned(folder, shared_path(folder, owner.FILE)):
             yield
         return
-    notes = os.open(os.path.join(folder, UNFINISHED), os.O_RDONLY)
+    notes = staging.no_link(os.path.join(folder, UNFINISHED), os.O_RDONLY)
     if not lock.acquire(notes, folder):
         os.close(notes)
         raise InputError(parameter, "a folder that no other run writes", f"one in use: {folder}")

@@ -3,13 +3,13 @@
 import contextlib
 import json
 import os
-import pathlib
 import re
 import time
 from typing import NamedTuple
 
 from apache_beam.metrics import Metrics
 
+from elmo_tf.files import staging
 from elmo_tf.files.json_file import Row, Whole
 from pipelines.running import journal
 from pipelines.text import filesystems
@@ -78,7 +78,8 @@ class TaskProgress:
         if self._path:
             # The task itself reports a full disk.
             with contextlib.suppress(OSError):
-                pathlib.Path(f"{self._path}.new").write_text(json.dumps(self._amount))
+                with open(f"{self._path}.new", "w", opener=staging.no_link) as file:
+                    json.dump(self._amount, file)
                 os.replace(f"{self._path}.new", self._path)
 
 

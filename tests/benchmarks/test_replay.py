@@ -44,10 +44,11 @@ def record(path, **changes) -> dict[str, np.ndarray]:
     published_weights.assign(source, {name.checkpoint: (name.variable, name.shape) for name in ours})
     random, results = np.random.default_rng(0), []
     for step in range(NUM_STEPS):
-        window = draw_window(random, config.model.char_cnn.max_chars_per_token)
+        arrays = draw_arrays(random, config.model.char_cnn.max_chars_per_token)
         for field, theirs in replay_reference._WINDOW.items():
-            array = getattr(window, field)
-            trace[f"batch{step + 1}/{theirs}"] = array - 1 if "char" in theirs else array
+            for direction, array in zip(("", "_reverse"), arrays[field], strict=True):
+                trace[f"batch{step + 1}/{theirs}{direction}"] = array - 1 if "char" in theirs else array
+        window = Window.of(**arrays, mask=np.ones((BATCH_SIZE, UNROLL_STEPS), bool))
         results.append([float(value) for value in trainer.step(window, step)])
     losses = np.array(results)
     trace |= {"losses_fwd_bwd": losses[:, :2], "loss": losses[:, :2].mean(1), "gnorm_preclip": losses[:, 2]}
@@ -63,11 +64,12 @@ def record(path, **changes) -> dict[str, np.ndarray]:
     return trace
 
 
-def draw_window(random, max_chars) -> Window:
-    shape = (BATCH_SIZE, UNROLL_STEPS)
-    chars, tokens = ((*shape, max_chars), 1, 262), (shape, 0, VOCAB_SIZE)
-    arrays = [random.integers(low, high, size).astype(np.int32) for size, low, high in (chars, tokens, tokens) * 2]
-    return Window(*arrays, np.ones(shape, bool))
+def draw_arrays(random, max_chars) -> dict[str, np.ndarray]:
+    shape = (2, BATCH_SIZE, UNROLL_STEPS)
+    chars = random.integers(1, 262, (*shape, max_chars)).astype(np.uint16)
+    return {"char_ids": chars} | {
+        name: random.integers(0, VOCAB_SIZE, shape).astype(np.int32) for name in ("token_ids", "targets")
+    }
 
 
 def run(path, capsys) -> tuple[int, str, str]:

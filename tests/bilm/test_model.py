@@ -12,7 +12,7 @@ from elmo_tf.bilm.model import BiLM
 from elmo_tf.config import CharCNNConfig, LSTMConfig, ModelConfig
 from elmo_tf.records.windows import Windows
 from tests import checks, helpers, reference
-from tests.helpers import MICRO, batch_char_ids, slow
+from tests.helpers import MICRO, batch_char_ids, char_ids_of, slow
 
 NASTY = [
     [b"one"],
@@ -150,8 +150,11 @@ def test_losses_equal_the_reference_on_whole_streams(records, config, training):
     mask = np.concatenate([window.mask for window in windows], 1)
     for number, direction in enumerate(bilm_lib.DIRECTIONS):
         ids, targets = (
-            np.concatenate([getattr(window, f"{direction}_{kind}") for window in windows], 1)
-            for kind in ("char_ids", "targets")
+            np.concatenate(parts, 1)
+            for parts in (
+                [char_ids_of(window, direction) for window in windows],
+                [getattr(window, f"{direction}_targets") for window in windows],
+            )
         )
         for row in range(2):
             expected = reference.direction_losses(weights, config, number, ids[row], targets[row])
@@ -163,7 +166,9 @@ def test_losses_equal_the_reference_on_whole_streams(records, config, training):
 def test_two_windows_that_carry_the_state_equal_one_of_double_length(records, training):
     bilm = _bilm(vocab_size=len(records.vocabulary))
     long = _cut(records, 1, 20)[0]
-    halves = [type(long)(*(array[:, part] for array in long)) for part in (slice(10), slice(10, None))]
+    halves = [
+        type(long)(long.char_ids, *(array[:, part] for array in long[1:])) for part in (slice(10), slice(10, None))
+    ]
     (one_losses, one_states), (two_losses, two_states) = (
         _losses(bilm, windows, training=training) for windows in ([long], halves)
     )
@@ -178,7 +183,7 @@ def test_both_directions_together_encode_each_distinct_token_once(records, monke
     monkeypatch.setattr(bilm.char_cnn.highways[0], "call", lambda maxima: encoded.append(len(maxima)) or maxima)
     window, _ = next(iter(Windows(records, 3, 5)))
     bilm.language_model_losses(tf.nest.map_structure(tf.constant, window), bilm.zero_states(3))
-    ids = np.concatenate([window.forward_char_ids, window.backward_char_ids])
+    ids = np.concatenate([char_ids_of(window, direction) for direction in bilm_lib.DIRECTIONS])
     assert encoded == [len(np.unique(ids.reshape(-1, ids.shape[-1]), axis=0))]
 
 
@@ -223,7 +228,8 @@ def test_every_dropout_and_draw_has_a_seed_of_its_own(records, monkeypatch):
 def test_dropout_keeps_the_expectation_and_hits_what_a_skip_connection_adds(records):
     bilm = _bilm()
     bilm.lstms[0][1].set_weights([np.zeros(weight.shape) for weight in bilm.lstms[0][1].get_weights()])
-    window = tf.nest.map_structure(lambda rows: np.repeat(rows, 100, 0), _cut(records, 2, 5)[0])
+    window = _cut(records, 2, 5)[0]
+    window = type(window)(window.char_ids, *(np.repeat(rows, 100, 0) for rows in window[1:]))
     run = bilm.run_window(window, bilm.zero_states(200), dropout_rate=0.25, seed=tf.constant((0, 1)))
     first, second = run.layers[0]
     ratios = (second / first).numpy()  # the second layer adds nothing but its own input

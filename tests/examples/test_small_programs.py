@@ -117,7 +117,7 @@ def test_the_server_answers_sentences_with_their_tokens_and_vectors(savedmodel, 
     assert posted(http_server, b"[]") == (200, b"[]")
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[1, 2]", b'"a"', b'{"a": 1}', b'[[1]]', b"\xff"])
+@pytest.mark.parametrize("body", [b"", b"{", b"[1, 2]", b'"a"', b'{"a": 1}', b"[[1]]", b"\xff"])
 def test_the_server_refuses_what_is_no_list_of_sentences(http_server, body):
     status, answer = posted(http_server, body)
     assert status == 400 and b"expected a list of sentences" in answer

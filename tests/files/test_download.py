@@ -233,6 +233,16 @@ def test_a_part_that_is_all_of_it_is_checked_without_a_connection(server, path):
     assert server.ranges == []
 
 
+def test_a_part_that_is_a_link_is_refused_and_its_target_left_alone(server, path):
+    target = path.parent / "target"
+    target.write_bytes(CONTENT[:1000])
+    download.part_of(path).symlink_to(target)
+    message = r"^/.*/file\.part: expected no link, found one, which is not followed$"
+    with pytest.raises(InputError, match=message):
+        fetch(server, path)
+    assert target.read_bytes() == CONTENT[:1000]
+
+
 def test_no_connection_is_reported_at_once(path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -24,3 +24,16 @@ def test_a_folder_in_use_or_that_cannot_be_made_is_refused(tmp_path):
     with pytest.raises(InputError, match=message), staging.new_folder(tmp_path / "file" / "new"):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_no_link_is_followed_when_a_file_is_written(tmp_path):
+    target = tmp_path / "target"
+    target.write_bytes(b"precious")
+    (tmp_path / ".file.incomplete").symlink_to(target)
+    message = rf"^{tmp_path}/\.file\.incomplete: expected no link, found one, which is not followed$"
+    with pytest.raises(InputError, match=message):
+        staging.write_file(tmp_path / "file", b"new")
+    (tmp_path / "link").symlink_to(target)
+    staging.write_file(tmp_path / "link", b"new")
+    assert (tmp_path / "link").read_bytes() == b"new"
+    assert target.read_bytes() == b"precious"

@@ -1,5 +1,6 @@
 """CharCNN: contract, values, and that encoding less than everything changes nothing."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -111,6 +112,17 @@ def test_each_distinct_token_is_encoded_once(monkeypatch):
     monkeypatch.setattr(layer.highways[0], "call", lambda maxima: encoded.append(len(maxima)) or maxima)
     layer(char_ids_lib.encode_tokens(TOKENS * 3).reshape(3, -1, 50))
     assert encoded == [len(set(TOKENS))]
+
+
+def test_a_table_of_distinct_tokens_gives_the_same_bits_as_the_tokens():
+    layer = _layer()
+    tokens = np.array([0, 1, 2, 1, 0, 3, 1, 4])
+    table = char_ids_lib.encode_tokens([b"the", b"bank", b"x" * 30, b"a", b"of", b"not used"])
+    outputs = layer(table, tokens.reshape(2, 4).astype(np.int32))
+    assert outputs.shape == (2, 4, 5)
+    np.testing.assert_array_equal(outputs, layer(table[tokens].reshape(2, 4, 50)))
+    inputs = keras.Input((50,), dtype="int32"), keras.Input((4,), dtype="int32")
+    assert layer(*inputs).shape == (None, 4, 5)
 
 
 def test_gradients_equal_those_of_the_naive_evaluation():

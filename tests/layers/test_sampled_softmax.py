@@ -91,6 +91,16 @@ def test_a_vocabulary_larger_than_a_piece_goes_one_token_at_a_time(monkeypatch):
     np.testing.assert_allclose(layer(INPUTS, TARGETS), whole, **checks.TOLERANCE)
 
 
+def test_pieces_do_not_read_the_weights(monkeypatch):
+    """After a sparse update, every read of a variable copies it."""
+    monkeypatch.setattr(sampled_softmax, "_LOGITS_AT_ONCE", 4 * VOCAB_SIZE)
+    graph = tf.function(_layer()).get_concrete_function(INPUTS, TARGETS).graph.as_graph_def()
+    ops = [node.op for function in graph.library.function for node in function.node_def]
+    assert [node.op for node in graph.node].count("ReadVariableOp") == 2
+    assert "MatMul" in ops
+    assert "ReadVariableOp" not in ops
+
+
 def test_gradients_in_pieces_equal_those_of_the_whole(monkeypatch):
     layer = _layer()
     whole = checks.gradients(layer, lambda: tf.reduce_sum(layer(INPUTS, TARGETS)))

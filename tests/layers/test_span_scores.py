@@ -1,5 +1,6 @@
 """Scores of mentions and antecedents, against NumPy in float64 with every span and pair written out."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -150,6 +151,29 @@ def test_one_span_has_no_antecedent():
     layer = AntecedentScores(4, FEATURES, UNITS)
     inputs = {name: tf.constant(array[:1]) for name, array in PAIR_INPUTS.items()}
     np.testing.assert_array_equal(layer(inputs), np.array([[0, NONE]], np.float32))
+
+
+@pytest.fixture
+def half_precision():
+    keras.config.set_dtype_policy("mixed_float16")
+    yield
+    keras.config.set_dtype_policy("float32")
+
+
+def test_with_half_precision_all_numbers_stay_finite(mentions, half_precision):
+    layer = MentionSpans(WIDTH, 0.8, FEATURES, UNITS)
+    layer.build({name: array.shape for name, array in INPUTS.items()})
+    layer.set_weights(mentions.get_weights())
+    expected, found = found_spans(mentions), found_spans(layer)
+    assert found["spans"].tolist() == expected["spans"].tolist()
+    np.testing.assert_allclose(found["vectors"], expected["vectors"], rtol=0, atol=0.02)
+    pairs = AntecedentScores(4, FEATURES, UNITS, num_genres=2)
+    inputs = {name: tf.constant(array) for name, array in PAIR_INPUTS.items()}
+    with tf.GradientTape() as tape:
+        scores = pairs(inputs)
+        loss = tf.reduce_logsumexp(tf.where(scores > NONE, scores, NONE))
+    assert np.isfinite(scores).all() and scores.numpy().min() == np.float32(NONE)
+    assert all(np.isfinite(one).all() for one in tape.gradient(loss, pairs.trainable_variables))
 
 
 def test_distances_are_binned():

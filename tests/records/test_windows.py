@@ -83,8 +83,8 @@ def test_characters_are_those_of_the_inputs(tmp_path):
     tokens = [word.encode() for word in words]
     ahead = [reference.encode(token) for token in [b"<S>", *tokens]]
     back = [reference.encode(token) for token in [b"</S>", *tokens[::-1]]]
-    np.testing.assert_array_equal(window.forward_char_ids[0], [*ahead, [0] * 50])
-    np.testing.assert_array_equal(window.backward_char_ids[0], [*back, [0] * 50])
+    np.testing.assert_array_equal(helpers.char_ids_of(window, "forward")[0], [*ahead, [0] * 50])
+    np.testing.assert_array_equal(helpers.char_ids_of(window, "backward")[0], [*back, [0] * 50])
     np.testing.assert_array_equal(window.forward_token_ids[0], [0, 3, 2, 2, 2, 0])  # 2 is <UNK>
 
 
@@ -92,13 +92,13 @@ def test_characters_are_cut_to_the_number_asked_for(tmp_path):
     records = helpers.write_records(tmp_path, ["abcdefgh ab"], num_shards=1)
     (window,) = _windows(records, batch_size=1, unroll_steps=3, max_chars_per_token=6, epochs=1)
     expected = [reference.encode(token, 6) for token in (b"<S>", b"abcdefgh", b"ab")]
-    np.testing.assert_array_equal(window.forward_char_ids[0], expected)
+    np.testing.assert_array_equal(helpers.char_ids_of(window, "forward")[0], expected)
 
 
 def test_shapes_and_dtypes(records):
     window = _windows(records, batch_size=3, unroll_steps=4, epochs=1)[0]
     for name, array in window._asdict().items():
-        assert array.shape == ((3, 4, 50) if name.endswith("char_ids") else (3, 4))
+        assert array.shape == ((2 * 3 * 4, 50) if name == "char_ids" else (3, 4))
         assert array.dtype == (bool if name == "mask" else np.int32)
 
 
@@ -123,7 +123,8 @@ def test_only_the_end_is_masked_and_all_ids_are_0_there(records):
     assert not windows[-1].mask.all()
     for window in windows:
         assert (np.diff(window.mask.astype(int), axis=1) <= 0).all()
-        for array in window[:-1]:
+        ids = [helpers.char_ids_of(window, direction) for direction in DIRECTIONS]
+        for array in (*ids, *(getattr(window, f"{d}_{kind}") for d in DIRECTIONS for kind in ("token_ids", "targets"))):
             assert not array[~window.mask].any()
 
 
@@ -197,10 +198,7 @@ def test_a_position_resumes_across_the_end_of_an_epoch(records):
 @pytest.mark.parametrize("rows", [range(3), range(2, 4), range(4, 5), range(5, 5)])
 def test_a_worker_cuts_its_own_rows_and_has_the_position_of_all(records, rows, small_pools):
     arguments = {"batch_size": 5, "unroll_steps": 4, "seed": 7, "epochs": 1}
-    whole = [
-        (type(window)(*(array[rows.start : rows.stop] for array in window)), position)
-        for window, position in Windows(records, **arguments)
-    ]
+    whole = [(window.part(rows.start, rows.stop), position) for window, position in Windows(records, **arguments)]
     _assert_same(list(Windows(records, **arguments, rows=rows)), whole)
 
 
@@ -322,7 +320,9 @@ def test_windows_are_those_of_the_plain_loop(tmp_path, monkeypatch, batch_size, 
         np.testing.assert_array_equal(window.mask.sum(1), [len(row) for row in rows])
         for number, row in enumerate(rows):
             found = [
-                array[number][window.mask[number]].tolist() for array in (window[1], window[2], window[4], window[5])
+                getattr(window, f"{direction}_{kind}")[number][window.mask[number]].tolist()
+                for direction in DIRECTIONS
+                for kind in ("token_ids", "targets")
             ]
             assert list(zip(*found, strict=True)) == [(*forward, *backward) for forward, backward in row]
 
@@ -332,8 +332,34 @@ def test_characters_are_those_of_the_tokens_ids(tmp_path, monkeypatch):
     records = helpers.write_records(tmp_path, SENTENCES)
     spelled = char_ids.encode_tokens(records.vocabulary.tokens)
     for window in _windows(records, 3, 5, seed=7, epochs=1):
-        for ids, chars in ((window[1], window[0]), (window[4], window[3])):
-            np.testing.assert_array_equal(chars[window.mask], spelled[ids][window.mask])
+        for direction in DIRECTIONS:
+            ids = getattr(window, f"{direction}_token_ids")
+            np.testing.assert_array_equal(
+                helpers.char_ids_of(window, direction)[window.mask], spelled[ids][window.mask]
+            )
+
+
+def test_each_distinct_token_has_one_row_in_the_order_of_the_inputs(records):
+    for window in _windows(records, 3, 5, seed=7, epochs=1):
+        words = np.stack([window.forward_words, window.backward_words]).ravel()
+        count = words.max() + 1
+        first = [words.tolist().index(word) for word in range(count)]
+        assert first == sorted(first)
+        assert len(np.unique(window.char_ids[:count], axis=0)) == count
+        assert not window.char_ids[count:].any()
+
+
+def test_a_part_of_a_window_has_its_own_streams_and_tokens_only(records):
+    window = _windows(records, 4, 5, seed=7, epochs=1)[0]
+    assert window.part(0, 4) is window
+    part = window.part(1, 3)
+    for direction in DIRECTIONS:
+        np.testing.assert_array_equal(helpers.char_ids_of(part, direction), helpers.char_ids_of(window, direction)[1:3])
+    np.testing.assert_array_equal(part.forward_targets, window.forward_targets[1:3])
+    assert part.char_ids.shape == (2 * 2 * 5, 50)
+    used = np.stack([part.forward_words, part.backward_words])
+    assert len(np.unique(used)) == used.max() + 1 < len(np.unique(window.forward_words))
+    assert all(array.dtype == other.dtype for array, other in zip(part, window, strict=True))
 
 
 def test_prefetch_passes_items_on_in_order():

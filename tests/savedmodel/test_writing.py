@@ -17,7 +17,7 @@ from elmo_tf import __version__
 from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.errors import InputError
-from elmo_tf.savedmodel import checksums, opening, verification, writing
+from elmo_tf.savedmodel import checksums, contract, opening, verification, writing
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG, batch_char_ids
 from tests.savedmodel.calls import SAME, TEXT, WORDS, assert_same, embed
@@ -134,10 +134,14 @@ def test_two_exports_at_once_get_a_version_each(savedmodel, tmp_path, monkeypatc
             shutil.copytree(savedmodel.path, folder / str(number))
         return number
 
+    # In another container, an export may have this process's id.
+    same_id = output / f"{contract.UNNUMBERED}{os.getpid()}"
+    same_id.mkdir(parents=True)
+    (same_id / contract.GRAPH_FILE).touch()
     monkeypatch.setattr(writing, "_next_version", too_late)
     monkeypatch.setattr(verification, "problems_in_fresh_process", lambda folder: [])
     assert writing.export(savedmodel.bilm, MICRO_CONFIG, output) == output / "3"
-    assert sorted(os.listdir(output)) == ["1", "2", "3"]
+    assert sorted(os.listdir(output)) == ["1", "2", "3", same_id.name]
     for other in ("1", "2"):
         assert checksums.read(output / other) == checksums.read(savedmodel.path)
     assert opening.check(output, verify_checksums=True) == output / "3"

@@ -9,6 +9,7 @@ import pytest
 from elmo_tf.annotated.classes import Classified
 from elmo_tf.config import override
 from elmo_tf.errors import InputError
+from elmo_tf.files import staging
 from elmo_tf.tasks import fitting
 from elmo_tf.tasks.recipe import Fit
 from elmo_tf.tasks.token_vectors import TokenVectors, word_table
@@ -43,20 +44,27 @@ class Killed(Exception):
     """Stands for a kill."""
 
 
+def kill(monkeypatch, epoch):
+    """Has a run end when it would write its state after an epoch."""
+    write_file, states = staging.write_file, []
+
+    def killed(path, content):
+        if path.name == fitting.FILE:
+            states.append(path)
+        if len(states) == epoch:
+            raise Killed
+        write_file(path, content)
+
+    monkeypatch.setattr(staging, "write_file", killed)
+
+
 @pytest.mark.parametrize(
     "options", [slow(()), ("fit.ema=0.5", "fit.decay_rate=0.9", "fit.decay_steps=1")], ids=["plain", "average"]
 )
 def test_a_killed_run_ends_as_one_that_was_not_killed(tmp_path, monkeypatch, options):
     expected, weights = fitted(tmp_path / "whole", *options)
     assert len(expected) == 4
-    save_last = fitting._State.save_last
-
-    def killed(state, history):
-        if len(history) == 3:
-            raise Killed
-        save_last(state, history)
-
-    monkeypatch.setattr(fitting._State, "save_last", killed)
+    kill(monkeypatch, 3)
     with pytest.raises(Killed):
         fitted(tmp_path / "killed", *options)
     monkeypatch.undo()
@@ -145,15 +153,16 @@ def test_the_moving_average_is_judged_and_kept(tmp_path, monkeypatch):
     assert_equal(weights, judged[1])
 
 
-def test_the_best_weights_of_an_epoch_that_was_repeated_are_not_taken_for_another(tmp_path, monkeypatch):
-    scripted(monkeypatch, 10.0, 30.0)
-    fitted(tmp_path, "fit.epochs=2")
-    with np.load(tmp_path / fitting.BEST) as found:
-        arrays = {name: found[name] for name in found.files}
-    arrays["history"] = np.array(json.dumps(json.loads(str(arrays["history"]))[:1]))
-    np.savez(tmp_path / fitting.BEST, **arrays)
-    with pytest.raises(InputError, match=r"^workdir: expected the weights of epoch 2; .* found those of epoch 1"):
+def test_an_epoch_that_comes_out_differently_after_a_kill_leaves_the_best_weights_as_they_were(tmp_path, monkeypatch):
+    judged = scripted(monkeypatch, 30.0, 40.0)
+    kill(monkeypatch, 2)
+    with pytest.raises(Killed):
         fitted(tmp_path, "fit.epochs=2")
+    monkeypatch.undo()
+    scripted(monkeypatch, 10.0)
+    history, weights = fitted(tmp_path, "fit.epochs=2")
+    assert [epoch["dev"]["accuracy"] for epoch in history] == [30, 10]
+    assert_equal(weights, judged[0])
 
 
 def test_the_rate_is_halved_after_epochs_without_a_better_score():
@@ -162,6 +171,13 @@ def test_the_rate_is_halved_after_epochs_without_a_better_score():
     assert rates == [8, 8, 8, 4, 2, 2, 1]
     rates = [fitting.learning_rate(Fit(learning_rate=8, halve_after=2), history[:number], "f1") for number in range(7)]
     assert rates == [8, 8, 8, 8, 4, 4, 4]
+
+
+def test_epochs_that_are_not_judged_do_not_halve_the_rate():
+    history = [epoch for score in (1, 3, 2, 4) for epoch in ({}, {"dev": {"f1": score}})]
+    recipe = Fit(learning_rate=8, halve_after=1, judge_every=2)
+    rates = [fitting.learning_rate(recipe, history[:number], "f1") for number in range(9)]
+    assert rates == [8, 8, 8, 8, 8, 8, 4, 4, 4]
 
 
 def test_the_rate_decays_by_steps():
@@ -188,6 +204,6 @@ def test_a_loss_that_is_not_finite_ends_it(tmp_path):
 
 
 def test_a_state_of_another_network_is_refused(tmp_path):
-    np.savez(tmp_path / fitting.LAST, history=np.array(json.dumps([])), **{"0": np.zeros(3)})
-    with pytest.raises(InputError, match=r"^workdir: expected the state of the same network, found another.*last.npz"):
+    np.savez(tmp_path / fitting.FILE, history=np.array(json.dumps([])), **{"0": np.zeros(3)})
+    with pytest.raises(InputError, match=r"^workdir: expected the state of the same network, found another.*state.npz"):
         fitted(tmp_path)

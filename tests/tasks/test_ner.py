@@ -7,6 +7,7 @@ import pytest
 from elmo_tf import tasks
 from elmo_tf.annotated.columns import Tagged
 from elmo_tf.cli import main
+from elmo_tf.errors import InputError
 from elmo_tf.tasks.ner import Task
 
 SENTENCES = [
@@ -33,7 +34,7 @@ def run(capsys, *arguments) -> list[str]:
     return captured.out.splitlines()
 
 
-def test_a_tagger_with_elmo_is_trained_evaluated_and_used(savedmodel, data, tmp_path, capsys):
+def test_a_tagger_with_elmo_is_trained_evaluated_and_used(savedmodel, data, tmp_path, capsys, caplog):
     common = ["--train", data, "--dev", data, "--workdir", tmp_path / "run"]
     results = json.loads(run(capsys, "ner", "train", *common, "--elmo", savedmodel.path, *SETTINGS)[-1])
     assert (results["task"], results["metric"], results["epochs"]) == ("ner", "f1", 2)
@@ -49,6 +50,23 @@ def test_a_tagger_with_elmo_is_trained_evaluated_and_used(savedmodel, data, tmp_
     ]
     assert [one["tokens"] for one in lines] == [["anna", "sat", "there"], ["new", "york"]]
     assert all(len(one["tags"]) == len(one["tokens"]) for one in lines)
+    (tmp_path / "text").write_text("Zo\u00eb, in New York.\n\n\u00ab\U0001f600 new\u00bb\n", "utf-8")
+    raw = ["--input", tmp_path / "text", "--tokenizer", "unicode"]
+    lines = [json.loads(one) for one in run(capsys, "ner", "predict", "--workdir", tmp_path / "run", *raw)]
+    assert [one["tokens"] for one in lines] == [
+        ["Zo\u00eb", ",", "in", "New", "York", "."],
+        ["\u00ab", "\U0001f600", "new", "\u00bb"],
+    ]
+    assert [one["offsets"] for one in lines] == [
+        [[0, 3], [3, 4], [5, 7], [8, 11], [12, 16], [16, 17]],
+        [[0, 1], [1, 2], [3, 6], [6, 7]],
+    ]
+    with pytest.raises(InputError, match=r"^tokenizer: expected unicode, for ner or sentiment, found 'whitespace' for"):
+        tasks.load(tmp_path / "run").predict(["new york"], tokenizer="whitespace")
+    (tmp_path / "foreign").write_text("new B-GPE\nyork I-GPE\n\nnew B-LOC\nyork I-LOC\n")
+    assert main(["task", "ner", "evaluate", "--workdir", f"{tmp_path}/run", "--data", f"{tmp_path}/foreign"]) == 0
+    warning = f"the system was not trained on these labels of {tmp_path}/foreign: B-GPE, L-GPE; it knows B-LOC, B-PER, "
+    assert warning in caplog.text
 
 
 def test_the_list_has_a_line_for_each_system(capsys):

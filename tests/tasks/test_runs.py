@@ -11,6 +11,7 @@ import pytest
 
 from elmo_tf import tasks
 from elmo_tf.errors import InputError
+from elmo_tf.files import staging
 from elmo_tf.tasks import fitting, runs, trained
 from tests.helpers import MICRO, slow
 from tests.tasks import toy
@@ -142,16 +143,17 @@ def test_a_workdir_of_another_run_is_refused(data, tmp_path):
 @pytest.mark.parametrize("seeds", [1, slow(2)])
 def test_an_unfinished_training_is_not_loaded_and_resumes(data, tmp_path, monkeypatch, seeds):
     expected = train(data, tmp_path / "whole", "fit.epochs=3", seeds=seeds)
-    save_last, saved = fitting._State.save_last, []
+    write_file, saved = staging.write_file, []
 
-    def killed(state, history):
-        save_last(state, history)
-        saved.append(history)
+    def killed(path, content):
+        write_file(path, content)
+        if path.name == fitting.FILE:
+            saved.append(path)
         if len(saved) == 3 * seeds - 2:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(fitting._State, "save_last", killed)
+        patch.setattr(staging, "write_file", killed)
         with pytest.raises(KeyboardInterrupt):
             train(data, tmp_path / "run", "fit.epochs=3", seeds=seeds)
     last = tmp_path / "run" / (f"seed_{seeds - 1}" if seeds > 1 else "")
@@ -160,11 +162,19 @@ def test_an_unfinished_training_is_not_loaded_and_resumes(data, tmp_path, monkey
         tasks.load(last)
     found = train(data, tmp_path / "run", "fit.epochs=3", seeds=seeds)
     assert without_seconds(found) == without_seconds(expected)
-    for name in (fitting.LAST, fitting.BEST):
-        assert not (last / name).exists()
+    assert not (last / fitting.FILE).exists()
     first, second = (tasks.load(tmp_path / name).network.get_weights() for name in ("whole", "run"))
     for one, other in zip(first, second, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_a_link_in_the_place_of_the_network_that_is_written_is_not_followed(tmp_path):
+    target = tmp_path / "target"
+    target.write_bytes(b"precious")
+    (tmp_path / f".incomplete.{trained.MODEL}").symlink_to(target)
+    trained.save_network(keras.Sequential([keras.Input((1,))]), tmp_path)
+    assert (tmp_path / trained.MODEL).is_file()
+    assert target.read_bytes() == b"precious"
 
 
 def without_seconds(results):

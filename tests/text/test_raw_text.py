@@ -145,6 +145,19 @@ def test_nothing_of_the_text_is_lost(alphabet):
     assert kept == squeezed[1]
 
 
+def test_tokens_of_a_text_have_their_places_in_characters():
+    texts = ["Na\u00efve \U0001f469\u200d\U0001f680 flew.", "", "\u6771\u4eac OK"]
+    found = raw_text.split_texts(texts)
+    assert [[word.text for word in words] for words in found] == [
+        ["Na\u00efve", "\U0001f469\u200d\U0001f680", "flew", "."],
+        [],
+        ["\u6771", "\u4eac", "OK"],
+    ]
+    for text, words in zip(texts, found, strict=True):
+        assert [text[word.start : word.end] for word in words] == [word.text for word in words]
+    assert raw_text.split_texts([]) == []
+
+
 def test_one_text_is_broken_like_many_and_in_a_graph():
     paragraphs = [" ".join(SENTENCES), "Other. Text."]
     alone = [raw_text.break_sentences([text]).numpy().tolist() for text in paragraphs]

@@ -14,7 +14,9 @@ def pretend() -> None:
     """Has TensorFlow see the GPUs, and computes on as many CPUs as there are visible ones."""
     real = tf.config.list_physical_devices
     tf.config.list_physical_devices = lambda kind=None: _GPUS if kind == "GPU" else real(kind)
+    real_logical = tf.config.list_logical_devices
     tf.config.set_visible_devices = lambda devices, _kind: several_workers.use_cpus(len(devices))
+    tf.config.list_logical_devices = lambda kind=None: real_logical("CPU" if kind == "GPU" else kind)
 
 
 if __name__ == "__main__":

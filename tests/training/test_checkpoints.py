@@ -2,6 +2,7 @@
 
 import dataclasses
 import errno
+import fcntl
 import json
 import logging
 import os
@@ -202,6 +203,18 @@ def test_a_checkpoint_is_saved_even_if_no_old_one_can_be_removed(copy, monkeypat
     assert names(copy) == ["step-00000010"]
 
 
+def test_of_later_checkpoints_only_damaged_ones_are_removed(copy):
+    damage(checkpoints.folder_of(copy, 4) / "states.npz", "flipped")
+    content = {path.name: path.read_bytes() for path in checkpoints.folder_of(copy, 6).iterdir()}
+    bilm, progress = copy.trained(which="2")
+    kept = dataclasses.replace(copy.config.train, keep_checkpoints=1)
+    workdir = dataclasses.replace(copy, config=dataclasses.replace(copy.config, train=kept))
+    checkpoints.save(workdir, bilm, None, dataclasses.replace(progress, step=3))
+    assert {3, 6} <= set(checkpoints.steps(copy))
+    assert 4 not in checkpoints.steps(copy)
+    assert {path.name: path.read_bytes() for path in checkpoints.folder_of(copy, 6).iterdir()} == content
+
+
 @pytest.mark.slow
 def test_evaluate_takes_the_checkpoint_asked_for(copy, records, capsys):
     command = ["evaluate", "--workdir", str(copy.path), "--data", str(records.path), "--batch-size", "2"]
@@ -297,7 +310,7 @@ def test_what_is_renamed_is_on_the_disk_before(trained, tmp_path, monkeypatch):
 
 def test_a_workdir_in_use_is_refused_by_name(trained, records, tmp_path):
     path = shutil.copytree(trained.path, tmp_path / "w")
-    message = rf"^workdir: expected a folder that no other run is using, found process {os.getpid()} on .*: {path}"
+    message = rf"^workdir: expected a folder that no other run is using, found one in use: {path}"
     with lock.locked(path), pytest.raises(InputError, match=message):
         loop.train(MICRO_CONFIG, records.path, path, steps=9)
 
@@ -307,7 +320,7 @@ def test_training_runs_on_a_file_system_without_locks(records, tmp_path, monkeyp
     def flock(*_):
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
 
-    monkeypatch.setattr(lock.fcntl, "flock", flock)
+    monkeypatch.setattr(fcntl, "flock", flock)
     with caplog.at_level(logging.WARNING, "elmo_tf"):
         workdir = loop.train(MICRO_CONFIG, records.path, tmp_path / "w", steps=1)
     assert names(workdir) == ["step-00000001"]

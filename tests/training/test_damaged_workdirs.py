@@ -280,3 +280,16 @@ def test_what_a_crash_left_after_the_last_checkpoint_is_cut_off(tmp_path):
         path.write_bytes(b'{"step": 1}\n{"step": 2}\n' + left)
         metrics_file.MetricsFile(path, 2)
         assert path.read_bytes() == b'{"step": 1}\n{"step": 2}\n'
+
+
+@pytest.mark.parametrize("name", [".lock", "metrics.jsonl"])
+def test_a_link_in_the_place_of_a_file_that_training_writes_is_refused_and_not_followed(copy, records, tmp_path, name):
+    target, link = tmp_path / "target", copy.path / name
+    shutil.copy(copy.metrics, target)
+    content = target.read_bytes()
+    link.unlink(missing_ok=True)
+    link.symlink_to(target)
+    message = rf"^{link}: expected no link, found one, which is not followed$"
+    with pytest.raises(InputError, match=message):
+        loop.train(MICRO_CONFIG, records.path, copy.path, steps=4)
+    assert target.read_bytes() == content

@@ -3,9 +3,12 @@
 import dataclasses
 import json
 import logging
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from elmo_tf import cli
 from elmo_tf.bilm.model import BiLM
@@ -15,10 +18,12 @@ from elmo_tf.records.unigram import unigram_perplexity
 from elmo_tf.records.windows import Windows
 from elmo_tf.text import vocabulary as vocabulary_lib
 from elmo_tf.training import loop, metrics_file
+from elmo_tf.training import precision as precision_lib
+from elmo_tf.training.checkpoints import open_workdir
 from elmo_tf.training.evaluation import check_records, evaluate
 from tests import checks, reference
 from tests.conftest import SENTENCES
-from tests.helpers import MICRO, MICRO_CONFIG, slow, write_records
+from tests.helpers import MICRO, MICRO_CONFIG, char_ids_of, slow, write_records
 
 TOKENS = sum(len(sentence.split()) + 1 for sentence in SENTENCES)
 
@@ -80,8 +85,8 @@ def test_several_streams_count_every_token_with_the_state_of_its_stream(bilm, re
         real = np.concatenate([window.mask[row] for window in windows])
         for number, name in enumerate(["forward", "backward"]):
             parts = [
-                np.concatenate([getattr(window, f"{name}_{part}")[row] for window in windows])[real]
-                for part in ("char_ids", "targets")
+                np.concatenate([char_ids_of(window, name)[row] for window in windows])[real],
+                np.concatenate([getattr(window, f"{name}_targets")[row] for window in windows])[real],
             ]
             if real.any():
                 totals[number] += reference.direction_losses(weights, MICRO, number, *parts).sum()
@@ -125,6 +130,35 @@ def test_evaluate_prints_the_last_figure_of_train_or_train_says_why_not(records,
     else:
         assert shown.endswith(", bfloat16 products (`elmo-tf evaluate`: float32)")
     assert found["tokens"] == found["words"] + len(SENTENCES) == records.info["tokens"] + records.info["sentences"]
+
+
+def test_evaluate_computes_on_all_gpus_or_those_it_is_given(records, tmp_path):
+    loop.train(MICRO_CONFIG, records.path, tmp_path / "w", steps=1)
+    expected = evaluate(open_workdir(tmp_path / "w").trained()[0], records, 3, 5)
+    command = ["evaluate", "--workdir", str(tmp_path / "w"), "--data", str(records.path), "--batch-size", "3"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.training.pretended_gpus", *command, "--gpus", "0,2"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stderr.splitlines()[-1].endswith(", float32 products, on CPU:0, CPU:1")
+    found = json.loads(ran.stdout)
+    assert found["perplexity"] == pytest.approx(expected.perplexity, rel=checks.PERPLEXITY)
+    assert (found["tokens"], found["streams"]) == (TOKENS, 3)
+
+
+@pytest.mark.parametrize(
+    ("capability", "allowed", "expected"),
+    [((8, 0), True, "TF32"), ((7, 5), True, "float32"), ((9, 0), False, "float32")],
+)
+def test_float32_products_are_tf32_on_gpus_that_have_it(capability, allowed, expected, monkeypatch):
+    monkeypatch.setattr(tf.config, "get_visible_devices", lambda kind: ["a GPU"] * (kind == "GPU"))
+    details = {"compute_capability": capability}
+    monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda _: details)
+    monkeypatch.setattr(tf.config.experimental, "tensor_float_32_execution_enabled", lambda: allowed)
+    assert precision_lib.of_products("float32") == expected
+    assert precision_lib.of_products("bfloat16") == "bfloat16"
 
 
 def test_the_unigram_model_counts_words_and_sentence_ends_plus_one_each(tmp_path):

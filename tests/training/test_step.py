@@ -12,7 +12,7 @@ from elmo_tf.records.windows import Windows
 from elmo_tf.training import step as step_lib
 from elmo_tf.training.step import Trainer
 from tests import checks, reference
-from tests.helpers import MICRO, MICRO_CONFIG, slow, two_cpus
+from tests.helpers import MICRO, MICRO_CONFIG, char_ids_of, slow, two_cpus
 
 # Nothing random, so that steps can be compared.
 EXACT = dataclasses.replace(MICRO_CONFIG.train, batch_size=4, num_sampled=0, dropout_rate=0.0)
@@ -92,8 +92,11 @@ def test_losses_are_the_references_and_the_state_is_carried_from_window_to_windo
     weights = reference.weights_of(made.bilm)
     for number, direction in enumerate(("forward", "backward")):
         ids, targets = (
-            np.concatenate([getattr(window, f"{direction}_{kind}") for window in data], axis=1)
-            for kind in ("char_ids", "targets")
+            np.concatenate(parts, axis=1)
+            for parts in (
+                [char_ids_of(window, direction) for window in data],
+                [getattr(window, f"{direction}_targets") for window in data],
+            )
         )
         streams = [reference.direction_losses(weights, MICRO, number, *row) for row in zip(ids, targets, strict=True)]
         means = np.reshape(streams, (4, 3, EXACT.unroll_steps)).mean(axis=(0, 2))

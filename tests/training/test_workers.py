@@ -20,7 +20,6 @@ import tensorflow as tf
 from benchmarks import several_workers
 from elmo_tf import cli
 from elmo_tf import config as config_lib
-from elmo_tf.cli import training
 from elmo_tf.errors import InputError
 from elmo_tf.training import checkpoints, loop, metrics_file, workers
 from elmo_tf.training.evaluation import Evaluator
@@ -301,7 +300,7 @@ def test_another_worker_resumes_without_a_preset_in_a_workdir_that_appears_late(
     monkeypatch.setattr(workers, "_SEE_AGAIN_SECONDS", 0.01)
     task = {"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 1}}
     monkeypatch.setenv("TF_CONFIG", json.dumps(task))
-    monkeypatch.setattr(training, "_strategy", lambda _: None)
+    monkeypatch.setattr(workers, "from_environment", lambda: None)
     seen = []
     monkeypatch.setattr(loop, "train", lambda config, *_: seen.append(config))
     threading.Timer(0.3, (tmp_path / "copy").rename, [tmp_path / "late"]).start()
@@ -313,7 +312,7 @@ def test_another_worker_resumes_without_a_preset_in_a_workdir_that_appears_late(
 @pytest.mark.parametrize("preset", [[], ["--preset", "tiny"]])
 def test_the_papers_recipe_changes_that_of_an_existing_workdir_as_set_does(workdir, tmp_path, monkeypatch, preset):
     seen = []
-    monkeypatch.setattr(training, "_strategy", lambda _: None)
+    monkeypatch.setattr(workers, "from_environment", lambda: None)
     monkeypatch.setattr(loop, "train", lambda config, *_: seen.append(config))
     command = ["train", "--data", "records", "--workdir", str(workdir.path), *preset, "--paper-recipe"]
     assert cli.main([*command, "--set", "train.learning_rate=0.1"]) == 0
@@ -325,18 +324,6 @@ def test_the_papers_recipe_changes_that_of_an_existing_workdir_as_set_does(workd
 def test_the_first_worker_and_one_alone_wait_for_no_workdir(value, tmp_path, monkeypatch):
     monkeypatch.setenv("TF_CONFIG", value)
     workers.see_before(tmp_path / "absent")
-
-
-def test_gpus_are_chosen_before_the_cluster_is_joined(monkeypatch):
-    there, calls = ["first", "second", "third"], []
-    monkeypatch.setattr(tf.config, "list_physical_devices", lambda _: there)
-    monkeypatch.setattr(tf.config, "set_visible_devices", lambda *arguments: calls.append(arguments))
-    monkeypatch.setattr(workers, "from_environment", lambda: calls.append("joined") or "cluster")
-    assert training._strategy("2,0") == "cluster"
-    assert calls == [(["third", "first"], "GPU"), "joined"]
-    for wrong in ("3", "0,0", ""):
-        with pytest.raises(InputError, match=r"^gpus: expected different ones of the GPUs here, 0, 1, 2, found"):
-            training._strategy(wrong)
 
 
 JOIN = """

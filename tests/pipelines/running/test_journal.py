@@ -260,3 +260,16 @@ def test_a_failed_run_deletes_no_file_of_somebody_else(tmp_path):
         (folder / "my.beat").write_bytes(b"mine")
         raise InputError("wrong")
     assert sorted(os.listdir(folder)) == ["my.beat", "notes.txt"]
+
+
+def test_a_journal_that_is_a_link_is_refused_and_nothing_behind_it_is_touched(tmp_path):
+    target, output = tmp_path / "target", tmp_path / "output"
+    target.mkdir()
+    output.mkdir()
+    (target / "precious").write_bytes(b"content")
+    (output / "_unfinished").symlink_to(target)
+    journal.check(str(output))
+    message = rf"^{output}/_unfinished: expected no link, found one, which is not followed$"
+    with pytest.raises(InputError, match=message), journal.unfinished({"output": str(output)}, PLAN):
+        pass
+    assert contents(target) == [{"precious": b"content"}]
