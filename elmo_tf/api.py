@@ -50,7 +50,6 @@ def export(
     mix: str | int | Sequence[float] = "average",
     gamma: float = 1.0,
     tokenizer: str = "whitespace",
-    precision: str = "float32",
     warm_text: str | os.PathLike | None = None,
 ) -> pathlib.Path:
     """Writes a trained model as the SavedModel `output/<version>/`, once a fresh process has verified it.
@@ -64,7 +63,6 @@ def export(
         gamma: scale of the ELMo vector.
         tokenizer: how the signature `default` splits sentences: `"whitespace"`, or `"unicode"`, which needs
             tensorflow-text (`elmo-tf[text]`) here and in every program that loads the model.
-        precision: of the stored weights, `"float32"`, `"bfloat16"` (files of half the size) or `"int8"` (a quarter).
         warm_text: a text file, one sentence per line; every sentence then starts from the LSTM state after this text
             instead of from zero.
 
@@ -88,7 +86,6 @@ def export(
         gamma=gamma,
         provenance=checkpoints.provenance(opened, progress.step),
         tokenizer=tokenizer,
-        precision=precision,
         warm_text=warm_text,
     )
 

@@ -12,7 +12,7 @@ from elmo_tf.files import staging
 from elmo_tf.savedmodel import contract
 
 _log = logging.getLogger("elmo_tf")
-_PLAIN = {"mix": "average", "gamma": 1.0, "tokenizer": "whitespace", "precision": "float32", "warm_text": None}
+_PLAIN = {"mix": "average", "gamma": 1.0, "tokenizer": "whitespace", "warm_text": None}
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
@@ -79,12 +79,6 @@ def _add_savedmodel_arguments(parser: argparse.ArgumentParser) -> None:
         "--tokenizer unicode does; programs that load such a model have to import tensorflow_text first",
     )
     parser.add_argument(
-        "--precision",
-        choices=contract.PRECISIONS,
-        default="float32",
-        help="of the stored weights: float32 (default), bfloat16 (half the size), int8 (a quarter); same speed",
-    )
-    parser.add_argument(
         "--initial-state",
         choices=("zero", "warm"),
         default="zero",
@@ -103,7 +97,6 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
         "mix": arguments.mix,
         "gamma": arguments.gamma,
         "tokenizer": arguments.tokenizer,
-        "precision": arguments.precision,
         "warm_text": arguments.warm_text,
     }
 
@@ -185,7 +178,7 @@ def _import(arguments: argparse.Namespace) -> None:
         provenance |= published_weights.provenance(options, weights)
         print(writing.export(bilm, config, output, provenance=provenance, **settings))
     elif settings != _PLAIN:
-        parameters = "mix, gamma, tokenizer, precision, initial_state"
+        parameters = "mix, gamma, tokenizer, initial_state"
         raise InputError(parameters, "`output` with settings of a SavedModel", "`workdir` alone; export later")
     if workdir is not None:
         print(importing.save_new(workdir, config, bilm).path)
