@@ -231,7 +231,7 @@ def network(
         source = find(source).network()
     is_packed = isinstance(source, PackedBiLM)
     if trainable:
-        return BiLM.from_packed(source) if is_packed else source
+        return BiLM.of(source) if is_packed else source
     return source if is_packed else PackedBiLM.of(source)
 
 

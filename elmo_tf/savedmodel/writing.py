@@ -80,7 +80,11 @@ def export(
         if problems:
             lines = "\n".join(["the exported model failed its verification in a fresh process:", *problems])
             raise verification.VerificationError(lines)
-    return _number(finished)
+    version = _number(finished)
+    _log.info("verified: %s", version)
+    if tokenizer == "unicode":
+        _log.info("a program that loads it has to import tensorflow_text first")
+    return version
 
 
 def _save(
