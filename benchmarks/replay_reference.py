@@ -88,6 +88,7 @@ class Trace:
                     raise InputError(f"{self.label}: expected {name} of shape {expected}, found {self[name].shape}")
             arrays[ours] = np.stack([self[name] for name in names]).astype(np.int32)
         arrays["char_ids"] = (arrays["char_ids"] + 1).astype(np.uint16)
+        arrays["token_ids"] = arrays["token_ids"][0]
         return Window.of(**arrays, mask=np.ones(shape, bool))
 
     def states(self, shapes: list[tuple[int, ...]]) -> list[np.ndarray]:

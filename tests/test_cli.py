@@ -198,7 +198,7 @@ WRONG = [
     (f"{EXPORT} --initial-state warm --warm-text empty.txt", "--warm-text: expected a text with words, .*empty.txt"),
     (
         NEIGHBORS.replace("model model", "model missing"),
-        "--savedmodel: expected a folder with saved_model.pb, .*missing",
+        "--savedmodel: expected a SavedModel, a workdir, .*, found none of them: missing",
     ),
     (NEIGHBORS.replace("--word bank", "--word tree"), "--sentence: expected the word 'tree' in it, found 'bank'"),
     (

@@ -118,11 +118,6 @@ def read_questions_without_answers(path: str | os.PathLike) -> list[Question]:
     return numbered_lines.require_some(found, path, "question")
 
 
-def read_paragraphs(path: str | os.PathLike) -> list[Paragraph]:
-    """Returns the distinct paragraphs of a file of `read_questions_without_answers`, in their order."""
-    return list(dict.fromkeys(one.paragraph for one in read_questions_without_answers(path)))
-
-
 def _content(path: str | os.PathLike) -> str:
     return "\n".join(line for _, line in numbered_lines.numbered_lines(path))
 

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-SCHEMES = ("IOB1", "IOB2", "BIOUL")
 # BIOES has other letters for the same.
 _BIOUL_LETTER = {"B": "B", "I": "I", "L": "L", "E": "L", "U": "U", "S": "U"}
 

@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from elmo_tf.text import in_graph
+
 
 def of_distinct(compute: Callable[[tf.Tensor], tf.Tensor], tokens: tf.Tensor) -> tf.Tensor:
     """Returns `compute(tokens)`, called with each distinct sentence of the batch once.
@@ -15,8 +17,6 @@ def of_distinct(compute: Callable[[tf.Tensor], tf.Tensor], tokens: tf.Tensor) ->
     with tf.device("CPU"):
         # A token may contain any byte, so the lengths say where each ends.
         lengths = tf.strings.reduce_join(tf.strings.as_string(tf.strings.length(tokens)), 1, separator=" ")
-        joined = tf.strings.join([lengths, tf.strings.reduce_join(tokens, 1)], "\n")
-        distinct, places = tf.unique(joined)
-        firsts = tf.math.unsorted_segment_min(tf.range(tf.size(places)), places, tf.size(distinct))
+        firsts, places = in_graph.distinct(tf.strings.join([lengths, tf.strings.reduce_join(tokens, 1)], "\n"))
         chosen = tf.gather(tokens, firsts)
     return tf.gather(compute(chosen), places)

@@ -9,6 +9,7 @@ import tensorflow as tf
 from elmo_tf.layers.highway import Highway
 from elmo_tf.layers.products import matmul
 from elmo_tf.text import char_ids as char_ids_lib
+from elmo_tf.text import in_graph
 
 _LONGEST = (8, 12)  # ids, two marks included, of the tokens that are encoded together; the others are the last group
 _NEVER = -1e9  # below any convolution's value
@@ -200,8 +201,5 @@ def _distinct_rows(rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 
     Rows are compared as strings whose characters have the ids as code points, since `tf.unique` knows no rows.
     """
-    spelled = tf.strings.unicode_encode(rows, "UTF-8")
-    unique, places = tf.unique(spelled)
-    numbers = tf.range(tf.shape(rows)[0])
-    first = tf.math.unsorted_segment_min(numbers, places, tf.size(unique))
+    first, places = in_graph.distinct(tf.strings.unicode_encode(rows, "UTF-8"))
     return tf.gather(rows, first), places

@@ -40,27 +40,27 @@ class Window(NamedTuple):
     forward_token_ids: np.ndarray  # int32 (batch_size, unroll_steps)
     forward_targets: np.ndarray  # int32 (batch_size, unroll_steps), the tokens after the inputs
     backward_words: np.ndarray
-    backward_token_ids: np.ndarray
     backward_targets: np.ndarray  # the tokens before the inputs
     mask: np.ndarray  # bool (batch_size, unroll_steps); False after a stream's end, where all ids are 0
 
     @classmethod
     def of(cls, char_ids: np.ndarray, token_ids: np.ndarray, targets: np.ndarray, mask: np.ndarray) -> "Window":
-        """Returns the window of inputs and targets, whose first dimension is the direction, forward first.
+        """Returns the window of inputs and targets; a first dimension of 2 is the direction, forward first.
 
         Distinct tokens are found here, ahead of the step: in the graph it takes strings, which no GPU knows.
 
         Args:
             char_ids: uint16 `(2, batch_size, unroll_steps, max_chars_per_token)`, contiguous.
-            token_ids: int32 `(2, batch_size, unroll_steps)`, as `targets`.
+            token_ids: int32 `(batch_size, unroll_steps)`, forward.
+            targets: int32 `(2, batch_size, unroll_steps)`.
             mask: bool `(batch_size, unroll_steps)`.
         """
         rows = char_ids.reshape(-1, char_ids.shape[-1])
         distinct, places = char_ids_lib.distinct_rows(rows)
         table = np.zeros(rows.shape, np.int32)
         table[: len(distinct)] = distinct
-        arrays = places.reshape(token_ids.shape), token_ids, targets
-        return cls(table, *(array[direction] for direction in (0, 1) for array in arrays), mask)
+        forward, backward = places.reshape(targets.shape)
+        return cls(table, forward, token_ids, targets[0], backward, targets[1], mask)
 
     def part(self, start: int, stop: int) -> "Window":
         """Returns the window of the streams from `start` to `stop`, without the other streams' tokens."""
@@ -150,17 +150,17 @@ class Windows:
         """Returns the window of the streams `rows` up to `end`."""
         size, shape = len(self.rows) * self.unroll_steps, (2, len(self.rows), self.unroll_steps)
         char_ids = np.zeros((2, size, self.max_chars_per_token), np.uint16)  # forward, backward
-        token_ids, targets = np.zeros((2, 2, size), np.int32)
+        token_ids, targets = np.zeros(size, np.int32), np.zeros((2, size), np.int32)
         mask = np.zeros(size, bool)
         for part in self._cut_from(parts):
             places, *sources = part.cut(end - self.unroll_steps, end)
             mask[places] = True
+            token_ids[places] = part.block.token_ids[sources[0]]
             for direction, source, step in zip((0, 1), sources, (1, -1), strict=True):
                 char_ids_lib.put_rows(char_ids[direction], places, part.block.words.char_ids(source))
-                token_ids[direction, places] = part.block.token_ids[source]
                 targets[direction, places] = part.block.token_ids[source + step]
         by_token = char_ids.reshape(*shape, self.max_chars_per_token)
-        return Window.of(by_token, token_ids.reshape(shape), targets.reshape(shape), mask.reshape(shape[1:]))
+        return Window.of(by_token, token_ids.reshape(shape[1:]), targets.reshape(shape), mask.reshape(shape[1:]))
 
     def _cut_from(self, parts: list[Part]) -> list[Part]:
         """Returns the sentences of the streams `rows`."""

@@ -1,4 +1,4 @@
-"""The newest version of an exported model."""
+"""The versions of an exported model."""
 
 import os
 import pathlib
@@ -7,13 +7,18 @@ from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import contract
 
 
+def versions(savedmodel: pathlib.Path) -> list[pathlib.Path]:
+    """Returns the folders of a model's versions, the newest last."""
+    inner = [path for path in savedmodel.iterdir() if path.name.isdecimal()] if savedmodel.is_dir() else []
+    return sorted(inner, key=lambda path: int(path.name))
+
+
 def newest(savedmodel: str | os.PathLike) -> pathlib.Path | None:
     """Returns `savedmodel` if it is a version's folder, or else the newest version in it; None: there is none."""
     folder = pathlib.Path(savedmodel)
     if (folder / contract.GRAPH_FILE).is_file():
         return folder
-    versions = [inner for inner in folder.iterdir() if inner.name.isdecimal()] if folder.is_dir() else []
-    last = max(versions, key=lambda inner: int(inner.name), default=folder)
+    last = (versions(folder) or [folder])[-1]
     return last if (last / contract.GRAPH_FILE).is_file() else None
 
 

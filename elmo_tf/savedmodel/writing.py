@@ -16,7 +16,7 @@ from elmo_tf.bilm.packed import PackedBiLM
 from elmo_tf.errors import InputError, renamed
 from elmo_tf.files import staging
 from elmo_tf.layers.scalar_mix import Mix
-from elmo_tf.savedmodel import assets, checksums, contract, root, sample_vectors, states, verification, warmup
+from elmo_tf.savedmodel import assets, checksums, contract, finding, root, sample_vectors, states, verification, warmup
 from elmo_tf.savedmodel.mix import build_mix
 
 _log = logging.getLogger("elmo_tf")
@@ -121,5 +121,5 @@ def _next_version(folder: pathlib.Path) -> int:
         raise InputError("output", "a folder for the model's versions", f"a file: {folder}")
     if (folder / contract.GRAPH_FILE).exists():
         raise InputError("output", "the folder of a model's versions", f"one version: {folder}")
-    there = [int(path.name) for path in folder.iterdir() if path.name.isdecimal()] if folder.exists() else []
-    return max(there, default=0) + 1
+    there = finding.versions(folder)
+    return int(there[-1].name) + 1 if there else 1

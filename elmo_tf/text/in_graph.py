@@ -62,3 +62,9 @@ def encode_tokens(
         ids = tf.where((tokens == token)[..., None], char_ids_lib.boundary(mark, max_chars_per_token), ids)
     real = tf.sequence_mask(lengths, tf.shape(tokens)[1])
     return tf.where(real[..., None], ids, char_ids_lib.PADDING)
+
+
+def distinct(strings: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns where each distinct one of string `(n,)` stands first, and for each string the number of its like."""
+    found, places = tf.unique(strings)
+    return tf.math.unsorted_segment_min(tf.range(tf.size(strings)), places, tf.size(found)), places

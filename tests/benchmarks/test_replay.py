@@ -48,7 +48,9 @@ def record(path, **changes) -> dict[str, np.ndarray]:
         for field, theirs in replay_reference._WINDOW.items():
             for direction, array in zip(("", "_reverse"), arrays[field], strict=True):
                 trace[f"batch{step + 1}/{theirs}{direction}"] = array - 1 if "char" in theirs else array
-        window = Window.of(**arrays, mask=np.ones((BATCH_SIZE, UNROLL_STEPS), bool))
+        window = Window.of(
+            **arrays | {"token_ids": arrays["token_ids"][0]}, mask=np.ones((BATCH_SIZE, UNROLL_STEPS), bool)
+        )
         results.append([float(value) for value in trainer.step(window, step)])
     losses = np.array(results)
     trace |= {"losses_fwd_bwd": losses[:, :2], "loss": losses[:, :2].mean(1), "gnorm_preclip": losses[:, 2]}

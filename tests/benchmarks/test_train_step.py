@@ -26,7 +26,7 @@ for setting in (
 def test_arithmetic_counts_what_a_step_cannot_do_without():
     ids = np.concatenate([char_ids_lib.encode_tokens([b"a", b"the"]), np.zeros((6, 50), np.int32)])
     words, zeros = np.array([[0, 1], [0, 0]], np.int32), np.zeros((2, 2), np.int32)
-    window = Window(ids, words, zeros, zeros, words, zeros, zeros, np.ones((2, 2), bool))
+    window = Window(ids, words, zeros, zeros, words, zeros, np.ones((2, 2), bool))
     config = config_lib.Config(MICRO, MICRO_CONFIG.train)
     convolutions = 4 * (1 * 4 + 2 * 6 + 3 * 8)
     num_windows = (3 + 1) + (5 + 1)  # two distinct tokens with their marks, and a window of pads each

@@ -34,14 +34,23 @@ def _windows(*arguments, **keywords):
     return [window for window, _ in Windows(*arguments, **keywords)]
 
 
+def _inputs(window, records, direction):
+    """The numbers of the tokens that a window's characters spell, 0 where it is masked."""
+    spelled = char_ids.encode_tokens(records.vocabulary.tokens).astype(np.int32)
+    numbers = {row.tobytes(): number for number, row in enumerate(spelled)}
+    rows = helpers.char_ids_of(window, direction).reshape(-1, spelled.shape[1])
+    found = np.array([numbers.get(row.tobytes(), 2) for row in rows], np.int32)
+    return np.where(window.mask, found.reshape(window.mask.shape), 0)
+
+
 def _sentences(windows, records, direction):
     """Follows each stream and returns its sentences as words, checking that inputs and targets fit together."""
     first, last = (0, 1) if direction == "forward" else (1, 0)
     found = []
     for row in range(len(windows[0].mask)):
-        parts = [getattr(window, f"{direction}_{kind}")[row] for window in windows for kind in ("token_ids", "targets")]
         kept = np.concatenate([window.mask[row] for window in windows])
-        inputs, targets = np.concatenate(parts[::2])[kept], np.concatenate(parts[1::2])[kept]
+        inputs = np.concatenate([_inputs(window, records, direction)[row] for window in windows])[kept]
+        targets = np.concatenate([getattr(window, f"{direction}_targets")[row] for window in windows])[kept]
         starts = np.flatnonzero(inputs == first)
         assert len(starts) == 0 or starts[0] == 0
         for sentence, after in zip(np.split(inputs, starts[1:]), np.split(targets, starts[1:]), strict=True):
@@ -66,12 +75,12 @@ def test_a_small_example_by_hand(tmp_path):
     a, b, c, d, e, f = range(3, 9)  # <S> is 0, </S> is 1
     np.testing.assert_array_equal(first.forward_token_ids, [[0, a, b], [0, c, 0]])
     np.testing.assert_array_equal(first.forward_targets, [[a, b, 1], [c, 1, d]])
-    np.testing.assert_array_equal(first.backward_token_ids, [[1, b, a], [1, c, 1]])
+    np.testing.assert_array_equal(_inputs(first, records, "backward"), [[1, b, a], [1, c, 1]])
     np.testing.assert_array_equal(first.backward_targets, [[b, a, 0], [c, 0, f]])
     np.testing.assert_array_equal(first.mask, np.ones((2, 3), bool))
     np.testing.assert_array_equal(second.forward_token_ids, [[0, a, 0], [d, e, f]])
     np.testing.assert_array_equal(second.forward_targets, [[a, 1, 0], [e, f, 1]])
-    np.testing.assert_array_equal(second.backward_token_ids, [[1, a, 0], [f, e, d]])
+    np.testing.assert_array_equal(_inputs(second, records, "backward"), [[1, a, 0], [f, e, d]])
     np.testing.assert_array_equal(second.backward_targets, [[a, 0, 0], [e, d, 0]])
     np.testing.assert_array_equal(second.mask, [[True, True, False], [True, True, True]])
 
@@ -124,7 +133,7 @@ def test_only_the_end_is_masked_and_all_ids_are_0_there(records):
     for window in windows:
         assert (np.diff(window.mask.astype(int), axis=1) <= 0).all()
         ids = [helpers.char_ids_of(window, direction) for direction in DIRECTIONS]
-        for array in (*ids, *(getattr(window, f"{d}_{kind}") for d in DIRECTIONS for kind in ("token_ids", "targets"))):
+        for array in (*ids, window.forward_token_ids, window.forward_targets, window.backward_targets):
             assert not array[~window.mask].any()
 
 
@@ -319,11 +328,13 @@ def test_windows_are_those_of_the_plain_loop(tmp_path, monkeypatch, batch_size, 
     for window, rows in zip(windows, expected, strict=True):
         np.testing.assert_array_equal(window.mask.sum(1), [len(row) for row in rows])
         for number, row in enumerate(rows):
-            found = [
-                getattr(window, f"{direction}_{kind}")[number][window.mask[number]].tolist()
-                for direction in DIRECTIONS
-                for kind in ("token_ids", "targets")
-            ]
+            arrays = (
+                window.forward_token_ids,
+                window.forward_targets,
+                _inputs(window, records, "backward"),
+                window.backward_targets,
+            )
+            found = [array[number][window.mask[number]].tolist() for array in arrays]
             assert list(zip(*found, strict=True)) == [(*forward, *backward) for forward, backward in row]
 
 
@@ -332,11 +343,8 @@ def test_characters_are_those_of_the_tokens_ids(tmp_path, monkeypatch):
     records = helpers.write_records(tmp_path, SENTENCES)
     spelled = char_ids.encode_tokens(records.vocabulary.tokens)
     for window in _windows(records, 3, 5, seed=7, epochs=1):
-        for direction in DIRECTIONS:
-            ids = getattr(window, f"{direction}_token_ids")
-            np.testing.assert_array_equal(
-                helpers.char_ids_of(window, direction)[window.mask], spelled[ids][window.mask]
-            )
+        found, ids = helpers.char_ids_of(window, "forward"), window.forward_token_ids
+        np.testing.assert_array_equal(found[window.mask], spelled[ids][window.mask])
 
 
 def test_each_distinct_token_has_one_row_in_the_order_of_the_inputs(records):

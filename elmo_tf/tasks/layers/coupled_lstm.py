@@ -3,8 +3,9 @@
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
+
+from elmo_tf.tasks.layers.orthogonal_blocks import orthogonal_blocks
 
 _GATES = 3  # input gate, candidate, output gate
 
@@ -43,7 +44,7 @@ class CoupledLSTM(keras.layers.Layer):
         width = _GATES * self.units
         self.kernel = self.add_weight(name="kernel", shape=(input_shape[-1], width))
         self.recurrent_kernel = self.add_weight(
-            name="recurrent_kernel", shape=(self.units, width), initializer=block_orthonormal
+            name="recurrent_kernel", shape=(self.units, width), initializer=orthogonal_blocks(self.units)
         )
         # Biases and states too are drawn as kernels are, as in the reference.
         self.bias = self.add_weight(name="bias", shape=(width,), initializer="glorot_uniform")
@@ -82,11 +83,3 @@ class CoupledLSTM(keras.layers.Layer):
 
     def _from_start(self, values: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
         return tf.reverse_sequence(values, lengths, seq_axis=1) if self.reverse else values
-
-
-def block_orthonormal(shape: tuple[int, int], dtype: Any = None) -> tf.Tensor:
-    """Returns `(dim, blocks * dim)` initial values; each block is an orthonormal matrix of its own."""
-    dim, width = shape
-    draw = keras.initializers.Orthogonal()
-    blocks = [draw.clone()((dim, dim)) for _ in range(width // dim)]
-    return tf.cast(tf.concat([np.asarray(block) for block in blocks], 1), dtype or tf.float32)

@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from elmo_tf.tasks.layers import highway_lstm_scan
+from elmo_tf.tasks.layers.orthogonal_blocks import orthogonal_blocks
 
 _GATES = ("input_gate", "forget_gate", "output_gate", "highway_gate", "candidate")
 
@@ -65,9 +66,9 @@ class HighwayLSTM(keras.layers.Layer):
         blocks = len(_GATES)
         kernel = (input_shape[-1], (blocks + 1) * self.units)
         recurrent = (self.units, blocks * self.units)
-        self.kernel = self.add_weight(name="kernel", shape=kernel, initializer=_orthogonal_blocks(self.units))
+        self.kernel = self.add_weight(name="kernel", shape=kernel, initializer=orthogonal_blocks(self.units))
         self.recurrent_kernel = self.add_weight(
-            name="recurrent_kernel", shape=recurrent, initializer=_orthogonal_blocks(self.units)
+            name="recurrent_kernel", shape=recurrent, initializer=orthogonal_blocks(self.units)
         )
         self.bias = self.add_weight(name="bias", shape=recurrent[1:], initializer=_open_forget_gate(self.units))
 
@@ -85,16 +86,6 @@ class HighwayLSTM(keras.layers.Layer):
     def get_config(self):
         own = ("units", "dropout_rate", "go_backwards", "seed")
         return super().get_config() | {name: getattr(self, name) for name in own}
-
-
-def _orthogonal_blocks(units: int):
-    """Returns an initializer of kernels whose blocks of `units` columns are orthogonal matrices."""
-
-    def initial(shape, dtype=None):
-        blocks = [keras.initializers.Orthogonal()((shape[0], units), dtype) for _ in range(shape[1] // units)]
-        return tf.concat(blocks, 1)
-
-    return initial
 
 
 def _open_forget_gate(units: int):
