@@ -181,9 +181,9 @@ def find(source: Path) -> Source:
         if not isinstance(source, Sequence) or len(source) != 2:
             raise InputError("source", _EXPECTED, repr(source))
         options, weights = map(pathlib.Path, source)
-        return _published(str(weights.absolute()), options, weights)
+        return _published(os.path.abspath(weights), options, weights)
     folder = pathlib.Path(source)
-    name = str(folder.absolute())
+    name = os.path.abspath(folder)
     if (folder / "config.json").is_file():
         from elmo_tf.training import checkpoints  # noqa: PLC0415 - see the top
 
@@ -193,7 +193,7 @@ def find(source: Path) -> Source:
     if (version := finding.newest(folder)) is not None:
         checksums.check(version)
         tokenizer = assets.read_provenance(version)["tokenizer"]
-        return SavedModel(str(version.absolute()), assets.read_config(version), tokenizer)
+        return SavedModel(os.path.abspath(version), assets.read_config(version), tokenizer)
     if not models.is_name(source):
         raise InputError("source", _EXPECTED, f"none of them: {source}{models.suggested(source)}")
     return _published(str(source), *fetching.files(models.find(str(source))))

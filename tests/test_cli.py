@@ -197,7 +197,7 @@ WRONG = [
     (f"{EXPORT} --initial-state warm --warm-text empty.txt", "--warm-text: expected a text with words, .*empty.txt"),
     (
         NEIGHBORS.replace("model model", "model missing"),
-        "--savedmodel: expected a folder with saved_model.pb, .*missing",
+        "--savedmodel: expected a SavedModel, .*, found none of them: missing",
     ),
     (NEIGHBORS.replace("--word bank", "--word tree"), "--sentence: expected the word 'tree' in it, found 'bank'"),
     (
@@ -261,9 +261,10 @@ def test_export_and_import_write_the_savedmodel_that_their_options_describe(
     provenance = json.loads((tmp_path / "model" / "1" / "assets" / "provenance.json").read_text())
     assert (provenance["tokenizer"], provenance["precision"]) == ("unicode", "bfloat16")
     assert provenance["initial_state"]["kind"] == "warm"
-    found = elmo_tf.load(tmp_path / "model")(["the cat's mat"])
-    assert found["tokens"].numpy().tolist() == [[b"the", b"cat", b"'s", b"mat"]]
-    np.testing.assert_allclose(found["elmo"], 2 * found["layers"][:, -1], **checks.TOLERANCE)
+    elmo = elmo_tf.load(tmp_path / "model")
+    ((tokens, mixed),), ((_, top),) = (elmo.encode(["the cat's mat"], layers) for layers in ("mix", "top"))
+    assert tokens == ["the", "cat", "'s", "mat"]
+    np.testing.assert_allclose(mixed, 2 * top, **checks.TOLERANCE)
 
 
 @pytest.mark.parametrize(

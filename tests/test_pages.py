@@ -150,8 +150,8 @@ def test_the_programs_about_the_jobs_read_what_the_commands_before_them_wrote(fo
     capfd.readouterr()
     run(job)
     assert sorted(capfd.readouterr().out.splitlines()) == [
-        "('A bank of the river .', [b'A', b'bank', b'of', b'the', b'river', b'.'], (6, 16))",
-        "('The bank lends money .', [b'The', b'bank', b'lends', b'money', b'.'], (5, 16))",
+        "('A bank of the river .', ['A', 'bank', 'of', 'the', 'river', '.'], (6, 16))",
+        "('The bank lends money .', ['The', 'bank', 'lends', 'money', '.'], (5, 16))",
     ]
 
 

@@ -31,6 +31,9 @@ def verify(savedmodel: str | os.PathLike) -> Iterator[str]:
             weights = fetching.files(row).weights
         yield f"{weights}: {weights.stat().st_size:,} bytes, compared by {row.checked}"
         return
+    if not os.path.exists(savedmodel):
+        expected = f"a folder with {contract.GRAPH_FILE}, or {models.expected_names()}"
+        raise InputError("savedmodel", expected, f"none: {savedmodel}{models.suggested(savedmodel)}")
     folder = finding.find_version(savedmodel)
     checksums.check(folder, thorough=True)
     listed = checksums.read(folder)

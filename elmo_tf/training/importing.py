@@ -126,7 +126,7 @@ def _with_our_order(source: published_weights.Source, lines: list[int]) -> publi
 
 def _optimizer(bilm: BiLM, config: config_lib.TrainConfig) -> Adagrad:
     variables = [variable.value for variable in bilm.trainable_variables]
-    return Adagrad(variables, 0.0, config.initial_accumulator, config.clip_norm)
+    return Adagrad(variables, config.initial_accumulator, config.clip_norm)
 
 
 def _targets(bilm: BiLM, optimizer: Adagrad) -> dict[str, tuple[tf.Variable, tuple[int, ...]]]:

@@ -297,7 +297,7 @@ def test_wrong_inputs_are_refused(inputs):
 
 def test_a_savedmodel_that_is_not_ours_is_refused(savedmodel, tmp_path):
     tf.saved_model.save(tf.Module(), str(tmp_path / "foreign"))
-    with pytest.raises(InputError, match=r"source: expected the signatures .*, default, .* of `elmo-tf export`, found"):
+    with pytest.raises(InputError, match=r"source: expected the file assets.extra/checksums.json of .*, found none"):
         elmo_tf.ELMo(tmp_path / "foreign")
     other = shutil.copytree(savedmodel.path, tmp_path / "other")
     text = (other / "assets" / "config.json").read_text()

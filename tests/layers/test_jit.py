@@ -8,7 +8,6 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from elmo_tf.elmo.known_tokens import KnownTokens
 
 import elmo_tf
 import elmo_tf.bilm
@@ -39,7 +38,6 @@ WITHOUT = {
     BiLM: lambda: BiLM(MICRO),
     CharCNN: lambda: CharCNN(4, ((1, 4), (2, 6)), 1, "relu", output_dim=8),
     elmo_tf.ELMo: lambda: elmo_tf.ELMo(MICRO),
-    KnownTokens: lambda: KnownTokens(["a"], 50, 4),
     MentionSpans: lambda: MentionSpans(3, 0.4),
     PackedBiLM: lambda: PackedBiLM(MICRO),
     SampledSoftmax: lambda: SampledSoftmax(7),

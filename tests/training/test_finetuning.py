@@ -100,7 +100,7 @@ def test_it_trains_and_run_again_it_resumes_and_the_source_stays_as_it_is(workdi
     caplog.clear()
     with caplog.at_level(logging.INFO, "elmo_tf"):
         assert finetune(workdir.path, other.path, tmp_path / "parts", steps=4).path == parts.path
-    assert "from step 1 to 4" in caplog.text
+    assert "training: step 1 to 4" in caplog.text
     assert "words copied" not in caplog.text
     for part in ("bilm", "accumulators"):
         one, another = saved(whole, part), saved(parts, part)

@@ -67,7 +67,8 @@ def test_a_step_after_the_copy_does_not_change_what_is_written(tmp_path, name):
     """The steps update rows and whole variables with the operations of training."""
     bilm = BiLM(MICRO, 20)
     variables = [variable.value for variable in bilm.trainable_variables]
-    optimizer = optimizers.from_config(TrainConfig(optimizer=name), bilm, tf.constant(0.5))
+    optimizer = optimizers.from_config(TrainConfig(optimizer=name), bilm)
+    optimizer.set_learning_rate(0.5, 0)
     stored = [*variables, *(value for slot in optimizer.slots.values() for value in slot)]
     unused = [value for value in optimizer.slots.get("squares", []) if value.shape.rank == 0]
 

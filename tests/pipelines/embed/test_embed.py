@@ -226,7 +226,7 @@ def spoil(savedmodel, folder: pathlib.Path, what: str) -> None:
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        ("missing", r"expected a folder with saved_model.pb, found none: .*bad"),
+        ("missing", r"expected a SavedModel, .*, found none of them: .*bad"),
         ("no config", r"expected the file assets/config.json, found none in .*bad"),
         ("no variables", r"expected the file variables/variables.data\S+, found none in .*bad"),
         ("cut", r"expected \d+ bytes in saved_model.pb, found \d+: .*bad"),
