@@ -1,7 +1,7 @@
 """How fast a SavedModel embeds sentences, and against what: bare matrix products in the same process.
 
     python benchmarks/embed.py --savedmodel savedmodels/NAME/1 --text FILE
-    python benchmarks/embed.py --preset original --precision bfloat16
+    python benchmarks/embed.py --preset original
 
 With `--preset`, a model of random weights is exported first. Without `--text`, generated text that repeats its words as
 real text does is embedded. Only the SavedModel's signature `default` is called, on batches in the order of the text.
@@ -42,13 +42,13 @@ _READ = 100_000_000  # numbers that are read to measure the memory's bandwidth
 _CLOCKS = (time.perf_counter, time.process_time)
 
 
-def make_model(preset: str, precision: str, folder: str) -> None:
+def make_model(preset: str, folder: str) -> None:
     """Exports a network of random weights to `folder/1`."""
     from elmo_tf.bilm.model import BiLM  # noqa: PLC0415
     from elmo_tf.savedmodel import writing  # noqa: PLC0415 - only this process, which is not the one measured
 
     config = config_lib.preset(preset)
-    writing.export(BiLM(config.model), config, folder, precision=precision)
+    writing.export(BiLM(config.model), config, folder)
 
 
 def read_batches(arguments: argparse.Namespace) -> list[list[bytes]]:
@@ -141,7 +141,6 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     model = parser.add_mutually_exclusive_group(required=True)
     model.add_argument("--savedmodel", metavar="DIR", help="a version's folder")
     model.add_argument("--preset", choices=config_lib.PRESETS, help="random weights of this size")
-    parser.add_argument("--precision", default="float32", help="with --preset: as for `elmo-tf export` (float32)")
     parser.add_argument("--text", metavar="FILE", help="one sentence per line (default: generated text)")
     parser.add_argument("--sentences", type=int, default=256, help="how many of the text, from its beginning (256)")
     parser.add_argument("--batch-size", type=int, default=32, help="sentences per call (32)")
@@ -153,7 +152,7 @@ def savedmodel_of(arguments: argparse.Namespace, folder: str) -> str:
     if arguments.preset is None:
         return arguments.savedmodel
     code = "import sys; from benchmarks import embed; embed.make_model(*sys.argv[1:])"
-    made = [arguments.preset, arguments.precision, folder]
+    made = [arguments.preset, folder]
     environment = os.environ | {"PYTHONPATH": str(pathlib.Path(__file__).parent.parent)}
     subprocess.run([sys.executable, "-c", code, *made], check=True, env=environment)
     return f"{folder}/1"

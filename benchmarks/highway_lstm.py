@@ -27,7 +27,7 @@ import tensorflow as tf
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
 from benchmarks import embed
-from elmo_tf.layers.highway_lstm import HighwayLSTM
+from elmo_tf.tasks.layers.highway_lstm import HighwayLSTM
 
 _DROPOUT_RATE = 0.1
 # Blocks of weights, units x units, of the input's and the state's products.

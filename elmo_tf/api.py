@@ -1,5 +1,6 @@
 """What a program does with a trained model: `elmo_tf.evaluate`, `export` and `load`."""
 
+import logging
 import os
 import pathlib
 from collections.abc import Sequence
@@ -9,8 +10,10 @@ from elmo_tf.embedder import Embedder
 from elmo_tf.errors import renamed
 from elmo_tf.records import record_folder
 from elmo_tf.savedmodel import writing
-from elmo_tf.training import checkpoints, evaluation
+from elmo_tf.training import checkpoints, evaluation, loop, precision, resources
 from elmo_tf.training.evaluation import Evaluation
+
+_log = logging.getLogger("elmo_tf")
 
 
 def evaluate(
@@ -20,6 +23,8 @@ def evaluate(
     batch_size: int | None = None,
 ) -> Evaluation:
     """Returns the perplexity of a trained model on held-out text: full softmax, every token, each direction.
+
+    All GPUs that TensorFlow sees divide the streams among them.
 
     Args:
         workdir: what `train` returned, or its path.
@@ -33,14 +38,26 @@ def evaluate(
             fit it.
     """
     opened = checkpoints.open_workdir(workdir)
-    with renamed(path="data"):
-        records = record_folder.open_folder(data)
-    with renamed(records="data"):
-        evaluation.check_records(opened.config.model, opened.vocabulary, records)
-    with renamed(which="checkpoint"):
-        bilm = opened.trained_bilm(which=str(checkpoint))
+    records = open_records(data, opened, "data")
+    resources.warn_of_unused_gpus()
+    strategy = loop.all_gpus()
+    with strategy.scope(), renamed(which="checkpoint"):
+        bilm, progress = opened.trained(which=str(checkpoint))
     recipe = opened.config.train
-    return evaluation.evaluate(bilm, records, batch_size or recipe.batch_size, recipe.unroll_steps)
+    result = evaluation.evaluate(bilm, records, batch_size or recipe.batch_size, recipe.unroll_steps, strategy)
+    products, devices = precision.of_products("float32"), resources.devices(strategy)
+    _log.info("step %s: %s, %s products, on %s", f"{progress.step:,}", result.summary(), products, devices)
+    return result
+
+
+def open_records(
+    path: str | os.PathLike, workdir: checkpoints.Workdir, parameter: str = "data"
+) -> record_folder.Records:
+    """Returns records that the workdir's model can read; `InputError` about `parameter` if it cannot."""
+    with renamed(path=parameter, records=parameter):
+        records = record_folder.open_folder(path)
+        evaluation.check_records(workdir.config.model, workdir.vocabulary, records)
+    return records
 
 
 def export(
@@ -50,7 +67,6 @@ def export(
     mix: str | int | Sequence[float] = "average",
     gamma: float = 1.0,
     tokenizer: str = "whitespace",
-    precision: str = "float32",
     warm_text: str | os.PathLike | None = None,
 ) -> pathlib.Path:
     """Writes a trained model as the SavedModel `output/<version>/`, once a fresh process has verified it.
@@ -64,7 +80,6 @@ def export(
         gamma: scale of the ELMo vector.
         tokenizer: how the signature `default` splits sentences: `"whitespace"`, or `"unicode"`, which needs
             tensorflow-text (`elmo-tf[text]`) here and in every program that loads the model.
-        precision: of the stored weights, `"float32"`, `"bfloat16"` (files of half the size) or `"int8"` (a quarter).
         warm_text: a text file, one sentence per line; every sentence then starts from the LSTM state after this text
             instead of from zero.
 
@@ -80,6 +95,7 @@ def export(
     opened = checkpoints.open_workdir(workdir)
     with renamed(which="checkpoint"):
         bilm, progress = opened.trained(which=str(checkpoint))
+    _log.info("exporting the model of step %s", f"{progress.step:,}")
     return writing.export(
         bilm,
         opened.config,
@@ -88,7 +104,6 @@ def export(
         gamma=gamma,
         provenance=checkpoints.provenance(opened, progress.step),
         tokenizer=tokenizer,
-        precision=precision,
         warm_text=warm_text,
     )
 

@@ -106,6 +106,11 @@ class SavedModel(Source):
         from elmo_tf.savedmodel import opening, stored_weights  # noqa: PLC0415
 
         folder = opening.check(self.path, verify_checksums=True)
+        # An option of earlier versions; the graph of such a model makes float32 of its weights itself.
+        stored_in = assets.read_provenance(folder).get("precision", "float32")
+        if stored_in != "float32":
+            expected = "a SavedModel with float32 weights; export the model again"
+            raise InputError("source", expected, f"{stored_in} weights: {folder}")
         try:
             bilm = PackedBiLM(self.config)
             stored = stored_weights.read_stored(folder)
@@ -226,7 +231,7 @@ def network(
         source = find(source).network()
     is_packed = isinstance(source, PackedBiLM)
     if trainable:
-        return BiLM.from_packed(source) if is_packed else source
+        return BiLM.of(source) if is_packed else source
     return source if is_packed else PackedBiLM.of(source)
 
 

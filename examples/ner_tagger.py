@@ -15,7 +15,7 @@ import tensorflow as tf
 from elmo_tf import ELMo
 from elmo_tf.annotated.columns import read_columns
 from elmo_tf.errors import InputError
-from elmo_tf.layers.crf import CRF
+from elmo_tf.tasks.layers.crf import CRF
 
 
 class Tagger(keras.Model):

@@ -255,11 +255,11 @@ def test_export_and_import_write_the_savedmodel_that_their_options_describe(
     values = published_files.options()
     options, weights = published_files.write_pair(tmp_path, values, published_files.draw_hdf5(values))
     source = "--workdir workdir" if command == "export" else f"--options {options} --weights {weights}"
-    described = "--mix top --gamma 2 --tokenizer unicode --precision bfloat16 --initial-state warm --warm-text text.txt"
+    described = "--mix top --gamma 2 --tokenizer unicode --initial-state warm --warm-text text.txt"
     assert cli.main(f"{command} {source} --output {tmp_path}/model {described}".split()) == 0
     assert capsys.readouterr().out == f"{tmp_path}/model/1\n"
     provenance = json.loads((tmp_path / "model" / "1" / "assets" / "provenance.json").read_text())
-    assert (provenance["tokenizer"], provenance["precision"]) == ("unicode", "bfloat16")
+    assert provenance["tokenizer"] == "unicode"
     assert provenance["initial_state"]["kind"] == "warm"
     elmo = elmo_tf.load(tmp_path / "model")
     ((tokens, mixed),), ((_, top),) = (elmo.encode(["the cat's mat"], layers) for layers in ("mix", "top"))

@@ -102,11 +102,11 @@ def test_evaluate_takes_another_number_of_streams(workdir, records):
 
 def test_export_writes_what_its_arguments_describe_and_where_it_comes_from(workdir, tmp_path):
     (tmp_path / "text.txt").write_text("the cat sat\na dog barked\n")
-    settings = {"mix": (0, 1, 2), "gamma": 2.0, "tokenizer": "unicode", "precision": "bfloat16"}
+    settings = {"mix": (0, 1, 2), "gamma": 2.0, "tokenizer": "unicode"}
     path = elmo_tf.export(workdir, tmp_path / "models", **settings, warm_text=tmp_path / "text.txt")
     assert path == tmp_path / "models" / "1"
     provenance = json.loads((path / "assets" / "provenance.json").read_text())
-    expected = checkpoints.provenance(workdir, 3) | {"tokenizer": "unicode", "precision": "bfloat16"}
+    expected = checkpoints.provenance(workdir, 3) | {"tokenizer": "unicode"}
     assert {name: provenance[name] for name in expected} == expected
     assert provenance["initial_state"]["kind"] == "warm"
     elmo = elmo_tf.load(path)

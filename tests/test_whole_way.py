@@ -97,7 +97,6 @@ def assert_exported(savedmodel: pathlib.Path, workdir: checkpoints.Workdir, weig
     assert json.loads((savedmodel / "assets" / "provenance.json").read_text()) == {
         "elmo_tf": __version__,
         "tokenizer": "whitespace",
-        "precision": "float32",
         "initial_state": {"kind": "zero"},
         "step": STEPS,
         "vocabulary": {"size": len(words), "sha256": words.sha256()},

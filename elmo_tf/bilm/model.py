@@ -2,13 +2,13 @@
 
 import functools
 import itertools
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
-from elmo_tf.bilm import packed
+from elmo_tf.bilm.encoder import Encoder, new_char_cnn
 from elmo_tf.bilm.names import DIRECTIONS
 from elmo_tf.bilm.walk import States, run_directions
 from elmo_tf.layers.float32 import float32_policy
@@ -26,7 +26,7 @@ class WindowRun(NamedTuple):
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
-class BiLM(keras.Model):
+class BiLM(Encoder, keras.Model):
     """A forward and a backward language model over one character-based token encoder and one softmax.
 
     It is built when constructed, and keeps no state of its own: LSTM states go in and come out. Keras's global dtype
@@ -65,7 +65,7 @@ class BiLM(keras.Model):
             self.product_dtype = product_dtype
             self.supports_jit = False  # as `CharCNN`
             lstm = config.lstm
-            self.char_cnn = packed.new_char_cnn(config, product_dtype)
+            self.char_cnn = new_char_cnn(config, product_dtype)
             self.lstms = [[self._lstm(f"{direction}_{n}") for n in range(lstm.num_layers)] for direction in DIRECTIONS]
             self.softmax = None
             if vocab_size is not None:
@@ -79,29 +79,8 @@ class BiLM(keras.Model):
         layer.build((None, None, lstm.projection_dim))
         return layer
 
-    @classmethod
-    def from_packed(cls, packed_bilm: packed.PackedBiLM) -> Self:
-        """Returns the network with the weights of a `PackedBiLM`, without a softmax."""
-        bilm = cls(packed_bilm.config)
-        for copy, variable in zip(bilm.char_cnn.variables, packed_bilm.char_cnn.variables, strict=True):
-            copy.assign(variable)
-        for copies, layers in zip(bilm.lstms, packed_bilm.lstms, strict=True):
-            for copy, layer in zip(copies, layers, strict=True):
-                copy.assign_kernels(layer.kernels())
-        return bilm
-
     def get_config(self) -> dict[str, Any]:
-        return {
-            "config": config_lib.to_dict(self.config),
-            "vocab_size": self.vocab_size,
-            "product_dtype": self.product_dtype,
-            "name": self.name,
-        }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "BiLM":
-        model = config_lib.from_dict(config["config"], config_lib.ModelConfig)
-        return cls(**config | {"config": model})
+        return super().get_config() | {"vocab_size": self.vocab_size, "product_dtype": self.product_dtype}
 
     @property
     def hidden_matrices(self) -> list[keras.Variable]:
@@ -109,37 +88,6 @@ class BiLM(keras.Model):
         projection = [self.char_cnn.projection] if self.char_cnn.projection else []
         layers = [*self.char_cnn.highways, *projection, *itertools.chain(*self.lstms)]
         return [weight for layer in layers for weight in layer.trainable_variables if len(weight.shape) == 2]
-
-    def zero_states(self, batch_size: int | tf.Tensor) -> States:
-        """Returns the states before a first token, all zero."""
-        return packed.zero_states(self.config.lstm, batch_size)
-
-    def call(self, char_ids, boundaries=False):
-        layers, mask, _ = self.embed(char_ids, self.zero_states(1), boundaries)
-        return layers, mask
-
-    def embed(
-        self,
-        char_ids: tf.Tensor,
-        initial_states: States,
-        boundaries: bool = False,
-    ) -> tuple[tf.Tensor, tf.Tensor, States]:
-        """Does what a call does, from any initial states.
-
-        The LSTMs' weights are brought into the layout of inference in every call, so that gradients reach them.
-        `PackedBiLM` keeps them in it.
-
-        Args:
-            char_ids: as for a call.
-            initial_states: before each sentence, a row for each or one row for all.
-            boundaries: as for a call.
-
-        Returns:
-            layers and mask as from a call; and the states after each sentence's last token, in the backward direction
-            after its first. A sentence without tokens leaves them as they were.
-        """
-        kernels = tuple(tuple(layer.kernels() for layer in layers) for layers in self.lstms)
-        return packed.embed(self.config.lstm, kernels, self.char_cnn, char_ids, initial_states, boundaries)
 
     def run_window(
         self,

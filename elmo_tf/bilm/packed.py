@@ -1,83 +1,17 @@
-"""Whole sentences through the biLM without padding: the arithmetic of `BiLM.call`, SavedModels and the Keras layer."""
-
-from collections.abc import Callable
-from typing import Any, Self
+"""The biLM for embedding alone: its weights as inference uses them."""
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
+from elmo_tf.bilm.encoder import Encoder, new_char_cnn
 from elmo_tf.bilm.names import DIRECTIONS
-from elmo_tf.bilm.walk import Layer, States, run_directions
 from elmo_tf.layers import lstmp_packed
-from elmo_tf.layers.char_cnn import CharCNN
 from elmo_tf.layers.float32 import float32_policy
-from elmo_tf.layers.packing import Packing, pack
-from elmo_tf.text import char_ids as char_ids_lib
-
-# For each direction, for each layer.
-Kernels = tuple[tuple[lstmp_packed.Kernels, ...], ...]
-
-
-def embed(
-    config: config_lib.LSTMConfig,
-    kernels: Kernels,
-    encode: Callable[[tf.Tensor], tf.Tensor],
-    char_ids: tf.Tensor,
-    initial_states: States,
-    boundaries: bool = False,
-) -> tuple[tf.Tensor, tf.Tensor, States]:
-    """Runs both directions over sentences; no padded position takes part in a product.
-
-    Args:
-        config: of the LSTMs.
-        kernels: of the LSTMs.
-        encode: the token encoder, int32 `(n, max_chars_per_token)` -> float32 `(n, projection_dim)`.
-        char_ids: int32 `(batch, max_length, max_chars_per_token)`, sentences without boundaries, padded with 0.
-        initial_states: before `<S>`, in the backward direction before `</S>`: a row for each sentence, or one for all.
-        boundaries: whether `<S>` and `</S>` are returned as well; both directions then read both of them.
-
-    Returns:
-        layers: float32 `(batch, num_layers + 1, max_length, 2 * projection_dim)`, 0 at padding; with `boundaries`, two
-            positions longer: `<S>` before each sentence, `</S>` behind its last token.
-        mask: bool `(batch, max_length)`, real tokens; with `boundaries` `(batch, max_length + 2)`, boundaries included,
-            also those of a sentence without tokens.
-        final_states: `(batch, ...)`, after a sentence's last token, in the backward direction after its first; a
-            sentence without tokens leaves them as they were. With `boundaries`, after the last boundary.
-    """
-    if boundaries:
-        char_ids = _with_boundaries(char_ids)
-    batch_size, max_length, max_chars = tf.unstack(tf.shape(char_ids))
-    lengths = _lengths(char_ids)
-    packing = pack(lengths)
-    positions = packing.rows * max_length + packing.steps
-    ids = tf.gather(tf.reshape(char_ids, (batch_size * max_length, max_chars)), positions)
-    marks = np.zeros((0, char_ids.shape[-1]), np.int32) if boundaries else np.stack(_boundaries(char_ids.shape[-1]))
-    vectors = encode(tf.concat([marks, ids], 0))
-    words = vectors[len(marks) :]
-
-    inputs = [(words,), (tf.gather(words, packing.mirrored),)]
-    if not boundaries:
-        rows = tf.shape(initial_states[0][0][0])[0]
-        inputs = [
-            (*values, tf.broadcast_to(vectors[number], (rows, words.shape[1]))) for number, values in enumerate(inputs)
-        ]
-    clips = lstmp_packed.Clips(config.cell_clip, config.proj_clip)
-    layers = [[_layer(one, clips, packing) for one in stack] for stack in kernels]
-    (forward, backward), states = run_directions(layers, inputs, initial_states, config.use_skip_connections)
-
-    layers = [tf.concat([words, words], -1)]
-    for (ahead, *_), (back, *_) in zip(forward, backward, strict=True):
-        layers.append(tf.concat([ahead, tf.gather(back, packing.mirrored)], -1))
-    shape = (batch_size * max_length, len(layers), layers[0].shape[-1])
-    dense = tf.scatter_nd(positions[:, None], tf.stack(layers, 1), shape)
-    dense = tf.reshape(dense, (batch_size, max_length, *shape[1:]))
-    return tf.transpose(dense, (0, 2, 1, 3)), tf.sequence_mask(lengths, max_length), states
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
-class PackedBiLM(keras.layers.Layer):
+class PackedBiLM(Encoder):
     """A trained biLM for embedding: its weights stored once, in the layout in which inference uses them; not trainable.
 
     Args:
@@ -104,43 +38,6 @@ class PackedBiLM(keras.layers.Layer):
             ]
         self.built = True
 
-    @classmethod
-    def of(cls, bilm) -> Self:
-        """Returns a copy of a `BiLM`, without its softmax."""
-        packed = cls(bilm.config)
-        for copy, variable in zip(packed.char_cnn.variables, bilm.char_cnn.variables, strict=True):
-            copy.assign(variable)
-        for copies, layers in zip(packed.lstms, bilm.lstms, strict=True):
-            for copy, layer in zip(copies, layers, strict=True):
-                copy.assign(layer.kernels("float32"))
-        return packed
-
-    def call(self, char_ids, boundaries=False):
-        layers, mask, _ = self.embed(char_ids, self.zero_states(1), boundaries)
-        return layers, mask
-
-    def embed(
-        self,
-        char_ids: tf.Tensor,
-        initial_states: States,
-        boundaries: bool = False,
-    ) -> tuple[tf.Tensor, tf.Tensor, States]:
-        """Returns what the function `embed` of this module does, with these weights."""
-        kernels = tuple(tuple(layer.kernels() for layer in layers) for layers in self.lstms)
-        return embed(self.config.lstm, kernels, self.char_cnn, char_ids, initial_states, boundaries)
-
-    def zero_states(self, batch_size: int | tf.Tensor) -> States:
-        """Returns the states before a first token, all zero."""
-        return zero_states(self.config.lstm, batch_size)
-
-    def get_config(self) -> dict[str, Any]:
-        return {"config": config_lib.to_dict(self.config), "name": self.name}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "PackedBiLM":
-        model = config_lib.from_dict(config["config"], config_lib.ModelConfig)
-        return cls(**config | {"config": model})
-
 
 class _PackedLSTMP(keras.layers.Layer):
     """The weights of one LSTM, as `lstmp_packed.Kernels`, in float32."""
@@ -153,87 +50,11 @@ class _PackedLSTMP(keras.layers.Layer):
         }
         self.built = True
 
-    def kernels(self) -> lstmp_packed.Kernels:
+    def kernels(self, _dtype: str = "float32") -> lstmp_packed.Kernels:
         """Returns the weights as tensors."""
         return lstmp_packed.Kernels(**{name: tf.convert_to_tensor(one) for name, one in self._kernels.items()})
 
-    def assign(self, kernels: lstmp_packed.Kernels) -> None:
+    def assign_kernels(self, kernels: lstmp_packed.Kernels) -> None:
         """Sets the weights to those of float32 kernels."""
         for name, variable in self._kernels.items():
             variable.assign(getattr(kernels, name))
-
-
-def new_char_cnn(config: config_lib.ModelConfig, product_dtype: str = "float32") -> CharCNN:
-    """Returns a built token encoder of the network's sizes, its weights drawn."""
-    char_cnn = CharCNN(
-        config.char_cnn.embedding_dim,
-        config.char_cnn.filters,
-        config.char_cnn.num_highway,
-        config.char_cnn.activation,
-        output_dim=config.lstm.projection_dim,
-        product_dtype=product_dtype,
-        name="char_cnn",
-    )
-    char_cnn.build((None, config.char_cnn.max_chars_per_token))
-    return char_cnn
-
-
-def zero_states(config: config_lib.LSTMConfig, batch_size: int | tf.Tensor) -> States:
-    """Returns the states of both directions before a first token, all zero, a row for each of the batch."""
-
-    def zeros():
-        return tf.zeros((batch_size, config.units)), tf.zeros((batch_size, config.projection_dim))
-
-    return tuple(tuple(zeros() for _ in range(config.num_layers)) for _ in DIRECTIONS)
-
-
-def _layer(kernels: lstmp_packed.Kernels, clips: lstmp_packed.Clips, packing: Packing) -> Layer:
-    """Returns an LSTM over packed values `(N, dim)` and, if given, a boundary before them, `(1 or batch, dim)`."""
-
-    def run(inputs, initial):
-        values, *mark = inputs
-        state = initial
-        if mark:
-            # The boundary is read once if all sentences start from one state.
-            state = lstmp_packed.step(kernels, clips, mark[0], state)
-            mark = [state[1]]
-        ranked = tuple(_by_rank(part, packing) for part in state)
-        outputs, final = lstmp_packed.run(kernels, clips, values, packing, ranked)
-        return (outputs, *mark), _by_row(final, initial, packing)
-
-    return run
-
-
-def _by_rank(state: tf.Tensor, packing: Packing) -> tf.Tensor:
-    """Returns a state's rows, or its one row for all, in the order of ranks."""
-    return tf.gather(state, tf.minimum(packing.order, tf.shape(state)[0] - 1))
-
-
-def _by_row(final: lstmp_packed.State, initial: tuple[tf.Tensor, tf.Tensor], packing: Packing):
-    """Returns final states in the order of the batch; without tokens, the state before the boundary."""
-    has_tokens = (packing.lengths > 0)[:, None]
-    pairs = zip(final, initial, strict=True)
-    return tuple(
-        tf.gather(tf.where(has_tokens, after, _by_rank(before, packing)), packing.places) for after, before in pairs
-    )
-
-
-def _lengths(char_ids: tf.Tensor) -> tf.Tensor:
-    """Returns int32 `(batch,)`: the real tokens of each sentence."""
-    return tf.reduce_sum(tf.cast(tf.reduce_any(char_ids != char_ids_lib.PADDING, -1), tf.int32), 1)
-
-
-def _boundaries(max_chars: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the ids of `<S>` and `</S>`, int32 `(max_chars,)` each."""
-    return tuple(
-        char_ids_lib.boundary(mark, max_chars) for mark in (char_ids_lib.BEGIN_SENTENCE, char_ids_lib.END_SENTENCE)
-    )
-
-
-def _with_boundaries(char_ids: tf.Tensor) -> tf.Tensor:
-    """Returns the ids two positions longer: `<S>` before each sentence, `</S>` behind its last token."""
-    begin, end = _boundaries(char_ids.shape[-1])
-    last = 1 + _lengths(char_ids)
-    ids = tf.pad(char_ids, ((0, 0), (1, 1), (0, 0)))
-    places = tf.range(tf.shape(ids)[1])[None, :, None]
-    return tf.where(places == 0, begin, tf.where(places == last[:, None, None], end, ids))

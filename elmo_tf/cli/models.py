@@ -3,7 +3,6 @@
 import argparse
 import dataclasses
 import json
-import logging
 from typing import Any
 
 from elmo_tf.cli.arguments import add_checkpoint_argument, add_command
@@ -11,8 +10,8 @@ from elmo_tf.errors import InputError, renamed
 from elmo_tf.files import staging
 from elmo_tf.savedmodel import contract
 
-_log = logging.getLogger("elmo_tf")
-_PLAIN = {"mix": "average", "gamma": 1.0, "tokenizer": "whitespace", "precision": "float32", "warm_text": None}
+# Options of `_add_savedmodel_arguments` that are arguments of `writing.export`, where their defaults stand.
+_SETTINGS = ("mix", "gamma", "tokenizer", "warm_text")
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
@@ -22,6 +21,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "export",
         _export,
         "write a verified SavedModel and print its folder",
+        parameters={"checkpoint": "--checkpoint"},
     )
     export.add_argument("--workdir", required=True, metavar="DIR", help="a workdir of `elmo-tf train`")
     export.add_argument("--output", required=True, metavar="DIR", help="savedmodels/NAME; gets a new version")
@@ -65,24 +65,18 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 def _add_savedmodel_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mix",
-        default="average",
+        default=argparse.SUPPRESS,
         metavar="MIX",
         help="weights of the layers: average (default), top, the number of a layer, or one number per layer before the "
         "softmax, token layer first: 0.1,0.5,-0.2",
     )
-    parser.add_argument("--gamma", type=float, default=1.0, help="scale of the ELMo vector (1)")
+    parser.add_argument("--gamma", type=float, default=argparse.SUPPRESS, help="scale of the ELMo vector (1)")
     parser.add_argument(
         "--tokenizer",
         choices=contract.TOKENIZERS,
-        default="whitespace",
+        default=argparse.SUPPRESS,
         help="how the signature default splits sentences: whitespace (default), or unicode, as preprocess "
         "--tokenizer unicode does; programs that load such a model have to import tensorflow_text first",
-    )
-    parser.add_argument(
-        "--precision",
-        choices=contract.PRECISIONS,
-        default="float32",
-        help="of the stored weights: float32 (default), bfloat16 (half the size), int8 (a quarter); same speed",
     )
     parser.add_argument(
         "--initial-state",
@@ -90,36 +84,27 @@ def _add_savedmodel_arguments(parser: argparse.ArgumentParser) -> None:
         default="zero",
         help="the LSTM states before a sentence: zero (default), or their average after the text of --warm-text",
     )
-    parser.add_argument("--warm-text", metavar="FILE", help="typical sentences, one per line; the first 1,024 are read")
+    parser.add_argument(
+        "--warm-text",
+        default=argparse.SUPPRESS,
+        metavar="FILE",
+        help="typical sentences, one per line; the first 1,024 are read",
+    )
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Returns the settings of `writing.export` that `_add_savedmodel_arguments` declares."""
+    """Returns the settings of `writing.export` that were given."""
     warm = arguments.initial_state == "warm"
-    if warm != (arguments.warm_text is not None):
+    if warm != ("warm_text" in arguments):
         missing = "`warm_text`" if warm else "`initial_state` warm"
         raise InputError("initial_state, warm_text", "both for a warm state", f"no {missing}")
-    return {
-        "mix": arguments.mix,
-        "gamma": arguments.gamma,
-        "tokenizer": arguments.tokenizer,
-        "precision": arguments.precision,
-        "warm_text": arguments.warm_text,
-    }
+    return {name: getattr(arguments, name) for name in _SETTINGS if name in arguments}
 
 
 def _export(arguments: argparse.Namespace) -> None:
-    from elmo_tf.savedmodel import writing
-    from elmo_tf.training import checkpoints
+    from elmo_tf import api
 
-    workdir = checkpoints.open_workdir(arguments.workdir)
-    bilm, progress = workdir.trained(which=arguments.which)
-    settings = _settings(arguments)
-    provenance = checkpoints.provenance(workdir, progress.step)
-    print(writing.export(bilm, workdir.config, arguments.output, provenance=provenance, **settings))
-    _log.info("verified: the model of step %s", f"{progress.step:,}")
-    if arguments.tokenizer == "unicode":
-        _log.info("a program that loads it has to import tensorflow_text first")
+    print(api.export(arguments.workdir, arguments.output, arguments.which, **_settings(arguments)))
 
 
 def _models(arguments: argparse.Namespace) -> None:
@@ -184,8 +169,8 @@ def _import(arguments: argparse.Namespace) -> None:
     if output is not None:
         provenance |= published_weights.provenance(options, weights)
         print(writing.export(bilm, config, output, provenance=provenance, **settings))
-    elif settings != _PLAIN:
-        parameters = "mix, gamma, tokenizer, precision, initial_state"
+    elif settings:
+        parameters = "mix, gamma, tokenizer, initial_state"
         raise InputError(parameters, "`output` with settings of a SavedModel", "`workdir` alone; export later")
     if workdir is not None:
         print(importing.save_new(workdir, config, bilm).path)

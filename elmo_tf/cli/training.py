@@ -3,19 +3,11 @@
 import argparse
 import dataclasses
 import json
-import logging
 import pathlib
-from typing import TYPE_CHECKING
 
 from elmo_tf import config as config_lib
 from elmo_tf.cli.arguments import add_checkpoint_argument, add_command, natural, positive
-from elmo_tf.errors import InputError, renamed
-
-if TYPE_CHECKING:
-    from elmo_tf.records import record_folder
-    from elmo_tf.training import checkpoints
-
-_log = logging.getLogger("elmo_tf")
+from elmo_tf.errors import InputError
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
@@ -55,6 +47,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "print held-out perplexity as JSON, from the full softmax in float32 (TF32 on GPUs that have it). `tokens` are "
         "predicted in each direction: the `words` of the text, which preprocess counts, and one boundary per sentence",
         on_gpu=True,
+        parameters={"checkpoint": "--checkpoint"},
     )
     evaluate.add_argument("--workdir", required=True, metavar="DIR", help="made by `elmo-tf train`")
     evaluate.add_argument("--data", required=True, metavar="DIR", help="records made with the workdir's vocabulary")
@@ -152,37 +145,19 @@ def _finetune(arguments: argparse.Namespace) -> None:
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
+    from elmo_tf import api
+    from elmo_tf.records import record_folder
     from elmo_tf.records.unigram import unigram_perplexity
-    from elmo_tf.training import checkpoints, evaluation, loop, precision, resources
+    from elmo_tf.training import checkpoints
 
-    workdir = checkpoints.open_workdir(arguments.workdir)
-    data = _records(arguments.data, workdir, "data")
-    unigram = None if arguments.unigram is None else _records(arguments.unigram, workdir, "unigram")
-    resources.warn_of_unused_gpus()
-    strategy = loop.all_gpus()
-    with strategy.scope():
-        bilm, progress = workdir.trained(arguments.which)
-    recipe = workdir.config.train
-    streams = arguments.batch_size or recipe.batch_size
-    result = evaluation.evaluate(bilm, data, streams, recipe.unroll_steps, strategy)
-    products = precision.of_products("float32")
-    devices = resources.devices(strategy)
-    _log.info("step %s: %s, %s products, on %s", f"{progress.step:,}", result.summary(), products, devices)
+    unigram = None
+    if arguments.unigram is not None:  # refused before the evaluation, which takes long
+        unigram = api.open_records(arguments.unigram, checkpoints.open_workdir(arguments.workdir), "unigram")
+    result = api.evaluate(arguments.workdir, arguments.data, arguments.which, arguments.batch_size)
     found = dataclasses.asdict(result)
     if unigram is not None:
-        found["unigram_perplexity"] = unigram_perplexity(unigram, data)
+        found["unigram_perplexity"] = unigram_perplexity(unigram, record_folder.open_folder(arguments.data))
     print(json.dumps(found))
-
-
-def _records(path: str, workdir: "checkpoints.Workdir", parameter: str) -> "record_folder.Records":
-    """Returns records that the workdir's model can read; errors are about `parameter`."""
-    from elmo_tf.records import record_folder
-    from elmo_tf.training import evaluation
-
-    with renamed(path=parameter, records=parameter):
-        records = record_folder.open_folder(path)
-        evaluation.check_records(workdir.config.model, workdir.vocabulary, records)
-    return records
 
 
 def _assignments(arguments: argparse.Namespace) -> list[str]:

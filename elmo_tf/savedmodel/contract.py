@@ -22,7 +22,6 @@ LAYERS = ("all", "top", "average", "sum", "mix")
 
 # Settings of an export.
 TOKENIZERS = ("whitespace", "unicode")
-PRECISIONS = ("float32", "bfloat16", "int8")
 
 # Attributes of the loaded object beside its functions, as reusable SavedModels have them.
 ATTRIBUTES = ("trainable_variables", "variables", "regularization_losses")

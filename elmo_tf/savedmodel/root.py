@@ -14,7 +14,6 @@ def build_root(
     bilm: PackedBiLM,
     mix: ScalarMix,
     tokenizer: str = "whitespace",
-    precision: str = "float32",
     initial: States | None = None,
 ) -> tf.train.Checkpoint:
     """Returns the object to save, with the functions and attributes of the contract.
@@ -23,7 +22,6 @@ def build_root(
         bilm: the network.
         mix: the mix of its layers behind the output `elmo`, built.
         tokenizer: how `default` splits sentences, one of `contract.TOKENIZERS`.
-        precision: of the stored weights, one of `contract.PRECISIONS`.
         initial: variables, the states before every sentence; None: zero.
     """
     model = bilm.config
@@ -31,7 +29,7 @@ def build_root(
     sizes = contract.sizes(model.lstm.num_layers, model.lstm.units, dim, max_chars)
     specs = {name: _specs(contract.inputs(name, model.lstm.num_layers), sizes) for name in contract.FUNCTIONS}
     (ids_spec,) = specs["char_ids"].values()
-    weights = StoredWeights(bilm, precision)
+    weights = StoredWeights(bilm)
     initial = states.zero(bilm) if initial is None else initial
 
     @tf.function(input_signature=[ids_spec, tf.nest.map_structure(_any_rows, initial)])
@@ -92,7 +90,7 @@ def build_root(
     root.trainable_variables = [variable.value for variable in mix.trainable_variables]
     root.variables = [*root.trainable_variables, *weights.by_name.values()]
     setattr(root, ATTRIBUTE, weights.by_name)
-    root.expanded, root.initial = weights.expanded, tf.nest.flatten(initial)
+    root.initial = tf.nest.flatten(initial)
     root.regularization_losses = []
     return root
 

@@ -30,7 +30,6 @@ def export(
     gamma: float = 1.0,
     provenance: dict[str, Any] | None = None,
     tokenizer: str = "whitespace",
-    precision: str = "float32",
     warm_text: str | os.PathLike | None = None,
 ) -> pathlib.Path:
     """Writes `bilm` to the next version's folder in `output`, after a fresh process has verified it.
@@ -45,30 +44,25 @@ def export(
         provenance: JSON to keep in `assets/provenance.json`: where weights and vocabulary came from.
         tokenizer: how the signature `default` splits sentences, `"whitespace"` or `"unicode"`; with the latter,
             programs that load the model have to import tensorflow_text first.
-        precision: of the stored weights, `"float32"`, `"bfloat16"`, which takes half the space, or `"int8"`, a quarter.
         warm_text: a text file; every sentence then starts from the state after it. None: from zero.
 
     Returns:
         the new version's folder.
 
     Raises:
-        InputError: if `output` is not a folder, `mix` does not fit the layers, the tokenizer or the precision is
-            unknown, or `warm_text` has no words.
+        InputError: if `output` is not a folder, `mix` does not fit the layers, the tokenizer is unknown, or `warm_text`
+            has no words.
         OSError: if the model cannot be written, for instance because the disk is full. Nothing is left behind.
         VerificationError: if the written model returns other vectors in another process. Nothing is left behind.
     """
     folder = pathlib.Path(output)
-    for parameter, value, known in (
-        ("tokenizer", tokenizer, contract.TOKENIZERS),
-        ("precision", precision, contract.PRECISIONS),
-    ):
-        if value not in known:
-            raise InputError(parameter, f"one of {', '.join(known)}", repr(value))
+    if tokenizer not in contract.TOKENIZERS:
+        raise InputError("tokenizer", f"one of {', '.join(contract.TOKENIZERS)}", repr(tokenizer))
     typical = None if warm_text is None else states.read_typical(warm_text)
     _next_version(folder)
     mixed, initial = build_mix(bilm.config.lstm.num_layers + 1, mix, gamma), states.zero(bilm)
-    built = root.build_root(PackedBiLM.of(bilm), mixed, tokenizer, precision, initial)
-    about = {"tokenizer": tokenizer, "precision": precision, "initial_state": {"kind": "zero"}, **(provenance or {})}
+    built = root.build_root(PackedBiLM.of(bilm), mixed, tokenizer, initial)
+    about = {"tokenizer": tokenizer, "initial_state": {"kind": "zero"}, **(provenance or {})}
     if typical is not None:
         states.warm_up(built, initial, typical.sentences, tokenizer)
         about["initial_state"] = {"kind": "warm", "text_sha256": typical.sha256, "sentences": len(typical.sentences)}
@@ -86,7 +80,11 @@ def export(
         if problems:
             lines = "\n".join(["the exported model failed its verification in a fresh process:", *problems])
             raise verification.VerificationError(lines)
-    return _number(finished)
+    version = _number(finished)
+    _log.info("verified: %s", version)
+    if tokenizer == "unicode":
+        _log.info("a program that loads it has to import tensorflow_text first")
+    return version
 
 
 def _save(

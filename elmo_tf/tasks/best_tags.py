@@ -12,8 +12,8 @@ _NEVER = -np.inf
 def best_tags(scores: np.ndarray, lengths: Sequence[int], allowed: Allowed) -> list[list[int]]:
     """Returns the allowed sequence of tags with the highest sum of scores of each row, by Viterbi's algorithm.
 
-    Where steps have scores too, as those of a CRF, see `elmo_tf.layers.crf.viterbi`. Without them a step's work grows
-    with the number of tags, not with its square: most tags may follow every other one.
+    Steps from tag to tag have no scores here; for those of a CRF, see `elmo_tf.tasks.layers.crf.viterbi`. So a step's
+    work grows with the number of tags, not with its square: most tags may follow every other one.
 
     Args:
         scores: `(batch, time, tags)`, logarithms of probabilities.

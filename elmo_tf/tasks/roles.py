@@ -17,9 +17,9 @@ import tensorflow as tf
 from elmo_tf.annotated import frames, tag_schemes
 from elmo_tf.annotated.frames import Frame
 from elmo_tf.errors import InputError
-from elmo_tf.layers.highway_lstm import HighwayLSTM
 from elmo_tf.layers.token_mask import TokenMask
 from elmo_tf.tasks.best_tags import best_tags
+from elmo_tf.tasks.layers.highway_lstm import HighwayLSTM
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Words
 from elmo_tf.tasks.scores import srl_eval
 from elmo_tf.tasks.system import System, checked_tokens

@@ -1,5 +1,6 @@
 """The Keras layer by itself: values of every mix, masks, what it refuses."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -313,14 +314,29 @@ def test_a_savedmodel_that_is_not_ours_is_refused(savedmodel, tmp_path):
         elmo_tf.ELMo(other)
 
 
-@pytest.mark.parametrize("precision", ["float32", "int8"])
-def test_an_export_of_a_version_with_another_layout_is_refused(savedmodel, tmp_path, precision, monkeypatch):
+def test_an_export_of_a_version_with_another_layout_is_refused(savedmodel, tmp_path, monkeypatch):
     with monkeypatch.context() as another_version:
         another_version.setattr(lstmp_packed, "_PADDING", 8)
-        path = checks.export_unverified(savedmodel.bilm, MICRO_CONFIG, tmp_path, precision=precision)
+        path = checks.export_unverified(savedmodel.bilm, MICRO_CONFIG, tmp_path)
     message = r"source: expected a SavedModel of `elmo-tf export` of this version, undamaged, found \w*/?from_input of"
     with pytest.raises(InputError, match=message):
         elmo_tf.ELMo(path)
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_an_export_of_an_earlier_version_is_read_unless_its_weights_are_not_float32(savedmodel, tmp_path, precision):
+    earlier = shutil.copytree(savedmodel.path, tmp_path / "earlier")
+    provenance = json.loads((earlier / "assets" / "provenance.json").read_text())
+    (earlier / "assets" / "provenance.json").write_text(json.dumps(provenance | {"precision": precision}))
+    checksums.write(earlier)
+    if precision == "float32":
+        assert_vectors(elmo_tf.ELMo(earlier, mix=[0, 0, 0])(TOKENS), savedmodel, [0, 0, 0])
+        return
+    message = (
+        "source: expected a SavedModel with float32 weights; export the model again, found int8 weights: .*earlier"
+    )
+    with pytest.raises(InputError, match=message):
+        elmo_tf.ELMo(earlier)
 
 
 def test_scalar_parameters_may_be_an_array_and_a_layers_number_numpys():

@@ -13,23 +13,24 @@ import elmo_tf
 import elmo_tf.bilm
 import elmo_tf.elmo
 import elmo_tf.layers
+import elmo_tf.tasks.layers
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.bilm.packed import PackedBiLM
-from elmo_tf.layers.antecedents import AntecedentScores
 from elmo_tf.layers.char_cnn import CharCNN
-from elmo_tf.layers.coupled_lstm import CoupledLSTM
-from elmo_tf.layers.crf import CRF
 from elmo_tf.layers.highway import Highway
-from elmo_tf.layers.highway_lstm import HighwayLSTM
 from elmo_tf.layers.lstmp import LSTMP
-from elmo_tf.layers.mention_spans import MentionSpans
 from elmo_tf.layers.sampled_softmax import SampledSoftmax
 from elmo_tf.layers.scalar_mix import ScalarMix
 from elmo_tf.layers.sequence_pooling import SequencePooling
-from elmo_tf.layers.spelling import Spelling
 from elmo_tf.layers.token_mask import TokenMask
-from elmo_tf.layers.trilinear_attention import BiAttention, SelfAttention
-from elmo_tf.layers.word_embedding import WordEmbedding
+from elmo_tf.tasks.layers.antecedents import AntecedentScores
+from elmo_tf.tasks.layers.coupled_lstm import CoupledLSTM
+from elmo_tf.tasks.layers.crf import CRF
+from elmo_tf.tasks.layers.highway_lstm import HighwayLSTM
+from elmo_tf.tasks.layers.mention_spans import MentionSpans
+from elmo_tf.tasks.layers.spelling import Spelling
+from elmo_tf.tasks.layers.trilinear_attention import BiAttention, SelfAttention
+from elmo_tf.tasks.layers.word_embedding import WordEmbedding
 from tests.helpers import MICRO
 
 WITHOUT = {
@@ -59,7 +60,7 @@ WITH = {
 
 
 def test_every_public_layer_is_here():
-    for package in (elmo_tf.bilm, elmo_tf.elmo, elmo_tf.layers):
+    for package in (elmo_tf.bilm, elmo_tf.elmo, elmo_tf.layers, elmo_tf.tasks.layers):
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
     registered = {

@@ -7,12 +7,12 @@ import tensorflow as tf
 
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.layers.char_cnn import CharCNN
-from elmo_tf.layers.crf import CRF
 from elmo_tf.layers.highway import Highway
-from elmo_tf.layers.highway_lstm import HighwayLSTM
 from elmo_tf.layers.lstmp import LSTMP
 from elmo_tf.layers.sampled_softmax import SampledSoftmax
 from elmo_tf.layers.scalar_mix import ScalarMix
+from elmo_tf.tasks.layers.crf import CRF
+from elmo_tf.tasks.layers.highway_lstm import HighwayLSTM
 from tests.helpers import MICRO, batch_char_ids
 
 SENTENCES = [[b"a", b"b"], [b"the", b"bank"]]

@@ -28,7 +28,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 def test_assets_hold_the_configuration_and_where_the_model_comes_from(savedmodel):
     assets = {path.name: json.loads(path.read_text("utf-8")) for path in (savedmodel.path / "assets").iterdir()}
     assert config_lib.from_dict(assets.pop("config.json")) == MICRO_CONFIG
-    settings = {"tokenizer": "whitespace", "precision": "float32", "initial_state": {"kind": "zero"}}
+    settings = {"tokenizer": "whitespace", "initial_state": {"kind": "zero"}}
     assert assets == {"provenance.json": {"elmo_tf": __version__, **settings, "vocabulary": {"size": 3}}}
 
 

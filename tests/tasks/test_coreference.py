@@ -10,9 +10,9 @@ from elmo_tf import tasks
 from elmo_tf.annotated.conll2012 import Document
 from elmo_tf.cli import main
 from elmo_tf.errors import InputError
-from elmo_tf.layers.antecedents import NONE
 from elmo_tf.tasks import documents
 from elmo_tf.tasks.coreference import Task, antecedent_loss
+from elmo_tf.tasks.layers.antecedents import NONE
 from elmo_tf.tasks.recipe import chosen
 from tests import checks
 from tests.tasks.small import EXAMPLES, OWN, SMALL, recipe_of

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from elmo_tf.layers.word_embedding import WordEmbedding
+from elmo_tf.tasks.layers.word_embedding import WordEmbedding
 from elmo_tf.tasks.token_vectors import padded, word_table
 from tests.tasks import toy
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf.layers import highway_lstm_scan
-from elmo_tf.layers.highway_lstm import HighwayLSTM
+from elmo_tf.tasks.layers import highway_lstm_scan
+from elmo_tf.tasks.layers.highway_lstm import HighwayLSTM
 from tests import checks
 
 BATCH, TIME, DIM, UNITS = 3, 6, 4, 5

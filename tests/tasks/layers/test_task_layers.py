@@ -1,18 +1,18 @@
-"""Word embedding, spelling and pooling, against NumPy."""
+"""Word embedding, spelling and attention, against NumPy."""
 
 import os
 import subprocess
 import sys
+import zipfile
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf.errors import InputError
-from elmo_tf.layers.sequence_pooling import KINDS, SequencePooling
-from elmo_tf.layers.spelling import Spelling
-from elmo_tf.layers.word_embedding import WordEmbedding
+from elmo_tf.tasks.layers.crf import CRF
+from elmo_tf.tasks.layers.spelling import Spelling
+from elmo_tf.tasks.layers.word_embedding import WordEmbedding
 from elmo_tf.text import char_ids
 from tests import checks
 
@@ -38,7 +38,7 @@ def test_words_have_their_vectors_and_all_others_one():
 def test_lower_case_does_not_depend_on_the_language_of_the_user():
     program = """
 import tensorflow as tf
-from elmo_tf.layers.word_embedding import WordEmbedding
+from elmo_tf.tasks.layers.word_embedding import WordEmbedding
 layer = WordEmbedding(["istanbul", "öl"], 2, lower=True)
 print((layer(tf.constant([["ISTANBUL", "ÖL"]])).numpy()[0] == layer.vectors.numpy()[1:]).all())
 """
@@ -84,47 +84,6 @@ def test_spelling_is_the_maximum_over_the_windows_of_its_characters(width):
     assert layer.get_config() == Spelling.from_config(layer.get_config()).get_config()
 
 
-def pooled(rows: np.ndarray, kernel: np.ndarray) -> np.ndarray:
-    scores = rows @ kernel[:, 0]
-    weights = np.exp(scores) / np.exp(scores).sum()
-    return np.concatenate([rows.max(0), rows.min(0), rows.mean(0), weights @ rows])
-
-
-def test_poolings_are_over_real_positions():
-    random = np.random.default_rng(0)
-    vectors = random.normal(size=(2, 4, 3)).astype(np.float32)
-    layer = SequencePooling()
-    layer.build(vectors.shape)
-    checks.randomize(layer)
-    kernel = np.asarray(layer.kernel, np.float64)
-    found = layer(tf.constant(vectors), mask=tf.constant(MASK))
-    for row, one, length in zip(found, vectors, (3, 2), strict=True):
-        np.testing.assert_allclose(row, pooled(one[:length], kernel), **checks.FEW)
-    assert found.shape == layer.compute_output_shape(vectors.shape)
-    np.testing.assert_allclose(layer(tf.constant(vectors))[0], pooled(vectors[0], kernel), **checks.FEW)
-    assert SequencePooling.from_config(layer.get_config()).kinds == KINDS
-
-
-@pytest.mark.parametrize("time", [0, 2])
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_a_pooling_of_no_real_position_is_0_and_has_finite_gradients(time, dtype):
-    vectors = tf.ones((2, time, 3), dtype)
-    mask = tf.constant([[True, True], [False, False]])[:, :time]
-    layer = SequencePooling(dtype=dtype)
-    layer.build(vectors.shape)
-    with tf.GradientTape() as tape:
-        tape.watch(vectors)
-        found = layer(vectors, mask=mask)
-    np.testing.assert_array_equal(found, [[time / 2] * 12, [0] * 12])
-    assert np.isfinite(tape.gradient(found, vectors)).all()
-
-
-@pytest.mark.parametrize("kinds", ["mean", [], ["median"]])
-def test_a_pooling_of_another_kind_is_refused(kinds):
-    with pytest.raises(InputError, match=r"^kinds: expected a list of some of max, min, mean, attention, found"):
-        SequencePooling(kinds)
-
-
 @pytest.mark.parametrize("length", [1, 3])
 def test_the_attention_of_the_systems_is_a_softmax_of_products_over_real_tokens(length):
     """keras.layers.Attention, as sentiment and entailment use it."""
@@ -136,3 +95,15 @@ def test_the_attention_of_the_systems_is_a_softmax_of_products_over_real_tokens(
     scores = queries[0] @ keys[0, :length].T
     weights = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
     np.testing.assert_allclose(found[0], weights @ keys[0, :length], **checks.FEW)
+
+
+def test_a_file_of_a_model_from_when_the_layers_stood_elsewhere_is_loaded(tmp_path):
+    tokens = keras.Input((3,), dtype="string")
+    model = keras.Model(tokens, CRF(2)(WordEmbedding(["a", "b"], 2)(tokens)))
+    model.save(tmp_path / "model.keras")
+    with zipfile.ZipFile(tmp_path / "model.keras") as new, zipfile.ZipFile(tmp_path / "old.keras", "w") as old:
+        for name in new.namelist():
+            old.writestr(name, new.read(name).replace(b"elmo_tf.tasks.layers.", b"elmo_tf.layers."))
+        assert b"elmo_tf.layers.crf" in old.read("config.json")
+    loaded = keras.models.load_model(tmp_path / "old.keras")
+    np.testing.assert_array_equal(loaded(TOKENS[:, :3]), model(TOKENS[:, :3]))

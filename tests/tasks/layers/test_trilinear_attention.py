@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf.layers import trilinear_attention
-from elmo_tf.layers.trilinear_attention import BiAttention, SelfAttention
+from elmo_tf.tasks.layers import trilinear_attention
+from elmo_tf.tasks.layers.trilinear_attention import BiAttention, SelfAttention
 from tests import checks
 
 RANDOM = np.random.default_rng(0)

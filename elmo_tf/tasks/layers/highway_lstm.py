@@ -5,7 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from elmo_tf.layers import highway_lstm_scan
+from elmo_tf.tasks.layers import highway_lstm_scan
 
 _GATES = ("input_gate", "forget_gate", "output_gate", "highway_gate", "candidate")
 

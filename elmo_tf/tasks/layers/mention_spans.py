@@ -6,8 +6,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.layers.feedforward import ScoreWeights, add_score_weights, dropped, next_seeds, score
-from elmo_tf.layers.span_pruning import best_spans
+from elmo_tf.tasks.layers.feedforward import ScoreWeights, add_score_weights, dropped, next_seeds, score
+from elmo_tf.tasks.layers.span_pruning import best_spans
 
 
 @keras.saving.register_keras_serializable("elmo_tf")

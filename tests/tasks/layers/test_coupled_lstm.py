@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf.layers.coupled_lstm import CoupledLSTM, block_orthonormal
+from elmo_tf.tasks.layers.coupled_lstm import CoupledLSTM, block_orthonormal
 from tests import checks
 
 UNITS, DIM, LENGTHS = 5, 4, (6, 2, 3)

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.layers.crf import CRF
+from elmo_tf.tasks.layers.crf import CRF
 from tests import checks
 
 SCORES = np.random.default_rng(0).normal(size=(4, 4, 3)).astype(np.float32)

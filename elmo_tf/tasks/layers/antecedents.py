@@ -5,8 +5,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from elmo_tf.layers.blockwise import in_blocks
-from elmo_tf.layers.feedforward import ScoreWeights, add_score_weights, dropped, next_seeds, score, two_seeds
+from elmo_tf.tasks.layers.blockwise import in_blocks
+from elmo_tf.tasks.layers.feedforward import ScoreWeights, add_score_weights, dropped, next_seeds, score, two_seeds
 
 NONE = -1e30  # the score of an antecedent that is not there
 # Distances in spans from which on each bin goes: 0, 1, 2, 3, 4, 5-7, 8-15, 16-31, 32-63, 64 and more.
