@@ -104,7 +104,7 @@ def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _train(arguments: argparse.Namespace) -> None:
-    from elmo_tf.training import checkpoints, heldout, loop, workers
+    from elmo_tf.training import checkpoints, loop, workers
 
     assignments = _assignments(arguments)
 
@@ -120,7 +120,6 @@ def _train(arguments: argparse.Namespace) -> None:
         if asked:
             # The preset's recipe does not replace the workdir's; another model will be refused.
             config = dataclasses.replace(config, model=asked.model)
-        heldout.forget_if_asked(arguments.workdir, assignments)
     elif asked:
         config = asked
     else:

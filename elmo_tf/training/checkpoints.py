@@ -3,7 +3,6 @@
 WORKDIR/config.json                     the Config
         vocab.txt                       the softmax's words; absent if there is no softmax
         checkpoints/step-00000500/      see `snapshots`
-        heldout.json                    how much an evaluation takes, if that was measured; see `heldout`
         metrics.jsonl                   every step's losses, every evaluation; see `metrics_file`
         logs/WORKDIR's name/            TensorBoard
         .lock                           held by the run that trains here; see `files.lock`

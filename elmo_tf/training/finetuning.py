@@ -61,7 +61,6 @@ def finetune(
     if pathlib.Path(source).resolve() == pathlib.Path(workdir).resolve():
         raise InputError("workdir", "another folder than `source`", f"the same: {workdir}")
     begun = checkpoints.open_workdir(workdir) if checkpoints.exists(workdir) else None
-    assignments = list(assignments)
     config = config_lib.override((begun or opened).config, assignments)
     heldout_lib.check_patience(config, heldout)
     with renamed(config="assignments"):
@@ -69,10 +68,8 @@ def finetune(
     if begun is None and (strategy is None or Workers(strategy).is_chief):
         records, heldout_records = evaluation.open_records(data, heldout)
         evaluation.check_training_records(config.model, records.vocabulary, records, heldout_records)
-        heldout_lib.check_tokens(config, heldout_records, opened.config)
         with memory_explained(*MEMORY_SETTINGS):
             _begin(opened, config, records.vocabulary, workdir)
-    heldout_lib.forget_if_asked(workdir, assignments)
     return train(config, data, workdir, heldout, steps, strategy, profile, on_record)
 
 

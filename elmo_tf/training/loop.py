@@ -127,7 +127,6 @@ def _prepare(
         raise InputError("workdir", expected, f"one with other things in it: {workdir}")
     vocabulary = records.vocabulary if existing is None else existing.vocabulary
     evaluation.check_training_records(config.model, vocabulary, records, heldout)
-    heldout_lib.check_tokens(config, heldout, None if existing is None else existing.config)
     if existing is None:
         resources.check_memory(config, len(vocabulary))
         with checkpoints.new_workdir(workdir, precision.settled(config), vocabulary):

@@ -114,11 +114,6 @@ class Monitor:
         """Steps done in earlier runs."""
         return self._plan.first_step
 
-    @property
-    def seconds_per_step(self) -> float | None:
-        """A running mean; None before steps were timed."""
-        return self._rate
-
     def record_evaluation(self, evaluation: Evaluation, heldout_id: str, note: str = "", whole: bool = False) -> None:
         """Writes a held-out evaluation, and shows it with `note` at its end.
 

@@ -62,7 +62,9 @@ def whole(records, tmp_path_factory):
 def test_it_was_killed_and_resumed_from_a_checkpoint_each_time(killed):
     _, left, log = killed
     assert len(left) == 1 and left[0].endswith(".incomplete")
-    begins = [int(line.split("from step ")[1].split(" ")[0]) for line in log.splitlines() if "from step" in line]
+    begins = [
+        int(line.split("training: step ")[1].split(" ")[0]) for line in log.splitlines() if "training: step" in line
+    ]
     assert len(begins) == 3 and 0 == begins[0] < begins[1] < begins[2] < STEPS
 
 

@@ -121,11 +121,11 @@ def test_when_the_chief_is_killed_the_worker_beside_it_says_so_and_ends(records,
     finally:
         for process in started:
             process.kill()
-    assert "from step 0" in logs[0].read_text()
+    assert "training: step 0 to" in logs[0].read_text()
     other = logs[1].read_text()
     (line,) = [line for line in other.splitlines() if line.startswith("elmo-tf: error:")]
     assert "worker 1 of 2: another worker has ended" in line and "start all of them again" in line
-    assert "Traceback" not in other and "from step" not in other
+    assert "Traceback" not in other and "training: step" not in other
 
 
 @pytest.mark.slow
@@ -149,8 +149,8 @@ def test_a_worker_that_waits_for_another_to_start_can_be_stopped(records, tmp_pa
 @pytest.mark.slow
 def test_both_started_again_resume_and_only_the_first_logs(together):
     _, reached, _, (_, (chief, other)) = together
-    assert f"from step {reached} to" in chief
-    assert "tokens/s" not in other and "from step" not in other
+    assert f"training: step {reached} to" in chief
+    assert "tokens/s" not in other and "training: step" not in other
     assert "worker 1 of 2: waiting for the others" in other
 
 
@@ -189,10 +189,10 @@ def test_two_workers_with_two_gpus_each_have_the_losses_and_perplexity_of_one_pr
 
 
 @pytest.mark.slow
-def test_two_workers_measure_their_evaluations_save_by_the_clock_and_look_closely(records, tmp_path):
+def test_two_workers_evaluate_a_part_save_by_the_clock_and_look_closely(records, tmp_path):
     """By the first worker's clock: a checkpoint is due whenever the two ask each other, every `log_steps` steps."""
     logs, changes = [tmp_path / "log0", tmp_path / "log1"], {"checkpoint_steps": 1000, "checkpoint_minutes": 1e-9}
-    changes |= {"eval_tokens": None, "eval_steps": 5, "look_steps": 3, "keep_checkpoints": 9, "log_steps": 4}
+    changes |= {"eval_tokens": 40, "eval_steps": 5, "look_steps": 3, "keep_checkpoints": 9, "log_steps": 4}
     started = start_both(records, tmp_path / "w", logs, steps=11, **changes)
     said = [process.wait(timeout=300) for process in started], [log.read_text() for log in logs]
     assert said[0] == [0, 0], said
@@ -200,7 +200,7 @@ def test_two_workers_measure_their_evaluations_save_by_the_clock_and_look_closel
     assert checkpoints.steps(workdir) == [4, 5, 8, 10, 11]
     found = metrics_file.evaluations(workdir.metrics)
     assert [one["step"] for one in found if not one.get("whole")] == [5, 10, 11]
-    assert "each evaluation uses" in said[1][0] and "each evaluation uses" not in said[1][1]
+    assert "an evaluation takes" in said[1][0] and "an evaluation takes" not in said[1][1]
 
 
 GATHER = """
