@@ -9,8 +9,10 @@ from elmo_tf.embedder import Embedder
 from elmo_tf.errors import renamed
 from elmo_tf.records import record_folder
 from elmo_tf.savedmodel import writing
-from elmo_tf.training import checkpoints, evaluation
+from elmo_tf.training import evaluation
 from elmo_tf.training.evaluation import Evaluation
+from elmo_tf.workdir import checkpoints
+from elmo_tf.workdir.folder import open_workdir
 
 
 def evaluate(
@@ -32,7 +34,7 @@ def evaluate(
         InputError: if a folder or checkpoint is missing or damaged, the model has no softmax, or the records do not
             fit it.
     """
-    opened = checkpoints.open_workdir(workdir)
+    opened = open_workdir(workdir)
     with renamed(path="data"):
         records = record_folder.open_folder(data)
     with renamed(records="data"):
@@ -77,7 +79,7 @@ def export(
         elmo_tf.savedmodel.verification.VerificationError: if the written model does not compute what the network
             does; nothing is left then.
     """
-    opened = checkpoints.open_workdir(workdir)
+    opened = open_workdir(workdir)
     with renamed(which="checkpoint"):
         bilm, progress = opened.trained(which=str(checkpoint))
     return writing.export(

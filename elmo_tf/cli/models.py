@@ -110,9 +110,10 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _export(arguments: argparse.Namespace) -> None:
     from elmo_tf.savedmodel import writing
-    from elmo_tf.training import checkpoints
+    from elmo_tf.workdir import checkpoints
+    from elmo_tf.workdir.folder import open_workdir
 
-    workdir = checkpoints.open_workdir(arguments.workdir)
+    workdir = open_workdir(arguments.workdir)
     bilm, progress = workdir.trained(which=arguments.which)
     settings = _settings(arguments)
     provenance = checkpoints.provenance(workdir, progress.step)

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from elmo_tf import config as config_lib
 from elmo_tf.cli.arguments import add_checkpoint_argument, add_command, natural, positive
 from elmo_tf.errors import InputError, renamed
+from elmo_tf.workdir.folder import CONFIG_FILE, is_workdir, open_workdir
 
 if TYPE_CHECKING:
     from elmo_tf.records import record_folder
-    from elmo_tf.training import checkpoints
+    from elmo_tf.workdir.folder import Workdir
 
 _log = logging.getLogger("elmo_tf")
 
@@ -104,7 +105,7 @@ def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _train(arguments: argparse.Namespace) -> None:
-    from elmo_tf.training import checkpoints, loop, workers
+    from elmo_tf.training import loop, workers
 
     assignments = _assignments(arguments)
 
@@ -114,9 +115,9 @@ def _train(arguments: argparse.Namespace) -> None:
 
     asked = changed(config_lib.preset(arguments.preset)) if arguments.preset else None
     if not asked:
-        workers.see_before(pathlib.Path(arguments.workdir, checkpoints.CONFIG_FILE))
-    if checkpoints.exists(arguments.workdir):
-        config = changed(checkpoints.open_workdir(arguments.workdir).config)
+        workers.see_before(pathlib.Path(arguments.workdir, CONFIG_FILE))
+    if is_workdir(arguments.workdir):
+        config = changed(open_workdir(arguments.workdir).config)
         if asked:
             # The preset's recipe does not replace the workdir's; another model will be refused.
             config = dataclasses.replace(config, model=asked.model)
@@ -152,28 +153,28 @@ def _finetune(arguments: argparse.Namespace) -> None:
 
 def _evaluate(arguments: argparse.Namespace) -> None:
     from elmo_tf.records.unigram import unigram_perplexity
-    from elmo_tf.training import checkpoints, evaluation, loop, precision, resources
+    from elmo_tf.training import devices, evaluation, precision
 
-    workdir = checkpoints.open_workdir(arguments.workdir)
+    workdir = open_workdir(arguments.workdir)
     data = _records(arguments.data, workdir, "data")
     unigram = None if arguments.unigram is None else _records(arguments.unigram, workdir, "unigram")
-    resources.warn_of_unused_gpus()
-    strategy = loop.all_gpus()
+    devices.warn_of_unused_gpus()
+    strategy = devices.all_gpus()
     with strategy.scope():
         bilm, progress = workdir.trained(arguments.which)
     recipe = workdir.config.train
     streams = arguments.batch_size or recipe.batch_size
     result = evaluation.evaluate(bilm, data, streams, recipe.unroll_steps, strategy)
     products = precision.of_products("float32")
-    devices = resources.devices(strategy)
-    _log.info("step %s: %s, %s products, on %s", f"{progress.step:,}", result.summary(), products, devices)
+    names = devices.names(strategy)
+    _log.info("step %s: %s, %s products, on %s", f"{progress.step:,}", result.summary(), products, names)
     found = dataclasses.asdict(result)
     if unigram is not None:
         found["unigram_perplexity"] = unigram_perplexity(unigram, data)
     print(json.dumps(found))
 
 
-def _records(path: str, workdir: "checkpoints.Workdir", parameter: str) -> "record_folder.Records":
+def _records(path: str, workdir: "Workdir", parameter: str) -> "record_folder.Records":
     """Returns records that the workdir's model can read; errors are about `parameter`."""
     from elmo_tf.records import record_folder
     from elmo_tf.training import evaluation

@@ -15,8 +15,8 @@ from elmo_tf.training.board import Board
 from elmo_tf.training.epochs import Epochs
 from elmo_tf.training.evaluation import Evaluation
 from elmo_tf.training.look import CloserLook
-from elmo_tf.training.metrics_file import MetricsFile
 from elmo_tf.training.step import StepResult
+from elmo_tf.workdir.metrics_file import MetricsFile
 
 # Steps of a run that are traced: by then the graph is built.
 _PROFILED = range(5, 10)

@@ -11,15 +11,17 @@ from elmo_tf.config import TrainConfig
 from elmo_tf.errors import renamed
 from elmo_tf.records.record_folder import Records
 from elmo_tf.records.windows import Position, Window, Windows, prefetch
-from elmo_tf.training import checkpoints, heldout, metrics_file, precision, resources, resuming, snapshots
+from elmo_tf.training import heldout, precision, resuming
 from elmo_tf.training.epochs import Epochs
 from elmo_tf.training.evaluation import Evaluator
 from elmo_tf.training.monitor import Monitor
-from elmo_tf.training.saver import Saver
 from elmo_tf.training.signals import Interrupt
-from elmo_tf.training.snapshots import Progress
 from elmo_tf.training.step import Trainer
 from elmo_tf.training.workers import Workers
+from elmo_tf.workdir import checkpoint_files, checkpoints, metrics_file, space
+from elmo_tf.workdir.checkpoint_files import Progress
+from elmo_tf.workdir.checkpoint_writer import CheckpointWriter
+from elmo_tf.workdir.folder import Workdir, update_config
 
 _log = logging.getLogger("elmo_tf")
 
@@ -32,7 +34,7 @@ class Session:
     `stopping`.
     """
 
-    workdir: checkpoints.Workdir
+    workdir: Workdir
     trainer: Trainer
     records: Records
     heldout_records: Records | None
@@ -47,7 +49,7 @@ class Session:
     out_of_patience: bool = False
 
     metrics: metrics_file.MetricsFile | None = None  # of the first worker, once it is opened
-    saver: Saver | None = None  # once the newest checkpoint is restored
+    saver: CheckpointWriter | None = None  # once the newest checkpoint is restored
     evaluating_seconds: float = 0.0
     saving_seconds: float = 0.0  # blocked on checkpoint writes
     _described_evaluation: bool = False  # whether the log says what an evaluation takes
@@ -92,11 +94,11 @@ class Session:
 
     def restore(self) -> None:
         """Restores the newest intact checkpoint, if there is one; all workers that of the first."""
-        load = functools.partial(checkpoints.load, self.workdir, self.trainer.bilm, self.trainer.optimizer)
+        load = functools.partial(checkpoints.load, self.workdir, self.trainer.bilm, self.trainer.optimizer.slots)
         progress = load() if self.workers.is_chief else None
         step = self.workers.first(-1 if progress is None else progress.step)
         if step >= 0 and not self.workers.is_chief:
-            self.workers.see(checkpoints.folder_of(self.workdir, step) / snapshots.MANIFEST_FILE)
+            self.workers.see(checkpoints.folder_of(self.workdir, step) / checkpoint_files.MANIFEST_FILE)
             progress = load(str(step))
         if progress is not None:
             resuming.check(progress, self.data_id, self.records, self.begun, self.trainer)
@@ -105,9 +107,9 @@ class Session:
                 self.trainer.set_states(progress.states)
             self.step, self.position = progress.step, progress.position
             self.begun_step, self.begun_epochs = progress.begun_step, progress.begun_epochs
-        self.saver = Saver(self.workdir, None if progress is None else progress.step)
+        self.saver = CheckpointWriter(self.workdir, None if progress is None else progress.step)
         if self.workers.is_chief:
-            checkpoints.update_config(self.workdir)
+            update_config(self.workdir)
 
     def windows(self, last_step: int) -> Generator[Window, None, None]:
         """Yields the window of each step up to `last_step`, `position` being the one after it; ends when `stopping`."""
@@ -122,7 +124,7 @@ class Session:
             rows=self.trainer.local_rows,
         )
         made = prefetch(iter(windows), interrupted=self._interrupted)
-        source = checkpoints.folder_of(self.workdir, self.step) / snapshots.PROGRESS_FILE
+        source = checkpoints.folder_of(self.workdir, self.step) / checkpoint_files.PROGRESS_FILE
         with renamed(records="data", position=str(source)), contextlib.closing(made) as ready:
             while not self.stopping() and self.step < last_step:
                 following = next(ready, None)
@@ -134,7 +136,7 @@ class Session:
     def checkpoint_bytes(self) -> int:
         """Size of a checkpoint on the disk; in memory it is as large while it is written."""
         states = self.trainer.bilm.zero_states(self.trainer.batch_size)
-        return snapshots.num_bytes(self.trainer.bilm, self.trainer.optimizer, states)
+        return checkpoint_files.num_bytes(self.trainer.bilm, self.trainer.optimizer.slots, states)
 
     def warn_of_little_space(self, last_step: int) -> None:
         """Warns if the checkpoints up to `last_step` do not fit on the disk."""
@@ -146,7 +148,7 @@ class Session:
             every = min(every, self._eval_steps)
         saves = -(-last_step // every) - self.step // every
         more = min(saves, max(1, kept + 1 - len(checkpoints.steps(self.workdir))))
-        resources.warn_of_little_space(self.workdir.path, size, more, kept)
+        space.warn_of_little_space(self.workdir.path, size, more, kept)
 
     def warn_of_other_evaluations(self) -> None:
         """Warns if earlier evaluations cannot be compared with those to come."""
@@ -175,7 +177,7 @@ class Session:
             self.finish_saving()
             counted = self.trainer.config.unroll_steps, self.begun_step, self.begun_epochs
             progress = Progress(self.step, self.position, self.data_id, states, *counted)
-            snapshot = snapshots.taken(self.trainer.bilm, self.trainer.optimizer, progress)
+            snapshot = checkpoint_files.taken(self.trainer.bilm, self.trainer.optimizer.slots, progress)
             self.saver.start(snapshot, self.metrics.evaluations)
             if needed:
                 try:

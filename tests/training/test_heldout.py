@@ -13,11 +13,12 @@ import pytest
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.config import TrainConfig
 from elmo_tf.errors import InputError
-from elmo_tf.training import heldout, loop, metrics_file
-from elmo_tf.training.checkpoints import new_workdir, open_workdir
+from elmo_tf.training import heldout, loop
 from elmo_tf.training.evaluation import Evaluator, evaluate
 from elmo_tf.training.finetuning import finetune
 from elmo_tf.training.session import Session
+from elmo_tf.workdir import metrics_file
+from elmo_tf.workdir.folder import new_workdir, open_workdir
 from tests import checks
 from tests.helpers import MICRO, two_cpus
 from tests.training.test_loop import assert_same, everything, with_train

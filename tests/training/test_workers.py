@@ -21,8 +21,10 @@ from benchmarks import several_workers
 from elmo_tf import cli
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
-from elmo_tf.training import checkpoints, loop, metrics_file, workers
+from elmo_tf.training import loop, workers
 from elmo_tf.training.evaluation import Evaluator
+from elmo_tf.workdir import checkpoints, metrics_file
+from elmo_tf.workdir.folder import open_workdir
 from tests import checks
 from tests.helpers import MICRO_CONFIG
 from tests.training import commands
@@ -70,12 +72,12 @@ def together(records, tmp_path_factory):
     wait_for(8, workdir, started, logs)
     started[1].kill()
     killed = [process.wait(timeout=ENDS_SECONDS) for process in started], logs[0].read_text()
-    reached = int(checkpoints.latest(checkpoints.open_workdir(workdir)).name[-8:])
+    reached = int(checkpoints.latest(open_workdir(workdir)).name[-8:])
     started = start_both(records, workdir, logs)
     wait_for(max(reached + 10, STEPS), workdir, started, logs)
     started[1].terminate()
     stopped = [process.wait(timeout=100) for process in started], [log.read_text() for log in logs]
-    return checkpoints.open_workdir(workdir), reached, killed, stopped
+    return open_workdir(workdir), reached, killed, stopped
 
 
 @pytest.mark.slow
@@ -178,7 +180,7 @@ def test_two_workers_with_two_gpus_each_have_the_losses_and_perplexity_of_one_pr
     alone = loop.train(dataclasses.replace(MICRO_CONFIG, train=train), records.path, tmp_path / "alone", steps=steps)
     found, expected = ([list(step.values()) for step in commands.losses(path)] for path in (tmp_path / "w", alone.path))
     np.testing.assert_allclose(found, expected, **checks.TOLERANCE)
-    workdir = checkpoints.open_workdir(tmp_path / "w")
+    workdir = open_workdir(tmp_path / "w")
     # The streams of an evaluation are those of one replica's batch: two of the four have none.
     part, *_, whole = metrics_file.evaluations(workdir.metrics)
     assert (part["step"], part["tokens"], whole["step"], whole["whole"]) == (6, 40, steps, True)
@@ -196,7 +198,7 @@ def test_two_workers_evaluate_a_part_save_by_the_clock_and_look_closely(records,
     started = start_both(records, tmp_path / "w", logs, steps=11, **changes)
     said = [process.wait(timeout=300) for process in started], [log.read_text() for log in logs]
     assert said[0] == [0, 0], said
-    workdir = checkpoints.open_workdir(tmp_path / "w")
+    workdir = open_workdir(tmp_path / "w")
     assert checkpoints.steps(workdir) == [4, 5, 8, 10, 11]
     found = metrics_file.evaluations(workdir.metrics)
     assert [one["step"] for one in found if not one.get("whole")] == [5, 10, 11]
