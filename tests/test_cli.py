@@ -20,7 +20,7 @@ import elmo_tf
 from elmo_tf import __version__, cli
 from elmo_tf import config as config_lib
 from elmo_tf.savedmodel import verification
-from elmo_tf.training import checkpoints
+from elmo_tf.workdir.folder import new_workdir
 from pipelines.preprocess import command as preprocess_command
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG, slow, write_records
@@ -59,9 +59,9 @@ def place(records, workdir, savedmodel, tmp_path_factory):
     changed("no_model", "model", "saved_model.pb", None)
     changed("no_asset", "model", "assets/config.json", None)
     changed("bad_graph", "model", "saved_model.pb", b"\n")
-    with checkpoints.new_workdir(folder / "untrained", MICRO_CONFIG, records.vocabulary):
+    with new_workdir(folder / "untrained", MICRO_CONFIG, records.vocabulary):
         pass
-    with checkpoints.new_workdir(folder / "no_softmax", MICRO_CONFIG, None):
+    with new_workdir(folder / "no_softmax", MICRO_CONFIG, None):
         pass
     (folder / "text.txt").write_text("the cat sat\na bank\n")
     (folder / "empty.txt").touch()

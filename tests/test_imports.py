@@ -15,10 +15,11 @@ FLOORS = (
     {"elmo_tf.config", "elmo_tf.files", "elmo_tf.text"},
     {"elmo_tf.annotated", "elmo_tf.layers", "elmo_tf.records"},
     {"elmo_tf.bilm", "elmo_tf.tasks.layers"},
+    {"elmo_tf.workdir"},
     {"elmo_tf.published"},
     {"elmo_tf.savedmodel"},
-    {"elmo_tf.training"},
     {"elmo_tf.sources"},
+    {"elmo_tf.training"},
     {"elmo_tf.embedder", "pipelines.text"},
     {"pipelines.running"},
     {"pipelines.corpus", "pipelines.embed", "pipelines.preprocess"},
@@ -117,6 +118,8 @@ LIGHT = (
     "elmo_tf.records.record_folder",
     "elmo_tf.records.windows",
     "elmo_tf.savedmodel.vector_files",
+    "elmo_tf.workdir.folder",
+    "elmo_tf.sources",
 )
 
 

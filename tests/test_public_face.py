@@ -19,7 +19,8 @@ from elmo_tf.errors import InputError
 from elmo_tf.layers.scalar_mix import ScalarMix
 from elmo_tf.layers.sequence_pooling import SequencePooling
 from elmo_tf.savedmodel import verification
-from elmo_tf.training import checkpoints, evaluation
+from elmo_tf.training import evaluation
+from elmo_tf.workdir import checkpoints
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG, batch_char_ids
 
