@@ -54,7 +54,7 @@ def write_heldout(folder: pathlib.Path, num_tokens: int, seed: int = 1) -> recor
 
 def _preprocessed(folder: pathlib.Path, source: str, name: str, text: list[str]) -> record_folder.Records:
     # Here, because Beam is large and some benchmarks measure memory.
-    from pipelines.preprocess import command as preprocess_command  # noqa: PLC0415
+    from elmo_tf.pipelines.preprocess import command as preprocess_command  # noqa: PLC0415
 
     (folder / source).write_text("\n".join(text) + "\n")
     arguments = ("--input", source, "--vocab", "words.txt", "--output", name)

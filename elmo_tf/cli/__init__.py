@@ -36,12 +36,12 @@ def main(argv: list[str] | None = None) -> int:
     try:
         with _interrupts_sent_again(), memory_explained():
             if argv[:1] == ["preprocess"]:  # its options are Beam's as well, which argparse need not know
-                from pipelines.preprocess import command as preprocess_command
+                from elmo_tf.pipelines.preprocess import command as preprocess_command
 
                 flags = _declared(preprocess_command)
                 preprocess_command.run(argv[1:], load_tensorflow=lambda: quiet.load_tensorflow(on_gpu=False))
             elif argv[:1] == ["embed"]:
-                from pipelines.embed import command as embed_command
+                from elmo_tf.pipelines.embed import command as embed_command
 
                 flags = _declared(embed_command)
                 embed_command.run(argv[1:], load_tensorflow=lambda: quiet.load_tensorflow(on_gpu=True))
@@ -123,7 +123,7 @@ def _end_quietly() -> int:
 
 def _declared(command: types.ModuleType) -> dict[str, str]:
     """Returns the flags of a command that reads its own arguments, and those of Beam's that errors are about."""
-    from pipelines.running import job_service
+    from elmo_tf.pipelines.running import job_service
 
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)

@@ -14,16 +14,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from apache_beam.options.pipeline_options import PipelineOptions
+from elmo_tf.pipelines.embed import job, model_handler, vector_output
+from elmo_tf.pipelines.running import job_service, journal, processes, runner_options, task_plan
+from elmo_tf.pipelines.text import corpora, filesystems, text_options
+from elmo_tf.pipelines.text.text_options import require
 
 import elmo_tf
 from elmo_tf import embedder, sources
 from elmo_tf.errors import InputError, renamed
 from elmo_tf.files.progress import counted
 from elmo_tf.savedmodel import contract
-from pipelines.embed import job, model_handler, vector_output
-from pipelines.running import job_service, journal, processes, runner_options, task_plan
-from pipelines.text import corpora, filesystems, text_options
-from pipelines.text.text_options import require
 
 _log = logging.getLogger("elmo_tf")
 
@@ -111,7 +111,7 @@ def _run(
 ) -> dict[str, Any]:
     start = time.monotonic()
     if runner_options.uses_processes(beam_options):
-        processes.prepare(["pipelines.embed.handler"])
+        processes.prepare(["elmo_tf.pipelines.embed.handler"])
     elif load_tensorflow:
         load_tensorflow()
     folder = _folder(arguments)

@@ -14,16 +14,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from apache_beam.options.pipeline_options import PipelineOptions
+from elmo_tf.pipelines.preprocess import info, job
+from elmo_tf.pipelines.running import job_service, journal, processes, report, runner_options, task_plan
+from elmo_tf.pipelines.text import corpora, filesystems, sentences, text_options
+from elmo_tf.pipelines.text.text_options import require
 
 import elmo_tf
 from elmo_tf.errors import InputError, renamed
 from elmo_tf.files.progress import counted
 from elmo_tf.records import record_folder
 from elmo_tf.text import vocabulary
-from pipelines.preprocess import info, job
-from pipelines.running import job_service, journal, processes, report, runner_options, task_plan
-from pipelines.text import corpora, filesystems, sentences, text_options
-from pipelines.text.text_options import require
 
 _SHARD_BYTES = 8 << 20  # of text, when --shards is not given
 _HELDOUT_FRACTION = 0.01
@@ -90,7 +90,7 @@ def _run(
 ) -> dict[str, Any]:
     start = time.monotonic()
     if runner_options.uses_processes(beam_options):
-        processes.prepare(["pipelines.preprocess.job"])
+        processes.prepare(["elmo_tf.pipelines.preprocess.job"])
     elif load_tensorflow and arguments.tokenizer == "unicode":
         load_tensorflow()
     given = _read_vocabulary(arguments.vocab) if arguments.vocab else None

@@ -26,7 +26,7 @@ _context = multiprocessing.get_context("forkserver")
 
 def prepare(modules: Sequence[str]) -> None:
     """Starts the process that workers are forked from, which imports `modules` and what every worker needs."""
-    first = "pipelines.running.worker_start"
+    first = "elmo_tf.pipelines.running.worker_start"
     _context.set_forkserver_preload([first, __name__, "apache_beam.runners.worker.sdk_worker_main", *modules])
     multiprocessing.forkserver.ensure_running()
 

@@ -19,10 +19,10 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import PipelineState
+from elmo_tf.pipelines.running import job_service, loopback, processes
+from elmo_tf.pipelines.text import filesystems
 
 from elmo_tf.errors import InputError
-from pipelines.running import job_service, loopback, processes
-from pipelines.text import filesystems
 
 # In memory, in this process or with --direct_num_workers in several, without a network. Beam's own default,
 # DirectRunner, first tries to download a binary.
@@ -196,7 +196,7 @@ def _system_error(text: str) -> filesystems.ReadError | None:
 def _remote_error(text: str) -> Exception:
     """Returns the error of a remote job in one line: what a worker lacks, or the innermost exception."""
     if found := _NO_MODULE.search(text):
-        package = "elmo_tf, or its version" if found[1].startswith(("elmo_tf", "pipelines")) else "a package"
+        package = "elmo_tf, or its version" if found[1].startswith("elmo_tf") else "a package"
         return ChildProcessError(f"workers lack {package} that this command has: no module {found[1]}")
     causes = _JAVA.findall(text)
     reason = (

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
-from pipelines.text import corpora, lines, reading
+from elmo_tf.pipelines.text import corpora, lines, reading
 
 TRAIN, HELDOUT = "train", "heldout"  # the names of the two splits
 

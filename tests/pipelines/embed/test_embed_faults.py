@@ -14,13 +14,13 @@ import time
 import h5py
 import numpy as np
 import pytest
+from elmo_tf.pipelines.embed import command as embed_command
+from elmo_tf.pipelines.embed import job, vector_output
+from elmo_tf.pipelines.running import journal
+from elmo_tf.pipelines.text import filesystems
 
 from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import checksums
-from pipelines.embed import command as embed_command
-from pipelines.embed import job, vector_output
-from pipelines.running import journal
-from pipelines.text import filesystems
 from tests import checks
 from tests.helpers import slow
 from tests.pipelines.disks import small_disk
@@ -31,7 +31,7 @@ ROOT = pathlib.Path(__file__).parents[3]
 PROCESSES = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
 TEXT = b"".join(b"some words of sentence %d\n" % (number % 977) * (number % 3) + b"\n" for number in range(600))
 # The command line with chunks of 4 kB, so that there are many of them.
-SMALL = "import sys; from elmo_tf import cli; from pipelines.embed import job; job._CHUNK_BYTES = 1 << 12\n"
+SMALL = "import sys; from elmo_tf import cli; from elmo_tf.pipelines.embed import job; job._CHUNK_BYTES = 1 << 12\n"
 SMALL += "if __name__ == '__main__': sys.exit(cli.main(sys.argv[1:]))\n"
 KINDS = {"hdf5": (vector_output.Hdf5, []), "tfrecord": (vector_output.Shards, ["--format=tfrecord"])}
 

@@ -9,11 +9,11 @@ import h5py
 import numpy as np
 import pytest
 import tensorflow as tf
+from elmo_tf.pipelines.embed import command as embed_command
+from elmo_tf.pipelines.embed import search as neighbors
 
 from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import checksums, vector_files
-from pipelines.embed import command as embed_command
-from pipelines.embed import search as neighbors
 from tests import checks
 from tests.helpers import slow
 

@@ -19,10 +19,10 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 from apache_beam.portability.api import beam_job_api_pb2
 from apache_beam.runners.portability import local_job_service
 from apache_beam.runners.runner import PipelineState
+from elmo_tf.pipelines.running import flink_cluster, job_service, runner_options
+from elmo_tf.pipelines.text import filesystems
 
 from elmo_tf.errors import InputError
-from pipelines.running import flink_cluster, job_service, runner_options
-from pipelines.text import filesystems
 
 ROOT = pathlib.Path(__file__).parents[3]
 
@@ -299,7 +299,7 @@ def test_a_signal_that_is_ignored_stays_ignored(service, handled):
 @pytest.mark.skipif(sys.platform != "linux", reason="needs prctl of Linux")
 def test_the_job_server_ends_with_a_command_that_is_killed(tmp_path):
     program = (
-        "import os, signal\nfrom pipelines.running import job_service\n"
+        "import os, signal\nfrom elmo_tf.pipelines.running import job_service\n"
         f"with open({str(tmp_path / 'log')!r}, 'wb') as log:\n"
         "    print(job_service._start(['sleep', '60'], log).pid, flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"

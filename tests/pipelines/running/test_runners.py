@@ -14,10 +14,10 @@ import time
 import pytest
 from apache_beam.portability.api import beam_fn_api_pb2
 from apache_beam.runners.portability.fn_api_runner import worker_handlers
+from elmo_tf.pipelines.running import processes, runner_options
+from elmo_tf.pipelines.text import filesystems
 
 from elmo_tf.errors import InputError
-from pipelines.running import processes, runner_options
-from pipelines.text import filesystems
 from tests.helpers import descendants, slow
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -61,7 +61,7 @@ def job_service(tmp_path_factory):
     port = tmp_path_factory.mktemp("service") / "port"
     code = (
         "import sys; from apache_beam.runners.portability import local_job_service_main; "
-        "from pipelines.running import loopback; loopback.restrict(); local_job_service_main.run(sys.argv[1:])"
+        "from elmo_tf.pipelines.running import loopback; loopback.restrict(); local_job_service_main.run(sys.argv[1:])"
     )
     service = subprocess.Popen(
         [sys.executable, "-c", code, f"--port_file={port}"],
@@ -129,8 +129,8 @@ TEXTS = {
         InputError("input", "text", "none: /x")
     ),
     # Beam adds the step to the first argument, and raises the error again.
-    "RuntimeError: pipelines.text.reading.CorpusError: strict: expected regular text, found a NUL\n\nDuring ...\n"
-    "pipelines.text.reading.CorpusError: strict [while running 'Write']: expected regular text, found a NUL\n\n": (
+    "RuntimeError: elmo_tf.pipelines.text.reading.CorpusError: strict: expected regular text, found a NUL\n\nDuring.\n"
+    "elmo_tf.pipelines.text.reading.CorpusError: strict [while running 'W']: expected regular text, found a NUL\n\n": (
         InputError("strict", "regular text", "a NUL")
     ),
     "RuntimeError: b'...\\nInputError: input: expected a, found b in /it, found c [while running \\'W\\']\\n'": (
@@ -139,9 +139,8 @@ TEXTS = {
     "InputError: input: expected UTF-8 text, found UTF-16: /corpus: expected, found InputError: it/a.txt": (
         InputError("input", "UTF-8 text", "UTF-16: /corpus: expected, found InputError: it/a.txt")
     ),
-    "RuntimeError: pipelines.text.filesystems.ReadError: cannot read /a: expected b, found c [while running 'A']": (
-        filesystems.ReadError("cannot read /a: expected b, found c")
-    ),
+    "RuntimeError: elmo_tf.pipelines.text.filesystems.ReadError: cannot read /a: expected b, found c "
+    "[while running 'A']": (filesystems.ReadError("cannot read /a: expected b, found c")),
     "WriteError: cannot write /a: No space left on device": (
         filesystems.WriteError("cannot write /a: No space left on device")
     ),
