@@ -26,12 +26,11 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions
 ROOT = pathlib.Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from elmo_tf import config as config_lib  # noqa: E402
+from elmo_tf import sources  # noqa: E402
 from elmo_tf.pipelines.embed import command, handler, job  # noqa: E402
 from elmo_tf.pipelines.running import do_once, journal, runner_options, task_plan  # noqa: E402
 from elmo_tf.pipelines.text import corpora  # noqa: E402
-
-from elmo_tf import config as config_lib  # noqa: E402
-from elmo_tf import sources  # noqa: E402
 from elmo_tf.records import record_folder  # noqa: E402
 
 FOLDER = "simulated://bucket/vectors"

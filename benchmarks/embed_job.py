@@ -21,9 +21,8 @@ from collections.abc import Callable
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-from elmo_tf.pipelines.embed import command as embed_command
-
 from elmo_tf import embedder, sources
+from elmo_tf.pipelines.embed import command as embed_command
 from elmo_tf.savedmodel import contract
 
 ROOT = pathlib.Path(__file__).parents[1]

@@ -20,6 +20,7 @@ ROOT = pathlib.Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 from driver_scale import FOLDER, STORE  # noqa: E402
+
 from elmo_tf.pipelines.preprocess import shards, shuffle  # noqa: E402
 from elmo_tf.pipelines.running import journal  # noqa: E402
 

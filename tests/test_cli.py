@@ -15,11 +15,11 @@ import weakref
 import keras
 import numpy as np
 import pytest
-from elmo_tf.pipelines.preprocess import command as preprocess_command
 
 import elmo_tf
 from elmo_tf import __version__, cli
 from elmo_tf import config as config_lib
+from elmo_tf.pipelines.preprocess import command as preprocess_command
 from elmo_tf.savedmodel import verification
 from elmo_tf.training import checkpoints
 from tests import checks

@@ -14,12 +14,12 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from elmo_tf.pipelines.embed import command as embed_command
-from elmo_tf.pipelines.preprocess import command as preprocess_command
-from elmo_tf.pipelines.running import runner_options
 
 import elmo_tf
 from elmo_tf import cli, config
+from elmo_tf.pipelines.embed import command as embed_command
+from elmo_tf.pipelines.preprocess import command as preprocess_command
+from elmo_tf.pipelines.running import runner_options
 
 ROOT = pathlib.Path(__file__).parents[1]
 FOLDERS = (".", "docs", "savedmodels", "pipelines", "benchmarks")

@@ -14,15 +14,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from apache_beam.options.pipeline_options import PipelineOptions
-from elmo_tf.pipelines.embed import job, model_handler, vector_output
-from elmo_tf.pipelines.running import job_service, journal, processes, runner_options, task_plan
-from elmo_tf.pipelines.text import corpora, filesystems, text_options
-from elmo_tf.pipelines.text.text_options import require
 
 import elmo_tf
 from elmo_tf import embedder, sources
 from elmo_tf.errors import InputError, renamed
 from elmo_tf.files.progress import counted
+from elmo_tf.pipelines.embed import job, model_handler, vector_output
+from elmo_tf.pipelines.running import job_service, journal, processes, runner_options, task_plan
+from elmo_tf.pipelines.text import corpora, filesystems, text_options
+from elmo_tf.pipelines.text.text_options import require
 from elmo_tf.savedmodel import contract
 
 _log = logging.getLogger("elmo_tf")

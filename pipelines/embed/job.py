@@ -8,13 +8,13 @@ import shutil
 from typing import Any, NamedTuple
 
 from apache_beam.options.pipeline_options import PipelineOptions
+
+from elmo_tf import sources
+from elmo_tf.files.progress import counted
 from elmo_tf.pipelines.embed import handler, text_chunks, vector_output
 from elmo_tf.pipelines.running import do_once, journal, report, runner_options
 from elmo_tf.pipelines.text import corpora, filesystems, text_options
 from elmo_tf.pipelines.text.text_options import require
-
-from elmo_tf import sources
-from elmo_tf.files.progress import counted
 from elmo_tf.records import record_folder
 from elmo_tf.savedmodel import vector_files
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from apache_beam.ml.inference.base import ModelHandler, PredictionResult
-from elmo_tf.pipelines.text import filesystems
 
 from elmo_tf import embedder, sources
 from elmo_tf.errors import InputError, renamed
+from elmo_tf.pipelines.text import filesystems
 from elmo_tf.savedmodel import contract
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+
 from elmo_tf.pipelines.running import journal, task_plan
 from elmo_tf.pipelines.text import filesystems
 

@@ -14,14 +14,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from apache_beam.options.pipeline_options import PipelineOptions
-from elmo_tf.pipelines.preprocess import info, job
-from elmo_tf.pipelines.running import job_service, journal, processes, report, runner_options, task_plan
-from elmo_tf.pipelines.text import corpora, filesystems, sentences, text_options
-from elmo_tf.pipelines.text.text_options import require
 
 import elmo_tf
 from elmo_tf.errors import InputError, renamed
 from elmo_tf.files.progress import counted
+from elmo_tf.pipelines.preprocess import info, job
+from elmo_tf.pipelines.running import job_service, journal, processes, report, runner_options, task_plan
+from elmo_tf.pipelines.text import corpora, filesystems, sentences, text_options
+from elmo_tf.pipelines.text.text_options import require
 from elmo_tf.records import record_folder
 from elmo_tf.text import vocabulary
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
+
 from elmo_tf.pipelines.running import journal, task_progress
 from elmo_tf.pipelines.text import corpora, filesystems, sentences
 

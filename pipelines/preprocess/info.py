@@ -6,11 +6,10 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from elmo_tf.files.progress import counted
 from elmo_tf.pipelines.preprocess import shards
 from elmo_tf.pipelines.running import report
 from elmo_tf.pipelines.text import corpora, sentences
-
-from elmo_tf.files.progress import counted
 from elmo_tf.records import record_folder
 from elmo_tf.text import char_ids, vocabulary
 

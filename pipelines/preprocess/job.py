@@ -5,12 +5,12 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from apache_beam.options.pipeline_options import PipelineOptions
-from elmo_tf.pipelines.preprocess import counts, shards, shuffle
-from elmo_tf.pipelines.running import do_once, journal
-from elmo_tf.pipelines.text import corpora, filesystems, sentences
 
 from elmo_tf.errors import InputError
 from elmo_tf.files.json_file import Object, Text, Whole
+from elmo_tf.pipelines.preprocess import counts, shards, shuffle
+from elmo_tf.pipelines.running import do_once, journal
+from elmo_tf.pipelines.text import corpora, filesystems, sentences
 from elmo_tf.records import record_folder
 from elmo_tf.text import vocabulary
 

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
-from elmo_tf.pipelines.running import do_once, task_progress
-from elmo_tf.pipelines.text import corpora, filesystems, sentences
 
 from elmo_tf.files.json_file import ListOf, MapOf, Object, Text, Whole
+from elmo_tf.pipelines.running import do_once, task_progress
+from elmo_tf.pipelines.text import corpora, filesystems, sentences
 from elmo_tf.records import record_folder, wire
 from elmo_tf.text import char_ids, vocabulary
 

@@ -7,11 +7,11 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.metrics import Metrics
 from apache_beam.options.pipeline_options import PipelineOptions
+
+from elmo_tf.files.json_file import MapOf, Object, Schema, Whole
 from elmo_tf.pipelines.running import job_service, journal, runner_options, task_plan, task_progress, watch
 from elmo_tf.pipelines.running.task_plan import Numbered
 from elmo_tf.pipelines.text import filesystems
-
-from elmo_tf.files.json_file import MapOf, Object, Schema, Whole
 
 # A task's result; the results of a step may have more keys.
 FILES = Object({"files": MapOf(Whole())})

@@ -29,11 +29,11 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
 from apache_beam.runners.portability import flink_runner, job_server, spark_runner
 from apache_beam.runners.runner import PipelineResult, PipelineState
-from elmo_tf.pipelines.running import flink_cluster
-from elmo_tf.pipelines.text import filesystems
 
 from elmo_tf.errors import InputError
 from elmo_tf.files.json_file import Object, Text
+from elmo_tf.pipelines.running import flink_cluster
+from elmo_tf.pipelines.text import filesystems
 
 # Those that hand the pipeline to another program.
 PORTABLE = ("PortableRunner", "FlinkRunner", "SparkRunner")

@@ -19,12 +19,11 @@ import uuid
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
-from elmo_tf.pipelines.running import owner
-from elmo_tf.pipelines.text import filesystems
-
 from elmo_tf.errors import InputError, renamed
 from elmo_tf.files import lock, staging
 from elmo_tf.files.json_file import Object, Schema
+from elmo_tf.pipelines.running import owner
+from elmo_tf.pipelines.text import filesystems
 from elmo_tf.records import record_folder
 
 UNFINISHED = "_unfinished"

@@ -14,10 +14,9 @@ import time
 import uuid
 from collections.abc import Iterator
 
-from elmo_tf.pipelines.text import filesystems
-
 from elmo_tf.errors import InputError
 from elmo_tf.files.json_file import Object, Text, Whole
+from elmo_tf.pipelines.text import filesystems
 
 FILE = "owner.json"
 _NOTE = Object({"run": Text(), "who": Text(), "beat": Whole()})

@@ -19,10 +19,10 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import PipelineState
-from elmo_tf.pipelines.running import job_service, loopback, processes
-from elmo_tf.pipelines.text import filesystems
 
 from elmo_tf.errors import InputError
+from elmo_tf.pipelines.running import job_service, loopback, processes
+from elmo_tf.pipelines.text import filesystems
 
 # In memory, in this process or with --direct_num_workers in several, without a network. Beam's own default,
 # DirectRunner, first tries to download a binary.

@@ -6,10 +6,9 @@ import threading
 import time
 from collections.abc import Iterator
 
+from elmo_tf.files.progress import ProgressLine
 from elmo_tf.pipelines.running import journal, task_plan, task_progress
 from elmo_tf.pipelines.text import filesystems
-
-from elmo_tf.files.progress import ProgressLine
 
 _POLL_SECONDS = 0.5
 _FAR_SECONDS = 20.0  # between two questions to a remote store

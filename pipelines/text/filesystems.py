@@ -17,10 +17,10 @@ from typing import Any, BinaryIO
 
 from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadata, FileSystem
 from apache_beam.io.filesystems import FileSystems
-from elmo_tf.pipelines.text import folder_walk, s3_client
 
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
+from elmo_tf.pipelines.text import folder_walk, s3_client
 
 _BATCH = 1000  # files that are deleted together, as many as S3 takes
 _COPY_BYTES = 1 << 20  # in memory while a file is copied

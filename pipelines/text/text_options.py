@@ -6,10 +6,9 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from elmo_tf.pipelines.text import corpora, filesystems, sentences
-
 from elmo_tf.errors import InputError, renamed
 from elmo_tf.extras import check_installed
+from elmo_tf.pipelines.text import corpora, filesystems, sentences
 
 _HINT = "run the same command again to resume"
 

@@ -8,7 +8,6 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from elmo_tf.elmo.known_tokens import KnownTokens
 
 import elmo_tf
 import elmo_tf.bilm
@@ -16,6 +15,7 @@ import elmo_tf.elmo
 import elmo_tf.layers
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.bilm.packed import PackedBiLM
+from elmo_tf.elmo.known_tokens import KnownTokens
 from elmo_tf.layers.antecedents import AntecedentScores
 from elmo_tf.layers.char_cnn import CharCNN
 from elmo_tf.layers.coupled_lstm import CoupledLSTM

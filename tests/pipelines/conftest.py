@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from elmo_tf.pipelines.preprocess import command as preprocess_command
 
 from elmo_tf import sources
+from elmo_tf.pipelines.preprocess import command as preprocess_command
 
 
 @pytest.fixture

@@ -20,11 +20,11 @@ import threading
 import time
 
 import pytest
-from elmo_tf.pipelines.corpus import lm1b
 
 from elmo_tf import cli
 from elmo_tf.errors import InputError
 from elmo_tf.files import download
+from elmo_tf.pipelines.corpus import lm1b
 from tests.files.file_server import serve
 
 ROOT = pathlib.Path(__file__).parents[3]

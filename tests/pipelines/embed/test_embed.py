@@ -12,11 +12,11 @@ import h5py
 import numpy as np
 import pytest
 import tensorflow as tf
-from elmo_tf.pipelines.embed import command as embed_command
-from elmo_tf.pipelines.embed import job
 
 from elmo_tf import embedder, sources
 from elmo_tf.errors import InputError
+from elmo_tf.pipelines.embed import command as embed_command
+from elmo_tf.pipelines.embed import job
 from elmo_tf.records import record_folder
 from elmo_tf.savedmodel import vector_files
 from tests import checks

@@ -14,12 +14,12 @@ import time
 import h5py
 import numpy as np
 import pytest
+
+from elmo_tf.errors import InputError
 from elmo_tf.pipelines.embed import command as embed_command
 from elmo_tf.pipelines.embed import job, vector_output
 from elmo_tf.pipelines.running import journal
 from elmo_tf.pipelines.text import filesystems
-
-from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import checksums
 from tests import checks
 from tests.helpers import slow

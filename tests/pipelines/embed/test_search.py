@@ -9,10 +9,10 @@ import h5py
 import numpy as np
 import pytest
 import tensorflow as tf
-from elmo_tf.pipelines.embed import command as embed_command
-from elmo_tf.pipelines.embed import search as neighbors
 
 from elmo_tf.errors import InputError
+from elmo_tf.pipelines.embed import command as embed_command
+from elmo_tf.pipelines.embed import search as neighbors
 from elmo_tf.savedmodel import checksums, vector_files
 from tests import checks
 from tests.helpers import slow

@@ -10,8 +10,8 @@ import apache_beam as beam
 import numpy as np
 import pytest
 import tensorflow as tf
-from elmo_tf.pipelines.preprocess import command as preprocess_command
 
+from elmo_tf.pipelines.preprocess import command as preprocess_command
 from elmo_tf.records import record_folder
 from elmo_tf.text import char_ids
 

@@ -4,6 +4,7 @@ import collections
 import zlib
 
 import pytest
+
 from elmo_tf.pipelines.preprocess import counts
 from elmo_tf.pipelines.text import corpora, sentences
 

@@ -13,12 +13,12 @@ import sys
 import time
 
 import pytest
+
+from elmo_tf.errors import InputError
 from elmo_tf.pipelines.preprocess import command as preprocess_command
 from elmo_tf.pipelines.preprocess import counts, shards, shuffle
 from elmo_tf.pipelines.running import journal
 from elmo_tf.pipelines.text import filesystems
-
-from elmo_tf.errors import InputError
 from tests.helpers import slow
 from tests.pipelines.disks import small_disk
 

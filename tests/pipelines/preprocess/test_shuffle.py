@@ -6,9 +6,9 @@ import pathlib
 
 import numpy as np
 import pytest
+
 from elmo_tf.pipelines.preprocess import shuffle
 from elmo_tf.pipelines.text import filesystems
-
 from elmo_tf.records import record_folder
 
 COUNT = 900

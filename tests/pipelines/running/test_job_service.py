@@ -19,10 +19,10 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 from apache_beam.portability.api import beam_job_api_pb2
 from apache_beam.runners.portability import local_job_service
 from apache_beam.runners.runner import PipelineState
-from elmo_tf.pipelines.running import flink_cluster, job_service, runner_options
-from elmo_tf.pipelines.text import filesystems
 
 from elmo_tf.errors import InputError
+from elmo_tf.pipelines.running import flink_cluster, job_service, runner_options
+from elmo_tf.pipelines.text import filesystems
 
 ROOT = pathlib.Path(__file__).parents[3]
 
@@ -316,8 +316,8 @@ def test_the_job_server_ends_with_a_command_that_is_killed(tmp_path):
 
 
 ERRORS = {
-    "RuntimeError: Traceback ...\nModuleNotFoundError: No module named 'pipelines'\n": (
-        "workers lack elmo_tf, or its version that this command has: no module pipelines"
+    "RuntimeError: Traceback ...\nModuleNotFoundError: No module named 'elmo_tf.pipelines'\n": (
+        "workers lack elmo_tf, or its version that this command has: no module elmo_tf.pipelines"
     ),
     "RuntimeError: java.lang.RuntimeException: outer\n\tat a.B\nCaused by: org.apache.flink.NoSlotException: too few": (
         "the remote job failed: NoSlotException: too few; see the runner's own page"

@@ -8,9 +8,9 @@ import threading
 import time
 
 import pytest
-from elmo_tf.pipelines.running import journal, owner
 
 from elmo_tf.errors import InputError
+from elmo_tf.pipelines.running import journal, owner
 from tests.pipelines.memory_store import STORE
 
 FOLDER = "memory://owned/out"

@@ -14,10 +14,10 @@ import time
 import pytest
 from apache_beam.portability.api import beam_fn_api_pb2
 from apache_beam.runners.portability.fn_api_runner import worker_handlers
-from elmo_tf.pipelines.running import processes, runner_options
-from elmo_tf.pipelines.text import filesystems
 
 from elmo_tf.errors import InputError
+from elmo_tf.pipelines.running import processes, runner_options
+from elmo_tf.pipelines.text import filesystems
 from tests.helpers import descendants, slow
 
 ROOT = pathlib.Path(__file__).parents[3]

@@ -4,11 +4,11 @@ import json
 import threading
 
 import pytest
+
+from elmo_tf.errors import InputError
 from elmo_tf.pipelines.preprocess import command as preprocess_command
 from elmo_tf.pipelines.preprocess import shards
 from elmo_tf.pipelines.text import corpora
-
-from elmo_tf.errors import InputError
 from tests.helpers import slow
 from tests.pipelines.memory_store import STORE, MemoryFileSystem
 

@@ -5,12 +5,12 @@ import json
 
 import apache_beam as beam
 import pytest
+
+from elmo_tf.files.json_file import Object, Whole
 from elmo_tf.pipelines.embed import text_chunks
 from elmo_tf.pipelines.preprocess import shuffle
 from elmo_tf.pipelines.running import do_once, journal, runner_options, task_plan
 from elmo_tf.pipelines.text import corpora, filesystems
-
-from elmo_tf.files.json_file import Object, Whole
 
 TASKS = [
     corpora.Task(0, (0, 3), (corpora.Slice(corpora.TextFile("a.gz", 7, "*"), part=1, parts=2),)),

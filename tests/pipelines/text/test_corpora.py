@@ -5,10 +5,10 @@ import logging
 import os
 
 import pytest
-from elmo_tf.pipelines.text import corpora
-from elmo_tf.pipelines.text.corpora import Slice, TextFile
 
 from elmo_tf.errors import InputError
+from elmo_tf.pipelines.text import corpora
+from elmo_tf.pipelines.text.corpora import Slice, TextFile
 
 
 def named(tmp_path, *names: str) -> list[str]:

@@ -8,10 +8,10 @@ import re
 
 import pytest
 from apache_beam.io.filesystem import BeamIOError
-from elmo_tf.pipelines.preprocess import command as preprocess_command
-from elmo_tf.pipelines.text import corpora, filesystems
 
 from elmo_tf.errors import InputError
+from elmo_tf.pipelines.preprocess import command as preprocess_command
+from elmo_tf.pipelines.text import corpora, filesystems
 from elmo_tf.records import record_folder
 from tests.pipelines import folder_store, memory_store
 from tests.pipelines.memory_store import STORE

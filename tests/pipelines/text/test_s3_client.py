@@ -8,10 +8,10 @@ from apache_beam.io.aws.clients.s3 import boto3_client, messages
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.options.value_provider import RuntimeValueProvider
-from elmo_tf.pipelines.running import task_plan
-from elmo_tf.pipelines.text import filesystems, s3_client
 
 from elmo_tf.errors import InputError
+from elmo_tf.pipelines.running import task_plan
+from elmo_tf.pipelines.text import filesystems, s3_client
 
 
 class NoCredentialsError(Exception):
