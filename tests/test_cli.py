@@ -19,7 +19,7 @@ import pytest
 import elmo_tf
 from elmo_tf import __version__, cli
 from elmo_tf import config as config_lib
-from elmo_tf.pipelines.preprocess import command as preprocess_command
+from elmo_tf.cli import jobs
 from elmo_tf.savedmodel import verification
 from elmo_tf.training import checkpoints
 from tests import checks
@@ -390,7 +390,7 @@ def test_an_interrupt_where_python_cannot_raise_it_arrives_later(monkeypatch, ca
         threading.Event().wait(60)
         pytest.fail(f"not interrupted: {callback}")
 
-    monkeypatch.setattr(preprocess_command, "run", run)
+    monkeypatch.setattr(jobs, "run", run)
     hook = sys.unraisablehook
     assert cli.main(["preprocess"]) == 130
     assert capsys.readouterr().err == "elmo-tf: interrupted\n"

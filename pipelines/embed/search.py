@@ -13,7 +13,7 @@ from elmo_tf.errors import InputError, renamed
 from elmo_tf.files.progress import ProgressLine
 from elmo_tf.pipelines.running import task_progress, watch
 from elmo_tf.pipelines.text import corpora, sentences
-from elmo_tf.pipelines.text.text_options import require
+from elmo_tf.pipelines.text.job_config import require
 from elmo_tf.savedmodel import neighbors, vector_files
 
 # Of sentences that are sorted by length before they are embedded; the first group is what the mean is taken over.

@@ -1,11 +1,11 @@
-"""Beam's side of a command line: its own options, the runner, the log level, and errors raised in workers."""
+"""Beam's side of a job: its own options, the runner, the log level, and errors raised in workers."""
 
 import argparse
 import logging
 import os
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NoReturn
 
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
@@ -27,7 +27,6 @@ from elmo_tf.pipelines.text import filesystems
 # In memory, in this process or with --direct_num_workers in several, without a network. Beam's own default,
 # DirectRunner, first tries to download a binary.
 DEFAULT_RUNNER = "FnApiRunner"
-EPILOG = "Beam's own options work too: --direct_num_workers=N --direct_running_mode=multi_processing uses N cores."
 _LOGGERS = {
     "apache_beam": logging.WARNING,
     # These print errors of steps, which are raised again here.
@@ -46,50 +45,37 @@ _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _JAVA = re.compile(r"(?:^|Caused by: )(?:[\w$]+\.)+(\w+(?:Exception|Error)): ([^\n]+)", re.MULTILINE)
 
 
-class Parsed(NamedTuple):
-    """The two halves of a command line."""
+class _Parser(argparse.ArgumentParser):
+    """Parses Beam's options."""
 
-    arguments: argparse.Namespace
-    beam_options: PipelineOptions
-    unknown: list[str]  # among Beam's options, those that only a job service may know
-
-
-class _NoUsage(argparse.ArgumentParser):
-    """Parses Beam's options. Errors go to the parser of the command, which prints its usage."""
-
-    def __init__(self, command: argparse.ArgumentParser):
-        super().__init__(add_help=False, allow_abbrev=False, conflict_handler="resolve")
-        self.error = command.error
+    def error(self, message: str) -> NoReturn:
+        """Raises `InputError` where argparse would end the process."""
+        raise InputError("beam", "options of Beam", message)
 
     def add_value_provider_argument(self, *names: str, **settings) -> None:
         """Adds an option that Beam declares for its templates as an ordinary one."""
         self.add_argument(*names, **settings)
 
 
-def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> Parsed:
-    """Returns the parser's arguments, and the rest of `argv` as Beam's options.
+def parse(arguments: Sequence[str]) -> tuple[PipelineOptions, list[str]]:
+    """Returns Beam's options from a command line, and those among them that only a job service may know.
 
-    Prints the usage and exits with status 2 if an option is neither the parser's nor Beam's, for example if it is
-    misspelt. Beam itself would ignore it. A runner with a job service may know more of them: see
-    `job_service.connected`.
-
-    Args:
-        parser: made with `allow_abbrev=False`; otherwise it would read `--run` as Beam's `--runner`.
-        argv: arguments without the program's name; None: those of this process.
+    Raises:
+        InputError: if a value is wrong or an option, a misspelt one for example, is not Beam's. Beam itself would
+            ignore it. A runner with a job service may know more of them: see `job_service.connected`.
     """
-    arguments, rest = parser.parse_known_args(argv)
-    beam_parser = _NoUsage(parser)
+    parser = _Parser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
     for kind in PipelineOptions.__subclasses__():
-        kind._add_argparse_args(beam_parser)
-    _, unknown = beam_parser.parse_known_args(rest)
-    options = PipelineOptions(rest)
+        kind._add_argparse_args(parser)
+    _, unknown = parser.parse_known_args(arguments)
+    options = PipelineOptions(list(arguments))
     standard = options.view_as(StandardOptions)
     standard.runner = standard.runner or DEFAULT_RUNNER
     if unknown and not job_service.is_portable(options):
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     # Some are for file systems such as HDFS and S3.
     FileSystems.set_options(options)
-    return Parsed(arguments, options, unknown)
+    return options, unknown
 
 
 def uses_processes(options: PipelineOptions) -> bool:

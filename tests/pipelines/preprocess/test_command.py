@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf.pipelines.preprocess import command as preprocess_command
+from elmo_tf.cli import jobs
 from elmo_tf.records import record_folder
 from elmo_tf.text import char_ids
 
@@ -221,6 +221,6 @@ def test_running_text_cut_into_tasks_keeps_its_sentences(corpus, process, num_sh
 def test_a_misspelt_option_is_a_usage_error(corpus, capsys):
     for wrong in (["--shard", "3"], ["--direct_num_worker=2"], ["--shards=x"], ["--direct_num_workers=x"]):
         with pytest.raises(SystemExit) as error:
-            preprocess_command.run(["--input", *corpus(b"a\n"), "--output", "unused", *wrong])
+            jobs.run("preprocess", ["--input", *corpus(b"a\n"), "--output", "unused", *wrong])
         assert error.value.code == 2
         assert wrong[0].split("=")[0] in capsys.readouterr().err.splitlines()[-1]

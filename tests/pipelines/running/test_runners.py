@@ -1,6 +1,5 @@
 """The same bytes with every runner that works offline, and a clear error from each when something fails."""
 
-import argparse
 import contextlib
 import gzip
 import json
@@ -174,7 +173,7 @@ class Ending:
     """A pipeline whose run ends with an error."""
 
     def __init__(self, text: str):
-        _, self.options, _ = runner_options.parse(argparse.ArgumentParser(allow_abbrev=False), [])
+        self.options, _ = runner_options.parse([])
         self._text = text
 
     def run(self):
@@ -213,7 +212,7 @@ def test_output_is_the_same_bytes_on_every_runner_and_no_job_listens_beyond_this
 
 @pytest.mark.parametrize("name", ["DirectRunner", "direct", "PrismRunner", "apache_beam.runners.direct.DirectRunner"])
 def test_a_runner_that_starts_prism_is_refused(name):
-    _, options, _ = runner_options.parse(argparse.ArgumentParser(allow_abbrev=False), [f"--runner={name}"])
+    options, _ = runner_options.parse([f"--runner={name}"])
     with pytest.raises(InputError, match=r"^runner: expected one that listens on loopback addresses only"):
         runner_options.make_pipeline(options)
 

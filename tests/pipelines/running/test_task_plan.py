@@ -1,6 +1,5 @@
 """Tasks reach workers as files: the same tasks, results in order, and a graph that does not grow with them."""
 
-import argparse
 import json
 
 import apache_beam as beam
@@ -49,7 +48,7 @@ class Square(do_once.DoOnce):
 
 def test_results_come_in_the_order_of_the_tasks(notes, monkeypatch):
     monkeypatch.setattr(task_plan, "PART_TASKS", 4)
-    _, options, _ = runner_options.parse(argparse.ArgumentParser(allow_abbrev=False), [])
+    options, _ = runner_options.parse([])
     tasks = (shuffle.GatherTask(number, 1) for number in range(11))
     found = do_once.run_step("squaring", notes, Square(notes.folder), tasks, shuffle.GatherTask, options)
     assert [result["square"] for result in found] == [number**2 for number in range(11)]
