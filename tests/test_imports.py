@@ -10,9 +10,11 @@ from collections.abc import Iterator
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[1]
-# From the ground up; a package stands for all its modules.
+JOBS = "elmo_tf.pipelines."
+CLUSTER = f"{JOBS}cluster."
+# From the ground up; a package stands for all its modules. Those of `cluster` serve two floors.
 FLOORS = (
-    {"elmo_tf", "elmo_tf.errors", "elmo_tf.extras", "elmo_tf.pipelines"},
+    {"elmo_tf", "elmo_tf.errors", "elmo_tf.extras", "elmo_tf.pipelines", "elmo_tf.pipelines.cluster"},
     {"elmo_tf.config", "elmo_tf.files", "elmo_tf.text"},
     {"elmo_tf.annotated", "elmo_tf.layers", "elmo_tf.records"},
     {"elmo_tf.bilm"},
@@ -20,14 +22,15 @@ FLOORS = (
     {"elmo_tf.savedmodel"},
     {"elmo_tf.training"},
     {"elmo_tf.sources"},
+    {f"{CLUSTER}folder_walk", f"{CLUSTER}s3_client"},
     {"elmo_tf.embedder", "elmo_tf.pipelines.text"},
+    {f"{CLUSTER}flink_cluster", f"{CLUSTER}job_service", f"{CLUSTER}owner"},
     {"elmo_tf.pipelines.running"},
     {"elmo_tf.pipelines.corpus", "elmo_tf.pipelines.embed", "elmo_tf.pipelines.preprocess"},
     {"elmo_tf.api", "elmo_tf.beam", "elmo_tf.elmo", "elmo_tf.probes"},
     {"elmo_tf.tasks"},
     {"elmo_tf.cli"},
 )
-JOBS = "elmo_tf.pipelines."
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 
@@ -40,6 +43,8 @@ MODULES = {name_of(path): path for room in ("elmo_tf", "pipelines") for path in 
 
 
 def room(module: str) -> str:
+    if module.startswith(CLUSTER):
+        return module
     return ".".join(module.split(".")[: 3 if module.startswith(JOBS) else 2])
 
 
@@ -99,6 +104,22 @@ def test_only_the_command_line_and_what_beam_users_import_know_pipelines():
 def test_the_modules_that_are_imported_are_those_of_this_checkout():
     folders = [pathlib.Path(importlib.import_module(name).__file__).parent for name in ("elmo_tf", "elmo_tf.pipelines")]
     assert folders == [ROOT / "elmo_tf", ROOT / "pipelines"], "make .venv in this checkout: make setup"
+
+
+LOCAL = """
+import sys
+from elmo_tf.pipelines import embed
+from elmo_tf.pipelines.preprocess import PreprocessConfig, preprocess
+preprocess(PreprocessConfig(input=sys.argv[1], output=sys.argv[2], shuffle=True))
+print([name for name in sys.modules if name.startswith("elmo_tf.pipelines.cluster")])
+"""
+
+
+def test_a_run_of_the_local_runner_on_local_files_imports_nothing_of_clusters(tmp_path):
+    (tmp_path / "text").write_text("a dog barked\n")
+    command = [sys.executable, "-c", LOCAL, tmp_path / "text", tmp_path / "records"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
 
 
 def test_layers_never_import_config():

@@ -11,7 +11,7 @@ from elmo_tf.pipelines.embed import EmbedConfig, embed
 from elmo_tf.pipelines.embed import config as embed_config
 from elmo_tf.pipelines.preprocess import PreprocessConfig, preprocess
 from elmo_tf.pipelines.preprocess import config as preprocess_config
-from elmo_tf.pipelines.running import job_service, runner_options
+from elmo_tf.pipelines.running import runner_options
 from elmo_tf.pipelines.text import sentences
 from elmo_tf.savedmodel import contract
 
@@ -49,7 +49,7 @@ def parsed(name: str, argv: Sequence[str]) -> dict[str, Any]:
 
 def flags(name: str) -> dict[str, str]:
     """Returns the flags of a command by field, and those of Beam's that errors are about."""
-    return {option: f"--{option}" for option in job_service.PARAMETERS} | flags_of(_parser(name))
+    return {option: f"--{option}" for option in runner_options.PARAMETERS} | flags_of(_parser(name))
 
 
 def _parser(name: str) -> argparse.ArgumentParser:

@@ -21,7 +21,7 @@ from elmo_tf.errors import InputError, renamed
 from elmo_tf.files.progress import counted
 from elmo_tf.pipelines.embed import handler, job, model_handler, vector_output
 from elmo_tf.pipelines.embed.config import EmbedConfig
-from elmo_tf.pipelines.running import job_service, journal, processes, runner_options, task_plan
+from elmo_tf.pipelines.running import journal, processes, runner_options, task_plan
 from elmo_tf.pipelines.text import corpora, filesystems, job_config
 from elmo_tf.pipelines.text.job_config import require
 
@@ -49,7 +49,7 @@ def embed(config: EmbedConfig, load_tensorflow: Callable[[], None] | None = None
     runner_options.make_pipeline(beam_options)
     _check(config)
     with (
-        job_service.connected(beam_options, unknown),
+        runner_options.connected(beam_options, unknown),
         model_handler.on_this_machine(config.savedmodel) as (path, remote),
     ):
         with renamed(source="savedmodel"):
@@ -75,7 +75,7 @@ def _run(
     sha256 = model.sha256()
     plan = _plan(config, corpus, sha256)
     _check_plan(folder, plan)
-    end_job = functools.partial(job_service.end_job, beam_options)
+    end_job = functools.partial(runner_options.end_job, beam_options)
     with journal.unfinished({"output": folder}, plan, end_job) as resumed:
         _log.info("embedding %s with %s", counted(len(corpus), "file"), savedmodel)
         if model.tokenizer != config.tokenizer:

@@ -20,7 +20,7 @@ from elmo_tf.errors import InputError, renamed
 from elmo_tf.files.progress import counted
 from elmo_tf.pipelines.preprocess import info, job
 from elmo_tf.pipelines.preprocess.config import PreprocessConfig
-from elmo_tf.pipelines.running import job_service, journal, processes, report, runner_options, task_plan
+from elmo_tf.pipelines.running import journal, processes, report, runner_options, task_plan
 from elmo_tf.pipelines.text import corpora, filesystems, job_config, sentences
 from elmo_tf.pipelines.text.job_config import require
 from elmo_tf.records import record_folder
@@ -52,7 +52,7 @@ def preprocess(config: PreprocessConfig, load_tensorflow: Callable[[], None] | N
     # Fails if the runner is not available.
     runner_options.make_pipeline(beam_options)
     _check(config)
-    with job_service.connected(beam_options, unknown):
+    with runner_options.connected(beam_options, unknown):
         return _run(config, beam_options, load_tensorflow)
 
 
@@ -74,7 +74,7 @@ def _run(
         _check_order(given, work, config.vocab)
     outputs = {name: path for name, path in (("output", config.output), ("heldout", config.heldout)) if path}
     with journal.unfinished(
-        outputs, _plan(config, corpus, given), functools.partial(job_service.end_job, beam_options)
+        outputs, _plan(config, corpus, given), functools.partial(runner_options.end_job, beam_options)
     ) as resumed:
         guess = "" if all(file.is_divisible for file in corpus) else "about "
         _log.info("reading %s, %s%s of text", counted(len(corpus), "file"), guess, report.megabytes(size))

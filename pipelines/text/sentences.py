@@ -153,7 +153,7 @@ def _whitespace(breaking: bool) -> Callable[[list[bytes]], list[Words]]:
 
 
 def _unicode(breaking: bool) -> Callable[[list[bytes]], list[Words]]:
-    from elmo_tf.text import raw_text  # noqa: PLC0415 - imports TensorFlow, which takes seconds
+    from elmo_tf.text import raw_text
 
     def tokenize(text: list[bytes]) -> list[Words]:
         if not text:
