@@ -19,9 +19,9 @@ import pytest
 import elmo_tf
 from elmo_tf import __version__, cli
 from elmo_tf import config as config_lib
+from elmo_tf.cli import jobs
 from elmo_tf.savedmodel import verification
 from elmo_tf.workdir.folder import new_workdir
-from pipelines.preprocess import command as preprocess_command
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG, slow, write_records
 from tests.published import published_files
@@ -391,7 +391,7 @@ def test_an_interrupt_where_python_cannot_raise_it_arrives_later(monkeypatch, ca
         threading.Event().wait(60)
         pytest.fail(f"not interrupted: {callback}")
 
-    monkeypatch.setattr(preprocess_command, "run", run)
+    monkeypatch.setattr(jobs, "run", run)
     hook = sys.unraisablehook
     assert cli.main(["preprocess"]) == 130
     assert capsys.readouterr().err == "elmo-tf: interrupted\n"

@@ -42,7 +42,7 @@ import sys
 
 class Missing:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("elmo_tf", "pipelines"):
+        if name.partition(".")[0] == "elmo_tf":
             raise ModuleNotFoundError(f"No module named '{name}'", name=name)
 
 sys.meta_path.insert(0, Missing())
