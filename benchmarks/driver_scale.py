@@ -28,10 +28,11 @@ sys.path.insert(0, str(ROOT))
 
 from elmo_tf import config as config_lib  # noqa: E402
 from elmo_tf import sources  # noqa: E402
+from elmo_tf.pipelines.embed import handler, job  # noqa: E402
+from elmo_tf.pipelines.embed.config import EmbedConfig  # noqa: E402
+from elmo_tf.pipelines.running import do_once, journal, runner_options, task_plan  # noqa: E402
+from elmo_tf.pipelines.text import corpora  # noqa: E402
 from elmo_tf.records import record_folder  # noqa: E402
-from pipelines.embed import command, handler, job  # noqa: E402
-from pipelines.running import do_once, journal, runner_options, task_plan  # noqa: E402
-from pipelines.text import corpora  # noqa: E402
 
 FOLDER = "simulated://bucket/vectors"
 LINE_TOKENS, TOKEN_BYTES = 25, 6
@@ -223,20 +224,12 @@ def main() -> None:
     workers = Workers(arguments.chunks, min(text.size, job._TEXT_BYTES))
     STORE.seconds = arguments.milliseconds / 1000
     do_once.runner_options.execute = workers.execute
-    command_parser = argparse.ArgumentParser(allow_abbrev=False)
-    command.add_arguments(command_parser)
-    asked = [
-        "--savedmodel=model",
-        "--input=a",
-        f"--output={FOLDER}",
-        "--format=tfrecord",
-        f"--shards={arguments.chunks}",
-    ]
-    parsed = runner_options.parse(command_parser, asked)
+    config = EmbedConfig(savedmodel="model", input="a", output=FOLDER, format="tfrecord", shards=arguments.chunks)
+    beam_options, _ = runner_options.parse(config.beam)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     start = time.monotonic()
     with journal.unfinished({"output": FOLDER}, {"a": "plan"}):
-        job.Job(FOLDER, model, "model", "0" * 64, parsed.arguments, parsed.beam_options).run([text])
+        job.Job(FOLDER, model, "model", "0" * 64, config, beam_options).run([text])
     seconds = time.monotonic() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     found = {

@@ -22,8 +22,8 @@ from collections.abc import Callable
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 from elmo_tf import embedder, sources
+from elmo_tf.cli import jobs
 from elmo_tf.savedmodel import contract
-from pipelines.embed import command as embed_command
 
 ROOT = pathlib.Path(__file__).parents[1]
 BATCH_SIZE = 32
@@ -69,7 +69,7 @@ def main() -> None:
             for kind in ("hdf5", "tfrecord"):
                 output = pathlib.Path(folder, f"{kind}-{number}")
                 asked = [*given, f"--output={output}", f"--format={kind}"]
-                rows[kind].append(timed(lambda asked=asked: embed_command.run(asked)))
+                rows[kind].append(timed(lambda asked=asked: jobs.run("embed", asked)))
         multiples = (1, 10) if arguments.memory else ()
         peaks = [peak(folder, given[:3], lines * times, arguments.layers) for times in multiples]
     report(num_tokens, rows, peaks)

@@ -15,8 +15,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
-from elmo_tf.training import metrics_file
-from elmo_tf.training.metrics_file import MetricsFile
+from elmo_tf.workdir import metrics_file
+from elmo_tf.workdir.metrics_file import MetricsFile
 
 _LOG_STEPS = 20
 

@@ -16,7 +16,8 @@ from matplotlib.figure import Figure
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
 from elmo_tf.errors import InputError
-from elmo_tf.training import checkpoints, metrics_file
+from elmo_tf.workdir import metrics_file
+from elmo_tf.workdir.folder import open_workdir
 
 _TICKS = (20, 30, 40, 50, 60, 80, 100, 150, 200, 300, 500, 1000)
 
@@ -31,7 +32,7 @@ def points(workdir: pathlib.Path, replicas: int = 1) -> list[tuple[float, float]
     Raises:
         InputError: if the run has no evaluation.
     """
-    run = checkpoints.open_workdir(workdir)
+    run = open_workdir(workdir)
     train = run.config.train
     tokens = train.batch_size * train.accumulation_steps * train.unroll_steps * replicas
     found = metrics_file.evaluations(run.metrics)

@@ -28,10 +28,12 @@ from benchmarks import zipf_text
 from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.records.windows import Window, Windows
-from elmo_tf.training import checkpoints, loop, snapshots
-from elmo_tf.training.saver import Saver
-from elmo_tf.training.snapshots import Progress
+from elmo_tf.training import devices
 from elmo_tf.training.step import Trainer
+from elmo_tf.workdir import checkpoint_files
+from elmo_tf.workdir.checkpoint_files import Progress
+from elmo_tf.workdir.checkpoint_writer import CheckpointWriter
+from elmo_tf.workdir.folder import new_workdir, open_workdir
 
 _STARTED = time.perf_counter()
 
@@ -68,7 +70,7 @@ def steps(trainer: Trainer, windows: list[Window]) -> None:
 class Rounds:
     """Steps with and without a checkpoint in turns, and what they took."""
 
-    def __init__(self, trainer: Trainer, saver: Saver, windows: list[Window]):
+    def __init__(self, trainer: Trainer, saver: CheckpointWriter, windows: list[Window]):
         self._trainer, self._saver, self._windows = trainer, saver, windows
         self.without: list[Clocks] = []
         self.saving: list[Clocks] = []
@@ -86,7 +88,7 @@ class Rounds:
         """Starts a checkpoint, trains on the windows, and waits until it is written, as the next one would."""
         begun, trainer = now(), self._trainer
         progress = Progress(len(self.saving) + 1, None, None, trainer.gathered_states())
-        self._saver.start(snapshots.taken(trainer.bilm, trainer.optimizer, progress), [])
+        self._saver.start(checkpoint_files.taken(trainer.bilm, trainer.optimizer.slots, progress), [])
         self.copying.append(since(begun).wall)
         steps(trainer, self._windows)
         trained = now()
@@ -112,7 +114,9 @@ class Rounds:
         }
 
 
-def measure(trainer: Trainer, saver: Saver, windows: list[Window], rounds: int, minutes: float) -> dict[str, float]:
+def measure(
+    trainer: Trainer, saver: CheckpointWriter, windows: list[Window], rounds: int, minutes: float
+) -> dict[str, float]:
     """Returns the figures of so many rounds, or of those that begin before the time is up; at least one."""
     steps(trainer, windows[:1])
     begun = now()
@@ -154,15 +158,15 @@ def main(argv: list[str] | None = None) -> int:
         place = pathlib.Path(folder)
         records = zipf_text.write_records(place, arguments.vocab_size, 2 * arguments.every * per_step)
         tell("records made")
-        with checkpoints.new_workdir(place / "workdir", config, records.vocabulary):
+        with new_workdir(place / "workdir", config, records.vocabulary):
             pass
-        workdir = checkpoints.open_workdir(place / "workdir")
-        trainer = Trainer(loop.all_gpus(), config.train, lambda: BiLM(config.model, len(records.vocabulary)))
+        workdir = open_workdir(place / "workdir")
+        trainer = Trainer(devices.all_gpus(), config.train, lambda: BiLM(config.model, len(records.vocabulary)))
         cut = Windows(records, trainer.batch_size, config.train.unroll_steps, seed=0)
         windows = [window for (window, _), _ in zip(cut, range(arguments.every), strict=False)]
-        size = snapshots.num_bytes(trainer.bilm, trainer.optimizer, trainer.gathered_states())
+        size = checkpoint_files.num_bytes(trainer.bilm, trainer.optimizer.slots, trainer.gathered_states())
         tell(f"network of {sum(one.shape.num_elements() for one in trainer.variables):,} parameters made")
-        measured = measure(trainer, Saver(workdir, None), windows, arguments.rounds, arguments.minutes)
+        measured = measure(trainer, CheckpointWriter(workdir, None), windows, arguments.rounds, arguments.minutes)
     figures = {"checkpoint_mb": size / 1e6} | measured
     for name, value in figures.items():
         print(f"{name:24} {value:12,.3f}")

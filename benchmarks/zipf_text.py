@@ -54,9 +54,9 @@ def write_heldout(folder: pathlib.Path, num_tokens: int, seed: int = 1) -> recor
 
 def _preprocessed(folder: pathlib.Path, source: str, name: str, text: list[str]) -> record_folder.Records:
     # Here, because Beam is large and some benchmarks measure memory.
-    from pipelines.preprocess import command as preprocess_command  # noqa: PLC0415
+    from elmo_tf.cli import jobs  # noqa: PLC0415
 
     (folder / source).write_text("\n".join(text) + "\n")
     arguments = ("--input", source, "--vocab", "words.txt", "--output", name)
-    preprocess_command.run([part if part.startswith("--") else str(folder / part) for part in arguments])
+    jobs.run("preprocess", [part if part.startswith("--") else str(folder / part) for part in arguments])
     return record_folder.open_folder(folder / name)

@@ -10,8 +10,10 @@ from elmo_tf.embedder import Embedder
 from elmo_tf.errors import renamed
 from elmo_tf.records import record_folder
 from elmo_tf.savedmodel import writing
-from elmo_tf.training import checkpoints, evaluation, loop, precision, resources
+from elmo_tf.training import devices, evaluation, precision
 from elmo_tf.training.evaluation import Evaluation
+from elmo_tf.workdir import checkpoints
+from elmo_tf.workdir.folder import Workdir, open_workdir
 
 _log = logging.getLogger("elmo_tf")
 
@@ -37,22 +39,20 @@ def evaluate(
         InputError: if a folder or checkpoint is missing or damaged, the model has no softmax, or the records do not
             fit it.
     """
-    opened = checkpoints.open_workdir(workdir)
+    opened = open_workdir(workdir)
     records = open_records(data, opened, "data")
-    resources.warn_of_unused_gpus()
-    strategy = loop.all_gpus()
+    devices.warn_of_unused_gpus()
+    strategy = devices.all_gpus()
     with strategy.scope(), renamed(which="checkpoint"):
         bilm, progress = opened.trained(which=str(checkpoint))
     recipe = opened.config.train
     result = evaluation.evaluate(bilm, records, batch_size or recipe.batch_size, recipe.unroll_steps, strategy)
-    products, devices = precision.of_products("float32"), resources.devices(strategy)
-    _log.info("step %s: %s, %s products, on %s", f"{progress.step:,}", result.summary(), products, devices)
+    products, names = precision.of_products("float32"), devices.names(strategy)
+    _log.info("step %s: %s, %s products, on %s", f"{progress.step:,}", result.summary(), products, names)
     return result
 
 
-def open_records(
-    path: str | os.PathLike, workdir: checkpoints.Workdir, parameter: str = "data"
-) -> record_folder.Records:
+def open_records(path: str | os.PathLike, workdir: Workdir, parameter: str = "data") -> record_folder.Records:
     """Returns records that the workdir's model can read; `InputError` about `parameter` if it cannot."""
     with renamed(path=parameter, records=parameter):
         records = record_folder.open_folder(path)
@@ -92,7 +92,7 @@ def export(
         elmo_tf.savedmodel.verification.VerificationError: if the written model does not compute what the network
             does; nothing is left then.
     """
-    opened = checkpoints.open_workdir(workdir)
+    opened = open_workdir(workdir)
     with renamed(which="checkpoint"):
         bilm, progress = opened.trained(which=str(checkpoint))
     _log.info("exporting the model of step %s", f"{progress.step:,}")

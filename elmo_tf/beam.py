@@ -3,6 +3,6 @@
 from elmo_tf import extras
 
 with extras.required():
-    from pipelines.embed.model_handler import ElmoModelHandler
+    from elmo_tf.pipelines.embed.model_handler import ElmoModelHandler
 
 __all__ = ["ElmoModelHandler"]

@@ -129,9 +129,7 @@ class TrainConfig:
     checkpoint_minutes: float = 0.0  # minutes between checkpoints, instead of checkpoint_steps; 0: not by time
     keep_checkpoints: int = 3  # newest checkpoints that are kept
     eval_steps: int | None = None  # steps between evaluations; null: as checkpoint_steps; 0: only at the end
-    # held-out tokens of each evaluation but the last, which takes all; 0: all; null: what takes 5 % of the time, which
-    # the first evaluation measures and stores in the workdir; set to null again, it is measured again
-    eval_tokens: int | None = None
+    eval_tokens: int = 100_000  # first tokens of the held-out text that an evaluation takes; 0, and at the end: all
     log_steps: int = 20  # steps between points in TensorBoard
     # steps between closer looks: histograms, update sizes, sampled against full softmax; 0: never
     look_steps: int = 1000
@@ -145,10 +143,9 @@ class TrainConfig:
         counts = ("batch_size", "unroll_steps", "epochs", "checkpoint_steps", "keep_checkpoints", "log_steps")
         for name in (*counts, "accumulation_steps"):
             _require(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
-        for name in ("look_steps", "warmup_steps", "patience"):
+        for name in ("eval_tokens", "look_steps", "warmup_steps", "patience"):
             _require(name, getattr(self, name), getattr(self, name) >= 0, "at least 0")
-        for name in ("eval_steps", "eval_tokens"):
-            _require(name, getattr(self, name), (getattr(self, name) or 0) >= 0, "at least 0, or null")
+        _require("eval_steps", self.eval_steps, (self.eval_steps or 0) >= 0, "at least 0, or null")
         without = self.eval_steps != 0 or self.patience == 0
         _require("eval_steps", self.eval_steps, without, "above 0, or null, with train.patience")
         _require("checkpoint_minutes", self.checkpoint_minutes, self.checkpoint_minutes >= 0, "at least 0")
@@ -299,6 +296,8 @@ def from_dict(values: dict[str, typing.Any], config_class: type = Config, prefix
         if name not in fields:
             expected = ", ".join(prefix + known for known in fields)
             raise InputError("configuration", f"one of the keys {expected}", repr(prefix + name))
+        if name == "eval_tokens" and value is None:
+            continue  # earlier versions stored null, which means the default now
         kind = fields[name].type
         if dataclasses.is_dataclass(kind):
             arguments[name] = from_dict(value, typing.cast(type, kind), f"{prefix}{name}.")

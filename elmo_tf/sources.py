@@ -17,6 +17,7 @@ from elmo_tf.errors import InputError, is_about_memory, reason, renamed
 from elmo_tf.published import fetching, models
 from elmo_tf.published.options import read_options
 from elmo_tf.savedmodel import assets, checksums, finding
+from elmo_tf.workdir.folder import is_workdir, open_workdir
 
 if TYPE_CHECKING:
     from elmo_tf.bilm.model import BiLM
@@ -146,9 +147,7 @@ class Workdir(Source):
         return digest.hexdigest()
 
     def network(self) -> "BiLM":
-        from elmo_tf.training import checkpoints  # noqa: PLC0415 - see the top
-
-        return checkpoints.open_workdir(self.name).trained_bilm(with_softmax=False)
+        return open_workdir(self.name).trained_bilm(with_softmax=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -186,19 +185,17 @@ def find(source: Path) -> Source:
         if not isinstance(source, Sequence) or len(source) != 2:
             raise InputError("source", _EXPECTED, repr(source))
         options, weights = map(pathlib.Path, source)
-        return _published(str(weights.absolute()), options, weights)
+        return _published(os.path.abspath(weights), options, weights)
     folder = pathlib.Path(source)
-    name = str(folder.absolute())
-    if (folder / "config.json").is_file():
-        from elmo_tf.training import checkpoints  # noqa: PLC0415 - see the top
-
-        return Workdir(name, checkpoints.open_workdir(folder).config.model)
+    name = os.path.abspath(folder)
+    if is_workdir(folder):
+        return Workdir(name, open_workdir(folder).config.model)
     if (folder / models.OPTIONS_FILE).is_file():
         return _published(name, folder / models.OPTIONS_FILE, folder / models.WEIGHTS_FILE)
     if (version := finding.newest(folder)) is not None:
         checksums.check(version)
         tokenizer = assets.read_provenance(version)["tokenizer"]
-        return SavedModel(str(version.absolute()), assets.read_config(version), tokenizer)
+        return SavedModel(os.path.abspath(version), assets.read_config(version), tokenizer)
     if not models.is_name(source):
         raise InputError("source", _EXPECTED, f"none of them: {source}{models.suggested(source)}")
     return _published(str(source), *fetching.files(models.find(str(source))))

@@ -16,7 +16,7 @@ import time
 
 from elmo_tf.records import record_folder
 from elmo_tf.records.unigram import unigram_perplexity
-from elmo_tf.training import metrics_file
+from elmo_tf.workdir import metrics_file
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "demo"

@@ -15,14 +15,13 @@ import weakref
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 import elmo_tf
 from elmo_tf import __version__, cli
 from elmo_tf import config as config_lib
+from elmo_tf.cli import jobs
 from elmo_tf.savedmodel import verification
-from elmo_tf.training import checkpoints
-from pipelines.preprocess import command as preprocess_command
+from elmo_tf.workdir.folder import new_workdir
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG, slow, write_records
 from tests.published import published_files
@@ -60,9 +59,9 @@ def place(records, workdir, savedmodel, tmp_path_factory):
     changed("no_model", "model", "saved_model.pb", None)
     changed("no_asset", "model", "assets/config.json", None)
     changed("bad_graph", "model", "saved_model.pb", b"\n")
-    with checkpoints.new_workdir(folder / "untrained", MICRO_CONFIG, records.vocabulary):
+    with new_workdir(folder / "untrained", MICRO_CONFIG, records.vocabulary):
         pass
-    with checkpoints.new_workdir(folder / "no_softmax", MICRO_CONFIG, None):
+    with new_workdir(folder / "no_softmax", MICRO_CONFIG, None):
         pass
     (folder / "text.txt").write_text("the cat sat\na bank\n")
     (folder / "empty.txt").touch()
@@ -198,7 +197,7 @@ WRONG = [
     (f"{EXPORT} --initial-state warm --warm-text empty.txt", "--warm-text: expected a text with words, .*empty.txt"),
     (
         NEIGHBORS.replace("model model", "model missing"),
-        "--savedmodel: expected a SavedModel, a workdir, .*, found none of them: missing",
+        "--savedmodel: expected a SavedModel, .*, found none of them: missing",
     ),
     (NEIGHBORS.replace("--word bank", "--word tree"), "--sentence: expected the word 'tree' in it, found 'bank'"),
     (
@@ -262,9 +261,10 @@ def test_export_and_import_write_the_savedmodel_that_their_options_describe(
     provenance = json.loads((tmp_path / "model" / "1" / "assets" / "provenance.json").read_text())
     assert provenance["tokenizer"] == "unicode"
     assert provenance["initial_state"]["kind"] == "warm"
-    found = tf.saved_model.load(str(tmp_path / "model" / "1"))(["the cat's mat"])
-    assert found["tokens"].numpy().tolist() == [[b"the", b"cat", b"'s", b"mat"]]
-    np.testing.assert_allclose(found["elmo"], 2 * found["layers"][:, -1], **checks.TOLERANCE)
+    elmo = elmo_tf.load(tmp_path / "model")
+    ((tokens, mixed),), ((_, top),) = (elmo.encode(["the cat's mat"], layers) for layers in ("mix", "top"))
+    assert tokens == ["the", "cat", "'s", "mat"]
+    np.testing.assert_allclose(mixed, 2 * top, **checks.TOLERANCE)
 
 
 @pytest.mark.parametrize(
@@ -391,7 +391,7 @@ def test_an_interrupt_where_python_cannot_raise_it_arrives_later(monkeypatch, ca
         threading.Event().wait(60)
         pytest.fail(f"not interrupted: {callback}")
 
-    monkeypatch.setattr(preprocess_command, "run", run)
+    monkeypatch.setattr(jobs, "run", run)
     hook = sys.unraisablehook
     assert cli.main(["preprocess"]) == 130
     assert capsys.readouterr().err == "elmo-tf: interrupted\n"

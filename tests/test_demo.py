@@ -12,7 +12,8 @@ import tensorflow as tf
 
 from elmo_tf.records import record_folder
 from elmo_tf.records.unigram import unigram_perplexity
-from elmo_tf.training import checkpoints
+from elmo_tf.workdir import checkpoints
+from elmo_tf.workdir.folder import open_workdir
 from examples import demo
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -51,7 +52,7 @@ def test_the_demo_goes_from_text_to_the_nearest_uses(tmp_path):
     assert lines == list(demo.tokenized_sentences())
     assert data.info["sentences"] + heldout.info["sentences"] == len(lines)
     assert 0.03 < heldout.info["sentences"] / len(lines) < 0.07
-    assert checkpoints.latest(checkpoints.open_workdir(folder / "tiny")).name == "step-00000002"
+    assert checkpoints.latest(open_workdir(folder / "tiny")).name == "step-00000002"
 
     (before,) = re.findall(r"step 0: held-out perplexity ([\d.]+) ", done.stderr)
     (after,) = (json.loads(line)["perplexity"] for line in done.stdout.splitlines() if line.startswith("{"))

@@ -18,7 +18,8 @@ from elmo_tf.text import in_graph
 from tests.helpers import write_records
 
 ROOT = pathlib.Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = SETTINGS["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 
 
@@ -38,6 +39,17 @@ def test_every_extra_that_an_error_names_has_the_package_that_is_missing():
         assert name in map(package, EXTRAS[extra])
     needed = {package(one) for extra in ("beam", "text", "tasks") for one in EXTRAS[extra]}
     assert needed == {name for name, _ in extras._EXTRAS.values()}
+
+
+def installed_name(path: pathlib.Path) -> pathlib.PurePath:
+    """Returns where a file of this checkout is after the installation."""
+    name = path.relative_to(ROOT)
+    return "elmo_tf" / name if name.parts[0] == "pipelines" else name
+
+
+def test_every_package_is_installed_and_no_other():
+    folders = {path.parent for room in ("elmo_tf", "pipelines") for path in (ROOT / room).rglob("*.py")}
+    assert set(SETTINGS["tool"]["setuptools"]["packages"]) == {".".join(installed_name(one).parts) for one in folders}
 
 
 def test_the_versions_of_python_are_the_same_everywhere():
@@ -271,9 +283,21 @@ def installed(tmp_path_factory):
 def test_the_wheel_has_every_module_and_the_mark_of_its_type_hints(installed):
     listing = subprocess.run([sys.executable, "-m", "zipfile", "-l", installed[0]], capture_output=True, check=True)
     found = {line.split()[0] for line in listing.stdout.decode().splitlines()[1:]}
-    sources = {str(path.relative_to(ROOT)) for room in ("elmo_tf", "pipelines") for path in (ROOT / room).rglob("*.py")}
+    sources = {str(installed_name(path)) for room in ("elmo_tf", "pipelines") for path in (ROOT / room).rglob("*.py")}
     box = {str(path.relative_to(ROOT)) for path in (ROOT / "elmo_tf" / "published" / "books").glob("*")}
     assert {name for name in found if ".dist-info/" not in name} == sources | box | {"elmo_tf/py.typed"}
+
+
+@pytest.mark.slow
+def test_the_wheel_takes_no_top_level_name_but_its_own(installed, tmp_path):
+    (tmp_path / "pipelines").mkdir()
+    (tmp_path / "pipelines" / "__init__.py").write_text("whose = 'theirs'")
+    program = "import pipelines, elmo_tf.pipelines.corpus.lm1b as ours; print(pipelines.whose, ours.__file__)"
+    for python in (installed[1] / "python", sys.executable):  # of the wheel, and of this checkout
+        done = run_outside(tmp_path, python, "-c", program)
+        assert done.stdout.startswith("theirs /"), done.stderr
+    alone = run_outside(installed[1], installed[1] / "python", "-c", "import pipelines")
+    assert "No module named 'pipelines'" in alone.stderr
 
 
 @pytest.mark.slow

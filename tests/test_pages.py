@@ -1,6 +1,5 @@
 """The pages: their commands are ones that the command line knows, and their programs run as they stand."""
 
-import argparse
 import gzip
 import os
 import pathlib
@@ -17,14 +16,12 @@ import tensorflow as tf
 
 import elmo_tf
 from elmo_tf import cli, config
-from pipelines.embed import command as embed_command
-from pipelines.preprocess import command as preprocess_command
-from pipelines.running import runner_options
+from elmo_tf.cli import jobs
+from elmo_tf.records import record_folder
 
 ROOT = pathlib.Path(__file__).parents[1]
 FOLDERS = (".", "docs", "savedmodels", "pipelines", "benchmarks")
 PAGES = sorted(str(page.relative_to(ROOT)) for folder in FOLDERS for page in (ROOT / folder).glob("*.md"))
-OWN_PARSERS = {"preprocess": preprocess_command, "embed": embed_command}
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -47,13 +44,10 @@ def test_the_pages_have_commands_and_programs():
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page)])
 def test_the_command_line_knows_each_command_of_a_page(page):
     for command in commands(page):
-        own = OWN_PARSERS.get(command[0])
-        if own is None:
-            cli._parser().parse_args(command)
+        if command[0] in ("preprocess", "embed"):
+            jobs.parsed(command[0], command[1:])
         else:
-            parser = argparse.ArgumentParser()
-            own.add_arguments(parser)
-            runner_options.parse(parser, command[1:])
+            cli._parser().parse_args(command)
 
 
 def test_every_program_on_a_page_is_python():
@@ -136,7 +130,7 @@ def test_the_programs_about_the_jobs_read_what_the_commands_before_them_wrote(fo
         file.write(text)
     embed = [command for command in commands("pipelines/README.md") if command[0] == "embed"]
     for command in embed:
-        embed_command.run(command[1:])
+        jobs.run("embed", command[1:])
     assert [("float16" in command) for command in embed] == [False, True]
     _, read_hdf5, read_tfrecords, job = blocks("pipelines/README.md", "python")
     last = run(read_hdf5).vectors
@@ -150,9 +144,24 @@ def test_the_programs_about_the_jobs_read_what_the_commands_before_them_wrote(fo
     capfd.readouterr()
     run(job)
     assert sorted(capfd.readouterr().out.splitlines()) == [
-        "('A bank of the river .', [b'A', b'bank', b'of', b'the', b'river', b'.'], (6, 16))",
-        "('The bank lends money .', [b'The', b'bank', b'lends', b'money', b'.'], (5, 16))",
+        "('A bank of the river .', ['A', 'bank', 'of', 'the', 'river', '.'], (6, 16))",
+        "('The bank lends money .', ['The', 'bank', 'lends', 'money', '.'], (5, 16))",
     ]
+
+
+@pytest.mark.slow  # two worker processes that load the model; test_config.py calls a job in this one
+def test_the_program_that_calls_the_jobs_runs_as_a_file(folder):
+    _, program = blocks("docs/python.md", "python")
+    (folder / "corpus").mkdir()
+    for name in "ab":
+        (folder / "corpus" / f"{name}.txt").write_text("".join(f"the bank number {one}\n" for one in range(400)))
+    (folder / "program.py").write_text(program)
+    done = subprocess.run([sys.executable, "program.py"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    held_out = record_folder.open_folder(folder / "data" / "heldout").info["sentences"]
+    size = 3 + 3 + 400 - held_out // 2  # <S> and the like, the words before the number, the numbers
+    assert done.stdout == f"{4 * (800 - held_out)} {size}\n800 (16,)\n"
+    assert (folder / "vectors.hdf5").exists()
 
 
 def test_the_program_with_another_tokenizer_keeps_german_ordinals_and_abbreviations(folder):
@@ -174,7 +183,7 @@ def test_the_program_that_quietens_tensorflow_keeps_its_start_up_notes_and_no_er
 
 @pytest.mark.slow  # trains and exports preset tiny; `test_public_face.py` tests the same functions one by one
 def test_the_program_of_the_page_about_python_runs(folder, records):
-    (program,) = blocks("docs/python.md", "python")
+    program, _ = blocks("docs/python.md", "python")
     (folder / "data").mkdir()
     for name in ("train", "heldout"):
         (folder / "data" / name).symlink_to(records.path)

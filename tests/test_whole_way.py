@@ -19,7 +19,7 @@ from elmo_tf import config as config_lib
 from elmo_tf.records import record_folder
 from elmo_tf.records.unigram import unigram_perplexity
 from elmo_tf.savedmodel import verification
-from elmo_tf.training import checkpoints
+from elmo_tf.workdir.folder import Workdir, open_workdir
 from tests import checks
 from tests.helpers import batch_char_ids
 
@@ -86,7 +86,7 @@ def words_of(folder: record_folder.Records) -> list[str]:
     return found
 
 
-def assert_exported(savedmodel: pathlib.Path, workdir: checkpoints.Workdir, weights: np.ndarray) -> None:
+def assert_exported(savedmodel: pathlib.Path, workdir: Workdir, weights: np.ndarray) -> None:
     """Asserts that a SavedModel does what the workdir's network does, its layers mixed by `weights`."""
     probe = b"anna sat on the bank of the river"
     vectors = tf.saved_model.load(str(savedmodel)).signatures["default"](strings=tf.constant([probe]))
@@ -149,7 +149,7 @@ def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, capsys, monk
     assert f"training: step 0 to {STEPS}, " in told
     assert re.search(rf"step {STEPS}/{STEPS} .* tokens/s", told)
     assert re.search(rf"step {STEPS}: held-out perplexity [\d.]+ \(forward [\d.]+, backward [\d.]+\)", told)
-    opened = checkpoints.open_workdir(workdir)
+    opened = open_workdir(workdir)
     asked = [f"{key}={value}" for key, value in SETTINGS.items()]
     assert opened.config == config_lib.override(config_lib.with_paper_recipe(config_lib.preset("tiny")), asked)
     assert opened.vocabulary.tokens == data.vocabulary.tokens

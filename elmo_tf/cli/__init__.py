@@ -5,7 +5,6 @@ Logs go to stderr, results to stdout.
 """
 
 import _thread
-import argparse
 import contextlib
 import logging
 import os
@@ -15,13 +14,12 @@ import sys
 import threading
 import time
 import traceback
-import types
 from collections.abc import Iterator
 
 from elmo_tf import __version__
 from elmo_tf.cli import corpus, models, probes, quiet, tasks, training, use
 from elmo_tf.cli.arguments import Parser
-from elmo_tf.cli.flags import flags_of, in_flags
+from elmo_tf.cli.flags import in_flags
 from elmo_tf.errors import InputError, memory_explained
 from elmo_tf.extras import check_keras_backend, missing_extra
 
@@ -35,16 +33,12 @@ def main(argv: list[str] | None = None) -> int:
     flags: dict[str, str] = {}
     try:
         with _interrupts_sent_again(), memory_explained():
-            if argv[:1] == ["preprocess"]:  # its options are Beam's as well, which argparse need not know
-                from pipelines.preprocess import command as preprocess_command
+            if argv[:1] in (["preprocess"], ["embed"]):  # their options are Beam's as well
+                from elmo_tf.cli import jobs
 
-                flags = _declared(preprocess_command)
-                preprocess_command.run(argv[1:], load_tensorflow=lambda: quiet.load_tensorflow(on_gpu=False))
-            elif argv[:1] == ["embed"]:
-                from pipelines.embed import command as embed_command
-
-                flags = _declared(embed_command)
-                embed_command.run(argv[1:], load_tensorflow=lambda: quiet.load_tensorflow(on_gpu=True))
+                flags = jobs.flags(argv[0])
+                on_gpu = argv[0] == "embed"
+                jobs.run(argv[0], argv[1:], load_tensorflow=lambda: quiet.load_tensorflow(on_gpu))
             else:
                 arguments = _parser().parse_args(argv)
                 flags = arguments.flags()
@@ -121,16 +115,7 @@ def _end_quietly() -> int:
     return 128 + signal.SIGPIPE
 
 
-def _declared(command: types.ModuleType) -> dict[str, str]:
-    """Returns the flags of a command that reads its own arguments, and those of Beam's that errors are about."""
-    from pipelines.running import job_service
-
-    parser = argparse.ArgumentParser()
-    command.add_arguments(parser)
-    return {name: f"--{name}" for name in job_service.PARAMETERS} | flags_of(parser)
-
-
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> Parser:
     parser = Parser(prog="elmo-tf", description="ELMo: from a text corpus to a SavedModel.")
     parser.add_argument("--version", action="version", version=f"elmo-tf {__version__}")
     parser.add_argument("--debug", action="store_true", help="with any command: print the traceback of an error")

@@ -8,6 +8,7 @@ import pathlib
 from elmo_tf import config as config_lib
 from elmo_tf.cli.arguments import add_checkpoint_argument, add_command, natural, positive
 from elmo_tf.errors import InputError
+from elmo_tf.workdir.folder import CONFIG_FILE, is_workdir, open_workdir
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
@@ -97,7 +98,7 @@ def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _train(arguments: argparse.Namespace) -> None:
-    from elmo_tf.training import checkpoints, heldout, loop, workers
+    from elmo_tf.training import loop, workers
 
     assignments = _assignments(arguments)
 
@@ -107,13 +108,12 @@ def _train(arguments: argparse.Namespace) -> None:
 
     asked = changed(config_lib.preset(arguments.preset)) if arguments.preset else None
     if not asked:
-        workers.see_before(pathlib.Path(arguments.workdir, checkpoints.CONFIG_FILE))
-    if checkpoints.exists(arguments.workdir):
-        config = changed(checkpoints.open_workdir(arguments.workdir).config)
+        workers.see_before(pathlib.Path(arguments.workdir, CONFIG_FILE))
+    if is_workdir(arguments.workdir):
+        config = changed(open_workdir(arguments.workdir).config)
         if asked:
             # The preset's recipe does not replace the workdir's; another model will be refused.
             config = dataclasses.replace(config, model=asked.model)
-        heldout.forget_if_asked(arguments.workdir, assignments)
     elif asked:
         config = asked
     else:
@@ -148,11 +148,10 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     from elmo_tf import api
     from elmo_tf.records import record_folder
     from elmo_tf.records.unigram import unigram_perplexity
-    from elmo_tf.training import checkpoints
 
     unigram = None
     if arguments.unigram is not None:  # refused before the evaluation, which takes long
-        unigram = api.open_records(arguments.unigram, checkpoints.open_workdir(arguments.workdir), "unigram")
+        unigram = api.open_records(arguments.unigram, open_workdir(arguments.workdir), "unigram")
     result = api.evaluate(arguments.workdir, arguments.data, arguments.which, arguments.batch_size)
     found = dataclasses.asdict(result)
     if unigram is not None:

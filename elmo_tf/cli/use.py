@@ -52,7 +52,7 @@ def _verify(arguments: argparse.Namespace) -> None:
 
 
 def _neighbors(arguments: argparse.Namespace) -> None:
-    from pipelines.embed import search
+    from elmo_tf.pipelines.embed import search
 
     settings = search.Search(**{name: getattr(arguments, name) for name in search.Search._fields})
     query, uses = settings.run()

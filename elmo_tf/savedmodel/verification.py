@@ -25,17 +25,16 @@ def verify(savedmodel: str | os.PathLike) -> Iterator[str]:
     Raises:
         InputError: naming the file that is missing, damaged or unknown, or the output that differs.
     """
-    folder = finding.newest(savedmodel)
-    if folder is None:
-        if not models.is_name(savedmodel):
-            names = "" if pathlib.Path(savedmodel).exists() else f", or {models.expected_names()}"
-            found = f"none: {savedmodel}{models.suggested(savedmodel)}"
-            raise InputError("savedmodel", f"a folder with {contract.GRAPH_FILE}{names}", found)
+    if finding.newest(savedmodel) is None and models.is_name(savedmodel):
         row = models.find(str(savedmodel))
         with renamed(name="savedmodel"):
             weights = fetching.files(row).weights
         yield f"{weights}: {weights.stat().st_size:,} bytes, compared by {row.checked}"
         return
+    if not os.path.exists(savedmodel):
+        expected = f"a folder with {contract.GRAPH_FILE}, or {models.expected_names()}"
+        raise InputError("savedmodel", expected, f"none: {savedmodel}{models.suggested(savedmodel)}")
+    folder = finding.find_version(savedmodel)
     checksums.check(folder, thorough=True)
     listed = checksums.read(folder)
     if contract.SAMPLE_VECTORS_FILE not in listed:

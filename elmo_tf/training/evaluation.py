@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import itertools
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -21,7 +20,6 @@ from elmo_tf.training import replicas
 from elmo_tf.training.workers import Workers
 
 _ASK_EVERY = 20  # windows between two questions to the other workers whether to stop
-_TIMED = 3  # windows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,6 +89,8 @@ class Evaluator:
                 streams both numbers decide which sentences follow each other, and change the result a little.
             interrupted: asked between windows; when it returns True in any worker, the result is empty.
         """
+        if not counts:
+            return []
         sums, found = np.zeros(5), []
         most, line = counts[-1], ProgressLine()
         total = records.info["tokens"] + records.info["sentences"]
@@ -115,21 +115,12 @@ class Evaluator:
         found += [self._workers.gathered(sums).sum(axis=0) for _ in counts[len(found) :]]
         return [_evaluation(sums, batch_size, unroll_steps) for sums in found]
 
-    def window_seconds(self, records: record_folder.Records, batch_size: int, unroll_steps: int) -> float:
-        """Returns how long a window takes, once the graph is built; 0 for a text of one window."""
-        with contextlib.closing(self._summed(records, batch_size, unroll_steps)) as windows:
-            if next(windows, None) is None:
-                return 0.0
-            begun = time.monotonic()
-            count = sum(1 for _ in itertools.islice(windows, _TIMED))
-            return (time.monotonic() - begun) / max(1, count) if count else 0.0
-
     def _summed(
         self,
         records: record_folder.Records,
         batch_size: int,
         unroll_steps: int,
-        interrupted: Callable[[], bool] = lambda: False,
+        interrupted: Callable[[], bool],
     ) -> Iterator[np.ndarray]:
         """Yields this process's sums over each window: nats forward and backward, tokens, words, unknown ones."""
         rows = -(-batch_size // self._strategy.num_replicas_in_sync)  # of each replica

@@ -13,12 +13,15 @@ from elmo_tf.bilm.model import BiLM
 from elmo_tf.bilm.names import relative_names
 from elmo_tf.errors import InputError, memory_explained, renamed
 from elmo_tf.text.vocabulary import Vocabulary
-from elmo_tf.training import checkpoints, evaluation, precision
+from elmo_tf.training import evaluation, precision
 from elmo_tf.training import heldout as heldout_lib
 from elmo_tf.training import optimizer as optimizers
 from elmo_tf.training.loop import MEMORY_SETTINGS, train
 from elmo_tf.training.record_hook import Record
 from elmo_tf.training.workers import Workers
+from elmo_tf.workdir import checkpoints
+from elmo_tf.workdir.checkpoint_files import Progress
+from elmo_tf.workdir.folder import Workdir, is_workdir, new_workdir, open_workdir
 
 _log = logging.getLogger("elmo_tf")
 
@@ -33,7 +36,7 @@ def finetune(
     strategy: tf.distribute.Strategy | None = None,
     profile: bool = False,
     on_record: Callable[[Record], None] | None = None,
-) -> checkpoints.Workdir:
+) -> Workdir:
     """Trains the newest model of the workdir `source` on `data`, in a workdir of its own.
 
     The network starts from `source`'s weights, the optimizer from its initial values. The softmax gets the vocabulary
@@ -57,11 +60,10 @@ def finetune(
         InputError: as `train`.
     """
     with renamed(workdir="source"):
-        opened = checkpoints.open_workdir(source)
+        opened = open_workdir(source)
     if pathlib.Path(source).resolve() == pathlib.Path(workdir).resolve():
         raise InputError("workdir", "another folder than `source`", f"the same: {workdir}")
-    begun = checkpoints.open_workdir(workdir) if checkpoints.exists(workdir) else None
-    assignments = list(assignments)
+    begun = open_workdir(workdir) if is_workdir(workdir) else None
     config = config_lib.override((begun or opened).config, assignments)
     heldout_lib.check_patience(config, heldout)
     with renamed(config="assignments"):
@@ -69,25 +71,21 @@ def finetune(
     if begun is None and (strategy is None or Workers(strategy).is_chief):
         records, heldout_records = evaluation.open_records(data, heldout)
         evaluation.check_training_records(config.model, records.vocabulary, records, heldout_records)
-        heldout_lib.check_tokens(config, heldout_records, opened.config)
         with memory_explained(*MEMORY_SETTINGS):
             _begin(opened, config, records.vocabulary, workdir)
-    heldout_lib.forget_if_asked(workdir, assignments)
     return train(config, data, workdir, heldout, steps, strategy, profile, on_record)
 
 
-def _begin(
-    source: checkpoints.Workdir, config: config_lib.Config, words: Vocabulary, workdir: str | os.PathLike
-) -> None:
+def _begin(source: Workdir, config: config_lib.Config, words: Vocabulary, workdir: str | os.PathLike) -> None:
     """Makes the workdir with a checkpoint of step 0."""
     keras.utils.set_random_seed(config.train.seed)
-    with checkpoints.new_workdir(workdir, precision.settled(config), words) as new:
+    with new_workdir(workdir, precision.settled(config), words) as new:
         bilm = new.new_bilm()
         with renamed(workdir="source"):
             trained = source.trained_bilm()
         _copy_weights(trained, source.vocabulary, bilm, words)
         optimizer = optimizers.from_config(config.train, bilm)
-        checkpoints.save(new, bilm, optimizer, checkpoints.Progress())
+        checkpoints.save(new, bilm, optimizer.slots, Progress())
 
 
 def _copy_weights(source: BiLM, known: Vocabulary | None, target: BiLM, words: Vocabulary) -> None:

@@ -12,8 +12,10 @@ from elmo_tf.errors import InputError, renamed
 from elmo_tf.published import weights as published_weights
 from elmo_tf.published.options import read_options
 from elmo_tf.text import vocabulary as vocabulary_lib
-from elmo_tf.training import checkpoints
 from elmo_tf.training.optimizer import Adagrad, Optimizer
+from elmo_tf.workdir import checkpoints
+from elmo_tf.workdir.checkpoint_files import Progress
+from elmo_tf.workdir.folder import Workdir, new_workdir, open_workdir
 
 _SLOT = "/Adagrad"  # suffix of the accumulators' names in TF1
 _SOFTMAX = "lm/softmax/"  # prefix of what has a row for each word
@@ -22,7 +24,7 @@ _SCOPE = "lm/"  # prefix of the network and its accumulators; the rest are count
 
 def import_checkpoint(
     prefix: str | os.PathLike, options: str | os.PathLike, vocab: str | os.PathLike, workdir: str | os.PathLike
-) -> checkpoints.Workdir:
+) -> Workdir:
     """Makes a workdir from a training checkpoint of bilm-tf: weights, softmax, Adagrad's accumulators, the step.
 
     Args:
@@ -64,7 +66,7 @@ def dump_weights(
     Raises:
         InputError: if there is no checkpoint, or `output` is in use.
     """
-    return published_weights.dump(checkpoints.open_workdir(workdir).trained_bilm(which), output)
+    return published_weights.dump(open_workdir(workdir).trained_bilm(which), output)
 
 
 def save_new(
@@ -75,15 +77,16 @@ def save_new(
     vocabulary: vocabulary_lib.Vocabulary | None = None,
     optimizer: Optimizer | None = None,
     step: int = 0,
-) -> checkpoints.Workdir:
+) -> Workdir:
     """Makes a workdir with a checkpoint of the given weights, both or nothing.
 
     Raises:
         InputError: if `workdir` is in use.
     """
-    with checkpoints.new_workdir(workdir, config, vocabulary) as made:
-        checkpoints.save(made, bilm, optimizer, checkpoints.Progress(step))
-    return checkpoints.open_workdir(workdir)
+    with new_workdir(workdir, config, vocabulary) as made:
+        slots = None if optimizer is None else optimizer.slots
+        checkpoints.save(made, bilm, slots, Progress(step))
+    return open_workdir(workdir)
 
 
 def _vocabulary(path: str | os.PathLike) -> tuple[vocabulary_lib.Vocabulary, list[int]]:
@@ -126,7 +129,7 @@ def _with_our_order(source: published_weights.Source, lines: list[int]) -> publi
 
 def _optimizer(bilm: BiLM, config: config_lib.TrainConfig) -> Adagrad:
     variables = [variable.value for variable in bilm.trainable_variables]
-    return Adagrad(variables, 0.0, config.initial_accumulator, config.clip_norm)
+    return Adagrad(variables, config.initial_accumulator, config.clip_norm)
 
 
 def _targets(bilm: BiLM, optimizer: Adagrad) -> dict[str, tuple[tf.Variable, tuple[int, ...]]]:

@@ -17,18 +17,20 @@ from elmo_tf.errors import InputError, memory_explained, renamed
 from elmo_tf.files import lock
 from elmo_tf.files.progress import counted
 from elmo_tf.records import record_folder
-from elmo_tf.training import checkpoints, evaluation, precision, resources
+from elmo_tf.training import devices, evaluation, precision
 from elmo_tf.training import heldout as heldout_lib
 from elmo_tf.training.board import Board
 from elmo_tf.training.look import CloserLook
-from elmo_tf.training.metrics_file import MetricsFile, best, comparable
 from elmo_tf.training.monitor import Monitor, Plan
-from elmo_tf.training.record_hook import Record
+from elmo_tf.training.record_hook import Record, RecordHook
 from elmo_tf.training.schedule import learning_rate
 from elmo_tf.training.session import Session
 from elmo_tf.training.signals import Interrupt
 from elmo_tf.training.step import Trainer
 from elmo_tf.training.workers import Workers
+from elmo_tf.workdir import checkpoints, space
+from elmo_tf.workdir.folder import CONFIG_FILE, Workdir, is_workdir, new_workdir, open_workdir
+from elmo_tf.workdir.metrics_file import MetricsFile, best, comparable
 
 # What to change when the memory is not sufficient.
 MEMORY_SETTINGS = (
@@ -48,7 +50,7 @@ def train(
     strategy: tf.distribute.Strategy | None = None,
     profile: bool = False,
     on_record: Callable[[Record], None] | None = None,
-) -> checkpoints.Workdir:
+) -> Workdir:
     """Trains a BiLM on `data`, resuming from the newest intact checkpoint of `workdir` if there is one.
 
     Checkpoints are made every `train.checkpoint_steps` steps or `train.checkpoint_minutes` minutes, and evaluations on
@@ -78,7 +80,7 @@ def train(
         OSError: if the last checkpoint cannot be written, or another worker has ended.
         KeyboardInterrupt: on SIGINT or SIGTERM, after the current step and a checkpoint.
     """
-    strategy = strategy or all_gpus()
+    strategy = strategy or devices.all_gpus()
     workers = Workers(strategy)
     records, heldout_records = evaluation.open_records(data, heldout)
     heldout_lib.check_patience(config, heldout)
@@ -93,8 +95,8 @@ def train(
         _check_same_text(workers, data=records, heldout=heldout_records)
         interrupt = stack.enter_context(Interrupt())
         if not workers.is_chief:
-            workers.see(pathlib.Path(workdir) / checkpoints.CONFIG_FILE)
-        opened = checkpoints.open_workdir(workdir)
+            workers.see(pathlib.Path(workdir) / CONFIG_FILE)
+        opened = open_workdir(workdir)
         begun = opened.config.train
         config = _settled(config, opened.config, workers)
         opened = dataclasses.replace(opened, config=config)
@@ -116,7 +118,7 @@ def _prepare(
     heldout: record_folder.Records | None,
 ) -> None:
     """Makes the workdir, unless it exists; raises `InputError` if something does not fit."""
-    existing = checkpoints.open_workdir(workdir) if checkpoints.exists(workdir) else None
+    existing = open_workdir(workdir) if is_workdir(workdir) else None
     if existing is not None:
         check_same_model(existing.config, config)
         expected, found = existing.config.train.optimizer, config.train.optimizer
@@ -127,10 +129,9 @@ def _prepare(
         raise InputError("workdir", expected, f"one with other things in it: {workdir}")
     vocabulary = records.vocabulary if existing is None else existing.vocabulary
     evaluation.check_training_records(config.model, vocabulary, records, heldout)
-    heldout_lib.check_tokens(config, heldout, None if existing is None else existing.config)
     if existing is None:
-        resources.check_memory(config, len(vocabulary))
-        with checkpoints.new_workdir(workdir, precision.settled(config), vocabulary):
+        space.check_memory(config, len(vocabulary))
+        with new_workdir(workdir, precision.settled(config), vocabulary):
             pass
 
 
@@ -155,7 +156,8 @@ def _run(session: Session, last_step: int, profile: bool, on_record: Callable[[R
     """Trains up to `last_step`; evaluates and saves on the way and at the end."""
     trainer, config = session.trainer, session.trainer.config
     if session.workers.is_chief:
-        session.metrics = MetricsFile(session.workdir.metrics, session.saver.saved_step, on_record)
+        on_line = None if on_record is None else RecordHook(on_record)
+        session.metrics = MetricsFile(session.workdir.metrics, session.saver.saved_step, on_line)
         _describe(session, last_step)
     with contextlib.closing(_monitor(session, last_step, profile)) as monitor:
         _begin(session, last_step, monitor)
@@ -227,14 +229,14 @@ def _end(session: Session, monitor: Monitor) -> None:
 
 def _describe(session: Session, last_step: int) -> None:
     """Logs what is trained, on what, and how far."""
-    resources.warn_of_unused_gpus()
+    devices.warn_of_unused_gpus()
     strategy, config, info = session.trainer.strategy, session.trainer.config, session.records.info
     parameters = sum(variable.shape.num_elements() for variable in session.trainer.variables)
     words, sentences = info["tokens"], info["sentences"]
-    size = resources.megabytes(session.checkpoint_bytes)
+    size = space.megabytes(session.checkpoint_bytes)
     for line in (
         f"model: {parameters:,} parameters, softmax included",
-        f"devices: {counted(strategy.num_replicas_in_sync, 'replica')}, here on {resources.devices(strategy)}",
+        f"devices: {counted(strategy.num_replicas_in_sync, 'replica')}, here on {devices.names(strategy)}",
         f"corpus: {words + sentences:,} tokens ({words:,} words, {sentences:,} sentence boundaries)",
         f"training: step {session.step:,} to {last_step:,}, {session.epochs.steps_per_epoch:,.1f} steps per epoch, "
         f"{session.trainer.batch_size:,} x {config.unroll_steps} tokens per step",
@@ -246,9 +248,3 @@ def _describe(session: Session, last_step: int) -> None:
 
 def _grouped(*numbers: int) -> list[str]:
     return [f"{number:,}" for number in numbers]
-
-
-def all_gpus() -> tf.distribute.Strategy:
-    """Returns the strategy with a replica on each visible GPU, or one on the CPU."""
-    gpus = [device.name for device in tf.config.list_logical_devices("GPU")]
-    return tf.distribute.MirroredStrategy(gpus or ["CPU:0"])

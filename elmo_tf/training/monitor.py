@@ -15,8 +15,8 @@ from elmo_tf.training.board import Board
 from elmo_tf.training.epochs import Epochs
 from elmo_tf.training.evaluation import Evaluation
 from elmo_tf.training.look import CloserLook
-from elmo_tf.training.metrics_file import MetricsFile
 from elmo_tf.training.step import StepResult
+from elmo_tf.workdir.metrics_file import MetricsFile
 
 # Steps of a run that are traced: by then the graph is built.
 _PROFILED = range(5, 10)
@@ -113,11 +113,6 @@ class Monitor:
     def first_step(self) -> int:
         """Steps done in earlier runs."""
         return self._plan.first_step
-
-    @property
-    def seconds_per_step(self) -> float | None:
-        """A running mean; None before steps were timed."""
-        return self._rate
 
     def record_evaluation(self, evaluation: Evaluation, heldout_id: str, note: str = "", whole: bool = False) -> None:
         """Writes a held-out evaluation, and shows it with `note` at its end.

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import logging
 import time
 from collections.abc import Generator
@@ -10,17 +11,17 @@ from elmo_tf.config import TrainConfig
 from elmo_tf.errors import renamed
 from elmo_tf.records.record_folder import Records
 from elmo_tf.records.windows import Position, Window, Windows, prefetch
-from elmo_tf.training import checkpoints, metrics_file, precision, resources, resuming, snapshots
-from elmo_tf.training import heldout as heldout_lib
+from elmo_tf.training import heldout, precision, resuming
 from elmo_tf.training.epochs import Epochs
 from elmo_tf.training.evaluation import Evaluator
-from elmo_tf.training.heldout import PART, WHOLE, Heldout, text_id
 from elmo_tf.training.monitor import Monitor
-from elmo_tf.training.saver import Saver
 from elmo_tf.training.signals import Interrupt
-from elmo_tf.training.snapshots import Progress
 from elmo_tf.training.step import Trainer
 from elmo_tf.training.workers import Workers
+from elmo_tf.workdir import checkpoint_files, checkpoints, metrics_file, space
+from elmo_tf.workdir.checkpoint_files import Progress
+from elmo_tf.workdir.checkpoint_writer import CheckpointWriter
+from elmo_tf.workdir.folder import Workdir, update_config
 
 _log = logging.getLogger("elmo_tf")
 
@@ -33,7 +34,7 @@ class Session:
     `stopping`.
     """
 
-    workdir: checkpoints.Workdir
+    workdir: Workdir
     trainer: Trainer
     records: Records
     heldout_records: Records | None
@@ -48,28 +49,27 @@ class Session:
     out_of_patience: bool = False
 
     metrics: metrics_file.MetricsFile | None = None  # of the first worker, once it is opened
-    saver: Saver | None = None  # once the newest checkpoint is restored
+    saver: CheckpointWriter | None = None  # once the newest checkpoint is restored
     evaluating_seconds: float = 0.0
-    saving_seconds: float = 0.0  # that training waited for checkpoints
-    _to_store: int | None = None  # tokens of an evaluation, measured by the first worker and not stored yet
+    saving_seconds: float = 0.0  # blocked on checkpoint writes
+    _described_evaluation: bool = False  # whether the log says what an evaluation takes
 
     def __post_init__(self):
         self._begun = self._last_save = time.monotonic()
         if self.heldout_records is not None:
-            evaluator = Evaluator(self.trainer.bilm, self.trainer.strategy)
-            self._heldout = Heldout(self.heldout_records, evaluator, self.trainer.config)
+            self._evaluator = Evaluator(self.trainer.bilm, self.trainer.strategy)
+            self._parts = heldout.parts(self.heldout_records, self.trainer.config)
 
     @property
     def epochs(self) -> Epochs:
         """How steps and passes over the text belong together."""
-        tokens_per_epoch = self.records.info["tokens"] + self.records.info["sentences"]
         tokens_per_step = self.trainer.batch_size * self.trainer.config.unroll_steps
-        return Epochs(tokens_per_epoch, tokens_per_step, self.begun_step, self.begun_epochs)
+        return Epochs(heldout.num_tokens(self.records), tokens_per_step, self.begun_step, self.begun_epochs)
 
     @property
     def data_id(self) -> str:
         """Identifies the records and their order, to which a checkpoint's position belongs."""
-        return text_id(self.records, str(self.trainer.config.seed))
+        return heldout.text_id(self.records, self.trainer.config.seed)
 
     def at_checkpoint(self) -> bool:
         """Returns whether a checkpoint is due at this step; all workers have to ask."""
@@ -94,10 +94,12 @@ class Session:
 
     def restore(self) -> None:
         """Restores the newest intact checkpoint, if there is one; all workers that of the first."""
-        progress = self._loaded() if self.workers.is_chief else None
+        load = functools.partial(checkpoints.load, self.workdir, self.trainer.bilm, self.trainer.optimizer.slots)
+        progress = load() if self.workers.is_chief else None
         step = self.workers.first(-1 if progress is None else progress.step)
         if step >= 0 and not self.workers.is_chief:
-            progress = self._loaded(step)
+            self.workers.see(checkpoints.folder_of(self.workdir, step) / checkpoint_files.MANIFEST_FILE)
+            progress = load(str(step))
         if progress is not None:
             resuming.check(progress, self.data_id, self.records, self.begun, self.trainer)
             progress = resuming.continued(progress, self.begun, self.trainer, self.epochs, log=self.workers.is_chief)
@@ -105,20 +107,9 @@ class Session:
                 self.trainer.set_states(progress.states)
             self.step, self.position = progress.step, progress.position
             self.begun_step, self.begun_epochs = progress.begun_step, progress.begun_epochs
-        self.saver = Saver(self.workdir, None if progress is None else progress.step)
+        self.saver = CheckpointWriter(self.workdir, None if progress is None else progress.step)
         if self.workers.is_chief:
-            checkpoints.update_config(self.workdir)
-        if self.heldout_records is not None and self._heldout.tokens is None:
-            known = heldout_lib.measured(self.workdir.path, *self._measured_for) if self.workers.is_chief else None
-            tokens = self.workers.first(-1 if known is None else known)
-            self._heldout.tokens = None if tokens < 0 else tokens
-
-    def _loaded(self, step: int | None = None) -> Progress | None:
-        """Loads the checkpoint of a step, which the first worker has written or seen; None: the newest intact one."""
-        if step is not None and not self.workers.is_chief:
-            self.workers.see(checkpoints.folder_of(self.workdir, step) / snapshots.MANIFEST_FILE)
-        which = checkpoints.LATEST if step is None else str(step)
-        return checkpoints.load(self.workdir, self.trainer.bilm, self.trainer.optimizer, which)
+            update_config(self.workdir)
 
     def windows(self, last_step: int) -> Generator[Window, None, None]:
         """Yields the window of each step up to `last_step`, `position` being the one after it; ends when `stopping`."""
@@ -133,7 +124,7 @@ class Session:
             rows=self.trainer.local_rows,
         )
         made = prefetch(iter(windows), interrupted=self._interrupted)
-        source = checkpoints.folder_of(self.workdir, self.step) / snapshots.PROGRESS_FILE
+        source = checkpoints.folder_of(self.workdir, self.step) / checkpoint_files.PROGRESS_FILE
         with renamed(records="data", position=str(source)), contextlib.closing(made) as ready:
             while not self.stopping() and self.step < last_step:
                 following = next(ready, None)
@@ -145,7 +136,7 @@ class Session:
     def checkpoint_bytes(self) -> int:
         """Size of a checkpoint on the disk; in memory it is as large while it is written."""
         states = self.trainer.bilm.zero_states(self.trainer.batch_size)
-        return snapshots.num_bytes(self.trainer.bilm, self.trainer.optimizer, states)
+        return checkpoint_files.num_bytes(self.trainer.bilm, self.trainer.optimizer.slots, states)
 
     def warn_of_little_space(self, last_step: int) -> None:
         """Warns if the checkpoints up to `last_step` do not fit on the disk."""
@@ -157,7 +148,7 @@ class Session:
             every = min(every, self._eval_steps)
         saves = -(-last_step // every) - self.step // every
         more = min(saves, max(1, kept + 1 - len(checkpoints.steps(self.workdir))))
-        resources.warn_of_little_space(self.workdir.path, size, more, kept)
+        space.warn_of_little_space(self.workdir.path, size, more, kept)
 
     def warn_of_other_evaluations(self) -> None:
         """Warns if earlier evaluations cannot be compared with those to come."""
@@ -184,10 +175,9 @@ class Session:
         states, failed = self.trainer.gathered_states(), None
         if self.workers.is_chief:
             self.finish_saving()
-            self._store_measured()
             counted = self.trainer.config.unroll_steps, self.begun_step, self.begun_epochs
             progress = Progress(self.step, self.position, self.data_id, states, *counted)
-            snapshot = snapshots.taken(self.trainer.bilm, self.trainer.optimizer, progress)
+            snapshot = checkpoint_files.taken(self.trainer.bilm, self.trainer.optimizer.slots, progress)
             self.saver.start(snapshot, self.metrics.evaluations)
             if needed:
                 try:
@@ -231,81 +221,42 @@ class Session:
         """
         if self.heldout_records is None:
             return
-        begun, heldout, config = time.monotonic(), self._heldout, self.trainer.config
+        started_at, config = time.monotonic(), self.trainer.config
+        known = {one["heldout"] for one in self.evaluations() if one["step"] == self.step}
+        parts = self._parts if final else self._parts[:1]
+        missing = self.workers.gathered([part.id not in known for part in parts])[0]  # as the first worker knows them
+        parts = [part for part, is_missing in zip(parts, missing, strict=True) if is_missing]
         with renamed(records="heldout"):
-            if heldout.tokens is None and not final:
-                self._settle(monitor)
-            known = {one["heldout"] for one in self.evaluations() if one["step"] == self.step}
-            choice = self.workers.first(heldout.missing(known, final))
-            found = heldout.evaluate(choice, lambda: self.interrupt.requested) if choice else []
-        if choice and not found:
+            found = self._evaluator.parts(
+                self.heldout_records,
+                [part.windows for part in parts],
+                *(config.batch_size, config.unroll_steps, lambda: self.interrupt.requested),
+            )
+        if len(found) < len(parts):
             self.asked_to_stop = True  # one of the workers is; the evaluation is made when the run resumes
-        here, evaluate = map(precision.of_products, (config.precision, "float32"))
-        products = "" if here == "float32" else f", {here} products"
-        products += "" if here == evaluate else f" (`elmo-tf evaluate`: {evaluate})"
-        for kind, result in found if self.workers.is_chief else ():
-            part = kind == PART and heldout.part_id != heldout.id
-            note = f", of the first {result.tokens:,} tokens" if part else ""
-            note += products
-            monitor.record_evaluation(result, heldout.part_id if part else heldout.id, note, kind == WHOLE)
+        for part, result in zip(parts, found, strict=False) if self.workers.is_chief else ():
+            note = "" if part.windows is None else f", of the first {result.tokens:,} tokens"
+            monitor.record_evaluation(result, part.id, note + _products_note(config.precision), part != self._parts[0])
         waited = metrics_file.waited(self.evaluations())
         self.out_of_patience = self.workers.any(self.workers.is_chief and 0 < config.patience <= waited)
-        self.evaluating_seconds += time.monotonic() - begun
+        seconds = time.monotonic() - started_at
+        if found and not final and self.workers.is_chief and not self._described_evaluation:
+            self._described_evaluation = True
+            _log.info(
+                "an evaluation takes %.1f s, the first one's graph included: %s of %s held-out tokens "
+                "(train.eval_tokens), every %s steps (train.eval_steps); the last one takes all",
+                *(seconds, f"{found[0].tokens:,}", f"{heldout.num_tokens(self.heldout_records):,}"),
+                f"{self._eval_steps:,}",
+            )
+        self.evaluating_seconds += seconds
         monitor.resume_clock()
 
     def evaluations(self) -> list[dict]:
         """Returns the evaluations on this held-out text so far; none in all workers but the first."""
         if self.metrics is None or self.heldout_records is None:
             return []
-        ids = (self._heldout.id, self._heldout.part_id)
+        ids = [part.id for part in self._parts]
         return [one for one in self.metrics.evaluations if one["heldout"] in ids]
-
-    def _settle(self, monitor: Monitor) -> None:
-        """Measures how many tokens an evaluation takes, and stores that in the workdir."""
-        if (rate := self._seconds_per_step(monitor)) is None:
-            return
-        heldout = self._heldout
-        window, between = heldout.window_seconds(), self._eval_steps * rate
-        heldout.tokens = self.workers.first(heldout.part_for(window, between))
-        if self.workers.is_chief:
-            _log.info("%s; the last one uses all", heldout.described(window, between))
-            self._to_store = heldout.tokens
-            self._store_measured()
-
-    @property
-    def _measured_for(self) -> tuple[str, int]:
-        """What the measured number of tokens belongs to."""
-        return self._heldout.id, self._eval_steps
-
-    def _store_measured(self) -> None:
-        """Stores how many tokens an evaluation takes, if that is still to be done; if it fails, warns."""
-        if self._to_store is None:
-            return
-        try:
-            heldout_lib.store(self.workdir.path, self._to_store, *self._measured_for)
-        except OSError as error:
-            _log.warning("warning: %s cannot be written: %s; the next checkpoint tries again", heldout_lib.FILE, error)
-        else:
-            self._to_store = None
-
-    def _seconds_per_step(self, monitor: Monitor) -> float | None:
-        """Returns how long a step takes; None if that cannot be found out, because training stops."""
-        rate = monitor.seconds_per_step
-        if self.workers.first(rate is not None):
-            return rate or 0.0  # the first worker's counts
-        return self._tried_step() if self.is_saved() else None
-
-    def _tried_step(self) -> float | None:
-        """Returns how long a step takes, from steps that are undone by reading the checkpoint of this step again."""
-        position, states = self.position, self.trainer.states
-        with contextlib.closing(self.windows(self.step + 1)) as windows:
-            window = next(windows, None)
-        if window is None:
-            return None
-        seconds = self.trainer.step_seconds(window)
-        self.position, self.trainer.states = position, states
-        self._loaded(self.step)
-        return seconds
 
     def shares(self) -> str:
         """Returns, for a line of the log, which shares of the time since the start evaluations and checkpoints took."""
@@ -325,3 +276,10 @@ class Session:
     def _interrupted(self) -> bool:
         """Whether to stop waiting for data; several workers stop at the same step, so none of them stops here."""
         return self.interrupt.requested and self.workers.count == 1
+
+
+def _products_note(training_precision: str) -> str:
+    """Returns, for the line of an evaluation, the products' precision if it is not plain float32."""
+    here, evaluate = map(precision.of_products, (training_precision, "float32"))
+    note = "" if here == "float32" else f", {here} products"
+    return note if here == evaluate else f"{note} (`elmo-tf evaluate`: {evaluate})"

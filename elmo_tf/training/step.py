@@ -1,6 +1,5 @@
 """One training step over all replicas: losses, gradients, one clip, one update."""
 
-import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -14,8 +13,6 @@ from elmo_tf.text.vocabulary import BEGIN_ID
 from elmo_tf.training import optimizer as optimizers
 from elmo_tf.training import replicas
 from elmo_tf.training.accumulation import in_groups
-
-_TIMED = 3  # steps
 
 
 class StepResult(NamedTuple):
@@ -81,14 +78,6 @@ class Trainer:
         seed = tf.constant([self.config.seed, number], tf.int32)
         result, self.states = self._run(self._distribute(window, self.local_rows.start), self.states, seed)
         return result
-
-    def step_seconds(self, window: Window) -> float:
-        """Returns how long a step takes, once the graph is built; the steps change the variables and the states."""
-        float(self.step(window, 0).gradient_norm)
-        begun = time.monotonic()
-        for number in range(_TIMED):
-            float(self.step(window, number).gradient_norm)
-        return (time.monotonic() - begun) / _TIMED
 
     def gathered_states(self) -> States:
         """Returns the states of all streams as arrays, in the order of the rows; all workers have to call this."""

@@ -1,1 +1,6 @@
 """The job `elmo-tf embed`, a corpus to vectors, and the search for similar words in them."""
+
+from elmo_tf.pipelines.embed.config import EmbedConfig
+from elmo_tf.pipelines.embed.run import embed
+
+__all__ = ["EmbedConfig", "embed"]

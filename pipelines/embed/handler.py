@@ -12,9 +12,9 @@ from apache_beam.ml.inference.base import PredictionResult, RunInference
 
 from elmo_tf import embedder, sources
 from elmo_tf.errors import InputError
-from pipelines.embed import model_handler, text_chunks, vector_output
-from pipelines.running import do_once, journal, task_progress
-from pipelines.text import filesystems
+from elmo_tf.pipelines.embed import model_handler, text_chunks, vector_output
+from elmo_tf.pipelines.running import do_once, journal, task_progress
+from elmo_tf.pipelines.text import filesystems
 
 PHASE = "embed"
 

@@ -1,6 +1,5 @@
 """The phases of embedding, one after the other; each leaves its results in the output folder."""
 
-import argparse
 import collections
 import logging
 import os
@@ -11,14 +10,14 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from elmo_tf import sources
 from elmo_tf.files.progress import counted
+from elmo_tf.pipelines.embed import handler, text_chunks, vector_output
+from elmo_tf.pipelines.embed.config import EmbedConfig
+from elmo_tf.pipelines.running import do_once, journal, report, runner_options
+from elmo_tf.pipelines.text import corpora, filesystems
+from elmo_tf.pipelines.text.job_config import require
 from elmo_tf.records import record_folder
 from elmo_tf.savedmodel import vector_files
-from pipelines.embed import handler, text_chunks, vector_output
-from pipelines.running import do_once, journal, report, runner_options
-from pipelines.text import corpora, filesystems, text_options
-from pipelines.text.text_options import require
 
-FORMATS = ("hdf5", "tfrecord")
 _TEXT_BYTES = 8 << 20  # of text that one task numbers
 _CHUNK_BYTES = 64 << 20  # of vectors that are computed and written together
 _MOST_CHUNK_BYTES = 512 << 20  # the largest chunk: memory holds one that is computed and one that is written
@@ -33,7 +32,7 @@ class Job(NamedTuple):
     model: sources.Source
     savedmodel: str  # where workers find it
     sha256: str  # of the model
-    arguments: argparse.Namespace
+    config: EmbedConfig
     beam_options: PipelineOptions
 
     @property
@@ -44,7 +43,7 @@ class Job(NamedTuple):
     @property
     def layout(self) -> vector_output.Layout:
         """Shape and type of the vectors."""
-        return vector_output.Layout(self.model.shape(self.arguments.layers), self.arguments.dtype)
+        return vector_output.Layout(self.model.shape(self.config.layers), self.config.dtype)
 
     def run(self, corpus: list[corpora.TextFile]) -> dict[str, Any]:
         """Does what is not done yet; returns the description of the vectors, as JSON.
@@ -59,7 +58,7 @@ class Job(NamedTuple):
         num_chunks = self._num_chunks(about["tokens"])
         chunks = list(text_chunks.cut(self.notes, len(texts), num_chunks, about["tokens"]))
         self._check_room(chunks)
-        if self.arguments.format == "tfrecord":
+        if self.config.format == "tfrecord":
             self._embed(chunks, vector_output.Shards(self.folder, num_chunks))
             about["shards"] = self._shards(chunks)
             filesystems.write_json(filesystems.join(self.folder, record_folder.INFO_FILE), about)
@@ -69,18 +68,18 @@ class Job(NamedTuple):
                 self.notes.forget(handler.PHASE)
                 output.make_frame(text_chunks.line_lengths(self.notes, len(texts)), self.layout, about)
             self._embed(chunks, output)
-            output.finish(self.arguments.output)
+            output.finish(self.config.output)
         return about
 
     def _number(self, corpus: list[corpora.TextFile]) -> list[dict[str, Any]]:
         """Reads the text and numbers its lines; returns the results of the tasks, in the order of the text."""
         count = -(-sum(file.text_size for file in corpus) // _TEXT_BYTES) or 1
         tasks = corpora.plan_in_order(corpus, count)
-        step = text_chunks.KeepText(self.folder, text_options.settings(self.arguments))
+        step = text_chunks.KeepText(self.folder, self.config.settings())
         return do_once.run_step("reading", self.notes, step, tasks, corpora.Task, self.beam_options)
 
     def _num_chunks(self, num_tokens: int) -> int:
-        size, asked = num_tokens * self.layout.token_bytes, self.arguments.shards
+        size, asked = num_tokens * self.layout.token_bytes, self.config.shards
         least = -(-size // _MOST_CHUNK_BYTES)
         expected = (
             f"at least {least}, for {report.megabytes(size)} of vectors at {report.megabytes(_MOST_CHUNK_BYTES)} each"
@@ -99,11 +98,11 @@ class Job(NamedTuple):
             _log.warning("warning: the disk has room for only %s", report.megabytes(free))
 
     def _embed(self, chunks: list[text_chunks.Chunk], output: vector_output.Shards | vector_output.Hdf5) -> None:
-        arguments = self.arguments
-        processes = arguments.processes_per_machine
+        config = self.config
+        processes = config.processes_per_machine
         if processes is None:
             processes = runner_options.processes_per_machine(self.beam_options)
-        settings = handler.Settings(self.savedmodel, arguments.layers, self.layout, arguments.batch_tokens, processes)
+        settings = handler.Settings(self.savedmodel, config.layers, self.layout, config.batch_tokens, processes)
         transform = handler.EmbedChunks(self.folder, settings, output)
         do_once.run("embedding", self.notes, handler.PHASE, chunks, text_chunks.Chunk, transform, self.beam_options)
 
@@ -121,7 +120,7 @@ class Job(NamedTuple):
         return described
 
     def _describe(self, texts: list[dict[str, Any]]) -> dict[str, Any]:
-        settings, arguments = text_options.settings(self.arguments), self.arguments
+        settings, config = self.config.settings(), self.config
         irregular = collections.Counter()
         for text in texts:
             irregular.update(text["irregular"])
@@ -131,8 +130,8 @@ class Job(NamedTuple):
             first += count
         return {
             "format_version": vector_files.FORMAT_VERSION,
-            "layers": arguments.layers,
-            "dtype": arguments.dtype,
+            "layers": config.layers,
+            "dtype": config.dtype,
             "token_shape": self.layout.token_shape,
             "lines": first,
             "tokens": sum(text["tokens"] for text in texts),

@@ -11,8 +11,8 @@ from apache_beam.ml.inference.base import ModelHandler, PredictionResult
 
 from elmo_tf import embedder, sources
 from elmo_tf.errors import InputError, renamed
+from elmo_tf.pipelines.text import filesystems
 from elmo_tf.savedmodel import contract
-from pipelines.text import filesystems
 
 
 class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Embedder]):

@@ -11,10 +11,10 @@ import numpy as np
 from elmo_tf import embedder, sources
 from elmo_tf.errors import InputError, renamed
 from elmo_tf.files.progress import ProgressLine
+from elmo_tf.pipelines.running import task_progress, watch
+from elmo_tf.pipelines.text import corpora, sentences
+from elmo_tf.pipelines.text.job_config import require
 from elmo_tf.savedmodel import neighbors, vector_files
-from pipelines.running import task_progress, watch
-from pipelines.text import corpora, sentences
-from pipelines.text.text_options import require
 
 # Of sentences that are sorted by length before they are embedded; the first group is what the mean is taken over.
 _GROUP_TOKENS = neighbors.MEAN_TOKENS

@@ -13,8 +13,8 @@ import numpy as np
 
 from elmo_tf.embedder import PIECE_TOKENS, Words
 from elmo_tf.files.json_file import MapOf, Object, Whole
-from pipelines.running import do_once, journal, task_plan, task_progress
-from pipelines.text import corpora, filesystems, sentences
+from elmo_tf.pipelines.running import do_once, journal, task_plan, task_progress
+from elmo_tf.pipelines.text import corpora, filesystems, sentences
 
 PHASE = "text"
 _INDEX_TYPE = np.dtype("<u4")

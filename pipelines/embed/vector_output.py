@@ -19,11 +19,11 @@ import numpy as np
 from elmo_tf.embedder import Words
 from elmo_tf.files import staging
 from elmo_tf.files.json_file import Object, Whole
+from elmo_tf.pipelines.embed import text_chunks
+from elmo_tf.pipelines.running import journal
+from elmo_tf.pipelines.text import filesystems
 from elmo_tf.records import record_folder, wire
 from elmo_tf.savedmodel import vector_files
-from pipelines.embed import text_chunks
-from pipelines.running import journal
-from pipelines.text import filesystems
 
 _FRAME = "frame"  # the phase's name in the journal
 _FRAME_SCHEMA = Object({"size": Whole()})

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipelines.running import journal, task_plan
-from pipelines.text import filesystems
+from elmo_tf.pipelines.running import journal, task_plan
+from elmo_tf.pipelines.text import filesystems
 
 _MOST_BYTES = 64 << 20  # of rows in memory at a time
 _VALUE = np.dtype("<i8")

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 
-from pipelines.running import journal, task_progress
-from pipelines.text import corpora, filesystems, sentences
+from elmo_tf.pipelines.running import journal, task_progress
+from elmo_tf.pipelines.text import corpora, filesystems, sentences
 
 PHASE = "count"
 _PARTS = 32  # files of counts, so that no worker has to hold all words

@@ -1,21 +1,21 @@
 """The contents of `info.json`, which are the same for every run of the same command."""
 
-import argparse
 import collections
 import os
 from collections.abc import Iterable
 from typing import Any
 
 from elmo_tf.files.progress import counted
+from elmo_tf.pipelines.preprocess import shards
+from elmo_tf.pipelines.preprocess.config import PreprocessConfig
+from elmo_tf.pipelines.running import report
+from elmo_tf.pipelines.text import corpora, sentences
 from elmo_tf.records import record_folder
 from elmo_tf.text import char_ids, vocabulary
-from pipelines.preprocess import shards
-from pipelines.running import report
-from pipelines.text import corpora, sentences
 
 
 def describe(
-    arguments: argparse.Namespace,
+    config: PreprocessConfig,
     settings: sentences.Settings,
     corpus: list[corpora.TextFile],
     words: vocabulary.Vocabulary,
@@ -25,7 +25,7 @@ def describe(
     """Returns the part of `info.json` that both splits share.
 
     Args:
-        arguments: of the command.
+        config: of the job.
         settings: how text became sentences.
         corpus: the files that were read.
         words: the vocabulary.
@@ -39,7 +39,7 @@ def describe(
         "seed": settings.seed,
         "tokenizer": settings.tokenizer,
         "line": settings.line,
-        "shuffled": arguments.shuffle,
+        "shuffled": config.shuffle,
         "max_chars_per_token": char_ids.MAX_CHARS_PER_TOKEN,
         "heldout_fraction": settings.heldout_fraction,
         "irregular": {name: {"count": totals[name], "rule": rule} for name, rule in sentences.rules(settings).items()},
@@ -55,9 +55,9 @@ def describe(
             "size": len(words),
             "types": types,
             "sha256": words.sha256(),
-            "source": os.path.basename(arguments.vocab) if arguments.vocab else "counted",
-            "min_count": None if arguments.vocab else arguments.min_count or 1,
-            "max_vocab": arguments.max_vocab,
+            "source": os.path.basename(config.vocab) if config.vocab else "counted",
+            "min_count": None if config.vocab else config.min_count or 1,
+            "max_vocab": config.max_vocab,
         },
         "versions": report.versions(),
     }

@@ -8,11 +8,11 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from elmo_tf.errors import InputError
 from elmo_tf.files.json_file import Object, Text, Whole
+from elmo_tf.pipelines.preprocess import counts, shards, shuffle
+from elmo_tf.pipelines.running import do_once, journal
+from elmo_tf.pipelines.text import corpora, filesystems, sentences
 from elmo_tf.records import record_folder
 from elmo_tf.text import vocabulary
-from pipelines.preprocess import counts, shards, shuffle
-from pipelines.running import do_once, journal
-from pipelines.text import corpora, filesystems, sentences
 
 _VOCABULARY = "vocabulary"  # the phase's name in the journal
 _VOCABULARY_SCHEMA = Object({"types": Whole(), "sha256": Text()})

@@ -14,10 +14,10 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from elmo_tf.files.json_file import ListOf, MapOf, Object, Text, Whole
+from elmo_tf.pipelines.running import do_once, task_progress
+from elmo_tf.pipelines.text import corpora, filesystems, sentences
 from elmo_tf.records import record_folder, wire
 from elmo_tf.text import char_ids, vocabulary
-from pipelines.running import do_once, task_progress
-from pipelines.text import corpora, filesystems, sentences
 
 COUNTED = ("sentences", "tokens", "characters", "unknown_tokens", "reserved_tokens", "cut_tokens", "bytes")
 _STATISTICS = Object(

@@ -13,9 +13,9 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from elmo_tf.files.json_file import MapOf, Object, Whole
-from pipelines.preprocess import bucket_places, shards
-from pipelines.running import do_once, journal, task_plan, task_progress
-from pipelines.text import corpora, filesystems, sentences
+from elmo_tf.pipelines.preprocess import bucket_places, shards
+from elmo_tf.pipelines.running import do_once, journal, task_plan, task_progress
+from elmo_tf.pipelines.text import corpora, filesystems, sentences
 
 BUCKET_BYTES = 64 << 20  # of records, roughly, that are shuffled in memory at a time
 _RUN_BYTES = 32 << 20  # of records that a task keeps in memory before it writes them

@@ -9,9 +9,9 @@ from apache_beam.metrics import Metrics
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from elmo_tf.files.json_file import MapOf, Object, Schema, Whole
-from pipelines.running import job_service, journal, runner_options, task_plan, task_progress, watch
-from pipelines.running.task_plan import Numbered
-from pipelines.text import filesystems
+from elmo_tf.pipelines.running import journal, runner_options, task_plan, task_progress, watch
+from elmo_tf.pipelines.running.task_plan import Numbered
+from elmo_tf.pipelines.text import filesystems
 
 # A task's result; the results of a step may have more keys.
 FILES = Object({"files": MapOf(Whole())})
@@ -74,7 +74,10 @@ def run(
     """
     plan = task_plan.write(notes, phase, tasks)
     note = journal.shared_path(notes.folder, journal.JOB)
-    job_service.begin_job(beam_options, phase, note)
+    if runner_options.is_remote(beam_options):
+        from elmo_tf.pipelines.cluster import job_service
+
+        job_service.begin_job(beam_options, phase, note)
     pipeline = runner_options.make_pipeline(beam_options)
     _ = pipeline | "Tasks" >> task_plan.ReadTasks(notes, plan, kind) | phase.capitalize() >> transform
     with watch.watched(doing, notes, plan):

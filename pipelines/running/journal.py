@@ -22,16 +22,16 @@ from typing import Any, NamedTuple
 from elmo_tf.errors import InputError, renamed
 from elmo_tf.files import lock, staging
 from elmo_tf.files.json_file import Object, Schema
+from elmo_tf.pipelines.text import filesystems
 from elmo_tf.records import record_folder
-from pipelines.running import owner
-from pipelines.text import filesystems
 
 UNFINISHED = "_unfinished"
 PROGRESS_ENDING = ".beat"
 JOB = "job.json"
+_OWNER = "owner.json"
 _RUN = "run"  # the key of the id in a plan
 _PLAN = "plan.json"
-_KEPT = (_PLAN, JOB, owner.FILE)
+_KEPT = (_PLAN, JOB, _OWNER)
 
 
 class Journal(NamedTuple):
@@ -271,7 +271,9 @@ def _clear(folder: str, everything: bool) -> None:
 def locked(folder: str, parameter: str) -> Iterator[None]:
     """Keeps other runs out of a folder: of a local one those on this machine, of a remote one all."""
     if not filesystems.is_local(folder):
-        with renamed(folder=parameter), owner.owned(folder, shared_path(folder, owner.FILE)):
+        from elmo_tf.pipelines.cluster import owner
+
+        with renamed(folder=parameter), owner.owned(folder, shared_path(folder, _OWNER)):
             yield
         return
     notes = staging.no_link(os.path.join(folder, UNFINISHED), os.O_RDONLY)

@@ -26,7 +26,7 @@ _context = multiprocessing.get_context("forkserver")
 
 def prepare(modules: Sequence[str]) -> None:
     """Starts the process that workers are forked from, which imports `modules` and what every worker needs."""
-    first = "pipelines.running.worker_start"
+    first = "elmo_tf.pipelines.running.worker_start"
     _context.set_forkserver_preload([first, __name__, "apache_beam.runners.worker.sdk_worker_main", *modules])
     multiprocessing.forkserver.ensure_running()
 
@@ -111,7 +111,7 @@ class _Handler(worker_handlers.GrpcWorkerHandler):
 
 def _work(environment: dict[str, str]) -> None:
     """Serves the runner until it stops the worker. The runner gets the errors of steps."""
-    from apache_beam.runners.worker import sdk_worker_main  # noqa: PLC0415 - only in the worker
+    from apache_beam.runners.worker import sdk_worker_main
 
     # Ctrl-C is for the process that started this one, which then stops it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

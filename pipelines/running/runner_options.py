@@ -1,11 +1,12 @@
-"""Beam's side of a command line: its own options, the runner, the log level, and errors raised in workers."""
+"""Beam's side of a job: its own options, the runner, the log level, and errors raised in workers."""
 
 import argparse
+import contextlib
 import logging
 import os
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NoReturn
 
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
@@ -21,13 +22,17 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import PipelineState
 
 from elmo_tf.errors import InputError
-from pipelines.running import job_service, loopback, processes
-from pipelines.text import filesystems
+from elmo_tf.pipelines.running import loopback, processes
+from elmo_tf.pipelines.text import filesystems
 
 # In memory, in this process or with --direct_num_workers in several, without a network. Beam's own default,
 # DirectRunner, first tries to download a binary.
 DEFAULT_RUNNER = "FnApiRunner"
-EPILOG = "Beam's own options work too: --direct_num_workers=N --direct_running_mode=multi_processing uses N cores."
+# Those that hand the pipeline to another program.
+_PORTABLE = ("PortableRunner", "FlinkRunner", "SparkRunner")
+_REMOTE = (*_PORTABLE, "DataflowRunner")
+# Beam's options that errors speak of.
+PARAMETERS = ("runner", "flink_master", "flink_version", "flink_job_server_jar", "spark_job_server_jar", "job_endpoint")
 _LOGGERS = {
     "apache_beam": logging.WARNING,
     # These print errors of steps, which are raised again here.
@@ -42,54 +47,39 @@ _LOGGERS = {
 _OWN_ERROR = re.compile(r"(CorpusError|InputError|ReadError|WriteError): (.*?)(?=\\n|\n|$)")
 _SYSTEM_ERROR = re.compile(r"\w+Error: \[Errno \d+\] (.*?)(?=\\n|\n|$)")
 _STEP = re.compile(r" \[while running '.*?'\]")
-_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
-_JAVA = re.compile(r"(?:^|Caused by: )(?:[\w$]+\.)+(\w+(?:Exception|Error)): ([^\n]+)", re.MULTILINE)
 
 
-class Parsed(NamedTuple):
-    """The two halves of a command line."""
+class _Parser(argparse.ArgumentParser):
+    """Parses Beam's options."""
 
-    arguments: argparse.Namespace
-    beam_options: PipelineOptions
-    unknown: list[str]  # among Beam's options, those that only a job service may know
-
-
-class _NoUsage(argparse.ArgumentParser):
-    """Parses Beam's options. Errors go to the parser of the command, which prints its usage."""
-
-    def __init__(self, command: argparse.ArgumentParser):
-        super().__init__(add_help=False, allow_abbrev=False, conflict_handler="resolve")
-        self.error = command.error
+    def error(self, message: str) -> NoReturn:
+        """Raises `InputError` where argparse would end the process."""
+        raise InputError("beam", "options of Beam", message)
 
     def add_value_provider_argument(self, *names: str, **settings) -> None:
         """Adds an option that Beam declares for its templates as an ordinary one."""
         self.add_argument(*names, **settings)
 
 
-def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> Parsed:
-    """Returns the parser's arguments, and the rest of `argv` as Beam's options.
+def parse(arguments: Sequence[str]) -> tuple[PipelineOptions, list[str]]:
+    """Returns Beam's options from a command line, and those among them that only a job service may know.
 
-    Prints the usage and exits with status 2 if an option is neither the parser's nor Beam's, for example if it is
-    misspelt. Beam itself would ignore it. A runner with a job service may know more of them: see
-    `job_service.connected`.
-
-    Args:
-        parser: made with `allow_abbrev=False`; otherwise it would read `--run` as Beam's `--runner`.
-        argv: arguments without the program's name; None: those of this process.
+    Raises:
+        InputError: if a value is wrong or an option, a misspelt one for example, is not Beam's. Beam itself would
+            ignore it. A runner with a job service may know more of them: see `connected`.
     """
-    arguments, rest = parser.parse_known_args(argv)
-    beam_parser = _NoUsage(parser)
+    parser = _Parser(add_help=False, allow_abbrev=False, conflict_handler="resolve")
     for kind in PipelineOptions.__subclasses__():
-        kind._add_argparse_args(beam_parser)
-    _, unknown = beam_parser.parse_known_args(rest)
-    options = PipelineOptions(rest)
+        kind._add_argparse_args(parser)
+    _, unknown = parser.parse_known_args(arguments)
+    options = PipelineOptions(list(arguments))
     standard = options.view_as(StandardOptions)
     standard.runner = standard.runner or DEFAULT_RUNNER
-    if unknown and not job_service.is_portable(options):
+    if unknown and options.view_as(StandardOptions).runner not in _PORTABLE:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     # Some are for file systems such as HDFS and S3.
     FileSystems.set_options(options)
-    return Parsed(arguments, options, unknown)
+    return options, unknown
 
 
 def uses_processes(options: PipelineOptions) -> bool:
@@ -103,7 +93,7 @@ def processes_per_machine(options: PipelineOptions) -> int | None:
     runner = options.view_as(StandardOptions).runner
     if uses_processes(options):
         return options.view_as(DirectOptions).direct_num_workers
-    if job_service.is_portable(options):
+    if runner in _PORTABLE:
         return int(options.view_as(PortableOptions).sdk_worker_parallelism or 0)
     if runner == "DataflowRunner":
         single = options.view_as(DebugOptions).lookup_experiment("no_use_multiple_sdk_containers")
@@ -146,40 +136,55 @@ def _is_of_others(record: logging.LogRecord) -> bool:
     return not record.pathname.startswith(os.path.dirname(beam.__file__) + os.sep)
 
 
+def is_remote(options: PipelineOptions) -> bool:
+    """Whether the runner goes on without this process."""
+    return options.view_as(StandardOptions).runner in _REMOTE
+
+
+def connected(options: PipelineOptions, unknown: Sequence[str] = ()) -> contextlib.AbstractContextManager:
+    """Sees to it that the runner takes the pipelines of the block: see `job_service.connected`."""
+    if not is_remote(options):
+        return contextlib.nullcontext()
+    from elmo_tf.pipelines.cluster import job_service
+
+    return job_service.connected(options, unknown)
+
+
+def end_job(options: PipelineOptions, note: str) -> None:
+    """Ends the job of an earlier run that left a note: see `job_service.end_job`."""
+    from elmo_tf.pipelines.cluster import job_service
+
+    job_service.end_job(options, note)
+
+
 def execute(pipeline: beam.Pipeline, note: str) -> None:
     """Runs `pipeline` to its end.
 
     Args:
         pipeline: what to run.
-        note: of `job_service.begin_job`; deleted if the job is known to have ended.
+        note: of `job_service.begin_job`, for a remote runner; deleted if the job is known to have ended.
 
     Raises:
         InputError, ReadError, WriteError: what a step raised.
         ChildProcessError: if a worker process died, or the runner stopped without giving a reason.
     """
-    remote, cancel = job_service.is_remote(pipeline.options), job_service.canceller(pipeline.options, note)
-    result = None
+    job_service = None
     try:
-        with job_service.interrupts_later(pipeline.options):
-            result = pipeline.run()
-        state = result.wait_until_finish()
-    except KeyboardInterrupt:
-        if not remote or result is None:
-            raise
-        raise KeyboardInterrupt(f"interrupted; {cancel(result)}") from None
+        if is_remote(pipeline.options):
+            from elmo_tf.pipelines.cluster import job_service
+
+            state = job_service.execute(pipeline, note)
+        else:
+            state = pipeline.run().wait_until_finish()
     except Exception as error:
-        if remote and result is not None:
-            job_service.forget_job(result, note)
         text = f"{type(error).__name__}: {error}"
         if "KeyboardInterrupt" in text:
             raise KeyboardInterrupt from None
-        if processes.DIED in text or (not remote and processes.CLOSED in text):
+        if processes.DIED in text or (not job_service and processes.CLOSED in text):
             raise ChildProcessError(processes.DIED.removeprefix("elmo_tf: ")) from None
-        if own := own_error(text) or _system_error(text) or (remote and _remote_error(text)):
+        if own := own_error(text) or _system_error(text) or (job_service and job_service.error(text)):
             raise own from None
         raise
-    if remote:
-        job_service.forget_job(result, note)
     if state not in (None, PipelineState.DONE):
         raise ChildProcessError(f"the pipeline ended as {state}; see the runner's log for the reason")
 
@@ -191,18 +196,6 @@ def _system_error(text: str) -> filesystems.ReadError | None:
         return None
     reason, _, path = _STEP.sub("", found[-1]).partition(": ")
     return filesystems.ReadError(f"cannot read or write {path or 'a file'}: {reason}")
-
-
-def _remote_error(text: str) -> Exception:
-    """Returns the error of a remote job in one line: what a worker lacks, or the innermost exception."""
-    if found := _NO_MODULE.search(text):
-        package = "elmo_tf, or its version" if found[1].startswith(("elmo_tf", "pipelines")) else "a package"
-        return ChildProcessError(f"workers lack {package} that this command has: no module {found[1]}")
-    causes = _JAVA.findall(text)
-    reason = (
-        ": ".join(causes[-1]) if causes else next((line for line in reversed(text.split("\n")) if line.strip()), "")
-    )
-    return ChildProcessError(f"the remote job failed: {' '.join(reason.split())}; see the runner's own page")
 
 
 def own_error(text: str) -> Exception | None:

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, Protocol
 import apache_beam as beam
 
 from elmo_tf.files.json_file import ListOf, Object, Schema, Whole
-from pipelines.running import journal
-from pipelines.text import filesystems
+from elmo_tf.pipelines.running import journal
+from elmo_tf.pipelines.text import filesystems
 
 PART_TASKS = 1000  # of one file
 _READERS = 16  # questions to a store at the same time

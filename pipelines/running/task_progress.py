@@ -11,8 +11,8 @@ from apache_beam.metrics import Metrics
 
 from elmo_tf.files import staging
 from elmo_tf.files.json_file import Row, Whole
-from pipelines.running import journal
-from pipelines.text import filesystems
+from elmo_tf.pipelines.running import journal
+from elmo_tf.pipelines.text import filesystems
 
 _WRITE_SECONDS = 0.5
 

@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterator
 
 from elmo_tf.files.progress import ProgressLine
-from pipelines.running import journal, task_plan, task_progress
-from pipelines.text import filesystems
+from elmo_tf.pipelines.running import journal, task_plan, task_progress
+from elmo_tf.pipelines.text import filesystems
 
 _POLL_SECONDS = 0.5
 _FAR_SECONDS = 20.0  # between two questions to a remote store

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
 from elmo_tf.errors import InputError, renamed
-from pipelines.text import filesystems, local_files
+from elmo_tf.pipelines.text import filesystems, local_files
 
 # Endings of names, and roughly how many bytes of text one byte of such a file holds.
 COMPRESSED = {".gz": 3, ".bz2": 4, ".xz": 4, ".zst": 3}

@@ -20,7 +20,6 @@ from apache_beam.io.filesystems import FileSystems
 
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
-from pipelines.text import folder_walk, s3_client
 
 _BATCH = 1000  # files that are deleted together, as many as S3 takes
 _COPY_BYTES = 1 << 20  # in memory while a file is copied
@@ -65,6 +64,8 @@ def check_store(path: str) -> None:
     try:
         FileSystems.get_filesystem(path)
         if scheme == "s3":
+            from elmo_tf.pipelines.cluster import s3_client
+
             s3_client.check(path)
     except (OSError, ValueError) as error:
         raise InputError("path", "a path in a store that answers", f"{_reason(error)}: {path}") from None
@@ -84,6 +85,8 @@ def match(pattern: str) -> list[FileMetadata]:
     with _asked(pattern):
         system = _system(pattern)
         if system.has_dirs():
+            from elmo_tf.pipelines.cluster import folder_walk
+
             return list(folder_walk.match(system, pattern))
         if "/" not in pattern.partition("://")[2]:
             return []  # a bucket, which is no file
@@ -264,10 +267,14 @@ def is_temporary(name: str) -> bool:
     return _TEMPORARY in name
 
 
-def _system(path: str) -> FileSystem | s3_client.Store:
+def _system(path: str) -> FileSystem:
     """Returns what answers for the store of `path`."""
     system = FileSystems.get_filesystem(path)
-    return s3_client.Store(system._options) if system.scheme() == "s3" else system
+    if system.scheme() != "s3":
+        return system
+    from elmo_tf.pipelines.cluster import s3_client
+
+    return s3_client.Store(system._options)
 
 
 @contextlib.contextmanager

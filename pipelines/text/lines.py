@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pipelines.text import corpora, reading
+from elmo_tf.pipelines.text import corpora, reading
 
 MAX_LINE_BYTES = 1 << 16  # a longer line, or paragraph of running text, is split
 MAX_TOKEN_BYTES = 1000  # a longer token is cut, so no word of a vocabulary is longer

@@ -20,7 +20,7 @@ from typing import BinaryIO, NamedTuple
 from apache_beam.io.filesystem import BeamIOError
 
 from elmo_tf.errors import InputError
-from pipelines.text import corpora, filesystems, zstd
+from elmo_tf.pipelines.text import corpora, filesystems, zstd
 
 BLOCK_BYTES = 1 << 17  # read at a time: enough to convert in bulk, little enough to stay in the cache
 LONGEST_BYTES = 1 << 12  # kept of a token that fills a block; the rest is skipped

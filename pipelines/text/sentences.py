@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
-from pipelines.text import corpora, lines, reading
+from elmo_tf.pipelines.text import corpora, lines, reading
 
 TRAIN, HELDOUT = "train", "heldout"  # the names of the two splits
 
@@ -153,7 +153,7 @@ def _whitespace(breaking: bool) -> Callable[[list[bytes]], list[Words]]:
 
 
 def _unicode(breaking: bool) -> Callable[[list[bytes]], list[Words]]:
-    from elmo_tf.text import raw_text  # noqa: PLC0415 - imports TensorFlow, which takes seconds
+    from elmo_tf.text import raw_text
 
     def tokenize(text: list[bytes]) -> list[Words]:
         if not text:

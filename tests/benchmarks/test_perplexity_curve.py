@@ -7,15 +7,15 @@ import pytest
 from benchmarks import perplexity_curve
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
-from elmo_tf.training import checkpoints
+from elmo_tf.workdir.folder import Workdir, new_workdir, open_workdir
 
 
 @pytest.fixture
-def run(tmp_path) -> checkpoints.Workdir:
+def run(tmp_path) -> Workdir:
     config = config_lib.override(config_lib.preset("tiny"), ["train.batch_size=4", "train.unroll_steps=25"])
-    with checkpoints.new_workdir(tmp_path / "run", config, None):
+    with new_workdir(tmp_path / "run", config, None):
         pass
-    return checkpoints.open_workdir(tmp_path / "run")
+    return open_workdir(tmp_path / "run")
 
 
 def test_the_curve_counts_tokens_and_is_drawn(run, tmp_path, capsys):

@@ -30,7 +30,16 @@ def store(store_port, tmp_path_factory) -> Iterator[object_store.ObjectStore]:
 
 @pytest.fixture(scope="session")
 def cluster(store_port) -> Iterator[flink.Cluster]:
-    """Two machines of one slot each. A test that kills one starts it again."""
+    """Two machines of one slot each. A test that kills one starts it again. Jobs that fail are restarted twice."""
+    if missing := engine.engine().missing():
+        pytest.skip(missing)
+    with flink.running(restarts=2) as started:
+        yield started
+
+
+@pytest.fixture
+def patient_cluster(store_port) -> Iterator[flink.Cluster]:
+    """Like `cluster`, with the restarts that docs/clusters.md advises."""
     if missing := engine.engine().missing():
         pytest.skip(missing)
     with flink.running() as started:

@@ -37,7 +37,8 @@ def test_embed_writes_the_bytes_of_a_local_run(cluster, savedmodel, sentences, t
 
 
 @pytest.mark.parametrize("returns", [True, False], ids=["and comes back", "for good"])
-def test_a_machine_that_fails_changes_nothing(cluster: Cluster, text, tmp_path, returns):
+def test_a_machine_that_fails_changes_nothing(request, text, tmp_path, returns):
+    cluster: Cluster = request.getfixturevalue("patient_cluster" if returns else "cluster")
     large = tmp_path / "large.txt"
     large.write_bytes(text.read_bytes() * 20)
     command = ["preprocess", "--input", large, "--shards=24"]

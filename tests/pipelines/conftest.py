@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from elmo_tf import sources
-from pipelines.preprocess import command as preprocess_command
+from elmo_tf.cli import jobs
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def process(tmp_path: pathlib.Path) -> Callable[..., pathlib.Path]:
     """Preprocesses files in this process, `process(paths, "--shards=2")`; returns the output folder."""
 
     def run(inputs: list[str], *options: str, output: str = "output") -> pathlib.Path:
-        preprocess_command.run(["--input", *inputs, "--output", str(tmp_path / output), *options])
+        jobs.run("preprocess", ["--input", *inputs, "--output", str(tmp_path / output), *options])
         return tmp_path / output
 
     return run

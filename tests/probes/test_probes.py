@@ -98,7 +98,7 @@ TEST = ["the bank/1 lends", "river bank/2 here", "tree/3", "unseen/4"]
 def test_wsd_takes_the_nearest_average_and_the_baseline_the_most_frequent_sense(savedmodel):
     results = wsd.probe(savedmodel.path, [senses(one) for one in TRAIN], [senses(one) for one in TEST])
     scores = {row.name: row.scores for row in results.rows}
-    assert list(scores) == ["most frequent sense", "layer 0", "layer 1", "layer 2", "average"]
+    assert list(scores) == ["most frequent sense", "layer 0", "layer 1", "layer 2", "average", "average minus mean"]
     # Three answers for four uses, two of them right: precision 2/3, recall 1/2.
     assert scores["most frequent sense"] == {"F1": pytest.approx(4 / 7), "ambiguous F1": pytest.approx(1 / 2)}
     assert scores["layer 1"] == {"F1": pytest.approx(6 / 7), "ambiguous F1": pytest.approx(1)}
@@ -224,8 +224,8 @@ def test_uses_without_senses_are_refused(savedmodel):
 def test_models_of_other_programs_are_refused(tmp_path):
     tf.saved_model.save(tf.Module(), str(tmp_path / "foreign"))
     expected = {
-        "missing": "^savedmodel: expected a folder with saved_model.pb, found none: .*missing",
-        "foreign": r"^savedmodel: expected the signatures serving_default, .* of `elmo-tf .*`, found \[\]: .*foreign",
+        "missing": "^source: expected a SavedModel, .*, found none of them: .*missing",
+        "foreign": "^source: expected the file assets.extra/checksums.json of .*, found none in .*foreign",
     }
     for name, message in expected.items():
         with pytest.raises(InputError, match=message):

@@ -48,7 +48,7 @@ DAMAGED = [
     *((json.dumps(without(key)), f"the key {key}, found none") for key in INFO),
     (json.dumps(INFO | {"lines": -5}), "lines to be a whole number of at least 0, found -5"),
     (json.dumps(INFO | {"lines": True}), "lines to be a whole number of at least 0, found true"),
-    (json.dumps(INFO | {"layers": ["top"]}), "layers to be all or top or average or mix, found a list of 1"),
+    (json.dumps(INFO | {"layers": ["top"]}), "layers to be all or top or average or sum or mix, found a list of 1"),
     (json.dumps(INFO | {"dtype": "int8"}), 'dtype to be float32 or float16, found "int8"'),
 ]
 

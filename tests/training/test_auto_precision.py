@@ -5,7 +5,8 @@ import logging
 
 import pytest
 
-from elmo_tf.training import checkpoints, loop, precision
+from elmo_tf.training import loop, precision
+from elmo_tf.workdir.folder import open_workdir
 from tests.helpers import MICRO_CONFIG
 
 AUTO = dataclasses.replace(MICRO_CONFIG, train=dataclasses.replace(MICRO_CONFIG.train, precision="auto"))
@@ -39,5 +40,5 @@ def test_a_workdir_keeps_the_precision_that_it_began_with(records, tmp_path, mon
     assert workdir.config.train.precision == "bfloat16"
     measured(monkeypatch)
     again = loop.train(AUTO, records.path, tmp_path / "workdir", steps=0)
-    stored = checkpoints.open_workdir(tmp_path / "workdir")
+    stored = open_workdir(tmp_path / "workdir")
     assert again.config.train.precision == stored.config.train.precision == "bfloat16"

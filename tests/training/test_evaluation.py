@@ -17,10 +17,11 @@ from elmo_tf.errors import InputError
 from elmo_tf.records.unigram import unigram_perplexity
 from elmo_tf.records.windows import Windows
 from elmo_tf.text import vocabulary as vocabulary_lib
-from elmo_tf.training import loop, metrics_file
+from elmo_tf.training import loop
 from elmo_tf.training import precision as precision_lib
-from elmo_tf.training.checkpoints import open_workdir
 from elmo_tf.training.evaluation import check_records, evaluate
+from elmo_tf.workdir import metrics_file
+from elmo_tf.workdir.folder import open_workdir
 from tests import checks, reference
 from tests.conftest import SENTENCES
 from tests.helpers import MICRO, MICRO_CONFIG, char_ids_of, slow, write_records

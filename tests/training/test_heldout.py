@@ -1,11 +1,9 @@
 """Which part of the held-out text is evaluated, when all of it is, and what follows from both."""
 
 import dataclasses
-import errno
 import json
 import logging
 import os
-import pathlib
 import signal
 import types
 
@@ -13,126 +11,54 @@ import numpy as np
 import pytest
 
 from elmo_tf.bilm.model import BiLM
-from elmo_tf.config import Config, TrainConfig
+from elmo_tf.config import TrainConfig
 from elmo_tf.errors import InputError
-from elmo_tf.files import staging
-from elmo_tf.training import heldout, loop, metrics_file
+from elmo_tf.training import heldout, loop
 from elmo_tf.training.evaluation import Evaluator, evaluate
 from elmo_tf.training.finetuning import finetune
-from elmo_tf.training.heldout import PART, WHOLE, Heldout
 from elmo_tf.training.session import Session
+from elmo_tf.workdir import metrics_file
+from elmo_tf.workdir.folder import new_workdir, open_workdir
 from tests import checks
-from tests.helpers import MICRO, two_cpus, write_records
+from tests.helpers import MICRO, two_cpus
 from tests.training.test_loop import assert_same, everything, with_train
 
 SHAPE = {"batch_size": 4, "unroll_steps": 5}  # 20 tokens per window
 
 
-def text(tokens: int, **config) -> Heldout:
-    """Returns a held-out text of so many tokens, a sentence boundary included."""
+def parts(tokens: int, **config) -> list[heldout.Part]:
+    """Returns the parts of a held-out text of so many tokens, a sentence boundary included."""
     info = {"tokens": tokens - 1, "sentences": 1, "shards": [{"sha256": "abc"}]}
-    records = types.SimpleNamespace(info=info)
-    return Heldout(records, None, TrainConfig(**SHAPE | config))
+    return heldout.parts(types.SimpleNamespace(info=info), TrainConfig(**SHAPE | config))
 
 
-@pytest.mark.parametrize(
-    ("window_seconds", "between", "tokens"),
-    [
-        (0.5, 95.0, 200),  # 5 s of 100, ten windows
-        (0.5, 100.0, 200),  # 5.26 s: ten windows again
-        (9.0, 95.0, 20),  # one window at least
-        (0.1, 95.0, 0),  # fifty windows are the whole text
-    ],
-)
-def test_a_part_takes_a_twentieth_of_the_time(window_seconds, between, tokens):
-    assert text(1000).part_for(window_seconds, between) == tokens
+def test_a_part_is_so_many_tokens_in_whole_windows():
+    assert [part.windows for part in parts(1000, eval_tokens=181)] == [10, None]
+    assert parts(1000, eval_tokens=181) == parts(1000, eval_tokens=200)
 
 
-def test_the_log_says_what_an_evaluation_takes_and_its_share_of_the_time():
-    assert text(1000, eval_tokens=200).described(0.5, 95.0) == (
-        "each evaluation uses the first 200 of 1,000 held-out tokens (train.eval_tokens), which takes 5.0 % of the time"
-    )
-    assert text(1000, eval_tokens=0).described(0.1, 95.0).startswith("each evaluation uses all 1,000 held-out tokens")
-
-
-def test_the_log_says_what_to_do_if_even_one_window_takes_more_of_the_time():
-    assert (
-        text(1000, eval_tokens=20)
-        .described(0.5, 1.0)
-        .endswith("which takes 33.3 % of the time; evaluate less often with train.eval_steps")
-    )
+@pytest.mark.parametrize("tokens", [0, 981, 1000, 100_000])
+def test_no_tokens_or_as_many_as_the_text_has_are_the_whole_text(tokens):
+    assert [part.windows for part in parts(1000, eval_tokens=tokens)] == [None]
 
 
 def test_a_part_is_another_text_than_the_whole_and_than_a_longer_part():
-    ids = {text(1000, eval_tokens=tokens).part_id for tokens in (0, 200, 220)}
-    assert len(ids) == 3 and text(1000, eval_tokens=0).id in ids
-    # 181 to 200 tokens are ten windows.
-    assert text(1000, eval_tokens=181).part_id == text(1000, eval_tokens=200).part_id
-    assert text(1000, eval_tokens=999).part_id == text(1000).id
-    assert text(1000).part_id is None
+    assert len({part.id for tokens in (200, 220) for part in parts(1000, eval_tokens=tokens)}) == 3
 
 
 def test_a_text_in_another_number_of_streams_or_longer_windows_is_another_text():
     """Their perplexities differ."""
     shapes = [{}, {"batch_size": 2}, {"unroll_steps": 10}]
-    assert len({text(1000, **shape).id for shape in shapes}) == 3
-    assert len({text(1000, eval_tokens=200, **shape).part_id for shape in shapes}) == 3
-
-
-def test_a_step_misses_its_part_and_at_the_end_the_whole_text():
-    found = text(1000, eval_tokens=200)
-    assert found.missing([], final=False) == PART
-    assert found.missing([], final=True) == PART + WHOLE
-    assert found.missing([found.part_id], final=True) == WHOLE
-    assert found.missing([found.part_id, found.id], final=True) == 0
-    assert text(1000, eval_tokens=0).missing([], final=True) == PART
-    assert (text(1000).missing([], final=False), text(1000).missing([], final=True)) == (0, WHOLE)
-
-
-def test_more_tokens_than_the_text_has_are_refused_unless_the_run_settled_them_on_another_text():
-    info = {"tokens": 99, "sentences": 1, "shards": []}
-    records, config = types.SimpleNamespace(info=info), Config(train=TrainConfig(eval_tokens=101))
-    with pytest.raises(
-        InputError, match=r"^train\.eval_tokens: expected at most the 100 tokens of `heldout`.*found 101"
-    ):
-        heldout.check_tokens(config, records, None)
-    heldout.check_tokens(config, records, config)
-    heldout.check_tokens(Config(train=TrainConfig(eval_tokens=100)), records, None)
-
-
-def test_what_was_measured_counts_for_the_same_text_and_interval(tmp_path):
-    assert heldout.measured(tmp_path, "text", 4) is None
-    heldout.store(tmp_path, 80, "text", 4)
-    assert heldout.measured(tmp_path, "text", 4) == 80
-    assert heldout.measured(tmp_path, "other text", 4) is heldout.measured(tmp_path, "text", 2) is None
-    (tmp_path / heldout.FILE).write_text("{}")
-    with pytest.raises(InputError, match=rf"^{tmp_path}/heldout.json: expected the key tokens, found none$"):
-        heldout.measured(tmp_path, "text", 4)
-
-
-@pytest.mark.parametrize(
-    ("assignments", "forgotten"),
-    [
-        (["train.eval_tokens=null"], True),
-        (["train.eval_tokens=80", "train.eval_tokens= null"], True),
-        (["train.eval_tokens=null", "train.eval_tokens=80"], False),
-        (["train.eval_steps=null"], False),
-        ([], False),
-    ],
-)
-def test_what_was_measured_is_forgotten_if_it_is_set_to_null(tmp_path, assignments, forgotten):
-    heldout.store(tmp_path, 80, "text", 4)
-    heldout.forget_if_asked(tmp_path, assignments)
-    heldout.forget_if_asked(tmp_path / "absent", assignments)
-    assert heldout.measured(tmp_path, "text", 4) == (None if forgotten else 80)
+    assert len({part.id for shape in shapes for part in parts(1000, eval_tokens=200, **shape)}) == 6
 
 
 def test_an_evaluation_that_is_broken_off_stops_all_workers():
     """Also at a step at which they do not ask each other."""
     both = types.SimpleNamespace(count=2, is_chief=True, first=lambda number: number, any=lambda flag: flag)
-    part = types.SimpleNamespace(tokens=40, missing=lambda *_: PART, evaluate=lambda *_: [])
+    both.gathered = lambda numbers: np.array([numbers, numbers])
     session = types.SimpleNamespace(
-        **{"workers": both, "_heldout": part, "heldout_records": part, "interrupt": types.SimpleNamespace()},
+        **{"workers": both, "_parts": [heldout.Part("a", 2)], "heldout_records": types.SimpleNamespace()},
+        **{"_evaluator": types.SimpleNamespace(parts=lambda *_: []), "interrupt": types.SimpleNamespace()},
         **{"evaluations": list, "evaluating_seconds": 0.0, "asked_to_stop": False, "saver": None, "step": 7},
         trainer=types.SimpleNamespace(config=TrainConfig(log_steps=5)),
     )
@@ -230,6 +156,8 @@ def test_a_run_evaluates_a_part_on_its_way_and_all_at_its_end(watched, records):
     expected = evaluate(workdir.trained_bilm(), records, 2, 5)
     assert found[-1]["perplexity"] == pytest.approx(expected.perplexity, rel=checks.PERPLEXITY)
     assert any("% of the time, waiting for checkpoints" in line for line in log)
+    (line,) = [line for line in log if line.startswith("an evaluation takes ")]
+    assert ": 40 of 128 held-out tokens (train.eval_tokens), every 4 steps (train.eval_steps);" in line
 
 
 def test_a_checkpoint_of_every_evaluated_step_is_there(watched):
@@ -252,75 +180,32 @@ def evaluated(workdir) -> list[tuple[int, int, bool]]:
     return [(one["step"], one["tokens"], one.get("whole", False)) for one in found]
 
 
-@pytest.fixture
-def part_of_40(monkeypatch):
-    """What is measured does not depend on the machine."""
-    monkeypatch.setattr(Heldout, "part_for", lambda _self, window, between: 40 if min(window, between) > 0 else None)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("ended", ["at its first evaluation", "a step before"])
-def test_a_run_that_ended_before_its_first_evaluation_makes_it_when_it_resumes(
-    records, tmp_path, monkeypatch, part_of_40, ended
-):
-    """Nothing is known then of the time that steps take; measuring it leaves no trace."""
-    given = with_train(checkpoint_steps=4, eval_tokens=40)
-    whole = loop.train(given, records.path, tmp_path / "whole", records.path, steps=8)
-    measured = dataclasses.replace(given, train=dataclasses.replace(given.train, eval_tokens=None))
-    if ended == "a step before":
-        loop.train(measured, records.path, tmp_path / "parts", steps=3)
-    else:
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt, match=r"^stopped at step 4, "):
-            patch.setattr(Session, "evaluate", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT))
-            loop.train(measured, records.path, tmp_path / "parts", records.path, steps=8)
-    parts = loop.train(measured, records.path, tmp_path / "parts", records.path, steps=8)
+def test_a_run_that_ended_before_its_first_evaluation_makes_it_when_it_resumes(records, tmp_path, monkeypatch):
+    config = with_train(checkpoint_steps=4, eval_tokens=40)
+    whole = loop.train(config, records.path, tmp_path / "whole", records.path, steps=8)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt, match=r"^stopped at step 4, "):
+        patch.setattr(Session, "evaluate", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT))
+        loop.train(config, records.path, tmp_path / "parts", records.path, steps=8)
+    parts = loop.train(config, records.path, tmp_path / "parts", records.path, steps=8)
     assert evaluated(parts) == [(4, 40, False), (8, 40, False), (8, 128, True)]
     assert parts.metrics.read_bytes() == whole.metrics.read_bytes()
     assert_same(everything(parts), everything(whole))
-    assert json.loads((parts.path / "config.json").read_text())["train"]["eval_tokens"] is None
-    assert json.loads((parts.path / "heldout.json").read_text())["tokens"] == 40
+
+
+def test_a_workdir_of_a_version_that_stored_null_has_the_default(records, tmp_path):
+    with new_workdir(tmp_path / "w", with_train(eval_tokens=0), records.vocabulary):
+        pass
+    file = tmp_path / "w" / "config.json"
+    file.write_text(file.read_text().replace('"eval_tokens": 0', '"eval_tokens": null'))
+    assert open_workdir(tmp_path / "w").config == with_train(eval_tokens=100_000)
 
 
 @pytest.mark.slow
-def test_a_full_disk_at_the_first_evaluation_does_not_end_training(records, tmp_path, monkeypatch, caplog, part_of_40):
-    real, full = staging.write_file, iter([True])
-
-    def write_file(path, content):
-        if pathlib.Path(path).name in ("config.json", "heldout.json") and next(full, False):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        real(path, content)
-
-    monkeypatch.setattr(staging, "write_file", write_file)
-    config = with_train(checkpoint_steps=2, log_steps=1, eval_tokens=None)
-    workdir = loop.train(config, records.path, tmp_path / "w", records.path, steps=4)
-    assert evaluated(workdir) == [(2, 40, False), (4, 40, False), (4, 128, True)]
-    assert "heldout.json cannot be written: [Errno 28] No space left on device; the next checkpoint" in caplog.text
-    assert json.loads((workdir.path / "heldout.json").read_text())["tokens"] == 40
-
-
-@pytest.mark.slow
-def test_a_resumed_run_keeps_its_part_and_measures_that_of_another_text(records, tmp_path, monkeypatch):
-    sizes = iter([40, 20])
-    monkeypatch.setattr(Heldout, "part_for", lambda *_: next(sizes))
-    words = [token.decode() for token in records.vocabulary.tokens[3:]]
-    other = write_records(tmp_path / "other", ["the cat sat on the mat"] * 20, words)
-    config, path = with_train(checkpoint_steps=2, log_steps=1, eval_tokens=None), tmp_path / "w"
-    loop.train(config, records.path, path, records.path, steps=3)
-    loop.train(config, records.path, path, records.path, steps=4)
-    found = evaluated(loop.train(config, records.path, path, other.path, steps=5))
-    assert [tokens for _, tokens, whole in found if not whole] == [40, 40, 40, 20, 20]
-
-
-@pytest.mark.slow
-def test_a_model_to_finetune_is_evaluated_on_the_part_that_all_evaluations_take(workdir, records, tmp_path, part_of_40):
-    def tuned(name: str, eval_tokens: str):
-        assignments = ["train.checkpoint_steps=2", f"train.eval_tokens={eval_tokens}"]
-        return finetune(workdir.path, records.path, tmp_path / name, assignments, records.path, steps=4)
-
-    measured, given = tuned("measured", "null"), tuned("given", "40")
-    assert evaluated(measured) == [(0, 40, False), (2, 40, False), (4, 40, False), (4, 128, True)]
-    assert measured.metrics.read_bytes() == given.metrics.read_bytes()
-    assert_same(everything(measured), everything(given))
+def test_a_model_to_finetune_is_evaluated_before_its_first_step(workdir, records, tmp_path):
+    assignments = ["train.checkpoint_steps=2", "train.eval_tokens=40"]
+    tuned = finetune(workdir.path, records.path, tmp_path / "tuned", assignments, records.path, steps=4)
+    assert evaluated(tuned) == [(0, 40, False), (2, 40, False), (4, 40, False), (4, 128, True)]
 
 
 def test_an_evaluation_of_the_whole_text_is_compared_with_those_that_a_run_makes_of_it():

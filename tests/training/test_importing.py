@@ -7,9 +7,10 @@ from elmo_tf import cli
 from elmo_tf.errors import InputError
 from elmo_tf.published import weights as published_weights
 from elmo_tf.text import char_ids
-from elmo_tf.training import checkpoints, importing, loop
+from elmo_tf.training import importing, loop
 from elmo_tf.training.evaluation import evaluate
 from elmo_tf.training.optimizer import Adagrad
+from elmo_tf.workdir import checkpoints
 from tests import checks, reference
 from tests.helpers import write_records
 from tests.published import published_files as files
@@ -50,8 +51,8 @@ def message_of(parts, workdir, **changes) -> str:
 
 def restored(workdir):
     bilm = workdir.new_bilm()
-    optimizer = Adagrad([variable.value for variable in bilm.trainable_variables], 0.2)
-    return bilm, optimizer, checkpoints.load(workdir, bilm, optimizer)
+    optimizer = Adagrad([variable.value for variable in bilm.trainable_variables])
+    return bilm, optimizer, checkpoints.load(workdir, bilm, optimizer.slots)
 
 
 def test_a_checkpoint_becomes_a_workdir_with_softmax_accumulators_and_step(parts, tmp_path):

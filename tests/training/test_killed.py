@@ -6,7 +6,8 @@ import time
 import numpy as np
 import pytest
 
-from elmo_tf.training import checkpoints
+from elmo_tf.workdir import checkpoints
+from elmo_tf.workdir.folder import open_workdir
 from tests.training import commands
 
 pytestmark = pytest.mark.slow
@@ -47,7 +48,7 @@ def killed(records, tmp_path_factory):
     kill(second, lambda: steps() > begun + 10 and any(saves.glob(".*.incomplete")))
     left = [path.name for path in saves.glob(".*")]
     assert commands.start(command(records, workdir), log).wait() == 0, log.read_text()
-    return checkpoints.open_workdir(workdir), left, log.read_text()
+    return open_workdir(workdir), left, log.read_text()
 
 
 @pytest.fixture(scope="module")
@@ -56,13 +57,15 @@ def whole(records, tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
     process = commands.start(command(records, folder / "workdir"), folder / "log")
     assert process.wait() == 0, (folder / "log").read_text()
-    return checkpoints.open_workdir(folder / "workdir")
+    return open_workdir(folder / "workdir")
 
 
 def test_it_was_killed_and_resumed_from_a_checkpoint_each_time(killed):
     _, left, log = killed
     assert len(left) == 1 and left[0].endswith(".incomplete")
-    begins = [int(line.split("from step ")[1].split(" ")[0]) for line in log.splitlines() if "from step" in line]
+    begins = [
+        int(line.split("training: step ")[1].split(" ")[0]) for line in log.splitlines() if "training: step" in line
+    ]
     assert len(begins) == 3 and 0 == begins[0] < begins[1] < begins[2] < STEPS
 
 

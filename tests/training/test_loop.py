@@ -15,8 +15,11 @@ import tensorflow as tf
 from elmo_tf.config import Config
 from elmo_tf.errors import InputError
 from elmo_tf.records import blocks, windows
-from elmo_tf.training import checkpoints, loop, monitor
+from elmo_tf.training import loop, monitor
 from elmo_tf.training.optimizer import Adagrad
+from elmo_tf.workdir import checkpoints
+from elmo_tf.workdir.checkpoint_files import Progress
+from elmo_tf.workdir.folder import Workdir, open_workdir
 from tests.conftest import SENTENCES
 from tests.helpers import MICRO, MICRO_CONFIG, slow, two_cpus, write_records
 
@@ -25,7 +28,7 @@ def with_train(**changes) -> Config:
     return dataclasses.replace(MICRO_CONFIG, train=dataclasses.replace(MICRO_CONFIG.train, **changes))
 
 
-def everything(workdir: checkpoints.Workdir) -> dict[str, np.ndarray]:
+def everything(workdir: Workdir) -> dict[str, np.ndarray]:
     """Returns every array of the newest checkpoint, and its position."""
     path = checkpoints.latest(workdir)
     reader = tf.train.load_checkpoint(str(path / "variables"))
@@ -45,7 +48,7 @@ def assert_same(one: dict, other: dict) -> None:
 @pytest.fixture
 def copy(workdir, tmp_path):
     """A workdir of three steps, to go on with."""
-    return checkpoints.open_workdir(shutil.copytree(workdir.path, tmp_path / "copy"))
+    return open_workdir(shutil.copytree(workdir.path, tmp_path / "copy"))
 
 
 @pytest.mark.parametrize(
@@ -90,7 +93,7 @@ def test_sigterm_finishes_the_step_saves_it_and_stops(records, workdir, tmp_path
     monkeypatch.setattr(monitor.Monitor, "record", record)
     with pytest.raises(KeyboardInterrupt, match=r"^stopped at step 3, checkpoint saved; the same command resumes"):
         loop.train(MICRO_CONFIG, records.path, tmp_path / "stopped", steps=10)
-    stopped = checkpoints.open_workdir(tmp_path / "stopped")
+    stopped = open_workdir(tmp_path / "stopped")
     assert [path.name for path in checkpoints._checkpoints(stopped)] == ["step-00000003"]
     assert_same(everything(stopped), everything(workdir))
 
@@ -121,7 +124,7 @@ def test_saving_a_step_again_replaces_it_and_sweeps_what_a_killed_process_left(c
     left.mkdir()
     bilm = copy.trained_bilm()
     bilm.softmax.bias.assign(bilm.softmax.bias + 1.0)
-    checkpoints.save(copy, bilm, None, checkpoints.Progress(step=3))
+    checkpoints.save(copy, bilm, None, Progress(step=3))
     assert [path.name for path in (copy.path / "checkpoints").iterdir()] == ["step-00000003"]
     np.testing.assert_array_equal(copy.trained_bilm().softmax.bias, bilm.softmax.bias)
 
@@ -139,7 +142,7 @@ def test_epochs_count_every_token_and_one_boundary_a_sentence(records, tmp_path,
     with caplog.at_level(logging.INFO, "elmo_tf"):
         loop.train(with_train(epochs=1), records.path, tmp_path / "w")
     tokens = sum(len(sentence.split()) + 1 for sentence in SENTENCES)
-    assert checkpoints.latest(checkpoints.open_workdir(tmp_path / "w")).name == f"step-{-(-tokens // 10):08d}"
+    assert checkpoints.latest(open_workdir(tmp_path / "w")).name == f"step-{-(-tokens // 10):08d}"
     assert f"{tokens / 10:.1f} steps per epoch, 2 x 5 tokens per step" in caplog.text
 
 
@@ -153,17 +156,17 @@ def test_a_signal_before_the_first_step_says_so_and_leaves_no_checkpoint(records
     monkeypatch.setattr(loop, "Trainer", trainer)
     with pytest.raises(KeyboardInterrupt, match=r"^stopped before the first step; the same command resumes"):
         loop.train(MICRO_CONFIG, records.path, tmp_path / "w", steps=10)
-    assert checkpoints.latest(checkpoints.open_workdir(tmp_path / "w")) is None
+    assert checkpoints.latest(open_workdir(tmp_path / "w")) is None
 
 
 @pytest.mark.slow
 def test_a_loss_that_is_not_finite_stops_training_with_its_step_and_no_checkpoint(records, tmp_path):
     workdir = loop.train(with_train(log_steps=1), records.path, tmp_path / "w", steps=1)
     bilm = workdir.new_bilm()
-    optimizer = Adagrad([variable.value for variable in bilm.trainable_variables], 0.2)
-    progress = checkpoints.load(workdir, bilm, optimizer)
+    optimizer = Adagrad([variable.value for variable in bilm.trainable_variables])
+    progress = checkpoints.load(workdir, bilm, optimizer.slots)
     bilm.softmax.bias.assign(bilm.softmax.bias * np.nan)
-    checkpoints.save(workdir, bilm, optimizer, progress)
+    checkpoints.save(workdir, bilm, optimizer.slots, progress)
     with pytest.raises(InputError, match=r"finite losses.* at step 2 \(checked: 2 to 4\)"):
         loop.train(with_train(log_steps=3, checkpoint_steps=4), records.path, tmp_path / "w", steps=5)
     assert checkpoints.latest(workdir).name == "step-00000001"

@@ -7,9 +7,10 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf.bilm.model import BiLM
-from elmo_tf.training import loop, metrics_file
+from elmo_tf.training import loop
 from elmo_tf.training.look import layer_of
-from elmo_tf.training.metrics_file import MetricsFile
+from elmo_tf.workdir import metrics_file
+from elmo_tf.workdir.metrics_file import MetricsFile
 from tests import checks
 from tests.helpers import MICRO
 from tests.training.commands import losses

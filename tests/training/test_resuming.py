@@ -10,9 +10,10 @@ import pytest
 from elmo_tf.config import TrainConfig
 from elmo_tf.errors import InputError
 from elmo_tf.records.windows import Position
-from elmo_tf.training import checkpoints, loop, resuming
+from elmo_tf.training import loop, resuming
 from elmo_tf.training.epochs import Epochs
-from elmo_tf.training.snapshots import Progress
+from elmo_tf.workdir import checkpoints
+from elmo_tf.workdir.checkpoint_files import Progress
 from tests import checks
 from tests.helpers import two_cpus
 from tests.training.commands import losses

@@ -21,8 +21,10 @@ from benchmarks import several_workers
 from elmo_tf import cli
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
-from elmo_tf.training import checkpoints, loop, metrics_file, workers
+from elmo_tf.training import loop, workers
 from elmo_tf.training.evaluation import Evaluator
+from elmo_tf.workdir import checkpoints, metrics_file
+from elmo_tf.workdir.folder import open_workdir
 from tests import checks
 from tests.helpers import MICRO_CONFIG
 from tests.training import commands
@@ -70,12 +72,12 @@ def together(records, tmp_path_factory):
     wait_for(8, workdir, started, logs)
     started[1].kill()
     killed = [process.wait(timeout=ENDS_SECONDS) for process in started], logs[0].read_text()
-    reached = int(checkpoints.latest(checkpoints.open_workdir(workdir)).name[-8:])
+    reached = int(checkpoints.latest(open_workdir(workdir)).name[-8:])
     started = start_both(records, workdir, logs)
     wait_for(max(reached + 10, STEPS), workdir, started, logs)
     started[1].terminate()
     stopped = [process.wait(timeout=100) for process in started], [log.read_text() for log in logs]
-    return checkpoints.open_workdir(workdir), reached, killed, stopped
+    return open_workdir(workdir), reached, killed, stopped
 
 
 @pytest.mark.slow
@@ -121,11 +123,11 @@ def test_when_the_chief_is_killed_the_worker_beside_it_says_so_and_ends(records,
     finally:
         for process in started:
             process.kill()
-    assert "from step 0" in logs[0].read_text()
+    assert "training: step 0 to" in logs[0].read_text()
     other = logs[1].read_text()
     (line,) = [line for line in other.splitlines() if line.startswith("elmo-tf: error:")]
     assert "worker 1 of 2: another worker has ended" in line and "start all of them again" in line
-    assert "Traceback" not in other and "from step" not in other
+    assert "Traceback" not in other and "training: step" not in other
 
 
 @pytest.mark.slow
@@ -149,8 +151,8 @@ def test_a_worker_that_waits_for_another_to_start_can_be_stopped(records, tmp_pa
 @pytest.mark.slow
 def test_both_started_again_resume_and_only_the_first_logs(together):
     _, reached, _, (_, (chief, other)) = together
-    assert f"from step {reached} to" in chief
-    assert "tokens/s" not in other and "from step" not in other
+    assert f"training: step {reached} to" in chief
+    assert "tokens/s" not in other and "training: step" not in other
     assert "worker 1 of 2: waiting for the others" in other
 
 
@@ -178,7 +180,7 @@ def test_two_workers_with_two_gpus_each_have_the_losses_and_perplexity_of_one_pr
     alone = loop.train(dataclasses.replace(MICRO_CONFIG, train=train), records.path, tmp_path / "alone", steps=steps)
     found, expected = ([list(step.values()) for step in commands.losses(path)] for path in (tmp_path / "w", alone.path))
     np.testing.assert_allclose(found, expected, **checks.TOLERANCE)
-    workdir = checkpoints.open_workdir(tmp_path / "w")
+    workdir = open_workdir(tmp_path / "w")
     # The streams of an evaluation are those of one replica's batch: two of the four have none.
     part, *_, whole = metrics_file.evaluations(workdir.metrics)
     assert (part["step"], part["tokens"], whole["step"], whole["whole"]) == (6, 40, steps, True)
@@ -189,18 +191,18 @@ def test_two_workers_with_two_gpus_each_have_the_losses_and_perplexity_of_one_pr
 
 
 @pytest.mark.slow
-def test_two_workers_measure_their_evaluations_save_by_the_clock_and_look_closely(records, tmp_path):
+def test_two_workers_evaluate_a_part_save_by_the_clock_and_look_closely(records, tmp_path):
     """By the first worker's clock: a checkpoint is due whenever the two ask each other, every `log_steps` steps."""
     logs, changes = [tmp_path / "log0", tmp_path / "log1"], {"checkpoint_steps": 1000, "checkpoint_minutes": 1e-9}
-    changes |= {"eval_tokens": None, "eval_steps": 5, "look_steps": 3, "keep_checkpoints": 9, "log_steps": 4}
+    changes |= {"eval_tokens": 40, "eval_steps": 5, "look_steps": 3, "keep_checkpoints": 9, "log_steps": 4}
     started = start_both(records, tmp_path / "w", logs, steps=11, **changes)
     said = [process.wait(timeout=300) for process in started], [log.read_text() for log in logs]
     assert said[0] == [0, 0], said
-    workdir = checkpoints.open_workdir(tmp_path / "w")
+    workdir = open_workdir(tmp_path / "w")
     assert checkpoints.steps(workdir) == [4, 5, 8, 10, 11]
     found = metrics_file.evaluations(workdir.metrics)
     assert [one["step"] for one in found if not one.get("whole")] == [5, 10, 11]
-    assert "each evaluation uses" in said[1][0] and "each evaluation uses" not in said[1][1]
+    assert "an evaluation takes" in said[1][0] and "an evaluation takes" not in said[1][1]
 
 
 GATHER = """

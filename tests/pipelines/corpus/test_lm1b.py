@@ -24,7 +24,7 @@ import pytest
 from elmo_tf import cli
 from elmo_tf.errors import InputError
 from elmo_tf.files import download
-from pipelines.corpus import lm1b
+from elmo_tf.pipelines.corpus import lm1b
 from tests.files.file_server import serve
 
 ROOT = pathlib.Path(__file__).parents[3]

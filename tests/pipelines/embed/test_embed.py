@@ -14,11 +14,11 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf import embedder, sources
+from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
+from elmo_tf.pipelines.embed import job
 from elmo_tf.records import record_folder
 from elmo_tf.savedmodel import vector_files
-from pipelines.embed import command as embed_command
-from pipelines.embed import job
 from tests import checks
 from tests.helpers import slow
 from tests.pipelines.memory_store import STORE
@@ -44,7 +44,7 @@ def embedded(savedmodel, tmp_path):
 
     def run(inputs: list[str], *options: str, output: str = "vectors.hdf5") -> pathlib.Path:
         path = tmp_path / output
-        embed_command.run(["--savedmodel", str(savedmodel.path), "--input", *inputs, "--output", str(path), *options])
+        jobs.run("embed", ["--savedmodel", str(savedmodel.path), "--input", *inputs, "--output", str(path), *options])
         return path
 
     return run
@@ -226,7 +226,7 @@ def spoil(savedmodel, folder: pathlib.Path, what: str) -> None:
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        ("missing", r"expected a folder with saved_model.pb, found none: .*bad"),
+        ("missing", r"expected a SavedModel, .*, found none of them: .*bad"),
         ("no config", r"expected the file assets/config.json, found none in .*bad"),
         ("no variables", r"expected the file variables/variables.data\S+, found none in .*bad"),
         ("cut", r"expected \d+ bytes in saved_model.pb, found \d+: .*bad"),
@@ -239,7 +239,7 @@ def test_a_model_that_cannot_be_used_is_refused_and_nothing_is_left(savedmodel, 
         spoil(savedmodel, tmp_path / "bad", what)
     paths = corpus(b"a b\n")
     with pytest.raises(InputError, match=f"(?s)^savedmodel: {message}"):
-        embed_command.run(["--savedmodel", str(tmp_path / "bad"), "--input", *paths, "--output", str(tmp_path / "out")])
+        jobs.run("embed", ["--savedmodel", str(tmp_path / "bad"), "--input", *paths, "--output", str(tmp_path / "out")])
     assert sorted(os.listdir(tmp_path)) == sorted({"bad", "corpus"} - ({"bad"} if what == "missing" else set()))
 
 
@@ -280,7 +280,7 @@ def test_what_cannot_be_used_is_refused_and_nothing_is_left(savedmodel, tmp_path
         str(tmp_path / "out"),
     ]
     with pytest.raises(InputError, match=message):
-        embed_command.run([*given, *(option.format(**places) for option in options)])
+        jobs.run("embed", [*given, *(option.format(**places) for option in options)])
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -319,7 +319,7 @@ def test_text_model_and_vectors_may_all_be_in_a_store(savedmodel, embedded, corp
     STORE["memory://corpus/a.txt"] = TEXT
     try:
         places = ["--savedmodel=memory://models/mine", "--input=memory://corpus", "--output=memory://out/vectors"]
-        embed_command.run([*places, "--format=tfrecord", "--shards=2"])
+        jobs.run("embed", [*places, "--format=tfrecord", "--shards=2"])
         found = {path.removeprefix("memory://out/vectors/"): STORE[path] for path in STORE if "//out/" in path}
         assert found == {path.name: path.read_bytes() for path in local.iterdir()}
     finally:

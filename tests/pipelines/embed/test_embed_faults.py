@@ -15,12 +15,12 @@ import h5py
 import numpy as np
 import pytest
 
+from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
+from elmo_tf.pipelines.embed import job, vector_output
+from elmo_tf.pipelines.running import journal
+from elmo_tf.pipelines.text import filesystems
 from elmo_tf.savedmodel import checksums
-from pipelines.embed import command as embed_command
-from pipelines.embed import job, vector_output
-from pipelines.running import journal
-from pipelines.text import filesystems
 from tests import checks
 from tests.helpers import slow
 from tests.pipelines.disks import small_disk
@@ -31,7 +31,7 @@ ROOT = pathlib.Path(__file__).parents[3]
 PROCESSES = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
 TEXT = b"".join(b"some words of sentence %d\n" % (number % 977) * (number % 3) + b"\n" for number in range(600))
 # The command line with chunks of 4 kB, so that there are many of them.
-SMALL = "import sys; from elmo_tf import cli; from pipelines.embed import job; job._CHUNK_BYTES = 1 << 12\n"
+SMALL = "import sys; from elmo_tf import cli; from elmo_tf.pipelines.embed import job; job._CHUNK_BYTES = 1 << 12\n"
 SMALL += "if __name__ == '__main__': sys.exit(cli.main(sys.argv[1:]))\n"
 KINDS = {"hdf5": (vector_output.Hdf5, []), "tfrecord": (vector_output.Shards, ["--format=tfrecord"])}
 
@@ -56,7 +56,7 @@ def arguments(savedmodel, corpus, tmp_path):
 def test_what_is_whole_is_used_again_and_what_is_not_is_not(arguments, tmp_path, monkeypatch, kind):
     writer, options = KINDS[kind]
     monkeypatch.setattr(job, "_CHUNK_BYTES", 1 << 15)
-    embed_command.run(arguments("whole", *options))
+    jobs.run("embed", arguments("whole", *options))
     write, written = writer.write, []
 
     def interrupted(self, chunk, *rest):
@@ -68,7 +68,7 @@ def test_what_is_whole_is_used_again_and_what_is_not_is_not(arguments, tmp_path,
 
     monkeypatch.setattr(writer, "write", interrupted)
     with pytest.raises(KeyboardInterrupt, match=r"^interrupted; run the same command again to resume$"):
-        embed_command.run(arguments("output", *options))
+        jobs.run("embed", arguments("output", *options))
     assert written == [0, 1, 2, 3]
     assert not (tmp_path / "output" / "_SUCCESS").exists()
     folder = tmp_path / ("output" if kind == "tfrecord" else "output.unfinished")
@@ -80,9 +80,9 @@ def test_what_is_whole_is_used_again_and_what_is_not_is_not(arguments, tmp_path,
     changes = {"--layers=top": "`layers` all, now top", "--batch-tokens=99": "`batch_tokens` 2048, now 99"}
     for option, difference in changes.items():
         with pytest.raises(InputError, match=rf"^output: expected the command that .* begun with {difference}\. "):
-            embed_command.run(arguments("output", *options, option))
+            jobs.run("embed", arguments("output", *options, option))
     written.append(None)
-    embed_command.run(arguments("output", *options))
+    jobs.run("embed", arguments("output", *options))
     again = written[written.index(None) + 1 :]
     assert again == list(range(3, max(again) + 1)) if kind == "hdf5" else [1, *range(3, max(again) + 1)]
     assert contents(tmp_path / "output") == contents(tmp_path / "whole")
@@ -113,7 +113,7 @@ def test_another_model_or_text_does_not_resume_it(arguments, tmp_path, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr(vector_output.Hdf5, "write", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            embed_command.run(given)
+            jobs.run("embed", given)
     changed = pathlib.Path(given[3]) if change == "text" else next((tmp_path / "model" / "variables").glob("*.data*"))
     content = bytearray(changed.read_bytes())
     content[7] ^= 1
@@ -122,7 +122,7 @@ def test_another_model_or_text_does_not_resume_it(arguments, tmp_path, monkeypat
         checksums.write(tmp_path / "model")  # not damaged: another one
     found = {"model": "another `savedmodel`", "text": "another `input`"}[change]
     with pytest.raises(InputError, match=rf"found one begun with {found}\. .*delete .*output.unfinished$"):
-        embed_command.run(given)
+        jobs.run("embed", given)
     assert (tmp_path / "output.unfinished").is_dir()
 
 
@@ -133,7 +133,7 @@ def test_workers_get_absolute_paths(arguments, savedmodel, corpus, tmp_path, mon
     monkeypatch.chdir(tmp_path)
     given = arguments("output")
     given[1], given[3] = os.path.relpath(given[1]), os.path.relpath(given[3])
-    embed_command.run(given)
+    jobs.run("embed", given)
     assert found == [str(savedmodel.path), str(tmp_path / "corpus" / "0.txt")]
 
 
@@ -153,10 +153,10 @@ def test_a_run_killed_after_its_file_was_moved_leaves_nothing_for_long(arguments
         for name in ("write", "delete", "delete_folder"):
             patch.setattr(filesystems, name, killed(getattr(filesystems, name)))
         with pytest.raises(KeyboardInterrupt):
-            embed_command.run(arguments("output"))
+            jobs.run("embed", arguments("output"))
     assert (tmp_path / "output.unfinished").exists()
     with pytest.raises(InputError, match=r"^output: expected a file that does not exist yet"):
-        embed_command.run(arguments("output"))
+        jobs.run("embed", arguments("output"))
     assert sorted(os.listdir(tmp_path)) == ["corpus", "output"]
 
 
@@ -167,17 +167,17 @@ def test_a_file_that_appears_at_the_output_does_not_cost_what_is_done(arguments,
     with monkeypatch.context() as patch:
         patch.setattr(vector_output.Hdf5, "write", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            embed_command.run(arguments("output"))
+            jobs.run("embed", arguments("output"))
     (tmp_path / "output").touch()
     with pytest.raises(InputError, match=r"^output: expected a file that does not exist yet"):
-        embed_command.run(arguments("output"))
+        jobs.run("embed", arguments("output"))
     assert list((tmp_path / "output.unfinished" / "_unfinished").glob("vectors*.hdf5"))
 
 
 @pytest.mark.slow
 def test_without_its_frame_an_hdf5_file_is_written_again(arguments, tmp_path, monkeypatch):
     monkeypatch.setattr(job, "_CHUNK_BYTES", 1 << 15)
-    embed_command.run(arguments("whole"))
+    jobs.run("embed", arguments("whole"))
 
     def interrupted(*_):
         raise KeyboardInterrupt
@@ -185,10 +185,10 @@ def test_without_its_frame_an_hdf5_file_is_written_again(arguments, tmp_path, mo
     with monkeypatch.context() as patch:
         patch.setattr(vector_output.Hdf5, "finish", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            embed_command.run(arguments("output"))
+            jobs.run("embed", arguments("output"))
     (vectors,) = (tmp_path / "output.unfinished" / "_unfinished").glob("vectors*.hdf5")
     vectors.write_bytes(b"cut")
-    embed_command.run(arguments("output"))
+    jobs.run("embed", arguments("output"))
     assert contents(tmp_path / "output") == contents(tmp_path / "whole")
 
 
@@ -197,7 +197,7 @@ def test_a_run_killed_at_any_moment_is_resumed(arguments, tmp_path, monkeypatch)
     command = [sys.executable, "-c", SMALL, "embed"]
     with monkeypatch.context() as patch:
         patch.setattr(job, "_CHUNK_BYTES", 1 << 12)
-        embed_command.run(arguments("whole"))
+        jobs.run("embed", arguments("whole"))
     notes = tmp_path / "output.unfinished" / "_unfinished"
     choose = random.Random(0)
     done = 0
@@ -224,12 +224,12 @@ def test_a_full_disk_is_reported_and_more_room_is_enough_to_resume(arguments, tm
     with small_disk(tmp_path / "disk", {"hdf5": "600k", "tfrecord": "400k"}[kind]) as disk:
         expected = r"^cannot write /.*: No space left on device; run the same command again to resume$"
         with pytest.raises(filesystems.WriteError, match=expected):
-            embed_command.run(arguments("disk/output", *options))
+            jobs.run("embed", arguments("disk/output", *options))
         assert re.search(r"warning: the disk has room for only [0-9.]+ kB", caplog.text)
         assert not (disk / "output" / "_SUCCESS").exists()
         subprocess.run(["mount", "-o", "remount,size=50m", str(disk)], check=True)
-        embed_command.run(arguments("disk/output", *options))
-        embed_command.run(arguments("whole", *options))
+        jobs.run("embed", arguments("disk/output", *options))
+        jobs.run("embed", arguments("whole", *options))
         assert contents(disk / "output") == contents(tmp_path / "whole")
         assert os.listdir(disk) == ["output"]
 
@@ -251,7 +251,7 @@ def test_worker_processes_make_the_same_vectors(arguments, tmp_path):
     )
     assert done.stdout == ""
     assert re.fullmatch(r"[0-9,]+ tokens in .* tokens/s", done.stderr.splitlines()[-1])
-    embed_command.run(arguments("one"))
+    jobs.run("embed", arguments("one"))
     with h5py.File(tmp_path / "one") as one, h5py.File(tmp_path / "two") as two:
         assert one.keys() == two.keys()
         for name in itertools.islice(one, 100):

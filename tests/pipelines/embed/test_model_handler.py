@@ -15,8 +15,8 @@ from elmo_tf import embedder as embedding
 from elmo_tf import sources
 from elmo_tf.beam import ElmoModelHandler
 from elmo_tf.errors import InputError
-from pipelines.embed import handler as embed_handler
-from pipelines.embed import model_handler
+from elmo_tf.pipelines.embed import handler as embed_handler
+from elmo_tf.pipelines.embed import model_handler
 from tests import checks
 from tests.pipelines import folder_store  # noqa: F401 - a file system of Beam
 from tests.pipelines.memory_store import STORE

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
+from elmo_tf.pipelines.embed import search as neighbors
 from elmo_tf.savedmodel import checksums, vector_files
-from pipelines.embed import command as embed_command
-from pipelines.embed import search as neighbors
 from tests import checks
 from tests.helpers import slow
 
@@ -56,7 +56,7 @@ def embedded(savedmodel, tmp_path_factory):
         path = folder / "".join(["vectors", *options])
         if not path.exists():
             given = [f"--savedmodel={savedmodel.path}", f"--input={folder / 'text.txt'}", f"--output={path}"]
-            embed_command.run([*given, *options])
+            jobs.run("embed", [*given, *options])
         return path
 
     return run
@@ -99,8 +99,9 @@ def test_uses_are_found_at_their_places_with_the_cosine_of_their_vectors(
     assert (query.word, query.position) == (b"bank", 1)
     packed = search(bz2.compress(TEXT), "text.bz2", layer=layer, same_word=same_word)[1]
     path = tmp_path / "vectors"
-    embed_command.run(
-        ["--savedmodel", str(savedmodel.path), "--input", str(tmp_path / "corpus/text.txt"), "--output", str(path)]
+    jobs.run(
+        "embed",
+        ["--savedmodel", str(savedmodel.path), "--input", str(tmp_path / "corpus/text.txt"), "--output", str(path)],
     )
     read = search(layer=layer, same_word=same_word, vectors=str(path))[1]
     for found in (uses, packed, read):

@@ -8,9 +8,9 @@ import tarfile
 import pytest
 
 from elmo_tf.errors import InputError
-from pipelines.embed import text_chunks
-from pipelines.running import journal
-from pipelines.text import corpora, sentences
+from elmo_tf.pipelines.embed import text_chunks
+from elmo_tf.pipelines.running import journal
+from elmo_tf.pipelines.text import corpora, sentences
 
 SETTINGS = sentences.Settings("whitespace", sentences.SENTENCE, strict=False, seed=0, heldout_fraction=None)
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from elmo_tf.cli import jobs
 from elmo_tf.records import record_folder
 from elmo_tf.text import char_ids
-from pipelines.preprocess import command as preprocess_command
 
 # A line feed alone ends a line; carriage returns, form feeds and the like are white space, U+00A0 is a character.
 ODD = "\ufeffThe cat\r\n\n \t\r\nsat\x0bon\x0c the mat .\nno\u00a0break caf\u00e9\x00\x1c\n<S> x </S> <UNK>\nlast one"
@@ -88,7 +88,7 @@ def test_records_hold_what_tensorflow_and_beam_read(corpus, process, tmp_path):
 @pytest.mark.parametrize("num_shards", [1, 3, 11])
 @pytest.mark.parametrize("kind", ["plain", "gzip", "mixed"])
 def test_shards_hold_every_sentence_once(corpus, process, monkeypatch, num_shards, kind):
-    monkeypatch.setattr("pipelines.text.reading.BLOCK_BYTES", 256)
+    monkeypatch.setattr("elmo_tf.pipelines.text.reading.BLOCK_BYTES", 256)
     texts = {"a": ODD, "b": many_lines(40), "c": b"\n", "d": many_lines(3, seed=1).removesuffix(b"\n")}
     zipped = {"plain": "", "gzip": "abcd", "mixed": "bd"}[kind]
     files = {
@@ -111,7 +111,7 @@ def test_shards_hold_every_sentence_once(corpus, process, monkeypatch, num_shard
 
 
 def test_a_task_with_several_shards_deals_its_blocks_out(corpus, process, monkeypatch):
-    monkeypatch.setattr("pipelines.text.reading.BLOCK_BYTES", 256)
+    monkeypatch.setattr("elmo_tf.pipelines.text.reading.BLOCK_BYTES", 256)
     text = many_lines(200)
     folder = process(corpus(**{"a.gz": gzip.compress(text)}), "--shards=11")
     assert multiset(read(folder)) == multiset([line.split() for line in text.splitlines()])
@@ -221,6 +221,6 @@ def test_running_text_cut_into_tasks_keeps_its_sentences(corpus, process, num_sh
 def test_a_misspelt_option_is_a_usage_error(corpus, capsys):
     for wrong in (["--shard", "3"], ["--direct_num_worker=2"], ["--shards=x"], ["--direct_num_workers=x"]):
         with pytest.raises(SystemExit) as error:
-            preprocess_command.run(["--input", *corpus(b"a\n"), "--output", "unused", *wrong])
+            jobs.run("preprocess", ["--input", *corpus(b"a\n"), "--output", "unused", *wrong])
         assert error.value.code == 2
         assert wrong[0].split("=")[0] in capsys.readouterr().err.splitlines()[-1]

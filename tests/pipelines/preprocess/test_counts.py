@@ -5,8 +5,8 @@ import zlib
 
 import pytest
 
-from pipelines.preprocess import counts
-from pipelines.text import corpora, sentences
+from elmo_tf.pipelines.preprocess import counts
+from elmo_tf.pipelines.text import corpora, sentences
 
 SETTINGS = sentences.Settings("whitespace", line="sentence", strict=False, seed=0, heldout_fraction=None)
 
@@ -48,7 +48,7 @@ def test_a_bundle_that_failed_leaves_no_counts_to_the_next(step, task):
 
 def test_many_distinct_words_are_passed_on_and_not_kept(step, task, monkeypatch):
     monkeypatch.setattr(counts, "_MOST_DISTINCT", 3)
-    monkeypatch.setattr("pipelines.text.reading.BLOCK_BYTES", 64)
+    monkeypatch.setattr("elmo_tf.pipelines.text.reading.BLOCK_BYTES", 64)
     found = bundle(step, task)
     assert len(found) > 4 * 5
     totals = collections.Counter()

@@ -14,11 +14,11 @@ import time
 
 import pytest
 
+from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
-from pipelines.preprocess import command as preprocess_command
-from pipelines.preprocess import counts, shards, shuffle
-from pipelines.running import journal
-from pipelines.text import filesystems
+from elmo_tf.pipelines.preprocess import counts, shards, shuffle
+from elmo_tf.pipelines.running import journal
+from elmo_tf.pipelines.text import filesystems
 from tests.helpers import slow
 from tests.pipelines.disks import small_disk
 
@@ -208,7 +208,7 @@ def test_sigint_ends_like_any_command_and_leaves_what_is_done(corpus, tmp_path, 
 def test_an_interrupted_call_of_the_library_keeps_its_notes(corpus, tmp_path, monkeypatch):
     interrupt(monkeypatch, shards.WriteTask, after=0)
     with pytest.raises(KeyboardInterrupt):
-        preprocess_command.run(["--input", *corpus(b"a b\n"), "--output", str(tmp_path / "output")])
+        jobs.run("preprocess", ["--input", *corpus(b"a b\n"), "--output", str(tmp_path / "output")])
     assert (tmp_path / "output" / "_unfinished" / "plan.json").exists()
 
 

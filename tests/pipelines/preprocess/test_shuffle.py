@@ -7,9 +7,9 @@ import pathlib
 import numpy as np
 import pytest
 
+from elmo_tf.pipelines.preprocess import shuffle
+from elmo_tf.pipelines.text import filesystems
 from elmo_tf.records import record_folder
-from pipelines.preprocess import shuffle
-from pipelines.text import filesystems
 
 COUNT = 900
 
@@ -36,7 +36,7 @@ def test_every_sentence_is_somewhere_in_random_order(text, process, monkeypatch,
     if small:
         monkeypatch.setattr(shuffle, "_RUN_BYTES", 2000)
         monkeypatch.setattr(shuffle, "BUCKET_BYTES", 1500)
-        monkeypatch.setattr("pipelines.text.reading.BLOCK_BYTES", 400)
+        monkeypatch.setattr("elmo_tf.pipelines.text.reading.BLOCK_BYTES", 400)
     folder = process(text, "--shuffle", "--shards=3", "--seed=5")
     found = numbers(folder)
     order = np.array([number for shard in found for number in shard])

@@ -7,9 +7,9 @@ import pathlib
 import pytest
 
 from elmo_tf.errors import InputError
+from elmo_tf.pipelines.running import do_once, journal, task_progress
+from elmo_tf.pipelines.text import corpora, filesystems
 from elmo_tf.records import record_folder
-from pipelines.running import do_once, journal, task_progress
-from pipelines.text import corpora, filesystems
 
 PLAN = {"some": "plan"}
 

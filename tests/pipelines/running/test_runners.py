@@ -1,6 +1,5 @@
 """The same bytes with every runner that works offline, and a clear error from each when something fails."""
 
-import argparse
 import contextlib
 import gzip
 import json
@@ -16,8 +15,8 @@ from apache_beam.portability.api import beam_fn_api_pb2
 from apache_beam.runners.portability.fn_api_runner import worker_handlers
 
 from elmo_tf.errors import InputError
-from pipelines.running import processes, runner_options
-from pipelines.text import filesystems
+from elmo_tf.pipelines.running import processes, runner_options
+from elmo_tf.pipelines.text import filesystems
 from tests.helpers import descendants, slow
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -61,7 +60,7 @@ def job_service(tmp_path_factory):
     port = tmp_path_factory.mktemp("service") / "port"
     code = (
         "import sys; from apache_beam.runners.portability import local_job_service_main; "
-        "from pipelines.running import loopback; loopback.restrict(); local_job_service_main.run(sys.argv[1:])"
+        "from elmo_tf.pipelines.running import loopback; loopback.restrict(); local_job_service_main.run(sys.argv[1:])"
     )
     service = subprocess.Popen(
         [sys.executable, "-c", code, f"--port_file={port}"],
@@ -129,8 +128,8 @@ TEXTS = {
         InputError("input", "text", "none: /x")
     ),
     # Beam adds the step to the first argument, and raises the error again.
-    "RuntimeError: pipelines.text.reading.CorpusError: strict: expected regular text, found a NUL\n\nDuring ...\n"
-    "pipelines.text.reading.CorpusError: strict [while running 'Write']: expected regular text, found a NUL\n\n": (
+    "RuntimeError: elmo_tf.pipelines.text.reading.CorpusError: strict: expected regular text, found a NUL\n\nDuring.\n"
+    "elmo_tf.pipelines.text.reading.CorpusError: strict [while running 'W']: expected regular text, found a NUL\n\n": (
         InputError("strict", "regular text", "a NUL")
     ),
     "RuntimeError: b'...\\nInputError: input: expected a, found b in /it, found c [while running \\'W\\']\\n'": (
@@ -139,9 +138,8 @@ TEXTS = {
     "InputError: input: expected UTF-8 text, found UTF-16: /corpus: expected, found InputError: it/a.txt": (
         InputError("input", "UTF-8 text", "UTF-16: /corpus: expected, found InputError: it/a.txt")
     ),
-    "RuntimeError: pipelines.text.filesystems.ReadError: cannot read /a: expected b, found c [while running 'A']": (
-        filesystems.ReadError("cannot read /a: expected b, found c")
-    ),
+    "RuntimeError: elmo_tf.pipelines.text.filesystems.ReadError: cannot read /a: expected b, found c "
+    "[while running 'A']": (filesystems.ReadError("cannot read /a: expected b, found c")),
     "WriteError: cannot write /a: No space left on device": (
         filesystems.WriteError("cannot write /a: No space left on device")
     ),
@@ -175,7 +173,7 @@ class Ending:
     """A pipeline whose run ends with an error."""
 
     def __init__(self, text: str):
-        _, self.options, _ = runner_options.parse(argparse.ArgumentParser(allow_abbrev=False), [])
+        self.options, _ = runner_options.parse([])
         self._text = text
 
     def run(self):
@@ -214,7 +212,7 @@ def test_output_is_the_same_bytes_on_every_runner_and_no_job_listens_beyond_this
 
 @pytest.mark.parametrize("name", ["DirectRunner", "direct", "PrismRunner", "apache_beam.runners.direct.DirectRunner"])
 def test_a_runner_that_starts_prism_is_refused(name):
-    _, options, _ = runner_options.parse(argparse.ArgumentParser(allow_abbrev=False), [f"--runner={name}"])
+    options, _ = runner_options.parse([f"--runner={name}"])
     with pytest.raises(InputError, match=r"^runner: expected one that listens on loopback addresses only"):
         runner_options.make_pipeline(options)
 

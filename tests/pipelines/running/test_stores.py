@@ -5,10 +5,10 @@ import threading
 
 import pytest
 
+from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
-from pipelines.preprocess import command as preprocess_command
-from pipelines.preprocess import shards
-from pipelines.text import corpora
+from elmo_tf.pipelines.preprocess import shards
+from elmo_tf.pipelines.text import corpora
 from tests.helpers import slow
 from tests.pipelines.memory_store import STORE, MemoryFileSystem
 
@@ -24,7 +24,7 @@ def store():
 
 
 def run(*options: str) -> None:
-    preprocess_command.run(["--output=memory://out/train", "--shards=3", "--min-count=2", *options])
+    jobs.run("preprocess", ["--output=memory://out/train", "--shards=3", "--min-count=2", *options])
 
 
 def written(prefix: str) -> dict[str, bytes]:
@@ -46,7 +46,7 @@ def test_a_store_gets_the_same_bytes_as_a_folder(process, corpus, tmp_path, patt
 
 def test_a_slash_at_the_end_of_an_output_makes_no_other_name():
     outputs = ["--output=memory://out/a/", "--heldout=memory://out/b/", "--heldout-fraction=0.5"]
-    preprocess_command.run(["--input=memory://corpus/", *outputs])
+    jobs.run("preprocess", ["--input=memory://corpus/", *outputs])
     assert {path.rpartition("/")[0] for path in STORE} == {
         "memory://corpus",
         "memory://corpus/deep",
@@ -71,8 +71,8 @@ def test_the_times_of_many_files_are_asked_at_once(monkeypatch):
 
 def test_a_vocabulary_is_read_from_a_store():
     STORE["memory://corpus/vocab.txt"] = b"<S>\n</S>\n<UNK>\nis\nin\n"
-    preprocess_command.run(
-        ["--input=memory://corpus/a.txt", "--output=memory://out/x", "--vocab=memory://corpus/vocab.txt"]
+    jobs.run(
+        "preprocess", ["--input=memory://corpus/a.txt", "--output=memory://out/x", "--vocab=memory://corpus/vocab.txt"]
     )
     info = json.loads(STORE["memory://out/x/info.json"])
     assert info["vocabulary"]["size"] == 5

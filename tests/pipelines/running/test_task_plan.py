@@ -1,16 +1,15 @@
 """Tasks reach workers as files: the same tasks, results in order, and a graph that does not grow with them."""
 
-import argparse
 import json
 
 import apache_beam as beam
 import pytest
 
 from elmo_tf.files.json_file import Object, Whole
-from pipelines.embed import text_chunks
-from pipelines.preprocess import shuffle
-from pipelines.running import do_once, journal, runner_options, task_plan
-from pipelines.text import corpora, filesystems
+from elmo_tf.pipelines.embed import text_chunks
+from elmo_tf.pipelines.preprocess import shuffle
+from elmo_tf.pipelines.running import do_once, journal, runner_options, task_plan
+from elmo_tf.pipelines.text import corpora, filesystems
 
 TASKS = [
     corpora.Task(0, (0, 3), (corpora.Slice(corpora.TextFile("a.gz", 7, "*"), part=1, parts=2),)),
@@ -49,7 +48,7 @@ class Square(do_once.DoOnce):
 
 def test_results_come_in_the_order_of_the_tasks(notes, monkeypatch):
     monkeypatch.setattr(task_plan, "PART_TASKS", 4)
-    _, options, _ = runner_options.parse(argparse.ArgumentParser(allow_abbrev=False), [])
+    options, _ = runner_options.parse([])
     tasks = (shuffle.GatherTask(number, 1) for number in range(11))
     found = do_once.run_step("squaring", notes, Square(notes.folder), tasks, shuffle.GatherTask, options)
     assert [result["square"] for result in found] == [number**2 for number in range(11)]

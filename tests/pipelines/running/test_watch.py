@@ -1,7 +1,7 @@
 """What the progress line says."""
 
-from pipelines.running import watch
-from pipelines.running.task_progress import Amount
+from elmo_tf.pipelines.running import watch
+from elmo_tf.pipelines.running.task_progress import Amount
 
 
 def test_bytes_of_an_earlier_run_do_not_count_for_the_time_left():

@@ -7,8 +7,8 @@ import os
 import pytest
 
 from elmo_tf.errors import InputError
-from pipelines.text import corpora
-from pipelines.text.corpora import Slice, TextFile
+from elmo_tf.pipelines.text import corpora
+from elmo_tf.pipelines.text.corpora import Slice, TextFile
 
 
 def named(tmp_path, *names: str) -> list[str]:

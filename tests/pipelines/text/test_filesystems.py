@@ -9,10 +9,10 @@ import re
 import pytest
 from apache_beam.io.filesystem import BeamIOError
 
+from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
+from elmo_tf.pipelines.text import corpora, filesystems
 from elmo_tf.records import record_folder
-from pipelines.preprocess import command as preprocess_command
-from pipelines.text import corpora, filesystems
 from tests.pipelines import folder_store, memory_store
 from tests.pipelines.memory_store import STORE
 
@@ -65,7 +65,7 @@ def test_a_folder_is_deleted_with_its_folders():
 def test_text_in_folders_of_a_store_with_folders_becomes_records_there():
     for folder in ("folders://in", "folders://in/"):
         assert [file.path.removeprefix("folders://in/") for file in corpora.match([folder])] == sorted(NAMES)
-    preprocess_command.run(["--input=folders://in/deep", "--output=folders://out/x", "--shards=2"])
+    jobs.run("preprocess", ["--input=folders://in/deep", "--output=folders://out/x", "--shards=2"])
     shards = [record_folder.shard_name(number, 2) for number in range(2)]
     names = {path.removeprefix("folders://out/x/") for path in STORE if path.startswith("folders://out/")}
     assert names == {"_SUCCESS", "info.json", "vocab.txt", *shards}

@@ -9,7 +9,7 @@ import pytest
 import zstandard
 
 from elmo_tf.errors import InputError
-from pipelines.text import corpora, lines, reading
+from elmo_tf.pipelines.text import corpora, lines, reading
 
 LONG = "x" * 700 + "\u00e9" * 400  # the cut falls inside a character
 

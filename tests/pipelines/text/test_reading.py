@@ -11,7 +11,7 @@ import pytest
 import zstandard
 
 from elmo_tf.errors import InputError
-from pipelines.text import corpora, reading
+from elmo_tf.pipelines.text import corpora, reading
 
 LINES = [b"x" * length for length in (0, 1, 5, 0, 30, 2, 2, 100, 0, 0, 7, 12, 1, 1, 1, 40)] * 3
 RUNNING = b"\n \t\nOne. Two\nthree.\n\nFour\n\n\n" + b"Five " * 30 + b"\n \nSix\nseven\n \t \neight"

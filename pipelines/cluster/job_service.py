@@ -9,6 +9,7 @@ import ctypes
 import functools
 import logging
 import pathlib
+import re
 import signal
 import subprocess
 import tempfile
@@ -17,6 +18,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 
+import apache_beam as beam
 import grpc
 from apache_beam.options.pipeline_options import (
     FlinkRunnerOptions,
@@ -32,14 +34,9 @@ from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from elmo_tf.errors import InputError
 from elmo_tf.files.json_file import Object, Text
-from pipelines.running import flink_cluster
-from pipelines.text import filesystems
+from elmo_tf.pipelines.cluster import flink_cluster
+from elmo_tf.pipelines.text import filesystems
 
-# Those that hand the pipeline to another program.
-PORTABLE = ("PortableRunner", "FlinkRunner", "SparkRunner")
-_REMOTE = (*PORTABLE, "DataflowRunner")
-# Beam's options that errors speak of.
-PARAMETERS = ("runner", "flink_master", "flink_version", "flink_job_server_jar", "spark_job_server_jar", "job_endpoint")
 _ANSWER_SECONDS = 10
 _START_SECONDS = 180
 _CANCEL_SECONDS = 60
@@ -49,24 +46,16 @@ _POLL_SECONDS = 0.2
 _NOTE = Object({"runner": Text(), "address": Text(), "name": Text()})
 _PHASE_MARK = "-phase-"
 _AFTERWARDS = "once it has ended, delete"
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
+_JAVA = re.compile(r"(?:^|Caused by: )(?:[\w$]+\.)+(\w+(?:Exception|Error)): ([^\n]+)", re.MULTILINE)
 _log = logging.getLogger("elmo_tf")
-
-
-def is_remote(options: PipelineOptions) -> bool:
-    """Whether the runner goes on without this process."""
-    return options.view_as(StandardOptions).runner in _REMOTE
-
-
-def is_portable(options: PipelineOptions) -> bool:
-    """Whether the runner is behind a job service, which has options of its own."""
-    return options.view_as(StandardOptions).runner in PORTABLE
 
 
 @contextlib.contextmanager
 def connected(options: PipelineOptions, unknown: Sequence[str] = ()) -> Iterator[None]:
     """Sees to it that a job service takes the pipelines of the block; changes `options` to its address.
 
-    While the block runs, SIGTERM and SIGHUP end a remote job as Ctrl-C does.
+    While the block runs, SIGTERM and SIGHUP end the job as Ctrl-C does.
 
     Args:
         options: Beam's.
@@ -76,11 +65,11 @@ def connected(options: PipelineOptions, unknown: Sequence[str] = ()) -> Iterator
         InputError: if there is no cluster, it has another version, or the service does not know an option.
         ChildProcessError: if the job server does not start.
     """
-    if not is_portable(options):
-        with _ends_as_interrupts(options):
+    if not _has_service(options):
+        with _ends_as_interrupts():
             yield
         return
-    with _ends_as_interrupts(options), _quiet_threads(), contextlib.ExitStack() as stack:
+    with _ends_as_interrupts(), _quiet_threads(), contextlib.ExitStack() as stack:
         portable = options.view_as(PortableOptions)
         if server := _job_server(options):
             flink_cluster.check(options)
@@ -93,9 +82,9 @@ def connected(options: PipelineOptions, unknown: Sequence[str] = ()) -> Iterator
 
 
 @contextlib.contextmanager
-def _ends_as_interrupts(options: PipelineOptions) -> Iterator[None]:
-    """Turns signals that end the process into interrupts while the block runs, if a job would go on without it."""
-    if not is_remote(options) or threading.current_thread() is not threading.main_thread():
+def _ends_as_interrupts() -> Iterator[None]:
+    """Turns signals that end the process into interrupts while the block runs: the job would go on without it."""
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
     # One that is ignored, as `nohup` has it, stays ignored.
@@ -110,12 +99,12 @@ def _ends_as_interrupts(options: PipelineOptions) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def interrupts_later(options: PipelineOptions) -> Iterator[None]:
+def interrupts_later() -> Iterator[None]:
     """Keeps an interrupt until the block ends, so that a job is not submitted without anyone knowing its name.
 
     The second interrupt is raised at once.
     """
-    if not is_remote(options) or threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
     came: list[int] = []
@@ -147,10 +136,8 @@ def begin_job(options: PipelineOptions, phase: str, note: str) -> None:
     named = options.view_as(GoogleCloudOptions)
     stem = (named.job_name or "elmo-tf").partition(_PHASE_MARK)[0]
     named.job_name = f"{stem}{_PHASE_MARK}{phase}-{uuid.uuid4().hex[:12]}"
-    if is_remote(options):
-        where = flink_cluster.address(options) or ""
-        runner = options.view_as(StandardOptions).runner
-        filesystems.write_json(note, {"runner": runner, "address": where, "name": named.job_name})
+    where, runner = flink_cluster.address(options) or "", options.view_as(StandardOptions).runner
+    filesystems.write_json(note, {"runner": runner, "address": where, "name": named.job_name})
 
 
 def end_job(options: PipelineOptions, note: str) -> None:
@@ -185,6 +172,42 @@ def end_job(options: PipelineOptions, note: str) -> None:
     filesystems.delete([note])
 
 
+def execute(pipeline: beam.Pipeline, note: str) -> str | None:
+    """Runs a pipeline to its end, and cancels its job on an interrupt; returns its last state.
+
+    Args:
+        pipeline: what to run.
+        note: of `begin_job`; deleted if the job is known to have ended.
+    """
+    cancel, result = canceller(pipeline.options, note), None
+    try:
+        with interrupts_later():
+            result = pipeline.run()
+        state = result.wait_until_finish()
+    except KeyboardInterrupt:
+        if result is None:
+            raise
+        raise KeyboardInterrupt(f"interrupted; {cancel(result)}") from None
+    except Exception:
+        if result is not None:
+            forget_job(result, note)
+        raise
+    forget_job(result, note)
+    return state
+
+
+def error(text: str) -> Exception:
+    """Returns the error of a job in one line, given its text: what a worker lacks, or the innermost exception."""
+    if found := _NO_MODULE.search(text):
+        package = "elmo_tf, or its version" if found[1].startswith("elmo_tf") else "a package"
+        return ChildProcessError(f"workers lack {package} that this command has: no module {found[1]}")
+    causes = _JAVA.findall(text)
+    reason = (
+        ": ".join(causes[-1]) if causes else next((line for line in reversed(text.split("\n")) if line.strip()), "")
+    )
+    return ChildProcessError(f"the remote job failed: {' '.join(reason.split())}; see the runner's own page")
+
+
 def forget_job(result: PipelineResult, note: str) -> None:
     """Deletes the note of a job that its runner has reported as ended."""
     with contextlib.suppress(Exception):  # of any runner: it does not answer
@@ -208,7 +231,7 @@ def canceller(options: PipelineOptions, note: str) -> Callable[[PipelineResult],
             is_ended = _ends(result)
         if where:
             is_ended = flink_cluster.cancel(where, name, _CANCEL_SECONDS, _APPEAR_SECONDS)
-        if is_ended and not where and is_portable(options):
+        if is_ended and not where and _has_service(options):
             return "the job server says that the job is cancelled; see the runner's own page"
         if is_ended:
             filesystems.delete([note])
@@ -216,6 +239,11 @@ def canceller(options: PipelineOptions, note: str) -> Callable[[PipelineResult],
         return "the remote job could not be cancelled and may go on: see the runner's own page"
 
     return cancel
+
+
+def _has_service(options: PipelineOptions) -> bool:
+    """Whether the runner is behind a job service: any remote one of Beam but Google's."""
+    return options.view_as(StandardOptions).runner != "DataflowRunner"
 
 
 def _ends(result: PipelineResult) -> bool:

@@ -17,8 +17,11 @@ import tensorflow as tf
 from elmo_tf import cli
 from elmo_tf.errors import InputError
 from elmo_tf.files import lock
-from elmo_tf.training import checkpoints, loop, monitor, snapshots
+from elmo_tf.training import loop, monitor
 from elmo_tf.training.evaluation import evaluate
+from elmo_tf.workdir import checkpoint_files, checkpoints
+from elmo_tf.workdir.checkpoint_files import Progress
+from elmo_tf.workdir.folder import Workdir, new_workdir, open_workdir
 from tests import checks
 from tests.helpers import MICRO_CONFIG
 from tests.training.commands import losses
@@ -37,10 +40,10 @@ def trained(records, tmp_path_factory):
 @pytest.fixture
 def copy(trained, tmp_path):
     shutil.copytree(trained.path, tmp_path / "workdir")
-    return checkpoints.open_workdir(tmp_path / "workdir")
+    return open_workdir(tmp_path / "workdir")
 
 
-def names(workdir: checkpoints.Workdir) -> list[str]:
+def names(workdir: Workdir) -> list[str]:
     """Returns all that lies in the checkpoints' folder."""
     return sorted(os.listdir(workdir.path / "checkpoints"))
 
@@ -77,7 +80,7 @@ def test_training_resumes_from_the_one_before_and_rewrites_the_damaged_one(copy,
     damage(checkpoints.latest(copy) / "states.npz", "flipped")
     loop.train(with_train(checkpoint_steps=2), records.path, copy.path, heldout=records.path, steps=6)
     assert copy.metrics.read_bytes() == trained.metrics.read_bytes()
-    snapshots.check(checkpoints.latest(copy))
+    checkpoint_files.check(checkpoints.latest(copy))
     assert names(copy) == names(trained)
 
 
@@ -114,14 +117,14 @@ def test_a_step_asked_for_is_read_whatever_else_the_workdir_holds(copy):
 
 def failing_reads(monkeypatch, error: Exception, file: str) -> None:
     """Has reading `file` of the newest checkpoint fail."""
-    real = snapshots._described
+    real = checkpoint_files._described
 
     def described(path):
         if path.name == file and path.parent.name == "step-00000006":
             raise error
         return real(path)
 
-    monkeypatch.setattr(snapshots, "_described", described)
+    monkeypatch.setattr(checkpoint_files, "_described", described)
 
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE, errno.EACCES])
@@ -168,7 +171,7 @@ def test_what_tensorflow_raises_while_reading_is_damage_only_if_it_says_so(copy,
 
 
 def test_a_checkpoint_that_is_removed_while_it_is_read_makes_way_for_the_next_one(copy, monkeypatch, caplog):
-    real = snapshots.read
+    real = checkpoint_files.read
 
     def read(path, *more):
         if path.name == "step-00000006":
@@ -177,7 +180,7 @@ def test_a_checkpoint_that_is_removed_while_it_is_read_makes_way_for_the_next_on
             raise AssertionError("older than what was there")
         return real(path, *more)
 
-    monkeypatch.setattr(snapshots, "read", read)
+    monkeypatch.setattr(checkpoint_files, "read", read)
     with caplog.at_level(logging.WARNING, "elmo_tf"):
         assert checkpoints.load(copy, copy.new_bilm()).step == 6  # as its progress.json says
     assert caplog.text == ""
@@ -195,11 +198,11 @@ def test_a_checkpoint_is_saved_even_if_no_old_one_can_be_removed(copy, monkeypat
 
     with monkeypatch.context() as patch, caplog.at_level(logging.WARNING, "elmo_tf"):
         patch.setattr(checkpoints.shutil, "rmtree", rmtree)
-        assert checkpoints.store(workdir, snapshots.taken(bilm, None, snapshots.Progress(8)), []).is_dir()
+        assert checkpoints.store(workdir, checkpoint_files.taken(bilm, None, Progress(8)), []).is_dir()
     assert checkpoints.steps(copy) == [8]
     (line,) = caplog.messages
     assert line.startswith("warning: old checkpoints cannot be removed: [Errno 16]")
-    checkpoints.store(workdir, snapshots.taken(bilm, None, snapshots.Progress(10)), [])
+    checkpoints.store(workdir, checkpoint_files.taken(bilm, None, Progress(10)), [])
     assert names(copy) == ["step-00000010"]
 
 
@@ -277,7 +280,7 @@ def test_a_full_disk_does_not_end_training(small_disk, records, monkeypatch, cap
     assert "the checkpoint of step 4 cannot be written" in caplog.text
     assert "the newest is of step 2; training continues" in caplog.text
     for name in names(workdir):
-        snapshots.check(workdir.path / "checkpoints" / name)
+        checkpoint_files.check(workdir.path / "checkpoints" / name)
     assert [step["step"] for step in losses(workdir.path)] == [1, 2, 3, 4, 5, 6]
 
 
@@ -288,7 +291,7 @@ def test_a_last_checkpoint_that_cannot_be_written_is_an_error_and_leaves_the_old
     def fail(path):
         raise OSError(28, "No space left on device", str(path))
 
-    monkeypatch.setattr(snapshots.staging, "sync", fail)
+    monkeypatch.setattr(checkpoint_files.staging, "sync", fail)
     with pytest.raises(OSError, match=r"checkpoint of step 4 cannot be written: .*No space left.*newest is of step 2"):
         loop.train(MICRO_CONFIG, records.path, workdir.path, steps=4)
     assert names(workdir) == ["step-00000002"]
@@ -296,12 +299,14 @@ def test_a_last_checkpoint_that_cannot_be_written_is_an_error_and_leaves_the_old
 
 
 def test_what_is_renamed_is_on_the_disk_before(trained, tmp_path, monkeypatch):
-    with checkpoints.new_workdir(tmp_path / "w", MICRO_CONFIG, trained.vocabulary) as workdir:
+    with new_workdir(tmp_path / "w", MICRO_CONFIG, trained.vocabulary) as workdir:
         pass
-    events, sync, replace = [], snapshots.staging.sync, os.replace
-    monkeypatch.setattr(snapshots.staging, "sync", lambda path: (sync(path), events.append(pathlib.Path(path).name)))
+    events, sync, replace = [], checkpoint_files.staging.sync, os.replace
+    monkeypatch.setattr(
+        checkpoint_files.staging, "sync", lambda path: (sync(path), events.append(pathlib.Path(path).name))
+    )
     monkeypatch.setattr(os, "replace", lambda one, two: (replace(one, two), events.append("replace")))
-    checkpoints.save(workdir, trained.trained_bilm(), None, snapshots.Progress(step=7))
+    checkpoints.save(workdir, trained.trained_bilm(), None, Progress(step=7))
     saved = events[events.index("replace") :]
     assert saved == ["replace", "checkpoints"]
     files = [name for name in FILES if name != "states.npz"]

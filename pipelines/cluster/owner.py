@@ -16,9 +16,8 @@ from collections.abc import Iterator
 
 from elmo_tf.errors import InputError
 from elmo_tf.files.json_file import Object, Text, Whole
-from pipelines.text import filesystems
+from elmo_tf.pipelines.text import filesystems
 
-FILE = "owner.json"
 _NOTE = Object({"run": Text(), "who": Text(), "beat": Whole()})
 _BEAT_SECONDS = 10.0  # between two changes of a note
 _FIRST_SECONDS = 1.0  # until a run looks whether another has written over its note at the same time

@@ -10,11 +10,11 @@ import tensorflow as tf
 
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.config import TrainConfig
-from elmo_tf.training import checkpoints, snapshots
 from elmo_tf.training import optimizer as optimizers
-from elmo_tf.training.saver import Saver
 from elmo_tf.training.session import Session
-from elmo_tf.training.snapshots import Progress, Snapshot
+from elmo_tf.workdir import checkpoint_files, checkpoints
+from elmo_tf.workdir.checkpoint_files import Progress, Snapshot
+from elmo_tf.workdir.checkpoint_writer import CheckpointWriter
 from tests.helpers import MICRO
 
 
@@ -38,7 +38,7 @@ def stored(monkeypatch):
 
 
 def test_training_goes_on_while_a_checkpoint_is_written(stored):
-    saver = Saver(None, None)
+    saver = CheckpointWriter(None, None)
     saver.start(snapshot(3), [])
     assert saver.busy and saver.saved_step is None
     stored["go"].set()
@@ -49,7 +49,7 @@ def test_training_goes_on_while_a_checkpoint_is_written(stored):
 
 
 def test_a_checkpoint_that_fails_is_reported_once_and_the_one_before_stays_the_newest(stored):
-    saver = Saver(None, 2)
+    saver = CheckpointWriter(None, 2)
     stored["go"].set()
     stored["failing"].add(4)
     saver.start(snapshot(4), [])
@@ -67,7 +67,8 @@ def test_a_step_after_the_copy_does_not_change_what_is_written(tmp_path, name):
     """The steps update rows and whole variables with the operations of training."""
     bilm = BiLM(MICRO, 20)
     variables = [variable.value for variable in bilm.trainable_variables]
-    optimizer = optimizers.from_config(TrainConfig(optimizer=name), bilm, tf.constant(0.5))
+    optimizer = optimizers.from_config(TrainConfig(optimizer=name), bilm)
+    optimizer.set_learning_rate(0.5, 0)
     stored = [*variables, *(value for slot in optimizer.slots.values() for value in slot)]
     unused = [value for value in optimizer.slots.get("squares", []) if value.shape.rank == 0]
 
@@ -82,13 +83,13 @@ def test_a_step_after_the_copy_does_not_change_what_is_written(tmp_path, name):
 
     update()
     before = [value.numpy() for value in stored]
-    taken = snapshots.taken(bilm, optimizer, Progress(7))
-    assert taken.num_bytes == snapshots.num_bytes(bilm, optimizer, None)
+    taken = checkpoint_files.taken(bilm, optimizer.slots, Progress(7))
+    assert taken.num_bytes == checkpoint_files.num_bytes(bilm, optimizer.slots, None)
     update()
-    snapshots.write(tmp_path / "checkpoint", taken)
+    checkpoint_files.write(tmp_path / "checkpoint", taken)
     changed = [(old != new.numpy()).any() for old, new in zip(before, stored, strict=True)]
     assert changed == [all(new is not one for one in unused) for new in stored]
-    assert snapshots.read(tmp_path / "checkpoint", bilm, optimizer).step == 7
+    assert checkpoint_files.read(tmp_path / "checkpoint", bilm, optimizer.slots).step == 7
     for old, new in zip(before, stored, strict=True):
         np.testing.assert_array_equal(new.numpy(), old)
 

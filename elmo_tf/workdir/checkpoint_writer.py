@@ -3,11 +3,12 @@
 import threading
 from typing import Any
 
-from elmo_tf.training import checkpoints
-from elmo_tf.training.snapshots import Snapshot
+from elmo_tf.workdir import checkpoints
+from elmo_tf.workdir.checkpoint_files import Snapshot
+from elmo_tf.workdir.folder import Workdir
 
 
-class Saver:
+class CheckpointWriter:
     """Writes one checkpoint at a time, in a thread of its own.
 
     Args:
@@ -18,7 +19,7 @@ class Saver:
         saved_step: the step of the newest checkpoint that is complete.
     """
 
-    def __init__(self, workdir: checkpoints.Workdir, saved_step: int | None):
+    def __init__(self, workdir: Workdir, saved_step: int | None):
         self.saved_step = saved_step
         self._workdir = workdir
         self._thread: threading.Thread | None = None

@@ -12,7 +12,7 @@ import json
 import math
 import pathlib
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent import futures
 
 import google_crc32c
@@ -26,14 +26,15 @@ from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, staging
 from elmo_tf.files.json_file import MapOf, Nullable, Object, Real, Text, Whole
 from elmo_tf.records.windows import Position
-from elmo_tf.training import resources
-from elmo_tf.training.optimizer import Optimizer
+from elmo_tf.workdir import space
 
 MANIFEST_FILE = "manifest.json"
 PROGRESS_FILE = "progress.json"
 STATES_FILE = "states.npz"
 _VARIABLES = "variables"
 _READ_AT_ONCE = 2**20  # bytes, which stay in a CPU's cache
+# What an optimizer keeps: by name, a variable for each of the network's.
+Slots = Mapping[str, list[tf.Variable]]
 # By part of a checkpoint, `bilm` or a slot of the optimizer, and by name.
 Parts = dict[str, dict[str, tf.Variable]]
 Values = dict[str, dict[str, tf.Tensor]]
@@ -86,7 +87,7 @@ class Snapshot:
         return _num_bytes(values + tf.nest.flatten(self.progress.states or ()))
 
 
-def taken(bilm: BiLM, optimizer: Optimizer | None, progress: Progress) -> Snapshot:
+def taken(bilm: BiLM, slots: Slots | None, progress: Progress) -> Snapshot:
     """Returns the values of all variables, on the host; a step after this does not change them."""
 
     def value(variable):
@@ -95,7 +96,7 @@ def taken(bilm: BiLM, optimizer: Optimizer | None, progress: Progress) -> Snapsh
         with tf.device("CPU:0"):
             return tf.identity(read)
 
-    parts = _parts(bilm, optimizer)
+    parts = _parts(bilm, slots)
     # Training waits for this; several threads copy large arrays sooner than one.
     with futures.ThreadPoolExecutor() as pool:
         values = {part: dict(zip(named, pool.map(value, named.values()), strict=True)) for part, named in parts.items()}
@@ -118,7 +119,7 @@ def write(folder: pathlib.Path, snapshot: Snapshot) -> None:
             }
             _tracked(parts).write(str(folder / _VARIABLES))
     except tf.errors.OpError as error:
-        raise resources.os_error(error) from error
+        raise space.os_error(error) from error
     values = {"step": progress.step, "data_id": progress.data_id}
     values["position"] = progress.position and progress.position.to_json()
     if progress.unroll_steps is not None:
@@ -134,9 +135,9 @@ def write(folder: pathlib.Path, snapshot: Snapshot) -> None:
         staging.sync(path)
 
 
-def num_bytes(bilm: BiLM, optimizer: Optimizer | None, states: States | None) -> int:
+def num_bytes(bilm: BiLM, slots: Slots | None, states: States | None) -> int:
     """Returns the size of a checkpoint on the disk, without its small files."""
-    parts = _parts(bilm, optimizer).values()
+    parts = _parts(bilm, slots).values()
     return _num_bytes([variable for part in parts for variable in part.values()] + tf.nest.flatten(states or ()))
 
 
@@ -157,8 +158,8 @@ def check(folder: pathlib.Path) -> None:
                 raise _damaged(folder, f"{name} with {found}, not {described}")
 
 
-def read(folder: pathlib.Path, bilm: BiLM, optimizer: Optimizer | None = None) -> Progress:
-    """Reads a checkpoint into `bilm` and, if given, `optimizer`; returns the progress saved with them.
+def read(folder: pathlib.Path, bilm: BiLM, slots: Slots | None = None) -> Progress:
+    """Reads a checkpoint into `bilm` and, if given, `slots`; returns the progress saved with them.
 
     Raises:
         DamagedError: if the checkpoint is damaged.
@@ -168,10 +169,10 @@ def read(folder: pathlib.Path, bilm: BiLM, optimizer: Optimizer | None = None) -
     check(folder)
     with _damage_named(folder):
         stored = tf.train.load_checkpoint(str(folder / _VARIABLES)).get_variable_to_shape_map()
-    _check_shapes(folder, stored, _parts(bilm, optimizer))
+    _check_shapes(folder, stored, _parts(bilm, slots))
     with _damage_named(folder):
         progress = _read_progress(folder, bilm.config.lstm.num_layers)
-        status = _tracked(_parts(bilm, optimizer)).read(str(folder / _VARIABLES))
+        status = _tracked(_parts(bilm, slots)).read(str(folder / _VARIABLES))
         status.assert_existing_objects_matched()
         status.expect_partial()
     return progress
@@ -213,7 +214,7 @@ def _damage_named(folder: pathlib.Path) -> Iterator[None]:
     except _DAMAGE as error:
         raise _damaged(folder, error) from error
     except tf.errors.OpError as error:
-        raise OSError(f"{folder} cannot be read: {resources.os_error(error)}") from error
+        raise OSError(f"{folder} cannot be read: {space.os_error(error)}") from error
     except OSError as error:
         raise OSError(f"{folder} cannot be read: {error.strerror or error}") from error
 
@@ -235,11 +236,10 @@ def _write_json(path: pathlib.Path, values: dict) -> None:
     path.write_text(json.dumps(values) + "\n", "utf-8")
 
 
-def _parts(bilm: BiLM, optimizer: Optimizer | None) -> Parts:
+def _parts(bilm: BiLM, slots: Slots | None) -> Parts:
     """Returns the variables by part of the checkpoint and name; layers may move in the code without changing these."""
     variables = {name.replace("/", "."): variable.value for name, variable in relative_names(bilm).items()}
-    slots = {} if optimizer is None else optimizer.slots
-    return {"bilm": variables} | {name: dict(zip(variables, slot, strict=True)) for name, slot in slots.items()}
+    return {"bilm": variables} | {name: dict(zip(variables, slot, strict=True)) for name, slot in (slots or {}).items()}
 
 
 def _tracked(parts: Parts) -> tf.train.Checkpoint:

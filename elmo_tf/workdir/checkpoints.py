@@ -1,41 +1,25 @@
-"""A workdir: the configuration, the vocabulary, and checkpoints that are either complete or absent.
-
-WORKDIR/config.json                     the Config
-        vocab.txt                       the softmax's words; absent if there is no softmax
-        checkpoints/step-00000500/      see `snapshots`
-        heldout.json                    how much an evaluation takes, if that was measured; see `heldout`
-        metrics.jsonl                   every step's losses, every evaluation; see `metrics_file`
-        logs/WORKDIR's name/            TensorBoard
-        .lock                           held by the run that trains here; see `files.lock`
+"""The checkpoints of a workdir: each is either complete or absent.
 
 Whatever else is in `checkpoints/` belongs to somebody else: it is neither read nor deleted.
 """
 
-import contextlib
-import dataclasses
-import json
 import logging
 import os
 import pathlib
 import re
 import shutil
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from typing import Any
 
-from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
-from elmo_tf.errors import InputError, memory_explained, renamed
-from elmo_tf.files import json_file, staging
-from elmo_tf.text import vocabulary as vocabulary_lib
-from elmo_tf.training import metrics_file, resources, snapshots
-from elmo_tf.training.optimizer import Optimizer
-from elmo_tf.training.snapshots import Progress
+from elmo_tf.errors import InputError
+from elmo_tf.files import staging
+from elmo_tf.workdir import checkpoint_files, metrics_file, space
+from elmo_tf.workdir.checkpoint_files import DamagedError, Progress, Slots, Snapshot
+from elmo_tf.workdir.folder import LATEST, Workdir
 
-CONFIG_FILE = "config.json"
-VOCABULARY_FILE = "vocab.txt"
 CHECKPOINTS_FOLDER = "checkpoints"
-LOGS_FOLDER = "logs"
-LATEST, BEST = "latest", "best"
+BEST = "best"
 # A checkpoint, and what a killed process leaves of one.
 _NAME = re.compile(r"step-(\d{8}|[1-9]\d{8,})")
 _LEFT = re.compile(r"\.step-\d{8,}\.(incomplete|removed)")
@@ -43,108 +27,12 @@ _LEFT = re.compile(r"\.step-\d{8,}\.(incomplete|removed)")
 _log = logging.getLogger("elmo_tf")
 
 
-@dataclasses.dataclass(frozen=True)
-class Workdir:
-    """A folder that `new_workdir` made; an `os.PathLike`."""
-
-    path: pathlib.Path
-    config: config_lib.Config
-    vocabulary: vocabulary_lib.Vocabulary | None
-
-    def __fspath__(self) -> str:
-        return str(self.path)
-
-    @property
-    def logs(self) -> pathlib.Path:
-        """TensorBoard's log folder."""
-        return self.path / LOGS_FOLDER
-
-    @property
-    def metrics(self) -> pathlib.Path:
-        """The file of every step's losses and every evaluation."""
-        return self.path / metrics_file.FILE
-
-    def new_bilm(self, product_dtype: str = "float32", with_softmax: bool = True) -> BiLM:
-        """Returns the network of the configuration with random weights; with a softmax if there is a vocabulary.
-
-        Raises:
-            InputError: if the network is larger than this machine's memory.
-        """
-        vocab_size = len(self.vocabulary) if self.vocabulary and with_softmax else None
-        with renamed(config=str(self.path / CONFIG_FILE)):
-            resources.check_memory(self.config, vocab_size)
-        bilm = BiLM(self.config.model, vocab_size, product_dtype)
-        if bilm.softmax is not None and self.config.train.initial_softmax == "log_uniform":
-            bilm.softmax.start_log_uniform()
-        return bilm
-
-    def trained_bilm(self, which: str = LATEST, with_softmax: bool = True) -> BiLM:
-        """Returns the network with the weights of a checkpoint, chosen as by `load`; `InputError` if there is none."""
-        return self.trained(which, with_softmax)[0]
-
-    def trained(self, which: str = LATEST, with_softmax: bool = True) -> tuple[BiLM, Progress]:
-        """Returns what `trained_bilm` returns, and the progress saved with it."""
-        bilm = self.new_bilm(with_softmax=with_softmax)
-        with memory_explained():
-            progress = load(self, bilm, which=which)
-        if progress is None:
-            raise InputError("workdir", "a workdir with a checkpoint", f"none in {self.path}")
-        return bilm, progress
-
-
-@contextlib.contextmanager
-def new_workdir(
-    workdir: str | os.PathLike, config: config_lib.Config, vocabulary: vocabulary_lib.Vocabulary | None
-) -> Iterator[Workdir]:
-    """Yields a new workdir to fill; it appears at `workdir` when the block ends without an error.
-
-    Raises:
-        InputError: if `workdir` is in use, or cannot be made.
-    """
-    with renamed(path="workdir"), staging.new_folder(workdir) as folder:
-        (folder / CONFIG_FILE).write_bytes(_to_json(config))
-        if vocabulary is not None:
-            (folder / VOCABULARY_FILE).write_bytes(vocabulary.to_bytes())
-        yield Workdir(folder, config, vocabulary)
-
-
-def exists(path: str | os.PathLike) -> bool:
-    """Whether there is a workdir at `path`."""
-    return (pathlib.Path(path) / CONFIG_FILE).is_file()
-
-
-def update_config(workdir: Workdir) -> None:
-    """Writes the configuration of `workdir` to its folder, atomically, if it has changed."""
-    file, content = workdir.path / CONFIG_FILE, _to_json(workdir.config)
-    if file.read_bytes() != content:
-        staging.write_file(file, content)
-
-
-def open_workdir(workdir: str | os.PathLike) -> Workdir:
-    """Returns the workdir at `workdir`.
-
-    Raises:
-        InputError: if there is none, or its configuration or vocabulary is damaged.
-    """
-    folder = pathlib.Path(workdir)
-    if not exists(folder):
-        raise InputError("workdir", "a workdir of `elmo-tf train`", f"no {CONFIG_FILE} in {folder}")
-    file = folder / CONFIG_FILE
-    values = json_file.read(file, json_file.Object({}))
-    with json_file.contents_of(file):
-        config = config_lib.from_dict(values)
-        config_lib.check_complete(values)
-    source = folder / VOCABULARY_FILE
-    vocabulary = vocabulary_lib.from_bytes(source.read_bytes(), str(source)) if source.exists() else None
-    return Workdir(folder, config, vocabulary)
-
-
-def save(workdir: Workdir, bilm: BiLM, optimizer: Optimizer | None, progress: Progress) -> pathlib.Path:
+def save(workdir: Workdir, bilm: BiLM, slots: Slots | None, progress: Progress) -> pathlib.Path:
     """Writes a checkpoint as `store` does, and returns its folder."""
-    return store(workdir, snapshots.taken(bilm, optimizer, progress), metrics_file.evaluations(workdir.metrics))
+    return store(workdir, checkpoint_files.taken(bilm, slots, progress), metrics_file.evaluations(workdir.metrics))
 
 
-def store(workdir: Workdir, snapshot: snapshots.Snapshot, evaluations: list[dict[str, Any]]) -> pathlib.Path:
+def store(workdir: Workdir, snapshot: Snapshot, evaluations: list[dict[str, Any]]) -> pathlib.Path:
     """Writes a checkpoint, completely or not at all, and removes the ones that need not be kept.
 
     The newest `train.keep_checkpoints` are kept, and the one with the best perplexity on each held-out text, or part of
@@ -171,7 +59,7 @@ def store(workdir: Workdir, snapshot: snapshots.Snapshot, evaluations: list[dict
     for left in _folders(workdir, _LEFT):
         shutil.rmtree(left, ignore_errors=True)
     try:
-        snapshots.write(staged, snapshot)
+        checkpoint_files.write(staged, snapshot)
         if folder.exists():
             os.replace(folder, replaced)
         os.replace(staged, folder)
@@ -179,19 +67,19 @@ def store(workdir: Workdir, snapshot: snapshots.Snapshot, evaluations: list[dict
     except BaseException as error:
         shutil.rmtree(staged, ignore_errors=True)
         if isinstance(error, OSError):
-            raise resources.explained(error, folder.parent, snapshot.num_bytes) from error
+            raise space.explained(error, folder.parent, snapshot.num_bytes) from error
         raise
     _remove(unneeded)
     return folder
 
 
-def load(workdir: Workdir, bilm: BiLM, optimizer: Optimizer | None = None, which: str = LATEST) -> Progress | None:
-    """Reads a checkpoint into `bilm` and, if given, `optimizer`.
+def load(workdir: Workdir, bilm: BiLM, slots: Slots | None = None, which: str = LATEST) -> Progress | None:
+    """Reads a checkpoint into `bilm` and, if given, `slots`.
 
     Args:
         workdir: where.
         bilm: gets the weights.
-        optimizer: gets the optimizer's values.
+        slots: get the optimizer's values.
         which: `"latest"`: the newest that is intact, with a warning about newer ones that are not; `"best"`: the one
             with the lowest held-out perplexity; or a step.
 
@@ -204,14 +92,14 @@ def load(workdir: Workdir, bilm: BiLM, optimizer: Optimizer | None = None, which
         OSError: if one cannot be read, which may be different the next time.
     """
     if which != LATEST:
-        return snapshots.read(_chosen(workdir, which), bilm, optimizer)
+        return checkpoint_files.read(_chosen(workdir, which), bilm, slots)
     _refuse_links(workdir)
-    damaged: dict[pathlib.Path, snapshots.DamagedError] = {}
+    damaged: dict[pathlib.Path, DamagedError] = {}
     # Listed again each time: a training that goes on writes new checkpoints and removes old ones.
     while untried := [path for path in _checkpoints(workdir) if path not in damaged]:
         try:
-            progress = snapshots.read(untried[-1], bilm, optimizer)
-        except snapshots.DamagedError as error:
+            progress = checkpoint_files.read(untried[-1], bilm, slots)
+        except DamagedError as error:
             damaged[untried[-1]] = error
             continue
         for path, error in damaged.items():
@@ -221,7 +109,7 @@ def load(workdir: Workdir, bilm: BiLM, optimizer: Optimizer | None = None, which
     if damaged:
         first = next(iter(damaged.values()))
         more = f"; none of the {len(damaged)} checkpoints is intact" if len(damaged) > 1 else ""
-        raise snapshots.DamagedError(first.parameter, first.expected, f"{first.found}{more}")
+        raise DamagedError(first.parameter, first.expected, f"{first.found}{more}")
     return None
 
 
@@ -278,8 +166,8 @@ def _unneeded(
 
 def _is_damaged(folder: pathlib.Path) -> bool:
     try:
-        snapshots.check(folder)
-    except snapshots.DamagedError:
+        checkpoint_files.check(folder)
+    except DamagedError:
         return True
     except OSError:
         pass
@@ -305,10 +193,6 @@ def _remove(folders: Iterable[pathlib.Path]) -> None:
 def _gone(folder: pathlib.Path) -> pathlib.Path:
     """Returns where a checkpoint is put while it is removed."""
     return folder.with_name(f".{folder.name}.removed")
-
-
-def _to_json(config: config_lib.Config) -> bytes:
-    return (json.dumps(config_lib.to_dict(config), indent=2) + "\n").encode()
 
 
 def _checkpoints(workdir: Workdir) -> list[pathlib.Path]:

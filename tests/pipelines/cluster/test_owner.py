@@ -10,7 +10,8 @@ import time
 import pytest
 
 from elmo_tf.errors import InputError
-from pipelines.running import journal, owner
+from elmo_tf.pipelines.cluster import owner
+from elmo_tf.pipelines.running import journal
 from tests.pipelines.memory_store import STORE
 
 FOLDER = "memory://owned/out"

@@ -9,8 +9,11 @@ import pytest
 
 from elmo_tf import cli
 from elmo_tf.errors import InputError
-from elmo_tf.training import checkpoints, loop, metrics_file, resources, snapshots
+from elmo_tf.training import loop
 from elmo_tf.training.finetuning import finetune
+from elmo_tf.workdir import checkpoints, metrics_file, space
+from elmo_tf.workdir.checkpoint_files import DamagedError, Progress
+from elmo_tf.workdir.folder import Workdir, open_workdir
 from tests.helpers import MICRO_CONFIG
 from tests.training.test_loop import with_train
 
@@ -21,7 +24,7 @@ FOREIGN_FILES = (".DS_Store", "step-00000070", "notes.txt", ".step-00000001.inco
 @pytest.fixture
 def copy(workdir, tmp_path):
     """A workdir of three steps, to be spoiled."""
-    return checkpoints.open_workdir(shutil.copytree(workdir.path, tmp_path / "copy"))
+    return open_workdir(shutil.copytree(workdir.path, tmp_path / "copy"))
 
 
 @pytest.fixture
@@ -37,7 +40,7 @@ def shared(copy):
     return copy
 
 
-def foreign(workdir: checkpoints.Workdir) -> set[str]:
+def foreign(workdir: Workdir) -> set[str]:
     """Returns what lies among the checkpoints with the contents it had at first, apart from checkpoints."""
     place = workdir.path / "checkpoints"
     same = {name for name in FOREIGN_FOLDERS if (place / name / "file").read_text() == name}
@@ -68,7 +71,7 @@ def test_what_a_killed_process_left_is_removed(copy):
     place = copy.path / "checkpoints"
     for name in (".step-00000007.incomplete", ".step-00000001.removed"):
         (place / name).mkdir()
-    checkpoints.save(copy, copy.trained_bilm(), None, checkpoints.Progress(step=4))
+    checkpoints.save(copy, copy.trained_bilm(), None, Progress(step=4))
     assert sorted(path.name for path in place.iterdir()) == ["step-00000003", "step-00000004"]
 
 
@@ -77,7 +80,7 @@ def test_a_checkpoint_does_not_replace_what_is_not_one(copy, kind):
     path, bilm = copy.path / "checkpoints" / "step-00000004", copy.trained_bilm()
     path.write_text("mine") if kind == "file" else path.symlink_to(copy.path / "checkpoints" / "step-00000003")
     with pytest.raises(OSError, match=rf"^something that is not a checkpoint is in its place: {path}$"):
-        checkpoints.save(copy, bilm, None, checkpoints.Progress(step=4))
+        checkpoints.save(copy, bilm, None, Progress(step=4))
     assert path.is_symlink() or path.read_text() == "mine"
     assert checkpoints.steps(copy) == [3]
 
@@ -122,7 +125,7 @@ WRONG_VALUES = [
 ]
 
 
-def evaluating(workdir: checkpoints.Workdir, records, capsys) -> str:
+def evaluating(workdir: Workdir, records, capsys) -> str:
     """Returns the line that `evaluate` prints when it fails."""
     capsys.readouterr()
     assert cli.main(["evaluate", "--workdir", str(workdir.path), "--data", str(records.path)]) == 1
@@ -146,7 +149,7 @@ def test_a_wrong_value_in_config_json_is_refused_by_name(copy, records, capsys, 
     file = copy.path / "config.json"
     file.write_text(json.dumps(put(json.loads(file.read_text()), key, value)))
     with pytest.raises(InputError, match=f"^{file}: {message}"):
-        checkpoints.open_workdir(copy.path).trained_bilm()
+        open_workdir(copy.path).trained_bilm()
     assert evaluating(copy, records, capsys).startswith(str(file))
 
 
@@ -161,8 +164,8 @@ def test_a_config_json_of_another_model_is_not_called_a_damaged_checkpoint(copy,
 def test_a_model_larger_than_the_memory_is_refused_before_a_workdir_is_made(records, tmp_path, monkeypatch):
     needed = MICRO_CONFIG.model.num_parameters(len(records.vocabulary)) * 4
     pages = {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": needed}
-    monkeypatch.setattr(resources.os, "sysconf", pages.get)
-    resources.check_memory(MICRO_CONFIG, len(records.vocabulary))
+    monkeypatch.setattr(space.os, "sysconf", pages.get)
+    space.check_memory(MICRO_CONFIG, len(records.vocabulary))
     pages["SC_PHYS_PAGES"] -= 1
     with pytest.raises(InputError, match=r"^config: expected a model that fits into the .* GB of memory here, found"):
         loop.train(MICRO_CONFIG, records.path, tmp_path / "w", steps=1)
@@ -237,9 +240,7 @@ def test_a_position_past_the_end_of_its_sentence_is_refused_by_name(copy, record
 )
 def test_a_manifest_json_of_wrong_types_or_keys_is_refused_by_name(copy, content, found):
     (checkpoints.latest(copy) / "manifest.json").write_bytes(content)
-    with pytest.raises(
-        snapshots.DamagedError, match=rf"/step-00000003: expected an intact checkpoint, found .*{found}"
-    ):
+    with pytest.raises(DamagedError, match=rf"/step-00000003: expected an intact checkpoint, found .*{found}"):
         copy.trained_bilm()
 
 

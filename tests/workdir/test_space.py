@@ -1,9 +1,8 @@
-"""Memory, disk space and GPUs that are missing: warnings before the first step, errors in plain words."""
+"""Memory and disk space that are missing: warnings before the first step, errors in plain words."""
 
 import errno
 import logging
 import os
-import pathlib
 import subprocess
 
 import numpy as np
@@ -12,9 +11,11 @@ import tensorflow as tf
 
 from elmo_tf import cli
 from elmo_tf.errors import InputError, memory_explained
-from elmo_tf.training import checkpoints, evaluation, loop, resources, snapshots
+from elmo_tf.training import evaluation, loop
 from elmo_tf.training import optimizer as optimizers
-from tests.helpers import MICRO_CONFIG, two_cpus
+from elmo_tf.workdir import checkpoint_files, checkpoints, space
+from elmo_tf.workdir.folder import Workdir
+from tests.helpers import MICRO_CONFIG
 from tests.training.test_loop import with_train
 
 
@@ -31,7 +32,7 @@ def test_the_size_of_a_checkpoint_is_known_before(workdir):
     bilm = workdir.new_bilm()
     optimizer = optimizers.from_config(workdir.config.train, bilm)
     states = bilm.zero_states(workdir.config.train.batch_size)
-    size = snapshots.num_bytes(bilm, optimizer, states)
+    size = checkpoint_files.num_bytes(bilm, optimizer.slots, states)
     # Weights and accumulators, and two states of 24 and 8 for each of two streams, directions and layers.
     assert size == 4 * (2 * bilm.count_params() + 2 * 2 * 2 * (24 + 8))
     assert 0 < checkpoint_size(workdir) - size < 20_000
@@ -42,7 +43,7 @@ def test_too_little_disk_space_is_a_warning_before_the_first_step(records, tmp_p
     # Three are kept, and one more is there while it is written; a run of fewer steps makes fewer.
     size = 4 * (2 * MICRO_CONFIG.model.num_parameters(len(records.vocabulary)) + 2 * 2 * 2 * (24 + 8))
     config, free = with_train(checkpoint_steps=1), [more * size]
-    monkeypatch.setattr(resources.shutil, "disk_usage", lambda _: Usage(free[0]))
+    monkeypatch.setattr(space.shutil, "disk_usage", lambda _: Usage(free[0]))
     seen = []
 
     def step(self, *_):
@@ -68,7 +69,7 @@ def test_checkpoints_that_are_there_need_no_space(workdir, records, tmp_path, mo
     """In a workdir with all that it keeps, the only one more is the one that is being written."""
     config = with_train(checkpoint_steps=1)
     loop.train(config, records.path, tmp_path / "w", steps=4)
-    monkeypatch.setattr(resources.shutil, "disk_usage", lambda _: Usage(0))
+    monkeypatch.setattr(space.shutil, "disk_usage", lambda _: Usage(0))
     with caplog.at_level(logging.WARNING, "elmo_tf"):
         loop.train(config, records.path, tmp_path / "w", steps=8)
     assert "; 1 more (3 are kept" in caplog.text
@@ -106,53 +107,9 @@ def test_a_checkpoint_that_does_not_fit_on_the_disk_fails_in_plain_words(small_d
     ],
 )
 def test_tensorflows_errors_about_files_lose_the_names_of_operations(error, expected):
-    found = resources.os_error(tf.errors.UnknownError(None, None, error))
+    found = space.os_error(tf.errors.UnknownError(None, None, error))
     assert found.errno == expected
     assert (found.strerror or str(found)).startswith("/w/variables; ") and "SaveV2" not in str(found)
-
-
-@pytest.fixture
-def nvidia(tmp_path, monkeypatch):
-    """A machine with an NVIDIA GPU that TensorFlow does not see."""
-    (tmp_path / "version").touch()
-    monkeypatch.setattr(resources, "_NVIDIA", (tmp_path / "version", pathlib.Path("/nowhere")))
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    if tf.config.list_physical_devices("GPU"):
-        pytest.skip("TensorFlow sees a GPU here")
-
-
-@pytest.mark.slow
-def test_a_gpu_that_tensorflow_does_not_see_is_a_warning_with_what_helps(nvidia, records, tmp_path, caplog):
-    with caplog.at_level(logging.INFO, "elmo_tf"):
-        loop.train(MICRO_CONFIG, records.path, tmp_path / "w", steps=1)
-    assert caplog.text.count("warning: this machine has an NVIDIA GPU, but TensorFlow does not see it") == 1
-    assert "elmo-tf's extra [gpu]" in caplog.text
-
-
-@pytest.mark.parametrize(("value", "warned"), [("", False), ("-1", False), ("0", True)])
-def test_a_gpu_that_is_hidden_on_purpose_is_not_reported(nvidia, monkeypatch, caplog, value, warned):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
-    resources.warn_of_unused_gpus()
-    assert ("NVIDIA" in caplog.text) == warned
-
-
-def test_a_machine_without_a_gpu_gives_no_warning(monkeypatch, caplog):
-    monkeypatch.setattr(resources, "_NVIDIA", (pathlib.Path("/nowhere"),))
-    resources.warn_of_unused_gpus()
-    assert caplog.text == ""
-
-
-def test_the_start_line_names_the_devices(records, tmp_path, caplog, monkeypatch):
-    with caplog.at_level(logging.INFO, "elmo_tf"):
-        loop.train(MICRO_CONFIG, records.path, tmp_path / "w", steps=0)
-    assert "devices: 1 replica, here on CPU:0" in caplog.messages
-    assert resources.devices(two_cpus()) == "CPU:0, CPU:1"
-    monkeypatch.setattr(tf.config, "get_visible_devices", lambda _: ["a", "b"])
-    monkeypatch.setattr(
-        tf.config.experimental, "get_device_details", lambda device: {"device_name": f"NVIDIA {device}"}
-    )
-    assert resources._described("/job:localhost/replica:0/task:0/device:GPU:1") == "GPU:1 (NVIDIA b)"
-    assert resources._described("/job:localhost/replica:0/task:0/device:GPU:2") == "GPU:2"
 
 
 HUGE = (2**20, 2**30)
@@ -209,7 +166,7 @@ def test_train_and_evaluate_name_the_settings_that_help(records, workdir, tmp_pa
 
 
 def test_any_command_explains_an_error_about_memory(monkeypatch, tmp_path, workdir, capsys):
-    monkeypatch.setattr(checkpoints.Workdir, "trained", out_of_memory)
+    monkeypatch.setattr(Workdir, "trained", out_of_memory)
     assert cli.main(["dump-weights", "--workdir", str(workdir.path), "--output", str(tmp_path / "x")]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(
@@ -218,7 +175,7 @@ def test_any_command_explains_an_error_about_memory(monkeypatch, tmp_path, workd
 
 
 def test_a_full_disk_that_python_reports_is_explained_too(tmp_path):
-    error = resources.explained(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "x"), tmp_path, 374_400_000)
+    error = space.explained(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "x"), tmp_path, 374_400_000)
     assert str(error).startswith("the disk is full (No space left on device): a checkpoint takes 374 MB, ")
     other = OSError(errno.EACCES, os.strerror(errno.EACCES), "x")
-    assert resources.explained(other, tmp_path, 1) is other
+    assert space.explained(other, tmp_path, 1) is other

@@ -10,8 +10,9 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.options.value_provider import RuntimeValueProvider
 
 from elmo_tf.errors import InputError
-from pipelines.running import task_plan
-from pipelines.text import filesystems, s3_client
+from elmo_tf.pipelines.cluster import s3_client
+from elmo_tf.pipelines.running import task_plan
+from elmo_tf.pipelines.text import filesystems
 
 
 class NoCredentialsError(Exception):

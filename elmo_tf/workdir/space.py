@@ -1,19 +1,18 @@
-"""What a training needs from the machine: memory, disk space and GPUs; and the words when something is missing."""
+"""Whether a model fits into memory and its checkpoints on the disk, and the messages when they do not."""
 
 import errno
 import logging
 import os
 import pathlib
 import shutil
-
-import tensorflow as tf
+from typing import TYPE_CHECKING
 
 from elmo_tf.config import Config
 from elmo_tf.errors import InputError
 
-# Either exists where NVIDIA's driver is installed and a GPU is present.
-_NVIDIA = (pathlib.Path("/proc/driver/nvidia/version"), pathlib.Path("/dev/nvidia0"))
-_HIDDEN = ("", "-1", "NoDevFiles")  # values of CUDA_VISIBLE_DEVICES that hide all GPUs
+if TYPE_CHECKING:
+    import tensorflow as tf
+
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _BYTES_PER_WEIGHT = 4
 
@@ -58,7 +57,7 @@ def explained(error: OSError, folder: pathlib.Path, checkpoint_bytes: int) -> OS
     )
 
 
-def os_error(error: tf.errors.OpError) -> OSError:
+def os_error(error: "tf.errors.OpError") -> OSError:
     """Returns TensorFlow's error about a file as Python's, without the names of operations."""
     message = error.message.rpartition("}}")[2].partition(" [Op:")[0].strip()
     full = [number for number in _FULL if os.strerror(number) in message]
@@ -68,29 +67,3 @@ def os_error(error: tf.errors.OpError) -> OSError:
 def megabytes(size: int) -> str:
     """Returns a number of bytes in MB, with a decimal if it is small."""
     return f"{size / 1e6:,.0f}" if size >= 10e6 else f"{size / 1e6:.1f}"
-
-
-def warn_of_unused_gpus() -> None:
-    """Warns if the machine has an NVIDIA GPU that TensorFlow does not see, unless it is hidden on purpose."""
-    hidden = os.environ.get("CUDA_VISIBLE_DEVICES", "all").strip() in _HIDDEN
-    if not hidden and any(path.exists() for path in _NVIDIA) and not tf.config.list_physical_devices("GPU"):
-        _log.warning(
-            "warning: this machine has an NVIDIA GPU, but TensorFlow does not see it and computes on the CPU; "
-            "elmo-tf's extra [gpu] installs the CUDA libraries that it needs"
-        )
-
-
-def devices(strategy: tf.distribute.Strategy) -> str:
-    """Returns the devices of this process that a strategy computes on, such as `CPU:0` or `GPU:0 (NVIDIA H200)`."""
-    return ", ".join(map(_described, strategy.extended.worker_devices))
-
-
-def _described(device: str) -> str:
-    spec = tf.DeviceSpec.from_string(device)
-    name = f"{spec.device_type}:{spec.device_index}"
-    physical = tf.config.get_visible_devices(spec.device_type)
-    # CPUs have no details, and several logical devices may share a physical one.
-    if spec.device_type != "GPU" or spec.device_index >= len(physical):
-        return name
-    details = tf.config.experimental.get_device_details(physical[spec.device_index])
-    return f"{name} ({details['device_name']})" if "device_name" in details else name

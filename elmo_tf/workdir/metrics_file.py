@@ -21,7 +21,6 @@ from typing import Any, BinaryIO
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, staging
 from elmo_tf.files.json_file import Object, Real, Text, Whole
-from elmo_tf.training.record_hook import Record, RecordHook
 
 FILE = "metrics.jsonl"
 _STEP = Object({"step": Whole()})
@@ -41,7 +40,7 @@ class MetricsFile:
         path: of the file; made if it does not exist.
         step: lines of later steps are removed, because these steps will be repeated; None: training begins without a
             checkpoint, and a file that is there is kept under another name, with a warning.
-        on_record: called with each line that is added, as a dictionary.
+        on_line: called with each line that is added, as a dictionary.
 
     Attributes:
         evaluations: those in the file and those added, in order.
@@ -50,8 +49,10 @@ class MetricsFile:
         InputError: naming the line, if one up to `step` is damaged; or if the file is a link.
     """
 
-    def __init__(self, path: str | os.PathLike, step: int | None, on_record: Callable[[Record], None] | None = None):
-        self._on_record = None if on_record is None else RecordHook(on_record)
+    def __init__(
+        self, path: str | os.PathLike, step: int | None, on_line: Callable[[dict[str, Any]], None] | None = None
+    ):
+        self._on_line = on_line
         self._path = pathlib.Path(path)
         self._pending: list[bytes] = []
         self._failing = False
@@ -66,8 +67,8 @@ class MetricsFile:
         self._pending.append(json.dumps(values).encode() + b"\n")
         if "heldout" in values:
             self.evaluations.append(values)
-        if self._on_record is not None:
-            self._on_record(values)
+        if self._on_line is not None:
+            self._on_line(values)
 
     def flush(self, sync: bool = False) -> None:
         """Writes the added lines, with `sync` to the disk itself; if that fails, warns and keeps them for next time."""

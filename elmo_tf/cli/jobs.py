@@ -1,0 +1,147 @@
+"""The commands `preprocess` and `embed`: a parser of their options in front of each job; all others are Beam's."""
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from elmo_tf import embedder
+from elmo_tf.cli.flags import flags_of
+from elmo_tf.errors import InputError
+from elmo_tf.pipelines.embed import EmbedConfig, embed
+from elmo_tf.pipelines.embed import config as embed_config
+from elmo_tf.pipelines.preprocess import PreprocessConfig, preprocess
+from elmo_tf.pipelines.preprocess import config as preprocess_config
+from elmo_tf.pipelines.running import runner_options
+from elmo_tf.pipelines.text import sentences
+from elmo_tf.savedmodel import contract
+
+_ABOUT = {"preprocess": "Turns text into records.", "embed": "Turns text into vectors, with Apache Beam."}
+_EPILOG = "Beam's own options work too: --direct_num_workers=N --direct_running_mode=multi_processing uses N cores."
+
+
+def run(name: str, argv: Sequence[str], load_tensorflow: Callable[[], None] | None = None) -> dict[str, Any]:
+    """Runs a command and returns what its job does.
+
+    Args:
+        name: of the command.
+        argv: options of the command and of Beam.
+        load_tensorflow: called before the pipeline runs if this process will use TensorFlow.
+
+    Raises:
+        InputError, OSError: as the job does.
+    """
+    arguments = parsed(name, argv)
+    if name == "embed":
+        return embed(EmbedConfig(**arguments), load_tensorflow)
+    return preprocess(PreprocessConfig(**arguments), load_tensorflow)
+
+
+def parsed(name: str, argv: Sequence[str]) -> dict[str, Any]:
+    """Returns the fields of a job's configuration that a command line sets. Ends with status 2 if it is wrong."""
+    parser = _parser(name)
+    arguments, rest = parser.parse_known_args(argv)
+    try:
+        runner_options.parse(rest)
+    except InputError as error:
+        parser.error(str(error.found))
+    return {**vars(arguments), "beam": rest}
+
+
+def flags(name: str) -> dict[str, str]:
+    """Returns the flags of a command by field, and those of Beam's that errors are about."""
+    return {option: f"--{option}" for option in runner_options.PARAMETERS} | flags_of(_parser(name))
+
+
+def _parser(name: str) -> argparse.ArgumentParser:
+    # An option that is not given has the default of the configuration.
+    parser = argparse.ArgumentParser(
+        prog=f"elmo-tf {name}",
+        description=_ABOUT[name],
+        epilog=_EPILOG,
+        allow_abbrev=False,  # otherwise it would read `--run` as Beam's `--runner`
+        argument_default=argparse.SUPPRESS,
+    )
+    if name == "embed":
+        _add_embed_options(parser)
+    else:
+        _add_preprocess_options(parser)
+    return parser
+
+
+def _add_text_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--input",
+        nargs="+",
+        required=True,
+        metavar="GLOB",
+        help="UTF-8 text, plain or .gz, .bz2, .xz, .zst: files, folders, globs; tar files, or ARCHIVE/GLOB for members",
+    )
+    add(
+        "--tokenizer",
+        choices=list(sentences.TOKENIZERS),
+        help="whitespace (default): the text is already tokenized; unicode: raw text",
+    )
+    add(
+        "--line",
+        choices=sentences.LINES,
+        help="what a line of raw text is: a sentence, a paragraph, or part of one that ends at a blank line (default)",
+    )
+    add(
+        "--strict",
+        action="store_true",
+        help="refuse irregular text (blank lines, bytes that are not UTF-8 ...); the error names file and line",
+    )
+
+
+def _add_preprocess_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    _add_text_options(parser)
+    add("--output", required=True, metavar="DIR", help="folder to make; resumes the run if an earlier one was killed")
+    add("--vocab", metavar="FILE", help="use this vocabulary instead of counting the words of the text")
+    add("--min-count", type=int, metavar="N", help="leave out words that occur fewer than N times (default: 1)")
+    add("--max-vocab", type=int, metavar="N", help="keep N words, including <S>, </S> and <UNK> (default: all)")
+    add("--shards", type=int, metavar="N", help="files to write (default: one per 8 MB of text)")
+    add("--shuffle", action="store_true", help="shuffle all sentences on disk, which takes twice the disk space")
+    add("--seed", type=int, metavar="N", help="seed of the shuffle and the held-out split (default: 0)")
+    add("--heldout", metavar="DIR", help="folder to make for held-out sentences, which --output then lacks")
+    share = (
+        f"share of the distinct sentences to hold out, between 0 and 1 (default: {preprocess_config.HELDOUT_FRACTION})"
+    )
+    add("--heldout-fraction", type=float, metavar="F", help=share)
+
+
+def _add_embed_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    about = (
+        "a version's folder or a model's (newest version), local or remote, or the name of a published model (`elmo-tf "
+        "models`)"
+    )
+    add("--savedmodel", required=True, metavar="DIR", help=about)
+    _add_text_options(parser)
+    add("--output", required=True, metavar="PATH", help="HDF5 file or folder of TFRecords to make")
+    add(
+        "--format",
+        choices=embed_config.FORMATS,
+        help="hdf5 (default), in the layout of bilm-tf and AllenNLP, or tfrecord",
+    )
+    add(
+        "--layers",
+        choices=contract.LAYERS,
+        help="all (default), top, their average or sum, or mix: the ELMo vector with the model's own weights",
+    )
+    add("--dtype", choices=embed_config.DTYPES, help="type of the values (default: float32)")
+    add(
+        "--batch-tokens",
+        type=int,
+        metavar="N",
+        help=f"tokens per batch of sentences of similar length (default: {embedder.BATCH_TOKENS})",
+    )
+    add("--shards", type=int, metavar="N", help="TFRecord files to write (default: one per 64 MB of vectors)")
+    add(
+        "--processes-per-machine",
+        type=int,
+        metavar="N",
+        help="worker processes that share a machine; each computes with its share of the cores (default: as many as "
+        "Beam's options start there)",
+    )

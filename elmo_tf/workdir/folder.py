@@ -1,0 +1,142 @@
+"""A workdir: the folder of a training.
+
+WORKDIR/config.json                     the Config
+        vocab.txt                       the softmax's words; absent if there is no softmax
+        checkpoints/step-00000500/      see `checkpoints` and `checkpoint_files`
+        metrics.jsonl                   every step's losses, every evaluation; see `metrics_file`
+        logs/WORKDIR's name/            TensorBoard
+        .lock                           held by the run that trains here; see `files.lock`
+
+TensorFlow is imported when a network is asked for.
+"""
+
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from elmo_tf import config as config_lib
+from elmo_tf.errors import InputError, memory_explained, renamed
+from elmo_tf.files import json_file, staging
+from elmo_tf.text import vocabulary as vocabulary_lib
+from elmo_tf.workdir import metrics_file, space
+
+if TYPE_CHECKING:
+    from elmo_tf.bilm.model import BiLM
+    from elmo_tf.workdir.checkpoint_files import Progress
+
+CONFIG_FILE = "config.json"
+VOCABULARY_FILE = "vocab.txt"
+LOGS_FOLDER = "logs"
+LATEST = "latest"  # the newest intact checkpoint
+
+
+@dataclasses.dataclass(frozen=True)
+class Workdir:
+    """A folder that `new_workdir` made; an `os.PathLike`."""
+
+    path: pathlib.Path
+    config: config_lib.Config
+    vocabulary: vocabulary_lib.Vocabulary | None
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    @property
+    def logs(self) -> pathlib.Path:
+        """TensorBoard's log folder."""
+        return self.path / LOGS_FOLDER
+
+    @property
+    def metrics(self) -> pathlib.Path:
+        """The file of every step's losses and every evaluation."""
+        return self.path / metrics_file.FILE
+
+    def new_bilm(self, product_dtype: str = "float32", with_softmax: bool = True) -> "BiLM":
+        """Returns the network of the configuration with random weights; with a softmax if there is a vocabulary.
+
+        Raises:
+            InputError: if the network is larger than this machine's memory.
+        """
+        from elmo_tf.bilm.model import BiLM  # noqa: PLC0415 - it imports TensorFlow
+
+        vocab_size = len(self.vocabulary) if self.vocabulary and with_softmax else None
+        with renamed(config=str(self.path / CONFIG_FILE)):
+            space.check_memory(self.config, vocab_size)
+        bilm = BiLM(self.config.model, vocab_size, product_dtype)
+        if bilm.softmax is not None and self.config.train.initial_softmax == "log_uniform":
+            bilm.softmax.start_log_uniform()
+        return bilm
+
+    def trained_bilm(self, which: str = LATEST, with_softmax: bool = True) -> "BiLM":
+        """Returns the network with the weights of a checkpoint, chosen as by `checkpoints.load`.
+
+        Raises:
+            InputError: if there is none.
+        """
+        return self.trained(which, with_softmax)[0]
+
+    def trained(self, which: str = LATEST, with_softmax: bool = True) -> "tuple[BiLM, Progress]":
+        """Returns what `trained_bilm` returns, and the progress saved with it."""
+        from elmo_tf.workdir import checkpoints  # noqa: PLC0415 - it imports TensorFlow
+
+        bilm = self.new_bilm(with_softmax=with_softmax)
+        with memory_explained():
+            progress = checkpoints.load(self, bilm, which=which)
+        if progress is None:
+            raise InputError("workdir", "a workdir with a checkpoint", f"none in {self.path}")
+        return bilm, progress
+
+
+@contextlib.contextmanager
+def new_workdir(
+    workdir: str | os.PathLike, config: config_lib.Config, vocabulary: vocabulary_lib.Vocabulary | None
+) -> Iterator[Workdir]:
+    """Yields a new workdir to fill; it appears at `workdir` when the block ends without an error.
+
+    Raises:
+        InputError: if `workdir` is in use, or cannot be made.
+    """
+    with renamed(path="workdir"), staging.new_folder(workdir) as folder:
+        (folder / CONFIG_FILE).write_bytes(_to_json(config))
+        if vocabulary is not None:
+            (folder / VOCABULARY_FILE).write_bytes(vocabulary.to_bytes())
+        yield Workdir(folder, config, vocabulary)
+
+
+def is_workdir(path: str | os.PathLike) -> bool:
+    """Whether there is a workdir at `path`."""
+    return (pathlib.Path(path) / CONFIG_FILE).is_file()
+
+
+def update_config(workdir: Workdir) -> None:
+    """Writes the configuration of `workdir` to its folder, atomically, if it has changed."""
+    file, content = workdir.path / CONFIG_FILE, _to_json(workdir.config)
+    if file.read_bytes() != content:
+        staging.write_file(file, content)
+
+
+def open_workdir(workdir: str | os.PathLike) -> Workdir:
+    """Returns the workdir at `workdir`.
+
+    Raises:
+        InputError: if there is none, or its configuration or vocabulary is damaged.
+    """
+    folder = pathlib.Path(workdir)
+    if not is_workdir(folder):
+        raise InputError("workdir", "a workdir of `elmo-tf train`", f"no {CONFIG_FILE} in {folder}")
+    file = folder / CONFIG_FILE
+    values = json_file.read(file, json_file.Object({}))
+    with json_file.contents_of(file):
+        config = config_lib.from_dict(values)
+        config_lib.check_complete(values)
+    source = folder / VOCABULARY_FILE
+    vocabulary = vocabulary_lib.from_bytes(source.read_bytes(), str(source)) if source.exists() else None
+    return Workdir(folder, config, vocabulary)
+
+
+def _to_json(config: config_lib.Config) -> bytes:
+    return (json.dumps(config_lib.to_dict(config), indent=2) + "\n").encode()

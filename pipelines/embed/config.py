@@ -1,0 +1,42 @@
+"""The configuration of `embed`."""
+
+import dataclasses
+
+from elmo_tf import embedder
+from elmo_tf.pipelines.text import job_config
+from elmo_tf.pipelines.text.job_config import Path, require
+from elmo_tf.savedmodel import contract
+
+FORMATS = ("hdf5", "tfrecord")
+DTYPES = ("float32", "float16")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EmbedConfig(job_config.JobConfig):
+    """What to embed, and how. `output` is the HDF5 file or the folder of TFRecords to make.
+
+    Raises:
+        InputError: naming the field, if a value cannot be used.
+    """
+
+    savedmodel: Path  # a version's folder or a model's (newest version), local or remote, or a published name
+    format: str = "hdf5"  # in the layout of bilm-tf and AllenNLP, or tfrecord
+    layers: str = "all"  # one of contract.LAYERS
+    dtype: str = "float32"  # of the values
+    batch_tokens: int = embedder.BATCH_TOKENS  # tokens per batch of sentences of similar length
+    shards: int | None = None  # TFRecord files to write; None: one per 64 MB of vectors
+    processes_per_machine: int | None = None  # that share its cores; None: as many as Beam's options start there
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, values in (("format", FORMATS), ("layers", contract.LAYERS), ("dtype", DTYPES)):
+            self.require_one_of(name, values)
+        for name in ("shards", "batch_tokens", "processes_per_machine"):
+            self.require_at_least(name, 1)
+        no_shards = self.shards is None or self.format == "tfrecord"
+        require("shards", no_shards, "`format` tfrecord with it", "`format` hdf5")
+
+    @property
+    def folder(self) -> str:
+        """The folder to work in."""
+        return f"{self.output}.unfinished" if self.format == "hdf5" else self.output

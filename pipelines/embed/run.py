@@ -1,0 +1,150 @@
+"""Corpus to vectors: numbers its sentences, then has a SavedModel embed them, into one HDF5 file or TFRecord shards.
+
+    elmo-tf embed --savedmodel savedmodels/mine --input corpus.txt.gz --output vectors.hdf5
+
+The same text, options and number of threads give the same bytes with every runner, and after any number of kills.
+"""
+
+import dataclasses
+import functools
+import logging
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+from apache_beam.options.pipeline_options import PipelineOptions
+
+import elmo_tf
+from elmo_tf import sources
+from elmo_tf.errors import InputError, renamed
+from elmo_tf.files.progress import counted
+from elmo_tf.pipelines.embed import handler, job, model_handler, vector_output
+from elmo_tf.pipelines.embed.config import EmbedConfig
+from elmo_tf.pipelines.running import journal, processes, runner_options, task_plan
+from elmo_tf.pipelines.text import corpora, filesystems, job_config
+from elmo_tf.pipelines.text.job_config import require
+
+_log = logging.getLogger("elmo_tf")
+
+
+def embed(config: EmbedConfig, load_tensorflow: Callable[[], None] | None = None) -> dict[str, Any]:
+    """Makes vectors of text; returns their description.
+
+    With several worker processes a script that calls this needs `if __name__ == "__main__"`, as with Python's
+    `multiprocessing`.
+
+    Args:
+        config: what to do.
+        load_tensorflow: called before the pipeline runs if this process will use TensorFlow.
+
+    Raises:
+        InputError: naming the field of `config`, if it or a file cannot be used, or another configuration began the
+            unfinished output.
+        OSError: if reading or writing fails or a worker process dies. The same configuration resumes.
+    """
+    beam_options, unknown = runner_options.parse(config.beam)
+    config = dataclasses.replace(config, output=job_config.real_path(config.output))
+    # Fails if the runner is not available.
+    runner_options.make_pipeline(beam_options)
+    _check(config)
+    with (
+        runner_options.connected(beam_options, unknown),
+        model_handler.on_this_machine(config.savedmodel) as (path, remote),
+    ):
+        with renamed(source="savedmodel"):
+            model = sources.find(path)
+        savedmodel = model.name if filesystems.is_local(remote) else remote
+        return _run(config, model, savedmodel, beam_options, load_tensorflow)
+
+
+def _run(
+    config: EmbedConfig,
+    model: sources.Source,
+    savedmodel: str,
+    beam_options: PipelineOptions,
+    load_tensorflow: Callable[[], None] | None,
+) -> dict[str, Any]:
+    start = time.monotonic()
+    if runner_options.uses_processes(beam_options):
+        processes.prepare([handler.__name__])
+    elif load_tensorflow:
+        load_tensorflow()
+    folder = config.folder
+    corpus = job_config.corpus(config.input, [folder])
+    sha256 = model.sha256()
+    plan = _plan(config, corpus, sha256)
+    _check_plan(folder, plan)
+    end_job = functools.partial(runner_options.end_job, beam_options)
+    with journal.unfinished({"output": folder}, plan, end_job) as resumed:
+        _log.info("embedding %s with %s", counted(len(corpus), "file"), savedmodel)
+        if model.tokenizer != config.tokenizer:
+            text = "warning: this text is split by the tokenizer %s, but the model's signature default uses %s"
+            _log.warning(text, config.tokenizer, model.tokenizer)
+        if resumed:
+            _log.info("resuming an earlier run; its finished files are kept")
+        with job_config.hint():
+            about = job.Job(folder, model, savedmodel, sha256, config, beam_options).run(corpus)
+    if config.format == "hdf5":
+        journal.discard(folder)
+    _log.info("%s", job.summary(about, config.output, time.monotonic() - start))
+    return about
+
+
+def _check(config: EmbedConfig) -> None:
+    """Raises `InputError` for what can be checked before any work."""
+    config.settings()
+    if config.format == "hdf5":
+        output = config.output
+        local = "a local path for HDF5 (`format` tfrecord can write to remote stores)"
+        require("output", filesystems.is_local(output), local, output)
+        if os.path.lexists(output):
+            _discard_left(config.folder)
+            found = "a folder" if os.path.isdir(output) else "one"
+            raise InputError("output", "a file that does not exist yet", f"{found}: {output}")
+    with renamed(folder="output"):
+        journal.check(config.folder)
+
+
+def _discard_left(folder: str) -> None:
+    """Deletes the folder of a run that was killed after it had moved its file to the output."""
+    with renamed(folder="output"):
+        if journal.plan_of(folder) is None and journal.is_marked(folder):
+            journal.discard(folder)
+        elif vector_output.Hdf5(journal.opened(folder)).is_moved():
+            with journal.locked(folder, "output"):
+                journal.discard(folder)
+
+
+def _plan(config: EmbedConfig, corpus: list[corpora.TextFile], sha256: str) -> dict[str, Any]:
+    """Returns everything that the output depends on, as JSON, by field."""
+    times = task_plan.at_once(filesystems.last_changed, [file.path for file in corpus])
+    return {
+        **config.asked("savedmodel", "processes_per_machine"),
+        "input": [[*file, changed] for file, changed in zip(corpus, times, strict=True)],
+        "savedmodel": sha256,
+        "version": elmo_tf.__version__,
+    }
+
+
+def _check_plan(folder: str, plan: dict[str, Any]) -> None:
+    """Raises `InputError` if another command began to write the folder, which may hold hours of work."""
+    with renamed(folder="output"):
+        begun = journal.plan_of(folder)
+    if not begun or begun == plan:
+        return
+    differences = [
+        _difference(name, begun.get(name), value) for name, value in plan.items() if begun.get(name) != value
+    ]
+    raise InputError(
+        "output",
+        "the command that began it",
+        f"one begun with {'; '.join(differences)}. Run that command to resume, or delete {folder}",
+    )
+
+
+def _difference(name: str, begun: Any, value: Any) -> str:
+    if name in ("input", "savedmodel"):
+        return f"another `{name}`"
+    before, now = ("not given" if one is None else one for one in (begun, value))
+    return f"`{name}` {before}, now {now}"

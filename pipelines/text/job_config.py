@@ -1,0 +1,103 @@
+"""What the jobs that read text share: configuration, checks, and the hint that a failed job can be resumed."""
+
+import contextlib
+import dataclasses
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from elmo_tf.errors import InputError, renamed
+from elmo_tf.extras import check_installed
+from elmo_tf.pipelines.text import corpora, filesystems, sentences
+
+Path = str | os.PathLike
+_HINT = "run the same command again to resume"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class JobConfig:
+    """What text a job reads, and how it runs. Paths become text, and `input` a tuple.
+
+    Raises:
+        InputError: naming the field, if a value cannot be used.
+    """
+
+    input: Path | Sequence[Path]  # files, folders, globs, archives; see pipelines/README.md
+    output: Path
+    tokenizer: str = "whitespace"  # a key of sentences.TOKENIZERS
+    line: str | None = None  # what a line of raw text is, one of sentences.LINES; None: `part`
+    strict: bool = False  # whether irregular text is an error
+    beam: Sequence[str] = ()  # Beam's own options, as on a command line: ("--direct_num_workers=8",)
+
+    def __post_init__(self) -> None:
+        patterns = [self.input] if isinstance(self.input, (str, os.PathLike)) else self.input
+        object.__setattr__(self, "input", tuple(map(os.fspath, patterns)))
+        object.__setattr__(self, "beam", tuple(self.beam))
+        for field in dataclasses.fields(self):
+            if isinstance(value := getattr(self, field.name), os.PathLike):
+                object.__setattr__(self, field.name, os.fspath(value))
+        self.require_one_of("tokenizer", sentences.TOKENIZERS)
+        is_raw = self.tokenizer == "unicode"
+        if self.line is not None:
+            self.require_one_of("line", sentences.LINES)
+            require("line", is_raw, "`tokenizer` unicode with it", f"`line` {self.line} alone")
+
+    def require_one_of(self, name: str, values: Iterable[str]) -> None:
+        """Raises `InputError` unless a field has one of the values."""
+        found = getattr(self, name)
+        require(name, found in values, f"one of {', '.join(values)}", found)
+
+    def require_at_least(self, name: str, least: int) -> None:
+        """Raises `InputError` if a field is less."""
+        value = getattr(self, name)
+        require(name, value is None or value >= least, f"at least {least}", value)
+
+    def settings(self, seed: int = 0, heldout_fraction: float | None = None) -> sentences.Settings:
+        """Returns how text becomes sentences and, to hold some out, `seed` and fraction."""
+        is_raw = self.tokenizer == "unicode"
+        if is_raw:
+            check_installed("tensorflow_text")  # now, and not in a worker after the corpus has been planned
+        line = self.line or (sentences.PART if is_raw else sentences.SENTENCE)
+        return sentences.Settings(self.tokenizer, line, self.strict, seed, heldout_fraction)
+
+    def asked(self, *without: str) -> dict[str, Any]:
+        """Returns the fields that the output depends on as JSON, by name; not where anything is, nor how it runs."""
+        elsewhere = ("input", "output", "beam", *without)
+        return {name: value for name, value in dataclasses.asdict(self).items() if name not in elsewhere}
+
+
+def corpus(patterns: Iterable[str], outputs: Iterable[str]) -> list[corpora.TextFile]:
+    """Returns the files to read, without those that an earlier run has written to the output folders.
+
+    Raises:
+        InputError: naming `input`, if there are none.
+    """
+    written = tuple(f"{folder}/" for folder in outputs)
+    with renamed(patterns="input"):
+        matched = corpora.match(patterns)
+    found = [file for file in matched if not real_path(file.path).startswith(written)]
+    require("input", bool(found), "files outside of the output folders", "none")
+    return found
+
+
+def real_path(path: str) -> str:
+    """Returns a path that is the same for every process on this machine, without a slash at the end."""
+    return os.path.realpath(path) if filesystems.is_local(path) else path.rstrip("/")
+
+
+def require(parameter: str, holds: bool, expected: str, found: Any) -> None:
+    """Raises `InputError` about `parameter` unless the expectation `holds`."""
+    if not holds:
+        raise InputError(parameter, expected, found)
+
+
+@contextlib.contextmanager
+def hint() -> Iterator[None]:
+    """Adds to an error or interrupt in the block that the command can be resumed."""
+    try:
+        yield
+    except OSError as error:
+        raise type(error)(f"{error}; {_HINT}") from error
+    except KeyboardInterrupt as interrupt:
+        what = interrupt.args[0] if interrupt.args else "interrupted"
+        raise KeyboardInterrupt(f"{what}; {_HINT}") from None

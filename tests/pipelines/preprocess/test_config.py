@@ -1,0 +1,70 @@
+"""The configurations of the jobs: what they refuse, and that a program gets what the command writes."""
+
+import dataclasses
+
+import pytest
+
+from elmo_tf.cli import jobs
+from elmo_tf.errors import InputError
+from elmo_tf.pipelines.embed import EmbedConfig
+from elmo_tf.pipelines.preprocess import PreprocessConfig, preprocess
+
+
+def test_a_program_gets_what_the_command_writes(corpus, process, tmp_path):
+    corpus(**{"a.txt": b"a b\nb c\n" * 9})
+    options = {"min_count": 2, "shuffle": True, "seed": 3, "shards": 2}
+    config = PreprocessConfig(input=tmp_path / "corpus", output=tmp_path / "program", **options)
+    info = preprocess(config)
+    assert info["tokens"] == 36
+    folder = process([str(tmp_path / "corpus")], "--min-count=2", "--shuffle", "--seed=3", "--shards=2")
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
+        path.name: path.read_bytes() for path in (tmp_path / "program").iterdir()
+    }
+
+
+def test_a_command_line_sets_the_fields_that_it_names():
+    argv = ["--input", "a", "b", "--output=c", "--min-count=2", "--shuffle", "--direct_num_workers=2"]
+    arguments = jobs.parsed("preprocess", argv)
+    given = {"input": ["a", "b"], "output": "c", "min_count": 2, "shuffle": True, "beam": ["--direct_num_workers=2"]}
+    assert arguments == given
+    config = PreprocessConfig(**arguments)
+    assert (config.input, config.beam, config.tokenizer) == (("a", "b"), ("--direct_num_workers=2",), "whitespace")
+
+
+@pytest.mark.parametrize(("name", "config"), [("preprocess", PreprocessConfig), ("embed", EmbedConfig)])
+def test_each_field_has_a_flag_of_its_name(name, config):
+    fields = {field.name for field in dataclasses.fields(config)} - {"beam"}
+    assert fields == {field for field in fields if jobs.flags(name)[field] == f"--{field.replace('_', '-')}"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "message"),
+    [
+        (PreprocessConfig, {"tokenizer": "words"}, "tokenizer: expected one of whitespace, unicode, found words"),
+        (PreprocessConfig, {"line": "sentence"}, "line: expected `tokenizer` unicode with it, found `line` sentence"),
+        (PreprocessConfig, {"shards": 0}, "shards: expected at least 1, found 0"),
+        (
+            PreprocessConfig,
+            {"vocab": "v", "min_count": 2},
+            "vocab: expected a vocabulary that is either given or",
+        ),
+        (PreprocessConfig, {"heldout_fraction": 0.5}, "heldout_fraction: expected `heldout` with it, found none"),
+        (EmbedConfig, {"savedmodel": "m", "format": "hdf"}, "format: expected one of hdf5, tfrecord, found hdf"),
+        (
+            EmbedConfig,
+            {"savedmodel": "m", "shards": 2},
+            "shards: expected `format` tfrecord with it, found",
+        ),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_refused_where_it_enters(kind, given, message):
+    with pytest.raises(InputError) as error:
+        kind(input="a", output="b", **given)
+    assert str(error.value).startswith(message)
+
+
+def test_an_option_that_beam_does_not_have_is_refused(corpus, tmp_path):
+    config = PreprocessConfig(input=corpus(b"a\n"), output=tmp_path / "out", beam=["--direct_num_worker=2"])
+    with pytest.raises(InputError, match=r"^beam: expected options of Beam, found unrecognized arguments: --direct_n"):
+        preprocess(config)
+    assert not (tmp_path / "out").exists()
