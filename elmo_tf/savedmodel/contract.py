@@ -3,6 +3,7 @@
 Plain Python without imports from this project, because `standalone_checker.py` loads this file by its path.
 """
 
+from collections.abc import Sized
 from typing import NamedTuple
 
 # Files, as paths in a version's folder. A folder with a graph is a SavedModel.
@@ -86,6 +87,11 @@ def states(num_lstm_layers: int) -> dict[str, Tensor]:
         for number in range(1, num_lstm_layers + 1)
         for part, dimension in STATE_PARTS.items()
     }
+
+
+def num_lstm_layers(states_by_name: Sized) -> int:
+    """Returns how many biLSTM layers have these states."""
+    return len(states_by_name) // (len(DIRECTIONS) * len(STATE_PARTS))
 
 
 def inputs(signature: str, num_lstm_layers: int) -> dict[str, Tensor]:

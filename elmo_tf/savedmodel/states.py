@@ -29,7 +29,7 @@ def by_name(states: States) -> dict[str, tf.Tensor]:
 
 def nested(states: dict[str, tf.Tensor]) -> States:
     """Returns states by name as `States`."""
-    number = len(states) // (len(contract.DIRECTIONS) * len(contract.STATE_PARTS))
+    number = contract.num_lstm_layers(states)
     values = iter(states[name] for name in contract.states(number))
     return tuple(tuple((next(values), next(values)) for _ in range(number)) for _ in contract.DIRECTIONS)
 

@@ -46,7 +46,7 @@ def warmup_inputs(max_chars_per_token: int, states: dict[str, np.ndarray]) -> di
     tokens, lengths = in_graph.split(tf.constant(strings))
     ids = in_graph.encode_tokens(tokens, lengths, max_chars_per_token)
     forms = {"strings": strings, "tokens": tokens.numpy(), "sequence_len": lengths.numpy(), "char_ids": ids.numpy()}
-    num_lstm_layers = len(states) // (len(contract.DIRECTIONS) * len(contract.STATE_PARTS))
+    num_lstm_layers = contract.num_lstm_layers(states)
     return {
         name: {argument: (forms | states)[argument] for argument in contract.inputs(name, num_lstm_layers)}
         for name in contract.SIGNATURES
