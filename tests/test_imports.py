@@ -93,6 +93,11 @@ def test_only_the_command_line_and_what_beam_users_import_know_pipelines():
     assert {room for room in users if not room.startswith("pipelines.")} == {"elmo_tf.cli", "elmo_tf.beam"}
 
 
+def test_what_only_several_workers_need_is_imported_where_there_are_several():
+    users = {module for module, imported in edges() if imported == "elmo_tf.training.workers"}
+    assert users == {"elmo_tf.cli.training", "elmo_tf.training.processes"}  # both inside functions
+
+
 def test_layers_never_import_config():
     assert [edge for edge in edges() if room(edge[0]) == "elmo_tf.layers" and edge[1] == "elmo_tf.config"] == []
 

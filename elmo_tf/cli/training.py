@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import json
 import logging
+import os
 import pathlib
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,8 @@ from elmo_tf.errors import InputError, renamed
 from elmo_tf.workdir.folder import CONFIG_FILE, is_workdir, open_workdir
 
 if TYPE_CHECKING:
+    import tensorflow as tf
+
     from elmo_tf.records import record_folder
     from elmo_tf.workdir.folder import Workdir
 
@@ -105,7 +108,7 @@ def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _train(arguments: argparse.Namespace) -> None:
-    from elmo_tf.training import loop, workers
+    from elmo_tf.training import loop
 
     assignments = _assignments(arguments)
 
@@ -114,7 +117,9 @@ def _train(arguments: argparse.Namespace) -> None:
         return config_lib.override(recipe, assignments)
 
     asked = changed(config_lib.preset(arguments.preset)) if arguments.preset else None
-    if not asked:
+    if not asked and os.environ.get("TF_CONFIG"):
+        from elmo_tf.training import workers
+
         workers.see_before(pathlib.Path(arguments.workdir, CONFIG_FILE))
     if is_workdir(arguments.workdir):
         config = changed(open_workdir(arguments.workdir).config)
@@ -131,13 +136,13 @@ def _train(arguments: argparse.Namespace) -> None:
         arguments.workdir,
         arguments.heldout,
         arguments.steps,
-        workers.from_environment(),
+        _cluster(),
         arguments.profile,
     )
 
 
 def _finetune(arguments: argparse.Namespace) -> None:
-    from elmo_tf.training import finetuning, workers
+    from elmo_tf.training import finetuning
 
     finetuning.finetune(
         arguments.source,
@@ -146,9 +151,18 @@ def _finetune(arguments: argparse.Namespace) -> None:
         _assignments(arguments),
         arguments.heldout,
         arguments.steps,
-        workers.from_environment(),
+        _cluster(),
         arguments.profile,
     )
+
+
+def _cluster() -> "tf.distribute.Strategy | None":
+    """Returns the strategy for the cluster in `TF_CONFIG`; None if this process trains alone."""
+    if not os.environ.get("TF_CONFIG"):
+        return None
+    from elmo_tf.training import workers
+
+    return workers.from_environment()
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:

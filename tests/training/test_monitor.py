@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.training import loop
-from elmo_tf.training.look import layer_of
+from elmo_tf.training.diagnostics import layer_of
 from elmo_tf.workdir import metrics_file
 from elmo_tf.workdir.metrics_file import MetricsFile
 from tests import checks
