@@ -1,4 +1,4 @@
-"""How many passes over the text so many steps are."""
+"""Converts between steps and passes over the text."""
 
 import dataclasses
 import math

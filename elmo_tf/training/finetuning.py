@@ -17,7 +17,7 @@ from elmo_tf.training import evaluation, precision, processes
 from elmo_tf.training import heldout as heldout_lib
 from elmo_tf.training import optimizer as optimizers
 from elmo_tf.training.loop import MEMORY_SETTINGS, train
-from elmo_tf.training.record_hook import Record
+from elmo_tf.training.metrics_hook import MetricsLine
 from elmo_tf.workdir import checkpoints
 from elmo_tf.workdir.checkpoint_files import Progress
 from elmo_tf.workdir.folder import Workdir, is_workdir, new_workdir, open_workdir
@@ -34,7 +34,7 @@ def finetune(
     steps: int | None = None,
     strategy: tf.distribute.Strategy | None = None,
     profile: bool = False,
-    on_record: Callable[[Record], None] | None = None,
+    on_record: Callable[[MetricsLine], None] | None = None,
 ) -> Workdir:
     """Trains the newest model of the workdir `source` on `data`, in a workdir of its own.
 

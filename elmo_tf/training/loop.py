@@ -20,9 +20,9 @@ from elmo_tf.training import devices, evaluation, precision, processes
 from elmo_tf.training import heldout as heldout_lib
 from elmo_tf.training.board import Board
 from elmo_tf.training.diagnostics import Diagnostics
+from elmo_tf.training.metrics_hook import MetricsLine, guarded
 from elmo_tf.training.monitor import Monitor, Plan
 from elmo_tf.training.processes import OneProcess
-from elmo_tf.training.record_hook import Record, RecordHook
 from elmo_tf.training.schedule import learning_rate
 from elmo_tf.training.signals import Interrupt
 from elmo_tf.training.step import Trainer
@@ -48,7 +48,7 @@ def train(
     steps: int | None = None,
     strategy: tf.distribute.Strategy | None = None,
     profile: bool = False,
-    on_record: Callable[[Record], None] | None = None,
+    on_record: Callable[[MetricsLine], None] | None = None,
 ) -> Workdir:
     """Trains a BiLM on `data`, resuming from the newest intact checkpoint of `workdir` if there is one.
 
@@ -57,7 +57,7 @@ def train(
     there is a checkpoint, and an evaluation on all of `heldout`.
 
     Args:
-        config: model and recipe; the model of an existing workdir has to be the same, its recipe is replaced.
+        config: model and recipe; in an existing workdir, the model must be the same, and the recipe is replaced.
         data: a folder of records to train on.
         workdir: for everything that training writes; made if it does not exist.
         heldout: a folder of records to evaluate on.
@@ -66,8 +66,8 @@ def train(
             `MultiWorkerMirroredStrategy` call this with the same arguments; the first of them writes.
         profile: whether to trace some steps for TensorBoard.
         on_record: called with each line of `metrics.jsonl`, a dictionary with the losses of a step or an evaluation;
-            training waits for it. Steps that a resumed run repeats come again. An exception that it raises becomes a
-            warning. Only the first of several workers calls it.
+            training waits for it. Steps that a resumed run repeats are passed again. An exception that it raises
+            becomes a warning. Only the first of several workers calls it.
 
     Returns:
         the workdir, with a checkpoint of the last step.
@@ -150,11 +150,11 @@ def _check_same(workers: OneProcess, **arguments: record_folder.Records | Config
             raise InputError(name, "the same for all workers", f"another one, or none, for worker {', '.join(others)}")
 
 
-def _train(run: TrainingRun, last_step: int, profile: bool, on_record: Callable[[Record], None] | None) -> None:
+def _train(run: TrainingRun, last_step: int, profile: bool, on_record: Callable[[MetricsLine], None] | None) -> None:
     """Trains up to `last_step`; evaluates and saves on the way and at the end."""
     trainer, config = run.trainer, run.trainer.config
     if run.workers.is_chief:
-        on_line = None if on_record is None else RecordHook(on_record)
+        on_line = None if on_record is None else guarded(on_record)
         run.metrics = MetricsFile(run.workdir.metrics, run.writer.saved_step, on_line)
         _describe(run, last_step)
     with contextlib.closing(_monitor(run, last_step, profile)) as monitor:
@@ -183,7 +183,7 @@ def _monitor(run: TrainingRun, last_step: int, profile: bool) -> Monitor:
 
 
 def _begin(run: TrainingRun, last_step: int, monitor: Monitor) -> None:
-    """Completes what an earlier run left undone at this step."""
+    """Makes the checkpoint and the evaluation of this step that an earlier run did not get to."""
     if last_step == 0 and not run.is_saved():
         run.save(monitor, needed=True)
     elif run.workers.is_chief and run.step >= last_step:

@@ -19,15 +19,15 @@ class OneProcess:
         """Returns when all processes have called this."""
 
     def any(self, flag: bool) -> bool:
-        """Returns whether `flag` is set in any process; all have to ask at the same step."""
+        """Returns whether `flag` is set in any process; all must call this at the same step."""
         return flag
 
     def first(self, number: int) -> int:
-        """Returns the number that the first process has; all have to ask at the same step."""
+        """Returns the number that the first process has; all must call this at the same step."""
         return number
 
     def gathered(self, numbers: list[float] | np.ndarray) -> np.ndarray:
-        """Returns the numbers of all processes, float64 `(processes, numbers)`; all have to ask at the same step."""
+        """Returns the numbers of all processes, float64 `(processes, numbers)`; all must call this at the same step."""
         return np.asarray(numbers, np.float64)[None]
 
     def see(self, path: pathlib.Path) -> None:

@@ -1,4 +1,4 @@
-"""What a checkpoint has to be for a run to go on from it, and what changes when the number of replicas does."""
+"""Whether a run can resume from a checkpoint, and what changes with the number of replicas."""
 
 import dataclasses
 import logging
@@ -40,17 +40,18 @@ def check(progress: Progress, data_id: str, records: Records, stored_config: Tra
 
 
 def continued(progress: Progress, stored_config: TrainConfig, trainer: Trainer, epochs: Epochs, log: bool) -> Progress:
-    """Returns the progress for the streams of `trainer`; if the checkpoint had another number, they begin afresh.
+    """Returns the progress for the streams of `trainer`.
 
-    The rest of the sentences that the streams were in the middle of is skipped; the next ones of the epoch follow.
-    Epochs stay counted right if a step has another number of tokens from here on.
+    If the checkpoint has another number of streams, they start from zero states at the next sentence of the epoch; the
+    unread rest of the sentences in progress is skipped. If a step now has another number of tokens, epochs are counted
+    on from the checkpoint's.
 
     Args:
         progress: of the checkpoint.
         stored_config: the recipe of the run so far.
         trainer: of this run.
         epochs: of this run.
-        log: whether to say so.
+        log: whether to warn of another number of streams.
     """
     streams, found, position = trainer.batch_size, progress.num_streams, progress.position
     if found is None:

@@ -30,7 +30,7 @@ _log = logging.getLogger("elmo_tf")
 class TrainingRun:
     """One workdir, its trainer, and how far they have come.
 
-    All workers have to call these at the same step: `restore`, `at_checkpoint`, `save`, `is_saved`, `evaluate`,
+    All workers must call these at the same step: `restore`, `at_checkpoint`, `save`, `is_saved`, `evaluate`,
     `stopping`.
     """
 
@@ -72,7 +72,7 @@ class TrainingRun:
         return heldout.text_id(self.records, self.trainer.config.seed)
 
     def at_checkpoint(self) -> bool:
-        """Returns whether a checkpoint is due at this step; all workers have to ask."""
+        """Returns whether a checkpoint is due at this step; all workers must call this."""
         config = self.trainer.config
         if self.at_evaluation:
             return True
@@ -179,7 +179,7 @@ class TrainingRun:
             self.finish_saving()
             counted = self.trainer.config.unroll_steps, self.offset_step, self.epoch_offset
             progress = Progress(self.step, self.position, self.data_id, states, *counted)
-            snapshot = checkpoint_files.taken(self.trainer.bilm, self.trainer.optimizer.slots, progress)
+            snapshot = checkpoint_files.take_snapshot(self.trainer.bilm, self.trainer.optimizer.slots, progress)
             self.writer.start(snapshot, self.metrics.evaluations)
             if needed:
                 try:
@@ -205,7 +205,7 @@ class TrainingRun:
             self.finish_saving()
 
     def is_saved(self) -> bool:
-        """Returns whether there is a checkpoint of this step, once it is written; all workers have to ask."""
+        """Returns whether there is a checkpoint of this step, once it is written; all workers must call this."""
         self.finish_saving()
         return bool(self.workers.first(self.writer.saved_step == self.step))
 
@@ -239,7 +239,7 @@ class TrainingRun:
         for part, result in zip(parts, found, strict=False) if self.workers.is_chief else ():
             note = "" if part.windows is None else f", of the first {result.tokens:,} tokens"
             monitor.record_evaluation(result, part.id, note + _products_note(config.precision), part != self._parts[0])
-        waited = metrics_file.waited(self.evaluations())
+        waited = metrics_file.evaluations_since_best(self.evaluations())
         self.out_of_patience = self.workers.any(self.workers.is_chief and 0 < config.patience <= waited)
         seconds = time.monotonic() - started_at
         if found and not final and self.workers.is_chief and not self._described_evaluation:

@@ -87,7 +87,7 @@ class Snapshot:
         return _num_bytes(values + tf.nest.flatten(self.progress.states or ()))
 
 
-def taken(bilm: BiLM, slots: Slots | None, progress: Progress) -> Snapshot:
+def take_snapshot(bilm: BiLM, slots: Slots | None, progress: Progress) -> Snapshot:
     """Returns the values of all variables, on the host; a step after this does not change them."""
 
     def value(variable):

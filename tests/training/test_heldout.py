@@ -95,7 +95,7 @@ def test_only_evaluations_of_the_same_part_are_compared():
     found.append({"step": 3, "heldout": "a", "perplexity": 6.0, "whole": True})
     assert metrics_file.best(found)["step"] == 2
     assert metrics_file.best(found, steps=[1, 3])["step"] == 3
-    assert metrics_file.waited(found) == 1
+    assert metrics_file.evaluations_since_best(found) == 1
     # Of a run that has been evaluated at its ends only, these count.
     assert metrics_file.best([found[-1], found[-1] | {"step": 9, "perplexity": 5.0}])["step"] == 9
 

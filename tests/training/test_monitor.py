@@ -187,7 +187,7 @@ def test_a_perplexity_that_is_not_a_number_is_read_and_worse_than_any_other(tmp_
     for found in (MetricsFile(path, 4).evaluations, metrics_file.evaluations(path)):
         assert [one["step"] for one in found] == [1, 2, 3, 4]
         assert metrics_file.best(found)["step"] == 2
-        assert metrics_file.waited(found) == 2
+        assert metrics_file.evaluations_since_best(found) == 2
 
 
 def test_lines_that_cannot_be_written_are_kept_and_said_once(tmp_path, caplog):

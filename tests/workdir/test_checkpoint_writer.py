@@ -83,7 +83,7 @@ def test_a_step_after_the_copy_does_not_change_what_is_written(tmp_path, name):
 
     update()
     before = [value.numpy() for value in stored]
-    taken = checkpoint_files.taken(bilm, optimizer.slots, Progress(7))
+    taken = checkpoint_files.take_snapshot(bilm, optimizer.slots, Progress(7))
     assert taken.num_bytes == checkpoint_files.num_bytes(bilm, optimizer.slots, None)
     update()
     checkpoint_files.write(tmp_path / "checkpoint", taken)
