@@ -88,7 +88,7 @@ class Rounds:
         """Starts a checkpoint, trains on the windows, and waits until it is written, as the next one would."""
         begun, trainer = now(), self._trainer
         progress = Progress(len(self.saving) + 1, None, None, trainer.gathered_states())
-        self._saver.start(checkpoint_files.taken(trainer.bilm, trainer.optimizer.slots, progress), [])
+        self._saver.start(checkpoint_files.take_snapshot(trainer.bilm, trainer.optimizer.slots, progress), [])
         self.copying.append(since(begun).wall)
         steps(trainer, self._windows)
         trained = now()

@@ -131,7 +131,7 @@ class TrainConfig:
     eval_steps: int | None = None  # steps between evaluations; null: as checkpoint_steps; 0: only at the end
     eval_tokens: int = 100_000  # first tokens of the held-out text that an evaluation takes; 0, and at the end: all
     log_steps: int = 20  # steps between points in TensorBoard
-    # steps between closer looks: histograms, update sizes, sampled against full softmax; 0: never
+    # steps between diagnostics: histograms, update sizes, sampled against full softmax; 0: never
     look_steps: int = 1000
     warmup_steps: int = 0  # steps over which the rate rises linearly to learning_rate
     # of the rate after the warm-up: "none", "linear" or "cosine" (0 at the last step), or "inverse_sqrt" of the step

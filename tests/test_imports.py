@@ -133,6 +133,11 @@ def test_elmo_itself_does_not_know_what_it_is_used_for():
     assert users == USES | {"elmo_tf.cli"}
 
 
+def test_what_only_several_workers_need_is_imported_where_there_are_several():
+    users = {module for module, imported in edges() if imported == "elmo_tf.training.workers"}
+    assert users == {"elmo_tf.cli.training", "elmo_tf.training.processes"}  # both inside functions
+
+
 def test_layers_never_import_config():
     assert [edge for edge in edges() if room(edge[0]) in LAYERS and edge[1] == "elmo_tf.config"] == []
 

@@ -3,12 +3,17 @@
 import argparse
 import dataclasses
 import json
+import os
 import pathlib
+from typing import TYPE_CHECKING
 
 from elmo_tf import config as config_lib
 from elmo_tf.cli.arguments import add_checkpoint_argument, add_command, natural, positive
 from elmo_tf.errors import InputError
 from elmo_tf.workdir.folder import CONFIG_FILE, is_workdir, open_workdir
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
@@ -98,7 +103,7 @@ def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _train(arguments: argparse.Namespace) -> None:
-    from elmo_tf.training import loop, workers
+    from elmo_tf.training import loop
 
     assignments = _assignments(arguments)
 
@@ -107,7 +112,9 @@ def _train(arguments: argparse.Namespace) -> None:
         return config_lib.override(recipe, assignments)
 
     asked = changed(config_lib.preset(arguments.preset)) if arguments.preset else None
-    if not asked:
+    if not asked and os.environ.get("TF_CONFIG"):
+        from elmo_tf.training import workers
+
         workers.see_before(pathlib.Path(arguments.workdir, CONFIG_FILE))
     if is_workdir(arguments.workdir):
         config = changed(open_workdir(arguments.workdir).config)
@@ -124,13 +131,13 @@ def _train(arguments: argparse.Namespace) -> None:
         arguments.workdir,
         arguments.heldout,
         arguments.steps,
-        workers.from_environment(),
+        _cluster(),
         arguments.profile,
     )
 
 
 def _finetune(arguments: argparse.Namespace) -> None:
-    from elmo_tf.training import finetuning, workers
+    from elmo_tf.training import finetuning
 
     finetuning.finetune(
         arguments.source,
@@ -139,9 +146,18 @@ def _finetune(arguments: argparse.Namespace) -> None:
         _assignments(arguments),
         arguments.heldout,
         arguments.steps,
-        workers.from_environment(),
+        _cluster(),
         arguments.profile,
     )
+
+
+def _cluster() -> "tf.distribute.Strategy | None":
+    """Returns the strategy for the cluster in `TF_CONFIG`; None if this process trains alone."""
+    if not os.environ.get("TF_CONFIG"):
+        return None
+    from elmo_tf.training import workers
+
+    return workers.from_environment()
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""How many passes over the text so many steps are."""
+"""Converts between steps and passes over the text."""
 
 import dataclasses
 import math
@@ -11,8 +11,8 @@ class Epochs:
     tokens_per_epoch: int  # predicted in each direction by a pass over the text: every word, a boundary per sentence
     tokens_per_step: int  # boundaries included, each counted once for both directions
     # Since when a step has so many tokens: at which step, after how many epochs.
-    begun_step: int = 0
-    begun: float = 0.0
+    offset_step: int = 0
+    epoch_offset: float = 0.0
 
     @property
     def steps_per_epoch(self) -> float:
@@ -21,8 +21,8 @@ class Epochs:
 
     def at(self, step: int) -> float:
         """Returns how many epochs `step` steps are."""
-        return self.begun + (step - self.begun_step) / self.steps_per_epoch
+        return self.epoch_offset + (step - self.offset_step) / self.steps_per_epoch
 
     def step_after(self, epochs: float) -> int:
         """Returns how many steps, those of another size included, so many epochs take."""
-        return self.begun_step + math.ceil((epochs - self.begun) * self.steps_per_epoch)
+        return self.offset_step + math.ceil((epochs - self.epoch_offset) * self.steps_per_epoch)

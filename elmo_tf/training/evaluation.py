@@ -16,10 +16,9 @@ from elmo_tf.files.progress import ProgressLine, counted
 from elmo_tf.records import record_folder
 from elmo_tf.records.windows import Window, Windows, prefetch
 from elmo_tf.text.vocabulary import END_ID, UNKNOWN_ID, Vocabulary
-from elmo_tf.training import replicas
-from elmo_tf.training.workers import Workers
+from elmo_tf.training import processes, replicas
 
-_ASK_EVERY = 20  # windows between two questions to the other workers whether to stop
+_ASK_EVERY = 20  # windows between collective stop checks
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +60,7 @@ class Evaluator:
     def __init__(self, bilm: BiLM, strategy: tf.distribute.Strategy | None = None):
         self._bilm = bilm
         self._strategy = strategy or tf.distribute.get_strategy()
-        self._workers = Workers(self._strategy)
+        self._workers = processes.of(self._strategy)
         self._losses = tf.function(
             lambda window, states: self._strategy.run(bilm.language_model_losses, args=(window, states))
         )

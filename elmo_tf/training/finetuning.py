@@ -13,12 +13,11 @@ from elmo_tf.bilm.model import BiLM
 from elmo_tf.bilm.names import relative_names
 from elmo_tf.errors import InputError, memory_explained, renamed
 from elmo_tf.text.vocabulary import Vocabulary
-from elmo_tf.training import evaluation, precision
+from elmo_tf.training import evaluation, precision, processes
 from elmo_tf.training import heldout as heldout_lib
 from elmo_tf.training import optimizer as optimizers
 from elmo_tf.training.loop import MEMORY_SETTINGS, train
-from elmo_tf.training.record_hook import Record
-from elmo_tf.training.workers import Workers
+from elmo_tf.training.metrics_hook import MetricsLine
 from elmo_tf.workdir import checkpoints
 from elmo_tf.workdir.checkpoint_files import Progress
 from elmo_tf.workdir.folder import Workdir, is_workdir, new_workdir, open_workdir
@@ -35,7 +34,7 @@ def finetune(
     steps: int | None = None,
     strategy: tf.distribute.Strategy | None = None,
     profile: bool = False,
-    on_record: Callable[[Record], None] | None = None,
+    on_record: Callable[[MetricsLine], None] | None = None,
 ) -> Workdir:
     """Trains the newest model of the workdir `source` on `data`, in a workdir of its own.
 
@@ -63,12 +62,12 @@ def finetune(
         opened = open_workdir(source)
     if pathlib.Path(source).resolve() == pathlib.Path(workdir).resolve():
         raise InputError("workdir", "another folder than `source`", f"the same: {workdir}")
-    begun = open_workdir(workdir) if is_workdir(workdir) else None
-    config = config_lib.override((begun or opened).config, assignments)
+    existing = open_workdir(workdir) if is_workdir(workdir) else None
+    config = config_lib.override((existing or opened).config, assignments)
     heldout_lib.check_patience(config, heldout)
     with renamed(config="assignments"):
         config_lib.check_same_model(opened.config, config)
-    if begun is None and (strategy is None or Workers(strategy).is_chief):
+    if existing is None and (strategy is None or processes.of(strategy).is_chief):
         records, heldout_records = evaluation.open_records(data, heldout)
         evaluation.check_training_records(config.model, records.vocabulary, records, heldout_records)
         with memory_explained(*MEMORY_SETTINGS):

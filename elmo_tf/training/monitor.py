@@ -12,9 +12,9 @@ from elmo_tf.errors import InputError
 from elmo_tf.files.progress import ProgressLine
 from elmo_tf.records.windows import Window
 from elmo_tf.training.board import Board
+from elmo_tf.training.diagnostics import Diagnostics
 from elmo_tf.training.epochs import Epochs
 from elmo_tf.training.evaluation import Evaluation
-from elmo_tf.training.look import CloserLook
 from elmo_tf.training.step import StepResult
 from elmo_tf.workdir.metrics_file import MetricsFile
 
@@ -39,7 +39,7 @@ class Monitor:
         config: the recipe.
         metrics: receives every step's losses; None in all workers but the chief: nothing is shown or written.
         board: TensorBoard's files; None if `metrics` is.
-        look: looks at a step closely, for `board`; None if `metrics` is.
+        diagnostics: of some steps, for `board`; None if `metrics` is.
         profile: whether to trace some steps.
     """
 
@@ -49,15 +49,15 @@ class Monitor:
         config: TrainConfig,
         metrics: MetricsFile | None = None,
         board: Board | None = None,
-        look: CloserLook | None = None,
+        diagnostics: Diagnostics | None = None,
         profile: bool = False,
     ):
         self._plan = plan
         self._config = config
         self._metrics = metrics
         self._board = board
-        self._look = look
-        self._looking = False
+        self._diagnostics = diagnostics
+        self._diagnosing = False
         self._profile = profile and board is not None
         self._step = plan.first_step
         self._pending: list[StepResult] = []
@@ -85,8 +85,8 @@ class Monitor:
             self.flush()
         if self._metrics is not None and self._step < self._plan.last_step and self._line.due():
             self._line.show(self._progress())
-        if self._looking:
-            self._write_look()
+        if self._diagnosing:
+            self._write_diagnostics()
         if self._profile:
             self._trace()
 
@@ -135,12 +135,12 @@ class Monitor:
         self._metrics.flush(sync=True)
         self._line.leave(f"step {self._step:,}: {evaluation.summary()}{note}")
 
-    def look_ahead(self, window: Window) -> None:
-        """Takes the next step's window; every `look_steps` steps, the step is looked at closely."""
+    def before_step(self, window: Window) -> None:
+        """Takes the next step's window; every `look_steps` steps, diagnostics are computed for the step."""
         every = self._config.look_steps
-        self._looking = self._look is not None and every > 0 and (self._step + 1) % every == 0
-        if self._looking:
-            self._look.before(window, self._step)
+        self._diagnosing = self._diagnostics is not None and every > 0 and (self._step + 1) % every == 0
+        if self._diagnosing:
+            self._diagnostics.before(window, self._step)
 
     def close(self) -> None:
         """Writes what is left."""
@@ -148,13 +148,13 @@ class Monitor:
             self._line.leave()
             self._board.close()
 
-    def _write_look(self) -> None:
-        seen = self._look.after()
+    def _write_diagnostics(self) -> None:
+        seen = self._diagnostics.after()
         self._board.scalars("sampled_against_full_softmax", seen.losses, self._step)
         self._board.scalars("update_to_weight", seen.update_to_weight, self._step)
         self._board.histograms("weight_histograms", seen.weights, self._step)
         self._board.histograms("output_histograms", seen.activations, self._step)
-        self._board.words(*self._look.words())
+        self._board.words(*self._diagnostics.words())
 
     def _check(self, values: np.ndarray) -> None:
         bad = np.flatnonzero(~np.isfinite(values).all(axis=1))

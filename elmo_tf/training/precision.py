@@ -28,7 +28,7 @@ def of_products(precision: str) -> str:
     return "TF32" if any(one.get("compute_capability", (0, 0)) >= _FIRST_WITH_TF32 for one in details) else precision
 
 
-def settled(config: Config, begun: Config | None = None) -> Config:
+def settled(config: Config, stored: Config | None = None) -> Config:
     """Returns `config` with a precision instead of "auto": measures both on one LSTM layer, and logs the result.
 
     What is measured are four time steps of the configured size, forward and with the gradient, on the first GPU or the
@@ -36,12 +36,12 @@ def settled(config: Config, begun: Config | None = None) -> Config:
 
     Args:
         config: whose precision may be "auto".
-        begun: the configuration of a run that goes on; its precision is taken, and nothing measured.
+        stored: the configuration of a run that goes on; its precision is taken, and nothing measured.
     """
     if config.train.precision != AUTO:
         return config
-    if begun is not None and begun.train.precision != AUTO:
-        return _with(config, begun.train.precision)
+    if stored is not None and stored.train.precision != AUTO:
+        return _with(config, stored.train.precision)
     float32, bfloat16 = (seconds(config, precision) for precision in ("float32", "bfloat16"))
     taken = "bfloat16" if float32 >= _WORTH_IT * bfloat16 else "float32"
     _log.info(

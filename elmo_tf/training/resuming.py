@@ -1,4 +1,4 @@
-"""What a checkpoint has to be for a run to go on from it, and what changes when the number of replicas does."""
+"""Whether a run can resume from a checkpoint, and what changes with the number of replicas."""
 
 import dataclasses
 import logging
@@ -13,14 +13,14 @@ from elmo_tf.workdir.checkpoint_files import Progress
 _log = logging.getLogger("elmo_tf")
 
 
-def check(progress: Progress, data_id: str, records: Records, begun: TrainConfig, trainer: Trainer) -> None:
+def check(progress: Progress, data_id: str, records: Records, stored_config: TrainConfig, trainer: Trainer) -> None:
     """Raises `InputError` if a checkpoint belongs to another training.
 
     Args:
         progress: of the checkpoint.
         data_id: identifies the records and the seed of this training.
         records: the records, for the message.
-        begun: the recipe of the run that wrote the checkpoint.
+        stored_config: the recipe of the run that wrote the checkpoint.
         trainer: with the recipe and the replicas of this one.
     """
     if progress.data_id not in (None, data_id):
@@ -30,7 +30,7 @@ def check(progress: Progress, data_id: str, records: Records, begun: TrainConfig
             f"others: {records.path}; `elmo-tf finetune` trains on other text",
         )
     config, replicas = trainer.config, trainer.strategy.num_replicas_in_sync
-    same_replicas = progress.num_streams == replicas * begun.batch_size * begun.accumulation_steps
+    same_replicas = progress.num_streams == replicas * stored_config.batch_size * stored_config.accumulation_steps
     if same_replicas and progress.num_streams != trainer.batch_size:
         raise InputError(
             "train.batch_size, train.accumulation_steps, strategy",
@@ -39,27 +39,28 @@ def check(progress: Progress, data_id: str, records: Records, begun: TrainConfig
         )
 
 
-def continued(progress: Progress, begun: TrainConfig, trainer: Trainer, epochs: Epochs, log: bool) -> Progress:
-    """Returns the progress for the streams of `trainer`; if the checkpoint had another number, they begin afresh.
+def continued(progress: Progress, stored_config: TrainConfig, trainer: Trainer, epochs: Epochs, log: bool) -> Progress:
+    """Returns the progress for the streams of `trainer`.
 
-    The rest of the sentences that the streams were in the middle of is skipped; the next ones of the epoch follow.
-    Epochs stay counted right if a step has another number of tokens from here on.
+    If the checkpoint has another number of streams, they start from zero states at the next sentence of the epoch; the
+    unread rest of the sentences in progress is skipped. If a step now has another number of tokens, epochs are counted
+    on from the checkpoint's.
 
     Args:
         progress: of the checkpoint.
-        begun: the recipe of the run so far.
+        stored_config: the recipe of the run so far.
         trainer: of this run.
         epochs: of this run.
-        log: whether to say so.
+        log: whether to warn of another number of streams.
     """
     streams, found, position = trainer.batch_size, progress.num_streams, progress.position
     if found is None:
         return progress
     # Checkpoints of earlier versions do not have it; a run that saved none may have changed the recipe since then.
-    tokens_per_step = found * (progress.unroll_steps or begun.unroll_steps)
+    tokens_per_step = found * (progress.unroll_steps or stored_config.unroll_steps)
     if tokens_per_step != epochs.tokens_per_step:
-        before = Epochs(epochs.tokens_per_epoch, tokens_per_step, progress.begun_step, progress.begun_epochs)
-        progress = dataclasses.replace(progress, begun_step=progress.step, begun_epochs=before.at(progress.step))
+        before = Epochs(epochs.tokens_per_epoch, tokens_per_step, progress.offset_step, progress.epoch_offset)
+        progress = dataclasses.replace(progress, offset_step=progress.step, epoch_offset=before.at(progress.step))
     if found == streams:
         return progress
     if log:

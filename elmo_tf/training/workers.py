@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from elmo_tf.errors import InputError
 from elmo_tf.training import replicas, signals
+from elmo_tf.training.processes import OneProcess
 
 VARIABLE = "TF_CONFIG"  # environment variable, in which TensorFlow finds the cluster
 
@@ -160,7 +161,7 @@ def _place(resolver: tf.distribute.cluster_resolver.ClusterResolver) -> tuple[in
 
 
 def see(path: pathlib.Path, me: str) -> None:
-    """Returns once `path`, which the first worker has written, is there; network file systems show it later.
+    """Waits for a file that the first worker has written; network file systems show it late.
 
     Args:
         path: a file of the workdir.
@@ -190,8 +191,8 @@ def see_before(path: pathlib.Path) -> None:
         see(path, f"worker {index}")
 
 
-class Workers:
-    """The processes of a strategy; several only for `MultiWorkerMirroredStrategy`.
+class Workers(OneProcess):
+    """The processes of a `MultiWorkerMirroredStrategy`; the methods are described in `OneProcess`.
 
     Args:
         strategy: the devices to train on.
@@ -199,82 +200,56 @@ class Workers:
 
     def __init__(self, strategy: tf.distribute.Strategy):
         resolver = strategy.cluster_resolver
-        jobs = resolver.cluster_spec().as_dict() if resolver else {}
+        jobs = resolver.cluster_spec().as_dict()
         if "chief" in jobs:
             raise InputError("strategy", "a cluster of workers, as `workers.from_environment` makes of any", "a chief")
         self._strategy = strategy
-        self.count = max(1, len(jobs.get("worker", [])))
-        self.index = int(resolver.task_id) if self.count > 1 else 0
+        self.count = len(jobs["worker"])
+        self.index = int(resolver.task_id)
+        self.is_chief = self.index == 0
+        self.me = f"worker {self.index} of {self.count}"
         self._gather = tf.function(lambda numbers: strategy.run(replicas.gathered, args=(numbers,)))
 
-    @property
-    def me(self) -> str:
-        """This process, for a message."""
-        return f"worker {self.index} of {self.count}"
-
-    @property
-    def is_chief(self) -> bool:
-        """Whether this process writes the files and the log."""
-        return self.index == 0
-
     def wait(self) -> None:
-        """Returns when all processes have called this."""
-        if self.count > 1:
-            _log.info("%s: waiting for the others", self.me)
-            # In a thread, because Python handles signals only between two operations of its main thread.
-            failed: list[Exception] = []
+        _log.info("%s: waiting for the others", self.me)
+        # In a thread, because Python handles signals only between two operations of its main thread.
+        failed: list[Exception] = []
 
-            def meet() -> None:
-                try:
-                    self.gathered([0.0])
-                except Exception as error:
-                    failed.append(error)
+        def meet() -> None:
+            try:
+                self.gathered([0.0])
+            except Exception as error:
+                failed.append(error)
 
-            thread = threading.Thread(target=meet, daemon=True)
-            with signals.terminable():
-                thread.start()
-                while thread.is_alive():
-                    thread.join(0.2)
-            if failed:
-                raise failed[0]
+        thread = threading.Thread(target=meet, daemon=True)
+        with signals.terminable():
+            thread.start()
+            while thread.is_alive():
+                thread.join(0.2)
+        if failed:
+            raise failed[0]
 
     def any(self, flag: bool) -> bool:
-        """Returns whether `flag` is set in any process; all have to ask at the same step."""
-        return flag if self.count == 1 else bool(self.gathered([flag]).any())
+        return bool(self.gathered([flag]).any())
 
     def first(self, number: int) -> int:
-        """Returns the number that the first process has; all have to ask at the same step."""
-        return number if self.count == 1 else int(self.gathered([number])[0, 0])
-
-    def first_text(self, text: str) -> str:
-        """Returns the text that the first process has; all have to ask at the same step."""
-        if self.count == 1:
-            return text
-        numbers = np.zeros(self.first(len(text)))
-        if self.is_chief:
-            numbers[:] = [ord(character) for character in text]
-        return "".join(chr(int(number)) for number in self.gathered(numbers)[0])
+        return int(self.gathered([number])[0, 0])
 
     def gathered(self, numbers: list[float] | np.ndarray) -> np.ndarray:
-        """Returns the numbers of all processes, float64 `(workers, numbers)`; all have to ask at the same step."""
         mine = np.asarray(numbers, np.float64)[None]
-        if self.count == 1:
-            return mine
         gathered = self._strategy.experimental_local_results(self._gather(tf.constant(mine)))[0].numpy()
         # Each replica of a process has added its numbers.
         return gathered[:: len(gathered) // self.count]
 
     def see(self, path: pathlib.Path) -> None:
-        """Returns once `path`, which the first worker has written, is there; see the function `see`."""
         see(path, self.me)
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
-        """Turns what TensorFlow raises when another process has ended into a `ConnectionError`."""
         try:
             yield
         except _GONE as error:
-            if self.count == 1 or not _is_about_others(error):
+            if not _is_about_others(error):
                 raise
             if _OTHER_SIZE in error.message:
                 here = f"{replicas.num_local(self._strategy)} at {self.me}, a different number elsewhere"

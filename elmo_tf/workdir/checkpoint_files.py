@@ -64,8 +64,8 @@ class Progress:
     states: States | None = None  # the LSTM states of all streams; None: zero
     unroll_steps: int | None = None  # tokens of each stream in a step; None: not known
     # When the number of tokens in a step last changed: at which step, after how many epochs.
-    begun_step: int = 0
-    begun_epochs: float = 0.0
+    offset_step: int = 0
+    epoch_offset: float = 0.0
 
     @property
     def num_streams(self) -> int | None:
@@ -87,7 +87,7 @@ class Snapshot:
         return _num_bytes(values + tf.nest.flatten(self.progress.states or ()))
 
 
-def taken(bilm: BiLM, slots: Slots | None, progress: Progress) -> Snapshot:
+def take_snapshot(bilm: BiLM, slots: Slots | None, progress: Progress) -> Snapshot:
     """Returns the values of all variables, on the host; a step after this does not change them."""
 
     def value(variable):
@@ -124,8 +124,8 @@ def write(folder: pathlib.Path, snapshot: Snapshot) -> None:
     values["position"] = progress.position and progress.position.to_json()
     if progress.unroll_steps is not None:
         values["unroll_steps"] = progress.unroll_steps
-    if progress.begun_step:
-        values |= {"begun_step": progress.begun_step, "begun_epochs": progress.begun_epochs}
+    if progress.offset_step:
+        values |= {"begun_step": progress.offset_step, "begun_epochs": progress.epoch_offset}
     _write_json(folder / PROGRESS_FILE, values)
     if progress.states is not None:
         np.savez(folder / STATES_FILE, **_named_states(progress.states))

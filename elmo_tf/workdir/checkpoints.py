@@ -29,7 +29,9 @@ _log = logging.getLogger("elmo_tf")
 
 def save(workdir: Workdir, bilm: BiLM, slots: Slots | None, progress: Progress) -> pathlib.Path:
     """Writes a checkpoint as `store` does, and returns its folder."""
-    return store(workdir, checkpoint_files.taken(bilm, slots, progress), metrics_file.evaluations(workdir.metrics))
+    return store(
+        workdir, checkpoint_files.take_snapshot(bilm, slots, progress), metrics_file.evaluations(workdir.metrics)
+    )
 
 
 def store(workdir: Workdir, snapshot: Snapshot, evaluations: list[dict[str, Any]]) -> pathlib.Path:

@@ -135,7 +135,7 @@ def best(found: list[dict[str, Any]], steps: Collection[int] | None = None) -> d
     return min(there, key=_perplexity, default=None)
 
 
-def waited(found: list[dict[str, Any]]) -> int:
+def evaluations_since_best(found: list[dict[str, Any]]) -> int:
     """Returns how many of the evaluations that are `comparable` came after the best."""
     perplexities = [_perplexity(one) for one in comparable(found)]
     return len(perplexities) - 1 - perplexities.index(min(perplexities)) if perplexities else 0

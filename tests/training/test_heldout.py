@@ -16,7 +16,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.training import heldout, loop
 from elmo_tf.training.evaluation import Evaluator, evaluate
 from elmo_tf.training.finetuning import finetune
-from elmo_tf.training.session import Session
+from elmo_tf.training.training_run import TrainingRun
 from elmo_tf.workdir import metrics_file
 from elmo_tf.workdir.folder import new_workdir, open_workdir
 from tests import checks
@@ -56,22 +56,22 @@ def test_an_evaluation_that_is_broken_off_stops_all_workers():
     """Also at a step at which they do not ask each other."""
     both = types.SimpleNamespace(count=2, is_chief=True, first=lambda number: number, any=lambda flag: flag)
     both.gathered = lambda numbers: np.array([numbers, numbers])
-    session = types.SimpleNamespace(
+    run = types.SimpleNamespace(
         **{"workers": both, "_parts": [heldout.Part("a", 2)], "heldout_records": types.SimpleNamespace()},
         **{"_evaluator": types.SimpleNamespace(parts=lambda *_: []), "interrupt": types.SimpleNamespace()},
-        **{"evaluations": list, "evaluating_seconds": 0.0, "asked_to_stop": False, "saver": None, "step": 7},
+        **{"evaluations": list, "evaluating_seconds": 0.0, "asked_to_stop": False, "writer": None, "step": 7},
         trainer=types.SimpleNamespace(config=TrainConfig(log_steps=5)),
     )
-    session.interrupt.requested = False  # it is the other one
-    Session.evaluate(session, types.SimpleNamespace(resume_clock=lambda: None))
-    assert Session.stopping(session)
+    run.interrupt.requested = False  # it is the other one
+    TrainingRun.evaluate(run, types.SimpleNamespace(resume_clock=lambda: None))
+    assert TrainingRun.stopping(run)
 
 
 def test_a_checkpoint_of_step_0_is_evaluated_by_the_workers_that_did_not_write_it():
     done = []
-    session = types.SimpleNamespace(
+    run = types.SimpleNamespace(
         workers=types.SimpleNamespace(is_chief=False),
-        **{"saver": types.SimpleNamespace(saved_step=None), "step": 0, "at_evaluation": True},
+        **{"writer": types.SimpleNamespace(saved_step=None), "step": 0, "at_evaluation": True},
         is_saved=lambda: bool(done),
         evaluate=lambda *_, final: done.append(("evaluated", final)),
     )
@@ -79,8 +79,8 @@ def test_a_checkpoint_of_step_0_is_evaluated_by_the_workers_that_did_not_write_i
     def save(*_, needed):
         done.append(("saved", needed))
 
-    session.save = save
-    loop._begin(session, 0, None)
+    run.save = save
+    loop._begin(run, 0, None)
     assert done == [("saved", True), ("evaluated", True)]
 
 
@@ -95,7 +95,7 @@ def test_only_evaluations_of_the_same_part_are_compared():
     found.append({"step": 3, "heldout": "a", "perplexity": 6.0, "whole": True})
     assert metrics_file.best(found)["step"] == 2
     assert metrics_file.best(found, steps=[1, 3])["step"] == 3
-    assert metrics_file.waited(found) == 1
+    assert metrics_file.evaluations_since_best(found) == 1
     # Of a run that has been evaluated at its ends only, these count.
     assert metrics_file.best([found[-1], found[-1] | {"step": 9, "perplexity": 5.0}])["step"] == 9
 
@@ -185,7 +185,7 @@ def test_a_run_that_ended_before_its_first_evaluation_makes_it_when_it_resumes(r
     config = with_train(checkpoint_steps=4, eval_tokens=40)
     whole = loop.train(config, records.path, tmp_path / "whole", records.path, steps=8)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt, match=r"^stopped at step 4, "):
-        patch.setattr(Session, "evaluate", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT))
+        patch.setattr(TrainingRun, "evaluate", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT))
         loop.train(config, records.path, tmp_path / "parts", records.path, steps=8)
     parts = loop.train(config, records.path, tmp_path / "parts", records.path, steps=8)
     assert evaluated(parts) == [(4, 40, False), (8, 40, False), (8, 128, True)]

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.training import loop
-from elmo_tf.training.look import layer_of
+from elmo_tf.training.diagnostics import layer_of
 from elmo_tf.workdir import metrics_file
 from elmo_tf.workdir.metrics_file import MetricsFile
 from tests import checks
@@ -187,7 +187,7 @@ def test_a_perplexity_that_is_not_a_number_is_read_and_worse_than_any_other(tmp_
     for found in (MetricsFile(path, 4).evaluations, metrics_file.evaluations(path)):
         assert [one["step"] for one in found] == [1, 2, 3, 4]
         assert metrics_file.best(found)["step"] == 2
-        assert metrics_file.waited(found) == 2
+        assert metrics_file.evaluations_since_best(found) == 2
 
 
 def test_lines_that_cannot_be_written_are_kept_and_said_once(tmp_path, caplog):

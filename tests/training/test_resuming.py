@@ -53,7 +53,7 @@ def test_another_number_of_streams_begins_afresh_at_the_next_sentence_and_says_s
     assert found.states is None
     assert found.position == Position(1, 7, (None,) * (2 * replicas))
     # Ten steps of four streams of five tokens are two epochs of a hundred.
-    assert (found.step, found.begun_step, found.begun_epochs) == (10, 10, 2.0)
+    assert (found.step, found.offset_step, found.epoch_offset) == (10, 10, 2.0)
     (line,) = caplog.text.splitlines()
     assert line.endswith(
         f"the checkpoint has 4 streams, and there are {2 * replicas} now: they begin afresh, with zero states, after "
@@ -64,22 +64,22 @@ def test_another_number_of_streams_begins_afresh_at_the_next_sentence_and_says_s
 @pytest.mark.parametrize("replicas", [1, 2, 3])
 def test_epochs_are_counted_by_the_steps_that_were_made_when_their_length_changes(replicas):
     found = continued(PROGRESS, trainer(replicas, unroll_steps=11))
-    assert (found.begun_step, found.begun_epochs) == (10, 2.0)
+    assert (found.offset_step, found.epoch_offset) == (10, 2.0)
     assert (found.states is None) == (replicas != 2)
     # The recipe says 5, but the checkpoint was made with 8: a run that saved nothing may have changed the recipe.
     stored = dataclasses.replace(PROGRESS, unroll_steps=8)
-    assert continued(stored, trainer(replicas, unroll_steps=11)).begun_epochs == 3.2
+    assert continued(stored, trainer(replicas, unroll_steps=11)).epoch_offset == 3.2
 
 
 def test_epochs_add_up_over_several_changes():
     once = continued(PROGRESS, trainer(1))
     states = (((np.zeros((2, 2)),) * 2,),) * 2
     later = dataclasses.replace(once, step=20, states=states)
-    assert continued(later, trainer(2)).begun_epochs == 3.0
+    assert continued(later, trainer(2)).epoch_offset == 3.0
 
 
 def test_steps_and_epochs_are_inverse_to_each_other_after_a_change():
-    epochs = Epochs(100, 8, begun_step=10, begun=2.0)
+    epochs = Epochs(100, 8, offset_step=10, epoch_offset=2.0)
     assert epochs.at(35) == 4.0
     assert (epochs.step_after(4.0), epochs.step_after(4.01)) == (35, 36)
 

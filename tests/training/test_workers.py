@@ -44,12 +44,11 @@ def with_a_chief():
 
 
 def start_both(records, workdir, logs, options=(), steps=100_000, module="elmo_tf.cli", environments=None, **changes):
-    """Starts two workers; the second asks for another rate and length, but what the first one asks for counts."""
+    """Starts two workers with the same command."""
     started = []
     for index, environment in enumerate(environments or several_workers.environments(2)):
-        recipe = EXACT | changes | ({"learning_rate": 0.3} if index else {})
-        command = [*commands.arguments(records, workdir, **recipe), "--heldout", str(records.path), *options]
-        command += ["--steps", str(steps + index)]
+        command = [*commands.arguments(records, workdir, **EXACT | changes), "--heldout", str(records.path), *options]
+        command += ["--steps", str(steps)]
         started.append(commands.start(command, logs[index], module=module, **environment))
     return started
 
@@ -212,7 +211,6 @@ from elmo_tf.training import replicas, workers
 strategy = workers.from_environment()
 here = workers.Workers(strategy)
 assert here.gathered([here.index, 0.0]).tolist() == [[index, 0.0] for index in range(here.count)]
-assert here.first_text(f"of {here.index}") == "of 0"
 rows = np.arange(2.0 * here.count)
 mine = replicas.distribute(strategy, rows[list(replicas.local_rows(strategy, 2))], 2, 2 * here.index)
 assert np.array_equal(strategy.run(replicas.gathered, args=(mine,)), rows)
@@ -256,7 +254,7 @@ def test_workers_that_evaluate_on_different_texts_are_refused(records, tmp_path)
         command += ["--heldout", str(records.path)] * (1 - index)
         started.append(commands.start(command, logs[index], **environment))
     assert [process.wait(timeout=300) for process in started] == [1, 1]
-    message = "--heldout: expected the same text for all workers, found another one, or none, for worker 1"
+    message = "--heldout: expected the same for all workers, found another one, or none, for worker 1"
     assert [log.read_text().splitlines()[-1] for log in logs] == [f"elmo-tf: error: {message}"] * 2
 
 
@@ -284,17 +282,32 @@ def test_a_checkpoint_that_the_first_cannot_write_leaves_no_other_waiting(record
     assert "training continues" in logs[0].read_text()
 
 
+@pytest.mark.parametrize("changed", ["config", "steps"])
+def test_workers_that_are_given_other_settings_or_steps_are_refused(changed):
+    """Both gather the same numbers."""
+    same = {"config": MICRO_CONFIG, "steps": 8}
+    other = {"config": config_lib.override(MICRO_CONFIG, ["train.learning_rate=0.3"]), "steps": 9}
+    mine = []
+    first = types.SimpleNamespace(gathered=lambda numbers: mine.append(numbers) or np.array([numbers]))
+    second = types.SimpleNamespace(gathered=lambda numbers: np.array([*mine, numbers]))
+    loop._check_same(first, **same)
+    loop._check_same(second, **same)
+    with pytest.raises(
+        InputError, match=rf"^{changed}: expected the same for all workers, found another one.* worker 1"
+    ):
+        loop._check_same(second, **same | {changed: other[changed]})
+
+
 def test_a_file_that_appears_late_is_waited_for(tmp_path, monkeypatch, caplog):
-    alone = workers.Workers(tf.distribute.get_strategy())
     monkeypatch.setattr(workers, "_SEE_AGAIN_SECONDS", 0.01)
     path = tmp_path / "config.json"
     threading.Timer(0.1, path.touch).start()
     with caplog.at_level(logging.INFO, "elmo_tf"):
-        alone.see(path)
-    assert f"worker 0 of 1: waiting for {path} to appear" in caplog.text
+        workers.see(path, "worker 1 of 2")
+    assert f"worker 1 of 2: waiting for {path} to appear" in caplog.text
     monkeypatch.setattr(workers, "_SEE_SECONDS", 0)
     with pytest.raises(InputError, match=r"^workdir: expected one on a file system that all workers share"):
-        alone.see(tmp_path / "absent")
+        workers.see(tmp_path / "absent", "worker 1 of 2")
 
 
 def test_another_worker_resumes_without_a_preset_in_a_workdir_that_appears_late(workdir, tmp_path, monkeypatch):
@@ -401,10 +414,15 @@ def test_the_reason_is_the_line_that_tells_the_cause(message, reason):
     assert workers._reason(tf.errors.UnavailableError(None, None, message)) == reason
 
 
+def first_of_two() -> workers.Workers:
+    """Returns the first of two workers, as it sees them; there is no second one."""
+    cluster = workers._Cluster(0, ["a:1", "b:1"])
+    return workers.Workers(types.SimpleNamespace(cluster_resolver=cluster, num_replicas_in_sync=1))
+
+
 def test_another_number_of_devices_is_not_taken_for_a_worker_that_has_ended():
     """As TensorFlow 2.21 says it."""
-    both = workers.Workers(tf.distribute.get_strategy())
-    both.count = 2
+    both = first_of_two()
     device = "Device /job:worker/replica:0/task:1/device:CPU:0"
     said = f"Collective ops is aborted by: {device} is joining a group with size4, but that group has size 2"
     expected = "^strategy: expected as many devices for each worker, found 1 at worker 0 of 2, a different number"
@@ -413,8 +431,7 @@ def test_another_number_of_devices_is_not_taken_for_a_worker_that_has_ended():
 
 
 def test_an_internal_error_is_about_another_worker_only_if_it_says_so():
-    both = workers.Workers(tf.distribute.get_strategy())
-    both.count = 2
+    both = first_of_two()
     own = "Failed to call DoRnnForward [[{{node rnn}}]] [[CollectiveReduceV2/_7]]"
     for message, expected in ((KILLED, ConnectionError), (own, tf.errors.InternalError)):
         with pytest.raises(expected), both.watched():
@@ -529,10 +546,9 @@ def test_workers_meet_only_once_all_are_there(host):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_a_worker_that_waits_in_tensorflow(monkeypatch, number):
     """The operation it waits in does not return."""
-    alone = workers.Workers(tf.distribute.get_strategy())
-    alone.count = 2
-    monkeypatch.setattr(alone, "gathered", lambda _: threading.Event().wait())
+    first = first_of_two()
+    monkeypatch.setattr(first, "gathered", lambda _: threading.Event().wait())
     threading.Timer(0.5, os.kill, [os.getpid(), number]).start()
     with pytest.raises(KeyboardInterrupt):
-        alone.wait()
+        first.wait()
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL

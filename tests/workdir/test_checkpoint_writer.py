@@ -11,7 +11,7 @@ import tensorflow as tf
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.config import TrainConfig
 from elmo_tf.training import optimizer as optimizers
-from elmo_tf.training.session import Session
+from elmo_tf.training.training_run import TrainingRun
 from elmo_tf.workdir import checkpoint_files, checkpoints
 from elmo_tf.workdir.checkpoint_files import Progress, Snapshot
 from elmo_tf.workdir.checkpoint_writer import CheckpointWriter
@@ -38,28 +38,28 @@ def stored(monkeypatch):
 
 
 def test_training_goes_on_while_a_checkpoint_is_written(stored):
-    saver = CheckpointWriter(None, None)
-    saver.start(snapshot(3), [])
-    assert saver.busy and saver.saved_step is None
+    writer = CheckpointWriter(None, None)
+    writer.start(snapshot(3), [])
+    assert writer.busy and writer.saved_step is None
     stored["go"].set()
-    saver.finish()
-    assert not saver.busy and saver.saved_step == 3 and stored["steps"] == [3]
-    saver.finish()
-    assert saver.saved_step == 3
+    writer.finish()
+    assert not writer.busy and writer.saved_step == 3 and stored["steps"] == [3]
+    writer.finish()
+    assert writer.saved_step == 3
 
 
 def test_a_checkpoint_that_fails_is_reported_once_and_the_one_before_stays_the_newest(stored):
-    saver = CheckpointWriter(None, 2)
+    writer = CheckpointWriter(None, 2)
     stored["go"].set()
     stored["failing"].add(4)
-    saver.start(snapshot(4), [])
+    writer.start(snapshot(4), [])
     with pytest.raises(OSError, match=r"^the checkpoint of step 4 cannot be written: no space$"):
-        saver.finish()
-    saver.finish()
-    assert saver.saved_step == 2
-    saver.start(snapshot(6), [])
-    saver.finish()
-    assert saver.saved_step == 6
+        writer.finish()
+    writer.finish()
+    assert writer.saved_step == 2
+    writer.start(snapshot(6), [])
+    writer.finish()
+    assert writer.saved_step == 6
 
 
 @pytest.mark.parametrize("name", ["adagrad", "adam", "muon"])
@@ -83,7 +83,7 @@ def test_a_step_after_the_copy_does_not_change_what_is_written(tmp_path, name):
 
     update()
     before = [value.numpy() for value in stored]
-    taken = checkpoint_files.taken(bilm, optimizer.slots, Progress(7))
+    taken = checkpoint_files.take_snapshot(bilm, optimizer.slots, Progress(7))
     assert taken.num_bytes == checkpoint_files.num_bytes(bilm, optimizer.slots, None)
     update()
     checkpoint_files.write(tmp_path / "checkpoint", taken)
@@ -94,8 +94,8 @@ def test_a_step_after_the_copy_does_not_change_what_is_written(tmp_path, name):
         np.testing.assert_array_equal(new.numpy(), old)
 
 
-def session(step: int, seconds: float, **train) -> types.SimpleNamespace:
-    """Returns what a session knows `seconds` after its last checkpoint, one of two workers."""
+def run(step: int, seconds: float, **train) -> types.SimpleNamespace:
+    """Returns what a training run knows `seconds` after its last checkpoint, one of two workers."""
     config = TrainConfig(checkpoint_steps=10, log_steps=5, **train)
     clock = {"_last_save": time.monotonic() - seconds, "at_evaluation": False}
     workers = types.SimpleNamespace(count=2, first=lambda number: number)
@@ -113,4 +113,4 @@ def session(step: int, seconds: float, **train) -> types.SimpleNamespace:
     ],
 )
 def test_a_checkpoint_is_due_by_steps_or_by_minutes(step, seconds, minutes, due):
-    assert Session.at_checkpoint(session(step, seconds, checkpoint_minutes=minutes)) is due
+    assert TrainingRun.at_checkpoint(run(step, seconds, checkpoint_minutes=minutes)) is due

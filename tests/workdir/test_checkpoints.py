@@ -198,11 +198,11 @@ def test_a_checkpoint_is_saved_even_if_no_old_one_can_be_removed(copy, monkeypat
 
     with monkeypatch.context() as patch, caplog.at_level(logging.WARNING, "elmo_tf"):
         patch.setattr(checkpoints.shutil, "rmtree", rmtree)
-        assert checkpoints.store(workdir, checkpoint_files.taken(bilm, None, Progress(8)), []).is_dir()
+        assert checkpoints.store(workdir, checkpoint_files.take_snapshot(bilm, None, Progress(8)), []).is_dir()
     assert checkpoints.steps(copy) == [8]
     (line,) = caplog.messages
     assert line.startswith("warning: old checkpoints cannot be removed: [Errno 16]")
-    checkpoints.store(workdir, checkpoint_files.taken(bilm, None, Progress(10)), [])
+    checkpoints.store(workdir, checkpoint_files.take_snapshot(bilm, None, Progress(10)), [])
     assert names(copy) == ["step-00000010"]
 
 

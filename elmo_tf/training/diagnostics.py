@@ -1,4 +1,4 @@
-"""A closer look at some steps: values that are too slow to compute in every step."""
+"""Diagnostics of single steps: values that take too long to compute in every step."""
 
 import re
 from typing import NamedTuple
@@ -25,7 +25,7 @@ _LAYERS = (
 )
 
 
-class Look(NamedTuple):
+class StepDiagnostics(NamedTuple):
     """The values of one step."""
 
     # forward_sampled, forward_full, ...: mean nats of one window, the same weights, no dropout.
@@ -35,8 +35,8 @@ class Look(NamedTuple):
     activations: dict[str, np.ndarray]  # by layer: values of its output, float32 (n,)
 
 
-class CloserLook:
-    """Looks at the step between `before` and `after`, on the first group of streams of this process.
+class Diagnostics:
+    """Computes diagnostics of the step between `before` and `after`, on the first group of streams of this process.
 
     Args:
         trainer: computes the step.
@@ -59,14 +59,14 @@ class CloserLook:
         self._activations = {name: np.ravel(output) for name, output in outputs.items()}
         self._weights = self._copied()
 
-    def after(self) -> Look:
+    def after(self) -> StepDiagnostics:
         """Returns the values of the step, which is done."""
         weights = self._copied()
         ratios = {}
         for name, before in self._weights.items():
             change, norm = np.linalg.norm(weights[name] - before), np.linalg.norm(before)
             ratios[name] = float(change / norm) if norm else 0.0
-        return Look(self._losses, ratios, weights, self._activations)
+        return StepDiagnostics(self._losses, ratios, weights, self._activations)
 
     def words(self) -> tuple[list[bytes], np.ndarray]:
         """Returns the most frequent words and their context-free vectors, float32 `(words, projection_dim)`."""

@@ -15,9 +15,9 @@ from elmo_tf.training import heldout, precision, resuming
 from elmo_tf.training.epochs import Epochs
 from elmo_tf.training.evaluation import Evaluator
 from elmo_tf.training.monitor import Monitor
+from elmo_tf.training.processes import OneProcess
 from elmo_tf.training.signals import Interrupt
 from elmo_tf.training.step import Trainer
-from elmo_tf.training.workers import Workers
 from elmo_tf.workdir import checkpoint_files, checkpoints, metrics_file, space
 from elmo_tf.workdir.checkpoint_files import Progress
 from elmo_tf.workdir.checkpoint_writer import CheckpointWriter
@@ -27,10 +27,10 @@ _log = logging.getLogger("elmo_tf")
 
 
 @dataclasses.dataclass
-class Session:
+class TrainingRun:
     """One workdir, its trainer, and how far they have come.
 
-    All workers have to call these at the same step: `restore`, `at_checkpoint`, `save`, `is_saved`, `evaluate`,
+    All workers must call these at the same step: `restore`, `at_checkpoint`, `save`, `is_saved`, `evaluate`,
     `stopping`.
     """
 
@@ -38,24 +38,24 @@ class Session:
     trainer: Trainer
     records: Records
     heldout_records: Records | None
-    workers: Workers
+    workers: OneProcess
     interrupt: Interrupt
-    begun: TrainConfig  # the recipe of the run so far
+    stored_config: TrainConfig  # the recipe of the run so far
     step: int = 0
     position: Position | None = None
-    begun_step: int = 0  # since when a step has so many tokens; see `Progress`
-    begun_epochs: float = 0.0
+    offset_step: int = 0  # since when a step has so many tokens; see `Progress`
+    epoch_offset: float = 0.0
     asked_to_stop: bool = False
     out_of_patience: bool = False
 
     metrics: metrics_file.MetricsFile | None = None  # of the first worker, once it is opened
-    saver: CheckpointWriter | None = None  # once the newest checkpoint is restored
+    writer: CheckpointWriter | None = None  # once the newest checkpoint is restored
     evaluating_seconds: float = 0.0
     saving_seconds: float = 0.0  # blocked on checkpoint writes
     _described_evaluation: bool = False  # whether the log says what an evaluation takes
 
     def __post_init__(self):
-        self._begun = self._last_save = time.monotonic()
+        self._started_at = self._last_save = time.monotonic()
         if self.heldout_records is not None:
             self._evaluator = Evaluator(self.trainer.bilm, self.trainer.strategy)
             self._parts = heldout.parts(self.heldout_records, self.trainer.config)
@@ -64,7 +64,7 @@ class Session:
     def epochs(self) -> Epochs:
         """How steps and passes over the text belong together."""
         tokens_per_step = self.trainer.batch_size * self.trainer.config.unroll_steps
-        return Epochs(heldout.num_tokens(self.records), tokens_per_step, self.begun_step, self.begun_epochs)
+        return Epochs(heldout.num_tokens(self.records), tokens_per_step, self.offset_step, self.epoch_offset)
 
     @property
     def data_id(self) -> str:
@@ -72,7 +72,7 @@ class Session:
         return heldout.text_id(self.records, self.trainer.config.seed)
 
     def at_checkpoint(self) -> bool:
-        """Returns whether a checkpoint is due at this step; all workers have to ask."""
+        """Returns whether a checkpoint is due at this step; all workers must call this."""
         config = self.trainer.config
         if self.at_evaluation:
             return True
@@ -101,13 +101,15 @@ class Session:
             self.workers.see(checkpoints.folder_of(self.workdir, step) / checkpoint_files.MANIFEST_FILE)
             progress = load(str(step))
         if progress is not None:
-            resuming.check(progress, self.data_id, self.records, self.begun, self.trainer)
-            progress = resuming.continued(progress, self.begun, self.trainer, self.epochs, log=self.workers.is_chief)
+            resuming.check(progress, self.data_id, self.records, self.stored_config, self.trainer)
+            progress = resuming.continued(
+                progress, self.stored_config, self.trainer, self.epochs, log=self.workers.is_chief
+            )
             if progress.states is not None:
                 self.trainer.set_states(progress.states)
             self.step, self.position = progress.step, progress.position
-            self.begun_step, self.begun_epochs = progress.begun_step, progress.begun_epochs
-        self.saver = CheckpointWriter(self.workdir, None if progress is None else progress.step)
+            self.offset_step, self.epoch_offset = progress.offset_step, progress.epoch_offset
+        self.writer = CheckpointWriter(self.workdir, None if progress is None else progress.step)
         if self.workers.is_chief:
             update_config(self.workdir)
 
@@ -170,46 +172,46 @@ class Session:
         Raises:
             OSError: if it cannot be written and is `needed`; otherwise that is a warning.
         """
-        begun = time.monotonic()
+        started_at = time.monotonic()
         monitor.flush(sync=True)
         states, failed = self.trainer.gathered_states(), None
         if self.workers.is_chief:
             self.finish_saving()
-            counted = self.trainer.config.unroll_steps, self.begun_step, self.begun_epochs
+            counted = self.trainer.config.unroll_steps, self.offset_step, self.epoch_offset
             progress = Progress(self.step, self.position, self.data_id, states, *counted)
-            snapshot = checkpoint_files.taken(self.trainer.bilm, self.trainer.optimizer.slots, progress)
-            self.saver.start(snapshot, self.metrics.evaluations)
+            snapshot = checkpoint_files.take_snapshot(self.trainer.bilm, self.trainer.optimizer.slots, progress)
+            self.writer.start(snapshot, self.metrics.evaluations)
             if needed:
                 try:
-                    self.saver.finish()
+                    self.writer.finish()
                 except OSError as error:
                     failed = OSError(f"{error}; {self._newest}")
         if needed and self.workers.any(failed is not None):
             raise failed or ConnectionError(f"{self.workers.me}: the first worker cannot write the last checkpoint")
         self._last_save = time.monotonic()
-        self.saving_seconds += self._last_save - begun
+        self.saving_seconds += self._last_save - started_at
         monitor.resume_clock()
 
     def finish_saving(self) -> None:
         """Waits for the checkpoint that is being written; warns if that failed."""
         try:
-            self.saver.finish()
+            self.writer.finish()
         except OSError as error:
             _log.warning("warning: %s; %s; training continues", error, self._newest)
 
     def close(self) -> None:
         """Waits for the checkpoint that is being written."""
-        if self.saver is not None:
+        if self.writer is not None:
             self.finish_saving()
 
     def is_saved(self) -> bool:
-        """Returns whether there is a checkpoint of this step, once it is written; all workers have to ask."""
+        """Returns whether there is a checkpoint of this step, once it is written; all workers must call this."""
         self.finish_saving()
-        return bool(self.workers.first(self.saver.saved_step == self.step))
+        return bool(self.workers.first(self.writer.saved_step == self.step))
 
     @property
     def _newest(self) -> str:
-        saved = self.saver.saved_step
+        saved = self.writer.saved_step
         return "there is none" if saved is None else f"the newest is of step {saved:,}"
 
     def evaluate(self, monitor: Monitor, final: bool = False) -> None:
@@ -237,7 +239,7 @@ class Session:
         for part, result in zip(parts, found, strict=False) if self.workers.is_chief else ():
             note = "" if part.windows is None else f", of the first {result.tokens:,} tokens"
             monitor.record_evaluation(result, part.id, note + _products_note(config.precision), part != self._parts[0])
-        waited = metrics_file.waited(self.evaluations())
+        waited = metrics_file.evaluations_since_best(self.evaluations())
         self.out_of_patience = self.workers.any(self.workers.is_chief and 0 < config.patience <= waited)
         seconds = time.monotonic() - started_at
         if found and not final and self.workers.is_chief and not self._described_evaluation:
@@ -260,13 +262,13 @@ class Session:
 
     def shares(self) -> str:
         """Returns, for a line of the log, which shares of the time since the start evaluations and checkpoints took."""
-        percent = (time.monotonic() - self._begun) / 100
+        percent = (time.monotonic() - self._started_at) / 100
         evaluating, saving = self.evaluating_seconds / percent, self.saving_seconds / percent
         return f"evaluations took {evaluating:.1f} % of the time, waiting for checkpoints {saving:.1f} %"
 
     def stopping(self) -> bool:
         """Whether to stop before the next step."""
-        if self.saver is not None and not self.saver.busy:
+        if self.writer is not None and not self.writer.busy:
             self.finish_saving()
         # Among several workers, asking takes a round trip and waits for the device.
         if self.workers.count == 1 or self.step % self.trainer.config.log_steps == 0:
