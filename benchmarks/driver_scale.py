@@ -21,7 +21,6 @@ from collections.abc import Iterator
 import apache_beam as beam
 import numpy as np
 from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem
-from apache_beam.options.pipeline_options import GoogleCloudOptions
 
 ROOT = pathlib.Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -30,7 +29,7 @@ from elmo_tf import config as config_lib  # noqa: E402
 from elmo_tf import sources  # noqa: E402
 from elmo_tf.pipelines.embed import handler, job  # noqa: E402
 from elmo_tf.pipelines.embed.config import EmbedConfig  # noqa: E402
-from elmo_tf.pipelines.running import do_once, journal, runner_options, task_plan  # noqa: E402
+from elmo_tf.pipelines.running import do_once, journal, runner_options  # noqa: E402
 from elmo_tf.pipelines.text import corpora  # noqa: E402
 from elmo_tf.records import record_folder  # noqa: E402
 
@@ -182,21 +181,16 @@ class Workers:
     def execute(self, pipeline: beam.Pipeline, note: str) -> None:
         """Stands in the place of `runner_options.execute`."""
         self._notes = journal.opened(FOLDER)
-        phase = pipeline.options.view_as(GoogleCloudOptions).job_name.split("-")[-2]
+        phase = next(phase for phase in ("text", handler.PHASE) if phase.capitalize() in pipeline.applied_labels)
         self.graphs[phase] = len(pipeline.to_runner_api().SerializeToString())
         getattr(self, f"_{phase}")()
         self.store_bytes = STORE.memory()
 
     def _text(self) -> None:
-        plans = [path for path in STORE.files if "/text-tasks-" in path]
-        count = sum(len(json.loads(STORE.files[path])) for path in plans)
+        count = len(json.loads(STORE.files[self._notes.path("text-tasks.json")]))
         results = [self._result(number) for number in range(count)]
-        for part in range(-(-count // task_plan.PART_TASKS)):
-            first = part * task_plan.PART_TASKS
-            chosen = results[first : first + task_plan.PART_TASKS]
-            numbers = list(range(first, first + len(chosen)))
-            content = json.dumps({"numbers": numbers, "results": chosen}).encode()
-            STORE.files[self._notes.path(f"text-results-{part:05d}.json")] = content
+        content = json.dumps({"numbers": list(range(count)), "results": results}).encode()
+        STORE.files[self._notes.path("text-results.json")] = content
 
     def _result(self, number: int) -> dict:
         index, text = (self._notes.path(f"text-{number:05d}.{ending}") for ending in ("lengths", "txt"))

@@ -76,7 +76,7 @@ class Job(NamedTuple):
         count = -(-sum(file.text_size for file in corpus) // _TEXT_BYTES) or 1
         tasks = corpora.plan_in_order(corpus, count)
         step = text_chunks.KeepText(self.folder, self.config.settings())
-        return do_once.run_step("reading", self.notes, step, tasks, corpora.Task, self.beam_options)
+        return do_once.run_step("reading", self.notes, step, tasks, self.beam_options)
 
     def _num_chunks(self, num_tokens: int) -> int:
         size, asked = num_tokens * self.layout.token_bytes, self.config.shards
@@ -104,7 +104,7 @@ class Job(NamedTuple):
             processes = runner_options.processes_per_machine(self.beam_options)
         settings = handler.Settings(self.savedmodel, config.layers, self.layout, config.batch_tokens, processes)
         transform = handler.EmbedChunks(self.folder, settings, output)
-        do_once.run("embedding", self.notes, handler.PHASE, chunks, text_chunks.Chunk, transform, self.beam_options)
+        do_once.run("embedding", self.notes, handler.PHASE, chunks, transform, self.beam_options)
 
     def _shards(self, chunks: list[text_chunks.Chunk]) -> list[dict[str, Any]]:
         """Returns the descriptions of the shards, one per chunk. Raises `ReadError` if one is missing."""

@@ -21,7 +21,7 @@ from elmo_tf.errors import InputError, renamed
 from elmo_tf.files.progress import counted
 from elmo_tf.pipelines.embed import handler, job, model_handler, vector_output
 from elmo_tf.pipelines.embed.config import EmbedConfig
-from elmo_tf.pipelines.running import journal, processes, runner_options, task_plan
+from elmo_tf.pipelines.running import journal, processes, runner_options
 from elmo_tf.pipelines.text import corpora, filesystems, job_config
 from elmo_tf.pipelines.text.job_config import require
 
@@ -118,7 +118,7 @@ def _discard_left(folder: str) -> None:
 
 def _plan(config: EmbedConfig, corpus: list[corpora.TextFile], sha256: str) -> dict[str, Any]:
     """Returns everything that the output depends on, as JSON, by field."""
-    times = task_plan.at_once(filesystems.last_changed, [file.path for file in corpus])
+    times = filesystems.at_once(filesystems.last_changed, [file.path for file in corpus])
     return {
         **config.asked("savedmodel", "processes_per_machine"),
         "input": [[*file, changed] for file, changed in zip(corpus, times, strict=True)],

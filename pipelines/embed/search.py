@@ -11,7 +11,7 @@ import numpy as np
 from elmo_tf import embedder, sources
 from elmo_tf.errors import InputError, renamed
 from elmo_tf.files.progress import ProgressLine
-from elmo_tf.pipelines.running import task_progress, watch
+from elmo_tf.pipelines.running import task_progress
 from elmo_tf.pipelines.text import corpora, sentences
 from elmo_tf.pipelines.text.job_config import require
 from elmo_tf.savedmodel import neighbors, vector_files
@@ -117,7 +117,8 @@ class _Progress:
         amount = (size,) if skipped else (size, len(sentences), num_tokens)
         self._amount += task_progress.Amount(*amount)
         if self._line.due():
-            self._line.show(f"searching {watch.describe(self._amount, self._size, time.monotonic() - self._start)}")
+            seconds = time.monotonic() - self._start
+            self._line.show(f"searching {task_progress.describe(self._amount, self._size, seconds)}")
 
     def along(self, lines: Iterable[Embedded]) -> Iterator[Embedded]:
         """Yields lines and counts them."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from elmo_tf.embedder import PIECE_TOKENS, Words
 from elmo_tf.files.json_file import MapOf, Object, Whole
-from elmo_tf.pipelines.running import do_once, journal, task_plan, task_progress
+from elmo_tf.pipelines.running import do_once, journal, task_progress
 from elmo_tf.pipelines.text import corpora, filesystems, sentences
 
 PHASE = "text"
@@ -92,7 +92,7 @@ class KeepText(do_once.DoOnce):
 
 def line_lengths(notes: journal.Journal, num_texts: int) -> Iterator[np.ndarray]:
     """Yields the number of tokens of each line, int64, for each of the files that `KeepText` wrote."""
-    for index in task_plan.at_once(lambda text: _read_index(notes, text), range(num_texts)):
+    for index in filesystems.at_once(lambda text: _read_index(notes, text), range(num_texts)):
         yield index[:, 0]
 
 
@@ -109,7 +109,7 @@ def cut(notes: journal.Journal, num_texts: int, num_chunks: int, num_tokens: int
     """
     chunk = Chunk(0, 0, 0, 0, ())
     before = 0
-    for text, index in enumerate(task_plan.at_once(lambda text: _read_index(notes, text), range(num_texts))):
+    for text, index in enumerate(filesystems.at_once(lambda text: _read_index(notes, text), range(num_texts))):
         if not len(index):
             continue
         # Of each line, and of the end: the tokens before it in all texts, and its place in this one.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from elmo_tf.pipelines.running import journal, task_plan
+from elmo_tf.pipelines.running import journal
 from elmo_tf.pipelines.text import filesystems
 
 _MOST_BYTES = 64 << 20  # of rows in memory at a time
@@ -71,7 +71,7 @@ def _rows(indexes: Sequence[Index], columns: list[int], buckets: range, places: 
 
     rows = np.zeros((len(buckets), places.length), _VALUE)
     begin = places.num_counts
-    for number, index in enumerate(task_plan.at_once(read, range(len(indexes)))):
+    for number, index in enumerate(filesystems.at_once(read, range(len(indexes)))):
         rows[:, : places.num_counts] += index[:, : places.num_counts]
         runs = index[:, places.num_counts :].reshape(len(buckets), -1, 2)
         end = begin + 3 * runs.shape[1]

@@ -44,7 +44,7 @@ class Job(NamedTuple):
         if counted := self._counted():
             return counted
         counting = counts.WriteCounts(self.notes.folder, self.settings)
-        do_once.run("counting", self.notes, counts.PHASE, self.tasks, corpora.Task, counting, self.beam_options)
+        do_once.run("counting", self.notes, counts.PHASE, self.tasks, counting, self.beam_options)
         kept, types, most = [], 0, 0
         for pairs in counts.read_counts(self.notes.folder):
             types += len(pairs)
@@ -65,7 +65,7 @@ class Job(NamedTuple):
     def write(self) -> tuple[Results, Results]:
         """Writes the shards in the order of the text; returns the results of reading it and of writing them."""
         step = shards.WriteTask(self.folders, self.num_shards, self.settings)
-        written = self._do("writing", self.tasks, corpora.Task, step)
+        written = self._do("writing", self.tasks, step)
         return written, written
 
     def shuffle(self) -> tuple[Results, Results]:
@@ -73,11 +73,11 @@ class Job(NamedTuple):
         size = sum(task.size for task in self.tasks)
         num_buckets = self.num_shards * max(1, -(-size // (self.num_shards * shuffle.BUCKET_BYTES)))
         scattering = shuffle.Scatter(self.folders, num_buckets, self.settings)
-        read = self._do("shuffling, part 1 of 2:", self.tasks, corpora.Task, scattering)
+        read = self._do("shuffling, part 1 of 2:", self.tasks, scattering)
         tasks = shuffle.gather_tasks(read, self.num_shards)
         places = shuffle.write_places(self.notes, self.folders, read, num_buckets)
         gathering = shuffle.Gather(self.folders, self.num_shards, num_buckets, places, self.settings.seed)
-        return read, self._do("shuffling, part 2 of 2:", tasks, shuffle.GatherTask, gathering)
+        return read, self._do("shuffling, part 2 of 2:", tasks, gathering)
 
     @property
     def _vocabulary_path(self) -> str:
@@ -93,5 +93,5 @@ class Job(NamedTuple):
             return None
         return vocabulary.from_bytes(content, self._vocabulary_path), result["types"]
 
-    def _do(self, doing: str, tasks: Iterable[do_once.Numbered], kind: type, step: do_once.DoOnce) -> Results:
-        return do_once.run_step(doing, self.notes, step, tasks, kind, self.beam_options)
+    def _do(self, doing: str, tasks: Iterable[do_once.Numbered], step: do_once.DoOnce) -> Results:
+        return do_once.run_step(doing, self.notes, step, tasks, self.beam_options)

@@ -20,7 +20,7 @@ from elmo_tf.errors import InputError, renamed
 from elmo_tf.files.progress import counted
 from elmo_tf.pipelines.preprocess import info, job
 from elmo_tf.pipelines.preprocess.config import PreprocessConfig
-from elmo_tf.pipelines.running import journal, processes, report, runner_options, task_plan
+from elmo_tf.pipelines.running import journal, processes, report, runner_options
 from elmo_tf.pipelines.text import corpora, filesystems, job_config, sentences
 from elmo_tf.pipelines.text.job_config import require
 from elmo_tf.records import record_folder
@@ -121,7 +121,7 @@ def _plan(
     config: PreprocessConfig, corpus: list[corpora.TextFile], given: vocabulary.Vocabulary | None
 ) -> dict[str, Any]:
     """Returns everything that the output depends on, as JSON."""
-    times = task_plan.at_once(filesystems.last_changed, [file.path for file in corpus])
+    times = filesystems.at_once(filesystems.last_changed, [file.path for file in corpus])
     return {
         "arguments": {**config.asked("vocab"), "heldout": config.heldout is not None},
         "inputs": [[*file, changed] for file, changed in zip(corpus, times, strict=True)],

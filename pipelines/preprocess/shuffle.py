@@ -14,7 +14,7 @@ import numpy as np
 
 from elmo_tf.files.json_file import MapOf, Object, Whole
 from elmo_tf.pipelines.preprocess import bucket_places, shards
-from elmo_tf.pipelines.running import do_once, journal, task_plan, task_progress
+from elmo_tf.pipelines.running import do_once, journal, task_progress
 from elmo_tf.pipelines.text import corpora, filesystems, sentences
 
 BUCKET_BYTES = 64 << 20  # of records, roughly, that are shuffled in memory at a time
@@ -145,7 +145,7 @@ class Gather(do_once.DoOnce):
             return filesystems.read_range(_path(self._journal, number, split, "run"), start, end)
 
         is_near = filesystems.is_local(self._journal.folder)
-        segments = (map if is_near else task_plan.at_once)(read, places.tolist())
+        segments = (map if is_near else filesystems.at_once)(read, places.tolist())
         return list(itertools.chain.from_iterable(map(_frames, segments))), counts
 
 

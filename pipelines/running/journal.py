@@ -3,7 +3,7 @@
 FOLDER/_unfinished/plan.json             what was asked for: only a command with the same plan resumes; and the run's id
                    PHASE-00012.RUN.json  the result of a finished task
                    PHASE-00012.RUN.beat  the progress of a task
-                   PHASE-tasks-00012.RUN.json, PHASE-results-00012.RUN.json: see `task_plan`
+                   PHASE-tasks.RUN.json, PHASE-results.RUN.json: see `do_once`
                    owner.json            who writes the folder, if it is in a remote store
                    job.json              the last job on a cluster, until it has ended
 FOLDER/_SUCCESS                          written last

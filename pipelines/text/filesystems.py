@@ -3,6 +3,8 @@
 A file appears complete or not at all: it is written under a temporary name, flushed to the disk and renamed.
 """
 
+import collections
+import concurrent.futures
 import contextlib
 import importlib.util
 import io
@@ -12,7 +14,7 @@ import os
 import pathlib
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO
 
 from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadata, FileSystem
@@ -23,6 +25,7 @@ from elmo_tf.files import json_file
 
 _BATCH = 1000  # files that are deleted together, as many as S3 takes
 _COPY_BYTES = 1 << 20  # in memory while a file is copied
+_READERS = 16  # questions to a store at the same time
 _PIECES = 10_000  # of JSON that are written together
 _TEMPORARY = ".tmp-"  # at the end of a file's name, before a random number
 UNSEEN = "all workers need it under this path"
@@ -236,6 +239,18 @@ def write_json(path: str, value: Any) -> None:
         while block := list(itertools.islice(pieces, _PIECES)):
             file.write("".join(block).encode())
         file.write(b"\n")
+
+
+def at_once(ask: Callable[[Any], Any], about: Iterable[Any]) -> Iterator[Any]:
+    """Yields the answers of a store, in order; several questions are on their way at the same time, and no more."""
+    asked: collections.deque[concurrent.futures.Future] = collections.deque()
+    with concurrent.futures.ThreadPoolExecutor(_READERS) as threads:
+        for one in about:
+            asked.append(threads.submit(ask, one))
+            if len(asked) >= _READERS:
+                yield asked.popleft().result()
+        while asked:
+            yield asked.popleft().result()
 
 
 def delete(paths: Iterable[str]) -> None:

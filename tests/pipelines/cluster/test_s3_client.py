@@ -11,7 +11,6 @@ from apache_beam.options.value_provider import RuntimeValueProvider
 
 from elmo_tf.errors import InputError
 from elmo_tf.pipelines.cluster import s3_client
-from elmo_tf.pipelines.running import task_plan
 from elmo_tf.pipelines.text import filesystems
 
 
@@ -74,7 +73,7 @@ def test_a_process_has_one_connection_for_the_same_options(boto3):
 def test_threads_that_ask_at_once_have_a_connection_each():
     options = PipelineOptions(["--s3_endpoint_url=http://here", "--s3_access_key_id=me", "--s3_disable_ssl"])
     settings = s3_client.Store(options).io.client.client.settings
-    assert settings["config"].max_pool_connections >= 2 * task_plan._READERS
+    assert settings["config"].max_pool_connections >= 2 * filesystems._READERS
     assert (settings["endpoint_url"], settings["aws_access_key_id"], settings["use_ssl"]) == (
         "http://here",
         "me",

@@ -8,7 +8,7 @@ import pytest
 from elmo_tf.files.json_file import Object, Whole
 from elmo_tf.pipelines.embed import text_chunks
 from elmo_tf.pipelines.preprocess import shuffle
-from elmo_tf.pipelines.running import do_once, journal, runner_options, task_plan
+from elmo_tf.pipelines.running import do_once, journal, runner_options
 from elmo_tf.pipelines.text import corpora, filesystems
 
 TASKS = [
@@ -29,13 +29,13 @@ def notes(tmp_path) -> journal.Journal:
     "tasks", [TASKS, CHUNKS, [shuffle.GatherTask(0, 5)]], ids=lambda tasks: type(tasks[0]).__name__
 )
 def test_a_task_is_the_same_after_json(tasks):
-    assert [task_plan.decoded(type(task), json.loads(json.dumps(task))) for task in tasks] == tasks
+    assert [do_once.decoded(type(task), json.loads(json.dumps(task))) for task in tasks] == tasks
 
 
 @pytest.mark.parametrize("row", [[0], [0, "5"], [True, 5], "05", 3, None, [0, 5, 6]])
 def test_another_value_is_no_task(row):
     with pytest.raises((TypeError, ValueError)):
-        task_plan.decoded(shuffle.GatherTask, row)
+        do_once.decoded(shuffle.GatherTask, row)
 
 
 class Square(do_once.DoOnce):
@@ -46,22 +46,30 @@ class Square(do_once.DoOnce):
         return {"square": task.number**2, "files": {}}
 
 
-def test_results_come_in_the_order_of_the_tasks(notes, monkeypatch):
-    monkeypatch.setattr(task_plan, "PART_TASKS", 4)
+def test_results_come_in_the_order_of_the_tasks(notes):
     options, _ = runner_options.parse([])
     tasks = (shuffle.GatherTask(number, 1) for number in range(11))
-    found = do_once.run_step("squaring", notes, Square(notes.folder), tasks, shuffle.GatherTask, options)
+    found = do_once.run_step("squaring", notes, Square(notes.folder), tasks, options)
     assert [result["square"] for result in found] == [number**2 for number in range(11)]
 
 
-def test_the_graph_does_not_grow_with_the_tasks(notes):
+class Ignored(beam.PTransform):
+    """Does nothing with the tasks."""
+
+    def expand(self, tasks):
+        return tasks
+
+
+def test_the_graph_does_not_grow_with_the_tasks(notes, monkeypatch):
     sizes = []
-    for count in (2000, 7000):
-        plan = task_plan.write(notes, "x", (shuffle.GatherTask(number, 1) for number in range(count)))
-        assert (plan.num_tasks, plan.size) == (count, count)
-        pipeline = beam.Pipeline()
-        _ = pipeline | task_plan.ReadTasks(notes, plan, shuffle.GatherTask)
+
+    def measured(pipeline: beam.Pipeline, note: str) -> None:
         sizes.append(len(pipeline.to_runner_api().SerializeToString()))
+
+    monkeypatch.setattr(runner_options, "execute", measured)
+    for count in (2000, 7000):
+        tasks = (shuffle.GatherTask(number, 1) for number in range(count))
+        do_once.run("squaring", notes, "square", tasks, Ignored(), runner_options.parse([])[0])
     # The graph holds pickled functions, whose size differs by a few bytes from one time to the next. Every task would
     # take at least one byte.
     assert abs(sizes[0] - sizes[1]) < 1000
@@ -79,27 +87,26 @@ def test_the_graph_does_not_grow_with_the_tasks(notes):
     ],
 )
 def test_results_that_are_missing_or_damaged_are_an_error(notes, tmp_path, content):
-    plan = task_plan.Plan("x", 2, 2)
-    path = tmp_path / "_unfinished" / "x-results-00000.json"
+    path = tmp_path / "_unfinished" / "x-results.json"
     path.write_bytes(b'{"numbers": [0, 1], "results": [{}, {"a": 1}]}')
-    assert task_plan.results(notes, plan, Object({})) == [{}, {"a": 1}]
+    assert do_once.results(notes, "x", 2, Object({})) == [{}, {"a": 1}]
     path.unlink() if content is None else path.write_bytes(content)
-    with pytest.raises(filesystems.ReadError, match=r"^cannot read .*x-results-00000\.json: the result of a task is m"):
-        task_plan.results(notes, plan, Object({}))
+    with pytest.raises(filesystems.ReadError, match=r"^cannot read .*x-results\.json: the result of a task is m"):
+        do_once.results(notes, "x", 2, Object({}))
 
 
 def test_a_plan_that_a_worker_cannot_see_or_read_is_one_line(notes):
     with pytest.raises(filesystems.ReadError, match="No such file; all workers need it under this path"):
-        list(task_plan._read_tasks(0, notes, "x", shuffle.GatherTask))
+        list(do_once.read_tasks("x", notes, shuffle.GatherTask))
     for content in (b"{", b"[[0]]", b"[1]", b"3"):
-        filesystems.write(notes.path("x-tasks-00000.json"), content)
+        filesystems.write(notes.path("x-tasks.json"), content)
         with pytest.raises(filesystems.ReadError, match="the plan of the tasks is damaged"):
-            list(task_plan._read_tasks(0, notes, "x", shuffle.GatherTask))
+            list(do_once.read_tasks("x", notes, shuffle.GatherTask))
 
 
 def test_answers_come_in_order_and_few_wait_in_memory():
     asked = []
-    answers = task_plan.at_once(lambda number: asked.append(number) or number, range(1000))
+    answers = filesystems.at_once(lambda number: asked.append(number) or number, range(1000))
     assert next(answers) == 0
-    assert len(asked) <= task_plan._READERS
+    assert len(asked) <= filesystems._READERS
     assert list(answers) == list(range(1, 1000))
