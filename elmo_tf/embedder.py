@@ -56,6 +56,9 @@ class Embedder:
         self.source, self._batch_tokens = source, batch_tokens
         self._model = sources.model(source)
 
+    def __repr__(self) -> str:
+        return f"Embedder({self.source.name!r}: {self.source.num_layers} layers of {self.source.dim})"
+
     def encode(
         self,
         texts: Iterable[Text],
@@ -171,7 +174,7 @@ def _chosen(vectors: np.ndarray, layers: Layers) -> np.ndarray:
 
 def _split(texts: Iterable[Text], tokenizer: str) -> list[list[bytes]]:
     """Returns the tokens of each text."""
-    if isinstance(texts, str | bytes):
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         raise InputError("texts", "a list of texts, [text] for one", repr(texts))
     sentences: list[list[bytes]] = []
     raw = []

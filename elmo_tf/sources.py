@@ -94,8 +94,8 @@ class SavedModel(Source):
     def sha256(self) -> str:
         checksums.check(self.path, thorough=True)
         listed = checksums.read(self.path).items()
-        counts = [f"{name} {about['sha256']}" for name, about in listed if not name.startswith("assets")]
-        return hashlib.sha256("\n".join(counts).encode()).hexdigest()
+        lines = [f"{name} {about['sha256']}" for name, about in listed if not name.startswith("assets")]
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
     def network(self) -> "PackedBiLM":
         """Reads the weights by the names that they have in the SavedModel."""
@@ -182,10 +182,13 @@ def find(source: Path) -> Source:
         InputError: if it is none of these, cannot be fetched, or its configuration is damaged.
     """
     if not isinstance(source, str | os.PathLike):
-        if not isinstance(source, Sequence) or len(source) != 2:
+        is_pair = isinstance(source, Sequence) and len(source) == 2
+        if not is_pair or not all(isinstance(path, str | os.PathLike) for path in source):
             raise InputError("source", _EXPECTED, repr(source))
         options, weights = map(pathlib.Path, source)
         return _published(os.path.abspath(weights), options, weights)
+    if not os.fspath(source):
+        raise InputError("source", _EXPECTED, "an empty string")
     folder = pathlib.Path(source)
     name = os.path.abspath(folder)
     if is_workdir(folder):
@@ -199,11 +202,6 @@ def find(source: Path) -> Source:
     if not models.is_name(source):
         raise InputError("source", _EXPECTED, f"none of them: {source}{models.suggested(source)}")
     return _published(str(source), *fetching.files(models.find(str(source))))
-
-
-def is_path(source: str) -> bool:
-    """Whether `source` can only be a path: it is not the name of a published model."""
-    return not models.is_name(source)
 
 
 @_about_source

@@ -114,8 +114,8 @@ def _add_preprocess_options(parser: argparse.ArgumentParser) -> None:
 def _add_embed_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     about = (
-        "a version's folder or a model's (newest version), local or remote, or the name of a published model (`elmo-tf "
-        "models`)"
+        "an exported model (a version's folder or the model's, newest version), local or remote, a folder of published "
+        "files, or the name of a published model (`elmo-tf models`)"
     )
     add("--savedmodel", required=True, metavar="DIR", help=about)
     _add_text_options(parser)

@@ -86,8 +86,9 @@ def write_file(path: str | os.PathLike, content: bytes) -> None:
     """Writes or replaces a file atomically: after a crash it holds `content` or what it held before."""
     place = pathlib.Path(path)
     staged = place.with_name(f".{place.name}.incomplete")
+    file = open(staged, "wb", opener=no_link)  # noqa: SIM115 - a link there is refused, and stays
     try:
-        with open(staged, "wb", opener=no_link) as file:
+        with file:
             file.write(content)
         sync(staged)
         os.replace(staged, place)

@@ -29,7 +29,7 @@ def verify(savedmodel: str | os.PathLike) -> Iterator[str]:
         row = models.find(str(savedmodel))
         with renamed(name="savedmodel"):
             weights = fetching.files(row).weights
-        yield f"{weights}: {weights.stat().st_size:,} bytes, compared by {row.checked}"
+        yield f"{weights}: {weights.stat().st_size:,} bytes, intact by its {row.checked}"
         return
     if not os.path.exists(savedmodel):
         expected = f"a folder with {contract.GRAPH_FILE}, or {models.expected_names()}"

@@ -1,6 +1,6 @@
 """Who writes a remote folder: a note in it that changes while the run lives, because stores have no locks.
 
-Clocks of two machines differ, so nobody compares times: a run that finds a note waits whether it changes.
+Clocks of two machines differ, so nobody compares times: a run that finds a note waits to see whether it changes.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from elmo_tf.pipelines.text import filesystems
 
 _NOTE = Object({"run": Text(), "who": Text(), "beat": Whole()})
 _BEAT_SECONDS = 10.0  # between two changes of a note
-_FIRST_SECONDS = 1.0  # until a run looks whether another has written over its note at the same time
+_FIRST_SECONDS = 1.0  # until a run checks whether another has overwritten its note
 _WAIT_SECONDS = 35.0  # for another's note to change: three beats, and time for a slow store
 _POLL_SECONDS = 1.0
 _log = logging.getLogger("elmo_tf")
@@ -106,7 +106,7 @@ def _wait_for_silence(folder: str, path: str) -> None:
     if first is None and _is_absent(path):
         return
     who = first["who"] if first else "another run"
-    _log.info("%s has been writing %s; waiting %.0f s whether it still does", who, folder, _WAIT_SECONDS)
+    _log.info("%s has been writing %s; waiting %.0f s to see whether it still is", who, folder, _WAIT_SECONDS)
     end = time.monotonic() + _WAIT_SECONDS
     while time.monotonic() < end:
         time.sleep(_POLL_SECONDS)

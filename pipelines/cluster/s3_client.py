@@ -154,7 +154,7 @@ def check(path: str) -> None:
 
 @contextlib.contextmanager
 def _not_again() -> Iterator[None]:
-    """Gives an error that Beam takes for one of the network, and repeats for ten minutes, a status if it is none."""
+    """Sets a status on errors that Beam would otherwise retry for ten minutes as network errors."""
     try:
         yield
     except messages.S3ClientError as error:

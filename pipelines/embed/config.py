@@ -19,7 +19,7 @@ class EmbedConfig(job_config.JobConfig):
         InputError: naming the field, if a value cannot be used.
     """
 
-    savedmodel: Path  # a version's folder or a model's (newest version), local or remote, or a published name
+    savedmodel: Path  # an exported model (local or remote), a folder of published files, or a published name
     format: str = "hdf5"  # in the layout of bilm-tf and AllenNLP, or tfrecord
     layers: str = "all"  # one of contract.LAYERS
     dtype: str = "float32"  # of the values

@@ -10,11 +10,12 @@ import numpy as np
 from apache_beam.metrics import Metrics
 from apache_beam.ml.inference.base import PredictionResult, RunInference
 
-from elmo_tf import embedder, sources
+from elmo_tf import embedder
 from elmo_tf.errors import InputError
 from elmo_tf.pipelines.embed import model_handler, text_chunks, vector_output
 from elmo_tf.pipelines.running import do_once, journal, task_progress
 from elmo_tf.pipelines.text import filesystems
+from elmo_tf.published import models
 
 PHASE = "embed"
 
@@ -68,7 +69,7 @@ class Handler(model_handler.ElmoModelHandler):
         # On the worker: the machine that started the job may have other cores.
         self._num_threads = self._settings.num_threads()
         savedmodel = self._settings.savedmodel
-        if filesystems.is_local(savedmodel) and sources.is_path(savedmodel) and not os.path.exists(savedmodel):
+        if filesystems.is_local(savedmodel) and not (models.is_name(savedmodel) or os.path.exists(savedmodel)):
             raise filesystems.ReadError(f"cannot load the SavedModel {savedmodel}: {filesystems.UNSEEN}")
         try:
             return super().load_model()

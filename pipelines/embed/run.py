@@ -54,6 +54,9 @@ def embed(config: EmbedConfig, load_tensorflow: Callable[[], None] | None = None
     ):
         with renamed(source="savedmodel"):
             model = sources.find(path)
+        if isinstance(model, sources.Workdir):
+            expected = "an exported model or published files, which do not change; export the workdir first"
+            raise InputError("savedmodel", expected, f"a workdir: {path}")
         savedmodel = model.name if filesystems.is_local(remote) else remote
         return _run(config, model, savedmodel, beam_options, load_tensorflow)
 
@@ -130,11 +133,11 @@ def _plan(config: EmbedConfig, corpus: list[corpora.TextFile], sha256: str) -> d
 def _check_plan(folder: str, plan: dict[str, Any]) -> None:
     """Raises `InputError` if another command began to write the folder, which may hold hours of work."""
     with renamed(folder="output"):
-        begun = journal.plan_of(folder)
-    if not begun or begun == plan:
+        stored = journal.plan_of(folder)
+    if not stored or stored == plan:
         return
     differences = [
-        _difference(name, begun.get(name), value) for name, value in plan.items() if begun.get(name) != value
+        _difference(name, stored.get(name), value) for name, value in plan.items() if stored.get(name) != value
     ]
     raise InputError(
         "output",
@@ -143,8 +146,8 @@ def _check_plan(folder: str, plan: dict[str, Any]) -> None:
     )
 
 
-def _difference(name: str, begun: Any, value: Any) -> str:
+def _difference(name: str, stored: Any, value: Any) -> str:
     if name in ("input", "savedmodel"):
         return f"another `{name}`"
-    before, now = ("not given" if one is None else one for one in (begun, value))
+    before, now = ("not given" if one is None else one for one in (stored, value))
     return f"`{name}` {before}, now {now}"

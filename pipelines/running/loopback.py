@@ -14,12 +14,10 @@ from elmo_tf.errors import InputError
 
 # Each makes servers through its global name `grpc`.
 _MODULES = (abstract_job_service, local_job_service, worker_handlers, worker_pool_main)
-_EVERYWHERE = "[::]:"
-_HERE = "localhost:"
 
 
 class _LoopbackGrpc:
-    """The module grpc, except that its servers listen on loopback addresses where they would listen on all."""
+    """The module grpc, except that its servers listen on loopback addresses whatever address they are given."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(grpc, name)
@@ -28,7 +26,7 @@ class _LoopbackGrpc:
         """Returns `grpc.server`'s server."""
         made = grpc.server(*arguments, **settings)
         listen = made.add_insecure_port
-        made.add_insecure_port = lambda address: listen(address.replace(_EVERYWHERE, _HERE))
+        made.add_insecure_port = lambda address: listen(f"localhost:{address.rpartition(':')[2]}")
         return made
 
 

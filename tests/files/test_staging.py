@@ -33,6 +33,7 @@ def test_no_link_is_followed_when_a_file_is_written(tmp_path):
     message = rf"^{tmp_path}/\.file\.incomplete: expected no link, found one, which is not followed$"
     with pytest.raises(InputError, match=message):
         staging.write_file(tmp_path / "file", b"new")
+    assert (tmp_path / ".file.incomplete").is_symlink()
     (tmp_path / "link").symlink_to(target)
     staging.write_file(tmp_path / "link", b"new")
     assert (tmp_path / "link").read_bytes() == b"new"

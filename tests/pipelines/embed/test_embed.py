@@ -19,8 +19,9 @@ from elmo_tf.errors import InputError
 from elmo_tf.pipelines.embed import job
 from elmo_tf.records import record_folder
 from elmo_tf.savedmodel import vector_files
+from elmo_tf.workdir.folder import new_workdir
 from tests import checks
-from tests.helpers import slow
+from tests.helpers import MICRO_CONFIG, slow
 from tests.pipelines.memory_store import STORE
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
@@ -205,6 +206,9 @@ def test_the_vectors_of_a_line_do_not_depend_on_how_the_text_is_cut(embedded, co
 
 def spoil(savedmodel, folder: pathlib.Path, what: str) -> None:
     """Copies the model, with a fault."""
+    if what == "workdir":
+        with new_workdir(folder, MICRO_CONFIG, None):
+            return
     shutil.copytree(savedmodel.path, folder)
     if what == "no config":
         (folder / "assets" / "config.json").unlink()
@@ -227,6 +231,7 @@ def spoil(savedmodel, folder: pathlib.Path, what: str) -> None:
     ("what", "message"),
     [
         ("missing", r"expected a SavedModel, .*, found none of them: .*bad"),
+        ("workdir", r"expected an exported model or published files, .*, found a workdir: .*bad"),
         ("no config", r"expected the file assets/config.json, found none in .*bad"),
         ("no variables", r"expected the file variables/variables.data\S+, found none in .*bad"),
         ("cut", r"expected \d+ bytes in saved_model.pb, found \d+: .*bad"),
