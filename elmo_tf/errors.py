@@ -42,7 +42,7 @@ class InputError(ValueError):
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Returns `; did you mean ...?` with the known name that is most like `name`, or nothing if none is like it."""
-    similar = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    similar = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {similar[0]}?" if similar else ""
 
 
