@@ -32,7 +32,8 @@ def embed(config: EmbedConfig, load_tensorflow: Callable[[], None] | None = None
     """Makes vectors of text; returns their description.
 
     With several worker processes a script that calls this needs `if __name__ == "__main__"`, as with Python's
-    `multiprocessing`.
+    `multiprocessing`. From this call on, servers that Beam starts in this process listen on loopback addresses only,
+    and Beam logs only warnings.
 
     Args:
         config: what to do.

@@ -36,7 +36,8 @@ def preprocess(config: PreprocessConfig, load_tensorflow: Callable[[], None] | N
     """Makes a folder of records from text; returns its `info.json`.
 
     With several worker processes a script that calls this needs `if __name__ == "__main__"`, as with Python's
-    `multiprocessing`.
+    `multiprocessing`. From this call on, servers that Beam starts in this process listen on loopback addresses only,
+    and Beam logs only warnings.
 
     Args:
         config: what to do.
