@@ -15,7 +15,9 @@ import pathlib
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol, TypeVar
+
+import msgspec
 
 from elmo_tf.errors import InputError
 
@@ -165,6 +167,64 @@ def read(path: str | os.PathLike, schema: Schema, parameter: str | None = None) 
     except OSError as error:
         raise _error(str(path), parameter, "a JSON file", error.strerror) from None
     return parse(content, schema, str(path), parameter)
+
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+Finite = Annotated[float, msgspec.Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
+_Value = TypeVar("_Value")
+
+
+def read_as(path: str | os.PathLike, kind: type[_Value]) -> _Value:
+    """Returns the contents of a JSON file as a `kind`.
+
+    Args:
+        path: the file.
+        kind: what `msgspec.convert` takes: a `msgspec.Struct`, `dict[str, Count]`, ...
+
+    Raises:
+        InputError: naming the file, if it cannot be read, is not JSON or does not fit `kind`.
+    """
+    try:
+        content = pathlib.Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(str(path), "a JSON file", error.strerror) from None
+    return parse_as(content, kind, str(path))
+
+
+def parse_as(content: str | bytes, kind: type[_Value], source: str) -> _Value:
+    """Returns the value that `content` holds as JSON, which may use NaN as Python's does, as a `kind`.
+
+    Args:
+        content: the text; bytes are UTF-8.
+        kind: as for `read_as`.
+        source: where the text comes from, for errors.
+
+    Raises:
+        InputError: naming the source, if `content` is not JSON or does not fit `kind`.
+    """
+    try:
+        value = json.loads(content)
+    except RecursionError:
+        raise InputError(source, "JSON", "brackets nested too deeply") from None
+    except ValueError as error:  # not UTF-8, not JSON, or a number of thousands of digits
+        raise InputError(source, "JSON", _one_line(str(error))) from None
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise InputError(source, *_misfit(str(error), value)) from None
+
+
+def _misfit(message: str, value: Any) -> tuple[str, str]:
+    """Returns what was expected and what was found, from msgspec's "Expected `int` >= 0 - at `$.shards[0].bytes`"."""
+    what, _, place = message.replace("`", "").partition(" - at $")
+    place = place.removeprefix(".")
+    for key, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", place):
+        value = value[int(index)] if index else value[key]
+    if missing := re.fullmatch("Object missing required field (.*)", what):
+        return f"the key {place}.{missing[1]}" if place else f"the key {missing[1]}", "none"
+    expected = what.removeprefix("Expected ").partition(", got ")[0]
+    found = "another value" if "[...]" in place else _shown(value)  # msgspec does not say which key
+    return f"{place} to be {expected}" if place else expected, found
 
 
 def parse(content: str | bytes, schema: Schema, source: str, parameter: str | None = None) -> Any:
