@@ -1,6 +1,7 @@
 """Vectors of sentences: what programs, Beam's workers, the probes and the command line use."""
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 from elmo_tf import sources
 from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import contract
+from elmo_tf.scoring import MASK, Filled, Score, Scorer
 from elmo_tf.text.tokens import to_bytes
 
 POOLS = ("mean", "max")
@@ -110,6 +112,48 @@ class Embedder:
         tokens = ([token.decode(errors="replace") for token in sentence] for sentence in sentences)
         return [Encoded(*pair) for pair in zip(tokens, found, strict=True)]
 
+    def score(self, texts: Iterable[Text], progress: Callable[[int, int], None] | None = None) -> list[Score]:
+        """Returns the log-probabilities of each text, in the order of the texts.
+
+        Args:
+            texts: as for `encode`; each is one sentence, which starts from the zero state.
+            progress: as for `encode`.
+
+        Raises:
+            InputError: for another type of an argument, or if the source has no softmax.
+        """
+        sentences = _split(texts, self.source.tokenizer)
+        found: list[Score | None] = [None] * len(sentences)
+        done = 0
+        # Sentences without tokens have a boundary to predict.
+        for batch in batches([len(sentence) + 1 for sentence in sentences], self._batch_tokens):
+            for place, score in zip(batch, self._scorer.score([sentences[place] for place in batch]), strict=True):
+                found[place] = score
+            done += len(batch)
+            if progress:
+                progress(done, len(sentences))
+        return found
+
+    def fill(self, text: Text, top: int = 10, word: str | None = None) -> list[Filled]:
+        """Returns the words of the vocabulary that fit best in one place of a sentence, the likeliest first.
+
+        A word's log-probability is the sum of both directions', normalized over the vocabulary.
+
+        Args:
+            text: a sentence or its tokens, with `[MASK]` in the place.
+            top: how many words to return.
+            word: the token to find substitutes for, in place of `[MASK]`; the text has it once.
+
+        Raises:
+            InputError: if the text does not have the place once, or the source has no softmax.
+        """
+        tokens, place = _with_place(text, word, self.source.tokenizer)
+        return list(self._scorer.fill(tokens, place, top))
+
+    @functools.cached_property
+    def _scorer(self) -> Scorer:
+        return Scorer(self.source.language_model())
+
     def mix_weights(self) -> np.ndarray:
         """Returns the factor of each layer in the ELMo vector, float32 `(num_layers,)`: gamma times its weight."""
         parameters, gamma = (variable.numpy() for variable in self._model.trainable_variables)
@@ -194,6 +238,19 @@ def _split(texts: Iterable[Text], tokenizer: str) -> list[list[bytes]]:
         for place, tokens in zip(raw, raw_text.tokenize([sentences[place][0] for place in raw]), strict=True):
             sentences[place] = tokens.numpy().tolist()
     return sentences
+
+
+def _with_place(text: Text, word: str | None, tokenizer: str) -> tuple[list[bytes], int]:
+    """Returns the tokens of a sentence, and which of them is `[MASK]`, or else `word`."""
+    if word is None and isinstance(text, str) and text.count(MASK) == 1:
+        # A tokenizer may split the mask.
+        before, after = _split(text.split(MASK), tokenizer)
+        return [*before, MASK.encode(), *after], len(before)
+    (tokens,) = _split([text], tokenizer)
+    places = [place for place, token in enumerate(tokens) if token == (word or MASK).encode()]
+    if len(places) != 1:
+        raise InputError("text", f"a sentence with the token {word or MASK} once", f"{len(places)} of it")
+    return tokens, places[0]
 
 
 def batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:

@@ -17,6 +17,7 @@ from elmo_tf.errors import InputError, is_about_memory, reason, renamed
 from elmo_tf.published import fetching, models
 from elmo_tf.published.options import read_options
 from elmo_tf.savedmodel import assets, checksums, finding
+from elmo_tf.scoring import LanguageModel
 from elmo_tf.workdir.folder import is_workdir, open_workdir
 
 if TYPE_CHECKING:
@@ -70,6 +71,10 @@ class Source(abc.ABC):
     @abc.abstractmethod
     def network(self) -> "BiLM | PackedBiLM":
         """Returns the network, without a softmax; `InputError` if a file is damaged."""
+
+    def language_model(self) -> LanguageModel:
+        """Returns the network with its softmax; `InputError` if the source has none."""
+        raise InputError(self.name, "a model with its softmax, such as a workdir of elmo-tf train", "vectors only")
 
     def model(self) -> Any:
         """Returns an object with the functions of an exported model (`contract.FUNCTIONS`): built in memory.
@@ -148,6 +153,15 @@ class Workdir(Source):
 
     def network(self) -> "BiLM":
         return open_workdir(self.name).trained_bilm(with_softmax=False)
+
+    def language_model(self) -> LanguageModel:
+        from elmo_tf.bilm.packed import PackedBiLM  # noqa: PLC0415 - see the top
+
+        workdir = open_workdir(self.name)
+        if workdir.vocabulary is None:
+            return super().language_model()
+        bilm = workdir.trained_bilm()
+        return LanguageModel(PackedBiLM.of(bilm), bilm.softmax, workdir.vocabulary)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,7 +17,7 @@ import traceback
 from collections.abc import Iterator
 
 from elmo_tf import __version__
-from elmo_tf.cli import corpus, models, probes, quiet, tasks, training, use
+from elmo_tf.cli import corpus, models, probes, quiet, scores, tasks, training, use
 from elmo_tf.cli.arguments import Parser
 from elmo_tf.cli.flags import in_flags
 from elmo_tf.errors import InputError, memory_explained
@@ -122,7 +122,7 @@ def _parser() -> Parser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     commands.add_parser("preprocess", help="make a folder of records from text, with Apache Beam", add_help=False)
     commands.add_parser("embed", help="make vectors of a text, with Apache Beam", add_help=False)
-    for module in (corpus, training, models, use, probes, tasks):
+    for module in (corpus, training, models, use, scores, probes, tasks):
         module.add_commands(commands)
     return parser
 

@@ -43,6 +43,14 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         metavar="FILE",
         help="WordNet's index.sense: lemmas that are not in --train get their first sense (without it: no answer)",
     )
+    blimp = add_command(
+        tasks, "blimp", _blimp, "how often the acceptable sentence of a minimal pair is the likelier one"
+    )
+    blimp.add_argument("--savedmodel", "--model", required=True, metavar="SOURCE", help="a model with its softmax")
+    blimp.add_argument(
+        "--data", required=True, metavar="FILE", help="lines of JSON, as BLiMP has them; may be compressed"
+    )
+    blimp.add_argument("--output", required=True, metavar="DIR", help="a new folder for a table, JSON and a plot")
 
     plot = add_command(
         commands,
@@ -115,6 +123,14 @@ def _wsd(arguments: argparse.Namespace) -> None:
         with renamed(path="sense_index"):
             first_senses = semcor.read_first_senses(arguments.sense_index)
     _finish(wsd.probe(arguments.savedmodel, train, test, first_senses), "wsd", arguments)
+
+
+def _blimp(arguments: argparse.Namespace) -> None:
+    from elmo_tf.annotated import minimal_pairs
+    from elmo_tf.probes import blimp
+
+    staging.check_absent(arguments.output)
+    _finish(blimp.probe(arguments.savedmodel, minimal_pairs.read_minimal_pairs(arguments.data)), "blimp", arguments)
 
 
 def _finish(results, name: str, arguments: argparse.Namespace) -> None:

@@ -64,6 +64,10 @@ class SampledSoftmax(keras.layers.Layer):
             return self._full(inputs, targets, _LOGITS_AT_ONCE_TRAINING if training else _LOGITS_AT_ONCE)
         return self._sampled(inputs, targets, num_sampled, seed)
 
+    def log_probs(self, inputs: tf.Tensor) -> tf.Tensor:
+        """Returns the log-probability of every word, float32 `(num_tokens, vocab_size)`."""
+        return tf.nn.log_softmax(tf.matmul(inputs, self.kernel, transpose_b=True) + self.bias)
+
     def compute_output_shape(self, input_shape, *_, **__):
         return input_shape[:1]
 

@@ -1,0 +1,34 @@
+"""Minimal pairs of BLiMP's kind: lines of JSON, each with an acceptable sentence and an unacceptable one."""
+
+import os
+
+import msgspec
+
+from elmo_tf.annotated import numbered_lines
+from elmo_tf.files import json_file
+
+
+class MinimalPair(msgspec.Struct, frozen=True):
+    """An acceptable sentence, an unacceptable one, and the paradigm that they are an example of."""
+
+    sentence_good: str
+    sentence_bad: str
+    UID: str
+    linguistics_term: str
+
+
+def read_minimal_pairs(path: str | os.PathLike) -> list[MinimalPair]:
+    """Returns the pairs of a file, plain or compressed (.gz, .bz2, .xz); other keys than those of a pair are ignored.
+
+    Raises:
+        InputError: if a line is not a pair, or there is none.
+
+    Reference:
+        Warstadt et al. 2020, "BLiMP: The Benchmark of Linguistic Minimal Pairs for English".
+    """
+    found = [
+        json_file.parse_as(line, MinimalPair, f"{path}, line {number}")
+        for number, line in numbered_lines.numbered_lines(path)
+        if line.strip()
+    ]
+    return numbered_lines.require_some(found, path, "pair of sentences")

@@ -1,0 +1,92 @@
+"""Minimal pairs: how often a language model finds the acceptable sentence of two the likelier one."""
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from elmo_tf import sources
+from elmo_tf.annotated.minimal_pairs import MinimalPair
+from elmo_tf.embedder import Embedder
+from elmo_tf.files.progress import ProgressLine
+from elmo_tf.probes.results import Results, Row
+from elmo_tf.scoring import Score
+from elmo_tf.text.word_split import split_words
+
+# What is compared: log-probabilities of the sentence, and their means per token.
+_MEASURES = {
+    "both": lambda score: score.total,
+    "forward": lambda score: score.forward,
+    "backward": lambda score: score.backward,
+    "both/token": lambda score: score.mean,
+    "forward/token": lambda score: score.forward / len(score.forward_log_probs),
+    "backward/token": lambda score: score.backward / len(score.backward_log_probs),
+}
+
+
+def probe(source: str | os.PathLike, pairs: Sequence[MinimalPair]) -> Results:
+    """Returns the share of pairs whose acceptable sentence has the higher log-probability; a tie counts half.
+
+    Sentences are split into tokens as the Penn Treebank splits them: `ca n't`, the full stop on its own.
+
+    Args:
+        source: a model with its softmax; see `Embedder.score`.
+        pairs: of any number of paradigms.
+
+    Returns:
+    XX the share of ties and the number of pairs that differ in unknown words alone.
+
+    Raises:
+        InputError: if there is no such model, or it has no softmax.
+    """
+    embedder = Embedder(sources.find(source))
+    sentences = [sentence for pair in pairs for sentence in (pair.sentence_good, pair.sentence_bad)]
+    line = ProgressLine(at_once=False)
+
+    def progress(done: int, total: int) -> None:
+        if line.due():
+            line.show(f"scored {done:,} of {total:,} sentences")
+
+    scores = embedder.score([[word.text for word in split_words(sentence)] for sentence in sentences], progress)
+    line.clear()
+    good, bad = scores[::2], scores[1::2]
+    terms = {pair.UID: pair.linguistics_term for pair in pairs}
+    wins = {name: _wins(measure, good, bad) for name, measure in _MEASURES.items()}
+    places = defaultdict(list)
+    for place, pair in enumerate(pairs):
+        places[pair.UID].append(place)
+    paradigms = {
+        paradigm: {name: float(one[chosen].mean()) for name, one in wins.items()} for paradigm, chosen in places.items()
+    }
+    rows = [Row("all", "mix", _means(paradigms.values()))]
+    for term in sorted(set(terms.values())):
+        rows.append(Row(term, "layer", _means(paradigms[one] for one in paradigms if terms[one] == term)))
+    details = {
+        "pairs": len(pairs),
+        "num_paradigms": len(paradigms),
+        "ties": float(np.mean(wins["both"] == 0.5)),
+        "pairs_that_differ_in_unknown_words_alone": sum(map(_same_words, good, bad)),
+        "paradigms": paradigms,
+    }
+    return Results("BLiMP", rows, details)
+
+
+def _wins(measure: Callable[[Score], float], good: list[Score], bad: list[Score]) -> np.ndarray:
+    """Returns 1 for each pair whose acceptable sentence is ahead, 0.5 for a tie, else 0: float64 `(pairs,)`."""
+    ahead = np.array([measure(one) - measure(other) for one, other in zip(good, bad, strict=True)])
+    return (np.sign(ahead) + 1) / 2
+
+
+def _means(accuracies: Iterable[dict[str, float]]) -> dict[str, float]:
+    chosen = list(accuracies)
+    return {name: float(np.mean([one[name] for one in chosen])) for name in _MEASURES}
+
+
+def _same_words(one: Score, other: Score) -> bool:
+    """Whether two sentences are the same to the softmax, which has one word for all unknown ones."""
+
+    def words(score: Score) -> list[str | None]:
+        return [None if unknown else token for token, unknown in zip(score.tokens, score.unknown, strict=True)]
+
+    return words(one) == words(other)

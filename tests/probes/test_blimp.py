@@ -1,0 +1,60 @@
+"""Minimal pairs, by the real command."""
+
+import json
+import os
+
+import pytest
+
+import elmo_tf
+from elmo_tf import cli
+from elmo_tf.annotated.minimal_pairs import read_minimal_pairs
+from elmo_tf.errors import InputError
+
+PAIRS = [
+    ("the dog barked.", "the dog sat.", "verbs", "agreement"),
+    ("a cat sat.", "sat a cat.", "order", "word_order"),
+    ("a cat sat.", "a cat sat.", "order", "word_order"),  # a tie
+    ("the zebra sat.", "the gnu sat.", "unknown", "word_order"),  # the same to the softmax
+]
+
+
+@pytest.fixture
+def data(tmp_path):
+    keys = ("sentence_good", "sentence_bad", "UID", "linguistics_term")
+    lines = [json.dumps(dict(zip(keys, pair, strict=True)) | {"pairID": "0"}) for pair in PAIRS]
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_accuracies_are_those_of_the_scores_by_paradigm_and_by_term(workdir, data, tmp_path, capsys):
+    arguments = ["--model", os.fspath(workdir), "--data", str(data), "--output", str(tmp_path / "out")]
+    assert cli.main(["probe", "blimp", *arguments]) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    model = elmo_tf.load(workdir)
+
+    def wins(measure) -> list[float]:
+        split = [[text.replace(".", " .") for text in pair[:2]] for pair in PAIRS]
+        scores = [[measure(score) for score in model.score(pair)] for pair in split]
+        return [1.0 if good > bad else 0.5 if good == bad else 0.0 for good, bad in scores]
+
+    for name, measure in [
+        ("both", lambda s: s.forward + s.backward),
+        ("forward/token", lambda s: s.forward / len(s[1])),
+    ]:
+        expected = wins(measure)
+        order = (expected[1] + expected[2]) / 2
+        assert expected[2] == 0.5
+        assert found["paradigms"]["order"][name] == order
+        assert found["scores"]["word_order"][name] == pytest.approx((order + expected[3]) / 2)
+        assert found["scores"]["all"][name] == pytest.approx((expected[0] + order + expected[3]) / 3)
+    assert (found["pairs"], found["num_paradigms"], found["ties"]) == (4, 3, 0.25)
+    assert found["pairs_that_differ_in_unknown_words_alone"] == 2
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"blimp.json", "blimp.png", "blimp.txt"}
+
+
+def test_a_line_that_is_no_pair_is_named(tmp_path):
+    path = tmp_path / "pairs.jsonl"
+    path.write_text('{"sentence_good": "a", "sentence_bad": "b", "UID": "c", "linguistics_term": "d"}\n{"UID": 3}\n')
+    with pytest.raises(InputError, match=r"pairs\.jsonl, line 2: expected UID to be str, found 3"):
+        read_minimal_pairs(path)

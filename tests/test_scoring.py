@@ -1,0 +1,118 @@
+"""What a language model finds likely: scores of sentences, and words for a place."""
+
+import json
+import math
+import os
+import random
+
+import numpy as np
+import pytest
+
+import elmo_tf
+from elmo_tf import api, cli
+from elmo_tf.bilm.log_probs import word_log_probs
+from elmo_tf.errors import InputError
+from elmo_tf.text import char_ids
+from elmo_tf.workdir.folder import open_workdir
+from tests import checks, reference
+from tests.helpers import write_records
+
+SENTENCES = ["the cat sat on the mat", "zebras bark", "", "a dog", " ".join(["the dog sat"] * 40)]
+
+
+@pytest.fixture(scope="module")
+def model(workdir):
+    return elmo_tf.load(workdir)
+
+
+@pytest.fixture(scope="module")
+def expected(workdir):
+    """The scores of `SENTENCES` in NumPy float64."""
+    opened = open_workdir(workdir)
+    weights = reference.weights_of(opened.trained_bilm())
+    found = []
+    for sentence in SENTENCES:
+        tokens = [b"<S>", *sentence.encode().split(), b"</S>"]
+        ids, chars = opened.vocabulary.ids(tokens), [reference.encode(token) for token in tokens]
+        forward, backward = (
+            reference.direction_losses(weights, opened.config.model, number, chars[::step][:-1], ids[::step][1:])
+            for number, step in enumerate((1, -1))
+        )
+        found.append((-forward, -backward[::-1]))
+    return found
+
+
+def test_scores_are_those_of_a_reference_in_float64(model, expected):
+    for sentence, score, (forward, backward) in zip(SENTENCES, model.score(SENTENCES), expected, strict=True):
+        assert score.tokens == sentence.split()
+        np.testing.assert_allclose(score.forward_log_probs, forward, **checks.TOLERANCE)
+        np.testing.assert_allclose(score.backward_log_probs, backward, **checks.TOLERANCE)
+        assert score.total == pytest.approx(forward.sum() + backward.sum(), rel=1e-5)
+        assert score.unknown.tolist() == [token in ("zebras", "bark") for token in score.tokens]
+
+
+def test_a_sentence_alone_scores_as_in_any_batch(model):
+    together = model.score(SENTENCES * 3)
+    order = random.Random(0).sample(range(len(together)), len(together))
+    for place in order[:6]:
+        (alone,) = model.score([(SENTENCES * 3)[place]])
+        np.testing.assert_allclose(alone.forward_log_probs, together[place].forward_log_probs, **checks.TOLERANCE)
+        np.testing.assert_allclose(alone.backward_log_probs, together[place].backward_log_probs, **checks.TOLERANCE)
+
+
+def test_the_mean_is_that_of_an_evaluation_of_this_sentence_alone(model, workdir, tmp_path):
+    words = [token.decode() for token in open_workdir(workdir).vocabulary.tokens[3:]]
+    records = write_records(tmp_path / "one", SENTENCES[:1], words, num_shards=1)
+    found = api.evaluate(workdir, records.path, batch_size=1)
+    (score,) = model.score(SENTENCES[:1])
+    assert math.exp(-score.mean) == pytest.approx(found.perplexity, rel=1e-5)
+    assert math.exp(-score.forward / 7) == pytest.approx(found.forward_perplexity, rel=1e-5)
+
+
+def test_at_each_place_the_words_share_a_probability_of_one(workdir):
+    bilm = open_workdir(workdir).trained_bilm()
+    ids = char_ids.encode_tokens(SENTENCES[0].encode().split())[None]
+    for place in range(6):
+        found = word_log_probs(bilm, bilm.softmax, ids, place).numpy().astype(np.float64)
+        np.testing.assert_allclose(np.exp(found).sum(-1), 1, rtol=1e-5)
+
+
+def test_words_are_ranked_by_the_sum_of_both_directions(model, workdir):
+    vocabulary = open_workdir(workdir).vocabulary
+    words = [token.decode() for token in vocabulary.tokens[3:]]
+    sums = []
+    for word in words:
+        (score,) = model.score([f"the {word} sat"])
+        sums.append(float(score.forward_log_probs[1] + score.backward_log_probs[2]))
+    filled = model.fill("the [MASK] sat", top=len(words))
+    assert [one.token for one in filled[:3]] == [words[place] for place in np.argsort(sums)[::-1][:3]]
+    assert sum(one.score for one in filled) == pytest.approx(1)
+    assert filled[0].sequence == f"the {filled[0].token} sat"
+    assert filled[0].score / filled[1].score == pytest.approx(math.exp(np.diff(np.sort(sums)[-2:])[0]), rel=1e-4)
+    assert model.fill("the cat sat", word="cat", top=2) == model.fill(["the", "[MASK]", "sat"], top=2) == filled[:2]
+
+
+@pytest.mark.parametrize(("text", "word"), [("no place", None), ("[MASK] [MASK]", None), ("the cat the", "the")])
+def test_a_sentence_without_one_place_is_refused(model, text, word):
+    with pytest.raises(InputError, match=r"text: expected a sentence with the token .* once"):
+        model.fill(text, word=word)
+
+
+def test_a_source_without_a_softmax_is_refused(savedmodel):
+    with pytest.raises(InputError, match="expected a model with its softmax"):
+        elmo_tf.load(savedmodel.path).score(["a dog"])
+
+
+def test_the_commands_print_what_the_functions_return(model, workdir, tmp_path, capsys):
+    text = tmp_path / "text.txt"
+    text.write_text("".join(f"{sentence}\n" for sentence in SENTENCES))
+    assert cli.main(["score", "--model", os.fspath(workdir), "--input", str(text), "--tokens"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    for line, score in zip(lines, model.score(SENTENCES), strict=True):
+        assert line["tokens"] == score.tokens
+        assert line["unknown"] == score.unknown.tolist()
+        assert line["total"] == pytest.approx(score.total, abs=1e-3)
+        assert line["forward_log_probs"] == pytest.approx(score.forward_log_probs, abs=1e-3)
+    assert cli.main(["fill", "a [MASK] sat", "--model", os.fspath(workdir), "--top", "2"]) == 0
+    words = [json.loads(line)["token"] for line in capsys.readouterr().out.splitlines()]
+    assert words == [one.token for one in model.fill("a [MASK] sat", top=2)]
