@@ -137,7 +137,8 @@ class Embedder:
     def fill(self, text: Text, top: int = 10, word: str | None = None) -> list[Filled]:
         """Returns the words of the vocabulary that fit best in one place of a sentence, the likeliest first.
 
-        A word's log-probability is the sum of both directions', normalized over the vocabulary.
+        A word's score is proportional to the product of both directions' probabilities divided by the word's own, which
+        follows Zipf's law: rare words that fit come before frequent ones that do not.
 
         Args:
             text: a sentence or its tokens, with `[MASK]` in the place.

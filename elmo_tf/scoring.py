@@ -110,10 +110,11 @@ class Scorer:
     def fill(self, tokens: Sequence[bytes], place: int, top: int) -> Iterator[Filled]:
         """Yields the likeliest words for a place in a sentence, the likeliest first.
 
-        A word's log-probability is the sum of both directions', normalized over the words of the vocabulary.
+        The directions are combined as if, given the word, its two sides were independent: the product of both
+        probabilities, divided by the word's own, which both contain. The words' own follow Zipf's law by rank.
         """
         found = self._word_log_probs([tokens], [len(tokens)], place).numpy().sum(0, dtype=np.float64)
-        found = found[len(SPECIAL_TOKENS) :]
+        found = (found - np.log(np.log1p(1 / np.arange(1, len(found) + 1))))[len(SPECIAL_TOKENS) :]
         found -= np.logaddexp.reduce(found)
         words = [token.decode() for token in self.vocabulary.tokens[len(SPECIAL_TOKENS) :]]
         sentence = [token.decode(errors="replace") for token in tokens]

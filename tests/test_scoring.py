@@ -77,13 +77,14 @@ def test_at_each_place_the_words_share_a_probability_of_one(workdir):
         np.testing.assert_allclose(np.exp(found).sum(-1), 1, rtol=1e-5)
 
 
-def test_words_are_ranked_by_the_sum_of_both_directions(model, workdir):
+def test_words_are_ranked_by_both_directions_over_their_own_probability(model, workdir):
     vocabulary = open_workdir(workdir).vocabulary
     words = [token.decode() for token in vocabulary.tokens[3:]]
     sums = []
-    for word in words:
+    for rank, word in enumerate(words, 3):
         (score,) = model.score([f"the {word} sat"])
-        sums.append(float(score.forward_log_probs[1] + score.backward_log_probs[2]))
+        zipf = math.log(math.log((rank + 2) / (rank + 1)))
+        sums.append(float(score.forward_log_probs[1] + score.backward_log_probs[2]) - zipf)
     filled = model.fill("the [MASK] sat", top=len(words))
     assert [one.token for one in filled[:3]] == [words[place] for place in np.argsort(sums)[::-1][:3]]
     assert sum(one.score for one in filled) == pytest.approx(1)
