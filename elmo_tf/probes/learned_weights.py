@@ -55,9 +55,9 @@ def read(model: str | os.PathLike) -> list[Mix]:
         with zipfile.ZipFile(model) as archive, archive.open(_WEIGHTS_FILE) as packed, h5py.File(packed, "r") as file:
             found = _parameters(file)
     except (OSError, KeyError, zipfile.BadZipFile) as error:
-        raise InputError("model", "a model saved as .keras", f"{reason(error)}: {model}") from None
+        raise InputError(str(model), "a model saved as .keras", reason(error)) from None
     if not found:
-        raise InputError("model", "a model with an elmo_tf.ELMo layer", f"none in {model}")
+        raise InputError(str(model), "a model with an elmo_tf.ELMo layer", "none")
     layers = {layer for layer, _ in found}
     ends = [_last(layer) for layer in layers]
     mixes = []
@@ -79,7 +79,7 @@ def plot(mixes: list[Mix], output: str | os.PathLike) -> None:
     """
     path = pathlib.Path(output)
     if path.is_dir():
-        raise InputError("output", "a PNG file", f"a folder: {output}")
+        raise InputError(str(output), "a PNG file", "a folder")
     counts = sorted({len(mix.weights) for mix in mixes})
     if len(counts) > 1:
         raise InputError("mixes", "equal numbers of layers", counts)

@@ -14,7 +14,7 @@ import tensorflow as tf
 import threadpoolctl
 
 from elmo_tf.annotated.columns import Tagged
-from elmo_tf.errors import InputError, renamed
+from elmo_tf.errors import InputError
 from elmo_tf.layers.scalar_mix import ScalarMix
 from elmo_tf.probes import vectors
 from elmo_tf.probes.results import Results, Row
@@ -39,10 +39,8 @@ def probe(source: str | os.PathLike, train: list[Tagged], test: list[Tagged], se
     Raises:
         InputError: if a set is empty, a sentence does not have a tag for each token, or `train` has only one tag.
     """
-    with renamed(sentences="train"):
-        _check(train)
-    with renamed(sentences="test"):
-        _check(test)
+    _check(train, "train")
+    _check(test, "test")
     tags = sorted({label for sentence in train for label in sentence.labels})
     if len(tags) < 2:
         raise InputError("train", "at least two different tags", tags)
@@ -68,15 +66,15 @@ def probe(source: str | os.PathLike, train: list[Tagged], test: list[Tagged], se
     return Results("POS", rows, details)
 
 
-def _check(sentences: list[Tagged]) -> None:
+def _check(sentences: list[Tagged], parameter: str) -> None:
     """Raises `InputError` unless there are tokens and each has a tag."""
     if not any(sentence.tokens for sentence in sentences):
-        raise InputError("sentences", "at least one token with a tag", "none")
+        raise InputError(parameter, "at least one token with a tag", "none")
     for sentence in sentences:
         tokens, labels = sentence.tokens, sentence.labels or []
         if len(tokens) != len(labels):
             found = f"{len(labels)} in {' '.join(tokens)!r}"
-            raise InputError("sentences", f"{len(tokens)} tags for as many tokens", found)
+            raise InputError(parameter, f"{len(tokens)} tags for as many tokens", found)
 
 
 def _embed(source: str | os.PathLike, sentences: list[Tagged]) -> np.ndarray:

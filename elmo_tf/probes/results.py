@@ -8,7 +8,6 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from elmo_tf.errors import renamed
 from elmo_tf.files import staging
 
 _COLORS = {"baseline": "0.7", "layer": "tab:blue", "mix": "tab:orange"}
@@ -63,7 +62,7 @@ class Results:
         Raises:
             InputError: if there is something at `output`.
         """
-        with renamed(path="output"), staging.new_folder(output) as folder:
+        with staging.new_folder(output) as folder:
             (folder / f"{name}.json").write_text(json.dumps(self.to_json(), indent=2) + "\n", "utf-8")
             (folder / f"{name}.txt").write_text(self.table() + "\n", "utf-8")
             self._plot(folder / f"{name}.png")

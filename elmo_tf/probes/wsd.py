@@ -20,19 +20,19 @@ _TIE = 1e-6
 _EVERY = 5
 
 
-def split(sentences: list[SenseSentence]) -> tuple[list[SenseSentence], list[SenseSentence]]:
+def split(train: list[SenseSentence]) -> tuple[list[SenseSentence], list[SenseSentence]]:
     """Returns the sentences to train and to test on: every fifth document, in their order, is held out.
 
     Raises:
         InputError: if there are fewer than five documents.
     """
-    documents = list(dict.fromkeys(sentence.document for sentence in sentences))
+    documents = list(dict.fromkeys(sentence.document for sentence in train))
     if len(documents) < _EVERY:
-        expected = f"at least {_EVERY} documents, each begun by a line `# doc NAME`, to hold some out"
-        raise InputError("sentences", expected, len(documents))
+        expected = f"at least {_EVERY} documents, each after a line # doc NAME, to hold some out"
+        raise InputError("train", expected, len(documents))
     held_out = set(documents[_EVERY - 1 :: _EVERY])
     parts = [[], []]
-    for sentence in sentences:
+    for sentence in train:
         parts[sentence.document in held_out].append(sentence)
     return parts[0], parts[1]
 

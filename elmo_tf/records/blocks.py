@@ -100,18 +100,18 @@ def read_epoch(
     Raises:
         InputError: naming shard and byte, if a record is damaged or is not a sentence of the folder's vocabulary.
     """
-    shards = list(zip(records.shards, records.info["shards"], strict=True))
+    shards = list(zip(records.shards, records.info.shards, strict=True))
     random = None if seed is None else np.random.default_rng([seed, epoch])
     if random is not None:
         shards = [shards[index] for index in random.permutation(len(shards))]
     for first in range(0, len(shards), _POOL_SHARDS):
         chosen = shards[first : first + _POOL_SHARDS]
-        count = sum(info["sentences"] for _, info in chosen)
+        count = sum(info.sentences for _, info in chosen)
         order = np.arange(count) if random is None else random.permutation(count)
         if start >= count:
             start -= count
             continue
-        pool = _Pool([_load(path, info["sentences"]) for path, info in chosen])
+        pool = _Pool([_load(path, info.sentences) for path, info in chosen])
         for numbers in pool.split(order[start:]):
             yield pool.block(numbers, len(records.vocabulary), max_chars_per_token)
         # Frees its memory before the next one is read.

@@ -10,15 +10,16 @@ import os
 import pathlib
 import struct
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
+import msgspec
 import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
-from elmo_tf.files.json_file import ListOf, Object, Text, Whole
+from elmo_tf.files.json_file import Count, Text
 from elmo_tf.records import wire
 from elmo_tf.text import vocabulary as vocabulary_lib
 
@@ -26,23 +27,42 @@ FORMAT_VERSION = 1
 INFO_FILE = "info.json"
 VOCABULARY_FILE = "vocab.txt"
 MARKER_FILE = "_SUCCESS"  # written last: a folder without it is not finished
-_SHA256 = Text(r"[0-9a-f]{64}")
 SHARD_NAME = Text(r"shard-[0-9]+-of-[0-9]+\.tfrecord")  # what `shard_name` returns
-_SHARD = Object({"name": SHARD_NAME, "sentences": Whole(), "bytes": Whole(), "sha256": _SHA256})
-# The part of `info.json` that readers use; the rest is for people.
-_INFO = Object(
-    {
-        "sentences": Whole(1),
-        "tokens": Whole(),
-        "max_chars_per_token": Whole(3, 257),
-        "vocabulary": Object({"sha256": _SHA256}),
-        "shards": ListOf(_SHARD),
-    }
-)
+_ShardName = Annotated[str, msgspec.Meta(pattern=rf"\A{SHARD_NAME.pattern}\Z")]
+_Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 # A TFRecord is a header (length and its checksum), then the data, then the checksum of the data.
 _HEADER = struct.Struct("<QI")
 HEADER_BYTES = _HEADER.size
 _CHECKSUM_BYTES = 4
+
+
+class _Version(msgspec.Struct, frozen=True):
+    format_version: Count
+
+
+class ShardInfo(msgspec.Struct, frozen=True):
+    """What `info.json` says of a shard."""
+
+    name: _ShardName
+    sentences: Count
+    bytes: Count
+    sha256: _Sha256
+
+
+class VocabularyInfo(msgspec.Struct, frozen=True):
+    """What `info.json` says of the vocabulary."""
+
+    sha256: _Sha256
+
+
+class Info(msgspec.Struct, frozen=True):
+    """The part of `info.json` that readers use; the rest is for people."""
+
+    sentences: Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+    tokens: Count
+    max_chars_per_token: Annotated[int, msgspec.Meta(ge=3, le=257)]
+    vocabulary: VocabularyInfo
+    shards: list[ShardInfo]
 
 
 class Sentence(NamedTuple):
@@ -57,13 +77,13 @@ class Records(NamedTuple):
     """A finished folder."""
 
     path: pathlib.Path
-    info: dict[str, Any]
+    info: Info
     vocabulary: vocabulary_lib.Vocabulary
 
     @property
     def shards(self) -> list[pathlib.Path]:
         """The TFRecord files, in order."""
-        return [self.path / shard["name"] for shard in self.info["shards"]]
+        return [self.path / shard.name for shard in self.info.shards]
 
 
 def shard_name(number: int, count: int) -> str:
@@ -84,35 +104,35 @@ def open_folder(path: str | os.PathLike) -> Records:
     """
     folder = pathlib.Path(path)
     if not (folder / MARKER_FILE).is_file():
-        found = "no such folder" if not folder.exists() else f"no {MARKER_FILE} marker in it"
-        raise InputError("path", "a finished folder of `elmo-tf preprocess`", f"{found}: {folder}")
+        found = f"no {MARKER_FILE} marker in it" if folder.exists() else "no such folder"
+        raise InputError(str(folder), "a finished folder of elmo-tf preprocess", found)
     info = _read_info(folder)
     source = folder / VOCABULARY_FILE
     try:
         content = source.read_bytes()
     except OSError as error:
-        raise InputError("path", f"a folder with {VOCABULARY_FILE}", f"{error.strerror}: {source}") from None
+        raise InputError(str(source), "a vocabulary", error.strerror) from None
     vocabulary = vocabulary_lib.from_bytes(content, str(source))
-    if vocabulary.sha256() != info["vocabulary"]["sha256"]:
-        raise InputError("path", f"the vocabulary that {INFO_FILE} describes", f"another one: {source}")
+    if vocabulary.sha256() != info.vocabulary.sha256:
+        raise InputError(str(source), f"the vocabulary that {INFO_FILE} describes", "another one")
     records = Records(folder, info, vocabulary)
-    for shard, described in zip(records.shards, info["shards"], strict=True):
+    for shard, described in zip(records.shards, info.shards, strict=True):
         size = shard.stat().st_size if shard.exists() else None
-        if size != described["bytes"]:
-            raise InputError("path", f"{described['bytes']} bytes", f"{size}: {shard}")
+        if size != described.bytes:
+            raise InputError(str(shard), f"{described.bytes} bytes", size)
     return records
 
 
-def _read_info(folder: pathlib.Path) -> dict[str, Any]:
+def _read_info(folder: pathlib.Path) -> Info:
     """Returns the checked contents of `info.json`."""
     file = folder / INFO_FILE
-    version = json_file.read(file, Object({"format_version": Whole()}))["format_version"]
+    version = json_file.read_as(file, _Version).format_version
     if version != FORMAT_VERSION:
-        raise InputError("path", f"records of format {FORMAT_VERSION}", f"{version}: {folder}")
-    info = json_file.read(file, _INFO)
-    in_shards = sum(shard["sentences"] for shard in info["shards"])
-    if in_shards != info["sentences"]:
-        raise InputError(str(file), f"shards with {info['sentences']} sentences in all", in_shards)
+        raise InputError(str(file), f"records of format {FORMAT_VERSION}", version)
+    info = json_file.read_as(file, Info)
+    in_shards = sum(shard.sentences for shard in info.shards)
+    if in_shards != info.sentences:
+        raise InputError(str(file), f"shards with {info.sentences} sentences in all", in_shards)
     return info
 
 

@@ -15,19 +15,17 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
-from elmo_tf.files.json_file import ListOf, Nullable, Object, Row, Text, Whole
+from elmo_tf.files.json_file import Count
 from elmo_tf.records import record_folder
 from elmo_tf.records.blocks import Block, read_epoch
 from elmo_tf.records.streams import Part, Streams
 from elmo_tf.text import char_ids as char_ids_lib
 
-# Each row: the stream's current record in base64, and its tokens already used.
-_BASE64 = Text(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
-_POSITION = Object({"epoch": Whole(), "sentence": Whole(), "rows": ListOf(Nullable(Row((_BASE64, Whole()))))})
 _WAIT_SECONDS = 0.1  # between two looks whether to go on waiting
 
 
@@ -77,6 +75,14 @@ class Window(NamedTuple):
         return part._replace(char_ids=table, forward_words=forward_words, backward_words=backward_words)
 
 
+class _StoredPosition(msgspec.Struct, frozen=True):
+    """A position as JSON, records in base64."""
+
+    epoch: Count
+    sentence: Count
+    rows: tuple[tuple[bytes, Count] | None, ...]
+
+
 @dataclasses.dataclass(frozen=True)
 class Position:
     """The place of all streams between two windows: enough to produce the next window again."""
@@ -84,6 +90,7 @@ class Position:
     epoch: int = 0
     sentence: int = 0  # sentences of the epoch that are assigned to a stream
     rows: tuple[tuple[bytes, int] | None, ...] = ()  # each stream's current record and its tokens already used
+    source: str = dataclasses.field(default="position", compare=False)  # the file that it was read from, for errors
 
     def to_json(self) -> str:
         """Returns the position as JSON."""
@@ -91,11 +98,9 @@ class Position:
         return json.dumps({"epoch": self.epoch, "sentence": self.sentence, "rows": rows})
 
     @classmethod
-    def from_json(cls, text: str) -> "Position":
-        """Returns the position that `to_json` wrote; raises `InputError` about `position` if it is not one."""
-        values = json_file.parse(text, _POSITION, "position")
-        rows = tuple(row and (base64.b64decode(row[0]), row[1]) for row in values["rows"])
-        return cls(values["epoch"], values["sentence"], rows)
+    def from_json(cls, text: str, source: str = "position") -> "Position":
+        """Returns the position that `to_json` wrote; raises `InputError` naming `source` if it is not one."""
+        return cls(*msgspec.structs.astuple(json_file.parse_as(text, _StoredPosition, source)), source)
 
 
 class Windows:
@@ -171,7 +176,7 @@ class Windows:
     def _resumed(self) -> list[Part]:
         """Returns the sentences that the streams of the position are in the middle of."""
         if len(self._position.rows) != self.batch_size:
-            raise InputError("position", f"{self.batch_size} streams", len(self._position.rows))
+            raise InputError(self._position.source, f"{self.batch_size} streams", len(self._position.rows))
         rows = [(*row, stream) for stream, row in enumerate(self._position.rows) if row]
         if not rows:
             return []
@@ -180,11 +185,11 @@ class Windows:
             block = Block(list(records), len(self.records.vocabulary), self.max_chars_per_token)
         except record_folder.UnfitRecordError as error:
             stream = streams[error.number]
-            raise InputError("position", f"a sentence in stream {stream}", error.found) from None
+            raise InputError(self._position.source, f"a sentence in stream {stream}", error.found) from None
         for stream, taken, length in zip(streams, used, block.num_tokens.tolist(), strict=True):
             if not taken < length - 1:
                 expected = f"fewer than {length - 1} tokens used in stream {stream}, as its sentence has"
-                raise InputError("position", expected, taken)
+                raise InputError(self._position.source, expected, taken)
         return [Part(block, np.arange(len(rows)), np.array(streams), -np.array(used))]
 
     def _blocks(self) -> Iterator[tuple[int, int, Block]]:
@@ -196,7 +201,7 @@ class Windows:
                 yield epoch, start, block
                 start += len(block.records)
             if start == 0 and begun == 0:
-                raise InputError("records", "at least one sentence", f"none: {self.records.path}")
+                raise InputError(str(self.records.path), "at least one sentence", "none")
             epoch, start = epoch + 1, 0
 
 

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import apache_beam as beam
 import grpc
+import msgspec
 from apache_beam.options.pipeline_options import (
     FlinkRunnerOptions,
     GoogleCloudOptions,
@@ -33,7 +34,6 @@ from apache_beam.runners.portability import flink_runner, job_server, spark_runn
 from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from elmo_tf.errors import InputError
-from elmo_tf.files.json_file import Object, Text
 from elmo_tf.pipelines.cluster import flink_cluster
 from elmo_tf.pipelines.text import filesystems
 
@@ -43,12 +43,19 @@ _CANCEL_SECONDS = 60
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl
 _APPEAR_SECONDS = 5  # for a job that was being submitted
 _POLL_SECONDS = 0.2
-_NOTE = Object({"runner": Text(), "address": Text(), "name": Text()})
 _PHASE_MARK = "-phase-"
 _AFTERWARDS = "once it has ended, delete"
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _JAVA = re.compile(r"(?:^|Caused by: )(?:[\w$]+\.)+(\w+(?:Exception|Error)): ([^\n]+)", re.MULTILINE)
 _log = logging.getLogger("elmo_tf")
+
+
+class _Note(msgspec.Struct, frozen=True):
+    """Where a job runs."""
+
+    runner: str
+    address: str
+    name: str
 
 
 @contextlib.contextmanager
@@ -153,12 +160,12 @@ def end_job(options: PipelineOptions, note: str) -> None:
     Raises:
         ChildProcessError: if nobody knows that it has ended. Its workers may write to the output.
     """
-    earlier = filesystems.read_json(note, _NOTE)
+    earlier = filesystems.read_json(note, _Note)
     if not earlier:
         raise ChildProcessError(f"the job of an earlier run may go on; {_AFTERWARDS} {note}, which is damaged")
-    name, where = earlier["name"], earlier["address"]
+    name, where = earlier.name, earlier.address
     if not where:
-        page = f"the page of its {earlier['runner']}"
+        page = f"the page of its {earlier.runner}"
         raise ChildProcessError(f"the job {name} of an earlier run may go on; see {page}, and {_AFTERWARDS} {note}")
     if where != flink_cluster.address(options):
         raise ChildProcessError(

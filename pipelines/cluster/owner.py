@@ -14,16 +14,25 @@ import time
 import uuid
 from collections.abc import Iterator
 
+import msgspec
+
 from elmo_tf.errors import InputError
-from elmo_tf.files.json_file import Object, Text, Whole
+from elmo_tf.files.json_file import Count
 from elmo_tf.pipelines.text import filesystems
 
-_NOTE = Object({"run": Text(), "who": Text(), "beat": Whole()})
 _BEAT_SECONDS = 10.0  # between two changes of a note
 _FIRST_SECONDS = 1.0  # until a run checks whether another has overwritten its note
 _WAIT_SECONDS = 35.0  # for another's note to change: three beats, and time for a slow store
 _POLL_SECONDS = 1.0
 _log = logging.getLogger("elmo_tf")
+
+
+class _Note(msgspec.Struct, frozen=True):
+    """What the folder says of its writer."""
+
+    run: str
+    who: str
+    beat: Count
 
 
 @contextlib.contextmanager
@@ -73,8 +82,8 @@ class _Heart:
     def check(self) -> None:
         """Notes who has taken the folder, if another run has."""
         note = _read(self._path)
-        if note and note["run"] != self._run:
-            self.owner = note["who"]
+        if note and note.run != self._run:
+            self.owner = note.who
 
     def run(self) -> None:
         """Beats until it is stopped."""
@@ -105,7 +114,7 @@ def _wait_for_silence(folder: str, path: str) -> None:
     first = _read(path)
     if first is None and _is_absent(path):
         return
-    who = first["who"] if first else "another run"
+    who = first.who if first else "another run"
     _log.info("%s has been writing %s; waiting %.0f s to see whether it still is", who, folder, _WAIT_SECONDS)
     end = time.monotonic() + _WAIT_SECONDS
     while time.monotonic() < end:
@@ -115,7 +124,7 @@ def _wait_for_silence(folder: str, path: str) -> None:
             return
         first = first or note
         if note and note != first:
-            raise _in_use(folder, note["who"])
+            raise _in_use(folder, note.who)
 
 
 def _is_absent(path: str) -> bool:
@@ -124,10 +133,10 @@ def _is_absent(path: str) -> bool:
     return not any(found.startswith(name) for found in filesystems.sizes(folder))
 
 
-def _read(path: str) -> dict | None:
+def _read(path: str) -> _Note | None:
     """Returns the note; None if there is none, or it is damaged."""
     try:
-        return filesystems.read_json(path, _NOTE)
+        return filesystems.read_json(path, _Note)
     except OSError:
         if filesystems.exists(path):
             raise
@@ -135,4 +144,4 @@ def _read(path: str) -> dict | None:
 
 
 def _in_use(folder: str, who: str) -> InputError:
-    return InputError("folder", "a folder that no other run writes", f"one in use by {who}: {folder}")
+    return InputError(folder, "a folder that no other run writes", f"one in use by {who}")

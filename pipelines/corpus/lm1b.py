@@ -18,14 +18,22 @@ import tarfile
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from elmo_tf.errors import InputError, renamed
+import msgspec
+
+from elmo_tf.errors import InputError
 from elmo_tf.files import download, json_file, lock, staging
-from elmo_tf.files.json_file import MapOf, Object, Text, Whole
+from elmo_tf.files.json_file import Count
 
 MANIFEST_FILE = "lm1b.json"  # written last
-_MANIFEST = Object({"sha256": Text(), "files": MapOf(Whole())})
 _COPY_BYTES = 1 << 20
 _log = logging.getLogger("elmo_tf")
+
+
+class _Manifest(msgspec.Struct, frozen=True):
+    """The part of `lm1b.json` that is read."""
+
+    sha256: str
+    files: dict[str, Count]  # bytes of each
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,8 +89,7 @@ def fetch(
             _download(source, downloaded)
         else:
             _check_room(output, source, None)
-            with renamed(path="archive"):
-                download.check(pathlib.Path(archive), source.size, source.sha256)
+            download.check(pathlib.Path(archive), source.size, source.sha256)
         files = _unpack(pathlib.Path(archive or downloaded), output, source)
         manifest = {"url": source.url, "sha256": source.sha256, "bytes": source.size, "files": files}
         with _new_file(output / MANIFEST_FILE) as file:
@@ -100,15 +107,14 @@ def _download(source: Source, path: pathlib.Path) -> None:
     # Left by a run that ended while it unpacked; it is checked again.
     if path.exists():
         path.rename(download.part_of(path))
-    with renamed(url="source", path="output"):
-        download.download(source.url, source.size, source.sha256, path)
+    download.download(source.url, source.size, source.sha256, path)
 
 
 @contextlib.contextmanager
 def _own_folder(output: pathlib.Path) -> Iterator[None]:
     """Makes the folder and keeps other runs out of it. After an exception, removes folders made here if empty."""
     if output.exists() and not output.is_dir():
-        raise InputError("output", "a folder", f"a file: {output}")
+        raise InputError(str(output), "a folder", "a file")
     made = [path for path in (output, *output.parents) if not path.exists()]
     descriptor = None
     try:
@@ -116,9 +122,9 @@ def _own_folder(output: pathlib.Path) -> Iterator[None]:
             output.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(output, os.O_RDONLY)
         except OSError as error:
-            raise InputError("output", "a folder to write in", f"{error.strerror}: {output}") from None
+            raise InputError(str(output), "a folder to write in", error.strerror) from None
         if not lock.acquire(descriptor, output):
-            raise InputError("output", "a folder that no other run writes", f"one in use: {output}")
+            raise InputError(str(output), "a folder that no other run writes", "one in use")
         yield
     except BaseException as error:
         for path in made:
@@ -135,12 +141,12 @@ def _own_folder(output: pathlib.Path) -> Iterator[None]:
 def _finished(output: pathlib.Path, source: Source) -> dict[str, int] | None:
     """Returns the files in the manifest if all are there; None otherwise, also if the manifest is damaged."""
     try:
-        manifest = json_file.read(output / MANIFEST_FILE, _MANIFEST)
+        manifest = json_file.read_as(output / MANIFEST_FILE, _Manifest)
     except InputError:
         return None
-    if manifest["sha256"] != source.sha256 or not manifest["files"]:
+    files = manifest.files
+    if manifest.sha256 != source.sha256 or not files:
         return None
-    files = manifest["files"]
     lost = [name for name, size in files.items() if not _is_whole(output / name, size)]
     if lost:
         _log.info("%d files are missing or changed in %s, for example %s", len(lost), output, lost[0])
@@ -160,7 +166,7 @@ def _check_room(output: pathlib.Path, source: Source, archive: pathlib.Path | No
         needed += max(source.size - sum(path.stat().st_size for path in begun), 0)
     free = shutil.disk_usage(output).free
     if free < needed:
-        raise InputError("output", f"{needed / 1e9:.1f} GB of free disk", f"{free / 1e9:.1f} GB: {output}")
+        raise InputError(str(output), f"{needed / 1e9:.1f} GB of free disk", f"{free / 1e9:.1f} GB")
 
 
 def _unpack(archive: pathlib.Path, output: pathlib.Path, source: Source) -> dict[str, int]:
@@ -202,7 +208,7 @@ def _new_file(path: pathlib.Path) -> Iterator[BinaryIO]:
     """Yields a file to write, which gets its name when all of it is on the disk."""
     # No glob for the text matches a hidden file.
     part = path.with_name(f".{path.name}.part")
-    with renamed(path="output"), download.writing(path):
+    with download.writing(path):
         path.parent.mkdir(exist_ok=True)
         try:
             with open(part, "wb", opener=staging.no_link) as file:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
-from elmo_tf.errors import InputError, renamed
+from elmo_tf.errors import InputError
 from elmo_tf.pipelines.text import filesystems, local_files
 
 # Endings of names, and roughly how many bytes of text one byte of such a file holds.
@@ -80,14 +80,13 @@ def match(patterns: Iterable[str]) -> list[TextFile]:
     same: dict[tuple[Hashable, str], set[TextFile]] = collections.defaultdict(set)
     passed_over: set[str] = set()
     for pattern in patterns:
-        with renamed(path="patterns"):
-            filesystems.check_store(pattern)
+        filesystems.check_store(pattern)
         archive, members = _split_archive(pattern)
         is_local = filesystems.is_local(archive)
         matched = _match_local(archive, passed_over) if is_local else _match_remote(archive)
         if not matched:
             empty = "a folder without files" if os.path.isdir(archive) else "no such file"
-            raise InputError("patterns", "a file, folder or glob that matches files", f"{empty}: {pattern}")
+            raise InputError(pattern, "a file, folder or glob that matches files", empty)
         for path, (size, identity) in matched.items():
             chosen = (members or "*") if path.endswith(_TAR) else ""
             same[identity, chosen].add(TextFile(path, size, chosen))
@@ -97,7 +96,7 @@ def match(patterns: Iterable[str]) -> list[TextFile]:
         _log.info("files and folders passed over, because they are read by another path: %s", f"{len(passed_over):,}")
     for file in found:
         if filesystems.is_local(file.path) and not os.access(file.path, os.R_OK):
-            raise InputError("patterns", "readable files", f"no permission to read {file.path}")
+            raise InputError(file.path, "a readable file", "no permission to read it")
     return found
 
 

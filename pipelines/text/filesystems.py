@@ -62,8 +62,7 @@ def check_store(path: str) -> None:
         is_installed = False
     if not is_installed or all(scheme != kind.scheme() for kind in FileSystem.get_all_subclasses()):
         package = f"apache-beam[{extra}]"
-        wanted = f"a local path, or for {scheme}:// an installed {package} (pip install '{package}')"
-        raise InputError("path", wanted, path)
+        raise InputError(path, f"an installed {package} for {scheme}:// (pip install '{package}')", "none")
     try:
         FileSystems.get_filesystem(path)
         if scheme == "s3":
@@ -71,7 +70,7 @@ def check_store(path: str) -> None:
 
             s3_client.check(path)
     except (OSError, ValueError) as error:
-        raise InputError("path", "a path in a store that answers", f"{_reason(error)}: {path}") from None
+        raise InputError(path, "a path in a store that answers", _reason(error)) from None
 
 
 def join(folder: str, *names: str) -> str:
@@ -176,11 +175,12 @@ def _next(path: str, file: BinaryIO) -> bytes:
         return file.read(_COPY_BYTES)
 
 
-def read_json(path: str, schema: json_file.Schema) -> Any | None:
-    """Returns the value in a JSON file; None if the file is damaged or the value does not fit the schema."""
+def read_json(path: str, kind: Any) -> Any | None:
+    """Returns the value in a JSON file as a `kind`, see `json_file.read_as`; None if the file is damaged or another."""
     content = read(path)
+    parse = json_file.parse if hasattr(kind, "check") else json_file.parse_as
     try:
-        return json_file.parse(content, schema, path)
+        return parse(content, kind, path)
     except InputError:
         return None
 

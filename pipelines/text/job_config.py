@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from elmo_tf.errors import InputError, renamed
+from elmo_tf.errors import InputError
 from elmo_tf.extras import check_installed
 from elmo_tf.pipelines.text import corpora, filesystems, sentences
 
@@ -40,7 +40,7 @@ class JobConfig:
         is_raw = self.tokenizer == "unicode"
         if self.line is not None:
             self.require_one_of("line", sentences.LINES)
-            require("line", is_raw, "`tokenizer` unicode with it", f"`line` {self.line} alone")
+            require("line", is_raw, "tokenizer unicode with it", f"line {self.line} alone")
 
     def require_one_of(self, name: str, values: Iterable[str]) -> None:
         """Raises `InputError` unless a field has one of the values."""
@@ -73,9 +73,7 @@ def corpus(patterns: Iterable[str], outputs: Iterable[str]) -> list[corpora.Text
         InputError: naming `input`, if there are none.
     """
     written = tuple(f"{folder}/" for folder in outputs)
-    with renamed(patterns="input"):
-        matched = corpora.match(patterns)
-    found = [file for file in matched if not real_path(file.path).startswith(written)]
+    found = [file for file in corpora.match(patterns) if not real_path(file.path).startswith(written)]
     require("input", bool(found), "files outside of the output folders", "none")
     return found
 

@@ -73,7 +73,7 @@ class Cleaner(NamedTuple):
         if block.position == 0:
             for begin, found in _NOT_TEXT.items():
                 if block.data.startswith(begin):
-                    raise reading.CorpusError("input", "UTF-8 text", f"{found}: {block.source}")
+                    raise reading.CorpusError(block.source, "UTF-8 text", found)
         lines = block.data.removesuffix(b"\n").split(b"\n")
         found = sorted(self._irregular(block, lines))
         if refused := [(number, rule) for number, rule in found if self.strict or rule in self.refused]:
@@ -145,8 +145,8 @@ class Cleaner(NamedTuple):
 
 def _refusal(rule: str, block: reading.Block, file: corpora.TextFile, offset: int) -> reading.CorpusError:
     """Returns the error for irregular text at byte `offset` of a block."""
-    where = f"line {reading.line_number(file, block, offset)} of {block.source}"
-    return reading.CorpusError("strict", "regular text", f"{RULES[rule].found} on {where}")
+    place = f"{block.source}, line {reading.line_number(file, block, offset)}"
+    return reading.CorpusError(place, "regular text", RULES[rule].found)
 
 
 def _joined(lines: list[bytes]) -> list[bytes]:

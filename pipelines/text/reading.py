@@ -40,10 +40,7 @@ _BROKEN = (EOFError, zlib.error, lzma.LZMAError, zstd.Error, tarfile.TarError, O
 
 
 class CorpusError(InputError):
-    """Something in the corpus cannot be used; the message names the file and, if it applies, the line.
-
-    The parameter is `input`, as the jobs call the corpus, or `strict` if only that setting refuses the text.
-    """
+    """Something in the corpus cannot be used; the message names the file and, if it applies, the line."""
 
 
 class Block(NamedTuple):
@@ -83,7 +80,7 @@ def read_blocks(part: corpora.Slice, paragraphs: bool = False) -> Iterator[Block
             reason = getattr(error, "strerror", None) or error
             hint = f"; {filesystems.UNSEEN}" if isinstance(error, FileNotFoundError) else ""
             raise filesystems.ReadError(f"cannot read {path}: {reason}{hint}") from None
-        raise CorpusError("input", "an intact compressed file or archive", f"{path}: {error}") from None
+        raise CorpusError(path, "an intact compressed file or archive", error) from None
 
 
 class _Member(tarfile.TarInfo):
@@ -134,7 +131,7 @@ def _texts(file: corpora.TextFile) -> Iterator[tuple[str, BinaryIO]]:
             pass
         if not wanted:
             found = ", ".join(others) or "none at all"
-            raise CorpusError("input", f"members that match {file.members}", f"{found} in {file.path}")
+            raise CorpusError(file.path, f"members that match {file.members}", found)
 
 
 def _decompressed(file: BinaryIO, name: str) -> BinaryIO:

@@ -136,12 +136,10 @@ class Reader:
 
 
 def _long_line(block: reading.Block, file: corpora.TextFile) -> reading.CorpusError:
-    where = f"line {reading.line_number(file, block, 0):,} of {block.source}"
     return reading.CorpusError(
-        "input",
+        f"{block.source}, line {reading.line_number(file, block, 0)}",
         "one sentence per line",
-        f"more than {MOST_TOKENS:,} tokens on {where}; `tokenizer` unicode with `line` paragraph breaks running text "
-        "into sentences",
+        f"more than {MOST_TOKENS:,} tokens; --tokenizer unicode --line paragraph breaks running text into sentences",
     )
 
 

@@ -141,7 +141,7 @@ def test_every_fifth_document_is_held_out():
     train, test = wsd.split(sentences)
     assert [one.document for one in test] == ["d4", "d4", "d9", "d9"]
     assert len(train) == 18
-    with pytest.raises(InputError, match=r"^sentences: expected at least 5 documents, .* found 4$"):
+    with pytest.raises(InputError, match=r"^train: expected at least 5 documents, .* found 4$"):
         wsd.split(sentences[:8])
 
 
@@ -190,9 +190,8 @@ def test_projector_takes_every_use_in_a_text_each_sentence_once(savedmodel, tmp_
     assert cli.main([*command, "--logdir", str(tmp_path / "logs"), "--word", "bank"]) == 0
     labels = (tmp_path / "logs" / "uses.tsv").read_text().splitlines()
     assert labels == ["a [bank] and a bank", "a bank and a [bank]", "[bank]"]
-    for word, message in (("no", "expected at least two uses of 'no', found 1"), ("zoo", "of 'zoo', found 0")):
-        assert cli.main([*command, "--logdir", str(tmp_path / "other"), "--word", word]) == 1
-        assert message in capsys.readouterr().err
+    assert cli.main([*command, "--logdir", str(tmp_path / "other"), "--word", "no"]) == 1
+    assert "--word: expected a word that is used at least twice, found 1 uses of 'no'" in capsys.readouterr().err
     assert not (tmp_path / "other").exists()
 
 
@@ -284,11 +283,11 @@ def test_files_without_mixes_are_refused(tmp_path):
     keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]).save(tmp_path / "other.keras")
     (tmp_path / "text.keras").write_text("no archive")
     for name, message in (
-        ("other", "expected a model with an elmo_tf.ELMo layer, found none in"),
+        ("other", "expected a model with an elmo_tf.ELMo layer, found none"),
         ("text", "expected a model saved as .keras, found"),
         ("missing", "expected a model saved as .keras, found"),
     ):
-        with pytest.raises(InputError, match=f"^model: {message}"):
+        with pytest.raises(InputError, match=rf"^{tmp_path}/{name}\.keras: {message}"):
             learned_weights.read(tmp_path / f"{name}.keras")
     mixes = [learned_weights.Mix("a", [0.5, 0.5], 1.0), learned_weights.Mix("b", [1.0], 1.0)]
     with pytest.raises(InputError, match=r"^mixes: expected equal numbers of layers, found \[1, 2\]"):

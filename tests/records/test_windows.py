@@ -5,6 +5,7 @@ import threading
 import time
 import weakref
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -264,8 +265,8 @@ def test_shard_with_another_number_of_sentences_is_an_input_error(tmp_path):
 def test_position_that_does_not_fit_is_an_input_error(records):
     with pytest.raises(InputError, match="position: expected 3 streams, found 2"):
         next(iter(Windows(records, 3, 5, position=Position(0, 2, (None, None)))))
-    with pytest.raises(InputError, match="position: expected a sentence in stream 1, found bytes"):
-        next(iter(Windows(records, 2, 5, position=Position(0, 2, (None, (b"?", 1))))))
+    with pytest.raises(InputError, match="file: expected a sentence in stream 1, found bytes"):
+        next(iter(Windows(records, 2, 5, position=Position(0, 2, (None, (b"?", 1)), "file"))))
 
 
 def test_only_one_pool_of_shards_is_in_memory(records, small_pools, monkeypatch):
@@ -407,19 +408,20 @@ def test_prefetch_stops_its_thread_when_closed_early():
 def test_records_without_sentences_are_an_error_and_no_endless_loop(tmp_path):
     made = helpers.write_records(tmp_path / "data", ["a b"], num_shards=1)
     made.shards[0].write_bytes(b"")
-    described = made.info["shards"][0] | {"sentences": 0}
-    empty = made._replace(info=made.info | {"shards": [described]})
-    with pytest.raises(InputError, match=r"^records: expected at least one sentence, found none: .*data$"):
+    (shard,) = made.info.shards
+    info = msgspec.structs.replace(made.info, shards=[msgspec.structs.replace(shard, sentences=0)])
+    empty = made._replace(info=info)
+    with pytest.raises(InputError, match=r"^.*data: expected at least one sentence, found none$"):
         next(iter(Windows(empty, 2, 5)))
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", '{"epoch": -1, "sentence": 0, "rows": []}', '{"epoch": 0, "sentence": 0, "rows": [["AA=", 0]]}'],
+    ["", "{}", '{"epoch": -1, "sentence": 0, "rows": []}', '{"epoch": 0, "sentence": 0, "rows": [["AA=", 0]]}'],
 )
 def test_what_is_not_a_position_is_refused(text):
-    with pytest.raises(InputError, match=r"^position: expected "):
-        Position.from_json(text)
+    with pytest.raises(InputError, match=r"^progress\.json: expected "):
+        Position.from_json(text, "progress.json")
 
 
 def test_waiting_for_an_item_ends_on_request():

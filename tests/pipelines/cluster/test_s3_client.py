@@ -127,7 +127,7 @@ def test_a_bucket_that_cannot_be_listed_is_refused_in_the_words_of_the_store(bot
     (client,) = s3_client._clients.values()
     assert client.asked == [("list_objects_v2", {"Bucket": "bucket", "Prefix": "some/part-", "MaxKeys": 1})]
     boto3.error = Refused()
-    expected = "^path: expected a path in a store that answers, found Access Denied: s3://bucket$"
+    expected = "^s3://bucket: expected a path in a store that answers, found Access Denied$"
     with pytest.raises(InputError, match=expected):
         filesystems.check_store("s3://bucket")
 

@@ -3,6 +3,7 @@
 import collections
 import logging
 import os
+import re
 
 import pytest
 
@@ -80,12 +81,13 @@ def test_a_pattern_after_an_archive_names_its_members(tmp_path):
 @pytest.mark.parametrize("pattern", ["missing.txt", "*.text", "empty", "missing.tar.gz/a"])
 def test_a_pattern_without_a_file_is_refused(tmp_path, pattern):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match=r"^patterns: expected a file, folder or glob that matches files, found "):
+    expected = f"^{re.escape(str(tmp_path / pattern))}: expected a file, folder or glob that matches files, found "
+    with pytest.raises(InputError, match=expected):
         corpora.match([str(tmp_path / pattern)])
 
 
 def test_a_store_without_its_beam_extra_is_refused():
-    with pytest.raises(InputError, match=r"^patterns: expected .* an installed apache-beam\[gcp\] .*, found gs://x/a"):
+    with pytest.raises(InputError, match=r"^gs://x/a: expected an installed apache-beam\[gcp\] "):
         corpora.match(["gs://x/a"])
 
 

@@ -57,9 +57,7 @@ def test_strict_names_file_and_line(tmp_path, rule):
     (block,) = reading.read_blocks(corpora.Slice(file))
     with pytest.raises(InputError) as error:
         lines.Cleaner(paragraphs=False, strict=True).clean(block, file)
-    assert (
-        str(error.value) == f"strict: expected regular text, found {lines.RULES[rule].found} on line {line} of {path}"
-    )
+    assert str(error.value) == f"{path}, line {line}: expected regular text, found {lines.RULES[rule].found}"
 
 
 @pytest.mark.parametrize(
@@ -74,7 +72,7 @@ def test_strict_names_file_and_line(tmp_path, rule):
     ],
 )
 def test_a_file_that_is_no_text_is_refused_strict_or_not(content, kind):
-    with pytest.raises(InputError, match=f"^input: expected UTF-8 text, found {kind}: a.txt$"):
+    with pytest.raises(InputError, match=f"^a.txt: expected UTF-8 text, found {kind}$"):
         clean(content)
     assert clean(content, position=9) is not None  # in the middle of a file it is a line like any other
 
@@ -109,7 +107,7 @@ def test_long_tokens_of_a_tokenizer_are_cut_counted_and_named(tmp_path):
     cleaner = lines.Cleaner(paragraphs=False, strict=False, spaced=False)
     assert cleaner.shorten(words, block, file, irregular) == [b"two", b"(", LONG[:850].encode(), b")"]
     assert irregular == {"long_tokens": 1}
-    with pytest.raises(InputError, match=r"found a token of more than 1,000 bytes on line 2 of .*a\.txt"):
+    with pytest.raises(InputError, match=r"a\.txt, line 2: .* found a token of more than 1,000 bytes"):
         cleaner._replace(strict=True).shorten(words, block, file, irregular)
 
 
@@ -150,5 +148,5 @@ def test_a_long_paragraph_is_cut_and_named_by_its_first_line(tmp_path):
     assert max(map(len, found.lines)) <= lines.MAX_LINE_BYTES + 1
     path = tmp_path / "a.txt"
     path.write_bytes(text)
-    with pytest.raises(InputError, match=r"found more than 65,536 bytes on line 3 of "):
+    with pytest.raises(InputError, match=r"a\.txt, line 3: .* found more than 65,536 bytes"):
         lines.Cleaner(True, True).clean(reading.Block(text, str(path), 0), corpora.TextFile(str(path), len(text)))

@@ -107,7 +107,7 @@ def test_an_archive_is_read_member_by_member(tmp_path, name, mode):
     assert data == [(f"{path}/r/train/1", 0, b"a b\nc"), (f"{path}/r/train/2", 0, b"d\n")]
     assert [block.data for block in blocks_of(tmp_path / name, members="r/t*/1")] == [b"a b\nc", b"e\n"]
     assert len(blocks_of(tmp_path / name, members="*")) == 4
-    with pytest.raises(InputError, match=r"^input: expected members that match x/\*, found r/README, .* in .*/a\."):
+    with pytest.raises(InputError, match=rf"{name}: expected members that match x/\*, found r/README, "):
         blocks_of(tmp_path / name, members="x/*")
 
 
@@ -224,7 +224,7 @@ BROKEN = {
 def test_a_broken_file_is_named(tmp_path, case):
     name, content = BROKEN[case]
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=rf"^input: expected an intact compressed file or archive, found .*{name}: "):
+    with pytest.raises(InputError, match=rf"{name}: expected an intact compressed file or archive, found "):
         blocks_of(tmp_path / name, members="*" if ".tar" in name else "")
 
 
