@@ -11,8 +11,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.files import staging
 from elmo_tf.probes import vectors
 
-# The name that TensorBoard looks for.
-_CONFIG_FILE = "projector_config.pbtxt"
+_CONFIG_FILE = "projector_config.pbtxt"  # the name that TensorBoard looks for
 _LABELS_FILE = "uses.tsv"
 
 
@@ -20,11 +19,9 @@ class LabelledUse(NamedTuple):
     """A word in its sentence."""
 
     tokens: list[str]
-    # The word's first token, and the one behind its last.
-    start: int
-    end: int
-    # "" if it is not known.
-    sense: str
+    start: int  # the word's first token
+    end: int  # the token after its last
+    sense: str  # "" if unknown
 
 
 def uses_in_lines(text: str | os.PathLike, word: str) -> list[LabelledUse]:
@@ -82,7 +79,7 @@ def write(source: str | os.PathLike, uses: list[LabelledUse], logdir: str | os.P
     points["average"] = layers.mean(1, dtype=np.float32)
     config = projector.ProjectorConfig()
     with staging.new_folder(logdir) as folder:
-        # The projector labels points by the first column, and wants a line of names above two columns, not above one.
+        # The projector labels points by the first column, and expects a header above two columns, but not above one.
         rows = [_shown(use) for use in uses]
         if uses[0].sense:
             rows = ["sense\tsentence", *(f"{use.sense}\t{row}" for use, row in zip(uses, rows, strict=True))]

@@ -12,16 +12,13 @@ from elmo_tf.errors import InputError
 from elmo_tf.probes import vectors
 from elmo_tf.probes.results import Results, Row
 
-# No answer, for a lemma that neither training nor the dictionary has.
-_UNKNOWN = ""
-# Cosines that differ by less are equal except for rounding.
-_TIE = 1e-6
-# Every fifth document is held out.
-_EVERY = 5
+_UNKNOWN = ""  # no answer, for a lemma that neither training nor the dictionary has
+_TIE = 1e-6  # cosines that differ by less are equal except for rounding
+_EVERY = 5  # every fifth document is held out
 
 
 def split(train: list[SenseSentence]) -> tuple[list[SenseSentence], list[SenseSentence]]:
-    """Returns the sentences to train and to test on: every fifth document, in their order, is held out.
+    """Returns the sentences to train and to test on: every fifth document is held out.
 
     Raises:
         InputError: if there are fewer than five documents.
@@ -45,12 +42,10 @@ def probe(
 ) -> Results:
     """Returns the F1 on `test` of the training sense with the nearest average vector, for each layer and their average.
 
-    The average is also taken minus the mean of all training uses.
-
-    Nearest by cosine, among the senses that the lemma (with its part of speech) has in `train`. The baseline is each
-    lemma's most frequent sense. A lemma that is not in `train` gets its first sense (section 5.3 of the paper), or no
-    answer without `first_senses`, which costs recall. `ambiguous` is the F1 on the uses of lemmas with several senses
-    in training.
+    Nearest is by cosine, among the senses that the lemma (with its part of speech) has in `train`. The average of the
+    layers is also tested minus the mean of all training uses. The baseline is each lemma's most frequent sense. A lemma
+    that is not in `train` gets its first sense (section 5.3 of the paper), or without `first_senses` no answer, which
+    lowers recall. `ambiguous F1` is on the uses of lemmas with several senses in training.
 
     Args:
         source: where the model comes from; see `sources.find`.
@@ -106,7 +101,7 @@ def _nearest(
 ) -> np.ndarray:
     """Returns for each test use the sense whose average training vector has the largest cosine with it.
 
-    Of equally near senses, as all senses of a form are without context, the most frequent.
+    Of equally near senses, such as those of one form without context, the most frequent is taken.
 
     Args:
         layers: float32 `(uses, dim)` of training and test.
@@ -116,8 +111,7 @@ def _nearest(
     """
     names, places = np.unique(train_answers, return_inverse=True)
     averages = np.zeros((len(names), layers[0].shape[1]))
-    # Sums will do: only the direction counts.
-    np.add.at(averages, places, layers[0])
+    np.add.at(averages, places, layers[0])  # sums will do: only the direction counts
     averages /= np.linalg.norm(averages, axis=1, keepdims=True) + np.finfo(np.float32).tiny
     numbers = {str(name): number for number, name in enumerate(names)}
     found = []

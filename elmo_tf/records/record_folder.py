@@ -1,8 +1,7 @@
-"""The folder that preprocessing makes and everything else reads: TFRecord shards, `vocab.txt`, `info.json`, a marker.
+"""The folder that preprocessing writes: TFRecord shards, `vocab.txt`, `info.json` and a marker.
 
 One `tf.train.Example` per sentence: `token_ids` (int64 list, with `<S>` and `</S>`), `char_ids` (bytes: the bytes of
-each inner token, end to end) and `char_lengths` (bytes: one uint8 per token). Neither TensorFlow nor Beam is imported;
-any TFRecord reader reads the shards.
+each inner token, end to end) and `char_lengths` (bytes: one uint8 per token). Any TFRecord reader can read the shards.
 """
 
 import functools
@@ -92,12 +91,12 @@ def shard_name(number: int, count: int) -> str:
 
 
 def is_own_file(name: str) -> bool:
-    """Whether `name` is one of the names in a folder of records, the marker excepted."""
+    """Whether `name` is one of the names in a folder of records, other than the marker."""
     return name in (INFO_FILE, VOCABULARY_FILE) or (name.startswith("shard-") and name.endswith(".tfrecord"))
 
 
 def open_folder(path: str | os.PathLike) -> Records:
-    """Returns the finished folder at `path`; its marker, `info.json`, vocabulary and the shards' sizes are checked.
+    """Returns the finished folder at `path`, after checks of its marker, `info.json`, vocabulary and shard sizes.
 
     Raises:
         InputError: if it is not a finished folder of records, or a file is not the one that was written.
@@ -140,7 +139,7 @@ class UnfitRecordError(InputError):
     """A record is not a sentence.
 
     Attributes:
-        number: its place among the records given.
+        number: its index among the records given.
     """
 
     def __init__(self, found: str, number: int = 0):
@@ -178,7 +177,7 @@ class Shard(NamedTuple):
 
 
 def load_shard(path: str | os.PathLike) -> Shard:
-    """Returns a TFRecord file's bytes and the places of its records in them.
+    """Returns a TFRecord file's bytes and where its records are in them.
 
     Raises:
         InputError: if a checksum is wrong or the file ends within a record.

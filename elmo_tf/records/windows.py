@@ -1,8 +1,8 @@
 """Training input: windows of both directions, cut from streams of sentences, resumable to the token.
 
-Every batch row is a stream: when its sentence ends, the next sentence of the corpus follows, and the LSTM state is
-carried on (bilm-tf, `bilm/data.py`, `BidirectionalLMDataset`). Both directions read the same sentences; the backward
-direction reads each from its end.
+Every batch row is a stream: when its sentence ends, the next sentence of the corpus follows, and the LSTM state carries
+over (bilm-tf, `bilm/data.py`, `BidirectionalLMDataset`). Both directions read the same sentences, the backward one
+each from its end.
 """
 
 import base64
@@ -26,7 +26,7 @@ from elmo_tf.records.blocks import Block, read_epoch
 from elmo_tf.records.streams import Part, Streams
 from elmo_tf.text import char_ids as char_ids_lib
 
-_WAIT_SECONDS = 0.1  # between two looks whether to go on waiting
+_WAIT_SECONDS = 0.1  # between two checks whether to keep waiting
 
 
 class Window(NamedTuple):
@@ -45,7 +45,7 @@ class Window(NamedTuple):
     def of(cls, char_ids: np.ndarray, token_ids: np.ndarray, targets: np.ndarray, mask: np.ndarray) -> "Window":
         """Returns the window of inputs and targets; a first dimension of 2 is the direction, forward first.
 
-        Distinct tokens are found here, ahead of the step: in the graph it takes strings, which no GPU knows.
+        Distinct tokens are found here, ahead of the step: in the graph that takes strings, which GPUs do not support.
 
         Args:
             char_ids: uint16 `(2, batch_size, unroll_steps, max_chars_per_token)`, contiguous.
@@ -85,7 +85,7 @@ class _StoredPosition(msgspec.Struct, frozen=True):
 
 @dataclasses.dataclass(frozen=True)
 class Position:
-    """The place of all streams between two windows: enough to produce the next window again."""
+    """Where all streams are between two windows: enough to produce the next window again."""
 
     epoch: int = 0
     sentence: int = 0  # sentences of the epoch that are assigned to a stream
@@ -104,7 +104,7 @@ class Position:
 
 
 class Windows:
-    """Iterates over `(Window, Position)`, the position being the one after that window.
+    """Iterates over pairs of a window and the `Position` after it.
 
     Args:
         records: the folder to read.
@@ -114,7 +114,7 @@ class Windows:
         seed: shuffles the sentences, differently each epoch; None keeps the files' order.
         epochs: passes over the corpus, the last window padded at the end; None: no end.
         position: where to start; None: at the beginning.
-        rows: the streams that the windows contain; None: all of them. The position is always that of all.
+        rows: the streams that the windows contain; None: all. The position is always that of all streams.
 
     Raises:
         InputError: while iterating, if a record is damaged, `records` has no sentences, or `position` does not fit.
@@ -196,11 +196,11 @@ class Windows:
         """Yields the remaining sentences, each block with its epoch and the number of sentences before it."""
         epoch, start = self._position.epoch, self._position.sentence
         while self.epochs is None or epoch < self.epochs:
-            begun = start
+            first = start
             for block in read_epoch(self.records, self.seed, epoch, start, self.max_chars_per_token):
                 yield epoch, start, block
                 start += len(block.records)
-            if start == 0 and begun == 0:
+            if start == first == 0:
                 raise InputError(str(self.records.path), "at least one sentence", "none")
             epoch, start = epoch + 1, 0
 
@@ -211,7 +211,7 @@ def prefetch(items: Iterator, depth: int = 4, interrupted: Callable[[], bool] = 
     Args:
         items: what to compute.
         depth: how many are kept ready.
-        interrupted: asked while the next item is not there yet; once it returns True, the iteration ends.
+        interrupted: called while the next item is not ready; once it returns True, the iteration ends.
     """
     done = object()
     made: queue.Queue = queue.Queue(maxsize=depth)

@@ -1,6 +1,6 @@
-"""Beam's S3 with what it lacks (seen in Beam 2.77): one connection, empty files, workers that were given no options.
+"""Beam's S3 client with what it lacks (Beam 2.77): one connection per process, empty files, workers without options.
 
-Beam's own classes stay as they are, for the pipelines of a program that imports this module.
+Beam's own classes are not patched.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions, S3Options
 
 _WITHOUT_CREDENTIALS = 401
-_CONNECTIONS = 32  # for two files of each of the threads that ask at the same time; boto3 has 10
+_CONNECTIONS = 32  # two files for each thread that may ask at a time; boto3's default is 10
 
 _clients: dict[tuple, Any] = {}
 _lock = threading.Lock()
@@ -26,14 +26,14 @@ _lock = threading.Lock()
 class Client(boto3_client.Client):
     """Beam's client of S3.
 
-    Beam makes one for each question to the store. boto3 reads its files for that, which takes 0.2 s of a core. Here all
-    of a process share one connection of boto3, which threads may use together.
+    Beam makes one for each request, for which boto3 reads its files, 0.2 s of a core. Here all clients of a process
+    share one boto3 connection, which is thread-safe.
     """
 
     def __init__(self, options: PipelineOptions | dict[str, Any]):
         if boto3_client.boto3 is None:
             raise ModuleNotFoundError("No module named 'boto3'", name="boto3")
-        # Of this process: a connection must not be used on both sides of a fork.
+        # With the process id: a connection must not be used on both sides of a fork.
         settings = _settings(options)
         key = (os.getpid(), *settings.items())
         with _lock:
@@ -83,16 +83,16 @@ class Client(boto3_client.Client):
 
 
 class Store:
-    """The questions of `filesystems` to S3, through the client above.
+    """What `filesystems` needs of S3, through the client above.
 
-    It is no subclass of Beam's `FileSystem`: Beam would have the workers of every pipeline import it.
+    Not a subclass of Beam's `FileSystem`, because Beam would have the workers of every pipeline import it.
     """
 
     match, match_files = FileSystem.match, FileSystem.match_files
     translate_pattern = staticmethod(FileSystem.translate_pattern)
 
     def __init__(self, options: PipelineOptions | dict[str, Any] | None):
-        # A worker that a worker pool starts has no options, which Beam takes for a mistake.
+        # A worker started by a worker pool has no options, which Beam does not allow.
         self.io = s3io.S3IO(client=Client(options or {}))
 
     def has_dirs(self) -> bool:
@@ -135,13 +135,13 @@ class Store:
 
 
 def _raise_first(errors: Iterable[Exception | None]) -> None:
-    """Raises OSError with the words of the first error."""
+    """Raises the first error as an OSError."""
     for error in filter(None, errors):
         raise OSError(errno.EIO, getattr(error, "message", str(error))) from error
 
 
 def check(path: str) -> None:
-    """Raises OSError, with the store's words, if the bucket of `path` cannot be listed."""
+    """Raises OSError with the store's message if the bucket of `path` cannot be listed."""
     bucket, _, rest = path.removeprefix("s3://").partition("/")
     client = Store(FileSystems.get_filesystem(path)._options).io.client.client
     prefix = rest[: min((rest.find(mark) for mark in "*?[" if mark in rest), default=len(rest))]
@@ -154,7 +154,7 @@ def check(path: str) -> None:
 
 @contextlib.contextmanager
 def _not_again() -> Iterator[None]:
-    """Sets a status on errors that Beam would otherwise retry for ten minutes as network errors."""
+    """Sets a status on errors that Beam would otherwise retry as network errors for ten minutes."""
     try:
         yield
     except messages.S3ClientError as error:
@@ -165,7 +165,7 @@ def _not_again() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _as_oserror() -> Iterator[None]:
-    """Raises OSError, as files do, in the place of Beam's exception."""
+    """Turns Beam's exception into an OSError."""
     try:
         yield
     except messages.S3ClientError as error:
@@ -180,7 +180,7 @@ def _settings(options: PipelineOptions | dict[str, Any]) -> dict[str, Any]:
 
 
 def _connection(settings: dict[str, Any]) -> Any:
-    """Returns what Beam's client makes, with more connections to the store at the same time."""
+    """Returns the boto3 client that Beam's client makes, with more connections."""
     session = boto3_client.boto3.session
     return session.Session().client(
         service_name="s3",

@@ -1,4 +1,4 @@
-"""The 1 Billion Word benchmark (Chelba et al., 2013): downloads its archive, checks it and unpacks it once.
+"""The 1 Billion Word benchmark (Chelba et al., 2013): downloads its archive, checks it and unpacks it.
 
     elmo-tf corpus lm1b --output corpora/lm1b
 
@@ -15,7 +15,7 @@ import pathlib
 import shlex
 import shutil
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 import msgspec
@@ -44,7 +44,7 @@ class Source:
     size: int  # bytes
     sha256: str  # hexadecimal
     root: str  # the archive's one folder
-    folders: tuple[str, ...]  # in the root; the files directly in them are taken
+    folders: tuple[str, ...]  # in the root; the files directly in them are unpacked
     unpacked_size: int  # bytes of those files, roughly
 
 
@@ -64,7 +64,7 @@ def fetch(
     archive: str | os.PathLike | None = None,
     keep_archive: bool = False,
 ) -> dict[str, int]:
-    """Puts the source's folders into `output`. Files that are already there are not fetched again.
+    """Puts the source's folders into `output`. Files that are already there are not written again.
 
     Args:
         output: folder; made if it does not exist.
@@ -76,7 +76,7 @@ def fetch(
         The bytes of each file, by its path in `output`.
 
     Raises:
-        InputError: if the archive is not available or is another one, or `output` cannot be written.
+        InputError: if the archive is not available or not the right one, or `output` cannot be written.
     """
     output = pathlib.Path(output)
     with _own_folder(output):
@@ -104,15 +104,14 @@ def fetch(
 
 def _download(source: Source, path: pathlib.Path) -> None:
     _check_room(path.parent, source, path)
-    # Left by a run that ended while it unpacked; it is checked again.
-    if path.exists():
+    if path.exists():  # left by a run that ended while it unpacked; it is checked again
         path.rename(download.part_of(path))
     download.download(source.url, source.size, source.sha256, path)
 
 
 @contextlib.contextmanager
 def _own_folder(output: pathlib.Path) -> Iterator[None]:
-    """Makes the folder and keeps other runs out of it. After an exception, removes folders made here if empty."""
+    """Makes and locks the folder. After an exception, removes the folders made here if they are empty."""
     if output.exists() and not output.is_dir():
         raise InputError(str(output), "a folder", "a file")
     made = [path for path in (output, *output.parents) if not path.exists()]
@@ -139,7 +138,7 @@ def _own_folder(output: pathlib.Path) -> Iterator[None]:
 
 
 def _finished(output: pathlib.Path, source: Source) -> dict[str, int] | None:
-    """Returns the files in the manifest if all are there; None otherwise, also if the manifest is damaged."""
+    """Returns the files in the manifest if all are there; None if not, or if the manifest is damaged."""
     try:
         manifest = json_file.read_as(output / MANIFEST_FILE, _Manifest)
     except InputError:
@@ -159,11 +158,13 @@ def _is_whole(path: pathlib.Path, size: int) -> bool:
 
 def _check_room(output: pathlib.Path, source: Source, archive: pathlib.Path | None) -> None:
     """Raises `InputError` if the disk has no room for the files to unpack and, if any, the archive to download."""
-    there = [path for folder in source.folders for path in (output / folder).glob("*")]
-    needed = max(source.unpacked_size - sum(path.stat().st_size for path in there), 0)
+
+    def missing(size: int, paths: Iterable[pathlib.Path]) -> int:
+        return max(size - sum(path.stat().st_size for path in paths if path.exists()), 0)
+
+    needed = missing(source.unpacked_size, [path for folder in source.folders for path in (output / folder).glob("*")])
     if archive is not None:
-        begun = [path for path in (archive, download.part_of(archive)) if path.exists()]
-        needed += max(source.size - sum(path.stat().st_size for path in begun), 0)
+        needed += missing(source.size, (archive, download.part_of(archive)))
     free = shutil.disk_usage(output).free
     if free < needed:
         raise InputError(str(output), f"{needed / 1e9:.1f} GB of free disk", f"{free / 1e9:.1f} GB")
@@ -194,19 +195,18 @@ def _unpack(archive: pathlib.Path, output: pathlib.Path, source: Source) -> dict
 
 
 def _place(member: tarfile.TarInfo, source: Source) -> str | None:
-    """Returns the path of a member in the output folder; None for one that is not taken."""
-    path = pathlib.PurePosixPath(member.name)
-    taken = member.isreg() and len(path.parts) == 3 and path.parts[0] == source.root
-    # Names with a dot in front are `..` and macOS's `._` files.
-    if not taken or path.parts[1] not in source.folders or path.name.startswith("."):
-        return None
-    return f"{path.parts[1]}/{path.name}"
+    """Returns the path of a member in the output folder; None for one that is not unpacked."""
+    match pathlib.PurePosixPath(member.name).parts:
+        # Names that begin with a dot are `..` and macOS's `._` files.
+        case (source.root, folder, name) if member.isreg() and folder in source.folders and not name.startswith("."):
+            return f"{folder}/{name}"
+    return None
 
 
 @contextlib.contextmanager
 def _new_file(path: pathlib.Path) -> Iterator[BinaryIO]:
     """Yields a file to write, which gets its name when all of it is on the disk."""
-    # No glob for the text matches a hidden file.
+    # Hidden, so that no glob for the text matches it.
     part = path.with_name(f".{path.name}.part")
     with download.writing(path):
         path.parent.mkdir(exist_ok=True)

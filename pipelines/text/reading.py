@@ -22,7 +22,7 @@ from apache_beam.io.filesystem import BeamIOError
 from elmo_tf.errors import InputError
 from elmo_tf.pipelines.text import corpora, filesystems, zstd
 
-BLOCK_BYTES = 1 << 17  # read at a time: enough to convert in bulk, little enough to stay in the cache
+BLOCK_BYTES = 1 << 17  # read at a time: enough to convert in bulk, and fits in the cache
 LONGEST_BYTES = 1 << 12  # kept of a token that fills a block; the rest is skipped
 _PIECE_BYTES = 1 << 16  # read at a time of a line of any length
 _FAR = 1 << 20  # how far beyond its end a slice looks for the end of its last paragraph
@@ -84,7 +84,7 @@ def read_blocks(part: corpora.Slice, paragraphs: bool = False) -> Iterator[Block
 
 
 class _Member(tarfile.TarInfo):
-    """A member of an archive. A damaged header is an error here, while Python takes it for the archive's end."""
+    """A member of an archive. A damaged header is an error here; Python takes it for the end of the archive."""
 
     @classmethod
     def frombuf(cls, *arguments) -> "_Member":
@@ -110,7 +110,7 @@ def line_number(file: corpora.TextFile, block: Block, offset: int) -> int:
 
 
 def _texts(file: corpora.TextFile) -> Iterator[tuple[str, BinaryIO]]:
-    """Yields name and text: of the file itself, or of each member of an archive that is wanted."""
+    """Yields name and text of the file itself, or of each matching member of an archive."""
     with filesystems.open_file(file.path) as raw:
         text = _decompressed(raw, file.path)
         if not file.members:
@@ -119,8 +119,7 @@ def _texts(file: corpora.TextFile) -> Iterator[tuple[str, BinaryIO]]:
         others, wanted = [], 0
         with tarfile.open(fileobj=text, mode="r|", bufsize=BLOCK_BYTES, tarinfo=_Member) as archive:
             for member in archive:
-                # Otherwise the archive would keep all of them in memory.
-                archive.members = []
+                archive.members = []  # otherwise the archive keeps all of them in memory
                 if member.isfile() and fnmatch.fnmatchcase(member.name.removeprefix("./"), file.members):
                     wanted += 1
                     yield f"{file.path}/{member.name}", _decompressed(archive.extractfile(member), member.name)
@@ -165,7 +164,7 @@ def _blocks(source: str, text: BinaryIO, part: corpora.Slice, paragraphs: bool) 
 
 
 def _begin(text: BinaryIO, offset: int, paragraphs: bool) -> int:
-    """Returns where the first line begins that a slice from `offset` on reads; the previous slice ends there.
+    """Returns where the first line of a slice from `offset` on begins, which is where the previous slice ends.
 
     In running text that is after the first blank line, but not much further than `_FAR`.
     """

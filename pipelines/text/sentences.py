@@ -28,7 +28,7 @@ class Settings(NamedTuple):
     heldout_fraction: float | None  # of the distinct sentences; None: hold out none
 
     def split(self, words: Words) -> str:
-        """Returns the split of a sentence, which depends only on its words and the seed, where some are held out."""
+        """Returns the split of a sentence, which depends only on its words and the seed."""
         digest = hashlib.blake2b(b" ".join(words), digest_size=8, key=self.seed.to_bytes(8, "little")).digest()
         return HELDOUT if int.from_bytes(digest, "little") < self.heldout_fraction * 2**64 else TRAIN
 
@@ -39,8 +39,7 @@ def rules(settings: Settings, numbered: bool = False) -> dict[str, str]:
     if settings.tokenizer == "unicode":
         found["nul_lines"] = "kept; NUL is white space to this tokenizer"
     if settings.line == PART:
-        # They separate paragraphs.
-        del found["blank_lines"]
+        del found["blank_lines"]  # they separate paragraphs
     if numbered and settings.line == SENTENCE:
         del found["long_lines"]
         found |= dict.fromkeys(("blank_lines", "invalid_utf8_lines"), "kept as a sentence without tokens")
@@ -65,16 +64,15 @@ class Batch(NamedTuple):
 
 
 class Reader:
-    """Reads the sentences of tasks. Create it on the worker: the tokenizer may need TensorFlow."""
+    """Reads the sentences of tasks. Create it on the worker: the tokenizer may need TensorFlow.
+
+    Args:
+        settings: how text becomes sentences.
+        numbered: whether every line, if lines are sentences, yields exactly one.
+        refused: names in `lines.RULES` of text that is an error even if the settings are not strict.
+    """
 
     def __init__(self, settings: Settings, numbered: bool = False, refused: Collection[str] = ()):
-        """Makes a reader.
-
-        Args:
-            settings: how text becomes sentences.
-            numbered: whether every line, if lines are sentences, yields exactly one.
-            refused: names in `lines.RULES` of text that is an error even if the settings are not strict.
-        """
         self._settings = settings
         self._numbered = numbered and settings.line == SENTENCE
         self._cleaner = lines.Cleaner(
@@ -144,9 +142,8 @@ def _long_line(block: reading.Block, file: corpora.TextFile) -> reading.CorpusEr
 
 
 def _whitespace(breaking: bool) -> Callable[[list[bytes]], list[Words]]:
-    # Text whose tokens are split has one sentence per line as well.
-    del breaking
-    # On bytes, `split` knows only the six ASCII white space characters, as tf.strings.split does.
+    del breaking  # text with white space between tokens has one sentence per line
+    # On bytes, `split` splits at the six ASCII white space characters only, as tf.strings.split does.
     return lambda text: [line.split() for line in text]
 
 

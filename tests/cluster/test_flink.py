@@ -108,7 +108,7 @@ BAD = {
     "no job server": (["--flink_job_server_jar=/none.jar"], "--flink_job_server_jar: expected a jar, or a network "),
     "irregular text": (
         ["--strict", "--checkpointing_interval=60000"],
-        "--strict: expected regular text, found bytes that are not UTF-8 on line 2 of",
+        "a.txt, line 2: expected regular text, found bytes that are not UTF-8",
     ),
 }
 
@@ -119,7 +119,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(cluster: Cluster, tmp_path, ca
     text.write_bytes(b"fine\n\xff\n")
     options, expected = BAD[case]
     line = refused("preprocess", "--input", text, f"--output={tmp_path / 'x'}", *cluster.options, *options)
-    assert line.startswith(expected)
+    assert expected in line
     assert os.listdir(tmp_path) == ["a.txt"]
 
 

@@ -1,5 +1,6 @@
 """Beam's client of S3 as it is changed here, with a stand-in for boto3. `tests/cluster/test_s3.py` asks a real one."""
 
+import importlib.util
 import io
 import types
 
@@ -122,7 +123,7 @@ def test_without_credentials_nothing_is_asked_again(boto3):
 
 
 def test_a_bucket_that_cannot_be_listed_is_refused_in_the_words_of_the_store(boto3, monkeypatch):
-    monkeypatch.setattr(filesystems.importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
     filesystems.check_store("s3://bucket/some/part-*")
     (client,) = s3_client._clients.values()
     assert client.asked == [("list_objects_v2", {"Bucket": "bucket", "Prefix": "some/part-", "MaxKeys": 1})]

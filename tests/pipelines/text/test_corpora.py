@@ -53,17 +53,17 @@ def test_links_neither_repeat_a_file_nor_loop(tmp_path, caplog, pattern):
     (tmp_path / "in" / "other").symlink_to(tmp_path / "elsewhere")
     with caplog.at_level(logging.INFO, "elmo_tf"):
         assert found(tmp_path, f"in/{pattern}") == ["in/a/b.txt", "in/a/deep/c.txt", "in/other/d.txt"]
-    assert caplog.messages[-1].startswith("files and folders passed over, because they are read by another path: ")
+    assert caplog.messages[-1].startswith("files and folders skipped, because they are read by another path: ")
 
 
-def test_the_number_of_paths_that_are_passed_over_is_logged(tmp_path, caplog):
+def test_the_number_of_paths_that_are_skipped_is_logged(tmp_path, caplog):
     named(tmp_path, "a/x.txt")
     (tmp_path / "latest").symlink_to("a")
     (tmp_path / "loop").symlink_to(".")
     with caplog.at_level(logging.INFO, "elmo_tf"):
         assert found(tmp_path, "") == ["a/x.txt"]
         assert found(tmp_path, "latest") == ["latest/x.txt"]  # as the user named it
-    assert caplog.messages == ["files and folders passed over, because they are read by another path: 2"]
+    assert caplog.messages == ["files and folders skipped, because they are read by another path: 2"]
 
 
 def test_one_archive_by_two_paths_is_read_once_for_the_same_members(tmp_path):
