@@ -13,13 +13,12 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 import numpy as np
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
 from elmo_tf.files.json_file import Count, Text
-from elmo_tf.records import wire
+from elmo_tf.records import example_proto, wire
 from elmo_tf.text import vocabulary as vocabulary_lib
 
 FORMAT_VERSION = 1
@@ -157,7 +156,7 @@ def decode_example(record: bytes) -> Sentence:
         UnfitRecordError: if it is not an Example with these features.
     """
     try:
-        feature = _Example.FromString(record).features.feature
+        feature = example_proto.Example.FromString(record).features.feature
     except DecodeError:
         raise UnfitRecordError("bytes that are not a tf.train.Example") from None
     token_ids = np.array(feature["token_ids"].int64_list.value, np.int64)
@@ -219,49 +218,3 @@ def _ends(content: bytes, path: str | os.PathLike) -> Iterator[int]:
 @functools.lru_cache(maxsize=1 << 12)
 def _length_checksum(length: int) -> int:
     return int.from_bytes(wire.masked_crc(struct.pack("<Q", length)), "little")
-
-
-def _example_class() -> type:
-    """Returns a message class with the wire format of `tf.train.Example`, without importing TensorFlow."""
-    kinds = descriptor_pb2.FieldDescriptorProto
-    file = descriptor_pb2.FileDescriptorProto(name="elmo_tf/example.proto", package="elmo_tf", syntax="proto3")
-
-    def add(parent, name, *fields):
-        message = parent.add(name=name)
-        for number, field_name, label, kind, type_name in fields:
-            field = message.field.add(name=field_name, number=number, label=label, type=kind)
-            if type_name:
-                field.type_name = f".elmo_tf.{type_name}"
-        return message
-
-    one, many = kinds.LABEL_OPTIONAL, kinds.LABEL_REPEATED
-    add(file.message_type, "BytesList", (1, "value", many, kinds.TYPE_BYTES, None))
-    add(file.message_type, "Int64List", (1, "value", many, kinds.TYPE_INT64, None))
-    feature = add(
-        file.message_type,
-        "Feature",
-        (1, "bytes_list", one, kinds.TYPE_MESSAGE, "BytesList"),
-        (3, "int64_list", one, kinds.TYPE_MESSAGE, "Int64List"),
-    )
-    feature.oneof_decl.add(name="kind")
-    for field in feature.field:
-        field.oneof_index = 0
-    features = add(
-        file.message_type,
-        "Features",
-        (1, "feature", many, kinds.TYPE_MESSAGE, "Features.FeatureEntry"),
-    )
-    entry = add(
-        features.nested_type,
-        "FeatureEntry",
-        (1, "key", one, kinds.TYPE_STRING, None),
-        (2, "value", one, kinds.TYPE_MESSAGE, "Feature"),
-    )
-    entry.options.map_entry = True
-    add(file.message_type, "Example", (1, "features", one, kinds.TYPE_MESSAGE, "Features"))
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName("elmo_tf.Example"))
-
-
-_Example = _example_class()

@@ -1,4 +1,4 @@
-"""What `filesystems` asks of remote stores only: Beam's extra for each, globs, and S3's own client."""
+"""What `filesystems` needs for remote stores only: Beam's extras, globs, and our client for S3."""
 
 import importlib.util
 
@@ -39,7 +39,11 @@ def _is_installed(module: str | None) -> bool:
 def system(path: str) -> FileSystem:
     """Returns the file system for the store of `path`."""
     found = FileSystems.get_filesystem(path)
-    return s3_client.Store(found._options) if found.scheme() == "s3" else found
+    if found.scheme() == "s3":
+        s3_client.install()
+        # A worker started by a worker pool has no options, which Beam's S3 does not allow.
+        found._options = found._options or {}
+    return found
 
 
 def match(pattern: str) -> list[FileMetadata]:

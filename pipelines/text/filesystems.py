@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import Any, BinaryIO
 
-from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadata, FileSystem
+from apache_beam.io.filesystem import CompressionTypes, FileMetadata, FileSystem
 from apache_beam.io.filesystems import FileSystems
 
 from elmo_tf.errors import InputError
@@ -191,14 +191,11 @@ def _replace(source: str, path: str) -> None:
     if is_local(path):
         os.replace(source, path)
         return
-    try:
-        _system(path).rename([source], [path])
-    except BeamIOError:
-        # HDFS does not rename to an existing file.
-        if not exists(path):
-            raise
-        _system(path).delete([path])
-        _system(path).rename([source], [path])
+    system = _system(path)
+    # HDFS, the one store with folders, does not rename to an existing file.
+    if system.has_dirs() and system.exists(path):
+        system.delete([path])
+    system.rename([source], [path])
 
 
 def write(path: str, content: bytes) -> None:

@@ -83,7 +83,7 @@ def flink(monkeypatch):
     FakeFlink.requests = []
     monkeypatch.setattr(flink_cluster, "_POLL_SECONDS", 0.05)
     server = http.server.HTTPServer(("127.0.0.1", 0), FakeFlink)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
     yield f"127.0.0.1:{server.server_port}"
     server.shutdown()
 
