@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from tensorboard.plugins import projector
 
+from elmo_tf.annotated import numbered_lines
 from elmo_tf.annotated.semcor import SenseSentence
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
@@ -34,13 +35,8 @@ def uses_in_lines(text: str | os.PathLike, word: str) -> list[LabelledUse]:
     Raises:
         InputError: if the file cannot be read, or has fewer than two uses of the word.
     """
-    try:
-        with open(text, encoding="utf-8", newline="\n") as lines:
-            sentences = dict.fromkeys(tuple(token.decode() for token in line.encode().split()) for line in lines)
-    except UnicodeDecodeError as error:
-        raise InputError(str(text), "UTF-8", error.reason) from None
-    except OSError as error:
-        raise InputError(str(text), "a file", error.strerror) from None
+    lines = numbered_lines.lines(text)
+    sentences = dict.fromkeys(tuple(token.decode() for token in line.text.encode().split()) for line in lines)
     found = [
         LabelledUse(list(tokens), place, place + 1, "")
         for tokens in sentences

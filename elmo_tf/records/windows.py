@@ -6,12 +6,11 @@ each from its end.
 """
 
 import base64
-import contextlib
+import collections
+import concurrent.futures
 import dataclasses
 import itertools
 import json
-import queue
-import threading
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -157,7 +156,9 @@ class Windows:
         char_ids = np.zeros((2, size, self.max_chars_per_token), np.uint16)  # forward, backward
         token_ids, targets = np.zeros(size, np.int32), np.zeros((2, size), np.int32)
         mask = np.zeros(size, bool)
-        for part in self._cut_from(parts):
+        if len(self.rows) < self.batch_size:
+            parts = [chosen for part in parts if len((chosen := part.among(self.rows)).numbers)]
+        for part in parts:
             places, *sources = part.cut(end - self.unroll_steps, end)
             mask[places] = True
             token_ids[places] = part.block.token_ids[sources[0]]
@@ -166,12 +167,6 @@ class Windows:
                 targets[direction, places] = part.block.token_ids[source + step]
         by_token = char_ids.reshape(*shape, self.max_chars_per_token)
         return Window.of(by_token, token_ids.reshape(shape[1:]), targets.reshape(shape), mask.reshape(shape[1:]))
-
-    def _cut_from(self, parts: list[Part]) -> list[Part]:
-        """Returns the sentences of the streams `rows`."""
-        if len(self.rows) == self.batch_size:
-            return parts
-        return [chosen for part in parts if len((chosen := part.among(self.rows)).numbers)]
 
     def _resumed(self) -> list[Part]:
         """Returns the sentences that the streams of the position are in the middle of."""
@@ -210,42 +205,22 @@ def prefetch(items: Iterator, depth: int = 4, interrupted: Callable[[], bool] = 
 
     Args:
         items: what to compute.
-        depth: how many are kept ready.
+        depth: how many are computed ahead.
         interrupted: called while the next item is not ready; once it returns True, the iteration ends.
     """
-    done = object()
-    made: queue.Queue = queue.Queue(maxsize=depth)
-    stop = threading.Event()
-
-    def put(item) -> None:
-        while not stop.is_set():
-            with contextlib.suppress(queue.Full):
-                made.put(item, timeout=_WAIT_SECONDS)
-                return
-
-    def work() -> None:
-        try:
-            for item in items:
-                put((item, None))
-                if stop.is_set():
-                    return
-            put((done, None))
-        except Exception as error:
-            put((done, error))
-
-    threading.Thread(target=work, daemon=True).start()
+    end = object()
+    thread = concurrent.futures.ThreadPoolExecutor(1)
+    pending = collections.deque(thread.submit(next, items, end) for _ in range(depth))
     try:
         while True:
-            try:
-                item, error = made.get(timeout=_WAIT_SECONDS)
-            except queue.Empty:
-                if interrupted():
+            concurrent.futures.wait([pending[0]], _WAIT_SECONDS)
+            if pending[0].done():
+                item = pending.popleft().result()
+                if item is end:
                     return
-                continue
-            if error is not None:
-                raise error
-            if item is done:
+                pending.append(thread.submit(next, items, end))
+                yield item
+            elif interrupted():
                 return
-            yield item
     finally:
-        stop.set()
+        thread.shutdown(wait=False, cancel_futures=True)

@@ -24,7 +24,7 @@ class JobConfig:
 
     input: Path | Sequence[Path]  # files, folders, globs, archives; see pipelines/README.md
     output: Path
-    tokenizer: str = "whitespace"  # a key of sentences.TOKENIZERS
+    tokenizer: str = "whitespace"  # one of sentences.TOKENIZERS
     line: str | None = None  # what a line of raw text is, one of sentences.LINES; None: `part`
     strict: bool = False  # whether irregular text is an error
     beam: Sequence[str] = ()  # Beam's own options, as on a command line: ("--direct_num_workers=8",)

@@ -1,14 +1,16 @@
 """The sentences of a corpus: splitting text into tokens, and choosing the sentences to hold out."""
 
 import collections
+import functools
 import hashlib
 import itertools
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from elmo_tf.pipelines.text import corpora, lines, reading
 
 TRAIN, HELDOUT = "train", "heldout"  # the names of the two splits
+TOKENIZERS = ("whitespace", "unicode")
 
 # What a line is: a sentence, a paragraph of sentences, or part of a paragraph that ends at the next blank line.
 LINES = (SENTENCE, PARAGRAPH, PART) = ("sentence", "paragraph", "part")
@@ -21,7 +23,7 @@ Words = list[bytes]  # the tokens of one sentence
 class Settings(NamedTuple):
     """How text becomes sentences."""
 
-    tokenizer: str  # a key of TOKENIZERS
+    tokenizer: str  # one of TOKENIZERS
     line: str  # what a line of the text is: one of LINES
     strict: bool  # whether irregular text is an error
     seed: int  # decides which sentences are held out
@@ -82,7 +84,9 @@ class Reader:
             refused=tuple(refused),
             numbered=self._numbered,
         )
-        self._tokenize = TOKENIZERS[settings.tokenizer](settings.line != SENTENCE)
+        self._tokenize = _split_at_white_space
+        if settings.tokenizer == "unicode":
+            self._tokenize = functools.partial(_split_unicode, breaking=settings.line != SENTENCE)
 
     def read(self, task: corpora.Task) -> Iterator[Batch]:
         """Yields the sentences of a task. Raises `reading.CorpusError`."""
@@ -141,27 +145,16 @@ def _long_line(block: reading.Block, file: corpora.TextFile) -> reading.CorpusEr
     )
 
 
-def _whitespace(breaking: bool) -> Callable[[list[bytes]], list[Words]]:
-    del breaking  # text with white space between tokens has one sentence per line
+def _split_at_white_space(text: list[bytes]) -> list[Words]:
     # On bytes, `split` splits at the six ASCII white space characters only, as tf.strings.split does.
-    return lambda text: [line.split() for line in text]
+    return [line.split() for line in text]
 
 
-def _unicode(breaking: bool) -> Callable[[list[bytes]], list[Words]]:
+def _split_unicode(text: list[bytes], breaking: bool) -> list[Words]:
     from elmo_tf.text import raw_text
 
-    def tokenize(text: list[bytes]) -> list[Words]:
-        if not text:
-            return []
-        sentences = raw_text.break_sentences(text) if breaking else text
-        ragged = raw_text.tokenize(sentences)
-        words = ragged.flat_values.numpy().tolist()
-        return [words[start:end] for start, end in itertools.pairwise(ragged.row_splits.numpy().tolist())]
-
-    return tokenize
-
-
-TOKENIZERS: dict[str, Callable[[bool], Callable[[list[bytes]], list[Words]]]] = {
-    "whitespace": _whitespace,
-    "unicode": _unicode,
-}
+    if not text:
+        return []
+    ragged = raw_text.tokenize(raw_text.break_sentences(text) if breaking else text)
+    words = ragged.flat_values.numpy().tolist()
+    return [words[start:end] for start, end in itertools.pairwise(ragged.row_splits.numpy().tolist())]

@@ -132,41 +132,26 @@ def test_a_large_compressed_file_has_shards_of_its_own_and_few_passes():
     assert rest.count("c.bz2") == 1
 
 
+COMPRESSED = {
+    "alone": [TextFile(f"{name}.gz", size) for name, size in zip("abcde", (10, 400, 7, 90, 0), strict=True)],
+    "beside an empty file": [TextFile("a.gz", 1000), TextFile("b.gz", 1000), TextFile("c.txt", 0)],
+    "archives of one size": [TextFile("a.tar.gz", 100, "x/*"), TextFile("a.tar.gz", 100, "y/*")],
+}
+
+
 @pytest.mark.parametrize("num_shards", [1, 2, 3, 9])
-def test_compressed_files_alone_are_read_once_each(num_shards):
-    files = [TextFile(f"{name}.gz", size) for name, size in zip("abcde", (10, 400, 7, 90, 0), strict=True)]
-    tasks = corpora.plan(files, num_shards)
+@pytest.mark.parametrize("case", COMPRESSED)
+def test_compressed_files_are_read_once_each(case, num_shards):
+    tasks = corpora.plan(COMPRESSED[case], num_shards)
     assert sorted(shard for task in tasks for shard in task.shards) == list(range(num_shards))
+    assert all(task.shards and task.slices for task in tasks)
     shares = collections.Counter()
     for part in (part for task in tasks for part in task.slices):
         shares[part.file] += 1 / part.parts
-    assert shares == {file: pytest.approx(1) for file in files}
-
-
-@pytest.mark.parametrize("num_shards", [1, 2, 3, 9])
-def test_an_empty_file_beside_large_compressed_ones_is_read_too(num_shards):
-    files = [TextFile("a.gz", 1000), TextFile("b.gz", 1000), TextFile("c.txt", 0)]
-    tasks = corpora.plan(files, num_shards)
-    assert {part.file for task in tasks for part in task.slices} == set(files)
-    assert sorted(shard for task in tasks for shard in task.shards) == list(range(num_shards))
-    assert all(task.shards and task.slices for task in tasks)
+    assert shares == {file: pytest.approx(1) for file in COMPRESSED[case]}
 
 
 def test_large_compressed_files_divide_what_rounding_leaves_over():
     tasks = corpora.plan([TextFile("a.gz", 1000), TextFile("b.gz", 999)], 3)
-    assert [(task.shards, task.slices[0].file.path) for task in tasks] == [
-        ((0,), "a.gz"),
-        ((1,), "b.gz"),
-        ((2,), "b.gz"),
-    ]
-
-
-def test_compressed_files_of_one_size_get_a_task_each():
-    tasks = corpora.plan([TextFile(f"{name}.gz", 1000) for name in "abcd"], 4)
-    assert [[part.file.path for part in task.slices] for task in tasks] == [["a.gz"], ["b.gz"], ["c.gz"], ["d.gz"]]
-
-
-def test_two_archives_of_one_size_do_not_stand_for_each_other():
-    files = [TextFile("a.tar.gz", 100, "x/*"), TextFile("a.tar.gz", 100, "y/*")]
-    tasks = corpora.plan(files, 4)
-    assert {part.file for task in tasks for part in task.slices} == set(files)
+    found = [(task.shards, task.slices[0].file.path) for task in tasks]
+    assert found == [((0,), "a.gz"), ((1,), "b.gz"), ((2,), "b.gz")]
