@@ -139,7 +139,7 @@ class Cleaner(NamedTuple):
         for start, end in itertools.pairwise([*starts, len(lines)]):
             is_long = sum(len(line) + 1 for line in lines[start:end]) > MAX_LINE_BYTES + 1
             continues = block.is_cut and end == len(lines)
-            if (is_long or continues) and not (block.begun and start == 0):
+            if (is_long or continues) and not (block.is_continuation and start == 0):
                 yield start
 
 

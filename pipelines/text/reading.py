@@ -5,6 +5,7 @@ which end at a blank line.
 """
 
 import bz2
+import codecs
 import contextlib
 import fnmatch
 import gzip
@@ -49,7 +50,7 @@ class Block(NamedTuple):
     data: bytes
     source: str  # the file, or the archive with the member's name
     position: int  # of the first byte in the source's text
-    begun: bool = False  # whether the first line, or paragraph, began in the previous block
+    is_continuation: bool = False  # whether the first line, or paragraph, began in the previous block
     is_cut: bool = False  # whether the last one is too long for the block and continues in the next
 
 
@@ -156,11 +157,11 @@ def _blocks(source: str, text: BinaryIO, part: corpora.Slice, paragraphs: bool) 
             rest = len(waiting) - _unfinished(waiting)
             waiting = waiting[: LONGEST_BYTES - _unfinished(waiting[:LONGEST_BYTES])] + waiting[rest:]
             continue
-        yield Block(waiting[:last], source, position, begun=is_cut, is_cut=continues)
+        yield Block(waiting[:last], source, position, is_continuation=is_cut, is_cut=continues)
         waiting, is_cut = waiting[last:], continues
         position = read - len(waiting)
     if waiting:
-        yield Block(waiting, source, position, begun=is_cut)
+        yield Block(waiting, source, position, is_continuation=is_cut)
 
 
 def _begin(text: BinaryIO, offset: int, paragraphs: bool) -> int:
@@ -210,11 +211,6 @@ def _last_end(text: bytes, paragraphs: bool) -> tuple[int, bool]:
 
 def _unfinished(text: bytes) -> int:
     """Returns how many bytes at the end of `text` belong to an incomplete UTF-8 character."""
-    for count in range(1, min(4, len(text) + 1)):
-        byte = text[-count]
-        if byte < 0x80:
-            return 0
-        # The first byte of a character encodes its length.
-        if byte >= 0xC0:
-            return count if count < 2 + (byte >= 0xE0) + (byte >= 0xF0) else 0
-    return 0
+    decoder = codecs.getincrementaldecoder("utf-8")("ignore")
+    decoder.decode(text[-3:])
+    return len(decoder.getstate()[0])

@@ -113,20 +113,20 @@ class Reader:
             reading.CorpusError: also if a line that is one sentence has more than `MOST_TOKENS`.
         """
         for part in task.slices:
-            begun: list[Numbered] = []  # the beginning of a line that continues in the next block
+            unfinished: list[Numbered] = []  # the beginning of a line that continues in the next block
             for block in reading.read_blocks(part, self._settings.line == PART):
                 found, irregular = self._split(block, part.file)
                 if not self._numbered:
                     yield Numbered(block.source, list(filter(None, found)), irregular, len(block.data))
                     continue
-                if begun and block.begun:
-                    found[0] = begun.pop().sentences[0] + found[0]
+                if unfinished and block.is_continuation:
+                    found[0] = unfinished.pop().sentences[0] + found[0]
                     if len(found[0]) > MOST_TOKENS:
                         raise _long_line(block, part.file)
-                yield from begun
-                begun = [Numbered(block.source, [found.pop()], collections.Counter(), 0)] if block.is_cut else []
+                yield from unfinished
+                unfinished = [Numbered(block.source, [found.pop()], collections.Counter(), 0)] if block.is_cut else []
                 yield Numbered(block.source, found, irregular, len(block.data))
-            yield from begun
+            yield from unfinished
 
     def _split(self, block: reading.Block, file: corpora.TextFile) -> tuple[list[Words], collections.Counter]:
         """Returns the sentences of a block, which may lack tokens, and how often each rule applied."""

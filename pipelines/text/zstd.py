@@ -24,7 +24,7 @@ class _Decompressed(io.RawIOBase):
     def __init__(self, file: BinaryIO):
         self._file = file
         self._decompressor = zstandard.ZstdDecompressor(max_window_size=_WINDOW_BYTES)
-        self._frame = None  # none is begun
+        self._frame = None  # between frames
         self._compressed = b""  # read, and not decompressed
         self._text = memoryview(b"")
 

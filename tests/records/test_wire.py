@@ -1,4 +1,4 @@
-"""Records put together by hand are those of protobuf, and of TensorFlow's own writer."""
+"""Examples encoded by hand are those of protobuf."""
 
 import random
 

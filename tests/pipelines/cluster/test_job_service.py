@@ -42,7 +42,7 @@ def service(monkeypatch):
 
 
 class FakeFlink(http.server.BaseHTTPRequestHandler):
-    """Answers as Flink's REST interface does; a job ends a while after it is told to."""
+    """Flink's REST interface; a job ends at the second request to cancel it."""
 
     jobs: list[dict]
     requests: list[str]  # their paths
@@ -113,7 +113,7 @@ def test_without_a_job_service_an_unknown_option_is_refused():
         parsed("--checkpointing_interval=1000")
 
 
-def test_where_no_job_service_answers_the_error_names_the_address():
+def test_an_address_without_a_job_service_is_refused():
     with pytest.raises(InputError, match=r"^job_endpoint: expected the address of a job service that answers"):
         connect("--runner=PortableRunner", "--job_endpoint=localhost:1")
 
@@ -140,13 +140,13 @@ def test_an_address_without_a_cluster_is_refused(service):
             connect("--runner=FlinkRunner", f"--flink_master={address}")
 
 
-def test_the_job_of_a_name_is_cancelled_on_flink_and_no_other(flink):
+def test_only_jobs_with_the_name_are_cancelled_on_flink(flink):
     assert flink_cluster.cancel(f"http://{flink}", "mine", 5)
     assert [job["state"] for job in FakeFlink.jobs] == ["CANCELED", "RUNNING", "FINISHED"]
     assert not flink_cluster.cancel("http://127.0.0.1:1", "mine", 0.1)
 
 
-def test_a_job_that_is_on_its_way_to_flink_is_cancelled_when_it_arrives(flink):
+def test_a_job_not_yet_on_flink_is_cancelled_when_it_arrives(flink):
     late = {"jid": "d4", "name": "late", "state": "RUNNING"}
     threading.Timer(0.2, FakeFlink.jobs.append, [late]).start()
     assert flink_cluster.cancel(f"http://{flink}", "late", 5, appears=2)
@@ -155,7 +155,7 @@ def test_a_job_that_is_on_its_way_to_flink_is_cancelled_when_it_arrives(flink):
 
 
 class Result:
-    """Of a job server that says of every job that it is cancelled."""
+    """Of a job server that reports every job as cancelled."""
 
     state = PipelineState.RUNNING
 
@@ -164,7 +164,7 @@ class Result:
 
 
 def test_a_job_counts_as_cancelled_when_flink_says_so(flink, monkeypatch, tmp_path):
-    """Beam's job server says that it is while it still runs."""
+    """Beam's job server reports it as cancelled while it still runs."""
     note = tmp_path / "job.json"
     note.touch()
     options = parsed("--runner=FlinkRunner", f"--flink_master={flink}")
@@ -177,7 +177,7 @@ def test_a_job_counts_as_cancelled_when_flink_says_so(flink, monkeypatch, tmp_pa
     assert "could not be cancelled" in job_service.canceller(gone, str(note))(Result())
 
 
-def test_the_word_of_a_job_server_alone_is_passed_on_as_that(tmp_path):
+def test_a_job_servers_own_report_is_quoted_as_such(tmp_path):
     note = tmp_path / "job.json"
     note.touch()
     cancel = job_service.canceller(PipelineOptions(["--runner=PortableRunner"]), str(note))
@@ -213,7 +213,7 @@ def test_the_job_that_a_killed_command_left_is_cancelled_where_it_runs(flink, tm
 
 
 def test_a_note_with_another_address_than_the_options_have_sends_nothing_there(flink, tmp_path):
-    """Somebody else may have written it: here it names a job that runs on a cluster the command was not told of."""
+    """Somebody else may have written the note: it names a job on a cluster that the options do not."""
     note = tmp_path / "job.json"
     note.write_text(json.dumps({"runner": "FlinkRunner", "address": f"http://{flink}", "name": "theirs"}))
     before = [dict(job) for job in FakeFlink.jobs]
@@ -225,7 +225,7 @@ def test_a_note_with_another_address_than_the_options_have_sends_nothing_there(f
 
 
 @pytest.mark.parametrize("content", [b'{"runner": "PortableRunner", "address": "", "name": "mine"}', b"{"])
-def test_a_job_of_which_nobody_knows_that_it_has_ended_is_refused_with_what_to_do(tmp_path, content):
+def test_a_job_that_may_still_run_is_refused_with_what_to_do(tmp_path, content):
     note = tmp_path / "job.json"
     note.write_bytes(content)
     with pytest.raises(ChildProcessError, match=rf"of an earlier run may go on; .*once it has ended, delete {note}"):
@@ -302,7 +302,7 @@ def test_the_job_server_ends_with_a_command_that_is_killed(tmp_path):
             return
         time.sleep(0.05)
     os.kill(int(done.stdout), signal.SIGKILL)
-    pytest.fail("it goes on")
+    pytest.fail("it is still running")
 
 
 ERRORS = {

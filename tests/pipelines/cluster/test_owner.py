@@ -20,7 +20,7 @@ NOTE = f"{FOLDER}/_unfinished/owner.json"
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    """A store of this test alone, and hearts that beat 100 times as fast."""
+    """A store of this test alone, and a heartbeat 100 times as fast."""
     STORE.clear()
     for name in ("_BEAT_SECONDS", "_FIRST_SECONDS", "_WAIT_SECONDS", "_POLL_SECONDS"):
         monkeypatch.setattr(owner, name, getattr(owner, name) / 100)
@@ -50,7 +50,7 @@ def another_run():
     thread.join()
 
 
-def test_a_note_changes_while_the_folder_is_written_and_is_gone_after():
+def test_a_note_changes_while_the_folder_is_written_and_is_deleted_after():
     with owner.owned(FOLDER, NOTE):
         first = STORE[NOTE]
         end = time.monotonic() + 10
@@ -123,8 +123,8 @@ def test_a_run_in_another_thread_is_stopped_and_the_main_thread_is_not():
     assert f"{FOLDER}/_SUCCESS" not in STORE
 
 
-def test_a_note_that_is_being_replaced_is_not_taken_for_none():
-    """HDFS deletes it before the new one gets its name."""
+def test_a_note_that_is_being_replaced_counts():
+    """HDFS deletes the old note before it renames the new one."""
     STORE[f"{NOTE}.tmp-1"] = another_note()
     refused = pytest.raises(InputError, match="in use by process 7 on elsewhere")
     with another_run(), refused, owner.owned(FOLDER, NOTE):

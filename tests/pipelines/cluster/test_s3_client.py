@@ -1,4 +1,4 @@
-"""Beam's client of S3 as it is changed here, with a stand-in for boto3. `tests/cluster/test_s3.py` asks a real one."""
+"""Our S3 client, with a stand-in for boto3; `tests/cluster/test_s3.py` uses a real store."""
 
 import importlib.util
 import io
@@ -29,7 +29,7 @@ class Refused(Exception):
 
 
 class Boto3:
-    """A client that keeps what it is asked, and raises `error` if there is one."""
+    """A client that records requests, and raises `error` if it is set."""
 
     error: Exception | None = None
     made = 0
@@ -71,7 +71,7 @@ def test_a_process_has_one_connection_for_the_same_options(boto3):
     assert boto3.made == 2
 
 
-def test_threads_that_ask_at_once_have_a_connection_each():
+def test_threads_have_a_connection_each():
     options = PipelineOptions(["--s3_endpoint_url=http://here", "--s3_access_key_id=me", "--s3_disable_ssl"])
     settings = s3_client.Client(options).client.settings
     assert settings["config"].max_pool_connections >= 2 * filesystems._READERS
@@ -100,7 +100,7 @@ def test_an_empty_file_is_put_without_parts_and_another_with_them():
         assert ("abort_multipart_upload" in names) == (not content)
 
 
-def test_what_the_store_refuses_is_an_oserror_as_files_have_it(boto3):
+def test_a_refusal_of_the_store_is_an_oserror(boto3):
     boto3.error = Refused()
     client = s3_client.Client({})
     with pytest.raises(OSError, match="Access Denied"):
@@ -114,7 +114,7 @@ def test_what_the_store_refuses_is_an_oserror_as_files_have_it(boto3):
             client.complete_multipart_upload(messages.CompleteMultipartUploadRequest("bucket", "a", "u", parts))
 
 
-def test_without_credentials_nothing_is_asked_again(boto3):
+def test_requests_without_credentials_are_not_repeated(boto3):
     boto3.error = NoCredentialsError("Unable to locate credentials")
     with pytest.raises(filesystems.ReadError, match=r"^cannot read s3://bucket/a/.*: Unable to locate credentials$"):
         filesystems.sizes("s3://bucket/a")

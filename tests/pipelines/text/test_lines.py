@@ -37,7 +37,7 @@ def clean(text: bytes, strict: bool = False, paragraphs: bool = False, **block) 
 
 
 @pytest.mark.parametrize("rule", lines.RULES)
-def test_irregular_text_is_mended_and_counted(rule):
+def test_irregular_text_is_corrected_and_counted(rule):
     text, usable, count, _ = CASES[rule]
     found = clean(text)
     assert found.lines == usable
@@ -67,13 +67,13 @@ def test_strict_names_file_and_line(tmp_path, rule):
         (b"PK\x03\x04rest", "a zip file"),
     ],
 )
-def test_a_file_that_is_no_text_is_refused_strict_or_not(content, kind):
+def test_a_file_that_is_not_text_is_refused_strict_or_not(content, kind):
     with pytest.raises(InputError, match=f"^a.txt: expected UTF-8 text, found {kind}$"):
         clean(content)
     assert clean(content, position=9) is not None  # in the middle of a file it is a line like any other
 
 
-def test_regular_text_is_left_as_it_is_strict_or_not():
+def test_regular_text_is_unchanged_strict_or_not():
     text = "one two\n \u00a0 \u2003three \x1c\x85\n" + "y" * 1000 + "\n"
     for strict in (False, True):
         found = clean(text.encode(), strict)
@@ -81,7 +81,7 @@ def test_regular_text_is_left_as_it_is_strict_or_not():
         assert found.irregular.total() == 0
 
 
-def test_text_without_white_space_is_no_long_token_where_a_tokenizer_parts_it():
+def test_text_without_white_space_is_not_a_long_token_if_a_tokenizer_splits_it():
     text = "\u4e2d" * 30_000
     for strict in (False, True):
         cleaner = lines.Cleaner(paragraphs=True, strict=strict, spaced=False)
@@ -108,9 +108,10 @@ def test_long_tokens_of_a_tokenizer_are_cut_counted_and_named(tmp_path):
 
 
 def test_a_line_cut_by_the_reader_is_counted_once():
-    cut = [clean(b"a b ", is_cut=True), clean(b"c ", begun=True, is_cut=True), clean(b"d\n", begun=True)]
-    assert [found.irregular["long_lines"] for found in cut] == [1, 0, 0]
-    assert sum((found.irregular for found in cut), start=cut[0].irregular.__class__()) == {"long_lines": 1}
+    first, middle = clean(b"a b ", is_cut=True), clean(b"c ", is_continuation=True, is_cut=True)
+    last = clean(b"d\n", is_continuation=True)
+    assert [found.irregular["long_lines"] for found in (first, middle, last)] == [1, 0, 0]
+    assert first.irregular + middle.irregular + last.irregular == {"long_lines": 1}
 
 
 def test_only_lines_that_are_long_are_counted_as_long_wherever_the_reader_has_cut():
@@ -118,11 +119,11 @@ def test_only_lines_that_are_long_are_counted_as_long_wherever_the_reader_has_cu
     assert len(just) == lines.MAX_LINE_BYTES
     assert clean(just + b"\n").irregular.total() == 0
     assert clean(b" " + just + b"\n").irregular == {"long_lines": 1}
-    assert clean(b"end\n" + b" " + just + b"\n", begun=True).irregular == {"long_lines": 1}
+    assert clean(b"end\n" + b" " + just + b"\n", is_continuation=True).irregular == {"long_lines": 1}
     assert clean(b"short\nword ", is_cut=True).irregular == {"long_lines": 1}
 
 
-def test_paragraphs_are_joined_and_parted_by_blank_lines():
+def test_paragraphs_are_joined_and_split_by_blank_lines():
     found = clean(b"\nOne.\nTwo\r\n\n \t\nthree\n\xff\nfour\n\n", paragraphs=True)
     assert [line.split() for line in found.lines] == [[b"One.", b"Two"], [b"three"], [b"four"]]
     assert found.irregular == {"carriage_return_lines": 1, "invalid_utf8_lines": 1}

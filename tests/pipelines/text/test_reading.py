@@ -50,11 +50,11 @@ def test_byte_ranges_cut_no_paragraph(tmp_path, parts):
     blocks = blocks_of(path, parts, paragraphs=True)
     assert b"".join(block.data for block in blocks) == RUNNING
     for one, other in itertools.pairwise(blocks):
-        assert one.is_cut == other.begun
+        assert one.is_cut == other.is_continuation
         assert one.is_cut or not one.data.splitlines()[-1].strip()
 
 
-def test_a_slice_does_not_look_far_for_the_end_of_a_paragraph(tmp_path, monkeypatch):
+def test_a_slice_does_not_search_far_for_the_end_of_a_paragraph(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "_FAR", 50)
     path = tmp_path / "a.txt"
     path.write_bytes(b"some words\n" * 100)  # without any blank line
@@ -69,7 +69,7 @@ PACKERS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".z
 
 @pytest.mark.parametrize("ending", PACKERS)
 @pytest.mark.parametrize("parts", [1, 3, 40])
-def test_passes_over_a_compressed_file_hold_every_line_once(tmp_path, parts, ending):
+def test_passes_over_a_compressed_file_yield_every_line_once(tmp_path, parts, ending):
     path = tmp_path / f"a{ending}"
     path.write_bytes(PACKERS[ending](b"\n".join(LINES)))
     lines = [line for block in blocks_of(path, parts) for line in block.data.removesuffix(b"\n").split(b"\n")]
@@ -139,7 +139,7 @@ def test_a_damaged_archive_is_an_error(tmp_path, mode):
         blocks_of(path, members="*")
 
 
-def test_of_an_archive_no_more_than_one_member_is_in_memory(tmp_path, monkeypatch):
+def test_at_most_one_member_of_an_archive_is_in_memory(tmp_path, monkeypatch):
     archive(tmp_path / "a.tar", {str(number): b"x\n" for number in range(50)}, "w")
     opened = []
     take = tarfile.open
@@ -155,11 +155,11 @@ def test_a_line_longer_than_a_block_is_cut_at_white_space(tmp_path):
     assert b"".join(block.data for block in blocks) == path.read_bytes()
     assert all(block.data.endswith((b"\n", b" ")) for block in blocks)
     assert [block.is_cut for block in blocks] == [block.data.endswith(b" ") for block in blocks]
-    assert [block.begun for block in blocks[1:]] == [block.is_cut for block in blocks[:-1]]
+    assert [block.is_continuation for block in blocks[1:]] == [block.is_cut for block in blocks[:-1]]
 
 
 @pytest.mark.parametrize("letter", ["x", "\u00e9", "\u4e2d", "\U0001f600"])
-def test_of_a_token_longer_than_a_block_the_beginning_is_read(tmp_path, monkeypatch, letter):
+def test_the_beginning_of_a_token_longer_than_a_block_is_read(tmp_path, monkeypatch, letter):
     monkeypatch.setattr(reading, "LONGEST_BYTES", 8)
     path = tmp_path / "a.txt"
     path.write_text("one " + letter * 1000 + " two\nthree\n")
@@ -170,7 +170,7 @@ def test_of_a_token_longer_than_a_block_the_beginning_is_read(tmp_path, monkeypa
     assert reading.line_number(corpora.TextFile(str(path), 1), last, last.data.index(b"three")) == 2
 
 
-def test_what_is_passed_over_of_a_token_counts_for_the_places_of_later_blocks(tmp_path, monkeypatch):
+def test_the_skipped_part_of_a_token_counts_in_the_positions_of_later_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "LONGEST_BYTES", 8)
     path = tmp_path / "a.txt"
     path.write_bytes(b"x" * 1000 + b" a\n" + b"b\n" * 100)
