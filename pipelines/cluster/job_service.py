@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
 import grpc
@@ -168,7 +168,9 @@ def execute(pipeline: beam.Pipeline, note: str) -> str | None:
         pipeline: what to run.
         note: of `begin_job`; deleted if the job is known to have ended.
     """
-    cancel, result = canceller(pipeline.options, note), None
+    # Beam changes the options when it submits the job.
+    where, name = flink_cluster.address(pipeline.options), pipeline.options.view_as(GoogleCloudOptions).job_name
+    result = None
     try:
         with interrupts_later():
             result = pipeline.run()
@@ -176,7 +178,7 @@ def execute(pipeline: beam.Pipeline, note: str) -> str | None:
     except KeyboardInterrupt:
         if result is None:
             raise
-        raise KeyboardInterrupt(f"interrupted; {cancel(result)}") from None
+        raise KeyboardInterrupt(f"interrupted; {cancel_job(result, where, name, note)}") from None
     except Exception:
         if result is not None:
             forget_job(result, note)
@@ -202,30 +204,28 @@ def forget_job(result: PipelineResult, note: str) -> None:
             filesystems.delete([note])
 
 
-def canceller(options: PipelineOptions, note: str) -> Callable[[PipelineResult], str]:
-    """Returns a function that cancels a job of these options, waits for its end, and says what became of it.
+def cancel_job(result: PipelineResult, where: str | None, name: str, note: str) -> str:
+    """Cancels a job, waits for its end, and says what became of it.
 
-    It deletes the job's note if the cluster has confirmed the end. Call it before the job is submitted: Beam then
-    changes the options.
+    Args:
+        result: of the pipeline.
+        where: the address of its Flink cluster; None: there is none to ask.
+        name: the job's name.
+        note: of `begin_job`; deleted if the cluster has confirmed the end.
     """
-    where, name = flink_cluster.address(options), options.view_as(GoogleCloudOptions).job_name
-
-    def cancel(result: PipelineResult) -> str:
-        _log.info("cancelling the remote job")
-        is_ended = False
-        with contextlib.suppress(Exception):  # of any runner, which says no more than that it did not work
-            result.cancel()
-            is_ended = _ends(result)
-        if where:
-            is_ended = flink_cluster.cancel(where, name, _CANCEL_SECONDS, _APPEAR_SECONDS)
-        if not is_ended:
-            return "the remote job could not be cancelled and may go on: see the runner's own page"
-        if not where:
-            return "the job server says that the job is cancelled; see the runner's own page"
-        filesystems.delete([note])
-        return "the remote job is cancelled"
-
-    return cancel
+    _log.info("cancelling the remote job")
+    is_ended = False
+    with contextlib.suppress(Exception):  # of any runner, which says no more than that it did not work
+        result.cancel()
+        is_ended = _ends(result)
+    if where:
+        is_ended = flink_cluster.cancel(where, name, _CANCEL_SECONDS, _APPEAR_SECONDS)
+    if not is_ended:
+        return "the remote job could not be cancelled and may go on: see the runner's own page"
+    if not where:
+        return "the job server says that the job is cancelled; see the runner's own page"
+    filesystems.delete([note])
+    return "the remote job is cancelled"
 
 
 def _ends(result: PipelineResult) -> bool:

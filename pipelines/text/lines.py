@@ -145,8 +145,8 @@ class Cleaner(NamedTuple):
 
 def _refusal(rule: str, block: reading.Block, file: corpora.TextFile, offset: int) -> reading.CorpusError:
     """Returns the error for irregular text at byte `offset` of a block."""
-    place = f"{block.source}, line {reading.line_number(file, block, offset)}"
-    return reading.CorpusError(place, "regular text", RULES[rule].found)
+    number = reading.line_number(file, block, offset)
+    return reading.CorpusError(block.source, "regular text", f"{RULES[rule].found} on line {number}")
 
 
 def _joined(lines: list[bytes]) -> list[bytes]:

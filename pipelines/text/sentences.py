@@ -138,11 +138,10 @@ class Reader:
 
 
 def _long_line(block: reading.Block, file: corpora.TextFile) -> reading.CorpusError:
-    return reading.CorpusError(
-        f"{block.source}, line {reading.line_number(file, block, 0)}",
-        "one sentence per line",
-        f"more than {MOST_TOKENS:,} tokens; --tokenizer unicode --line paragraph breaks running text into sentences",
-    )
+    number = reading.line_number(file, block, 0)
+    hint = "--tokenizer unicode --line paragraph breaks running text into sentences"
+    found = f"more than {MOST_TOKENS:,} tokens on line {number}; {hint}"
+    return reading.CorpusError(block.source, "one sentence per line", found)
 
 
 def _split_at_white_space(text: list[bytes]) -> list[Words]:

@@ -167,21 +167,18 @@ def test_a_job_counts_as_cancelled_when_flink_says_so(flink, monkeypatch, tmp_pa
     """Beam's job server reports it as cancelled while it still runs."""
     note = tmp_path / "job.json"
     note.touch()
-    options = parsed("--runner=FlinkRunner", f"--flink_master={flink}")
-    options.view_as(GoogleCloudOptions).job_name = "mine"
-    assert job_service.canceller(options, str(note))(Result()) == "the remote job is cancelled"
+    assert job_service.cancel_job(Result(), f"http://{flink}", "mine", str(note)) == "the remote job is cancelled"
     assert FakeFlink.jobs[0]["state"] == "CANCELED"
     assert not note.exists()
     monkeypatch.setattr(job_service, "_CANCEL_SECONDS", 0.2)
-    gone = parsed("--runner=FlinkRunner", "--flink_master=127.0.0.1:1")
-    assert "could not be cancelled" in job_service.canceller(gone, str(note))(Result())
+    assert "could not be cancelled" in job_service.cancel_job(Result(), "http://127.0.0.1:1", "mine", str(note))
 
 
 def test_a_job_servers_own_report_is_quoted_as_such(tmp_path):
     note = tmp_path / "job.json"
     note.touch()
-    cancel = job_service.canceller(PipelineOptions(["--runner=PortableRunner"]), str(note))
-    assert cancel(Result()) == "the job server says that the job is cancelled; see the runner's own page"
+    found = job_service.cancel_job(Result(), None, "mine", str(note))
+    assert found == "the job server says that the job is cancelled; see the runner's own page"
     assert note.exists()
 
 

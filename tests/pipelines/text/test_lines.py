@@ -53,7 +53,7 @@ def test_strict_names_file_and_line(tmp_path, rule):
     (block,) = reading.read_blocks(corpora.Slice(file))
     with pytest.raises(InputError) as error:
         lines.Cleaner(paragraphs=False, strict=True).clean(block, file)
-    assert str(error.value) == f"{path}, line {line}: expected regular text, found {lines.RULES[rule].found}"
+    assert str(error.value) == f"{path}: expected regular text, found {lines.RULES[rule].found} on line {line}"
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_long_tokens_of_a_tokenizer_are_cut_counted_and_named(tmp_path):
     cleaner = lines.Cleaner(paragraphs=False, strict=False, spaced=False)
     assert cleaner.shorten(words, block, file, irregular) == [b"two", b"(", LONG[:850].encode(), b")"]
     assert irregular == {"long_tokens": 1}
-    with pytest.raises(InputError, match=r"a\.txt, line 2: .* found a token of more than 1,000 bytes"):
+    with pytest.raises(InputError, match=r"a\.txt: .* found a token of more than 1,000 bytes on line 2"):
         cleaner._replace(strict=True).shorten(words, block, file, irregular)
 
 
@@ -137,5 +137,5 @@ def test_a_long_paragraph_is_cut_and_named_by_its_first_line(tmp_path):
     assert max(map(len, found.lines)) <= lines.MAX_LINE_BYTES + 1
     path = tmp_path / "a.txt"
     path.write_bytes(text)
-    with pytest.raises(InputError, match=r"a\.txt, line 3: .* found more than 65,536 bytes"):
+    with pytest.raises(InputError, match=r"a\.txt: .* found more than 65,536 bytes on line 3"):
         lines.Cleaner(True, True).clean(reading.Block(text, str(path), 0), corpora.TextFile(str(path), len(text)))
