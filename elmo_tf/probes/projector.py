@@ -95,4 +95,4 @@ def _shown(use: LabelledUse) -> str:
 
 def _check_count(found: list[LabelledUse], word: str) -> None:
     if len(found) < 2:
-        raise InputError("word", "a word that is used at least twice", f"{len(found)} uses of {word!r}")
+        raise InputError("word", "a word with at least two uses", f"{len(found)} of {word!r}")

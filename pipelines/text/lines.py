@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from elmo_tf.errors import InputError
 from elmo_tf.pipelines.text import corpora, reading
 
 MAX_LINE_BYTES = 1 << 16  # a longer line, or paragraph of running text, is split
@@ -68,12 +69,12 @@ class Cleaner(NamedTuple):
         """Returns the usable text of a block of `file`.
 
         Raises:
-            CorpusError: if the file is clearly not text, or something in the block is refused.
+            InputError: if the file is clearly not text, or something in the block is refused.
         """
         if block.position == 0:
             for begin, found in _NOT_TEXT.items():
                 if block.data.startswith(begin):
-                    raise reading.CorpusError(block.source, "UTF-8 text", found)
+                    raise InputError(block.source, "UTF-8 text", found)
         lines = block.data.removesuffix(b"\n").split(b"\n")
         found = sorted(self._irregular(block, lines))
         if refused := [(number, rule) for number, rule in found if self.strict or rule in self.refused]:
@@ -143,10 +144,10 @@ class Cleaner(NamedTuple):
                 yield start
 
 
-def _refusal(rule: str, block: reading.Block, file: corpora.TextFile, offset: int) -> reading.CorpusError:
+def _refusal(rule: str, block: reading.Block, file: corpora.TextFile, offset: int) -> InputError:
     """Returns the error for irregular text at byte `offset` of a block."""
     number = reading.line_number(file, block, offset)
-    return reading.CorpusError(block.source, "regular text", f"{RULES[rule].found} on line {number}")
+    return InputError(block.source, "regular text", f"{RULES[rule].found} on line {number}")
 
 
 def _joined(lines: list[bytes]) -> list[bytes]:

@@ -40,10 +40,6 @@ _OPEN |= {f".t{ending[1:]}": _OPEN[ending] for ending in _OPEN}  # .tgz and so o
 _BROKEN = (EOFError, zlib.error, lzma.LZMAError, zstd.Error, tarfile.TarError, OSError)
 
 
-class CorpusError(InputError):
-    """Something in the corpus cannot be used; the message names the file and, if it applies, the line."""
-
-
 class Block(NamedTuple):
     """Whole lines of text, or whole paragraphs."""
 
@@ -62,7 +58,7 @@ def read_blocks(part: corpora.Slice, paragraphs: bool = False) -> Iterator[Block
         paragraphs: whether blocks and slices have to end with a paragraph rather than a line.
 
     Raises:
-        CorpusError: if a file is not in the compressed format that its name implies, or an archive has no members
+        InputError: if a file is not in the compressed format that its name implies, or an archive has no members
             with the names wanted.
         filesystems.ReadError: if the disk or the network fails.
     """
@@ -81,7 +77,7 @@ def read_blocks(part: corpora.Slice, paragraphs: bool = False) -> Iterator[Block
             reason = getattr(error, "strerror", None) or error
             hint = f"; {filesystems.UNSEEN}" if isinstance(error, FileNotFoundError) else ""
             raise filesystems.ReadError(f"cannot read {path}: {reason}{hint}") from None
-        raise CorpusError(path, "an intact compressed file or archive", error) from None
+        raise InputError(path, "an intact compressed file or archive", str(error)) from None
 
 
 class _Member(tarfile.TarInfo):
@@ -131,7 +127,7 @@ def _texts(file: corpora.TextFile) -> Iterator[tuple[str, BinaryIO]]:
             pass
         if not wanted:
             found = ", ".join(others) or "none at all"
-            raise CorpusError(file.path, f"members that match {file.members}", found)
+            raise InputError(file.path, f"members that match {file.members}", found)
 
 
 def _decompressed(file: BinaryIO, name: str) -> BinaryIO:

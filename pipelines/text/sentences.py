@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from elmo_tf.errors import InputError
 from elmo_tf.pipelines.text import corpora, lines, reading
 
 TRAIN, HELDOUT = "train", "heldout"  # the names of the two splits
@@ -89,7 +90,7 @@ class Reader:
             self._tokenize = functools.partial(_split_unicode, breaking=settings.line != SENTENCE)
 
     def read(self, task: corpora.Task) -> Iterator[Batch]:
-        """Yields the sentences of a task. Raises `reading.CorpusError`."""
+        """Yields the sentences of a task. Raises `InputError`."""
         for part in task.slices:
             for block in reading.read_blocks(part, self._settings.line == PART):
                 words, irregular = self._split(block, part.file)
@@ -110,7 +111,7 @@ class Reader:
         Otherwise every sentence has tokens.
 
         Raises:
-            reading.CorpusError: also if a line that is one sentence has more than `MOST_TOKENS`.
+            InputError: also if a line that is one sentence has more than `MOST_TOKENS`.
         """
         for part in task.slices:
             unfinished: list[Numbered] = []  # the beginning of a line that continues in the next block
@@ -137,11 +138,11 @@ class Reader:
         return found, text.irregular
 
 
-def _long_line(block: reading.Block, file: corpora.TextFile) -> reading.CorpusError:
+def _long_line(block: reading.Block, file: corpora.TextFile) -> InputError:
     number = reading.line_number(file, block, 0)
     hint = "--tokenizer unicode --line paragraph breaks running text into sentences"
     found = f"more than {MOST_TOKENS:,} tokens on line {number}; {hint}"
-    return reading.CorpusError(block.source, "one sentence per line", found)
+    return InputError(block.source, "one sentence per line", found)
 
 
 def _split_at_white_space(text: list[bytes]) -> list[Words]:

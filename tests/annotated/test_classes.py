@@ -4,7 +4,7 @@ import pytest
 
 from elmo_tf.annotated import classes
 from elmo_tf.annotated.classes import Classified
-from tests.annotated.text_file import refused, write
+from tests.annotated.text_file import assert_refused, write
 
 
 def test_labels_and_tokens_are_read(tmp_path):
@@ -15,6 +15,6 @@ def test_labels_and_tokens_are_read(tmp_path):
 
 @pytest.mark.parametrize("line", ["It works", "\tIt works", "good\t "])
 def test_a_line_without_label_or_sentence_is_refused(tmp_path, line):
-    path = write(tmp_path, f"a\tb\n{line}\n")
-    with refused(path, "a label, a tab and a sentence, found ", line=2):
-        classes.read_classes(path)
+    assert_refused(
+        classes.read_classes, write(tmp_path, f"a\tb\n{line}\n"), "a label, a tab and a sentence, found ", line=2
+    )

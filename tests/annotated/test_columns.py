@@ -4,7 +4,7 @@ import pytest
 
 from elmo_tf.annotated import columns
 from elmo_tf.annotated.columns import Tagged
-from tests.annotated.text_file import refused, write
+from tests.annotated.text_file import assert_refused, write
 
 
 def test_columns_with_tabs_or_spaces_become_iob2(tmp_path):
@@ -19,8 +19,7 @@ def test_a_column_of_conll_2003_is_chosen(tmp_path):
     path = write(tmp_path, "-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\nrejects VBZ I-VP O\n")
     assert columns.read_columns(path) == [Tagged(["EU", "rejects"], ["B-ORG", "O"])]
     assert columns.read_columns(path, column=2) == [Tagged(["EU", "rejects"], ["B-NP", "B-VP"])]
-    with refused(path, ".*, found 'EU NNP I-NP I-ORG'", line=3):
-        columns.read_columns(path, column=1)
+    assert_refused(lambda path: columns.read_columns(path, column=1), path, ".*, found 'EU NNP I-NP I-ORG'", line=3)
 
 
 def test_bioul_is_recognized_and_becomes_iob2(tmp_path):
@@ -49,8 +48,7 @@ def test_bioul_is_recognized_and_becomes_iob2(tmp_path):
 )
 def test_a_line_without_a_tag_that_fits_is_refused(tmp_path, text, scheme, message, line):
     path = write(tmp_path, text)
-    with refused(path, message, line):
-        columns.read_columns(path, scheme)
+    assert_refused(lambda path: columns.read_columns(path, scheme), path, message, line)
 
 
 @pytest.mark.parametrize(
@@ -85,6 +83,6 @@ def test_columns_of_one_token_are_recognized_by_all_lines(tmp_path):
 
 
 def test_columns_that_end_in_a_line_without_a_tag_are_not_taken_for_sentences(tmp_path):
-    path = write(tmp_path, "New B-LOC\nYork I-LOC\n\nis O\nbig")
-    with refused(path, ".*, found 'big'", line=5):
-        columns.read_tokens(path)
+    assert_refused(
+        columns.read_tokens, write(tmp_path, "New B-LOC\nYork I-LOC\n\nis O\nbig"), ".*, found 'big'", line=5
+    )

@@ -3,7 +3,7 @@
 import pytest
 
 from elmo_tf.annotated import conll2012
-from tests.annotated.text_file import refused, write
+from tests.annotated.text_file import assert_refused, write
 
 TEXT = """#begin document (a/b); part 000
 a/b 0 0 Anna (1)
@@ -67,6 +67,4 @@ def test_comments_and_documents_without_words_are_left_out(tmp_path):
     ],
 )
 def test_wrong_lines_are_named(tmp_path, text, message, line):
-    path = write(tmp_path, text)
-    with refused(path, message, line):
-        conll2012.read_documents(path)
+    assert_refused(conll2012.read_documents, write(tmp_path, text), message, line)

@@ -4,7 +4,7 @@ import pytest
 
 from elmo_tf.annotated import conllu
 from elmo_tf.annotated.columns import Tagged
-from tests.annotated.text_file import refused, write
+from tests.annotated.text_file import assert_refused, write
 
 CONLLU = """# text = Don't go
 1-2\tDon't\t_\t_\t_\t_\t_\t_\t_\t_
@@ -38,6 +38,4 @@ def test_words_are_read_and_multiword_tokens_and_empty_nodes_left_out(tmp_path, 
     ],
 )
 def test_a_line_of_another_format_or_without_a_tag_is_refused(tmp_path, text, message, line):
-    path = write(tmp_path, text)
-    with refused(path, message, line):
-        conllu.read_conllu(path)
+    assert_refused(conllu.read_conllu, write(tmp_path, text), message, line)

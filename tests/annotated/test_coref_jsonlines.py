@@ -6,7 +6,7 @@ import pytest
 
 from elmo_tf.annotated.conll2012 import Document
 from elmo_tf.annotated.coref_jsonlines import document_of_text, read_jsonlines
-from tests.annotated.text_file import refused, write
+from tests.annotated.text_file import assert_refused, write
 
 LINE = {
     "doc_key": "bn/a_0",
@@ -57,12 +57,8 @@ def test_documents_without_clusters_may_be_text(tmp_path):
 )
 def test_wrong_lines_are_named(tmp_path, line, message):
     wrong = line if isinstance(line, str) else json.dumps(LINE | line)
-    path = write(tmp_path, lines(LINE) + wrong)
-    with refused(path, message, line=3):
-        read_jsonlines(path)
+    assert_refused(read_jsonlines, write(tmp_path, lines(LINE) + wrong), message, line=3)
 
 
 def test_an_empty_file_is_refused(tmp_path):
-    path = write(tmp_path, "\n")
-    with refused(path, "at least one document, found none"):
-        read_jsonlines(path)
+    assert_refused(read_jsonlines, write(tmp_path, "\n"), "at least one document, found none")

@@ -6,7 +6,7 @@ import pytest
 
 from elmo_tf.annotated import frames
 from elmo_tf.annotated.frames import Frame
-from tests.annotated.text_file import refused, write
+from tests.annotated.text_file import assert_refused, write
 
 WORDS = ["Anna", "did", "give", "up", "and", "left"]
 TAGS = (
@@ -69,8 +69,7 @@ ALONE = ["1 a b |||\n0 a b ||| \n", '{"words": ["a", "b"], "frames": [{"pred": 1
 def test_predicates_alone_need_no_roles(tmp_path, text):
     path = write(tmp_path, text)
     assert frames.read_predicates(path) == [Frame(["a", "b"], 1), Frame(["a", "b"], 0)]
-    with refused(path, "(the predicate's index, |tags with each pred)", line=1):
-        frames.read_frames(path)
+    assert_refused(frames.read_frames, path, "(the predicate's index, |tags with each pred)", line=1)
 
 
 WRONG = {
@@ -106,6 +105,4 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_lines_are_named(tmp_path, name):
     text, message, *line = WRONG[name]
-    path = write(tmp_path, text)
-    with refused(path, message.replace("|||", r"\|\|\|"), *line):
-        frames.read_frames(path)
+    assert_refused(frames.read_frames, write(tmp_path, text), message.replace("|||", r"\|\|\|"), *line)

@@ -6,7 +6,7 @@ import lzma
 import pytest
 
 from elmo_tf.annotated import numbered_lines
-from tests.annotated.text_file import refused, write
+from tests.annotated.text_file import assert_refused, write
 
 
 @pytest.mark.parametrize("name", ["plain", "packed.xz", "packed.gz"])
@@ -29,5 +29,4 @@ def test_files_that_cannot_be_read_are_refused(tmp_path):
         "damaged.gz": "a readable file, found ",
     }
     for name, message in messages.items():
-        with refused(tmp_path / name, message):
-            list(numbered_lines.lines(tmp_path / name))
+        assert_refused(lambda path: list(numbered_lines.lines(path)), tmp_path / name, message)

@@ -6,7 +6,7 @@ import pytest
 
 from elmo_tf.annotated import pairs
 from elmo_tf.annotated.pairs import Pair
-from tests.annotated.text_file import refused, write
+from tests.annotated.text_file import assert_refused, write
 
 EXPECTED = [Pair(["Anna", "did", "n't", "sleep", "."], ["Anna", "'s", "awake"], "entailment")]
 
@@ -38,8 +38,7 @@ def test_columns_by_their_names_or_in_order(tmp_path, text):
 def test_pairs_alone_need_no_label(tmp_path):
     path = write(tmp_path, "a b\tc\n")
     assert pairs.read_pairs_without_labels(path) == [Pair(["a", "b"], ["c"])]
-    with refused(path, "a label, a premise and a hypothesis between tabs, found ", line=1):
-        pairs.read_pairs(path)
+    assert_refused(pairs.read_pairs, path, "a label, a premise and a hypothesis between tabs, found ", line=1)
 
 
 @pytest.mark.parametrize(
@@ -53,12 +52,12 @@ def test_pairs_alone_need_no_label(tmp_path):
     ],
 )
 def test_an_incomplete_line_is_refused(tmp_path, line, message):
-    path = write(tmp_path, f"{json.dumps(snli())}\n{line}\n")
-    with refused(path, message, line=2):
-        pairs.read_pairs(path)
+    assert_refused(pairs.read_pairs, write(tmp_path, f"{json.dumps(snli())}\n{line}\n"), message, line=2)
 
 
 def test_a_file_without_a_label_is_refused(tmp_path):
-    path = write(tmp_path, json.dumps(snli(gold_label="-")))
-    with refused(path, "at least one pair with a label, found none"):
-        pairs.read_pairs(path)
+    assert_refused(
+        pairs.read_pairs,
+        write(tmp_path, json.dumps(snli(gold_label="-"))),
+        "at least one pair with a label, found none",
+    )

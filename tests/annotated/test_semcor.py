@@ -3,7 +3,7 @@
 import pytest
 
 from elmo_tf.annotated import semcor
-from tests.annotated.text_file import refused, write
+from tests.annotated.text_file import assert_refused, write
 
 SEMCOR = """# doc a/one
 The\tDT\tthe\t_
@@ -48,6 +48,4 @@ def test_first_senses_are_those_with_number_one(tmp_path):
     ],
 )
 def test_a_line_of_another_format_is_refused(tmp_path, read, text, message, line):
-    path = write(tmp_path, text)
-    with refused(path, message, line):
-        read(path)
+    assert_refused(read, write(tmp_path, text), message, line)

@@ -9,7 +9,7 @@ import pytest
 from elmo_tf.annotated import squad
 from elmo_tf.annotated.squad import Answer
 from elmo_tf.errors import InputError
-from tests.annotated.text_file import refused, write
+from tests.annotated.text_file import assert_refused, write
 
 CONTEXT = "Anna (born 1990\u201391) didn\u2019t like  ``New-York''."
 
@@ -89,23 +89,20 @@ def test_questions_are_asked_without_answers_in_two_formats(tmp_path):
     ],
 )
 def test_another_file_is_refused(tmp_path, text, message):
-    path = write(tmp_path, text)
-    with refused(path, message):
-        squad.read_questions(path)
+    assert_refused(squad.read_questions, write(tmp_path, text), message)
 
 
-@pytest.mark.parametrize(
-    ("question", "context", "message"),
-    [
-        ({"question": "Who?", "id": "q1"}, CONTEXT, "answers, found none"),
-        (row("born", 6), " ", "words in the paragraph, found none"),
-        (row("born", 6, question=" "), CONTEXT, "words in the question, found none"),
-    ],
-)
-def test_a_question_that_lacks_something_is_named(tmp_path, question, context, message):
-    path = write(tmp_path, article(question, context=context))
-    with pytest.raises(InputError, match=f"^{path}, question q1: expected {message}"):
-        squad.read_questions(path)
+def test_a_question_that_lacks_something_is_named(tmp_path):
+    unanswered, blank = {"question": "Who?", "id": "q1"}, row("born", 6, question=" ")
+    texts = {
+        "answers, found none": article(unanswered),
+        "words in the question, found none": article(blank),
+        "words in the paragraph, found none": article(row("born", 6), context=" "),
+    }
+    for message, text in texts.items():
+        path = write(tmp_path, text)
+        with pytest.raises(InputError, match=f"^{path}, question q1: expected {message}"):
+            squad.read_questions(path)
 
 
 @pytest.mark.parametrize(
@@ -116,15 +113,13 @@ def test_a_question_that_lacks_something_is_named(tmp_path, question, context, m
         ('{"context": "a"}', "the key question, found none"),
         ('{"question": "a"}', "a JSON object with context and question, found "),
         ('{"context": 1, "question": "a"}', "context to be str "),
+        ('{"context": "a", "question": " "}', "words in the question, found none"),
     ],
 )
 def test_a_line_without_paragraph_or_question_is_refused(tmp_path, line, message):
-    path = write(tmp_path, json.dumps({"context": "a", "question": "b"}) + f"\n{line}\n")
-    with refused(path, message, line=2):
-        squad.read_questions_without_answers(path)
-
-
-def test_a_line_without_words_in_its_question_is_refused(tmp_path):
-    path = write(tmp_path, '{"context": "a", "question": " "}')
-    with refused(path, "words in the question, found none", line=1):
-        squad.read_questions_without_answers(path)
+    assert_refused(
+        squad.read_questions_without_answers,
+        write(tmp_path, json.dumps({"context": "a", "question": "b"}) + f"\n{line}\n"),
+        message,
+        line=2,
+    )

@@ -4,7 +4,7 @@ import pytest
 
 from elmo_tf.annotated import trees
 from elmo_tf.annotated.classes import Classified
-from tests.annotated.text_file import refused, write
+from tests.annotated.text_file import assert_refused, write
 
 
 def test_every_phrase_has_its_tokens_and_class(tmp_path):
@@ -32,6 +32,6 @@ def test_every_phrase_has_its_tokens_and_class(tmp_path):
     ],
 )
 def test_a_line_that_is_not_a_tree_is_refused(tmp_path, line, expected):
-    path = write(tmp_path, f"(3 It)\n{line}\n")
-    with refused(path, f"a tree such as .*: {expected}, found ", line=2):
-        trees.read_trees(path)
+    assert_refused(
+        trees.read_trees, write(tmp_path, f"(3 It)\n{line}\n"), f"a tree such as .*: {expected}, found ", line=2
+    )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from elmo_tf.annotated import word_vectors
-from tests.annotated.text_file import refused, write
+from tests.annotated.text_file import assert_refused, write
 
 
 def test_words_and_vectors_are_read(tmp_path):
@@ -25,9 +25,7 @@ def test_words_and_vectors_are_read(tmp_path):
     ],
 )
 def test_a_line_without_such_a_vector_is_refused(tmp_path, text, message, line):
-    path = write(tmp_path, text)
-    with refused(path, message, line):
-        word_vectors.read_word_vectors(path)
+    assert_refused(word_vectors.read_word_vectors, write(tmp_path, text), message, line)
 
 
 def test_word2vec_and_words_with_spaces_are_read_and_only_wanted_words_kept(tmp_path):
@@ -37,5 +35,6 @@ def test_word2vec_and_words_with_spaces_are_read_and_only_wanted_words_kept(tmp_
     np.testing.assert_array_equal(vectors, [[1, 2], [3, 4], [5, 6]])
     words, vectors = word_vectors.read_word_vectors(path, {". . .", "new"})
     assert (words, vectors.tolist()) == ([". . ."], [[3, 4]])
-    with refused(path, "at least one word of the data, found none"):
-        word_vectors.read_word_vectors(path, {"new"})
+    assert_refused(
+        lambda path: word_vectors.read_word_vectors(path, {"new"}), path, "at least one word of the data, found none"
+    )

@@ -4,6 +4,7 @@ import gzip
 import lzma
 import pathlib
 import re
+from collections.abc import Callable
 
 import pytest
 
@@ -19,7 +20,8 @@ def write(folder: pathlib.Path, text: str, name: str = "file") -> pathlib.Path:
     return path
 
 
-def refused(path: pathlib.Path, expected: str, line: int | None = None):
-    """Expects an `InputError` about the file or one of its lines; `expected` is a regular expression."""
+def assert_refused(read: Callable, path: pathlib.Path, expected: str, line: int | None = None) -> None:
+    """Reads a file that is wrong; the error names it and, if given, the line; `expected` is a regular expression."""
     place = re.escape(str(path)) + ("" if line is None else f", line {line}")
-    return pytest.raises(InputError, match=f"^{place}: expected {expected}")
+    with pytest.raises(InputError, match=f"^{place}: expected {expected}"):
+        read(path)

@@ -188,7 +188,7 @@ def test_projector_takes_every_use_in_a_text_each_sentence_once(savedmodel, tmp_
     labels = (tmp_path / "logs" / "uses.tsv").read_text().splitlines()
     assert labels == ["a [bank] and a bank", "a bank and a [bank]", "[bank]"]
     assert cli.main([*command, "--logdir", str(tmp_path / "other"), "--word", "no"]) == 1
-    assert "--word: expected a word that is used at least twice, found 1 uses of 'no'" in capsys.readouterr().err
+    assert "--word: expected a word with at least two uses, found 1 of 'no'" in capsys.readouterr().err
     assert not (tmp_path / "other").exists()
 
 
