@@ -5,20 +5,17 @@ import os
 from elmo_tf.annotated import numbered_lines
 from elmo_tf.annotated.columns import Tagged
 
-_COLUMNS = 10
-# Numbers of the columns.
-_TAGS = {"upos": 3, "xpos": 4}
-# Stands for a value that is not given.
-_NOTHING = "_"
+_NUM_COLUMNS = 10
+_COLUMN_OF = {"upos": 3, "xpos": 4}
 
 
 def read_conllu(path: str | os.PathLike, column: str = "upos") -> list[Tagged]:
     """Returns the sentences of a CoNLL-U file.
 
-    Words are read; multiword tokens, whose words follow, and empty nodes are left out.
+    Multiword tokens, whose words follow them, and empty nodes are left out.
 
     Args:
-        path: the file, plain or compressed (.gz, .bz2, .xz).
+        path: the file.
         column: `"upos"` or `"xpos"`.
 
     Raises:
@@ -27,17 +24,18 @@ def read_conllu(path: str | os.PathLike, column: str = "upos") -> list[Tagged]:
     sentences = []
     for block in numbered_lines.blocks(path):
         tokens, labels = [], []
-        for number, line in block:
-            fields = line.split("\t")
-            if line.startswith("#"):
+        for line in block:
+            fields = line.text.split("\t")
+            if line.text.startswith("#"):
                 continue
-            if len(fields) != _COLUMNS:
-                raise numbered_lines.wrong_line(path, number, f"{_COLUMNS} columns of CoNLL-U", line)
+            if len(fields) != _NUM_COLUMNS:
+                raise line.wrong(f"{_NUM_COLUMNS} columns of CoNLL-U")
             if not fields[0].isdecimal():
                 continue
-            if fields[_TAGS[column]] in ("", _NOTHING):
-                raise numbered_lines.wrong_line(path, number, f"a tag in the column {column}", line)
+            if (tag := fields[_COLUMN_OF[column]]) in ("", "_"):
+                raise line.wrong(f"a tag in the column {column}")
             tokens.append(numbered_lines.one_token(fields[1]))
-            labels.append(fields[_TAGS[column]])
-        sentences.append(Tagged(tokens, labels))
-    return numbered_lines.require_some([one for one in sentences if one.tokens], path, "sentence")
+            labels.append(tag)
+        if tokens:
+            sentences.append(Tagged(tokens, labels))
+    return numbered_lines.require_some(sentences, path, "sentence")

@@ -1,4 +1,4 @@
-"""Predicates and their roles in the columns of CoNLL-2005 and CoNLL-2012, where brackets mark the roles."""
+"""Predicates and their roles in the columns of CoNLL-2005 and CoNLL-2012, which mark roles with brackets."""
 
 import os
 import re
@@ -6,21 +6,21 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from elmo_tf.annotated import numbered_lines, tag_schemes
+from elmo_tf.annotated.numbered_lines import Line
 from elmo_tf.annotated.tag_schemes import Span
 
 _CELL = re.compile(r"((?:\([^()*\s]+)*)\*(\)*)")
 _BEGIN, _END = "#begin document", "#end document"
 _PREDICATE = re.compile(r"\(V\*")
 _NOTHING = "-"
-# CoNLL-2012: the word's column, the first that may have arguments, and how many stand behind those.
-_WORD_2012, _ARGUMENTS_2012, _BEHIND_2012 = 3, 11, 1
+# CoNLL-2012: the word's column, the first that may have arguments, and the number of columns after those.
+_WORD_2012, _ARGUMENTS_2012, _AFTER_2012 = 3, 11, 1
 
-# A line's number and its columns.
-Row = tuple[int, list[str]]
+Row = tuple[Line, list[str]]  # a line and its columns
 
 
 class Roles(NamedTuple):
-    """The place of a predicate, and a tag of IOB2 for each word."""
+    """The index of a predicate, and an IOB2 tag for each word."""
 
     predicate: int
     tags: list[str]
@@ -42,62 +42,59 @@ def read(path: str | os.PathLike) -> Iterator[tuple[list[str], list[Roles]]]:
     """
     is_2012 = False
     for block in numbered_lines.blocks(path):
-        is_2012 = is_2012 or block[0][1].startswith(_BEGIN)
-        lines = [one for one in block if not one[1].startswith((_BEGIN, _END))]
-        rows = [(number, line.split()) for number, line in lines]
-        for number, fields in rows:
+        is_2012 = is_2012 or block[0].text.startswith(_BEGIN)
+        rows = [(line, line.text.split()) for line in block if not line.text.startswith((_BEGIN, _END))]
+        for line, fields in rows:
             if len(fields) != len(rows[0][1]):
-                expected = f"{len(rows[0][1])} columns, as in the sentence's first line"
-                raise numbered_lines.wrong_line(path, number, expected, " ".join(fields))
+                raise line.wrong(f"{len(rows[0][1])} columns, as in the sentence's first line")
         if rows:
-            yield (_sentence_2012 if is_2012 else _sentence_2005)(path, rows)
+            yield (_sentence_2012 if is_2012 else _sentence_2005)(rows)
 
 
-def _sentence_2012(path: str | os.PathLike, rows: list[Row]) -> tuple[list[str], list[Roles]]:
-    width = len(rows[0][1])
-    if width < _ARGUMENTS_2012 + _BEHIND_2012:
-        expected = f"{_ARGUMENTS_2012 + _BEHIND_2012} columns or more"
-        raise numbered_lines.wrong_line(path, rows[0][0], expected, " ".join(rows[0][1]))
-    columns = range(_ARGUMENTS_2012, width - _BEHIND_2012)
-    return [fields[_WORD_2012] for _, fields in rows], [_roles(path, rows, column) for column in columns]
+def _sentence_2012(rows: list[Row]) -> tuple[list[str], list[Roles]]:
+    line, first = rows[0]
+    if len(first) < _ARGUMENTS_2012 + _AFTER_2012:
+        raise line.wrong(f"{_ARGUMENTS_2012 + _AFTER_2012} columns or more")
+    columns = range(_ARGUMENTS_2012, len(first) - _AFTER_2012)
+    return [fields[_WORD_2012] for _, fields in rows], [_roles(rows, column) for column in columns]
 
 
-def _sentence_2005(path: str | os.PathLike, rows: list[Row]) -> tuple[list[str], list[Roles]]:
+def _sentence_2005(rows: list[Row]) -> tuple[list[str], list[Roles]]:
     """Reads the columns from the right: those with a predicate's bracket, and before them the predicates."""
-    number, first = rows[0]
+    line, first = rows[0]
     target = len(first) - 1
     while target and any(_PREDICATE.match(fields[target]) for _, fields in rows):
         target -= 1
     predicates = sum(fields[target] != _NOTHING for _, fields in rows)
     if not target or predicates != len(first) - target - 1:
-        expected = "words, a column of predicates (- where there is none) and for each a column of arguments with (V*)"
-        raise numbered_lines.wrong_line(path, number, expected, " ".join(first))
-    return [fields[0] for _, fields in rows], [_roles(path, rows, one) for one in range(target + 1, len(first))]
+        raise line.wrong(
+            "words, a column of predicates (- where there is none) and for each a column of arguments with (V*)"
+        )
+    return [fields[0] for _, fields in rows], [_roles(rows, column) for column in range(target + 1, len(first))]
 
 
-def _roles(path: str | os.PathLike, rows: list[Row], column: int) -> Roles:
+def _roles(rows: list[Row], column: int) -> Roles:
     """Returns the roles in a column."""
     found: list[Span] = []
-    begun = None  # place and label of the bracket that is open
-    for place, (number, fields) in enumerate(rows):
+    opened = None  # index and label of the open bracket
+    for index, (line, fields) in enumerate(rows):
         cell = _CELL.fullmatch(fields[column])
         if not cell:
-            raise numbered_lines.wrong_line(path, number, "arguments such as (A0*, *, *) or (A0*)", fields[column])
+            raise line.wrong("arguments such as (A0*, *, *) or (A0*)", fields[column])
         begins, ends = cell.groups()
-        if begins.count("(") + bool(begun) > 1:
-            expected = "one role, behind the end of the one before it: roles do not overlap"
-            raise numbered_lines.wrong_line(path, number, expected, fields[column])
+        if begins.count("(") + bool(opened) > 1:
+            raise line.wrong("one role, after the end of the one before it: roles do not overlap", fields[column])
         if begins:
-            begun = place, begins[1:]
-        if len(ends) > bool(begun):
-            raise numbered_lines.wrong_line(path, number, "a bracket that begins before one ends", fields[column])
-        if begun and ends:
-            found.append(Span(begun[0], place + 1, begun[1]))
-            begun = None
-    if begun:
-        number, fields = rows[begun[0]]
-        raise numbered_lines.wrong_line(path, number, "a bracket that is closed in the sentence", fields[column])
+            opened = index, begins[1:]
+        if len(ends) > bool(opened):
+            raise line.wrong("a bracket that begins before one ends", fields[column])
+        if opened and ends:
+            found.append(Span(opened[0], index + 1, opened[1]))
+            opened = None
+    if opened:
+        line, fields = rows[opened[0]]
+        raise line.wrong("a bracket that is closed in the sentence", fields[column])
     predicates = [start for start, _, kind in found if kind == "V"]
     if not predicates:
-        raise numbered_lines.wrong_line(path, rows[0][0], f"a predicate (V*) in column {column + 1}", "none")
+        raise rows[0][0].wrong(f"a predicate (V*) in column {column + 1}", "none")
     return Roles(predicates[0], tag_schemes.spans_to_iob2(found, len(rows)))

@@ -8,7 +8,7 @@ import os
 import pathlib
 import zlib
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from elmo_tf.errors import InputError, reason
 
@@ -17,45 +17,63 @@ _MOST_SHOWN = 60  # characters of a wrong line in a message
 _Found = TypeVar("_Found", list, dict)
 
 
-def blocks(path: str | os.PathLike) -> Iterator[list[tuple[int, str]]]:
-    """Yields the numbered lines between empty lines, a block at a time; raises as `numbered_lines` does."""
-    for is_empty, lines in itertools.groupby(numbered_lines(path), lambda line: not line[1].strip()):
-        block = list(lines)
-        if not is_empty:
-            yield block
+class Line(NamedTuple):
+    """A line of a file, without its line break."""
+
+    path: str
+    number: int  # from 1
+    text: str
+
+    @property
+    def place(self) -> str:
+        """File and number, as errors name the line."""
+        return f"{self.path}, line {self.number}"
+
+    def wrong(self, expected: str, found: str | None = None) -> InputError:
+        """Returns the error about this line, which shows `found`, or else the line itself, up to a length."""
+        found = self.text if found is None else found
+        return InputError(
+            self.place, expected, repr(found if len(found) <= _MOST_SHOWN else f"{found[:_MOST_SHOWN]}...")
+        )
 
 
-def numbered_lines(path: str | os.PathLike) -> Iterator[tuple[int, str]]:
-    """Yields each line with its number, from 1, without its end.
+def lines(path: str | os.PathLike) -> Iterator[Line]:
+    """Yields the lines of a file.
 
     Raises:
         InputError: if the file cannot be read or is not UTF-8.
     """
-    opener = _OPENERS.get(pathlib.Path(path).suffix, open)
+    opener, name = _OPENERS.get(pathlib.Path(path).suffix, open), str(path)
     try:
         # Some editors begin a file with a byte order mark.
-        with opener(path, "rt", encoding="utf-8-sig", newline="\n") as lines:
-            for number, line in enumerate(lines, 1):
-                yield number, line.rstrip("\r\n")
+        with opener(path, "rt", encoding="utf-8-sig", newline="\n") as file:
+            for number, text in enumerate(file, 1):
+                yield Line(name, number, text.rstrip("\r\n"))
     except UnicodeDecodeError as error:
-        raise InputError("path", "UTF-8", f"{error.reason} in {path}") from None
+        raise InputError(name, "UTF-8", error.reason) from None
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise InputError("path", "a readable file", f"{reason(error)}: {path}") from None
+        raise InputError(name, "a readable file", reason(error)) from None
+
+
+def filled_lines(path: str | os.PathLike) -> Iterator[Line]:
+    """Yields the lines that are not blank; raises as `lines` does."""
+    return (line for line in lines(path) if line.text.strip())
+
+
+def blocks(path: str | os.PathLike) -> Iterator[list[Line]]:
+    """Yields the lines between blank lines, a block at a time; raises as `lines` does."""
+    for is_filled, block in itertools.groupby(lines(path), lambda line: bool(line.text.strip())):
+        if is_filled:
+            yield list(block)
 
 
 def one_token(form: str) -> str:
-    """Returns a form without white space, which some treebanks have inside words and all other text is split at."""
+    """Returns a word without the white space that some treebanks have inside words."""
     return "".join(form.split())
 
 
 def require_some(found: _Found, path: str | os.PathLike, what: str) -> _Found:
     """Returns `found`, the contents of `path`; raises `InputError` if it is empty."""
     if not found:
-        raise InputError("path", f"at least one {what}", f"none in {path}")
+        raise InputError(str(path), f"at least one {what}", "none")
     return found
-
-
-def wrong_line(path: str | os.PathLike, number: int, expected: str, found: str) -> InputError:
-    """Returns the error about line `number` of `path`; of a long line it shows the beginning."""
-    found = found if len(found) <= _MOST_SHOWN else f"{found[:_MOST_SHOWN]}..."
-    return InputError("path", expected, f"{found!r} in line {number} of {path}")

@@ -1,4 +1,4 @@
-"""Questions about paragraphs, whose answers are parts of them: SQuAD 1.1's JSON, and a question a line."""
+"""Questions about paragraphs, whose answers are parts of them: SQuAD 1.1's JSON, and one question per line."""
 
 import bisect
 import dataclasses
@@ -6,27 +6,58 @@ import functools
 import json
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
+
+import msgspec
 
 from elmo_tf.annotated import numbered_lines
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
+from elmo_tf.files.json_file import Count
 from elmo_tf.text.word_split import Word, split_words
 
-_ANSWER = json_file.Object({"text": json_file.Text(), "answer_start": json_file.Whole()})
-_QUESTION = {"question": json_file.Text()}
-_ID = {"id": json_file.Text()}
 _QUOTES = {"``": '"', "''": '"'}
-# In a file with a question a line.
-_A_LINE = "a JSON object with context and question"
-_NAMED = 3  # answers of a warning
+_NAMED = 3  # answers that a warning names
 
 _log = logging.getLogger("elmo_tf")
 
 
+class _Answer(msgspec.Struct, frozen=True):
+    text: str
+    answer_start: Count
+
+
+class _Question(msgspec.Struct, frozen=True):
+    question: str
+    id: str
+    answers: list[_Answer] | None = None
+
+
+class _Paragraph(msgspec.Struct, frozen=True):
+    context: str
+    qas: list[_Question]
+
+
+class _Article(msgspec.Struct, frozen=True):
+    paragraphs: list[_Paragraph]
+
+
+class _File(msgspec.Struct, frozen=True):
+    data: list[_Article]
+
+
+class _Row(msgspec.Struct, frozen=True):
+    """A line of a file with one question per line."""
+
+    question: str
+    context: str | None = None
+    paragraph: str | None = None  # another name for the context
+    id: Any = None
+
+
 class Answer(NamedTuple):
-    """A part of a paragraph, and the place of its first character."""
+    """A part of a paragraph, and the index of its first character."""
 
     text: str
     start: int
@@ -34,7 +65,7 @@ class Answer(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Paragraph:
-    """A text and its words, which know their places in it."""
+    """A text and its words with their offsets in it."""
 
     text: str
     words: tuple[Word, ...] = dataclasses.field(compare=False)
@@ -45,20 +76,20 @@ class Paragraph:
         return _tokens(self.words)
 
     def covering(self, answer: Answer) -> tuple[int, int] | None:
-        """Returns the first and the last word that have a part of an answer; None if there is only white space."""
+        """Returns the indices of the first and last words that overlap an answer; None if it is only white space."""
         first = bisect.bisect_right(self.words, answer.start, key=lambda word: word.end)
         last = bisect.bisect_left(self.words, answer.start + len(answer.text), key=lambda word: word.start) - 1
         return (first, last) if first <= last else None
 
     def text_of(self, first: int, last: int) -> Answer:
-        """Returns the text from one word to another as it stands in the paragraph."""
+        """Returns the paragraph's text from one word to another."""
         start = self.words[first].start
         return Answer(self.text[start : self.words[last].end], start)
 
 
 @dataclasses.dataclass(frozen=True)
 class Question:
-    """A question about a paragraph; without answers where these are not known."""
+    """A question about a paragraph; no answers if they are unknown."""
 
     paragraph: Paragraph
     text: str
@@ -80,14 +111,11 @@ def question_of(paragraph: Paragraph, text: str, name: str | None = None, answer
 def read_questions(path: str | os.PathLike) -> list[Question]:
     """Returns the questions of a file in SQuAD's format that have an answer.
 
-    An answer that does not stand at its `answer_start`, in characters, is left out, and so is a question that has no
-    other; a warning counts both and names the first.
-
-    Args:
-        path: the file, plain or compressed (.gz, .bz2, .xz).
+    An answer that is not at its `answer_start`, in characters, is left out, and so is a question that has no other;
+    warnings count both and name the first answers.
 
     Raises:
-        InputError: naming the file, if it is something else; or if it has no question with an answer.
+        InputError: if the file has another format, or no question with an answer.
     """
     found, wrong, count = [], [], 0
     for question in _of_articles(path, _content(path), with_answers=True):
@@ -108,22 +136,22 @@ def read_questions(path: str | os.PathLike) -> list[Question]:
 
 
 def read_questions_without_answers(path: str | os.PathLike) -> list[Question]:
-    """Returns the questions of a file, without their answers, which need not be there.
+    """Returns the questions of a file without their answers, which are optional.
 
-    The file is in SQuAD's format, or has a JSON object with `context` (or `paragraph`), `question` and perhaps `id` in
-    each line.
+    The file is in SQuAD's format, or has a JSON object with `context` (or `paragraph`), `question` and optionally `id`
+    on each line.
     """
     content = _content(path)
-    found = list(_of_lines(path) if _has_lines(content) else _of_articles(path, content, with_answers=False))
+    found = list(_of_lines(path) if _is_lines(content) else _of_articles(path, content, with_answers=False))
     return numbered_lines.require_some(found, path, "question")
 
 
 def _content(path: str | os.PathLike) -> str:
-    return "\n".join(line for _, line in numbered_lines.numbered_lines(path))
+    return "\n".join(line.text for line in numbered_lines.lines(path))
 
 
-def _has_lines(content: str) -> bool:
-    """Whether there is a question a line: the first line is an object that is not SQuAD's."""
+def _is_lines(content: str) -> bool:
+    """Whether each line is a question: the first line is a JSON object, but not SQuAD's."""
     try:
         first = json.loads(content.lstrip().partition("\n")[0])
     except (ValueError, RecursionError):
@@ -132,50 +160,34 @@ def _has_lines(content: str) -> bool:
 
 
 def _of_articles(path: str | os.PathLike, content: str, with_answers: bool) -> Iterator[Question]:
-    question: Any = json_file.Object(_QUESTION | _ID)
-    if with_answers:
-        question = json_file.Object(_QUESTION | _ID | {"answers": json_file.ListOf(_ANSWER)})
-    paragraph = json_file.Object({"context": json_file.Text(), "qas": json_file.ListOf(question)})
-    article = json_file.Object({"paragraphs": json_file.ListOf(paragraph)})
-    schema = json_file.Object({"data": json_file.ListOf(article)})
-    for article in json_file.parse(content, schema, str(path), "path")["data"]:
-        for one in article["paragraphs"]:
-            paragraph = paragraph_of(one["context"])
-            for row in one["qas"]:
-                answers = row["answers"] if with_answers else ()
-                made = tuple(Answer(answer["text"], answer["answer_start"]) for answer in answers)
-                question = question_of(paragraph, row["question"], row["id"], made)
-                yield _with_words(question, f"question {row['id']} of {path}")
+    articles = json_file.parse_as(content, _File, str(path)).data
+    for stored in (paragraph for article in articles for paragraph in article.paragraphs):
+        paragraph = paragraph_of(stored.context)
+        for row in stored.qas:
+            place = f"{path}, question {row.id}"
+            if with_answers and row.answers is None:
+                raise InputError(place, "answers", "none")
+            answers = [Answer(one.text, one.answer_start) for one in row.answers or ()] if with_answers else ()
+            yield _with_words(question_of(paragraph, row.question, row.id, tuple(answers)), place)
 
 
 def _of_lines(path: str | os.PathLike) -> Iterator[Question]:
     last = paragraph_of("")
-    for number, line in numbered_lines.numbered_lines(path):
-        if not line.strip():
-            continue
-        row = _object_of(line)
-        texts = [row.get("context", row.get("paragraph")), row.get("question")]
-        if not all(isinstance(text, str) for text in texts):
-            raise numbered_lines.wrong_line(path, number, _A_LINE, line)
-        last = last if last.text == texts[0] else paragraph_of(texts[0])
-        name = None if row.get("id") is None else str(row["id"])
-        yield _with_words(question_of(last, texts[1], name), f"line {number} of {path}")
-
-
-def _object_of(line: str) -> dict[str, Any]:
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    for line in numbered_lines.filled_lines(path):
+        row = json_file.parse_as(line.text, _Row, line.place)
+        context = row.paragraph if row.context is None else row.context
+        if context is None:
+            raise line.wrong("a JSON object with context and question")
+        last = last if last.text == context else paragraph_of(context)
+        yield _with_words(question_of(last, row.question, None if row.id is None else str(row.id)), line.place)
 
 
 def _with_words(question: Question, place: str) -> Question:
     for name, words in (("paragraph", question.paragraph.words), ("question", question.tokens)):
         if not words:
-            raise InputError("path", f"words in the {name}", f"none in {place}")
+            raise InputError(place, f"words in the {name}", "none")
     return question
 
 
-def _tokens(words: Any) -> list[str]:
+def _tokens(words: Iterable[Word]) -> list[str]:
     return [_QUOTES.get(word.text, word.text) for word in words]

@@ -1,7 +1,7 @@
 """How tags of single tokens mark spans: IOB1, IOB2 and BIOUL.
 
-IOB2: `B-` begins each span, `I-` goes on. IOB1: `B-` only where a span of the same kind ends directly before. BIOUL
-(also BIOES): `U-` (`S-`) is a span of one token, `L-` (`E-`) the last token of a longer one.
+IOB2: `B-` begins each span, `I-` continues it. IOB1: `B-` only directly after a span of the same kind. BIOUL (also
+BIOES): `U-` (`S-`) is a span of one token, `L-` (`E-`) the last token of a longer one.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-# BIOES has other letters for the same.
+# BIOES uses E and S.
 _BIOUL_LETTER = {"B": "B", "I": "I", "L": "L", "E": "L", "U": "U", "S": "U"}
 
 
 class Span(NamedTuple):
-    """Tokens `start` to `end`, which is behind the last, are of one kind."""
+    """Tokens `start` to `end`, exclusive, are of one kind."""
 
     start: int
     end: int
@@ -22,7 +22,12 @@ class Span(NamedTuple):
 
 
 class WrongTag(ValueError):
-    """A tag cannot stand at its place."""
+    """A tag cannot occur where it does.
+
+    Args:
+        place: the index of the tag.
+        expected: what can.
+    """
 
     def __init__(self, place: int, expected: str):
         super().__init__(place, expected)
@@ -31,12 +36,12 @@ class WrongTag(ValueError):
 
 
 def is_tag(text: str) -> bool:
-    """Whether it is `O`, or one of the letters, a hyphen and a kind."""
+    """Whether `text` is `O`, or one of the letters, a hyphen and a kind."""
     return text == "O" or (text[:1] in _BIOUL_LETTER and text[1:2] == "-" and len(text) > 2)
 
 
 def scheme_of(tags: Iterable[str]) -> str:
-    """Returns `"BIOUL"` if one of the tags belongs to it alone, else `"IOB1"`, as which IOB2 can be read too."""
+    """Returns `"BIOUL"` if one of the tags belongs to it alone, else `"IOB1"`, which reads IOB2 as well."""
     return "BIOUL" if any(tag[:1] in "LEUS" for tag in tags) else "IOB1"
 
 
@@ -71,7 +76,7 @@ def spans(tags: Sequence[str]) -> list[Span]:
 
 
 def spans_to_iob2(found: Iterable[Span], length: int) -> list[str]:
-    """Returns the IOB2 tags of a sentence of `length` tokens with these spans, which do not overlap."""
+    """Returns the IOB2 tags of a sentence of `length` tokens with these spans, which must not overlap."""
     tags = ["O"] * length
     for start, end, kind in found:
         tags[start:end] = [f"B-{kind}"] + [f"I-{kind}"] * (end - start - 1)
@@ -96,7 +101,7 @@ class Allowed(NamedTuple):
 
 
 def allowed(tags: Sequence[str]) -> Allowed:
-    """Returns what is allowed between these tags, of IOB2 or BIOUL."""
+    """Returns which of these tags, of IOB2 or BIOUL, may follow which."""
     bioul = scheme_of(tags) == "BIOUL"
     return Allowed(
         np.array([_may_follow("O", tag, bioul) for tag in tags]),
@@ -107,10 +112,10 @@ def allowed(tags: Sequence[str]) -> Allowed:
 
 def _may_follow(before: str, tag: str, bioul: bool) -> bool:
     is_open = before[0] in ("BI" if bioul else "")
-    goes_on = tag[0] in "IL"
+    continues = tag[0] in "IL"
     if bioul:
-        return before[2:] == tag[2:] and goes_on if is_open else not goes_on
-    return not goes_on or (before[0] in "BI" and before[2:] == tag[2:])
+        return before[2:] == tag[2:] and continues if is_open else not continues
+    return not continues or (before[0] in "BI" and before[2:] == tag[2:])
 
 
 def _bioul_spans(tags: Sequence[str]) -> list[Span]:

@@ -1,4 +1,4 @@
-"""Trees with a class at every node, one a line: the Stanford Sentiment Treebank."""
+"""Trees with a class at every node, one per line: the Stanford Sentiment Treebank."""
 
 import dataclasses
 import os
@@ -6,10 +6,10 @@ import re
 
 from elmo_tf.annotated import numbered_lines
 from elmo_tf.annotated.classes import Classified
+from elmo_tf.annotated.numbered_lines import Line
 
 _PART = re.compile(r"\(|\)|[^\s()]+")
-# In the treebank, brackets of the text.
-_BRACKETS = {"-LRB-": "(", "-RRB-": ")"}
+_BRACKETS = {"-LRB-": "(", "-RRB-": ")"}  # how the treebank writes brackets of the text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,47 +25,36 @@ class Tree:
 
 
 def read_trees(path: str | os.PathLike) -> list[Tree]:
-    """Returns the trees of a file with one a line, as `(3 (2 It) (4 works))`.
-
-    Args:
-        path: the file, plain or compressed (.gz, .bz2, .xz).
+    """Returns the trees of a file with one per line, such as `(3 (2 It) (4 works))`.
 
     Raises:
-        InputError: naming the line that is no such tree; or if there is none.
+        InputError: naming the line that is not such a tree; or if there is none.
     """
-    lines = numbered_lines.numbered_lines(path)
-    found = [_read_tree(path, number, line) for number, line in lines if line.strip()]
-    return numbered_lines.require_some(found, path, "tree")
+    return numbered_lines.require_some([_read_tree(line) for line in numbered_lines.filled_lines(path)], path, "tree")
 
 
-def _read_tree(path: str | os.PathLike, number: int, line: str) -> Tree:
+def _read_tree(line: Line) -> Tree:
     """Returns a line's tree: a bracket, a class, and a token or trees."""
 
-    def wrong(expected: str) -> Exception:
-        return numbered_lines.wrong_line(path, number, f"a tree such as (3 (2 It) (4 works)): {expected}", line)
+    def require(holds: object, expected: str) -> None:
+        if not holds:
+            raise line.wrong(f"a tree such as (3 (2 It) (4 works)): {expected}")
 
-    parts = _PART.findall(line)
+    parts = _PART.findall(line.text)
     phrases, tokens = [], []
-    # The class of each open bracket, and the number of tokens before it.
-    unclosed: list[tuple[str, int]] = []
+    unclosed: list[tuple[str, int]] = []  # the class of each open bracket, and the number of tokens before it
     for before, part in zip(["", *parts[:-1]], parts, strict=True):
         if before == "(":
-            if part in "()":
-                raise wrong("a class after (")
+            require(part not in "()", "a class after (")
             unclosed.append((part, len(tokens)))
         elif part == ")":
-            if not unclosed:
-                raise wrong("no ) without its (")
+            require(unclosed, "no ) without its (")
             label, start = unclosed.pop()
-            if start == len(tokens):
-                raise wrong("a token in every bracket")
+            require(start < len(tokens), "a token in every bracket")
             phrases.append(Classified(tokens[start:], label))
         elif part != "(":
-            if not unclosed:
-                raise wrong("no token outside of brackets")
+            require(unclosed, "no token outside of brackets")
             tokens.append(_BRACKETS.get(part, part))
-        if part != ")" and not unclosed and phrases:
-            raise wrong("one tree")
-    if unclosed or not phrases:
-        raise wrong("a ) for every (")
+        require(part == ")" or unclosed or not phrases, "one tree")
+    require(phrases and not unclosed, "a ) for every (")
     return Tree(phrases)

@@ -17,26 +17,19 @@ from elmo_tf.files.staging import write_file
 
 _WEIGHTS_FILE = "model.weights.h5"
 _MIX = re.compile(r"(?P<layer>.+)/mixes/scalar_mix(?:_(?P<number>\d+))?/vars")
-# Of a layer's mixes, by their number: the paper uses two.
-_ROLES = {1: ("",), 2: ("input", "output")}
+_ROLES = {1: ("",), 2: ("input", "output")}  # names of a layer's mixes, by how many there are; the paper uses two
 
 
 class Mix(NamedTuple):
     """One mix of a saved model."""
 
-    # Model and role.
-    name: str
-    # Softmax-normalized, the token layer's first.
-    weights: list[float]
+    name: str  # model and role
+    weights: list[float]  # softmax-normalized, the token layer's first
     gamma: float
 
 
 def read_all(models: Sequence[str | os.PathLike]) -> list[Mix]:
-    """Returns the mixes of several files; files of one name in different folders have the folder in their mixes' names.
-
-    Args, Raises:
-        as for `read`.
-    """
+    """Returns the mixes of several files, as `read` does; where files have the same name, their folders' are added."""
     stems = [pathlib.Path(model).stem for model in models]
     found = []
     for model, stem in zip(models, stems, strict=True):
@@ -55,9 +48,9 @@ def read(model: str | os.PathLike) -> list[Mix]:
         with zipfile.ZipFile(model) as archive, archive.open(_WEIGHTS_FILE) as packed, h5py.File(packed, "r") as file:
             found = _parameters(file)
     except (OSError, KeyError, zipfile.BadZipFile) as error:
-        raise InputError("model", "a model saved as .keras", f"{reason(error)}: {model}") from None
+        raise InputError(str(model), "a model saved as .keras", reason(error)) from None
     if not found:
-        raise InputError("model", "a model with an elmo_tf.ELMo layer", f"none in {model}")
+        raise InputError(str(model), "a model with an elmo_tf.ELMo layer", "none")
     layers = {layer for layer, _ in found}
     ends = [_last(layer) for layer in layers]
     mixes = []
@@ -72,19 +65,19 @@ def read(model: str | os.PathLike) -> list[Mix]:
 
 
 def plot(mixes: list[Mix], output: str | os.PathLike) -> None:
-    """Draws the mixes side by side, the top layer above, in a PNG file that is written whole or not at all.
+    """Draws the mixes side by side, the top layer at the top, in a PNG file.
 
     Raises:
         InputError: if the mixes have different numbers of layers, or `output` is a folder.
     """
     path = pathlib.Path(output)
     if path.is_dir():
-        raise InputError("output", "a PNG file", f"a folder: {output}")
+        raise InputError(str(output), "a PNG file", "a folder")
     counts = sorted({len(mix.weights) for mix in mixes})
     if len(counts) > 1:
         raise InputError("mixes", "equal numbers of layers", counts)
     values = np.array([mix.weights for mix in mixes]).T[::-1]
-    # A bare figure needs no screen.
+    # A bare Figure needs no display.
     figure = Figure(figsize=(1.5 + 1.1 * len(mixes), 1.6 + 0.6 * len(values)), layout="constrained")
     axes = figure.subplots()
     image = axes.imshow(values, cmap="Blues", vmin=0, vmax=1, aspect="auto")
@@ -94,9 +87,9 @@ def plot(mixes: list[Mix], output: str | os.PathLike) -> None:
         axes.text(column, row, f"{value:.2f}", ha="center", va="center", color="white" if value > 0.6 else "black")
     figure.colorbar(image, ax=axes, label="weight after the softmax")
     path.parent.mkdir(parents=True, exist_ok=True)
-    with io.BytesIO() as picture:
-        figure.savefig(picture, format="png", dpi=150)
-        write_file(path, picture.getvalue())
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=150)
+    write_file(path, picture.getvalue())
 
 
 def _last(layer: str) -> str:

@@ -8,41 +8,37 @@ import keras
 import numpy as np
 import sklearn.exceptions
 import sklearn.linear_model
-import sklearn.metrics
 import sklearn.preprocessing
 import tensorflow as tf
 import threadpoolctl
 
 from elmo_tf.annotated.columns import Tagged
-from elmo_tf.errors import InputError, renamed
+from elmo_tf.errors import InputError
 from elmo_tf.layers.scalar_mix import ScalarMix
 from elmo_tf.probes import vectors
 from elmo_tf.probes.results import Results, Row
 
 _MEASURE = "accuracy"
 _MIX_EPOCHS, _MIX_BATCH_SIZE, _MIX_RATE = 3, 256, 1e-3
-# Of L-BFGS at most; later ones gain less than a tenth of a percent.
-_ITERATIONS = 200
+_MAX_ITERATIONS = 200  # of L-BFGS; more gain less than 0.1 %
 
 
 def probe(source: str | os.PathLike, train: list[Tagged], test: list[Tagged], seed: int = 0) -> Results:
     """Returns the accuracy on `test` of logistic regressions trained on single tokens' vectors.
 
-    There is one regression for each layer and one for the mix, whose scalar parameters are learned first, together with
+    There is one regression for each layer and one for the mix, whose scalar parameters are first learned together with
     a linear classifier, by gradient descent on the same tokens. The baseline is the most frequent tag of each word.
 
     Args:
         source: where the model comes from; see `sources.find`.
         train, test: sentences with a tag for each token.
-        seed: decides the mix's training.
+        seed: of the mix's training.
 
     Raises:
         InputError: if a set is empty, a sentence does not have a tag for each token, or `train` has only one tag.
     """
-    with renamed(sentences="train"):
-        _check(train)
-    with renamed(sentences="test"):
-        _check(test)
+    _check(train, "train")
+    _check(test, "test")
     tags = sorted({label for sentence in train for label in sentence.labels})
     if len(tags) < 2:
         raise InputError("train", "at least two different tags", tags)
@@ -51,7 +47,8 @@ def probe(source: str | os.PathLike, train: list[Tagged], test: list[Tagged], se
         np.array([numbers.get(tag, -1) for sentence in sentences for tag in sentence.labels])
         for sentences in (train, test)
     ]
-    layers = [_embed(source, sentences) for sentences in (train, test)]
+    tokens = [[sentence.tokens for sentence in part] for part in (train, test)]
+    layers = [vectors.embed(source, part, [[(n, n + 1) for n in range(len(one))] for one in part]) for part in tokens]
     rows = [Row("most frequent tag", "baseline", {_MEASURE: _most_frequent(train, test)})]
     for number in range(layers[0].shape[1]):
         accuracy = _accuracy(*(one[:, number].astype(np.float32) for one in layers), *answers)
@@ -68,42 +65,35 @@ def probe(source: str | os.PathLike, train: list[Tagged], test: list[Tagged], se
     return Results("POS", rows, details)
 
 
-def _check(sentences: list[Tagged]) -> None:
+def _check(sentences: list[Tagged], parameter: str) -> None:
     """Raises `InputError` unless there are tokens and each has a tag."""
     if not any(sentence.tokens for sentence in sentences):
-        raise InputError("sentences", "at least one token with a tag", "none")
+        raise InputError(parameter, "at least one token with a tag", "none")
     for sentence in sentences:
         tokens, labels = sentence.tokens, sentence.labels or []
         if len(tokens) != len(labels):
             found = f"{len(labels)} in {' '.join(tokens)!r}"
-            raise InputError("sentences", f"{len(tokens)} tags for as many tokens", found)
-
-
-def _embed(source: str | os.PathLike, sentences: list[Tagged]) -> np.ndarray:
-    spans = [[(place, place + 1) for place in range(len(sentence.tokens))] for sentence in sentences]
-    return vectors.embed(source, [sentence.tokens for sentence in sentences], spans)
+            raise InputError(parameter, f"{len(tokens)} tags for as many tokens", found)
 
 
 def _accuracy(train: np.ndarray, test: np.ndarray, train_answers: np.ndarray, test_answers: np.ndarray) -> float:
     """Returns the accuracy of a logistic regression on float32 `(tokens, dim)` features, standardized in place."""
     scaler = sklearn.preprocessing.StandardScaler(copy=False).fit(train)
-    model = sklearn.linear_model.LogisticRegression(max_iter=_ITERATIONS, tol=1e-3)
-    # One thread: where another program uses a core, several threads wait ten times as long as they compute.
+    model = sklearn.linear_model.LogisticRegression(max_iter=_MAX_ITERATIONS, tol=1e-3)
+    # One thread: if another program uses a core, several threads wait ten times as long as they compute.
     with warnings.catch_warnings(), threadpoolctl.threadpool_limits(1):
-        # See _ITERATIONS.
-        warnings.simplefilter("ignore", sklearn.exceptions.ConvergenceWarning)
+        warnings.simplefilter("ignore", sklearn.exceptions.ConvergenceWarning)  # see _MAX_ITERATIONS
         model.fit(scaler.transform(train), train_answers)
-    return float(sklearn.metrics.accuracy_score(test_answers, model.predict(scaler.transform(test))))
+    return float(np.mean(model.predict(scaler.transform(test)) == test_answers))
 
 
 class _Rows(keras.layers.Layer):
-    """Rows of a float16 array by their numbers, as float32. Only a batch at a time is converted, never the array."""
+    """Rows of a float16 array by number, as float32; converts one batch at a time."""
 
     def __init__(self, array: np.ndarray):
         super().__init__()
         self._array = array
-        # XLA does not compile NumPy's part.
-        self.supports_jit = False
+        self.supports_jit = False  # XLA cannot compile `tf.numpy_function`
 
     def call(self, numbers):
         rows = tf.numpy_function(lambda chosen: self._array[chosen], [numbers], tf.float16)
@@ -127,7 +117,7 @@ def _learned_weights(layers: np.ndarray, answers: np.ndarray, num_tags: int, see
 
 
 def _most_frequent(train: list[Tagged], test: list[Tagged]) -> float:
-    """Returns the accuracy of each word's most frequent tag in `train`; new words get the most frequent tag of all."""
+    """Returns the accuracy of each word's most frequent tag in `train`, or for new words of the most frequent tag."""
     counts, every = collections.defaultdict(collections.Counter), collections.Counter()
     for sentence in train:
         for token, tag in zip(sentence.tokens, sentence.labels, strict=True):
@@ -135,5 +125,9 @@ def _most_frequent(train: list[Tagged], test: list[Tagged]) -> float:
             every[tag] += 1
     best = {token: tags.most_common(1)[0][0] for token, tags in counts.items()}
     usual = every.most_common(1)[0][0]
-    guesses = [best.get(token, usual) for sentence in test for token in sentence.tokens]
-    return float(sklearn.metrics.accuracy_score([tag for one in test for tag in one.labels], guesses))
+    right = [
+        best.get(token, usual) == tag
+        for sentence in test
+        for token, tag in zip(sentence.tokens, sentence.labels, strict=True)
+    ]
+    return float(np.mean(right))

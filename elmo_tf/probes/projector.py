@@ -6,13 +6,13 @@ from typing import NamedTuple
 import numpy as np
 from tensorboard.plugins import projector
 
+from elmo_tf.annotated import numbered_lines
 from elmo_tf.annotated.semcor import SenseSentence
-from elmo_tf.errors import InputError, renamed
+from elmo_tf.errors import InputError
 from elmo_tf.files import staging
 from elmo_tf.probes import vectors
 
-# The name that TensorBoard looks for.
-_CONFIG_FILE = "projector_config.pbtxt"
+_CONFIG_FILE = "projector_config.pbtxt"  # the name that TensorBoard looks for
 _LABELS_FILE = "uses.tsv"
 
 
@@ -20,11 +20,9 @@ class LabelledUse(NamedTuple):
     """A word in its sentence."""
 
     tokens: list[str]
-    # The word's first token, and the one behind its last.
-    start: int
-    end: int
-    # "" if it is not known.
-    sense: str
+    start: int  # the word's first token
+    end: int  # the token after its last
+    sense: str  # "" if unknown
 
 
 def uses_in_lines(text: str | os.PathLike, word: str) -> list[LabelledUse]:
@@ -37,24 +35,19 @@ def uses_in_lines(text: str | os.PathLike, word: str) -> list[LabelledUse]:
     Raises:
         InputError: if the file cannot be read, or has fewer than two uses of the word.
     """
-    try:
-        with open(text, encoding="utf-8", newline="\n") as lines:
-            sentences = dict.fromkeys(tuple(token.decode() for token in line.encode().split()) for line in lines)
-    except UnicodeDecodeError as error:
-        raise InputError("text", "UTF-8", f"{error.reason} in {text}") from None
-    except OSError as error:
-        raise InputError("text", "a file", f"{error.strerror}: {text}") from None
+    lines = numbered_lines.lines(text)
+    sentences = dict.fromkeys(tuple(token.decode() for token in line.text.encode().split()) for line in lines)
     found = [
         LabelledUse(list(tokens), place, place + 1, "")
         for tokens in sentences
         for place, token in enumerate(tokens)
         if token == word
     ]
-    _check_count(found, "text", word)
+    _check_count(found, word)
     return found
 
 
-def uses_with_senses(sentences: list[SenseSentence], lemma: str) -> list[LabelledUse]:
+def uses_with_senses(sentences: list[SenseSentence], word: str) -> list[LabelledUse]:
     """Returns the uses of a lemma, such as `play` (any part of speech) or `play%2`.
 
     Raises:
@@ -64,9 +57,9 @@ def uses_with_senses(sentences: list[SenseSentence], lemma: str) -> list[Labelle
         LabelledUse(sentence.tokens, use.start, use.end, use.sense)
         for sentence in sentences
         for use in sentence.uses
-        if lemma in (use.lemma, use.lemma.partition("%")[0])
+        if word in (use.lemma, use.lemma.partition("%")[0])
     ]
-    _check_count(found, "sentences", lemma)
+    _check_count(found, word)
     return found
 
 
@@ -76,14 +69,13 @@ def write(source: str | os.PathLike, uses: list[LabelledUse], logdir: str | os.P
     Raises:
         InputError: if there is something at `logdir`, or the SavedModel cannot be used.
     """
-    with renamed(path="logdir"):
-        staging.check_absent(logdir)
+    staging.check_absent(logdir)
     layers = vectors.embed(source, [use.tokens for use in uses], [[(use.start, use.end)] for use in uses])
     points = {f"layer {number}": layers[:, number] for number in range(layers.shape[1])}
     points["average"] = layers.mean(1, dtype=np.float32)
     config = projector.ProjectorConfig()
-    with renamed(path="logdir"), staging.new_folder(logdir) as folder:
-        # The projector labels points by the first column, and wants a line of names above two columns, not above one.
+    with staging.new_folder(logdir) as folder:
+        # The projector labels points by the first column, and expects a header above two columns, but not above one.
         rows = [_shown(use) for use in uses]
         if uses[0].sense:
             rows = ["sense\tsentence", *(f"{use.sense}\t{row}" for use, row in zip(uses, rows, strict=True))]
@@ -101,6 +93,6 @@ def _shown(use: LabelledUse) -> str:
     return " ".join(" ".join(tokens).split())
 
 
-def _check_count(found: list[LabelledUse], parameter: str, word: str) -> None:
+def _check_count(found: list[LabelledUse], word: str) -> None:
     if len(found) < 2:
-        raise InputError(parameter, f"at least two uses of {word!r}", len(found))
+        raise InputError("word", "a word with at least two uses", f"{len(found)} of {word!r}")

@@ -8,7 +8,6 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from elmo_tf.errors import renamed
 from elmo_tf.files import staging
 
 _COLORS = {"baseline": "0.7", "layer": "tab:blue", "mix": "tab:orange"}
@@ -19,25 +18,17 @@ class Row:
     """One way to solve the task, and its scores."""
 
     name: str
-    # "baseline", "layer" or "mix".
-    kind: str
-    # By measure, 0 to 1; the first is plotted.
-    scores: dict[str, float]
+    kind: str  # "baseline", "layer" or "mix"
+    scores: dict[str, float]  # by measure, 0 to 1; the first is plotted
 
 
 @dataclasses.dataclass(frozen=True)
 class Results:
-    """What a probe found.
+    """What a probe found."""
 
-    Args:
-        title: the task.
-        rows: in the order in which they are shown.
-        details: JSON about data and method.
-    """
-
-    title: str
-    rows: list[Row]
-    details: dict[str, Any]
+    title: str  # the task
+    rows: list[Row]  # in the order in which they are shown
+    details: dict[str, Any]  # about data and method, as JSON
 
     def table(self) -> str:
         """Returns the rows as lines of text, scores in percent."""
@@ -46,12 +37,8 @@ class Results:
         lines = [f"{self.title:{width}}" + "".join(f"  {measure:>12}" for measure in measures)]
         for row in self.rows:
             lines.append(f"{row.name:{width}}" + "".join(f"  {row.scores[one]:12.1%}" for one in measures))
-        return "\n".join([*lines, self.facts()])
-
-    def facts(self) -> str:
-        """Returns the details that are single numbers, on one line."""
         numbers = [(name, value) for name, value in self.details.items() if isinstance(value, int | float)]
-        return "  ".join(f"{name} {value:,}" for name, value in numbers)
+        return "\n".join([*lines, "  ".join(f"{name} {value:,}" for name, value in numbers)])
 
     def to_json(self) -> dict[str, Any]:
         """Returns everything as values for JSON."""
@@ -63,7 +50,7 @@ class Results:
         Raises:
             InputError: if there is something at `output`.
         """
-        with renamed(path="output"), staging.new_folder(output) as folder:
+        with staging.new_folder(output) as folder:
             (folder / f"{name}.json").write_text(json.dumps(self.to_json(), indent=2) + "\n", "utf-8")
             (folder / f"{name}.txt").write_text(self.table() + "\n", "utf-8")
             self._plot(folder / f"{name}.png")
@@ -71,7 +58,7 @@ class Results:
     def _plot(self, path: pathlib.Path) -> None:
         measure = next(iter(self.rows[0].scores))
         values = [100 * row.scores[measure] for row in self.rows]
-        # A bare figure needs no screen.
+        # A bare Figure needs no display.
         figure = Figure(figsize=(1.1 * len(values) + 2, 3.6), layout="constrained")
         axes = figure.subplots()
         bars = axes.bar([row.name for row in self.rows], values, color=[_COLORS[row.kind] for row in self.rows])

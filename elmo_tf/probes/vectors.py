@@ -18,7 +18,7 @@ def embed(
     Args:
         source: where the model comes from; see `sources.find`.
         sentences: the tokens of each.
-        spans: for each sentence its spans: the first token, and the one behind the last.
+        spans: for each sentence its spans: the first token, and the one after the last.
 
     Returns:
         float16 `(spans, num_layers, dim)`: exact to 0.05 %, enough for probes, in half the memory.
@@ -29,7 +29,7 @@ def embed(
     embedder = Embedder(sources.find(source))
     firsts = np.cumsum([0, *(len(one) for one in spans)])
     found = np.zeros((firsts[-1], embedder.source.num_layers, embedder.source.dim), np.float16)
-    # The model skips empty sentences: those without spans.
+    # Sentences without spans are left empty, which the model skips.
     asked = [[token.encode() for token in tokens] if one else [] for tokens, one in zip(sentences, spans, strict=True)]
     line = ProgressLine(at_once=False)
     done, total = 0, sum(map(len, asked))

@@ -5,34 +5,30 @@ import os
 from collections.abc import Mapping
 
 import numpy as np
-import sklearn.metrics
 
 from elmo_tf.annotated.semcor import SenseSentence
 from elmo_tf.errors import InputError
 from elmo_tf.probes import vectors
 from elmo_tf.probes.results import Results, Row
 
-# No answer, for a lemma that neither training nor the dictionary has.
-_UNKNOWN = ""
-# Cosines that differ by less are equal except for rounding.
-_TIE = 1e-6
-# Every fifth document is held out.
-_EVERY = 5
+_UNKNOWN = ""  # no answer, for a lemma that neither training nor the dictionary has
+_TIE = 1e-6  # cosines that differ by less are equal except for rounding
+_EVERY = 5  # every fifth document is held out
 
 
-def split(sentences: list[SenseSentence]) -> tuple[list[SenseSentence], list[SenseSentence]]:
-    """Returns the sentences to train and to test on: every fifth document, in their order, is held out.
+def split(train: list[SenseSentence]) -> tuple[list[SenseSentence], list[SenseSentence]]:
+    """Returns the sentences to train and to test on: every fifth document is held out.
 
     Raises:
         InputError: if there are fewer than five documents.
     """
-    documents = list(dict.fromkeys(sentence.document for sentence in sentences))
+    documents = list(dict.fromkeys(sentence.document for sentence in train))
     if len(documents) < _EVERY:
-        expected = f"at least {_EVERY} documents, each begun by a line `# doc NAME`, to hold some out"
-        raise InputError("sentences", expected, len(documents))
+        expected = f"at least {_EVERY} documents, each after a line # doc NAME, to hold some out"
+        raise InputError("train", expected, len(documents))
     held_out = set(documents[_EVERY - 1 :: _EVERY])
     parts = [[], []]
-    for sentence in sentences:
+    for sentence in train:
         parts[sentence.document in held_out].append(sentence)
     return parts[0], parts[1]
 
@@ -45,12 +41,10 @@ def probe(
 ) -> Results:
     """Returns the F1 on `test` of the training sense with the nearest average vector, for each layer and their average.
 
-    The average is also taken minus the mean of all training uses.
-
-    Nearest by cosine, among the senses that the lemma (with its part of speech) has in `train`. The baseline is each
-    lemma's most frequent sense. A lemma that is not in `train` gets its first sense (section 5.3 of the paper), or no
-    answer without `first_senses`, which costs recall. `ambiguous` is the F1 on the uses of lemmas with several senses
-    in training.
+    Nearest is by cosine, among the senses that the lemma (with its part of speech) has in `train`. The average of the
+    layers is also tested minus the mean of all training uses. The baseline is each lemma's most frequent sense. A lemma
+    that is not in `train` gets its first sense (section 5.3 of the paper), or without `first_senses` no answer, which
+    lowers recall. `ambiguous F1` is on the uses of lemmas with several senses in training.
 
     Args:
         source: where the model comes from; see `sources.find`.
@@ -106,7 +100,7 @@ def _nearest(
 ) -> np.ndarray:
     """Returns for each test use the sense whose average training vector has the largest cosine with it.
 
-    Of equally near senses, as all senses of a form are without context, the most frequent.
+    Of equally near senses, such as those of one form without context, the most frequent is taken.
 
     Args:
         layers: float32 `(uses, dim)` of training and test.
@@ -116,8 +110,7 @@ def _nearest(
     """
     names, places = np.unique(train_answers, return_inverse=True)
     averages = np.zeros((len(names), layers[0].shape[1]))
-    # Sums will do: only the direction counts.
-    np.add.at(averages, places, layers[0])
+    np.add.at(averages, places, layers[0])  # sums will do: only the direction counts
     averages /= np.linalg.norm(averages, axis=1, keepdims=True) + np.finfo(np.float32).tiny
     numbers = {str(name): number for number, name in enumerate(names)}
     found = []
@@ -135,12 +128,7 @@ def _scores(answers: np.ndarray, found: np.ndarray, ambiguous: np.ndarray) -> di
     """Returns the micro F1 of all uses and of the ambiguous ones; no answer counts neither as right nor as wrong."""
 
     def f1(chosen: np.ndarray) -> float:
-        # As numbers: scikit-learn sorts the labels, which is slow for a hundred thousand strings.
-        names, numbers = np.unique(np.concatenate([answers[chosen], found[chosen]]), return_inverse=True)
-        if not len(names):
-            return 0.0
-        half = len(numbers) // 2
-        labels = np.flatnonzero(names != _UNKNOWN)
-        return float(sklearn.metrics.f1_score(numbers[:half], numbers[half:], labels=labels, average="micro"))
+        right, answered = answers[chosen] == found[chosen], found[chosen] != _UNKNOWN
+        return float(2 * right.sum() / (answered.sum() + len(right))) if len(right) else 0.0
 
     return {"F1": f1(np.ones_like(ambiguous)), "ambiguous F1": f1(ambiguous)}

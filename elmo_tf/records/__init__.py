@@ -1,1 +1,1 @@
-"""From a sentence on disk to a training window. NumPy only: Beam workers start without TensorFlow."""
+"""From a sentence on disk to a training window. Without TensorFlow, so that Beam workers start quickly."""

@@ -14,17 +14,16 @@ from elmo_tf.records import examples, record_folder
 from elmo_tf.text import char_ids as char_ids_lib
 
 _POOL_SHARDS = 8  # shards in memory at a time
-# At this size the cost of a NumPy call is small beside its work.
-_BLOCK_SENTENCES = 2048
+_BLOCK_SENTENCES = 2048  # enough to make the overhead of a NumPy call small
 _BLOCK_BYTES = 1 << 22  # of records; limits blocks of long sentences
 
 
 class Block:
-    """Sentences end to end, one item per token, `<S>` and `</S>` included.
+    """Sentences end to end, with one item per token, `<S>` and `</S>` included.
 
     Args:
         records: serialized `tf.train.Example`s, at least one.
-        vocab_size: every token id is below it.
+        vocab_size: exclusive limit of the token ids.
         max_chars_per_token: character ids per token.
 
     Raises:
@@ -41,7 +40,7 @@ class Block:
         lengths[inner] = sentences.char_lengths
         self.records = records
         self.num_tokens = sentences.num_tokens  # int64 (num_sentences,)
-        self.first, self.last = first, last  # int64 (num_sentences,), places of each <S> and each </S>
+        self.first, self.last = first, last  # int64 (num_sentences,), indices of each <S> and each </S>
         self.token_ids = sentences.token_ids  # int32
         self.words = char_ids_lib.Words(sentences.char_bytes, lengths, max_chars_per_token)
         self.words.set_boundary(first, char_ids_lib.BEGIN_SENTENCE)
@@ -93,29 +92,28 @@ def read_epoch(
     Args:
         records: the folder.
         seed: decides the order, together with `epoch`; None: the order of the files.
-        epoch: its number.
+        epoch: the number of the epoch.
         start: sentences to skip at the beginning.
         max_chars_per_token: character ids per token.
 
     Raises:
         InputError: naming shard and byte, if a record is damaged or is not a sentence of the folder's vocabulary.
     """
-    shards = list(zip(records.shards, records.info["shards"], strict=True))
+    shards = list(zip(records.shards, records.info.shards, strict=True))
     random = None if seed is None else np.random.default_rng([seed, epoch])
     if random is not None:
         shards = [shards[index] for index in random.permutation(len(shards))]
     for first in range(0, len(shards), _POOL_SHARDS):
         chosen = shards[first : first + _POOL_SHARDS]
-        count = sum(info["sentences"] for _, info in chosen)
+        count = sum(info.sentences for _, info in chosen)
         order = np.arange(count) if random is None else random.permutation(count)
         if start >= count:
             start -= count
             continue
-        pool = _Pool([_load(path, info["sentences"]) for path, info in chosen])
+        pool = _Pool([_load(path, info.sentences) for path, info in chosen])
         for numbers in pool.split(order[start:]):
             yield pool.block(numbers, len(records.vocabulary), max_chars_per_token)
-        # Frees its memory before the next one is read.
-        del pool
+        del pool  # before the next one is read
         start = 0
 
 

@@ -1,7 +1,7 @@
-"""Decodes many serialized `tf.train.Example`s at once; protobuf, one sentence at a time, takes too long.
+"""Decodes many serialized `tf.train.Example`s at once, because protobuf takes too long sentence by sentence.
 
-Examples that `wire.encode_example` wrote are read with array arithmetic, one NumPy call for all records. Examples of
-other writers (features in another order, unpacked numbers, ...) are first rewritten in that layout.
+Examples that `wire.encode_example` wrote are read with array arithmetic, all records at once. Other valid Examples
+(features in another order, unpacked numbers, ...) are first rewritten in that layout.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ _FIELD_1, _FIELD_2, _FIELD_3 = 1 << 3 | 2, 2 << 3 | 2, 3 << 3 | 2
 _BYTES_LIST, _INT64_LIST = _FIELD_1, _FIELD_3  # of a tf.train.Feature
 _FEATURES = ((b"char_ids", _BYTES_LIST), (b"char_lengths", _BYTES_LIST), (b"token_ids", _INT64_LIST))  # sorted
 _VARINT_BYTES = 10  # at most: 7 bits a byte
-_MARGIN = 32  # bytes after the last record, so that reading a header past its end stays within the array
+_MARGIN = 32  # zeros after the last record, so that reading a header past its end stays within the array
 
 
 class Sentences(NamedTuple):
@@ -33,7 +33,7 @@ def decode_examples(records: list[bytes], vocab_size: int) -> Sentences:
 
     Args:
         records: at least one.
-        vocab_size: every token id is below it.
+        vocab_size: exclusive limit of the token ids.
 
     Raises:
         record_folder.UnfitRecordError: if one is not an Example, lacks a feature, or its features do not fit together.
@@ -74,7 +74,7 @@ def decode_examples(records: list[bytes], vocab_size: int) -> Sentences:
 def _locate(records: list[bytes]) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]], np.ndarray]:
     """Returns all bytes, the start and size in bytes of each feature's values, and which records are regular.
 
-    A record is regular if it has the layout of `wire.encode_example`; the places of other records are meaningless.
+    A record is regular if it has the layout of `wire.encode_example`. Starts and sizes of others are meaningless.
     """
     reader = _Reader(records)
     reader.expect(reader.enter(_FIELD_1) == reader.ends)
@@ -148,8 +148,7 @@ def _varints(data: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarra
     for back in range(1, min(width.max(initial=0), _VARINT_BYTES)):
         more = width > back
         values = np.where(more, values << 7 | data[last - back] & 127, values)
-    # Not a number; no id is negative.
-    values[width > _VARINT_BYTES] = -1
+    values[width > _VARINT_BYTES] = -1  # not a number, and not a valid id
     return values, counts
 
 

@@ -1,8 +1,7 @@
-"""The folder that preprocessing makes and everything else reads: TFRecord shards, `vocab.txt`, `info.json`, a marker.
+"""The folder that preprocessing writes: TFRecord shards, `vocab.txt`, `info.json` and a marker.
 
 One `tf.train.Example` per sentence: `token_ids` (int64 list, with `<S>` and `</S>`), `char_ids` (bytes: the bytes of
-each inner token, end to end) and `char_lengths` (bytes: one uint8 per token). Neither TensorFlow nor Beam is imported;
-any TFRecord reader reads the shards.
+each inner token, end to end) and `char_lengths` (bytes: one uint8 per token). Any TFRecord reader can read the shards.
 """
 
 import functools
@@ -10,39 +9,58 @@ import os
 import pathlib
 import struct
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
+import msgspec
 import numpy as np
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
-from elmo_tf.files.json_file import ListOf, Object, Text, Whole
-from elmo_tf.records import wire
+from elmo_tf.files.json_file import Count, Text
+from elmo_tf.records import example_proto, wire
 from elmo_tf.text import vocabulary as vocabulary_lib
 
 FORMAT_VERSION = 1
 INFO_FILE = "info.json"
 VOCABULARY_FILE = "vocab.txt"
 MARKER_FILE = "_SUCCESS"  # written last: a folder without it is not finished
-_SHA256 = Text(r"[0-9a-f]{64}")
 SHARD_NAME = Text(r"shard-[0-9]+-of-[0-9]+\.tfrecord")  # what `shard_name` returns
-_SHARD = Object({"name": SHARD_NAME, "sentences": Whole(), "bytes": Whole(), "sha256": _SHA256})
-# The part of `info.json` that readers use; the rest is for people.
-_INFO = Object(
-    {
-        "sentences": Whole(1),
-        "tokens": Whole(),
-        "max_chars_per_token": Whole(3, 257),
-        "vocabulary": Object({"sha256": _SHA256}),
-        "shards": ListOf(_SHARD),
-    }
-)
+_ShardName = Annotated[str, msgspec.Meta(pattern=rf"\A{SHARD_NAME.pattern}\Z")]
+_Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 # A TFRecord is a header (length and its checksum), then the data, then the checksum of the data.
 _HEADER = struct.Struct("<QI")
 HEADER_BYTES = _HEADER.size
 _CHECKSUM_BYTES = 4
+
+
+class _Version(msgspec.Struct, frozen=True):
+    format_version: Count
+
+
+class ShardInfo(msgspec.Struct, frozen=True):
+    """What `info.json` says of a shard."""
+
+    name: _ShardName
+    sentences: Count
+    bytes: Count
+    sha256: _Sha256
+
+
+class VocabularyInfo(msgspec.Struct, frozen=True):
+    """What `info.json` says of the vocabulary."""
+
+    sha256: _Sha256
+
+
+class Info(msgspec.Struct, frozen=True):
+    """The part of `info.json` that readers use; the rest is for people."""
+
+    sentences: Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+    tokens: Count
+    max_chars_per_token: Annotated[int, msgspec.Meta(ge=3, le=257)]
+    vocabulary: VocabularyInfo
+    shards: list[ShardInfo]
 
 
 class Sentence(NamedTuple):
@@ -57,13 +75,13 @@ class Records(NamedTuple):
     """A finished folder."""
 
     path: pathlib.Path
-    info: dict[str, Any]
+    info: Info
     vocabulary: vocabulary_lib.Vocabulary
 
     @property
     def shards(self) -> list[pathlib.Path]:
         """The TFRecord files, in order."""
-        return [self.path / shard["name"] for shard in self.info["shards"]]
+        return [self.path / shard.name for shard in self.info.shards]
 
 
 def shard_name(number: int, count: int) -> str:
@@ -72,47 +90,47 @@ def shard_name(number: int, count: int) -> str:
 
 
 def is_own_file(name: str) -> bool:
-    """Whether `name` is one of the names in a folder of records, the marker excepted."""
+    """Whether `name` is one of the names in a folder of records, other than the marker."""
     return name in (INFO_FILE, VOCABULARY_FILE) or (name.startswith("shard-") and name.endswith(".tfrecord"))
 
 
 def open_folder(path: str | os.PathLike) -> Records:
-    """Returns the finished folder at `path`; its marker, `info.json`, vocabulary and the shards' sizes are checked.
+    """Returns the finished folder at `path`, after checks of its marker, `info.json`, vocabulary and shard sizes.
 
     Raises:
         InputError: if it is not a finished folder of records, or a file is not the one that was written.
     """
     folder = pathlib.Path(path)
     if not (folder / MARKER_FILE).is_file():
-        found = "no such folder" if not folder.exists() else f"no {MARKER_FILE} marker in it"
-        raise InputError("path", "a finished folder of `elmo-tf preprocess`", f"{found}: {folder}")
+        found = f"no {MARKER_FILE} marker in it" if folder.exists() else "no such folder"
+        raise InputError(str(folder), "a finished folder of elmo-tf preprocess", found)
     info = _read_info(folder)
     source = folder / VOCABULARY_FILE
     try:
         content = source.read_bytes()
     except OSError as error:
-        raise InputError("path", f"a folder with {VOCABULARY_FILE}", f"{error.strerror}: {source}") from None
+        raise InputError(str(source), "a vocabulary", error.strerror) from None
     vocabulary = vocabulary_lib.from_bytes(content, str(source))
-    if vocabulary.sha256() != info["vocabulary"]["sha256"]:
-        raise InputError("path", f"the vocabulary that {INFO_FILE} describes", f"another one: {source}")
+    if vocabulary.sha256() != info.vocabulary.sha256:
+        raise InputError(str(source), f"the vocabulary that {INFO_FILE} describes", "another one")
     records = Records(folder, info, vocabulary)
-    for shard, described in zip(records.shards, info["shards"], strict=True):
+    for shard, described in zip(records.shards, info.shards, strict=True):
         size = shard.stat().st_size if shard.exists() else None
-        if size != described["bytes"]:
-            raise InputError("path", f"{described['bytes']} bytes", f"{size}: {shard}")
+        if size != described.bytes:
+            raise InputError(str(shard), f"{described.bytes} bytes", size)
     return records
 
 
-def _read_info(folder: pathlib.Path) -> dict[str, Any]:
+def _read_info(folder: pathlib.Path) -> Info:
     """Returns the checked contents of `info.json`."""
     file = folder / INFO_FILE
-    version = json_file.read(file, Object({"format_version": Whole()}))["format_version"]
+    version = json_file.read_as(file, _Version).format_version
     if version != FORMAT_VERSION:
-        raise InputError("path", f"records of format {FORMAT_VERSION}", f"{version}: {folder}")
-    info = json_file.read(file, _INFO)
-    in_shards = sum(shard["sentences"] for shard in info["shards"])
-    if in_shards != info["sentences"]:
-        raise InputError(str(file), f"shards with {info['sentences']} sentences in all", in_shards)
+        raise InputError(str(file), f"records of format {FORMAT_VERSION}", version)
+    info = json_file.read_as(file, Info)
+    in_shards = sum(shard.sentences for shard in info.shards)
+    if in_shards != info.sentences:
+        raise InputError(str(file), f"shards with {info.sentences} sentences in all", in_shards)
     return info
 
 
@@ -120,7 +138,7 @@ class UnfitRecordError(InputError):
     """A record is not a sentence.
 
     Attributes:
-        number: its place among the records given.
+        number: its index among the records given.
     """
 
     def __init__(self, found: str, number: int = 0):
@@ -138,7 +156,7 @@ def decode_example(record: bytes) -> Sentence:
         UnfitRecordError: if it is not an Example with these features.
     """
     try:
-        feature = _Example.FromString(record).features.feature
+        feature = example_proto.Example.FromString(record).features.feature
     except DecodeError:
         raise UnfitRecordError("bytes that are not a tf.train.Example") from None
     token_ids = np.array(feature["token_ids"].int64_list.value, np.int64)
@@ -158,7 +176,7 @@ class Shard(NamedTuple):
 
 
 def load_shard(path: str | os.PathLike) -> Shard:
-    """Returns a TFRecord file's bytes and the places of its records in them.
+    """Returns a TFRecord file's bytes and where its records are in them.
 
     Raises:
         InputError: if a checksum is wrong or the file ends within a record.
@@ -200,49 +218,3 @@ def _ends(content: bytes, path: str | os.PathLike) -> Iterator[int]:
 @functools.lru_cache(maxsize=1 << 12)
 def _length_checksum(length: int) -> int:
     return int.from_bytes(wire.masked_crc(struct.pack("<Q", length)), "little")
-
-
-def _example_class() -> type:
-    """Returns a message class with the wire format of `tf.train.Example`, without importing TensorFlow."""
-    kinds = descriptor_pb2.FieldDescriptorProto
-    file = descriptor_pb2.FileDescriptorProto(name="elmo_tf/example.proto", package="elmo_tf", syntax="proto3")
-
-    def add(parent, name, *fields):
-        message = parent.add(name=name)
-        for number, field_name, label, kind, type_name in fields:
-            field = message.field.add(name=field_name, number=number, label=label, type=kind)
-            if type_name:
-                field.type_name = f".elmo_tf.{type_name}"
-        return message
-
-    one, many = kinds.LABEL_OPTIONAL, kinds.LABEL_REPEATED
-    add(file.message_type, "BytesList", (1, "value", many, kinds.TYPE_BYTES, None))
-    add(file.message_type, "Int64List", (1, "value", many, kinds.TYPE_INT64, None))
-    feature = add(
-        file.message_type,
-        "Feature",
-        (1, "bytes_list", one, kinds.TYPE_MESSAGE, "BytesList"),
-        (3, "int64_list", one, kinds.TYPE_MESSAGE, "Int64List"),
-    )
-    feature.oneof_decl.add(name="kind")
-    for field in feature.field:
-        field.oneof_index = 0
-    features = add(
-        file.message_type,
-        "Features",
-        (1, "feature", many, kinds.TYPE_MESSAGE, "Features.FeatureEntry"),
-    )
-    entry = add(
-        features.nested_type,
-        "FeatureEntry",
-        (1, "key", one, kinds.TYPE_STRING, None),
-        (2, "value", one, kinds.TYPE_MESSAGE, "Feature"),
-    )
-    entry.options.map_entry = True
-    add(file.message_type, "Example", (1, "features", one, kinds.TYPE_MESSAGE, "Features"))
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName("elmo_tf.Example"))
-
-
-_Example = _example_class()

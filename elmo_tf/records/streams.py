@@ -1,6 +1,6 @@
-"""Assigns sentences to streams, the rows of the batch: a stream that ends gets the next sentence.
+"""Assigns sentences to streams, the rows of the batch: a stream that runs out gets the next sentence.
 
-A place in a stream is the number of tokens before it since iteration began.
+A place in a stream is the number of tokens before it since the iteration began.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ class Part(NamedTuple):
     block: Block
     numbers: np.ndarray  # int64 (n,), which sentences of the block
     streams: np.ndarray  # int64 (n,), the stream of each
-    begins: np.ndarray  # int64 (n,), the place of each first token
+    begins: np.ndarray  # int64 (n,), the place of each sentence's first token
 
     @property
     def ends(self) -> np.ndarray:
@@ -55,7 +55,7 @@ class Part(NamedTuple):
 
 
 class Streams:
-    """All streams, as far as they are filled.
+    """All streams, filled as far as needed.
 
     Args:
         blocks: sentences; each block with its epoch and the number of the epoch's sentences before it.
@@ -64,7 +64,7 @@ class Streams:
     """
 
     def __init__(self, blocks: Iterator[tuple[int, int, Block]], count: int, parts: list[Part]):
-        # Epoch of the last sentence that was assigned, and how many sentences of that epoch are assigned.
+        # Epoch of the last assigned sentence, and how many sentences of that epoch are assigned.
         self.dealt: tuple[int, int] | None = None
         self._blocks = blocks
         self._parts = parts

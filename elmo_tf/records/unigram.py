@@ -1,4 +1,4 @@
-"""The perplexity of a unigram model: the baseline of a language model."""
+"""The perplexity of a unigram model, the baseline of a language model."""
 
 import numpy as np
 

@@ -1,34 +1,31 @@
 """Training input: windows of both directions, cut from streams of sentences, resumable to the token.
 
-Every batch row is a stream: when its sentence ends, the next sentence of the corpus follows, and the LSTM state is
-carried on (bilm-tf, `bilm/data.py`, `BidirectionalLMDataset`). Both directions read the same sentences; the backward
-direction reads each from its end.
+Every batch row is a stream: when its sentence ends, the next sentence of the corpus follows, and the LSTM state carries
+over (bilm-tf, `bilm/data.py`, `BidirectionalLMDataset`). Both directions read the same sentences, the backward one
+each from its end.
 """
 
 import base64
-import contextlib
+import collections
+import concurrent.futures
 import dataclasses
 import itertools
 import json
-import queue
-import threading
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
-from elmo_tf.files.json_file import ListOf, Nullable, Object, Row, Text, Whole
+from elmo_tf.files.json_file import Count
 from elmo_tf.records import record_folder
 from elmo_tf.records.blocks import Block, read_epoch
 from elmo_tf.records.streams import Part, Streams
 from elmo_tf.text import char_ids as char_ids_lib
 
-# Each row: the stream's current record in base64, and its tokens already used.
-_BASE64 = Text(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
-_POSITION = Object({"epoch": Whole(), "sentence": Whole(), "rows": ListOf(Nullable(Row((_BASE64, Whole()))))})
-_WAIT_SECONDS = 0.1  # between two looks whether to go on waiting
+_WAIT_SECONDS = 0.1  # between two checks whether to keep waiting
 
 
 class Window(NamedTuple):
@@ -47,7 +44,7 @@ class Window(NamedTuple):
     def of(cls, char_ids: np.ndarray, token_ids: np.ndarray, targets: np.ndarray, mask: np.ndarray) -> "Window":
         """Returns the window of inputs and targets; a first dimension of 2 is the direction, forward first.
 
-        Distinct tokens are found here, ahead of the step: in the graph it takes strings, which no GPU knows.
+        Distinct tokens are found here, ahead of the step: in the graph that takes strings, which GPUs do not support.
 
         Args:
             char_ids: uint16 `(2, batch_size, unroll_steps, max_chars_per_token)`, contiguous.
@@ -77,13 +74,22 @@ class Window(NamedTuple):
         return part._replace(char_ids=table, forward_words=forward_words, backward_words=backward_words)
 
 
+class _StoredPosition(msgspec.Struct, frozen=True):
+    """A position as JSON, records in base64."""
+
+    epoch: Count
+    sentence: Count
+    rows: tuple[tuple[bytes, Count] | None, ...]
+
+
 @dataclasses.dataclass(frozen=True)
 class Position:
-    """The place of all streams between two windows: enough to produce the next window again."""
+    """Where all streams are between two windows: enough to produce the next window again."""
 
     epoch: int = 0
     sentence: int = 0  # sentences of the epoch that are assigned to a stream
     rows: tuple[tuple[bytes, int] | None, ...] = ()  # each stream's current record and its tokens already used
+    source: str = dataclasses.field(default="position", compare=False)  # the file that it was read from, for errors
 
     def to_json(self) -> str:
         """Returns the position as JSON."""
@@ -91,15 +97,13 @@ class Position:
         return json.dumps({"epoch": self.epoch, "sentence": self.sentence, "rows": rows})
 
     @classmethod
-    def from_json(cls, text: str) -> "Position":
-        """Returns the position that `to_json` wrote; raises `InputError` about `position` if it is not one."""
-        values = json_file.parse(text, _POSITION, "position")
-        rows = tuple(row and (base64.b64decode(row[0]), row[1]) for row in values["rows"])
-        return cls(values["epoch"], values["sentence"], rows)
+    def from_json(cls, text: str, source: str = "position") -> "Position":
+        """Returns the position that `to_json` wrote; raises `InputError` naming `source` if it is not one."""
+        return cls(*msgspec.structs.astuple(json_file.parse_as(text, _StoredPosition, source)), source)
 
 
 class Windows:
-    """Iterates over `(Window, Position)`, the position being the one after that window.
+    """Iterates over pairs of a window and the `Position` after it.
 
     Args:
         records: the folder to read.
@@ -109,7 +113,7 @@ class Windows:
         seed: shuffles the sentences, differently each epoch; None keeps the files' order.
         epochs: passes over the corpus, the last window padded at the end; None: no end.
         position: where to start; None: at the beginning.
-        rows: the streams that the windows contain; None: all of them. The position is always that of all.
+        rows: the streams that the windows contain; None: all. The position is always that of all streams.
 
     Raises:
         InputError: while iterating, if a record is damaged, `records` has no sentences, or `position` does not fit.
@@ -152,7 +156,9 @@ class Windows:
         char_ids = np.zeros((2, size, self.max_chars_per_token), np.uint16)  # forward, backward
         token_ids, targets = np.zeros(size, np.int32), np.zeros((2, size), np.int32)
         mask = np.zeros(size, bool)
-        for part in self._cut_from(parts):
+        if len(self.rows) < self.batch_size:
+            parts = [chosen for part in parts if len((chosen := part.among(self.rows)).numbers)]
+        for part in parts:
             places, *sources = part.cut(end - self.unroll_steps, end)
             mask[places] = True
             token_ids[places] = part.block.token_ids[sources[0]]
@@ -162,16 +168,10 @@ class Windows:
         by_token = char_ids.reshape(*shape, self.max_chars_per_token)
         return Window.of(by_token, token_ids.reshape(shape[1:]), targets.reshape(shape), mask.reshape(shape[1:]))
 
-    def _cut_from(self, parts: list[Part]) -> list[Part]:
-        """Returns the sentences of the streams `rows`."""
-        if len(self.rows) == self.batch_size:
-            return parts
-        return [chosen for part in parts if len((chosen := part.among(self.rows)).numbers)]
-
     def _resumed(self) -> list[Part]:
         """Returns the sentences that the streams of the position are in the middle of."""
         if len(self._position.rows) != self.batch_size:
-            raise InputError("position", f"{self.batch_size} streams", len(self._position.rows))
+            raise InputError(self._position.source, f"{self.batch_size} streams", len(self._position.rows))
         rows = [(*row, stream) for stream, row in enumerate(self._position.rows) if row]
         if not rows:
             return []
@@ -180,23 +180,23 @@ class Windows:
             block = Block(list(records), len(self.records.vocabulary), self.max_chars_per_token)
         except record_folder.UnfitRecordError as error:
             stream = streams[error.number]
-            raise InputError("position", f"a sentence in stream {stream}", error.found) from None
+            raise InputError(self._position.source, f"a sentence in stream {stream}", error.found) from None
         for stream, taken, length in zip(streams, used, block.num_tokens.tolist(), strict=True):
             if not taken < length - 1:
                 expected = f"fewer than {length - 1} tokens used in stream {stream}, as its sentence has"
-                raise InputError("position", expected, taken)
+                raise InputError(self._position.source, expected, taken)
         return [Part(block, np.arange(len(rows)), np.array(streams), -np.array(used))]
 
     def _blocks(self) -> Iterator[tuple[int, int, Block]]:
         """Yields the remaining sentences, each block with its epoch and the number of sentences before it."""
         epoch, start = self._position.epoch, self._position.sentence
         while self.epochs is None or epoch < self.epochs:
-            begun = start
+            first = start
             for block in read_epoch(self.records, self.seed, epoch, start, self.max_chars_per_token):
                 yield epoch, start, block
                 start += len(block.records)
-            if start == 0 and begun == 0:
-                raise InputError("records", "at least one sentence", f"none: {self.records.path}")
+            if start == first == 0:
+                raise InputError(str(self.records.path), "at least one sentence", "none")
             epoch, start = epoch + 1, 0
 
 
@@ -205,42 +205,22 @@ def prefetch(items: Iterator, depth: int = 4, interrupted: Callable[[], bool] = 
 
     Args:
         items: what to compute.
-        depth: how many are kept ready.
-        interrupted: asked while the next item is not there yet; once it returns True, the iteration ends.
+        depth: how many are computed ahead.
+        interrupted: called while the next item is not ready; once it returns True, the iteration ends.
     """
-    done = object()
-    made: queue.Queue = queue.Queue(maxsize=depth)
-    stop = threading.Event()
-
-    def put(item) -> None:
-        while not stop.is_set():
-            with contextlib.suppress(queue.Full):
-                made.put(item, timeout=_WAIT_SECONDS)
-                return
-
-    def work() -> None:
-        try:
-            for item in items:
-                put((item, None))
-                if stop.is_set():
-                    return
-            put((done, None))
-        except Exception as error:
-            put((done, error))
-
-    threading.Thread(target=work, daemon=True).start()
+    end = object()
+    thread = concurrent.futures.ThreadPoolExecutor(1)
+    pending = collections.deque(thread.submit(next, items, end) for _ in range(depth))
     try:
         while True:
-            try:
-                item, error = made.get(timeout=_WAIT_SECONDS)
-            except queue.Empty:
-                if interrupted():
+            concurrent.futures.wait([pending[0]], _WAIT_SECONDS)
+            if pending[0].done():
+                item = pending.popleft().result()
+                if item is end:
                     return
-                continue
-            if error is not None:
-                raise error
-            if item is done:
+                pending.append(thread.submit(next, items, end))
+                yield item
+            elif interrupted():
                 return
-            yield item
     finally:
-        stop.set()
+        thread.shutdown(wait=False, cancel_futures=True)

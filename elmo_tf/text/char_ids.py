@@ -1,4 +1,4 @@
-"""The convention of character ids, in NumPy: the same in training, embedding and files.
+"""Character ids in NumPy, by one convention for training, embedding and files.
 
 A real token is `[BEGIN_WORD, bytes + 1, END_WORD, PAD, PAD, ...]`; a padding token is all `PADDING`. Every id is one
 more than bilm-tf's (`bilm/data.py`, `UnicodeCharsVocabulary`), so that 0 is free for padding.
@@ -59,7 +59,7 @@ class Words:
     def __init__(self, values: np.ndarray, lengths: np.ndarray, max_chars_per_token: int = MAX_CHARS_PER_TOKEN):
         lengths = lengths.astype(np.int64)
         self._starts = np.cumsum(lengths) - lengths
-        # A word's ids: the items from the one before its first byte on, inside the frame for its length.
+        # A word's ids are the items from the one before its first byte on, masked by the frame for its length.
         room = np.zeros(len(values) + 1 + max_chars_per_token, np.uint16)
         room[1 : len(values) + 1] = values
         room += 1
@@ -89,7 +89,7 @@ class Words:
 
 
 def put_rows(target: np.ndarray, places: np.ndarray, rows: np.ndarray) -> None:
-    """Does `target[places] = rows` for contiguous two-dimensional uint16 arrays, in a third of the time."""
+    """Like `target[places] = rows` for contiguous two-dimensional uint16 arrays, in a third of the time."""
     kind = _row_type(target.shape[1])
     target.view(kind)[places] = rows.view(kind)
 
@@ -98,7 +98,7 @@ def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Finds the distinct rows of a contiguous uint16 `(n, width)` array, in the order in which they first occur.
 
     Returns:
-        the distinct rows uint16 `(distinct, width)`, and for each row the place of its like among them, int32 `(n,)`.
+        the distinct rows uint16 `(distinct, width)`, and the index of each row among them, int32 `(n,)`.
     """
     places: dict[bytes, int] = {}
     every = [places.setdefault(row, len(places)) for row in rows.view(_row_type(rows.shape[1])).ravel().tolist()]
@@ -106,16 +106,16 @@ def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _row_type(max_chars_per_token: int) -> np.dtype:
-    """Returns the type of a token's uint16 ids as one opaque item, which NumPy copies much faster than a row."""
+    """Returns a dtype for a token's uint16 ids as one opaque item, which NumPy copies much faster than a row."""
     return np.dtype((np.void, max_chars_per_token * np.dtype(np.uint16).itemsize))
 
 
 @functools.cache
 def _frames(max_chars_per_token: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns, for words of every length and then the two sentence boundaries, the places of bytes and the other ids.
+    """Returns a mask of the bytes, and the ids around them, for words of every length and the two sentence boundaries.
 
-    Both are uint16 `(max_chars_per_token + 1, max_chars_per_token)`: all bits set where there is a byte, else 0; and
-    the id where there is no byte, else 0.
+    Both are uint16 `(max_chars_per_token + 1, max_chars_per_token)`: the mask has all bits set where there is a byte,
+    the ids are 0 there.
     """
     lengths, columns = np.arange(max_chars_per_token - NUM_MARKS + 1)[:, None], np.arange(max_chars_per_token)
     around = np.where(columns == 0, BEGIN_WORD, np.where(columns == lengths + 1, END_WORD, PAD))

@@ -13,10 +13,10 @@ def split(sentences: tf.Tensor, tokenizer: str = "whitespace") -> tuple[tf.Tenso
 def split_with_offsets(
     sentences: tf.Tensor, tokenizer: str = "whitespace"
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor | None]:
-    """Splits sentences into tokens, by the same rules as preprocessing.
+    """Splits sentences into tokens by the same rules as preprocessing.
 
     Args:
-        sentences: string `(batch,)`; bytes that are not UTF-8 stay as they are.
+        sentences: string `(batch,)`; bytes that are not UTF-8 are kept.
         tokenizer: `"whitespace"`: on runs of ASCII white space; `"unicode"`: into words, numbers, punctuation marks,
             emoji and single ideographs and kana, with an operation of tensorflow-text.
 
@@ -40,7 +40,7 @@ def split_with_offsets(
 def encode_tokens(
     tokens: tf.Tensor, lengths: tf.Tensor, max_chars_per_token: int = char_ids_lib.MAX_CHARS_PER_TOKEN
 ) -> tf.Tensor:
-    """Returns the character ids of tokens: the same as `char_ids.encode_tokens` returns.
+    """Returns the character ids of tokens, as `char_ids.encode_tokens` does.
 
     Args:
         tokens: string `(batch, max_length)`.
@@ -65,6 +65,6 @@ def encode_tokens(
 
 
 def distinct(strings: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns where each distinct one of string `(n,)` stands first, and for each string the number of its like."""
+    """Returns where each distinct one of string `(n,)` first occurs, and each string's index among them."""
     found, places = tf.unique(strings)
     return tf.math.unsorted_segment_min(tf.range(tf.size(strings)), places, tf.size(found)), places

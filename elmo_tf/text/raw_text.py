@@ -1,6 +1,6 @@
 """Raw text to sentences and tokens, with tensorflow-text: in preprocessing and in the graph of an exported model.
 
-The rules are regular expressions in RE2's syntax, so both places split text in the same way.
+The rules are regular expressions in RE2's syntax, so both split text in the same way.
 """
 
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf import extras
+from elmo_tf.text.sentence_split import ABBREVIATIONS
 from elmo_tf.text.word_split import Word
 
 with extras.required():
@@ -16,12 +17,12 @@ with extras.required():
 
 _SPACE = r"[\s\p{Z}\p{Cc}]+"
 
-# Ideographs and kana, each a token. Ranges name the marks that Unicode assigns to several scripts (prolonged sound,
+# Ideographs and kana, each a token. The ranges are the marks that Unicode assigns to several scripts (prolonged sound,
 # repeat marks) and the planes that it reserves for ideographs.
 _CJK = r"\p{Han}\p{Hiragana}\p{Katakana}\x{3006}\x{3031}-\x{3035}\x{303C}\x{30FC}\x{FF70}\x{20000}-\x{3FFFD}"
 # What belongs to the character before it: combining marks, variation selectors and half-width voiced sound marks.
 _MARKS = r"[\p{M}\x{FF9E}\x{FF9F}]*"
-# RE2 has no intersection of classes, so each of these is the complement of all that it leaves out.
+# RE2 cannot intersect classes, so each of these is the complement of what it excludes.
 _LETTER = rf"[^\P{{L}}{_CJK}]"
 _DIGIT = rf"[^\P{{N}}{_CJK}]"
 _WORD = rf"(?:{_LETTER}|{_DIGIT}|\p{{M}})+"
@@ -65,12 +66,8 @@ _TOKEN = "|".join(
 
 # Where a sentence may end: a mark, closing quotes and brackets, white space, which Chinese and Japanese do not need.
 _END = r"[.!?\x{2026}]+[\"'\x{BB}\p{Pf}\p{Pe}]*[\s\p{Z}]+|[\x{3002}\x{FF01}\x{FF1F}]+[\p{Pf}\p{Pe}]*[\s\p{Z}]*"
-# A full stop after these does not end a sentence: titles and the like, initials, letters with stops between them.
-_ABBREVIATIONS = (
-    "mr|mrs|ms|messrs|mme|mlle|dr|prof|rev|hon|st|mt|capt|col|gen|lt|sgt|gov|sen|rep|jr|sr|"
-    "vs|cf|viz|vol|fig|pp|inc|co|corp|ltd|dept|jan|feb|mar|apr|aug|sept|oct|nov|dec"
-)
-_ABBREVIATED = rf"(?s)(?:.*[\s\p{{Z}}\p{{Ps}}\p{{Pi}}\"'])?(?:(?i:{_ABBREVIATIONS})|\p{{Lu}}|(?:\p{{L}}\.)+\p{{L}})"
+# A full stop does not end a sentence after these: abbreviations, initials, letters with full stops between them.
+_ABBREVIATED = rf"(?s)(?:.*[\s\p{{Z}}\p{{Ps}}\p{{Pi}}\"'])?(?:(?i:{ABBREVIATIONS})|\p{{Lu}}|(?:\p{{L}}\.)+\p{{L}})"
 # No sentence begins like this.
 _CONTINUATION = r"(?s)[\p{Ll},;:].*"
 
@@ -88,17 +85,17 @@ def tokenize(sentences: tf.Tensor) -> tf.RaggedTensor:
 
 
 def tokenize_with_offsets(sentences: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
-    """Returns the tokens of `tokenize` and where each begins and ends: int64 `(batch, (tokens))`, bytes of its text."""
+    """Returns the tokens of `tokenize` and where each begins and ends, in bytes: int64 `(batch, (tokens))`."""
     return tensorflow_text.regex_split_with_offsets(_without_nul(sentences), f"{_SPACE}|{_TOKEN}", _TOKEN)
 
 
 def split_texts(texts: Sequence[str]) -> list[list[Word]]:
-    """Returns the tokens of each text as `tokenize` finds them, with their places in characters."""
+    """Returns the tokens of each text as `tokenize` finds them, with their offsets in characters."""
     content = [text.encode() for text in texts]
     tokens, begins, ends = (one.to_list() for one in tokenize_with_offsets(tf.constant(content, tf.string)))
     found = []
     for text, *rows in zip(content, tokens, begins, ends, strict=True):
-        # Of each byte, how many characters begin before it.
+        # For each byte, how many characters begin before it.
         place = np.cumsum([0, *((byte & 0xC0) != 0x80 for byte in text)]).tolist()
         found.append([Word(one.decode(), place[begin], place[end]) for one, begin, end in zip(*rows, strict=True)])
     return found
@@ -111,9 +108,9 @@ def break_sentences(paragraphs: tf.Tensor) -> tf.Tensor:
         paragraphs: string `(batch,)`, UTF-8; each ends with the end of a sentence.
 
     Returns:
-        string `(sentences,)`: the text in its order, without white space at either end of a sentence.
+        string `(sentences,)`: the sentences in order, without white space at either end.
     """
-    # With a line feed in front, every paragraph has a first piece that begins at byte 0.
+    # After a line feed, every paragraph has a first piece that begins at byte 0.
     paragraphs = tf.strings.join(["\n", _without_nul(paragraphs)])
     ragged, ragged_begins, ragged_ends = tensorflow_text.regex_split_with_offsets(paragraphs, _END)
     pieces, begins, ends = ragged.flat_values, ragged_begins.flat_values, ragged_ends.flat_values

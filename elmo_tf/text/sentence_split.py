@@ -1,18 +1,18 @@
-"""Sentences of running English text, each as its words with their places in the text.
+"""Sentences of running English text in plain Python, each as its words with their offsets in the text.
 
-In Python alone: for programs that are asked about a text and have to answer with places in it. The rules are those of
-`raw_text.break_sentences`, for words of `word_split`.
+The rules are those of `raw_text.break_sentences`, applied to the words of `word_split`.
 """
 
 import re
 
 from elmo_tf.text.word_split import Word, split_words
 
-# Before a full stop that does not end a sentence: titles and the like, initials.
-_ABBREVIATION = re.compile(
-    r"(?i:mr|mrs|ms|messrs|mme|mlle|dr|prof|rev|hon|st|mt|capt|col|gen|lt|sgt|gov|sen|rep|jr|sr|"
-    r"vs|cf|viz|vol|fig|pp|inc|co|corp|ltd|dept|jan|feb|mar|apr|aug|sept|oct|nov|dec)|[^\W\d_]"
+# A full stop after these does not end a sentence.
+ABBREVIATIONS = (
+    "mr|mrs|ms|messrs|mme|mlle|dr|prof|rev|hon|st|mt|capt|col|gen|lt|sgt|gov|sen|rep|jr|sr|"
+    "vs|cf|viz|vol|fig|pp|inc|co|corp|ltd|dept|jan|feb|mar|apr|aug|sept|oct|nov|dec"
 )
+_ABBREVIATION = re.compile(rf"(?i:{ABBREVIATIONS})|[^\W\d_]")  # or an initial
 _LETTERS = re.compile(r"(?:[A-Za-z]\.){2,}")
 _END = re.compile(r"[.!?\u2026]+")
 _CLOSING = frozenset(["''", *"')]}\u2019\u201d\u00bb"])
@@ -23,7 +23,7 @@ def split_sentences(text: str) -> list[list[Word]]:
     """Returns the words of each sentence.
 
     A sentence ends after `.`, `!` or `?` and closing quotes, if white space follows and then no small letter or comma,
-    and at an empty line. The full stop of an abbreviation (`Mr.`, `J.`) belongs to its word and ends no sentence.
+    and at a blank line. The full stop of an abbreviation (`Mr.`, `J.`) belongs to its word and ends no sentence.
     """
     sentences: list[list[Word]] = []
     words = _with_abbreviations(split_words(text))
@@ -48,12 +48,12 @@ def _with_abbreviations(words: list[Word]) -> list[Word]:
 
 
 def _is_abbreviation(word: str) -> bool:
-    # A single small letter is none: "plan b."
+    # Not a single small letter: "plan b."
     return bool(_ABBREVIATION.fullmatch(word)) and (len(word) > 1 or word.isupper()) and word != "I"
 
 
 def _closing(text: str, words: list[Word]) -> set[int]:
-    """Returns the places of closing quotes and brackets behind another word, and of every second straight quote."""
+    """Returns the indices of closing quotes and brackets directly after a word, and of every second straight quote."""
     found, is_open = set(), False
     for place, word in enumerate(words):
         before = words[place - 1].end if place else 0
@@ -69,7 +69,7 @@ def _closing(text: str, words: list[Word]) -> set[int]:
 
 
 def _ends(text: str, words: list[Word], place: int, closing: set[int]) -> bool:
-    """Returns whether a sentence ends before the word at `place`."""
+    """Whether a sentence ends before the word at index `place`."""
     between = text[words[place - 1].end : words[place].start]
     if _EMPTY_LINE.search(between):
         return True

@@ -1,4 +1,4 @@
-"""The softmax's words and their ids, in the order that log-uniform sampling relies on."""
+"""The softmax's words and their ids, in the order that log-uniform sampling needs."""
 
 import hashlib
 from collections.abc import Iterable
@@ -60,9 +60,9 @@ def from_bytes(content: bytes, source: str) -> Vocabulary:
 
 
 def from_published(content: bytes, source: str) -> tuple[Vocabulary, list[int]]:
-    """Returns the vocabulary of somebody else's file, and the lines that its special tokens come from, counted from 0.
+    """Returns the vocabulary of a file made for bilm-tf, and the lines of its special tokens, counted from 0.
 
-    bilm-tf finds the special tokens by name, so files for it begin with them in any order. Softmax rows follow the
+    bilm-tf finds the special tokens by name, so they may be in any order at the beginning. Softmax rows follow the
     file: row `lines[i]` belongs to id `i`, for the first three.
 
     Raises:
@@ -92,8 +92,8 @@ def from_counts(counts: Iterable[tuple[bytes, int]], min_count: int = 1, max_siz
 def check_order(vocabulary: Vocabulary, counts: list[int], source: str) -> None:
     """Raises `InputError` if the words are clearly not in descending order of their counts in a corpus.
 
-    The order of another corpus is good enough; alphabetical order is not. The first half of the words that occur has to
-    cover at least three quarters of what the most frequent half covers.
+    The order of another corpus will do; alphabetical order will not. The first half of the words that occur must cover
+    at least three quarters of what the most frequent half covers.
 
     Args:
         vocabulary: the words.
@@ -109,7 +109,7 @@ def check_order(vocabulary: Vocabulary, counts: list[int], source: str) -> None:
         share, best = covered / sum(occurring), possible / sum(occurring)
         raise InputError(
             source,
-            "words by descending count, because sampling relies on that order",
+            "words by descending count, which sampling needs",
             f"a first half that covers {share:.0%} of the corpus, where the most frequent half covers {best:.0%}",
         )
 

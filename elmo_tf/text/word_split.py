@@ -1,6 +1,6 @@
-"""Words and punctuation marks of running English text, with their places; for data whose sentences are not tokenized.
+"""Words and punctuation marks of running English text, with their offsets.
 
-Text that is tokenized in the Penn Treebank's way (`do n't`, `Anna 's`) stays as it is.
+Text that is already tokenized as in the Penn Treebank (`do n't`, `Anna 's`) is not changed.
 """
 
 import re
@@ -43,19 +43,18 @@ _FINE_TOKEN = re.compile(
 
 
 class Word(NamedTuple):
-    """A word or a punctuation mark, and its place in the text."""
+    """A word or a punctuation mark, and its offsets in the text."""
 
     text: str
-    # Its first character, and the one behind its last.
-    start: int
-    end: int
+    start: int  # its first character
+    end: int  # the one after its last
 
 
 def split_words(text: str, finely: bool = False) -> list[Word]:
-    """Returns the words and punctuation marks of a text: all of it but its white space.
+    """Returns the words and punctuation marks of a text: all of it except white space.
 
     Args:
-        text: any; spaces stand between its words.
+        text: running text of a language that puts spaces between words.
         finely: whether hyphens, dashes, slashes and underscores separate words, so that more parts of the text begin
             and end with a word.
     """

@@ -1,1 +1,1 @@
-"""What only clusters and remote stores need: a run of the local runner on local files imports nothing from here."""
+"""What only clusters and remote stores need. The local runner on local files imports nothing from here."""

@@ -1,6 +1,6 @@
-"""Questions to a Flink cluster by its REST interface: its version, and the end of a job.
+"""A Flink cluster's REST interface: its version, and cancelling a job.
 
-Beam's job server says that a job is cancelled, and leaves it running on the cluster (seen with 2.70 and Flink 1.19).
+Beam's job server reports a job as cancelled but leaves it running on the cluster (seen with 2.70 and Flink 1.19).
 """
 
 import contextlib
@@ -47,16 +47,13 @@ def check(options: PipelineOptions) -> None:
 
 
 def cancel(where: str, name: str, seconds: float, appears: float = 0) -> bool:
-    """Cancels the jobs of this name at an address.
+    """Cancels the jobs with this name; returns whether none is left.
 
     Args:
-        where: the address.
+        where: the cluster's address.
         name: of the jobs.
         seconds: how long to wait for their end.
-        appears: how long to wait for a job that may still be on its way to the cluster.
-
-    Returns:
-        whether none is left.
+        appears: how long to wait for a job that may not have reached the cluster yet.
     """
     start = time.monotonic()
     while (waited := time.monotonic() - start) < seconds:

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 
 from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem
 
-_NO_FOLDER = "is not a directory"  # what the package hdfs says of a file; Beam passes on all its errors in one kind
+_NO_FOLDER = "is not a directory"  # how the package hdfs reports a file; Beam raises all its errors as one type
 
 
 def match(system: FileSystem, pattern: str) -> Iterator[FileMetadata]:
-    """Yields the files that match a glob, at any depth; a folder that does not exist has none."""
+    """Yields the files that match a glob, at any depth; none if its folder does not exist."""
     fixed = re.match(r"[^[*?]*", pattern)[0]
     if fixed == pattern:
         entries = [system.metadata(pattern)] if system.exists(pattern) else []
@@ -27,7 +27,7 @@ def match(system: FileSystem, pattern: str) -> Iterator[FileMetadata]:
 def _files(system: FileSystem, entries: Iterable[FileMetadata], depth: float) -> Iterator[FileMetadata]:
     """Yields those of the entries of a folder that are files, and the files of its folders down to a depth."""
     for entry in entries:
-        # Of size 0 are folders and empty files. Beam says no more about them.
+        # Beam reports size 0 for folders and empty files.
         inside = None if entry.size_in_bytes else _list(system, entry.path)
         if inside is None:
             yield entry
@@ -36,7 +36,7 @@ def _files(system: FileSystem, entries: Iterable[FileMetadata], depth: float) ->
 
 
 def _list(system: FileSystem, path: str) -> list[FileMetadata] | None:
-    """Returns the entries of a folder; None if it is none. A folder that the store refuses to list is an error."""
+    """Returns the entries of a folder, None if it is a file; raises an error if the store refuses to list it."""
     try:
         return list(system._list(path))
     except BeamIOError as error:

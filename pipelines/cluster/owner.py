@@ -1,6 +1,6 @@
-"""Who writes a remote folder: a note in it that changes while the run lives, because stores have no locks.
+"""Who writes a remote folder: a note in it that changes while the run is alive, because stores have no locks.
 
-Clocks of two machines differ, so nobody compares times: a run that finds a note waits to see whether it changes.
+Clocks of two machines differ, so no times are compared: a run that finds a note waits to see whether it changes.
 """
 
 import contextlib
@@ -14,24 +14,33 @@ import time
 import uuid
 from collections.abc import Iterator
 
+import msgspec
+
 from elmo_tf.errors import InputError
-from elmo_tf.files.json_file import Object, Text, Whole
+from elmo_tf.files.json_file import Count
 from elmo_tf.pipelines.text import filesystems
 
-_NOTE = Object({"run": Text(), "who": Text(), "beat": Whole()})
 _BEAT_SECONDS = 10.0  # between two changes of a note
-_FIRST_SECONDS = 1.0  # until a run checks whether another has overwritten its note
+_FIRST_SECONDS = 1.0  # until a run first checks whether another has overwritten its note
 _WAIT_SECONDS = 35.0  # for another's note to change: three beats, and time for a slow store
 _POLL_SECONDS = 1.0
 _log = logging.getLogger("elmo_tf")
 
 
+class _Note(msgspec.Struct, frozen=True):
+    """The note of a folder's writer."""
+
+    run: str
+    who: str
+    beat: Count
+
+
 @contextlib.contextmanager
 def owned(folder: str, path: str) -> Iterator[None]:
-    """Keeps a note at `path` that `folder` is being written, while the block runs.
+    """While the block runs, keeps a note at `path` that `folder` is being written.
 
     Raises:
-        InputError: naming `folder`, if another run writes it, also if that begins to do so at the same time.
+        InputError: naming `folder`, if another run writes it, even one that starts at the same time.
         WriteError: if the note cannot be written.
     """
     _wait_for_silence(folder, path)
@@ -56,7 +65,7 @@ def owned(folder: str, path: str) -> Iterator[None]:
 
 
 class _Heart:
-    """Changes the note of this run from time to time, and interrupts the run's thread if the note is another's."""
+    """Changes this run's note regularly, and interrupts the run's thread if another run has taken the note."""
 
     def __init__(self, path: str, thread: threading.Thread):
         self._thread = thread
@@ -73,14 +82,14 @@ class _Heart:
     def check(self) -> None:
         """Notes who has taken the folder, if another run has."""
         note = _read(self._path)
-        if note and note["run"] != self._run:
-            self.owner = note["who"]
+        if note and note.run != self._run:
+            self.owner = note.who
 
     def run(self) -> None:
         """Beats until it is stopped."""
         wait = _FIRST_SECONDS
         while not self.stopping.wait(wait):
-            # A store that fails for a moment is the tasks' business, which report it.
+            # If the store fails, the tasks report it.
             with contextlib.suppress(OSError):
                 self.check()
                 if self.owner:
@@ -91,9 +100,9 @@ class _Heart:
 
 
 def _interrupt(thread: threading.Thread) -> None:
-    """Raises KeyboardInterrupt in a thread, and in no other; in one that is not the main thread when its wait ends."""
+    """Raises KeyboardInterrupt in this thread only; outside the main thread, when the thread's current wait ends."""
     if thread is threading.main_thread():
-        # It also wakes a thread that waits. Python handles signals in the main thread only.
+        # Also wakes a thread that waits. Python handles signals in the main thread only.
         signal.pthread_kill(thread.ident, signal.SIGINT)
     else:
         identifier = ctypes.c_ulong(thread.ident)
@@ -101,11 +110,11 @@ def _interrupt(thread: threading.Thread) -> None:
 
 
 def _wait_for_silence(folder: str, path: str) -> None:
-    """Returns if there is no note, or it does not change; raises `InputError` if it does."""
+    """Returns if there is no note or it does not change; raises `InputError` if it does."""
     first = _read(path)
     if first is None and _is_absent(path):
         return
-    who = first["who"] if first else "another run"
+    who = first.who if first else "another run"
     _log.info("%s has been writing %s; waiting %.0f s to see whether it still is", who, folder, _WAIT_SECONDS)
     end = time.monotonic() + _WAIT_SECONDS
     while time.monotonic() < end:
@@ -115,19 +124,19 @@ def _wait_for_silence(folder: str, path: str) -> None:
             return
         first = first or note
         if note and note != first:
-            raise _in_use(folder, note["who"])
+            raise _in_use(folder, note.who)
 
 
 def _is_absent(path: str) -> bool:
-    """Whether nobody writes the note. HDFS has only a temporary file for a moment whenever it is replaced."""
+    """Whether no note is there, not even the temporary file that HDFS has for a moment when a note is replaced."""
     folder, _, name = path.rpartition("/")
     return not any(found.startswith(name) for found in filesystems.sizes(folder))
 
 
-def _read(path: str) -> dict | None:
-    """Returns the note; None if there is none, or it is damaged."""
+def _read(path: str) -> _Note | None:
+    """Returns the note; None if it is missing or damaged."""
     try:
-        return filesystems.read_json(path, _NOTE)
+        return filesystems.read_json(path, _Note)
     except OSError:
         if filesystems.exists(path):
             raise
@@ -135,4 +144,4 @@ def _read(path: str) -> dict | None:
 
 
 def _in_use(folder: str, who: str) -> InputError:
-    return InputError("folder", "a folder that no other run writes", f"one in use by {who}: {folder}")
+    return InputError(folder, "a folder that no other run writes", f"one in use by {who}")

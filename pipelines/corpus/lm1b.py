@@ -1,4 +1,4 @@
-"""The 1 Billion Word benchmark (Chelba et al., 2013): downloads its archive, checks it and unpacks it once.
+"""The 1 Billion Word benchmark (Chelba et al., 2013): downloads its archive, checks it and unpacks it.
 
     elmo-tf corpus lm1b --output corpora/lm1b
 
@@ -15,17 +15,25 @@ import pathlib
 import shlex
 import shutil
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
-from elmo_tf.errors import InputError, renamed
+import msgspec
+
+from elmo_tf.errors import InputError
 from elmo_tf.files import download, json_file, lock, staging
-from elmo_tf.files.json_file import MapOf, Object, Text, Whole
+from elmo_tf.files.json_file import Count
 
 MANIFEST_FILE = "lm1b.json"  # written last
-_MANIFEST = Object({"sha256": Text(), "files": MapOf(Whole())})
 _COPY_BYTES = 1 << 20
 _log = logging.getLogger("elmo_tf")
+
+
+class _Manifest(msgspec.Struct, frozen=True):
+    """The part of `lm1b.json` that is read."""
+
+    sha256: str
+    files: dict[str, Count]  # bytes of each
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +44,7 @@ class Source:
     size: int  # bytes
     sha256: str  # hexadecimal
     root: str  # the archive's one folder
-    folders: tuple[str, ...]  # in the root; the files directly in them are taken
+    folders: tuple[str, ...]  # in the root; the files directly in them are unpacked
     unpacked_size: int  # bytes of those files, roughly
 
 
@@ -56,7 +64,7 @@ def fetch(
     archive: str | os.PathLike | None = None,
     keep_archive: bool = False,
 ) -> dict[str, int]:
-    """Puts the source's folders into `output`. Files that are already there are not fetched again.
+    """Puts the source's folders into `output`. Files that are already there are not written again.
 
     Args:
         output: folder; made if it does not exist.
@@ -68,7 +76,7 @@ def fetch(
         The bytes of each file, by its path in `output`.
 
     Raises:
-        InputError: if the archive is not available or is another one, or `output` cannot be written.
+        InputError: if the archive is not available or not the right one, or `output` cannot be written.
     """
     output = pathlib.Path(output)
     with _own_folder(output):
@@ -81,8 +89,7 @@ def fetch(
             _download(source, downloaded)
         else:
             _check_room(output, source, None)
-            with renamed(path="archive"):
-                download.check(pathlib.Path(archive), source.size, source.sha256)
+            download.check(pathlib.Path(archive), source.size, source.sha256)
         files = _unpack(pathlib.Path(archive or downloaded), output, source)
         manifest = {"url": source.url, "sha256": source.sha256, "bytes": source.size, "files": files}
         with _new_file(output / MANIFEST_FILE) as file:
@@ -97,18 +104,16 @@ def fetch(
 
 def _download(source: Source, path: pathlib.Path) -> None:
     _check_room(path.parent, source, path)
-    # Left by a run that ended while it unpacked; it is checked again.
-    if path.exists():
+    if path.exists():  # left by a run that ended while it unpacked; it is checked again
         path.rename(download.part_of(path))
-    with renamed(url="source", path="output"):
-        download.download(source.url, source.size, source.sha256, path)
+    download.download(source.url, source.size, source.sha256, path)
 
 
 @contextlib.contextmanager
 def _own_folder(output: pathlib.Path) -> Iterator[None]:
-    """Makes the folder and keeps other runs out of it. After an exception, removes folders made here if empty."""
+    """Makes and locks the folder. After an exception, removes the folders made here if they are empty."""
     if output.exists() and not output.is_dir():
-        raise InputError("output", "a folder", f"a file: {output}")
+        raise InputError(str(output), "a folder", "a file")
     made = [path for path in (output, *output.parents) if not path.exists()]
     descriptor = None
     try:
@@ -116,9 +121,9 @@ def _own_folder(output: pathlib.Path) -> Iterator[None]:
             output.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(output, os.O_RDONLY)
         except OSError as error:
-            raise InputError("output", "a folder to write in", f"{error.strerror}: {output}") from None
+            raise InputError(str(output), "a folder to write in", error.strerror) from None
         if not lock.acquire(descriptor, output):
-            raise InputError("output", "a folder that no other run writes", f"one in use: {output}")
+            raise InputError(str(output), "a folder that no other run writes", "one in use")
         yield
     except BaseException as error:
         for path in made:
@@ -133,14 +138,14 @@ def _own_folder(output: pathlib.Path) -> Iterator[None]:
 
 
 def _finished(output: pathlib.Path, source: Source) -> dict[str, int] | None:
-    """Returns the files in the manifest if all are there; None otherwise, also if the manifest is damaged."""
+    """Returns the files in the manifest if all are there; None if not, or if the manifest is damaged."""
     try:
-        manifest = json_file.read(output / MANIFEST_FILE, _MANIFEST)
+        manifest = json_file.read_as(output / MANIFEST_FILE, _Manifest)
     except InputError:
         return None
-    if manifest["sha256"] != source.sha256 or not manifest["files"]:
+    files = manifest.files
+    if manifest.sha256 != source.sha256 or not files:
         return None
-    files = manifest["files"]
     lost = [name for name, size in files.items() if not _is_whole(output / name, size)]
     if lost:
         _log.info("%d files are missing or changed in %s, for example %s", len(lost), output, lost[0])
@@ -153,14 +158,16 @@ def _is_whole(path: pathlib.Path, size: int) -> bool:
 
 def _check_room(output: pathlib.Path, source: Source, archive: pathlib.Path | None) -> None:
     """Raises `InputError` if the disk has no room for the files to unpack and, if any, the archive to download."""
-    there = [path for folder in source.folders for path in (output / folder).glob("*")]
-    needed = max(source.unpacked_size - sum(path.stat().st_size for path in there), 0)
+
+    def missing(size: int, paths: Iterable[pathlib.Path]) -> int:
+        return max(size - sum(path.stat().st_size for path in paths if path.exists()), 0)
+
+    needed = missing(source.unpacked_size, [path for folder in source.folders for path in (output / folder).glob("*")])
     if archive is not None:
-        begun = [path for path in (archive, download.part_of(archive)) if path.exists()]
-        needed += max(source.size - sum(path.stat().st_size for path in begun), 0)
+        needed += missing(source.size, (archive, download.part_of(archive)))
     free = shutil.disk_usage(output).free
     if free < needed:
-        raise InputError("output", f"{needed / 1e9:.1f} GB of free disk", f"{free / 1e9:.1f} GB: {output}")
+        raise InputError(str(output), f"{needed / 1e9:.1f} GB of free disk", f"{free / 1e9:.1f} GB")
 
 
 def _unpack(archive: pathlib.Path, output: pathlib.Path, source: Source) -> dict[str, int]:
@@ -188,21 +195,20 @@ def _unpack(archive: pathlib.Path, output: pathlib.Path, source: Source) -> dict
 
 
 def _place(member: tarfile.TarInfo, source: Source) -> str | None:
-    """Returns the path of a member in the output folder; None for one that is not taken."""
-    path = pathlib.PurePosixPath(member.name)
-    taken = member.isreg() and len(path.parts) == 3 and path.parts[0] == source.root
-    # Names with a dot in front are `..` and macOS's `._` files.
-    if not taken or path.parts[1] not in source.folders or path.name.startswith("."):
-        return None
-    return f"{path.parts[1]}/{path.name}"
+    """Returns the path of a member in the output folder; None for one that is not unpacked."""
+    match pathlib.PurePosixPath(member.name).parts:
+        # Names that begin with a dot are `..` and macOS's `._` files.
+        case (source.root, folder, name) if member.isreg() and folder in source.folders and not name.startswith("."):
+            return f"{folder}/{name}"
+    return None
 
 
 @contextlib.contextmanager
 def _new_file(path: pathlib.Path) -> Iterator[BinaryIO]:
     """Yields a file to write, which gets its name when all of it is on the disk."""
-    # No glob for the text matches a hidden file.
+    # Hidden, so that no glob for the text matches it.
     part = path.with_name(f".{path.name}.part")
-    with renamed(path="output"), download.writing(path):
+    with download.writing(path):
         path.parent.mkdir(exist_ok=True)
         try:
             with open(part, "wb", opener=staging.no_link) as file:

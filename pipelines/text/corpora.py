@@ -6,15 +6,15 @@ import os
 from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
-from elmo_tf.errors import InputError, renamed
+from elmo_tf.errors import InputError
 from elmo_tf.pipelines.text import filesystems, local_files
 
 # Endings of names, and roughly how many bytes of text one byte of such a file holds.
 COMPRESSED = {".gz": 3, ".bz2": 4, ".xz": 4, ".zst": 3}
 _SHORT = {f".t{ending[1:]}": ending for ending in COMPRESSED}  # .tgz and so on
 _TAR = (".tar", *_SHORT, *(f".tar{ending}" for ending in COMPRESSED))
-_PASSES = 8  # tasks that share a compressed file; each has to decompress all of it
-_OPEN_SHARDS = 64  # shards that one task writes at the same time, at most
+_PASSES = 8  # tasks that share a compressed file; each must decompress all of it
+_OPEN_SHARDS = 64  # most shards that one task writes at a time
 _log = logging.getLogger("elmo_tf")
 
 
@@ -38,7 +38,7 @@ class TextFile(NamedTuple):
 
 
 class Slice(NamedTuple):
-    """Part of a file: the lines that begin at bytes start <= n < end; of their blocks, every `parts`-th one."""
+    """Part of a file: the lines that begin at bytes start <= n < end, or every `parts`-th block of them."""
 
     file: TextFile
     start: int = 0
@@ -53,7 +53,7 @@ class Slice(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What a worker processes at a time: the blocks of `slices`, in order, go to `shards` in turn."""
+    """One unit of work: the blocks of `slices`, in order, go to `shards` in turn."""
 
     number: int
     shards: tuple[int, ...]
@@ -68,59 +68,57 @@ class Task(NamedTuple):
 def match(patterns: Iterable[str]) -> list[TextFile]:
     """Returns the files that `patterns` match, each once, sorted by path; local paths are absolute.
 
-    A local file with several paths, by links of any kind, is one file. The log says how many paths were passed over.
-
-    A pattern is a file, a folder (every file in it, at any depth), a glob of such (`*`, `?`, `[..]`, and `**` for
-    folders of any depth), or a tar archive, alone or followed by a slash and a glob for its members' names. Hidden
-    files and folders, whose names begin with a dot, match only where the pattern spells the dot.
+    A pattern is a file, a folder (every file in it, at any depth), a glob (`*`, `?`, `[..]`, `**` for any depth), or a
+    tar archive, alone or followed by a slash and a glob for its members' names. Hidden files and folders, whose names
+    begin with a dot, match only where the pattern contains the dot. A local file with several paths, by links of any
+    kind, is read once; the log says how many paths were skipped.
 
     Raises:
         InputError: if a pattern matches no file, or a file cannot be read.
     """
     same: dict[tuple[Hashable, str], set[TextFile]] = collections.defaultdict(set)
-    passed_over: set[str] = set()
+    skipped: set[str] = set()
     for pattern in patterns:
-        with renamed(path="patterns"):
-            filesystems.check_store(pattern)
+        filesystems.check_store(pattern)
         archive, members = _split_archive(pattern)
         is_local = filesystems.is_local(archive)
-        matched = _match_local(archive, passed_over) if is_local else _match_remote(archive)
+        matched = _match_local(archive, skipped) if is_local else _match_remote(archive)
         if not matched:
             empty = "a folder without files" if os.path.isdir(archive) else "no such file"
-            raise InputError("patterns", "a file, folder or glob that matches files", f"{empty}: {pattern}")
+            raise InputError(pattern, "a file, folder or glob that matches files", empty)
         for path, (size, identity) in matched.items():
             chosen = (members or "*") if path.endswith(_TAR) else ""
             same[identity, chosen].add(TextFile(path, size, chosen))
     found = sorted(min(files, key=_preference) for files in same.values())
-    passed_over |= {file.path for files in same.values() for file in files} - {file.path for file in found}
-    if passed_over:
-        _log.info("files and folders passed over, because they are read by another path: %s", f"{len(passed_over):,}")
+    skipped |= {file.path for files in same.values() for file in files} - {file.path for file in found}
+    if skipped:
+        _log.info("files and folders skipped, because they are read by another path: %s", f"{len(skipped):,}")
     for file in found:
         if filesystems.is_local(file.path) and not os.access(file.path, os.R_OK):
-            raise InputError("patterns", "readable files", f"no permission to read {file.path}")
+            raise InputError(file.path, "a readable file", "no permission to read it")
     return found
 
 
 def _preference(file: TextFile) -> tuple[bool, int, str]:
-    """Returns what is least for the path of a file that has no link in it, or else is short."""
+    """Returns a sort key that puts paths without links first, then short ones."""
     return os.path.realpath(file.path) != file.path, file.path.count(os.sep), file.path
 
 
 def plan(corpus: list[TextFile], num_shards: int) -> list[Task]:
     """Returns tasks that together write `num_shards` shards and read every line of `corpus` exactly once.
 
-    Divisible files are laid end to end and cut at equal distances. A compressed file that is larger than a shard gets
-    shards of its own, and its blocks go to them in turn. The plan depends on the arguments alone.
+    Divisible files are joined end to end and cut at equal distances. A compressed file that is larger than a shard gets
+    shards of its own, and its blocks go to them in turn. The plan depends only on the arguments.
     """
     total = sum(file.text_size for file in corpus)
     large = [file for file in corpus if not file.is_divisible and file.text_size * num_shards > total]
     counts = {file: file.text_size * num_shards // total for file in large}
     rest = [file for file in corpus if file not in counts]
     free = num_shards - sum(counts.values())
-    # Rounding down leaves shards over.
+    # Shards left over by rounding down.
     if counts and not rest:
         counts[max(counts)] += free
-    # The rest may be empty files alone; they have to be read as well.
+    # The rest may be empty files only, which must be read as well.
     if rest and not free:
         counts[max(counts, key=counts.get)] -= 1
         free = 1
@@ -173,12 +171,11 @@ def _split_archive(pattern: str) -> tuple[str, str]:
     return pattern, ""
 
 
-def _match_local(pattern: str, passed_over: set[str]) -> dict[str, tuple[int, Hashable]]:
+def _match_local(pattern: str, skipped: set[str]) -> dict[str, tuple[int, Hashable]]:
     """Returns size and identity of the files, by path."""
     found = {}
-    for path in local_files.match(pattern, passed_over):
+    for path in local_files.match(pattern, skipped):
         status = os.stat(path)
-        # Workers may run in another folder.
         found[os.path.abspath(path)] = status.st_size, (status.st_dev, status.st_ino)
     return found
 
@@ -191,14 +188,13 @@ def _match_remote(pattern: str) -> dict[str, tuple[int, Hashable]]:
 
 
 def _match_visible(pattern: str) -> dict[str, int]:
-    """Returns the files that match, by Python's rule for local globs: no wildcard matches a dot that begins a name.
+    """Returns the files that match by Python's rule for local globs: no wildcard matches a dot that begins a name.
 
-    Beam's wildcards do match it. So a path with more such dots than its pattern holds a hidden name.
+    Beam's wildcards do match it, so a path with more such dots than its pattern contains a hidden name.
     """
-    spelled = _count_hidden(pattern)
-    return {
-        found.path: found.size_in_bytes for found in filesystems.match(pattern) if _count_hidden(found.path) <= spelled
-    }
+    hidden = _count_hidden(pattern)
+    files = filesystems.match(pattern)
+    return {file.path: file.size_in_bytes for file in files if _count_hidden(file.path) <= hidden}
 
 
 def _count_hidden(path: str) -> int:

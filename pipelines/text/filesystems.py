@@ -1,4 +1,4 @@
-"""Files on this machine, and with Beam's extras in remote stores: `gs://`, `s3://`, `hdfs://` and others.
+"""Files on this machine and, with Beam's extras, in remote stores: `gs://`, `s3://`, `hdfs://` and others.
 
 A file appears complete or not at all: it is written under a temporary name, flushed to the disk and renamed.
 """
@@ -6,7 +6,6 @@ A file appears complete or not at all: it is written under a temporary name, flu
 import collections
 import concurrent.futures
 import contextlib
-import importlib.util
 import io
 import itertools
 import json
@@ -15,27 +14,21 @@ import pathlib
 import shutil
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from types import ModuleType
 from typing import Any, BinaryIO
 
-from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadata, FileSystem
+from apache_beam.io.filesystem import CompressionTypes, FileMetadata, FileSystem
 from apache_beam.io.filesystems import FileSystems
 
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
 
-_BATCH = 1000  # files that are deleted together, as many as S3 takes
+_BATCH = 1000  # files deleted per request, as many as S3 allows
 _COPY_BYTES = 1 << 20  # in memory while a file is copied
-_READERS = 16  # questions to a store at the same time
+_READERS = 16  # requests to a store at a time
 _PIECES = 10_000  # of JSON that are written together
 _TEMPORARY = ".tmp-"  # at the end of a file's name, before a random number
 UNSEEN = "all workers need it under this path"
-# Beam's extra for a scheme, and a module that it installs.
-_EXTRAS = {
-    "gs": ("gcp", "google.cloud.storage"),
-    "s3": ("aws", "boto3"),
-    "azfs": ("azure", "azure.storage.blob"),
-    "hdfs": ("hadoop", "hdfs"),
-}
 
 
 class WriteError(OSError):
@@ -52,26 +45,15 @@ def is_local(path: str) -> bool:
 
 
 def check_store(path: str) -> None:
-    """Raises `InputError` if Beam does not reach the store of `path`, which it names: what is missing or refused."""
-    if (scheme := FileSystems.get_scheme(path)) is None:
+    """Raises `InputError`, naming `path`, if its store cannot be reached: what is missing, or what the store says."""
+    if is_local(path):
         return
-    extra, module = _EXTRAS.get(scheme, (scheme, None))
     try:
-        is_installed = module is None or importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:
-        is_installed = False
-    if not is_installed or all(scheme != kind.scheme() for kind in FileSystem.get_all_subclasses()):
-        package = f"apache-beam[{extra}]"
-        wanted = f"a local path, or for {scheme}:// an installed {package} (pip install '{package}')"
-        raise InputError("path", wanted, path)
-    try:
-        FileSystems.get_filesystem(path)
-        if scheme == "s3":
-            from elmo_tf.pipelines.cluster import s3_client
-
-            s3_client.check(path)
+        _remote().check(path)
+    except InputError:
+        raise
     except (OSError, ValueError) as error:
-        raise InputError("path", "a path in a store that answers", f"{_reason(error)}: {path}") from None
+        raise InputError(path, "a path in a store that answers", _reason(error)) from None
 
 
 def join(folder: str, *names: str) -> str:
@@ -86,14 +68,7 @@ def match(pattern: str) -> list[FileMetadata]:
         ReadError: if the store refuses.
     """
     with _asked(pattern):
-        system = _system(pattern)
-        if system.has_dirs():
-            from elmo_tf.pipelines.cluster import folder_walk
-
-            return list(folder_walk.match(system, pattern))
-        if "/" not in pattern.partition("://")[2]:
-            return []  # a bucket, which is no file
-        return system.match([pattern])[0].metadata_list
+        return _remote().match(pattern)
 
 
 def sizes(folder: str) -> dict[str, int]:
@@ -102,7 +77,7 @@ def sizes(folder: str) -> dict[str, int]:
         found = {}
         with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
             for entry in entries:
-                # It may be deleted meanwhile, which says nothing about the others.
+                # It may be deleted meanwhile.
                 with contextlib.suppress(FileNotFoundError):
                     if entry.is_file():
                         found[entry.name] = entry.stat().st_size
@@ -142,10 +117,10 @@ def read(path: str) -> bytes:
 
 
 def read_range(path: str, start: int, end: int) -> bytes:
-    """Returns the bytes `start` to `end` of a file, and reads no others: Beam's remote files read 16 MB at a time.
+    """Returns the bytes `start` to `end` of a file without reading others, as Beam's 16 MB buffers for stores would.
 
     Raises:
-        ReadError: if the file does not have all of them, too.
+        ReadError: also if the file ends before.
     """
     with _asked(path), open_file(path) as file:
         unbuffered = getattr(file, "raw", file)
@@ -176,11 +151,12 @@ def _next(path: str, file: BinaryIO) -> bytes:
         return file.read(_COPY_BYTES)
 
 
-def read_json(path: str, schema: json_file.Schema) -> Any | None:
-    """Returns the value in a JSON file; None if the file is damaged or the value does not fit the schema."""
+def read_json(path: str, kind: Any) -> Any | None:
+    """Returns the value in a JSON file as a `kind` (see `json_file.read_as`); None if it is damaged or does not fit."""
     content = read(path)
+    parse = json_file.parse if hasattr(kind, "check") else json_file.parse_as
     try:
-        return json_file.parse(content, schema, path)
+        return parse(content, kind, path)
     except InputError:
         return None
 
@@ -215,14 +191,11 @@ def _replace(source: str, path: str) -> None:
     if is_local(path):
         os.replace(source, path)
         return
-    try:
-        _system(path).rename([source], [path])
-    except BeamIOError:
-        # HDFS does not rename to an existing file.
-        if not exists(path):
-            raise
-        _system(path).delete([path])
-        _system(path).rename([source], [path])
+    system = _system(path)
+    # HDFS, the one store with folders, does not rename to an existing file.
+    if system.has_dirs() and system.exists(path):
+        system.delete([path])
+    system.rename([source], [path])
 
 
 def write(path: str, content: bytes) -> None:
@@ -235,14 +208,14 @@ def write_json(path: str, value: Any) -> None:
     """Writes a value as a JSON file, in ASCII because file names need not be UTF-8. Raises `WriteError`."""
     pieces = json.JSONEncoder(indent=1).iterencode(value)
     with create(path) as file:
-        # All pieces at once take ten times as much memory as the text.
+        # All pieces at once would take ten times the memory of the text.
         while block := list(itertools.islice(pieces, _PIECES)):
             file.write("".join(block).encode())
         file.write(b"\n")
 
 
 def at_once(ask: Callable[[Any], Any], about: Iterable[Any]) -> Iterator[Any]:
-    """Yields the answers of a store, in order; several questions are on their way at the same time, and no more."""
+    """Yields `ask` of each item, in order, with a limited number of requests to a store at a time."""
     asked: collections.deque[concurrent.futures.Future] = collections.deque()
     with concurrent.futures.ThreadPoolExecutor(_READERS) as threads:
         for one in about:
@@ -258,7 +231,6 @@ def delete(paths: Iterable[str]) -> None:
     remaining = iter(paths)
     while batch := list(itertools.islice(remaining, _BATCH)):
         try:
-            # One question to a store.
             _system(batch[0]).delete(batch)
         except OSError:
             for path in batch:
@@ -278,23 +250,24 @@ def delete_folder(path: str) -> None:
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file has the temporary name of one that is being written, or was when its process was killed."""
+    """Whether a file's name is that of one being written, or left behind by a process that was killed."""
     return _TEMPORARY in name
 
 
-def _system(path: str) -> FileSystem:
-    """Returns what answers for the store of `path`."""
-    system = FileSystems.get_filesystem(path)
-    if system.scheme() != "s3":
-        return system
-    from elmo_tf.pipelines.cluster import s3_client
+def _remote() -> ModuleType:
+    """Returns the module for remote stores, which local files do not need."""
+    from elmo_tf.pipelines.cluster import remote_stores
 
-    return s3_client.Store(system._options)
+    return remote_stores
+
+
+def _system(path: str) -> FileSystem:
+    return FileSystems.get_filesystem(path) if is_local(path) else _remote().system(path)
 
 
 @contextlib.contextmanager
 def _asked(path: str) -> Iterator[None]:
-    """Has a failure in the block raised as `ReadError`: an OSError, or whatever a remote store raises."""
+    """Turns an OSError in the block, or whatever a remote store raises, into a `ReadError`."""
     try:
         yield
     except (InputError, ReadError):
@@ -307,7 +280,7 @@ def _asked(path: str) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """Returns the innermost words of an error of Beam's filesystems."""
+    """Returns the innermost message of an error of Beam's file systems."""
     while details := getattr(error, "exception_details", None):
         error = next(iter(details.values())) if isinstance(details, dict) else details
     words = getattr(error, "strerror", None) or getattr(error, "message", None) or str(error) or type(error).__name__

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from elmo_tf.errors import InputError, renamed
+from elmo_tf.errors import InputError
 from elmo_tf.extras import check_installed
 from elmo_tf.pipelines.text import corpora, filesystems, sentences
 
@@ -16,7 +16,7 @@ _HINT = "run the same command again to resume"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class JobConfig:
-    """What text a job reads, and how it runs. Paths become text, and `input` a tuple.
+    """What text a job reads, and how it runs. Paths become `str`, and `input` a tuple.
 
     Raises:
         InputError: naming the field, if a value cannot be used.
@@ -24,7 +24,7 @@ class JobConfig:
 
     input: Path | Sequence[Path]  # files, folders, globs, archives; see pipelines/README.md
     output: Path
-    tokenizer: str = "whitespace"  # a key of sentences.TOKENIZERS
+    tokenizer: str = "whitespace"  # one of sentences.TOKENIZERS
     line: str | None = None  # what a line of raw text is, one of sentences.LINES; None: `part`
     strict: bool = False  # whether irregular text is an error
     beam: Sequence[str] = ()  # Beam's own options, as on a command line: ("--direct_num_workers=8",)
@@ -40,7 +40,7 @@ class JobConfig:
         is_raw = self.tokenizer == "unicode"
         if self.line is not None:
             self.require_one_of("line", sentences.LINES)
-            require("line", is_raw, "`tokenizer` unicode with it", f"`line` {self.line} alone")
+            require("line", is_raw, "tokenizer unicode with it", f"line {self.line} alone")
 
     def require_one_of(self, name: str, values: Iterable[str]) -> None:
         """Raises `InputError` unless a field has one of the values."""
@@ -53,35 +53,33 @@ class JobConfig:
         require(name, value is None or value >= least, f"at least {least}", value)
 
     def settings(self, seed: int = 0, heldout_fraction: float | None = None) -> sentences.Settings:
-        """Returns how text becomes sentences and, to hold some out, `seed` and fraction."""
+        """Returns how text becomes sentences; `seed` and fraction decide which are held out."""
         is_raw = self.tokenizer == "unicode"
         if is_raw:
-            check_installed("tensorflow_text")  # now, and not in a worker after the corpus has been planned
+            check_installed("tensorflow_text")  # now rather than in a worker
         line = self.line or (sentences.PART if is_raw else sentences.SENTENCE)
         return sentences.Settings(self.tokenizer, line, self.strict, seed, heldout_fraction)
 
     def asked(self, *without: str) -> dict[str, Any]:
-        """Returns the fields that the output depends on as JSON, by name; not where anything is, nor how it runs."""
-        elsewhere = ("input", "output", "beam", *without)
-        return {name: value for name, value in dataclasses.asdict(self).items() if name not in elsewhere}
+        """Returns the fields that the output depends on, by name, without paths, Beam's options and `without`."""
+        excluded = ("input", "output", "beam", *without)
+        return {name: value for name, value in dataclasses.asdict(self).items() if name not in excluded}
 
 
 def corpus(patterns: Iterable[str], outputs: Iterable[str]) -> list[corpora.TextFile]:
     """Returns the files to read, without those that an earlier run has written to the output folders.
 
     Raises:
-        InputError: naming `input`, if there are none.
+        InputError: if there are none.
     """
     written = tuple(f"{folder}/" for folder in outputs)
-    with renamed(patterns="input"):
-        matched = corpora.match(patterns)
-    found = [file for file in matched if not real_path(file.path).startswith(written)]
+    found = [file for file in corpora.match(patterns) if not real_path(file.path).startswith(written)]
     require("input", bool(found), "files outside of the output folders", "none")
     return found
 
 
 def real_path(path: str) -> str:
-    """Returns a path that is the same for every process on this machine, without a slash at the end."""
+    """Returns an absolute path without links and trailing slash; that of a store only without the slash."""
     return os.path.realpath(path) if filesystems.is_local(path) else path.rstrip("/")
 
 
@@ -93,7 +91,7 @@ def require(parameter: str, holds: bool, expected: str, found: Any) -> None:
 
 @contextlib.contextmanager
 def hint() -> Iterator[None]:
-    """Adds to an error or interrupt in the block that the command can be resumed."""
+    """Appends to the message of an error or interrupt in the block how to resume."""
     try:
         yield
     except OSError as error:

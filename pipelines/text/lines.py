@@ -1,4 +1,4 @@
-"""What happens to irregular text: rules, counts of how often each applied, or an error if the setting is strict."""
+"""Irregular text: rules, counts of how often each applied, or an error with `strict`."""
 
 import codecs
 import collections
@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from elmo_tf.errors import InputError
 from elmo_tf.pipelines.text import corpora, reading
 
 MAX_LINE_BYTES = 1 << 16  # a longer line, or paragraph of running text, is split
@@ -20,7 +21,7 @@ class Rule(NamedTuple):
     rule: str  # what happens to it
 
 
-# `info.json` has the number of times that each applied.
+# `info.json` has the count of each.
 RULES = {
     "invalid_utf8_lines": Rule("bytes that are not UTF-8", "dropped"),
     "blank_lines": Rule("a blank line", "dropped"),
@@ -33,7 +34,7 @@ RULES = {
     ),
     "long_tokens": Rule(f"a token of more than {MAX_TOKEN_BYTES:,} bytes", f"cut to {MAX_TOKEN_BYTES:,} bytes"),
 }
-# How files begin that are not UTF-8 text. Otherwise they would pass for text with a few irregular lines.
+# How files begin that are not UTF-8 text, and would otherwise pass for text with a few irregular lines.
 _NOT_TEXT = {
     b"\x1f\x8b": "a gzip file whose name does not end in .gz",
     b"BZh91AY&SY": "a bzip2 file whose name does not end in .bz2",
@@ -49,7 +50,7 @@ _AS_MUCH_AS_FITS = re.compile(rb".{1,%d}(?:\s|\Z)|.{1,%d}(?![\x80-\xBF])" % ((MA
 
 
 class Text(NamedTuple):
-    """What can be used of a block."""
+    """The usable text of a block."""
 
     lines: list[bytes]  # or paragraphs: valid UTF-8, without line feeds; blank ones only if lines are numbered
     irregular: collections.Counter  # how often each of `RULES` applied
@@ -60,20 +61,20 @@ class Cleaner(NamedTuple):
 
     paragraphs: bool  # whether blank lines separate paragraphs of several lines
     strict: bool  # whether irregular text is an error; otherwise `RULES` apply
-    spaced: bool = True  # whether white space alone separates tokens; if not, see `shorten`
-    refused: tuple[str, ...] = ()  # rules that are errors even if it is not strict
-    numbered: bool = False  # whether lines keep their numbers: none is split, a dropped one leaves an empty one
+    spaced: bool = True  # whether only white space separates tokens; if not, see `shorten`
+    refused: tuple[str, ...] = ()  # rules that are errors even if not strict
+    numbered: bool = False  # whether lines keep their numbers: none is split, and a dropped one becomes an empty one
 
     def clean(self, block: reading.Block, file: corpora.TextFile) -> Text:
-        """Returns what can be used of a block of `file`.
+        """Returns the usable text of a block of `file`.
 
         Raises:
-            CorpusError: if the file is clearly not text, or something in the block is refused.
+            InputError: if the file is clearly not text, or something in the block is refused.
         """
         if block.position == 0:
             for begin, found in _NOT_TEXT.items():
                 if block.data.startswith(begin):
-                    raise reading.CorpusError("input", "UTF-8 text", f"{found}: {block.source}")
+                    raise InputError(block.source, "UTF-8 text", found)
         lines = block.data.removesuffix(b"\n").split(b"\n")
         found = sorted(self._irregular(block, lines))
         if refused := [(number, rule) for number, rule in found if self.strict or rule in self.refused]:
@@ -99,7 +100,7 @@ class Cleaner(NamedTuple):
     ) -> list[bytes]:
         """Applies the rule for long tokens to the words of a block that a tokenizer has split.
 
-        In a language without spaces the text between white space may be a paragraph rather than a token.
+        In a language without spaces, the text between white space may be a paragraph rather than a token.
         """
         if not (long := [word for word in words if len(word) > MAX_TOKEN_BYTES]):
             return words
@@ -139,14 +140,14 @@ class Cleaner(NamedTuple):
         for start, end in itertools.pairwise([*starts, len(lines)]):
             is_long = sum(len(line) + 1 for line in lines[start:end]) > MAX_LINE_BYTES + 1
             continues = block.is_cut and end == len(lines)
-            if (is_long or continues) and not (block.begun and start == 0):
+            if (is_long or continues) and not (block.is_continuation and start == 0):
                 yield start
 
 
-def _refusal(rule: str, block: reading.Block, file: corpora.TextFile, offset: int) -> reading.CorpusError:
+def _refusal(rule: str, block: reading.Block, file: corpora.TextFile, offset: int) -> InputError:
     """Returns the error for irregular text at byte `offset` of a block."""
-    where = f"line {reading.line_number(file, block, offset)} of {block.source}"
-    return reading.CorpusError("strict", "regular text", f"{RULES[rule].found} on {where}")
+    number = reading.line_number(file, block, offset)
+    return InputError(block.source, "regular text", f"{RULES[rule].found} on line {number}")
 
 
 def _joined(lines: list[bytes]) -> list[bytes]:

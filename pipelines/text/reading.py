@@ -5,6 +5,7 @@ which end at a blank line.
 """
 
 import bz2
+import codecs
 import contextlib
 import fnmatch
 import gzip
@@ -22,7 +23,7 @@ from apache_beam.io.filesystem import BeamIOError
 from elmo_tf.errors import InputError
 from elmo_tf.pipelines.text import corpora, filesystems, zstd
 
-BLOCK_BYTES = 1 << 17  # read at a time: enough to convert in bulk, little enough to stay in the cache
+BLOCK_BYTES = 1 << 17  # read at a time: enough to convert in bulk, and fits in the cache
 LONGEST_BYTES = 1 << 12  # kept of a token that fills a block; the rest is skipped
 _PIECE_BYTES = 1 << 16  # read at a time of a line of any length
 _FAR = 1 << 20  # how far beyond its end a slice looks for the end of its last paragraph
@@ -39,20 +40,13 @@ _OPEN |= {f".t{ending[1:]}": _OPEN[ending] for ending in _OPEN}  # .tgz and so o
 _BROKEN = (EOFError, zlib.error, lzma.LZMAError, zstd.Error, tarfile.TarError, OSError)
 
 
-class CorpusError(InputError):
-    """Something in the corpus cannot be used; the message names the file and, if it applies, the line.
-
-    The parameter is `input`, as the jobs call the corpus, or `strict` if only that setting refuses the text.
-    """
-
-
 class Block(NamedTuple):
     """Whole lines of text, or whole paragraphs."""
 
     data: bytes
     source: str  # the file, or the archive with the member's name
     position: int  # of the first byte in the source's text
-    begun: bool = False  # whether the first line, or paragraph, began in the previous block
+    is_continuation: bool = False  # whether the first line, or paragraph, began in the previous block
     is_cut: bool = False  # whether the last one is too long for the block and continues in the next
 
 
@@ -64,7 +58,7 @@ def read_blocks(part: corpora.Slice, paragraphs: bool = False) -> Iterator[Block
         paragraphs: whether blocks and slices have to end with a paragraph rather than a line.
 
     Raises:
-        CorpusError: if a file is not in the compressed format that its name implies, or an archive has no members
+        InputError: if a file is not in the compressed format that its name implies, or an archive has no members
             with the names wanted.
         filesystems.ReadError: if the disk or the network fails.
     """
@@ -83,11 +77,11 @@ def read_blocks(part: corpora.Slice, paragraphs: bool = False) -> Iterator[Block
             reason = getattr(error, "strerror", None) or error
             hint = f"; {filesystems.UNSEEN}" if isinstance(error, FileNotFoundError) else ""
             raise filesystems.ReadError(f"cannot read {path}: {reason}{hint}") from None
-        raise CorpusError("input", "an intact compressed file or archive", f"{path}: {error}") from None
+        raise InputError(path, "an intact compressed file or archive", str(error)) from None
 
 
 class _Member(tarfile.TarInfo):
-    """A member of an archive. A damaged header is an error here, while Python takes it for the archive's end."""
+    """A member of an archive. A damaged header is an error here; Python takes it for the end of the archive."""
 
     @classmethod
     def frombuf(cls, *arguments) -> "_Member":
@@ -113,7 +107,7 @@ def line_number(file: corpora.TextFile, block: Block, offset: int) -> int:
 
 
 def _texts(file: corpora.TextFile) -> Iterator[tuple[str, BinaryIO]]:
-    """Yields name and text: of the file itself, or of each member of an archive that is wanted."""
+    """Yields name and text of the file itself, or of each matching member of an archive."""
     with filesystems.open_file(file.path) as raw:
         text = _decompressed(raw, file.path)
         if not file.members:
@@ -122,8 +116,7 @@ def _texts(file: corpora.TextFile) -> Iterator[tuple[str, BinaryIO]]:
         others, wanted = [], 0
         with tarfile.open(fileobj=text, mode="r|", bufsize=BLOCK_BYTES, tarinfo=_Member) as archive:
             for member in archive:
-                # Otherwise the archive would keep all of them in memory.
-                archive.members = []
+                archive.members = []  # otherwise the archive keeps all of them in memory
                 if member.isfile() and fnmatch.fnmatchcase(member.name.removeprefix("./"), file.members):
                     wanted += 1
                     yield f"{file.path}/{member.name}", _decompressed(archive.extractfile(member), member.name)
@@ -134,7 +127,7 @@ def _texts(file: corpora.TextFile) -> Iterator[tuple[str, BinaryIO]]:
             pass
         if not wanted:
             found = ", ".join(others) or "none at all"
-            raise CorpusError("input", f"members that match {file.members}", f"{found} in {file.path}")
+            raise InputError(file.path, f"members that match {file.members}", found)
 
 
 def _decompressed(file: BinaryIO, name: str) -> BinaryIO:
@@ -160,15 +153,15 @@ def _blocks(source: str, text: BinaryIO, part: corpora.Slice, paragraphs: bool) 
             rest = len(waiting) - _unfinished(waiting)
             waiting = waiting[: LONGEST_BYTES - _unfinished(waiting[:LONGEST_BYTES])] + waiting[rest:]
             continue
-        yield Block(waiting[:last], source, position, begun=is_cut, is_cut=continues)
+        yield Block(waiting[:last], source, position, is_continuation=is_cut, is_cut=continues)
         waiting, is_cut = waiting[last:], continues
         position = read - len(waiting)
     if waiting:
-        yield Block(waiting, source, position, begun=is_cut)
+        yield Block(waiting, source, position, is_continuation=is_cut)
 
 
 def _begin(text: BinaryIO, offset: int, paragraphs: bool) -> int:
-    """Returns where the first line begins that a slice from `offset` on reads; the previous slice ends there.
+    """Returns where the first line of a slice from `offset` on begins, which is where the previous slice ends.
 
     In running text that is after the first blank line, but not much further than `_FAR`.
     """
@@ -214,11 +207,6 @@ def _last_end(text: bytes, paragraphs: bool) -> tuple[int, bool]:
 
 def _unfinished(text: bytes) -> int:
     """Returns how many bytes at the end of `text` belong to an incomplete UTF-8 character."""
-    for count in range(1, min(4, len(text) + 1)):
-        byte = text[-count]
-        if byte < 0x80:
-            return 0
-        # The first byte of a character encodes its length.
-        if byte >= 0xC0:
-            return count if count < 2 + (byte >= 0xE0) + (byte >= 0xF0) else 0
-    return 0
+    decoder = codecs.getincrementaldecoder("utf-8")("ignore")
+    decoder.decode(text[-3:])
+    return len(decoder.getstate()[0])

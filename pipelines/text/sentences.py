@@ -1,14 +1,17 @@
 """The sentences of a corpus: splitting text into tokens, and choosing the sentences to hold out."""
 
 import collections
+import functools
 import hashlib
 import itertools
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from elmo_tf.errors import InputError
 from elmo_tf.pipelines.text import corpora, lines, reading
 
 TRAIN, HELDOUT = "train", "heldout"  # the names of the two splits
+TOKENIZERS = ("whitespace", "unicode")
 
 # What a line is: a sentence, a paragraph of sentences, or part of a paragraph that ends at the next blank line.
 LINES = (SENTENCE, PARAGRAPH, PART) = ("sentence", "paragraph", "part")
@@ -21,14 +24,14 @@ Words = list[bytes]  # the tokens of one sentence
 class Settings(NamedTuple):
     """How text becomes sentences."""
 
-    tokenizer: str  # a key of TOKENIZERS
+    tokenizer: str  # one of TOKENIZERS
     line: str  # what a line of the text is: one of LINES
     strict: bool  # whether irregular text is an error
     seed: int  # decides which sentences are held out
     heldout_fraction: float | None  # of the distinct sentences; None: hold out none
 
     def split(self, words: Words) -> str:
-        """Returns the split of a sentence, which depends only on its words and the seed, where some are held out."""
+        """Returns the split of a sentence, which depends only on its words and the seed."""
         digest = hashlib.blake2b(b" ".join(words), digest_size=8, key=self.seed.to_bytes(8, "little")).digest()
         return HELDOUT if int.from_bytes(digest, "little") < self.heldout_fraction * 2**64 else TRAIN
 
@@ -39,8 +42,7 @@ def rules(settings: Settings, numbered: bool = False) -> dict[str, str]:
     if settings.tokenizer == "unicode":
         found["nul_lines"] = "kept; NUL is white space to this tokenizer"
     if settings.line == PART:
-        # They separate paragraphs.
-        del found["blank_lines"]
+        del found["blank_lines"]  # they separate paragraphs
     if numbered and settings.line == SENTENCE:
         del found["long_lines"]
         found |= dict.fromkeys(("blank_lines", "invalid_utf8_lines"), "kept as a sentence without tokens")
@@ -65,16 +67,15 @@ class Batch(NamedTuple):
 
 
 class Reader:
-    """Reads the sentences of tasks. Create it on the worker: the tokenizer may need TensorFlow."""
+    """Reads the sentences of tasks. Create it on the worker: the tokenizer may need TensorFlow.
+
+    Args:
+        settings: how text becomes sentences.
+        numbered: whether every line, if lines are sentences, yields exactly one.
+        refused: names in `lines.RULES` of text that is an error even if the settings are not strict.
+    """
 
     def __init__(self, settings: Settings, numbered: bool = False, refused: Collection[str] = ()):
-        """Makes a reader.
-
-        Args:
-            settings: how text becomes sentences.
-            numbered: whether every line, if lines are sentences, yields exactly one.
-            refused: names in `lines.RULES` of text that is an error even if the settings are not strict.
-        """
         self._settings = settings
         self._numbered = numbered and settings.line == SENTENCE
         self._cleaner = lines.Cleaner(
@@ -84,10 +85,12 @@ class Reader:
             refused=tuple(refused),
             numbered=self._numbered,
         )
-        self._tokenize = TOKENIZERS[settings.tokenizer](settings.line != SENTENCE)
+        self._tokenize = _split_at_white_space
+        if settings.tokenizer == "unicode":
+            self._tokenize = functools.partial(_split_unicode, breaking=settings.line != SENTENCE)
 
     def read(self, task: corpora.Task) -> Iterator[Batch]:
-        """Yields the sentences of a task. Raises `reading.CorpusError`."""
+        """Yields the sentences of a task. Raises `InputError`."""
         for part in task.slices:
             for block in reading.read_blocks(part, self._settings.line == PART):
                 words, irregular = self._split(block, part.file)
@@ -108,23 +111,23 @@ class Reader:
         Otherwise every sentence has tokens.
 
         Raises:
-            reading.CorpusError: also if a line that is one sentence has more than `MOST_TOKENS`.
+            InputError: also if a line that is one sentence has more than `MOST_TOKENS`.
         """
         for part in task.slices:
-            begun: list[Numbered] = []  # the beginning of a line that continues in the next block
+            unfinished: list[Numbered] = []  # the beginning of a line that continues in the next block
             for block in reading.read_blocks(part, self._settings.line == PART):
                 found, irregular = self._split(block, part.file)
                 if not self._numbered:
                     yield Numbered(block.source, list(filter(None, found)), irregular, len(block.data))
                     continue
-                if begun and block.begun:
-                    found[0] = begun.pop().sentences[0] + found[0]
+                if unfinished and block.is_continuation:
+                    found[0] = unfinished.pop().sentences[0] + found[0]
                     if len(found[0]) > MOST_TOKENS:
                         raise _long_line(block, part.file)
-                yield from begun
-                begun = [Numbered(block.source, [found.pop()], collections.Counter(), 0)] if block.is_cut else []
+                yield from unfinished
+                unfinished = [Numbered(block.source, [found.pop()], collections.Counter(), 0)] if block.is_cut else []
                 yield Numbered(block.source, found, irregular, len(block.data))
-            yield from begun
+            yield from unfinished
 
     def _split(self, block: reading.Block, file: corpora.TextFile) -> tuple[list[Words], collections.Counter]:
         """Returns the sentences of a block, which may lack tokens, and how often each rule applied."""
@@ -135,38 +138,23 @@ class Reader:
         return found, text.irregular
 
 
-def _long_line(block: reading.Block, file: corpora.TextFile) -> reading.CorpusError:
-    where = f"line {reading.line_number(file, block, 0):,} of {block.source}"
-    return reading.CorpusError(
-        "input",
-        "one sentence per line",
-        f"more than {MOST_TOKENS:,} tokens on {where}; `tokenizer` unicode with `line` paragraph breaks running text "
-        "into sentences",
-    )
+def _long_line(block: reading.Block, file: corpora.TextFile) -> InputError:
+    number = reading.line_number(file, block, 0)
+    hint = "--tokenizer unicode --line paragraph breaks running text into sentences"
+    found = f"more than {MOST_TOKENS:,} tokens on line {number}; {hint}"
+    return InputError(block.source, "one sentence per line", found)
 
 
-def _whitespace(breaking: bool) -> Callable[[list[bytes]], list[Words]]:
-    # Text whose tokens are split has one sentence per line as well.
-    del breaking
-    # On bytes, `split` knows only the six ASCII white space characters, as tf.strings.split does.
-    return lambda text: [line.split() for line in text]
+def _split_at_white_space(text: list[bytes]) -> list[Words]:
+    # On bytes, `split` splits at the six ASCII white space characters only, as tf.strings.split does.
+    return [line.split() for line in text]
 
 
-def _unicode(breaking: bool) -> Callable[[list[bytes]], list[Words]]:
+def _split_unicode(text: list[bytes], breaking: bool) -> list[Words]:
     from elmo_tf.text import raw_text
 
-    def tokenize(text: list[bytes]) -> list[Words]:
-        if not text:
-            return []
-        sentences = raw_text.break_sentences(text) if breaking else text
-        ragged = raw_text.tokenize(sentences)
-        words = ragged.flat_values.numpy().tolist()
-        return [words[start:end] for start, end in itertools.pairwise(ragged.row_splits.numpy().tolist())]
-
-    return tokenize
-
-
-TOKENIZERS: dict[str, Callable[[bool], Callable[[list[bytes]], list[Words]]]] = {
-    "whitespace": _whitespace,
-    "unicode": _unicode,
-}
+    if not text:
+        return []
+    ragged = raw_text.tokenize(raw_text.break_sentences(text) if breaking else text)
+    words = ragged.flat_values.numpy().tolist()
+    return [words[start:end] for start, end in itertools.pairwise(ragged.row_splits.numpy().tolist())]

@@ -1,4 +1,4 @@
-"""Zstandard files as a binary file of their text, which Python has no module for before 3.14."""
+"""Zstandard files, for which Python has no module before 3.14."""
 
 import io
 from typing import BinaryIO
@@ -9,22 +9,22 @@ Error = zstandard.ZstdError
 
 _READ_BYTES = 1 << 17
 _PIECE_BYTES = 1 << 12  # decompressed at a time: four bytes can stand for 128 kB
-# Also what `zstd --long=31` writes, as large text collections do. Memory is taken for the window that a file uses.
+# As large as that of `zstd --long=31`, common in large text collections. A file takes only the memory that it needs.
 _WINDOW_BYTES = 1 << 31
 
 
 def open_file(file: BinaryIO) -> BinaryIO:
-    """Returns the text of a zstd file, of one frame or several; like `gzip` it closes no file but its own."""
+    """Returns the text of a zstd file with any number of frames; like `gzip` it leaves `file` open."""
     return io.BufferedReader(_Decompressed(file), _READ_BYTES)
 
 
 class _Decompressed(io.RawIOBase):
-    """The text, in pieces as they come. zstandard's own reader takes a file cut short for a whole one."""
+    """The decompressed text. zstandard's own reader does not notice a truncated file."""
 
     def __init__(self, file: BinaryIO):
         self._file = file
         self._decompressor = zstandard.ZstdDecompressor(max_window_size=_WINDOW_BYTES)
-        self._frame = None  # none is begun
+        self._frame = None  # between frames
         self._compressed = b""  # read, and not decompressed
         self._text = memoryview(b"")
 

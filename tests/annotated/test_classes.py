@@ -4,8 +4,7 @@ import pytest
 
 from elmo_tf.annotated import classes
 from elmo_tf.annotated.classes import Classified
-from elmo_tf.errors import InputError
-from tests.annotated.text_file import write
+from tests.annotated.text_file import assert_refused, write
 
 
 def test_labels_and_tokens_are_read(tmp_path):
@@ -16,5 +15,6 @@ def test_labels_and_tokens_are_read(tmp_path):
 
 @pytest.mark.parametrize("line", ["It works", "\tIt works", "good\t "])
 def test_a_line_without_label_or_sentence_is_refused(tmp_path, line):
-    with pytest.raises(InputError, match=r"^path: expected a label, a tab and a sentence, found .* in line 2 of"):
-        classes.read_classes(write(tmp_path, f"a\tb\n{line}\n"))
+    assert_refused(
+        classes.read_classes, write(tmp_path, f"a\tb\n{line}\n"), "a label, a tab and a sentence, found ", line=2
+    )

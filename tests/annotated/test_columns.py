@@ -4,8 +4,7 @@ import pytest
 
 from elmo_tf.annotated import columns
 from elmo_tf.annotated.columns import Tagged
-from elmo_tf.errors import InputError
-from tests.annotated.text_file import write
+from tests.annotated.text_file import assert_refused, write
 
 
 def test_columns_with_tabs_or_spaces_become_iob2(tmp_path):
@@ -20,8 +19,7 @@ def test_a_column_of_conll_2003_is_chosen(tmp_path):
     path = write(tmp_path, "-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\nrejects VBZ I-VP O\n")
     assert columns.read_columns(path) == [Tagged(["EU", "rejects"], ["B-ORG", "O"])]
     assert columns.read_columns(path, column=2) == [Tagged(["EU", "rejects"], ["B-NP", "B-VP"])]
-    with pytest.raises(InputError, match="found 'EU NNP I-NP I-ORG' in line 3 of"):
-        columns.read_columns(path, column=1)
+    assert_refused(lambda path: columns.read_columns(path, column=1), path, ".*, found 'EU NNP I-NP I-ORG'", line=3)
 
 
 def test_bioul_is_recognized_and_becomes_iob2(tmp_path):
@@ -31,26 +29,26 @@ def test_bioul_is_recognized_and_becomes_iob2(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "scheme", "message"),
+    ("text", "scheme", "message", "line"),
     [
-        ("a O\nb\n", "auto", "a token and a tag, O, B-.* or I-.*, found 'b' in line 2"),
-        ("a PER\n", "auto", "a token and a tag, .*, found 'a PER' in line 1"),
-        ("a O\n\u00a0 O\n", "auto", "a token and a tag, .*, found '.*' in line 2"),
-        ("\tO\n", "auto", "a token and a tag, .*, found '.*' in line 1"),
-        ("a B-\n", "auto", "a token and a tag, .*, found 'a B-' in line 1"),
-        ("", "auto", "at least one sentence, found none in"),
-        ("-DOCSTART- O\n", "auto", "at least one sentence, found none in"),
-        ("a O\nb I-X\n", "IOB2", r"B-X or I-X before I-X \(IOB2\), found 'b I-X' in line 2"),
-        ("a U-X\n\nb B-X\nc O\n", "auto", r"I-X or L-X after B-X \(BIOUL\), found 'c O' in line 4"),
-        ("a U-X\nb I-X\n", "auto", r"no I-X here \(BIOUL\), found 'b I-X' in line 2"),
-        ("a B-X\nb I-Y\nc L-Y\n", "auto", r"I-X or L-X after B-X \(BIOUL\), found 'b I-Y' in line 2"),
-        ("a U-X\nb B-X\n", "auto", r"L-X or U-X at the end \(BIOUL\), found 'b B-X' in line 2"),
-        ("a U-X\n", "IOB1", "a tag of IOB1, O, B-.* or I-.*, found 'a U-X' in line 1"),
+        ("a O\nb\n", "auto", "a token and a tag, O, B-.* or I-.*, found 'b'", 2),
+        ("a PER\n", "auto", "a token and a tag, .*, found 'a PER'", 1),
+        ("a O\n\u00a0 O\n", "auto", "a token and a tag, .*, found '.*'", 2),
+        ("\tO\n", "auto", "a token and a tag, .*, found '.*'", 1),
+        ("a B-\n", "auto", "a token and a tag, .*, found 'a B-'", 1),
+        ("", "auto", "at least one sentence, found none", None),
+        ("-DOCSTART- O\n", "auto", "at least one sentence, found none", None),
+        ("a O\nb I-X\n", "IOB2", r"B-X or I-X before I-X \(IOB2\), found 'b I-X'", 2),
+        ("a U-X\n\nb B-X\nc O\n", "auto", r"I-X or L-X after B-X \(BIOUL\), found 'c O'", 4),
+        ("a U-X\nb I-X\n", "auto", r"no I-X here \(BIOUL\), found 'b I-X'", 2),
+        ("a B-X\nb I-Y\nc L-Y\n", "auto", r"I-X or L-X after B-X \(BIOUL\), found 'b I-Y'", 2),
+        ("a U-X\nb B-X\n", "auto", r"L-X or U-X at the end \(BIOUL\), found 'b B-X'", 2),
+        ("a U-X\n", "IOB1", "a tag of IOB1, O, B-.* or I-.*, found 'a U-X'", 1),
     ],
 )
-def test_a_line_without_a_tag_that_fits_is_refused(tmp_path, text, scheme, message):
-    with pytest.raises(InputError, match=f"^path: expected {message} .*file$"):
-        columns.read_columns(write(tmp_path, text), scheme)
+def test_a_line_without_a_tag_that_fits_is_refused(tmp_path, text, scheme, message, line):
+    path = write(tmp_path, text)
+    assert_refused(lambda path: columns.read_columns(path, scheme), path, message, line)
 
 
 @pytest.mark.parametrize(
@@ -85,5 +83,6 @@ def test_columns_of_one_token_are_recognized_by_all_lines(tmp_path):
 
 
 def test_columns_that_end_in_a_line_without_a_tag_are_not_taken_for_sentences(tmp_path):
-    with pytest.raises(InputError, match="found 'big' in line 5 of"):
-        columns.read_tokens(write(tmp_path, "New B-LOC\nYork I-LOC\n\nis O\nbig"))
+    assert_refused(
+        columns.read_tokens, write(tmp_path, "New B-LOC\nYork I-LOC\n\nis O\nbig"), ".*, found 'big'", line=5
+    )

@@ -6,8 +6,7 @@ import pytest
 
 from elmo_tf.annotated.conll2012 import Document
 from elmo_tf.annotated.coref_jsonlines import document_of_text, read_jsonlines
-from elmo_tf.errors import InputError
-from tests.annotated.text_file import write
+from tests.annotated.text_file import assert_refused, write
 
 LINE = {
     "doc_key": "bn/a_0",
@@ -42,26 +41,24 @@ def test_documents_without_clusters_may_be_text(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("[]", r"a JSON object, found '\[\]'"),
-        ("{", "a JSON object, found '{'"),
-        ({"doc_key": 3}, "a string as doc_key, found '3'"),
-        ({"sentences": [["a", 1]]}, "sentences, lists of words, found"),
-        ({"sentences": [[]]}, "sentences, lists of words, found"),
-        ({"sentences": None, "text": "a b"}, "sentences, lists of words, found 'None'"),
+        ("[]", "object, found a list of 0"),
+        ("{", "JSON, found "),
+        ({"doc_key": 3}, "doc_key to be str .*, found 3"),
+        ({"sentences": [["a", 1]]}, r"sentences\[\d\]\[\d\] to be str"),
+        ({"sentences": [[]]}, "words in sentences, found 'none'"),
+        ({"sentences": None, "text": "a b"}, "sentences to be array, found null"),
         ({"speakers": [["a"], [], ["b", "b"]]}, "speakers, a name for each word, found"),
-        ({"clusters": None}, "clusters, lists of mentions, found 'None'"),
-        ({"clusters": [[[0]]]}, r"mentions \[first word, last word\], found '\[0\]'"),
+        ({"clusters": None}, "clusters to be array, found null"),
+        ({"clusters": [[[0]]]}, r"clusters\[\d\]\[\d\] to be array of length 2"),
         ({"clusters": [[[2, 4]]]}, r"mentions inside the 4 words of the document, found '\[2, 4\]'"),
-        ({"clusters": [[[-1, 0]]]}, r"mentions inside the 4 words of the document, found '\[-1, 0\]'"),
+        ({"clusters": [[[-1, 0]]]}, r"clusters.* to be int >= 0"),
         ({"clusters": [[[1, 0]]]}, r"mentions inside the 4 words of the document, found '\[1, 0\]'"),
     ],
 )
 def test_wrong_lines_are_named(tmp_path, line, message):
     wrong = line if isinstance(line, str) else json.dumps(LINE | line)
-    with pytest.raises(InputError, match=f"^path: expected {message}.* in line 3 of "):
-        read_jsonlines(write(tmp_path, lines(LINE) + wrong))
+    assert_refused(read_jsonlines, write(tmp_path, lines(LINE) + wrong), message, line=3)
 
 
 def test_an_empty_file_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"^path: expected at least one document, found none"):
-        read_jsonlines(write(tmp_path, "\n"))
+    assert_refused(read_jsonlines, write(tmp_path, "\n"), "at least one document, found none")

@@ -6,8 +6,7 @@ import pytest
 
 from elmo_tf.annotated import frames
 from elmo_tf.annotated.frames import Frame
-from elmo_tf.errors import InputError
-from tests.annotated.text_file import write
+from tests.annotated.text_file import assert_refused, write
 
 WORDS = ["Anna", "did", "give", "up", "and", "left"]
 TAGS = (
@@ -70,37 +69,34 @@ ALONE = ["1 a b |||\n0 a b ||| \n", '{"words": ["a", "b"], "frames": [{"pred": 1
 def test_predicates_alone_need_no_roles(tmp_path, text):
     path = write(tmp_path, text)
     assert frames.read_predicates(path) == [Frame(["a", "b"], 1), Frame(["a", "b"], 0)]
-    with pytest.raises(
-        InputError, match=r'^path: expected (the predicate\'s index, |"tags" with each "pred").* line 1'
-    ):
-        frames.read_frames(path)
+    assert_refused(frames.read_frames, path, "(the predicate's index, |tags with each pred)", line=1)
 
 
 WRONG = {
-    "beyond": ("0 a ||| B-V\n1 a ||| B-V\n", r"a predicate's index from 0 to 0, found '1' in line 2 of"),
-    "tags": ("0 a b ||| B-V\n", "2 tags, one for each word, found '1' in line 1 of"),
-    "order": ("0 a b ||| B-V I-A0\n", r"B-A0 or I-A0 before I-A0 \(IOB2\), found 'I-A0 of word 1' in line 1"),
-    "no tag": ("0 a b ||| B-V A0\n", r"a list of tags, O, B-... or I-..., found .* in line 1"),
-    "no index": ("a b ||| B-V\n", "the predicate's index, words, ||| and tags, found 'a b"),
-    "twice": ("0 b ||| B-V ||| O\n", "the predicate's index, words, ||| and tags, found '0 b"),
-    "raw": ("A sentence .\n", "JSON objects, index words .*, found 'A sentence .' in line 1 of"),
-    "negative": ('{"words": ["a"], "pred": -1, "tags": ["B-V"]}', "a predicate's index from 0 to 0, found '-1'"),
-    "bool": ('{"words": ["a"], "pred": true, "tags": ["B-V"]}', "a predicate's index from 0 to 0, found 'True'"),
-    "words": ('{"words": "a", "pred": 0}', 'a list of words in "words", none of them empty, found .a. in line 1'),
-    "empty word": ('{"words": ["a", ""], "pred": 0}', 'a list of words in "words", none of them empty, found'),
-    "frames": ('{"words": ["a"], "frames": [1]}', 'an object with "words" and either "pred" or'),
-    "json": ('{"words": ["a"]\n', "a JSON object, found"),
-    "json tags": ('{"words": ["a"], "pred": 0, "tags": "O"}', "a list of tags, .*, found 'O' in line 1"),
-    "unclosed": ("a - *\nb x (V*\nc - *\n", r"a bracket that is closed in the sentence, found '\(V\*' in line 2 of"),
-    "overlap": ("a - (A0*\nb x (V*)\nc - *)\n", r"one role, .* do not overlap, found '\(V\*\)' in line 2 of"),
-    "nested": ("a - (A0(A1*\nb x (V*)\n", r"one role, .* do not overlap, found '\(A0\(A1\*' in line 1 of"),
-    "unopened": ("a - *\nb x (V*)\nc - *)\n", r"a bracket that begins before one ends, found '\*\)' in line 3 of"),
-    "no bracket": ("a x (V*)\nb - A0\n", r"arguments such as .*, found 'A0' in line 2 of"),
-    "no column": ("a x (V*)\nb y *\n", r"words, a column of predicates .*, found 'a x \(V\*\)' in line 1 of"),
-    "columns": ("a x (V*)\nb - * *\n", r"3 columns, as in the sentence's first line, found 'b - \* \*' in line 2"),
-    "no words": ("-\n", r"JSON objects, index words .* in line 1 of"),
-    "few": ("#begin document (a); part 000\na 0 0 b -\n", "12 columns or more, found 'a 0 0 b -' in line 2 of"),
-    "no predicate": (CONLL_2012.replace("(V*)", "*"), r"a predicate \(V\*\) in column 13, found 'none' in line 2"),
+    "beyond": ("0 a ||| B-V\n1 a ||| B-V\n", r"a predicate's index from 0 to 0, found '1'", 2),
+    "tags": ("0 a b ||| B-V\n", "2 tags, one for each word, found '1'", 1),
+    "order": ("0 a b ||| B-V I-A0\n", r"B-A0 or I-A0 before I-A0 \(IOB2\), found 'I-A0 of word 1'", 1),
+    "no tag": ("0 a b ||| B-V A0\n", r"tags O, B-... or I-..., found", 1),
+    "no index": ("a b ||| B-V\n", "the predicate's index, words, ||| and tags, found 'a b", 1),
+    "twice": ("0 b ||| B-V ||| O\n", "the predicate's index, words, ||| and tags, found '0 b", 1),
+    "raw": ("A sentence .\n", "JSON objects, index words .*, found 'A sentence .'", 1),
+    "negative": ('{"words": ["a"], "pred": -1, "tags": ["B-V"]}', "a predicate's index from 0 to 0, found '-1'", 1),
+    "bool": ('{"words": ["a"], "pred": true, "tags": ["B-V"]}', "pred to be int .*, found true", 1),
+    "words": ('{"words": "a", "pred": 0}', 'words to be array, found "a"', 1),
+    "empty word": ('{"words": ["a", ""], "pred": 0}', r"words\[\d\] to be str of length >= 1", 1),
+    "frames": ('{"words": ["a"], "frames": [1]}', r"frames\[\d\] to be object", 1),
+    "json": ('{"words": ["a"]\n', "JSON, found", 1),
+    "json tags": ('{"words": ["a"], "pred": 0, "tags": "O"}', 'tags to be array .*, found "O"', 1),
+    "unclosed": ("a - *\nb x (V*\nc - *\n", r"a bracket that is closed in the sentence, found '\(V\*'", 2),
+    "overlap": ("a - (A0*\nb x (V*)\nc - *)\n", r"one role, .* do not overlap, found '\(V\*\)'", 2),
+    "nested": ("a - (A0(A1*\nb x (V*)\n", r"one role, .* do not overlap, found '\(A0\(A1\*'", 1),
+    "unopened": ("a - *\nb x (V*)\nc - *)\n", r"a bracket that begins before one ends, found '\*\)'", 3),
+    "no bracket": ("a x (V*)\nb - A0\n", r"arguments such as .*, found 'A0'", 2),
+    "no column": ("a x (V*)\nb y *\n", r"words, a column of predicates .*, found 'a x \(V\*\)'", 1),
+    "columns": ("a x (V*)\nb - * *\n", r"3 columns, as in the sentence's first line, found 'b - \* \*'", 2),
+    "no words": ("-\n", r"JSON objects, index words .*", 1),
+    "few": ("#begin document (a); part 000\na 0 0 b -\n", "12 columns or more, found 'a 0 0 b -'", 2),
+    "no predicate": (CONLL_2012.replace("(V*)", "*"), r"a predicate \(V\*\) in column 13, found 'none'", 2),
     "none": ("a -\n", "at least one predicate with its roles, found none"),
     "nothing": ("\n", "at least one predicate with its roles, found none"),
 }
@@ -108,6 +104,5 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_lines_are_named(tmp_path, name):
-    text, message = WRONG[name]
-    with pytest.raises(InputError, match=f"^path: expected {message}".replace("|||", r"\|\|\|")):
-        frames.read_frames(write(tmp_path, text))
+    text, message, *line = WRONG[name]
+    assert_refused(frames.read_frames, write(tmp_path, text), message.replace("|||", r"\|\|\|"), *line)

@@ -6,26 +6,27 @@ import lzma
 import pytest
 
 from elmo_tf.annotated import numbered_lines
-from elmo_tf.errors import InputError
-from tests.annotated.text_file import write
+from tests.annotated.text_file import assert_refused, write
 
 
 @pytest.mark.parametrize("name", ["plain", "packed.xz", "packed.gz"])
 def test_lines_are_numbered_and_empty_ones_separate_blocks(tmp_path, name):
     path = write(tmp_path, "\ufeff\na\r\nb\u2028c\n \n\nd", name)
-    assert list(numbered_lines.blocks(path)) == [[(2, "a"), (3, "b\u2028c")], [(6, "d")]]
+    found = [[line[1:] for line in block] for block in numbered_lines.blocks(path)]
+    assert found == [[(2, "a"), (3, "b\u2028c")], [(6, "d")]]
 
 
 def test_files_that_cannot_be_read_are_refused(tmp_path):
-    (tmp_path / "latin1").write_bytes("na\u00efve O\n".encode("latin-1"))
-    with pytest.raises(InputError, match=r"^path: expected UTF-8, found .* in .*latin1$"):
-        list(numbered_lines.numbered_lines(tmp_path / "latin1"))
-    (tmp_path / "cut.xz").write_bytes(lzma.compress(b"a O\n" * 99)[:40])
     packed = bytearray(gzip.compress(bytes(range(256)) * 9, mtime=0))
     packed[20:40] = bytes(20)
+    (tmp_path / "latin1").write_bytes("na\u00efve O\n".encode("latin-1"))
+    (tmp_path / "cut.xz").write_bytes(lzma.compress(b"a O\n" * 99)[:40])
     (tmp_path / "damaged.gz").write_bytes(packed)
-    with pytest.raises(InputError, match=r"a readable file, found No such file or directory: /[^']*missing$"):
-        list(numbered_lines.numbered_lines(tmp_path / "missing"))
-    for name in ("cut.xz", "damaged.gz"):
-        with pytest.raises(InputError, match=f"^path: expected a readable file, found .*: .*{name}$"):
-            list(numbered_lines.numbered_lines(tmp_path / name))
+    messages = {
+        "latin1": "UTF-8, found ",
+        "missing": "a readable file, found No such file or directory$",
+        "cut.xz": "a readable file, found ",
+        "damaged.gz": "a readable file, found ",
+    }
+    for name, message in messages.items():
+        assert_refused(lambda path: list(numbered_lines.lines(path)), tmp_path / name, message)

@@ -4,8 +4,7 @@ import pytest
 
 from elmo_tf.annotated import trees
 from elmo_tf.annotated.classes import Classified
-from elmo_tf.errors import InputError
-from tests.annotated.text_file import write
+from tests.annotated.text_file import assert_refused, write
 
 
 def test_every_phrase_has_its_tokens_and_class(tmp_path):
@@ -32,6 +31,7 @@ def test_every_phrase_has_its_tokens_and_class(tmp_path):
         ("()", r"a class after \("),
     ],
 )
-def test_a_line_that_is_no_tree_is_refused(tmp_path, line, expected):
-    with pytest.raises(InputError, match=rf"^path: expected a tree such as .*: {expected}, found .* in line 2 of"):
-        trees.read_trees(write(tmp_path, f"(3 It)\n{line}\n"))
+def test_a_line_that_is_not_a_tree_is_refused(tmp_path, line, expected):
+    assert_refused(
+        trees.read_trees, write(tmp_path, f"(3 It)\n{line}\n"), f"a tree such as .*: {expected}, found ", line=2
+    )

@@ -3,6 +3,12 @@
 import gzip
 import lzma
 import pathlib
+import re
+from collections.abc import Callable
+
+import pytest
+
+from elmo_tf.errors import InputError
 
 
 def write(folder: pathlib.Path, text: str, name: str = "file") -> pathlib.Path:
@@ -12,3 +18,10 @@ def write(folder: pathlib.Path, text: str, name: str = "file") -> pathlib.Path:
     with opener(path, "wb") as file:
         file.write(text.encode())
     return path
+
+
+def assert_refused(read: Callable, path: pathlib.Path, expected: str, line: int | None = None) -> None:
+    """Reads a file that is wrong; the error names it and, if given, the line; `expected` is a regular expression."""
+    place = re.escape(str(path)) + ("" if line is None else f", line {line}")
+    with pytest.raises(InputError, match=f"^{place}: expected {expected}"):
+        read(path)

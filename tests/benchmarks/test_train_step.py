@@ -42,7 +42,7 @@ def test_text_has_distinct_words_that_repeat_as_in_real_text(tmp_path):
     assert len(set(words)) == len(words)
     records = zipf_text.write_records(tmp_path, 16_306, 20_000)
     assert len(records.vocabulary) == 16_306
-    assert records.info["unknown_tokens"] == 0
+    assert json.loads((records.path / "info.json").read_text())["unknown_tokens"] == 0
     tokens = (tmp_path / "text.txt").read_text().split()
     assert 0.3 < len(set(tokens[:2560])) / 2560 < 0.45
 

@@ -108,7 +108,7 @@ BAD = {
     "no job server": (["--flink_job_server_jar=/none.jar"], "--flink_job_server_jar: expected a jar, or a network "),
     "irregular text": (
         ["--strict", "--checkpointing_interval=60000"],
-        "--strict: expected regular text, found bytes that are not UTF-8 on line 2 of",
+        "a.txt: expected regular text, found bytes that are not UTF-8 on line 2",
     ),
 }
 
@@ -119,7 +119,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(cluster: Cluster, tmp_path, ca
     text.write_bytes(b"fine\n\xff\n")
     options, expected = BAD[case]
     line = refused("preprocess", "--input", text, f"--output={tmp_path / 'x'}", *cluster.options, *options)
-    assert line.startswith(expected)
+    assert expected in line
     assert os.listdir(tmp_path) == ["a.txt"]
 
 
@@ -140,7 +140,7 @@ def other_machines(cluster: Cluster, **settings: object) -> Iterator[None]:
 def test_workers_without_this_package_are_named(cluster: Cluster, text, tmp_path):
     with other_machines(cluster, lacks_package=True):
         line = refused("preprocess", f"--input={text}", f"--output={tmp_path / 'x'}", *cluster.options)
-    assert line.startswith("workers lack elmo_tf, or its version that this command has: no module pipelines")
+    assert line.startswith("workers lack elmo_tf, or its version that this command has: no module elmo_tf")
 
 
 def test_paths_that_workers_do_not_see_are_named(cluster: Cluster, savedmodel, sentences, tmp_path):

@@ -41,6 +41,12 @@ class FolderFileSystem(memory_store.MemoryFileSystem):
     def metadata(self, path: str) -> FileMetadata:
         return FileMetadata(path, len(STORE.get(path, b"")), 0.0)
 
+    def rename(self, source_file_names, destination_file_names) -> None:
+        for destination in destination_file_names:
+            if destination in STORE:
+                raise BeamIOError(f"there already: {destination}")
+        super().rename(source_file_names, destination_file_names)
+
     def delete(self, paths) -> None:
         for path in paths:
             if not self.exists(path):

@@ -58,8 +58,6 @@ class MemoryFileSystem(FileSystem):
 
     def rename(self, source_file_names, destination_file_names) -> None:
         for source, destination in zip(source_file_names, destination_file_names, strict=True):
-            if destination in STORE:  # as HDFS has it; in other stores it is replaced
-                raise BeamIOError(f"there already: {destination}")
             STORE[destination] = STORE.pop(source)
 
     def exists(self, path: str) -> bool:

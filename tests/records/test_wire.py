@@ -1,4 +1,4 @@
-"""Records put together by hand are those of protobuf, and of TensorFlow's own writer."""
+"""Examples encoded by hand are those of protobuf."""
 
 import random
 
@@ -44,12 +44,3 @@ def test_examples_of_vectors_are_the_bytes_of_protobuf(line, num_tokens, dtype):
     }
     expected = tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString(deterministic=True)
     assert wire.encode_vectors(line, tokens, vectors) == expected
-
-
-@pytest.mark.parametrize("size", [0, 1, 100, 70_000])
-def test_frames_are_those_of_tensorflow(tmp_path, size):
-    records = [bytes([size % 256]) * size, b"other"]
-    with tf.io.TFRecordWriter(str(tmp_path / "a")) as writer:
-        for record in records:
-            writer.write(record)
-    assert b"".join(map(wire.frame, records)) == (tmp_path / "a").read_bytes()

@@ -42,7 +42,7 @@ def service(monkeypatch):
 
 
 class FakeFlink(http.server.BaseHTTPRequestHandler):
-    """Answers as Flink's REST interface does; a job ends a while after it is told to."""
+    """Flink's REST interface; a job ends at the second request to cancel it."""
 
     jobs: list[dict]
     requests: list[str]  # their paths
@@ -73,7 +73,7 @@ class FakeFlink(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def flink():
+def flink(monkeypatch):
     """The address of a cluster with two jobs that run."""
     FakeFlink.jobs = [
         {"jid": "a1", "name": "mine", "state": "RUNNING"},
@@ -81,8 +81,9 @@ def flink():
         {"jid": "c3", "name": "mine", "state": "FINISHED"},
     ]
     FakeFlink.requests = []
+    monkeypatch.setattr(flink_cluster, "_POLL_SECONDS", 0.05)
     server = http.server.HTTPServer(("127.0.0.1", 0), FakeFlink)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
     yield f"127.0.0.1:{server.server_port}"
     server.shutdown()
 
@@ -112,7 +113,7 @@ def test_without_a_job_service_an_unknown_option_is_refused():
         parsed("--checkpointing_interval=1000")
 
 
-def test_where_no_job_service_answers_the_error_names_the_address():
+def test_an_address_without_a_job_service_is_refused():
     with pytest.raises(InputError, match=r"^job_endpoint: expected the address of a job service that answers"):
         connect("--runner=PortableRunner", "--job_endpoint=localhost:1")
 
@@ -139,23 +140,22 @@ def test_an_address_without_a_cluster_is_refused(service):
             connect("--runner=FlinkRunner", f"--flink_master={address}")
 
 
-def test_the_job_of_a_name_is_cancelled_on_flink_and_no_other(flink):
+def test_only_jobs_with_the_name_are_cancelled_on_flink(flink):
     assert flink_cluster.cancel(f"http://{flink}", "mine", 5)
     assert [job["state"] for job in FakeFlink.jobs] == ["CANCELED", "RUNNING", "FINISHED"]
-    assert not flink_cluster.cancel("http://127.0.0.1:1", "mine", 1)
+    assert not flink_cluster.cancel("http://127.0.0.1:1", "mine", 0.1)
 
 
-def test_a_job_that_is_on_its_way_to_flink_is_cancelled_when_it_arrives(flink):
+def test_a_job_not_yet_on_flink_is_cancelled_when_it_arrives(flink):
     late = {"jid": "d4", "name": "late", "state": "RUNNING"}
-    timer = threading.Timer(0.7, FakeFlink.jobs.append, [late])
-    timer.start()
+    threading.Timer(0.2, FakeFlink.jobs.append, [late]).start()
     assert flink_cluster.cancel(f"http://{flink}", "late", 5, appears=2)
     assert late["state"] == "CANCELED"
     assert flink_cluster.cancel(f"http://{flink}", "never", 5)
 
 
 class Result:
-    """Of a job server that says of every job that it is cancelled."""
+    """Of a job server that reports every job as cancelled."""
 
     state = PipelineState.RUNNING
 
@@ -164,29 +164,26 @@ class Result:
 
 
 def test_a_job_counts_as_cancelled_when_flink_says_so(flink, monkeypatch, tmp_path):
-    """Beam's job server says that it is while it still runs."""
+    """Beam's job server reports it as cancelled while it still runs."""
     note = tmp_path / "job.json"
     note.touch()
-    options = parsed("--runner=FlinkRunner", f"--flink_master={flink}")
-    options.view_as(GoogleCloudOptions).job_name = "mine"
-    assert job_service.canceller(options, str(note))(Result()) == "the remote job is cancelled"
+    assert job_service.cancel_job(Result(), f"http://{flink}", "mine", str(note)) == "the remote job is cancelled"
     assert FakeFlink.jobs[0]["state"] == "CANCELED"
     assert not note.exists()
-    monkeypatch.setattr(job_service, "_CANCEL_SECONDS", 1)
-    gone = parsed("--runner=FlinkRunner", "--flink_master=127.0.0.1:1")
-    assert "could not be cancelled" in job_service.canceller(gone, str(note))(Result())
+    monkeypatch.setattr(job_service, "_CANCEL_SECONDS", 0.2)
+    assert "could not be cancelled" in job_service.cancel_job(Result(), "http://127.0.0.1:1", "mine", str(note))
 
 
-def test_the_word_of_a_job_server_alone_is_passed_on_as_that(tmp_path):
+def test_a_job_servers_own_report_is_quoted_as_such(tmp_path):
     note = tmp_path / "job.json"
     note.touch()
-    cancel = job_service.canceller(PipelineOptions(["--runner=PortableRunner"]), str(note))
-    assert cancel(Result()) == "the job server says that the job is cancelled; see the runner's own page"
+    found = job_service.cancel_job(Result(), None, "mine", str(note))
+    assert found == "the job server says that the job is cancelled; see the runner's own page"
     assert note.exists()
 
 
 def test_every_job_has_a_name_of_its_own_after_the_users(tmp_path):
-    options, names = PipelineOptions(["--job_name=news", "--runner=DataflowRunner"]), []
+    options, names = PipelineOptions(["--job_name=news", "--runner=PortableRunner"]), []
     for phase in ("count", "write"):
         job_service.begin_job(options, phase, str(tmp_path / "job.json"))
         names.append(options.view_as(GoogleCloudOptions).job_name)
@@ -213,7 +210,7 @@ def test_the_job_that_a_killed_command_left_is_cancelled_where_it_runs(flink, tm
 
 
 def test_a_note_with_another_address_than_the_options_have_sends_nothing_there(flink, tmp_path):
-    """Somebody else may have written it: here it names a job that runs on a cluster the command was not told of."""
+    """Somebody else may have written the note: it names a job on a cluster that the options do not."""
     note = tmp_path / "job.json"
     note.write_text(json.dumps({"runner": "FlinkRunner", "address": f"http://{flink}", "name": "theirs"}))
     before = [dict(job) for job in FakeFlink.jobs]
@@ -224,12 +221,12 @@ def test_a_note_with_another_address_than_the_options_have_sends_nothing_there(f
     assert note.exists()
 
 
-@pytest.mark.parametrize("content", [b'{"runner": "SparkRunner", "address": "", "name": "mine"}', b"{"])
-def test_a_job_of_which_nobody_knows_that_it_has_ended_is_refused_with_what_to_do(tmp_path, content):
+@pytest.mark.parametrize("content", [b'{"runner": "PortableRunner", "address": "", "name": "mine"}', b"{"])
+def test_a_job_that_may_still_run_is_refused_with_what_to_do(tmp_path, content):
     note = tmp_path / "job.json"
     note.write_bytes(content)
     with pytest.raises(ChildProcessError, match=rf"of an earlier run may go on; .*once it has ended, delete {note}"):
-        job_service.end_job(PipelineOptions(["--runner=SparkRunner"]), str(note))
+        job_service.end_job(PipelineOptions(["--runner=PortableRunner"]), str(note))
     assert note.exists()
 
 
@@ -289,9 +286,9 @@ def test_a_signal_that_is_ignored_stays_ignored(service, handled):
 @pytest.mark.skipif(sys.platform != "linux", reason="needs prctl of Linux")
 def test_the_job_server_ends_with_a_command_that_is_killed(tmp_path):
     program = (
-        "import os, signal\nfrom elmo_tf.pipelines.cluster import job_service\n"
+        "import os, signal\nfrom elmo_tf.pipelines.cluster import java_server\n"
         f"with open({str(tmp_path / 'log')!r}, 'wb') as log:\n"
-        "    print(job_service._start(['sleep', '60'], log).pid, flush=True)\n"
+        "    print(java_server.start(['sleep', '60'], log).pid, flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -302,7 +299,7 @@ def test_the_job_server_ends_with_a_command_that_is_killed(tmp_path):
             return
         time.sleep(0.05)
     os.kill(int(done.stdout), signal.SIGKILL)
-    pytest.fail("it goes on")
+    pytest.fail("it is still running")
 
 
 ERRORS = {
@@ -347,9 +344,7 @@ def test_an_error_of_the_operating_system_in_a_worker_is_one_line(options, error
         (["--direct_num_workers=3", "--direct_running_mode=multi_processing"], 3),
         (["--direct_num_workers=0", "--direct_running_mode=multi_processing"], 0),
         (["--runner=FlinkRunner"], 1),
-        (["--runner=SparkRunner", "--sdk_worker_parallelism=4"], 4),
-        (["--runner=DataflowRunner"], 0),
-        (["--runner=DataflowRunner", "--experiments=no_use_multiple_sdk_containers"], 1),
+        (["--runner=PortableRunner", "--sdk_worker_parallelism=4"], 4),
     ],
 )
 def test_the_number_of_processes_of_a_machine_follows_from_the_options(options, expected):

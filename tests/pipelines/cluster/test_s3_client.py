@@ -1,9 +1,11 @@
-"""Beam's client of S3 as it is changed here, with a stand-in for boto3. `tests/cluster/test_s3.py` asks a real one."""
+"""Our S3 client, with a stand-in for boto3; `tests/cluster/test_s3.py` uses a real store."""
 
+import importlib.util
 import io
 import types
 
 import pytest
+from apache_beam.io.aws import s3io
 from apache_beam.io.aws.clients.s3 import boto3_client, messages
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -27,7 +29,7 @@ class Refused(Exception):
 
 
 class Boto3:
-    """A client that keeps what it is asked, and raises `error` if there is one."""
+    """A client that records requests, and raises `error` if it is set."""
 
     error: Exception | None = None
     made = 0
@@ -54,6 +56,7 @@ def boto3(monkeypatch) -> type[Boto3]:
     config = types.SimpleNamespace
     fake = types.SimpleNamespace(session=types.SimpleNamespace(Session=lambda: session, Config=config))
     monkeypatch.setattr(boto3_client, "boto3", fake)
+    monkeypatch.setattr(boto3_client, "Client", boto3_client.Client)  # which a test replaces
     monkeypatch.setattr(s3_client, "_clients", {})
     monkeypatch.setattr(Boto3, "made", 0)
     monkeypatch.setattr(Boto3, "error", None)
@@ -62,17 +65,15 @@ def boto3(monkeypatch) -> type[Boto3]:
 
 
 def test_a_process_has_one_connection_for_the_same_options(boto3):
-    one, same, other = (
-        s3_client.Store(PipelineOptions([f"--s3_region_name={region}"])).io.client for region in ("a", "a", "b")
-    )
+    one, same, other = (s3_client.Client(PipelineOptions([f"--s3_region_name={region}"])) for region in ("a", "a", "b"))
     assert one.client is same.client is not other.client
     assert one is not same  # each has a place of its own in the file it reads
     assert boto3.made == 2
 
 
-def test_threads_that_ask_at_once_have_a_connection_each():
+def test_threads_have_a_connection_each():
     options = PipelineOptions(["--s3_endpoint_url=http://here", "--s3_access_key_id=me", "--s3_disable_ssl"])
-    settings = s3_client.Store(options).io.client.client.settings
+    settings = s3_client.Client(options).client.settings
     assert settings["config"].max_pool_connections >= 2 * filesystems._READERS
     assert (settings["endpoint_url"], settings["aws_access_key_id"], settings["use_ssl"]) == (
         "http://here",
@@ -89,7 +90,7 @@ def test_a_worker_without_options_reads(monkeypatch):
 
 def test_an_empty_file_is_put_without_parts_and_another_with_them():
     for content, last in ((b"", "put_object"), (b"x", "complete_multipart_upload")):
-        store = s3_client.Store(PipelineOptions([])).io
+        store = s3io.S3IO(s3_client.Client({}))
         with store.open("s3://bucket/a", "wb") as file:
             file.write(content)
         names = [name for name, _ in store.client.client.asked]
@@ -99,9 +100,9 @@ def test_an_empty_file_is_put_without_parts_and_another_with_them():
         assert ("abort_multipart_upload" in names) == (not content)
 
 
-def test_what_the_store_refuses_is_an_oserror_as_files_have_it(boto3):
+def test_a_refusal_of_the_store_is_an_oserror(boto3):
     boto3.error = Refused()
-    client = s3_client.Store(PipelineOptions([])).io.client
+    client = s3_client.Client({})
     with pytest.raises(OSError, match="Access Denied"):
         client.create_multipart_upload(messages.UploadRequest("bucket", "a", "text"))
     with pytest.raises(OSError, match="Access Denied"):
@@ -113,7 +114,7 @@ def test_what_the_store_refuses_is_an_oserror_as_files_have_it(boto3):
             client.complete_multipart_upload(messages.CompleteMultipartUploadRequest("bucket", "a", "u", parts))
 
 
-def test_without_credentials_nothing_is_asked_again(boto3):
+def test_requests_without_credentials_are_not_repeated(boto3):
     boto3.error = NoCredentialsError("Unable to locate credentials")
     with pytest.raises(filesystems.ReadError, match=r"^cannot read s3://bucket/a/.*: Unable to locate credentials$"):
         filesystems.sizes("s3://bucket/a")
@@ -122,12 +123,12 @@ def test_without_credentials_nothing_is_asked_again(boto3):
 
 
 def test_a_bucket_that_cannot_be_listed_is_refused_in_the_words_of_the_store(boto3, monkeypatch):
-    monkeypatch.setattr(filesystems.importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
     filesystems.check_store("s3://bucket/some/part-*")
     (client,) = s3_client._clients.values()
     assert client.asked == [("list_objects_v2", {"Bucket": "bucket", "Prefix": "some/part-", "MaxKeys": 1})]
     boto3.error = Refused()
-    expected = "^path: expected a path in a store that answers, found Access Denied: s3://bucket$"
+    expected = "^s3://bucket: expected a path in a store that answers, found Access Denied$"
     with pytest.raises(InputError, match=expected):
         filesystems.check_store("s3://bucket")
 

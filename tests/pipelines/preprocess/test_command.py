@@ -115,7 +115,7 @@ def test_a_task_with_several_shards_deals_its_blocks_out(corpus, process, monkey
     text = many_lines(200)
     folder = process(corpus(**{"a.gz": gzip.compress(text)}), "--shards=11")
     assert multiset(read(folder)) == multiset([line.split() for line in text.splitlines()])
-    assert min(shard["sentences"] for shard in record_folder.open_folder(folder).info["shards"]) > 0
+    assert min(shard.sentences for shard in record_folder.open_folder(folder).info.shards) > 0
 
 
 def test_info_counts_what_was_written(corpus, process):
@@ -135,7 +135,7 @@ def test_names_of_files_and_folders_need_not_be_utf8(process, tmp_path):
     path = os.fsencode(tmp_path) + b"/caf\xe9.txt"
     pathlib.Path(os.fsdecode(path)).write_bytes(b"a b\n")
     folder = process([os.fsdecode(path)], output=os.fsdecode(b"caf\xe9"))
-    assert os.fsencode(record_folder.open_folder(folder).info["inputs"][0]["name"]) == b"caf\xe9.txt"
+    assert os.fsencode(json.loads((folder / "info.json").read_text())["inputs"][0]["name"]) == b"caf\xe9.txt"
 
 
 def test_max_vocab_keeps_the_most_frequent_words(corpus, process):

@@ -1,6 +1,7 @@
 """Files of remote stores: with folders as on HDFS, byte ranges, and what refuses."""
 
 import contextlib
+import importlib.util
 import io
 import os
 import pathlib
@@ -165,7 +166,7 @@ def test_whatever_a_store_raises_is_one_error_with_its_innermost_words(monkeypat
     ("path", "extra"), [("s3://bucket/a", "aws"), ("azfs://a/b/c", "azure"), ("nowhere://a", "nowhere")]
 )
 def test_a_missing_package_is_named_with_the_command_that_installs_it(path, extra, monkeypatch):
-    monkeypatch.setattr(filesystems.importlib.util, "find_spec", lambda name: None)
-    expected = f"for {path.partition(':')[0]}:// an installed apache-beam[{extra}] (pip install 'apache-beam[{extra}]')"
-    with pytest.raises(InputError, match=rf"^path: expected a local path, or {re.escape(expected)}, found {path}$"):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    expected = f"an installed apache-beam[{extra}] for {path.partition(':')[0]}:// (pip install 'apache-beam[{extra}]')"
+    with pytest.raises(InputError, match=rf"^{path}: expected {re.escape(expected)}, found none$"):
         filesystems.check_store(path)

@@ -43,17 +43,6 @@ def test_byte_ranges_cut_no_line(tmp_path, parts, end):
     assert [block.position for block in blocks] == [0, *itertools.accumulate(len(block.data) for block in blocks)][:-1]
 
 
-def test_a_line_that_begins_where_a_slice_does_is_the_slices(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_bytes(b"one\ntwo\nthree\n")
-    file = corpora.TextFile(str(path), 14)
-    found = [
-        b"".join(block.data for block in reading.read_blocks(corpora.Slice(file, *edge)))
-        for edge in ((0, 4), (4, 5), (5, 8), (8, None))
-    ]
-    assert found == [b"one\n", b"two\n", b"", b"three\n"]
-
-
 @pytest.mark.parametrize("parts", [1, 2, 3, 10, 60, 500])
 def test_byte_ranges_cut_no_paragraph(tmp_path, parts):
     path = tmp_path / "a.txt"
@@ -61,11 +50,11 @@ def test_byte_ranges_cut_no_paragraph(tmp_path, parts):
     blocks = blocks_of(path, parts, paragraphs=True)
     assert b"".join(block.data for block in blocks) == RUNNING
     for one, other in itertools.pairwise(blocks):
-        assert one.is_cut == other.begun
+        assert one.is_cut == other.is_continuation
         assert one.is_cut or not one.data.splitlines()[-1].strip()
 
 
-def test_a_slice_does_not_look_far_for_the_end_of_a_paragraph(tmp_path, monkeypatch):
+def test_a_slice_does_not_search_far_for_the_end_of_a_paragraph(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "_FAR", 50)
     path = tmp_path / "a.txt"
     path.write_bytes(b"some words\n" * 100)  # without any blank line
@@ -80,7 +69,7 @@ PACKERS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".z
 
 @pytest.mark.parametrize("ending", PACKERS)
 @pytest.mark.parametrize("parts", [1, 3, 40])
-def test_passes_over_a_compressed_file_hold_every_line_once(tmp_path, parts, ending):
+def test_passes_over_a_compressed_file_yield_every_line_once(tmp_path, parts, ending):
     path = tmp_path / f"a{ending}"
     path.write_bytes(PACKERS[ending](b"\n".join(LINES)))
     lines = [line for block in blocks_of(path, parts) for line in block.data.removesuffix(b"\n").split(b"\n")]
@@ -88,6 +77,10 @@ def test_passes_over_a_compressed_file_hold_every_line_once(tmp_path, parts, end
 
 
 def archive(path, members: dict[str, bytes], mode: str) -> None:
+    if mode == "w:zst":
+        archive(path, members, "w")
+        path.write_bytes(zstandard.compress(path.read_bytes()))
+        return
     with tarfile.open(path, mode) as file:
         for name, content in members.items():
             header = tarfile.TarInfo(name)
@@ -95,19 +88,19 @@ def archive(path, members: dict[str, bytes], mode: str) -> None:
             file.addfile(header, io.BytesIO(content))
 
 
-@pytest.mark.parametrize(
-    ("name", "mode"),
-    [("a.tar.gz", "w:gz"), ("a.tgz", "w:gz"), ("a.tar", "w"), ("a.tar.bz2", "w:bz2"), ("a.txz", "w:xz")],
-)
-def test_an_archive_is_read_member_by_member(tmp_path, name, mode):
+MODES = {"a.tar": "w", "a.tar.gz": "w:gz", "a.tgz": "w:gz", "a.tar.bz2": "w:bz2", "a.txz": "w:xz", "a.tar.zst": "w:zst"}
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_an_archive_is_read_member_by_member(tmp_path, name):
     members = {"r/README": b"not text\n", "r/train/1": b"a b\nc", "r/train/2": b"d\n", "./r/test/1": b"e\n"}
-    archive(tmp_path / name, members, mode)
+    archive(tmp_path / name, members, MODES[name])
     data = [(block.source, block.position, block.data) for block in blocks_of(tmp_path / name, members="r/train/*")]
     path = str(tmp_path / name)
     assert data == [(f"{path}/r/train/1", 0, b"a b\nc"), (f"{path}/r/train/2", 0, b"d\n")]
     assert [block.data for block in blocks_of(tmp_path / name, members="r/t*/1")] == [b"a b\nc", b"e\n"]
     assert len(blocks_of(tmp_path / name, members="*")) == 4
-    with pytest.raises(InputError, match=r"^input: expected members that match x/\*, found r/README, .* in .*/a\."):
+    with pytest.raises(InputError, match=rf"{name}: expected members that match x/\*, found r/README, "):
         blocks_of(tmp_path / name, members="x/*")
 
 
@@ -146,7 +139,7 @@ def test_a_damaged_archive_is_an_error(tmp_path, mode):
         blocks_of(path, members="*")
 
 
-def test_of_an_archive_no_more_than_one_member_is_in_memory(tmp_path, monkeypatch):
+def test_at_most_one_member_of_an_archive_is_in_memory(tmp_path, monkeypatch):
     archive(tmp_path / "a.tar", {str(number): b"x\n" for number in range(50)}, "w")
     opened = []
     take = tarfile.open
@@ -162,11 +155,11 @@ def test_a_line_longer_than_a_block_is_cut_at_white_space(tmp_path):
     assert b"".join(block.data for block in blocks) == path.read_bytes()
     assert all(block.data.endswith((b"\n", b" ")) for block in blocks)
     assert [block.is_cut for block in blocks] == [block.data.endswith(b" ") for block in blocks]
-    assert [block.begun for block in blocks[1:]] == [block.is_cut for block in blocks[:-1]]
+    assert [block.is_continuation for block in blocks[1:]] == [block.is_cut for block in blocks[:-1]]
 
 
 @pytest.mark.parametrize("letter", ["x", "\u00e9", "\u4e2d", "\U0001f600"])
-def test_of_a_token_longer_than_a_block_the_beginning_is_read(tmp_path, monkeypatch, letter):
+def test_the_beginning_of_a_token_longer_than_a_block_is_read(tmp_path, monkeypatch, letter):
     monkeypatch.setattr(reading, "LONGEST_BYTES", 8)
     path = tmp_path / "a.txt"
     path.write_text("one " + letter * 1000 + " two\nthree\n")
@@ -177,7 +170,7 @@ def test_of_a_token_longer_than_a_block_the_beginning_is_read(tmp_path, monkeypa
     assert reading.line_number(corpora.TextFile(str(path), 1), last, last.data.index(b"three")) == 2
 
 
-def test_what_is_passed_over_of_a_token_counts_for_the_places_of_later_blocks(tmp_path, monkeypatch):
+def test_the_skipped_part_of_a_token_counts_in_the_positions_of_later_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "LONGEST_BYTES", 8)
     path = tmp_path / "a.txt"
     path.write_bytes(b"x" * 1000 + b" a\n" + b"b\n" * 100)
@@ -224,7 +217,7 @@ BROKEN = {
 def test_a_broken_file_is_named(tmp_path, case):
     name, content = BROKEN[case]
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=rf"^input: expected an intact compressed file or archive, found .*{name}: "):
+    with pytest.raises(InputError, match=rf"{name}: expected an intact compressed file or archive, found "):
         blocks_of(tmp_path / name, members="*" if ".tar" in name else "")
 
 
@@ -235,9 +228,3 @@ def test_a_zstd_file_of_several_frames_and_a_wide_window_is_read_to_its_end(tmp_
     texts = [b"one\n", b"", b"two words\n" * 50_000]
     (tmp_path / "a.zst").write_bytes(b"".join(wide.compress(text) for text in texts))
     assert b"".join(block.data for block in blocks_of(tmp_path / "a.zst")) == b"".join(texts)
-
-
-def test_a_zstd_archive_is_read(tmp_path):
-    archive(tmp_path / "a.tar", {"1": b"a b\n", "2": b"c\n"}, "w")
-    (tmp_path / "a.tar.zst").write_bytes(zstandard.compress((tmp_path / "a.tar").read_bytes()))
-    assert [block.data for block in blocks_of(tmp_path / "a.tar.zst", members="*")] == [b"a b\n", b"c\n"]

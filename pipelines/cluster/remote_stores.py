@@ -1,0 +1,56 @@
+"""What `filesystems` needs for remote stores only: Beam's extras, globs, and our client for S3."""
+
+import importlib.util
+
+from apache_beam.io.filesystem import FileMetadata, FileSystem
+from apache_beam.io.filesystems import FileSystems
+
+from elmo_tf.errors import InputError
+from elmo_tf.pipelines.cluster import folder_walk, s3_client
+
+# Beam's extra for a scheme, and a module that it installs.
+_EXTRAS = {
+    "gs": ("gcp", "google.cloud.storage"),
+    "s3": ("aws", "boto3"),
+    "azfs": ("azure", "azure.storage.blob"),
+    "hdfs": ("hadoop", "hdfs"),
+}
+
+
+def check(path: str) -> None:
+    """Raises `InputError` if Beam's extra for `path` is not installed, or the store's own error if it refuses."""
+    scheme = FileSystems.get_scheme(path)
+    extra, module = _EXTRAS.get(scheme, (scheme, None))
+    if not _is_installed(module) or all(scheme != kind.scheme() for kind in FileSystem.get_all_subclasses()):
+        package = f"apache-beam[{extra}]"
+        raise InputError(path, f"an installed {package} for {scheme}:// (pip install '{package}')", "none")
+    FileSystems.get_filesystem(path)
+    if scheme == "s3":
+        s3_client.check(path)
+
+
+def _is_installed(module: str | None) -> bool:
+    try:
+        return module is None or importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # of a package around it
+        return False
+
+
+def system(path: str) -> FileSystem:
+    """Returns the file system for the store of `path`."""
+    found = FileSystems.get_filesystem(path)
+    if found.scheme() == "s3":
+        s3_client.install()
+        # A worker started by a worker pool has no options, which Beam's S3 does not allow.
+        found._options = found._options or {}
+    return found
+
+
+def match(pattern: str) -> list[FileMetadata]:
+    """Returns path and size of the files that match a glob, hidden ones included."""
+    store = system(pattern)
+    if store.has_dirs():
+        return list(folder_walk.match(store, pattern))
+    if "/" not in pattern.partition("://")[2]:
+        return []  # a bucket, which is not a file
+    return store.match([pattern])[0].metadata_list
