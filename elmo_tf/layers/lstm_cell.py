@@ -1,4 +1,4 @@
-"""The recurrence of a projected LSTM's cell, which training and inference share."""
+"""One step of a projected LSTM's cell, shared by training and inference."""
 
 import tensorflow as tf
 
