@@ -120,7 +120,7 @@ def test_threads_at_once_do_not_disturb_each_other(embed):
     expected, found = [embed(batch, states)[0] for batch in batches], {}
 
     def work(number):
-        found[number] = [embed(batches[number], states)[0] for _ in range(5)]
+        found[number] = [embed(batches[number], states)[0] for _ in range(3)]
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
     for thread in threads:

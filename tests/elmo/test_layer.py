@@ -1,10 +1,7 @@
 """The Keras layer by itself: values of every mix, masks, what it refuses."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 
 import keras
 import numpy as np
@@ -16,13 +13,12 @@ from elmo_tf.bilm.model import BiLM
 from elmo_tf.bilm.packed import PackedBiLM
 from elmo_tf.config import ModelConfig
 from elmo_tf.errors import InputError
-from elmo_tf.layers import lstmp_packed
 from elmo_tf.layers.token_mask import TokenMask
 from elmo_tf.published import weights as published_weights
 from elmo_tf.savedmodel import checksums
 from tests import checks, reference
 from tests.elmo.sentences import LENGTHS, MASK, SENTENCES, TOKENS
-from tests.helpers import MICRO, MICRO_CONFIG, batch_char_ids
+from tests.helpers import MICRO, batch_char_ids
 
 
 def expected_layers(savedmodel, sentence: list[bytes]) -> np.ndarray:
@@ -48,15 +44,11 @@ def assert_vectors(found, savedmodel, parameters, gamma=1.0, normalize=False):
     ("mix", "parameters"),
     [
         ("learned", [0, 0, 0]),
-        ("average", [0, 0, 0]),
-        ("0.3,-0.5,1", [0.3, -0.5, 1.0]),
         ("top", [-200, -200, 0]),
-        (2, [-200, -200, 0]),
-        (0, [0, -200, -200]),
         ([0.3, -0.5, 1.0], [0.3, -0.5, 1.0]),
     ],
 )
-def test_every_mix_weights_the_layers_as_it_says(savedmodel, mix, parameters):
+def test_a_mix_weights_the_layers_as_it_says(savedmodel, mix, parameters):
     layer = elmo_tf.ELMo(savedmodel.path, mix=mix)
     assert_vectors(layer(TOKENS), savedmodel, parameters)
     layer.mixes[0].gamma.assign(-1.5)
@@ -83,12 +75,9 @@ def test_normalization_is_of_each_token_by_itself(savedmodel):
 
 def test_character_ids_give_what_their_tokens_give(savedmodel):
     layer = elmo_tf.ELMo(savedmodel.path)
-    ids = batch_char_ids(SENTENCES, max_length=6)
-    expected = layer(TOKENS)
-    for dtype in (np.int32, np.int64, np.uint16):
-        vectors = layer(ids.astype(dtype))
-        np.testing.assert_allclose(vectors, expected, **checks.TOLERANCE)
-        np.testing.assert_array_equal(vectors._keras_mask, MASK)
+    vectors = layer(batch_char_ids(SENTENCES, max_length=6).astype(np.uint16))
+    np.testing.assert_allclose(vectors, layer(TOKENS), **checks.TOLERANCE)
+    np.testing.assert_array_equal(vectors._keras_mask, MASK)
 
 
 def test_the_vectors_are_those_of_the_savedmodel_whatever_the_batch(savedmodel):
@@ -184,17 +173,10 @@ def test_gradients_reach_the_mix_and_the_network_only_if_it_is_to_be_trained(sav
     assert len(trained) == len(savedmodel.bilm.variables) + 2
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda ids: ids[:, ::-1], "padding only after the last token"),  # as keras.utils.pad_sequences pads
-        (lambda ids: np.where(ids == 0, 262, ids), "ids from 0 to 261, found .* to 262"),
-    ],
-)
-def test_odd_character_ids_are_refused(savedmodel, change, message):
-    ids = batch_char_ids(SENTENCES, max_length=6)
-    with pytest.raises(tf.errors.InvalidArgumentError, match=f"char_ids: expected {message}"):
-        elmo_tf.ELMo(savedmodel.path)(np.ascontiguousarray(change(ids)))
+def test_character_ids_are_checked():
+    ids = batch_char_ids(SENTENCES, max_length=6)[:, ::-1]  # as keras.utils.pad_sequences pads
+    with pytest.raises(tf.errors.InvalidArgumentError, match="char_ids: expected padding only after the last token"):
+        elmo_tf.ELMo(MICRO).char_ids(np.ascontiguousarray(ids))
 
 
 def test_under_a_mixed_policy_the_network_stays_float32_and_the_vectors_are_cast(savedmodel):
@@ -224,17 +206,6 @@ def test_sources_give_the_same_network(workdir, tmp_path):
         np.testing.assert_allclose(elmo_tf.ELMo(source)(TOKENS), expected, **checks.TOLERANCE)
     sizes_alone = elmo_tf.ELMo(workdir.config.model)
     assert len(sizes_alone.weights) == len(elmo_tf.ELMo(version).weights)
-
-
-@pytest.mark.slow
-def test_importing_the_package_does_not_import_tensorflow_and_the_layer_is_there_when_asked_for():
-    code = "import sys, elmo_tf; print('tensorflow' in sys.modules, elmo_tf.ELMo.__name__, 'tensorflow' in sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ | {"PYTHONPATH": "."}
-    )
-    assert done.stdout == "False ELMo True\n"
-    with pytest.raises(AttributeError, match="has no attribute 'Elmo'"):
-        elmo_tf.Elmo  # noqa: B018
 
 
 def test_names_are_elmo_and_numbered():
@@ -314,15 +285,6 @@ def test_a_savedmodel_that_is_not_ours_is_refused(savedmodel, tmp_path):
         elmo_tf.ELMo(other)
 
 
-def test_an_export_of_a_version_with_another_layout_is_refused(savedmodel, tmp_path, monkeypatch):
-    with monkeypatch.context() as another_version:
-        another_version.setattr(lstmp_packed, "_PADDING", 8)
-        path = checks.export_unverified(savedmodel.bilm, MICRO_CONFIG, tmp_path)
-    message = r"source: expected a SavedModel of `elmo-tf export` of this version, undamaged, found \w*/?from_input of"
-    with pytest.raises(InputError, match=message):
-        elmo_tf.ELMo(path)
-
-
 @pytest.mark.parametrize("precision", ["float32", "int8"])
 def test_an_export_of_an_earlier_version_is_read_unless_its_weights_are_not_float32(savedmodel, tmp_path, precision):
     earlier = shutil.copytree(savedmodel.path, tmp_path / "earlier")
@@ -339,12 +301,20 @@ def test_an_export_of_an_earlier_version_is_read_unless_its_weights_are_not_floa
         elmo_tf.ELMo(earlier)
 
 
-def test_scalar_parameters_may_be_an_array_and_a_layers_number_numpys():
-    for mix, same in ((np.array([0.5, 0, 1]), [0.5, 0.0, 1.0]), (np.int64(2), 2)):
-        layer = elmo_tf.ELMo(MICRO, mix=mix)
-        assert layer.get_config()["mix"] == same
-        again = elmo_tf.ELMo(MICRO, mix=same)
-        np.testing.assert_array_equal(layer.mixes[0].scalar_parameters, again.mixes[0].scalar_parameters)
+@pytest.mark.parametrize(
+    ("mix", "stored", "parameters"),
+    [
+        ("average", "average", [0, 0, 0]),
+        ("0.3,-0.5,1", "0.3,-0.5,1", [0.3, -0.5, 1]),
+        (0, 0, [100, 0, 0]),
+        (np.int64(2), 2, [0, 0, 100]),
+        (np.array([0.5, 0, 1]), [0.5, 0.0, 1.0], [0.5, 0, 1]),
+    ],
+)
+def test_a_fixed_mix_has_its_parameters_and_a_config_of_python_values(mix, stored, parameters):
+    layer = elmo_tf.ELMo(MICRO, mix=mix)
+    assert layer.get_config()["mix"] == stored
+    np.testing.assert_array_equal(layer.mixes[0].scalar_parameters, np.float32(parameters))
 
 
 @pytest.mark.parametrize("trainable_bilm", [False, True])

@@ -105,19 +105,6 @@ def test_bfloat16_kernels_keep_the_bias():
     assert np.abs(tf.cast(rounded[0], tf.float32) - exact[0]).max() > 1e-3  # one row would not do
 
 
-def test_gradients_are_those_of_the_layers_training():
-    layer = _layer()
-    rows, state = _rows(layer, [4, 4, 4])
-    inputs, weights = tf.constant(np.stack(rows)), np.random.default_rng(1).normal(size=(3, 4, PROJECTION_DIM))
-
-    def loss(training):
-        outputs, final = layer(inputs, state, training=training)
-        return tf.reduce_sum(outputs * weights) + sum(map(tf.reduce_sum, final))
-
-    for one, other in zip(*(checks.gradients(layer, lambda t=t: loss(t)) for t in (False, True)), strict=True):
-        np.testing.assert_allclose(one, other, **checks.gradient_tolerance(other))
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_the_weights_can_be_had_back(kind, dtype):
