@@ -9,6 +9,7 @@ import typing
 from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from elmo_tf.errors import InputError, suggestion
 
@@ -17,12 +18,12 @@ _WHOLE = "configuration"  # what an error names that is not about one key
 _CHARACTERS = 261  # trained rows of the character table
 _MAX_LAYERS = 100
 
-_Count = Annotated[int, msgspec.Meta(ge=0)]
-_Positive = Annotated[int, msgspec.Meta(ge=1)]
-_AboveZero = Annotated[float, msgspec.Meta(gt=0)]
-_NotNegative = Annotated[float, msgspec.Meta(ge=0)]
-_BelowOne = Annotated[float, msgspec.Meta(ge=0, lt=1)]
-_Filters = Annotated[tuple[tuple[_Positive, _Positive], ...], msgspec.Meta(min_length=1)]
+_Count = Annotated[int, Meta(ge=0)]
+_Positive = Annotated[int, Meta(ge=1)]
+_AboveZero = Annotated[float, Meta(gt=0)]
+_NotNegative = Annotated[float, Meta(ge=0)]
+_BelowOne = Annotated[float, Meta(ge=0, lt=1)]
+_Filters = Annotated[tuple[tuple[_Positive, _Positive], ...], Meta(min_length=1)]
 
 
 def _types(config_class: type) -> dict[str, typing.Any]:
@@ -31,11 +32,11 @@ def _types(config_class: type) -> dict[str, typing.Any]:
 
 def _converted(name: str, value: typing.Any, kind: typing.Any) -> typing.Any:
     """Returns `value` as the type of a field; JSON has no tuples and may write 3.0 as 3."""
+    value = value.item() if hasattr(value, "item") else value  # a NumPy number
     if isinstance(value, int | float) and not abs(value) <= sys.float_info.max:  # or NaN
         raise InputError(name, "a finite number", repr(value))
     try:
-        # NumPy's numbers become Python's.
-        return msgspec.convert(value.item() if hasattr(value, "item") else value, kind)
+        return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         if typing.get_origin(kind) is Literal:
             expected = f"one of {', '.join(typing.get_args(kind))}"
@@ -64,9 +65,10 @@ class CharCNNConfig(Checked):
     embedding_dim: _Positive = 16  # width of a character's vector
     # (width in characters, number of filters) of each convolution
     filters: _Filters = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
-    num_highway: Annotated[int, msgspec.Meta(ge=0, le=_MAX_LAYERS)] = 2  # highway layers after the max-pool
+    num_highway: Annotated[int, Meta(ge=0, le=_MAX_LAYERS)] = 2  # highway layers after the max-pool
     activation: Literal["relu", "tanh"] = "relu"  # activation function after the max-pool: "relu" or "tanh"
-    max_chars_per_token: Annotated[int, msgspec.Meta(ge=3, le=257)] = 50  # ids per token, its two marks included
+    # ids per token, begin- and end-word marks included
+    max_chars_per_token: Annotated[int, Meta(ge=3, le=257)] = 50
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -75,7 +77,7 @@ class CharCNNConfig(Checked):
 
     @property
     def num_filters(self) -> int:
-        """Width of the vector that the max-pool returns."""
+        """Width of the max-pool's output."""
         return sum(count for _, count in self.filters)
 
 
@@ -85,7 +87,7 @@ class LSTMConfig(Checked):
 
     units: _Positive = 4096  # cells per layer
     projection_dim: _Positive = 512  # width of the token vector and of each layer's output; = units: no projection
-    num_layers: Annotated[int, msgspec.Meta(ge=1, le=_MAX_LAYERS)] = 2  # LSTM layers of each direction
+    num_layers: Annotated[int, Meta(ge=1, le=_MAX_LAYERS)] = 2  # LSTM layers of each direction
     cell_clip: _AboveZero | None = 3.0  # the cell state is clipped to +-this; null: no clipping
     proj_clip: _AboveZero | None = 3.0  # the projected output is clipped to +-this; null: no clipping
     use_skip_connections: bool = True  # every layer but the first adds its input to its output
@@ -103,7 +105,7 @@ class ModelConfig:
     lstm: LSTMConfig = LSTMConfig()
 
     def num_parameters(self, vocab_size: int | None = None) -> int:
-        """Returns how many numbers the network's weights are, with a softmax of `vocab_size` words or without one."""
+        """Returns the network's number of parameters, with a softmax of `vocab_size` words or without one."""
         char_cnn, units, width = self.char_cnn, self.lstm.units, self.lstm.projection_dim
         tokens = char_cnn.num_filters
         convolutions = sum(count * (span * char_cnn.embedding_dim + 1) for span, count in char_cnn.filters)
@@ -120,45 +122,43 @@ class TrainConfig(Checked):
     """The recipe; the defaults are those of the released model (bilm-tf, `bin/train_elmo.py`)."""
 
     batch_size: _Positive = 128  # streams per replica
-    unroll_steps: _Positive = 20  # tokens per window; the gradient reaches back no further
+    unroll_steps: _Positive = 20  # tokens per window; backpropagation stops at its start
     epochs: _Positive = 10  # passes over the corpus
-    optimizer: Literal["adagrad", "adam", "muon"] = (
-        "adagrad"  # "adagrad", "adam", or "muon": Adam, but Muon for the matrices of hidden layers
-    )
+    # "adagrad", "adam", or "muon": Adam, but Muon for the matrices of hidden layers
+    optimizer: Literal["adagrad", "adam", "muon"] = "adagrad"
     learning_rate: _AboveZero = 0.2  # learning rate after the warm-up and before the decay
-    initial_accumulator: _AboveZero = 1.0  # Adagrad's sums of squared gradients at the start
-    beta_1: _BelowOne = 0.9  # decay of Adam's mean gradients per step, also for what Muon leaves to Adam
-    beta_2: _BelowOne = 0.999  # decay of Adam's mean squared gradients per step, likewise
-    muon_scale: _AboveZero = 0.2  # root mean square of Muon's moves, in units of the rate; Adam's have 0.2 to 0.4
-    muon_weight_decay: _NotNegative = 0.1  # what Muon's matrices lose in a step, in units of the rate and their values
-    clip_norm: _AboveZero = 10.0  # largest norm of all gradients together; larger gradients are scaled down
+    initial_accumulator: _AboveZero = 1.0  # initial value of Adagrad's sums of squared gradients
+    beta_1: _BelowOne = 0.9  # decay rate of Adam's first moment, also for the weights that Muon leaves to Adam
+    beta_2: _BelowOne = 0.999  # decay rate of Adam's second moment, likewise
+    # root mean square of Muon's updates, relative to the learning rate; Adam's is 0.2 to 0.4
+    muon_scale: _AboveZero = 0.2
+    muon_weight_decay: _NotNegative = 0.1  # weight decay of Muon's matrices per step, relative to the learning rate
+    clip_norm: _AboveZero = 10.0  # largest global norm of the gradients; larger ones are scaled down
     num_sampled: _Count = 8192  # negatives per step and direction; 0, or over 3/4 of the vocabulary: the full softmax
-    reset_rate: _BelowOne = 0.0  # of the windows that start with a sentence, the share that starts from the zero state
+    reset_rate: _BelowOne = 0.0  # share of the windows that begin with a sentence and start from the zero state
     dropout_rate: _BelowOne = 0.1  # share of every LSTM layer's input and of the softmax's that is set to 0
     # number format of all matrix products but the full softmax's: "float32", "bfloat16", or "auto": the faster one,
     # which is measured once
     precision: Literal["float32", "bfloat16", "auto"] = "float32"
-    initial_softmax: Literal["normal", "log_uniform"] = (
-        "normal"  # "normal", as in the released model; or "log_uniform": small, biases by word rank
-    )
-    seed: Annotated[int, msgspec.Meta(ge=0, lt=2**31)] = (
-        0  # random seed of the initial weights, the order of the sentences, dropout and the negatives
-    )
+    # "normal", as in the released model; or "log_uniform": small, biases by word rank
+    initial_softmax: Literal["normal", "log_uniform"] = "normal"
+    # random seed of the initial weights, the order of the sentences, dropout and the negatives
+    seed: Annotated[int, Meta(ge=0, lt=2**31)] = 0
     checkpoint_steps: _Positive = 1000  # steps between checkpoints
     checkpoint_minutes: _NotNegative = 0.0  # minutes between checkpoints, instead of checkpoint_steps; 0: not by time
-    keep_checkpoints: _Positive = 3  # newest checkpoints that are kept
+    keep_checkpoints: _Positive = 3  # newest checkpoints to keep
     eval_steps: _Count | None = None  # steps between evaluations; null: as checkpoint_steps; 0: only at the end
-    eval_tokens: _Count = 100_000  # first tokens of the held-out text that an evaluation takes; 0, and at the end: all
+    # tokens of an evaluation, from the start of the held-out text; 0, and at the end: all
+    eval_tokens: _Count = 100_000
     log_steps: _Positive = 20  # steps between points in TensorBoard
     # steps between diagnostics: histograms, update sizes, sampled against full softmax; 0: never
     look_steps: _Count = 1000
     warmup_steps: _Count = 0  # steps over which the rate rises linearly to learning_rate
-    # of the rate after the warm-up: "none", "linear" or "cosine" (0 at the last step), or "inverse_sqrt" of the step
+    # schedule of the rate after the warm-up: "none", "linear" or "cosine" (0 at the last step), or "inverse_sqrt"
     decay: Literal["none", "linear", "cosine", "inverse_sqrt"] = "none"
     patience: _Count = 0  # stop after this many evaluations without a better held-out perplexity; 0: never
-    accumulation_steps: _Positive = (
-        1  # groups of batch_size streams per replica, computed one after the other for one update
-    )
+    # groups of batch_size streams per replica, computed one after the other for one update
+    accumulation_steps: _Positive = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -173,7 +173,7 @@ class Config:
     train: TrainConfig = TrainConfig()
 
 
-# With this `tiny` learned most from one and from ten million words; benchmarks/README.md lists what was tried.
+# The recipe with which `tiny` learned most from one and from ten million words; see benchmarks/README.md.
 _LITTLE_TEXT = TrainConfig(
     batch_size=16,
     num_sampled=2048,
@@ -215,7 +215,7 @@ def preset(name: str) -> Config:
 def with_paper_recipe(config: Config) -> Config:
     """Returns `config` with the released model's optimizer, schedule, clipping, dropout and initial values.
 
-    What depends on the model's size or the data stays: batch size, negatives, epochs and `reset_rate`.
+    Settings that depend on the model's size or the data do not change: batch size, negatives, epochs, `reset_rate`.
     """
     names = ("optimizer", "learning_rate", "initial_accumulator", "clip_norm", "initial_softmax", "dropout_rate")
     released = {name: getattr(TrainConfig(), name) for name in (*names, "warmup_steps", "decay")}

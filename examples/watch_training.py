@@ -57,7 +57,7 @@ def name_of(workdir: str) -> str:
 def every(steps: int, begin: Callable[[], Callable[[Record], None]]) -> Callable[[Record], None]:
     """Returns a function that sends every evaluation, and the losses of every `steps` steps; training waits for it.
 
-    The first record begins the run, so workers that get no records begin none.
+    The run begins with the first record sent, so workers that get no records begin none.
     """
     send = functools.cache(begin)
 

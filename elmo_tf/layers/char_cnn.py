@@ -74,8 +74,9 @@ class CharCNN(keras.layers.Layer):
         )
         self.kernels, self.biases = [], []
         for number, (width, count) in enumerate(self.filters):
-            initial = uniform(-0.05, 0.05)
-            if self.activation != "relu":
+            if self.activation == "relu":
+                initial = uniform(-0.05, 0.05)
+            else:
                 initial = keras.initializers.RandomNormal(0.0, (width * self.embedding_dim) ** -0.5)
             shape = (width, self.embedding_dim, count)
             self.kernels.append(self.add_weight(name=f"kernel_{number}", shape=shape, initializer=initial))
