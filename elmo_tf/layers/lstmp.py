@@ -82,16 +82,13 @@ class LSTMP(keras.layers.Layer):
 
     def kernels(self, dtype: str | None = None) -> lstmp_packed.Kernels:
         """Returns the weights in the layout of inference; `dtype` is the products' by default."""
-        weights = (self.kernel, self.bias, self.projection_kernel)
-        weights = (None if weight is None else tf.convert_to_tensor(weight) for weight in weights)
-        return lstmp_packed.kernels(*weights, dtype or self.product_dtype)
+        return lstmp_packed.kernels(*map(tf.convert_to_tensor, self.weights), dtype=dtype or self.product_dtype)
 
     def assign_kernels(self, kernels: lstmp_packed.Kernels) -> None:
         """Sets the weights to those of float32 kernels."""
-        weights = lstmp_packed.unpacked(kernels, self.kernel.shape[0] - self.projection_dim)
-        for variable, value in zip((self.kernel, self.bias, self.projection_kernel), weights, strict=True):
-            if variable is not None:
-                variable.assign(value)
+        values = lstmp_packed.unpacked(kernels, self.kernel.shape[0] - self.projection_dim)
+        for variable, value in zip(self.weights, values, strict=True):
+            variable.assign(value)
 
     def compute_output_shape(self, input_shape, *_):
         batch = input_shape[0]
@@ -104,12 +101,11 @@ class LSTMP(keras.layers.Layer):
     def _run_training(self, inputs, cell, recurrent):
         """Computes `call` with a hand-written gradient."""
         settings = lstmp_training.Settings(self.cell_clip, self.proj_clip, self.product_dtype)
-        weights = [self.kernel, self.bias, *([] if self.projection_kernel is None else [self.projection_kernel])]
         outputs, cell, recurrent = lstmp_training.run(
             settings,
             tf.transpose(inputs, (1, 2, 0)),
             tf.transpose(cell),
             tf.transpose(recurrent),
-            *(tf.convert_to_tensor(weight) for weight in weights),
+            *map(tf.convert_to_tensor, self.weights),
         )
         return tf.transpose(outputs, (2, 0, 1)), (tf.transpose(cell), tf.transpose(recurrent))

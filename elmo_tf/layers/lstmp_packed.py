@@ -44,7 +44,7 @@ class Clips(NamedTuple):
     projection: float | None
 
 
-def kernels(kernel: tf.Tensor, bias: tf.Tensor, projection_kernel: tf.Tensor | None, dtype: str) -> Kernels:
+def kernels(kernel: tf.Tensor, bias: tf.Tensor, projection_kernel: tf.Tensor | None = None, *, dtype: str) -> Kernels:
     """Returns the weights of `LSTMP` as `Kernels` of `dtype`."""
     units = bias.shape[0] // 4
     projection_dim = units if projection_kernel is None else projection_kernel.shape[-1]
@@ -59,11 +59,12 @@ def kernels(kernel: tf.Tensor, bias: tf.Tensor, projection_kernel: tf.Tensor | N
     return Kernels(_padded(from_input, dtype), _padded(kernel[-projection_dim:], dtype), projection)
 
 
-def unpacked(kernels: Kernels, input_dim: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor | None]:
-    """Returns the kernel, the bias and the projection kernel of float32 `Kernels`: the inverse of `kernels`."""
+def unpacked(kernels: Kernels, input_dim: int) -> list[tf.Tensor]:
+    """Returns the kernel, the bias and the projection kernel if any of float32 `Kernels`: the inverse of `kernels`."""
     from_input, recurrent = kernels.from_input[:, :-_PADDING], kernels.recurrent[:, :-_PADDING]
     bias = tf.reduce_sum(from_input[input_dim:], 0) - _forget_bias(from_input.shape[-1] // 4)
-    return tf.concat([from_input[:input_dim], recurrent], 0), bias, kernels.projection
+    projection = [] if kernels.projection is None else [kernels.projection]
+    return [tf.concat([from_input[:input_dim], recurrent], 0), bias, *projection]
 
 
 def run(kernels: Kernels, clips: Clips, inputs: tf.Tensor, packing: Packing, state: State) -> tuple[tf.Tensor, State]:

@@ -22,25 +22,23 @@ class Settings(NamedTuple):
     product_dtype: str
 
 
-def run(settings: Settings, inputs, cell, recurrent, kernel, bias, projection_kernel=None):
+def run(settings: Settings, inputs, cell, recurrent, *weights):
     """Runs the LSTM over all time steps.
 
     Args:
         inputs: float32 `(time, input_dim, batch)`.
         cell: float32 `(units, batch)`.
         recurrent: float32 `(projection_dim, batch)`.
-        kernel: float32 `(input_dim + projection_dim, 4 * units)`.
-        bias: float32 `(4 * units,)`.
-        projection_kernel: float32 `(units, projection_dim)`; None: no projection.
+        weights: kernel, float32 `(input_dim + projection_dim, 4 * units)`; bias, float32 `(4 * units,)`; projection
+            kernel, float32 `(units, projection_dim)`, if there is a projection.
 
     Returns:
         outputs float32 `(time, projection_dim, batch)`, and the final cell and recurrent state.
     """
-    weights = (kernel, bias) if projection_kernel is None else (kernel, bias, projection_kernel)
 
     @tf.custom_gradient
-    def differentiable(inputs, cell, recurrent, *weights):
-        return _forward(settings, inputs, cell, recurrent, *weights)
+    def differentiable(*arguments):
+        return _forward(settings, *arguments)
 
     return differentiable(inputs, cell, recurrent, *weights)
 
