@@ -73,10 +73,9 @@ def test_normalization_is_of_each_token_by_itself(savedmodel):
     assert_vectors(layer(TOKENS), savedmodel, [0, 0, 0], normalize=True)
 
 
-def test_character_ids_give_what_their_tokens_give(savedmodel):
-    layer = elmo_tf.ELMo(savedmodel.path)
-    vectors = layer(batch_char_ids(SENTENCES, max_length=6).astype(np.uint16))
-    np.testing.assert_allclose(vectors, layer(TOKENS), **checks.TOLERANCE)
+def test_character_ids_give_what_their_tokens_give(plain, plain_vectors):
+    vectors = plain(batch_char_ids(SENTENCES, max_length=6).astype(np.uint16))
+    np.testing.assert_allclose(vectors, plain_vectors, **checks.TOLERANCE)
     np.testing.assert_array_equal(vectors._keras_mask, MASK)
 
 
@@ -91,18 +90,17 @@ def test_the_vectors_are_those_of_the_savedmodel_whatever_the_batch(savedmodel):
         np.testing.assert_allclose(alone[0, :length], expected["elmo"][row, :length], **checks.TOLERANCE)
 
 
-def test_boundaries_are_returned_with_what_both_directions_make_of_them(savedmodel):
+def test_boundaries_are_returned_with_what_both_directions_make_of_them(savedmodel, plain_vectors):
     layer = elmo_tf.ELMo(savedmodel.path, boundaries=True)
     empty = layer(tf.constant([], tf.string, (2, 0)))  # batches of empty sentences may have no column
     assert np.asarray(empty._keras_mask).tolist() == [[True, True]] * 2
     np.testing.assert_allclose(empty, layer(tf.constant([[""], [""]]))[:, :2], **checks.TOLERANCE)
     vectors = layer(TOKENS)
     np.testing.assert_array_equal(vectors._keras_mask, np.arange(8) < np.array(LENGTHS)[:, None] + 2)
-    inner = elmo_tf.ELMo(savedmodel.path)(TOKENS)
     weights = reference.weights_of(savedmodel.bilm)
     for row, sentence in enumerate(SENTENCES):
         length = len(sentence)
-        np.testing.assert_allclose(vectors[row, 1 : length + 1], inner[row, :length], **checks.TOLERANCE)
+        np.testing.assert_allclose(vectors[row, 1 : length + 1], plain_vectors[row, :length], **checks.TOLERANCE)
         assert not np.any(vectors[row, length + 2 :])
         ids = [reference.encode(token) for token in [b"<S>", *sentence, b"</S>"]]
         tokens = np.stack([reference.char_cnn(weights, one) for one in ids])
@@ -140,13 +138,13 @@ def test_dropout_is_of_each_mix_and_only_in_training(savedmodel):
         np.testing.assert_allclose(dropped[kept], exact[kept] / 0.6, **checks.TOLERANCE)
 
 
-def test_the_penalty_is_lambda_times_the_squares_of_each_learned_mix(savedmodel):
-    layer = elmo_tf.ELMo(savedmodel.path, num_mixes=2, penalty=0.1)
+def test_the_penalty_is_lambda_times_the_squares_of_each_learned_mix(plain):
+    layer = elmo_tf.ELMo(MICRO, num_mixes=2, penalty=0.1)
     layer.mixes[0].scalar_parameters.assign([1.0, -2.0, 0.5])
     layer.mixes[1].scalar_parameters.assign([0.0, 3.0, 0.0])
     np.testing.assert_allclose(layer.losses, [0.1 * 5.25, 0.1 * 9], **checks.FEW)
-    assert elmo_tf.ELMo(savedmodel.path, mix="top", penalty=0.1).losses == []
-    assert elmo_tf.ELMo(savedmodel.path).losses == []
+    assert elmo_tf.ELMo(MICRO, mix="top", penalty=0.1).losses == []
+    assert plain.losses == []
 
 
 def gradients(layer) -> dict[str, bool]:
@@ -164,9 +162,9 @@ def gradients(layer) -> dict[str, bool]:
 
 
 @pytest.mark.slow
-def test_gradients_reach_the_mix_and_the_network_only_if_it_is_to_be_trained(savedmodel):
+def test_gradients_reach_the_mix_and_the_network_only_if_it_is_to_be_trained(savedmodel, plain):
     mix = {"mix_0/scalar_parameters", "mix_0/gamma"}
-    frozen = gradients(elmo_tf.ELMo(savedmodel.path))
+    frozen = gradients(plain)
     assert {name for name, reached in frozen.items() if reached} == mix
     trained = gradients(elmo_tf.ELMo(savedmodel.path, trainable_bilm=True))
     assert [name for name, reached in trained.items() if not reached] == []
@@ -179,8 +177,7 @@ def test_character_ids_are_checked():
         elmo_tf.ELMo(MICRO).char_ids(np.ascontiguousarray(ids))
 
 
-def test_under_a_mixed_policy_the_network_stays_float32_and_the_vectors_are_cast(savedmodel):
-    exact = elmo_tf.ELMo(savedmodel.path)(TOKENS)
+def test_under_a_mixed_policy_the_network_stays_float32_and_the_vectors_are_cast(savedmodel, plain_vectors):
     keras.config.set_dtype_policy("mixed_bfloat16")
     try:
         layer = elmo_tf.ELMo(savedmodel.path, dropout_rate=0.1)
@@ -191,7 +188,7 @@ def test_under_a_mixed_policy_the_network_stays_float32_and_the_vectors_are_cast
         keras.config.set_dtype_policy("float32")
     assert vectors.dtype == tf.bfloat16
     assert {variable.dtype for variable in layer.variables if "float" in variable.dtype} == {"float32"}
-    np.testing.assert_array_equal(vectors, tf.cast(exact, tf.bfloat16))
+    np.testing.assert_array_equal(vectors, tf.cast(plain_vectors, tf.bfloat16))
 
 
 @pytest.mark.slow
