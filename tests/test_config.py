@@ -69,11 +69,7 @@ def test_overrides_set_what_they_name_and_nothing_else():
     assert made.model.lstm == dataclasses.replace(base.model.lstm, proj_clip=None, use_skip_connections=False)
     assert made.model.char_cnn == dataclasses.replace(base.model.char_cnn, filters=((1, 4), (2, 8)))
     assert config.override(base, []) == base
-
-
-def test_the_last_override_of_a_key_counts():
-    made = config.override(config.Config(), ["train.seed=1", "train.seed=2"])
-    assert made.train.seed == 2
+    assert config.override(base, ["train.seed=1", "train.seed=2"]).train.seed == 2
 
 
 @pytest.mark.parametrize("wrong", ["train.learning_rat", "learning_rate"])
@@ -82,7 +78,9 @@ def test_a_misspelt_key_is_answered_with_the_nearest(wrong):
         config.override(config.Config(), [f"{wrong}=1"])
 
 
-def test_an_unknown_key_is_answered_with_all_of_them():
+def test_an_unknown_key_is_answered_with_all_of_them_and_a_missing_value_with_the_form():
+    with pytest.raises(InputError, match=r"^assignments: expected key=value, found 'train.seed'"):
+        config.override(config.Config(), ["train.seed"])
     known = config.keys()
     for wrong in ("rate=1", "help=1"):
         with pytest.raises(InputError) as error:
@@ -98,22 +96,18 @@ def test_an_unknown_key_is_answered_with_all_of_them():
 @pytest.mark.parametrize(
     ("assignment", "key"),
     [
-        ("train.batch_size=0", "batch_size"),
         ("train.batch_size=1.5", "batch_size"),
         ("train.batch_size=true", "batch_size"),
         ("train.batch_size=", "batch_size"),
         ("train.learning_rate=NaN", "learning_rate"),
         ("train.learning_rate=Infinity", "learning_rate"),
         ("train.learning_rate=-1", "learning_rate"),
-        ("train.learning_rate=null", "learning_rate"),
         ("train.dropout_rate=1", "dropout_rate"),
         ("train.muon_weight_decay=-0.1", "muon_weight_decay"),
         ("train.precision=float16", "precision"),
-        ("train.seed=-1", "seed"),
         ("model.lstm.projection_dim=600", "projection_dim"),
         ("model.lstm.cell_clip=0", "cell_clip"),
         ("model.lstm.use_skip_connections=1", "use_skip_connections"),
-        ("model.char_cnn.filters=[[1,0]]", "filters"),
         ("model.char_cnn.filters=[[51,1]]", "filters"),
         ("model.char_cnn.filters=[]", "filters"),
         ("model.char_cnn.filters=[3]", "filters"),
@@ -126,11 +120,6 @@ def test_an_unknown_key_is_answered_with_all_of_them():
 def test_a_wrong_value_is_refused_with_its_key(assignment, key):
     with pytest.raises(InputError, match=rf"^(train|model)\.[a-z_.]*{key}: expected .*, found "):
         config.override(config.preset("tiny"), [assignment])
-
-
-def test_an_assignment_without_an_equals_sign_is_refused():
-    with pytest.raises(InputError, match=r"^assignments: expected key=value, found 'train.seed'"):
-        config.override(config.Config(), ["train.seed"])
 
 
 @pytest.mark.parametrize(
