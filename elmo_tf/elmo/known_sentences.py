@@ -43,6 +43,7 @@ class KnownSentences:
         lengths = [len(tokens) for tokens in distinct]
         ends = np.cumsum([0, *lengths])
         self._places = {tokens: (ends[number], ends[number + 1]) for number, tokens in enumerate(distinct)}
+        self._places[()] = (0, 0)
         self._layers = _empty((int(ends[-1]), num_layers, dim), folder)
         line = ProgressLine(at_once=False)
         self._compute = tf.function(compute, input_signature=[tf.TensorSpec((None, None), tf.string)])
@@ -75,25 +76,22 @@ class KnownSentences:
         return tf.cast(tf.ensure_shape(found, (None, num_layers, None, dim)), tf.float32)
 
     def _are_known(self, tokens: np.ndarray) -> bool:
-        rows = map(_without_padding, tokens.tolist())
-        return all(not row or row in self._places for row in rows)
+        return all(_without_padding(row) in self._places for row in tokens.tolist())
 
     def _look_up(self, tokens: np.ndarray) -> np.ndarray:
         rows = [_without_padding(row) for row in tokens.tolist()]
         _, num_layers, dim = self._layers.shape
         found = np.zeros((len(rows), num_layers, tokens.shape[1], dim), np.float16)
         for place, row in enumerate(rows):
-            if row:
-                start, end = self._places[row]
-                found[place, :, : len(row)] = self._layers[start:end].transpose(1, 0, 2)
+            start, end = self._places[row]
+            found[place, :, : len(row)] = self._layers[start:end].transpose(1, 0, 2)
         return found
 
 
 def _without_padding(row: list[bytes]) -> tuple[bytes, ...]:
-    length = len(row)
-    while length and not row[length - 1]:
-        length -= 1
-    return tuple(row[:length])
+    while row and not row[-1]:
+        row.pop()
+    return tuple(row)
 
 
 def _empty(shape: tuple[int, ...], folder: str | os.PathLike | None) -> np.ndarray:
