@@ -1,4 +1,4 @@
-"""The one exception that means "the input is wrong", as opposed to "the program is wrong"."""
+"""`InputError`, the exception for wrong input; any other exception is a defect."""
 
 import contextlib
 import difflib
@@ -12,26 +12,25 @@ _DISK_FULL = ("No space left on device", "Disk quota exceeded", "File too large"
 class InputError(ValueError):
     """A user's argument, file or setting cannot be used.
 
-    The message is one line, `parameter: expected ..., found ...`. The library speaks of its own parameters; the command
-    line puts its flags in their place, prints the line and exits with status 1. Any other exception is a defect and
-    keeps its traceback.
+    The message is one line, `parameter: expected ..., found ...`. The command line prints it, with its flag in place of
+    a parameter, and exits with status 1.
 
     Args:
-        parameter: what cannot be used: a parameter of the function that was called, several between `", "`, a
-            configuration key (`train.seed`), or a file's path.
-        expected: what it has to be. Names of other parameters stand in backticks: "`heldout` with it".
-        found: what it is instead, and where: with the path if it is a file's contents.
+        parameter: the path of the file or folder, the name of the model, the configuration key (`train.seed`), or the
+            parameter through which any other value entered; several between `", "`.
+        expected: what it has to be.
+        found: what it is instead.
     """
 
     def __init__(self, parameter: str, expected: str = "", found: object = ""):
-        # With its message alone an error is made again by Keras, which adds to the messages of a layer's errors.
+        # Keras re-creates a layer's error from a message alone, to which it has added.
         super().__init__(f"{parameter}: expected {expected}, found {found}" if expected else parameter)
         self.parameter = parameter
         self.expected = expected
         self.found = found
 
     def __reduce__(self) -> tuple:
-        return _unpickled, (type(self), self.args, vars(self))
+        return type(self), (self.parameter, self.expected, self.found)
 
     @classmethod
     def from_message(cls, message: str) -> "InputError":
@@ -41,13 +40,13 @@ class InputError(ValueError):
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Returns `; did you mean ...?` with the known name that is most like `name`, or nothing if none is like it."""
+    """Returns `; did you mean ...?` with the known name most similar to `name`, or "" if none is similar."""
     similar = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {similar[0]}?" if similar else ""
 
 
 def reason(error: BaseException) -> str:
-    """Returns an error's message in one line, an `OSError`'s without its number and the file; the caller names it."""
+    """Returns an error's message in one line, an `OSError`'s without its number and file."""
     return " ".join(str(getattr(error, "strerror", None) or error).split())
 
 
@@ -68,19 +67,12 @@ def renamed(**names: str) -> Iterator[None]:
         raise
 
 
-def _unpickled(kind: type[InputError], args: tuple, attributes: dict) -> InputError:
-    error = kind.__new__(kind)
-    error.args = args
-    vars(error).update(attributes)
-    return error
-
-
 @contextlib.contextmanager
 def memory_explained(parameters: str = "memory", expected: str = "enough of it for this command") -> Iterator[None]:
-    """Turns an error about memory, TensorFlow's or Python's, into an `InputError` in plain words.
+    """Turns TensorFlow's or Python's error about too little memory into an `InputError`.
 
     Args:
-        parameters: what the user can change so that less memory is needed.
+        parameters: what the user can change to need less memory.
         expected: what these have to be.
     """
     try:
@@ -92,7 +84,7 @@ def memory_explained(parameters: str = "memory", expected: str = "enough of it f
 
 
 def is_about_memory(error: BaseException) -> bool:
-    """Whether memory ran out; TensorFlow uses one exception for memory and for disks, and is not imported here."""
+    """Whether memory ran out. TensorFlow, not imported here, raises the same exception when a disk is full."""
     if isinstance(error, MemoryError):
         return True
     if any(words in str(error) for words in _DISK_FULL):

@@ -47,19 +47,8 @@ def main() -> None:
 
     title("Records: count the words, hold out 5 % of the sentences")
     data, heldout, workdir = folder / "records", folder / "heldout", folder / "tiny"
-    elmo(
-        "preprocess",
-        "--input",
-        text,
-        "--output",
-        data,
-        "--heldout",
-        heldout,
-        "--heldout-fraction",
-        "0.05",
-        "--min-count",
-        "2",
-    )
+    options = ("--heldout", heldout, "--heldout-fraction", "0.05", "--min-count", "2")
+    elmo("preprocess", "--input", text, "--output", data, *options)
 
     title(f"Training: {arguments.steps:,} steps of preset tiny")
     train = ("train", "--data", data, "--heldout", heldout, "--workdir", workdir, "--preset", "tiny")
@@ -69,7 +58,7 @@ def main() -> None:
     untrained = metrics_file.evaluations(workdir / metrics_file.FILE)[0]["perplexity"]
 
     title("Held-out perplexity after training")
-    trained = evaluate(workdir, heldout)
+    trained = json.loads(elmo("evaluate", "--workdir", workdir, "--data", heldout).splitlines()[-1])["perplexity"]
     unigram = unigram_perplexity(record_folder.open_folder(data), record_folder.open_folder(heldout))
     print(f"\n  {'untrained':<24}{untrained:>10,.1f}")
     print(f"  {'unigram model':<24}{unigram:>10,.1f}")
@@ -89,16 +78,12 @@ def main() -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """Returns the command line's arguments; refuses existing folders that are not the demo's, as it removes its own."""
+    """Returns the command line's arguments; refuses existing folders that are not the demo's, which it replaces."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--steps", type=int, default=1500, help="training steps (1500)")
-    parser.add_argument(
-        "--folder",
-        type=pathlib.Path,
-        default=FOLDER,
-        help="work folder; the default one is replaced, another must not exist yet",
-    )
-    parser.add_argument("--output", type=pathlib.Path, default=OUTPUT, help="folder of the model; the same holds")
+    replaced = "the default one is replaced, another must not exist yet"
+    parser.add_argument("--folder", type=pathlib.Path, default=FOLDER, help=f"work folder; {replaced}")
+    parser.add_argument("--output", type=pathlib.Path, default=OUTPUT, help=f"folder of the model; {replaced}")
     arguments = parser.parse_args()
     for option, usual in (("folder", FOLDER), ("output", OUTPUT)):
         path = getattr(arguments, option)
@@ -128,11 +113,6 @@ def elmo(*arguments) -> str:
         sys.exit(done.returncode)
     print(done.stdout, end="", flush=True)
     return done.stdout
-
-
-def evaluate(workdir: pathlib.Path, heldout: pathlib.Path) -> float:
-    """Returns the held-out perplexity of a workdir's newest checkpoint."""
-    return json.loads(elmo("evaluate", "--workdir", workdir, "--data", heldout).splitlines()[-1])["perplexity"]
 
 
 def use(savedmodel: pathlib.Path) -> None:

@@ -2,8 +2,7 @@
 
     python examples/embed_dataset.py --savedmodel savedmodels/mine --text corpus.txt
 
-`with_vectors` is all of it. With `.cache()` or `.save(path)` behind it, each sentence is embedded once and not in every
-epoch.
+`with_vectors` is all of it. Followed by `.cache()` or `.save(path)`, it embeds each sentence once, not once per epoch.
 """
 
 import argparse
@@ -15,15 +14,12 @@ from elmo_tf.errors import InputError
 
 
 def with_vectors(sentences: tf.data.Dataset, savedmodel: str, batch_size: int = 64) -> tf.data.Dataset:
-    """Returns a dataset with the tokens and the ELMo vectors of each sentence.
+    """Returns the tokens, string `(tokens,)`, and the ELMo vectors, float32 `(tokens, dim)`, of each sentence.
 
     Args:
-        sentences: string `()`, a sentence each, split as the model's signature `default` does.
+        sentences: string `()`, split by the model's signature `default`.
         savedmodel: a version's folder; `elmo-tf import NAME --output DIR` makes one of a published model.
-        batch_size: sentences that are embedded at a time.
-
-    Returns:
-        pairs of string `(tokens,)` and float32 `(tokens, dim)`.
+        batch_size: sentences embedded at a time.
     """
     model = tf.saved_model.load(savedmodel)
 
@@ -32,24 +28,24 @@ def with_vectors(sentences: tf.data.Dataset, savedmodel: str, batch_size: int = 
         lengths = tf.reduce_sum(tf.cast(found["mask"], tf.int64), 1)
         return tuple(tf.RaggedTensor.from_tensor(found[name], lengths) for name in ("tokens", "elmo"))
 
-    # The model uses all cores by itself: no parallel calls.
+    # No parallel calls: the model uses all cores.
     return sentences.batch(batch_size).map(embed).unbatch().map(_dense).prefetch(batch_size)
 
 
 def _dense(tokens, vectors):
-    # An element of a ragged batch of vectors is ragged in name only.
+    # An element of a ragged batch is a RaggedTensor, even if its rows have one length.
     return tokens, vectors.to_tensor() if isinstance(vectors, tf.RaggedTensor) else vectors
 
 
 def main() -> None:
-    """Prints the tokens and the shape of the vectors of the first lines of a text."""
+    """Prints the tokens and the shape of the vectors for the first lines of a text."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--savedmodel", required=True, help="a version's folder")
     parser.add_argument("--text", required=True, help="a file with one sentence per line")
     parser.add_argument("--count", type=int, default=5, help="how many lines to print (5)")
     arguments = parser.parse_args()
     if not tf.io.gfile.exists(arguments.text) or tf.io.gfile.isdir(arguments.text):
-        raise InputError("--text", "a file with one sentence per line", f"none: {arguments.text}")
+        raise InputError(arguments.text, "a file with one sentence per line", "none")
     dataset = with_vectors(tf.data.TextLineDataset(arguments.text), arguments.savedmodel)
     for tokens, vectors in dataset.take(arguments.count):
         print(b" ".join(tokens.numpy()).decode(errors="replace"), vectors.shape)

@@ -3,8 +3,8 @@
     python examples/http_server.py savedmodels/mine
     curl http://127.0.0.1:8000 --data '["The bank lends money .", "A bank of the river ."]'
 
-The server is that of Python's standard library, for one machine. It has no authentication, so it listens on 127.0.0.1
-alone; TensorFlow Serving is for more (savedmodels/README.md).
+This is the server of Python's standard library, without authentication, so it listens on 127.0.0.1 only. For more, use
+TensorFlow Serving (savedmodels/README.md).
 """
 
 import http.server
@@ -19,8 +19,8 @@ def server(source: str, port: int = 8000) -> http.server.ThreadingHTTPServer:
     """Returns a server, bound and ready for `serve_forever`.
 
     Args:
-        source: of the model, as for `elmo_tf.load`.
-        port: on 127.0.0.1; 0: any that is free.
+        source: a model, as for `elmo_tf.load`.
+        port: on 127.0.0.1; 0: any free one.
     """
     elmo = elmo_tf.load(source)
 

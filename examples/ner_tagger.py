@@ -1,4 +1,4 @@
-"""A tagger of your own on top of `elmo_tf.ELMo`: Keras layers, word vectors, a CRF and your own training.
+"""A tagger of your own on top of `elmo_tf.ELMo`: Keras layers and a CRF.
 
     python examples/ner_tagger.py savedmodels/mine/1 train.conll dev.conll
 
@@ -19,7 +19,7 @@ from elmo_tf.tasks.layers.crf import CRF
 
 
 class Tagger(keras.Model):
-    """A functional model of tag scores, trained by the likelihood of whole tag sequences."""
+    """A functional model of tag scores, trained on the likelihood of whole tag sequences."""
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         return -tf.reduce_mean(self.get_layer("crf").log_likelihood(y_pred, y)) + sum(self.losses)

@@ -36,7 +36,7 @@ def main(model: str, train_file: str, dev_file: str, epochs: int = 5) -> float:
 
 
 def batches(sentences: list[Classified], labels: list[str]) -> tf.data.Dataset:
-    """Returns batches of padded tokens and class numbers; a class that is not trained on is none."""
+    """Returns batches of padded tokens and class numbers, without sentences of other classes."""
     known = [sentence for sentence in sentences if sentence.label in labels]
     words = tf.ragged.constant([sentence.tokens for sentence in known])
     numbers = tf.constant([labels.index(sentence.label) for sentence in known])

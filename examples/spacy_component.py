@@ -1,12 +1,12 @@
-"""A spaCy component that puts ELMo vectors into `doc.tensor`: one row for each token, in the context of its sentence.
+"""A spaCy component that writes ELMo vectors to `doc.tensor`: one row per token, in the context of its sentence.
 
     nlp = spacy.load("en_core_web_sm")  # or spacy.blank("en"), with the component "sentencizer"
     nlp.add_pipe("elmo", config={"source": "savedmodels/mine"})
     doc = nlp("The bank lends money.")
     print(doc.tensor.shape)  # (5, 256)
 
-Import this file first; spaCy then knows the name "elmo". Components that run before it, such as the tagger, keep what
-they have computed, but not what they may have put into `doc.tensor`.
+Import this file first, so that spaCy knows the name "elmo". It replaces a `doc.tensor` that an earlier component wrote;
+that component's other results, such as tags, stay.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,7 +21,7 @@ import elmo_tf
 
 @Language.factory("elmo", default_config={"source": "books"})
 def make_elmo(nlp: Language, name: str, source: str) -> "ElmoTensors":
-    """Returns the component for a model: a SavedModel, a workdir, or the name of a published model."""
+    """Returns the component; `source` is a SavedModel, a workdir, or the name of a published model."""
     return ElmoTensors(source)
 
 
@@ -35,7 +35,7 @@ class ElmoTensors:
         return next(self.pipe([doc]))
 
     def pipe(self, stream: Iterable[Doc], batch_size: int = 64) -> Iterator[Doc]:
-        """Yields the documents of a stream; the sentences of `batch_size` documents are one batch of the model."""
+        """Yields the documents of a stream, embedded `batch_size` documents at a time."""
         for docs in minibatch(stream, batch_size):
             # A document without sentence boundaries is one sentence.
             split = [list(doc.sents) if doc.has_annotation("SENT_START") else [doc] for doc in docs]

@@ -2,8 +2,9 @@
 
     python examples/two_learning_rates.py --elmo savedmodels/mine --data reviews.tsv
 
---data has a label, a tab and a sentence on each line. The new layers start at random, the biLM knows much already: with
-one rate for both, it either learns too little or forgets. `TwoRates` is a `keras.Model` with two optimizers.
+--data has a label, a tab and a sentence on each line. The new layers start from random weights, the biLM from trained
+ones: one rate for both is too small for the former or too large for the latter. `TwoRates` is a `keras.Model` with two
+optimizers.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from elmo_tf.errors import InputError
 
 @keras.saving.register_keras_serializable("examples")
 class TwoRates(keras.Model):
-    """A functional model with an ELMo layer of `trainable_bilm=True`, whose biLM has an optimizer of its own."""
+    """A functional model with an ELMo layer of `trainable_bilm=True` and a separate optimizer for its biLM."""
 
     def compile(self, optimizer: keras.optimizers.Optimizer, bilm_optimizer: keras.optimizers.Optimizer, **settings):
         super().compile(optimizer=optimizer, **settings)
@@ -29,7 +30,7 @@ class TwoRates(keras.Model):
         self._slow = elmo.bilm.trainable_variables
         slow = {id(variable) for variable in self._slow}
         self._fast = [variable for variable in self.trainable_variables if id(variable) not in slow]
-        # Each optimizer makes its slots for its own variables only.
+        # Slots for each optimizer's own variables only.
         self.optimizer.build(self._fast)
         self.bilm_optimizer.build(self._slow)
 
@@ -46,14 +47,14 @@ class TwoRates(keras.Model):
 
 
 def build(elmo: str, num_classes: int, rate: float, bilm_rate: float) -> TwoRates:
-    """Returns a classifier of sentences, the mean of their vectors and one dense layer, ready to `fit`."""
+    """Returns a compiled sentence classifier: the mean of the vectors and one dense layer."""
     sentences = keras.Input((), dtype="string")
     vectors = elmo_tf.ELMo(elmo, tokenizer="whitespace", trainable_bilm=True, dropout_rate=0.3)(sentences)
     pooled = elmo_tf.SequencePooling(["mean"])(vectors)
     model = TwoRates(sentences, keras.layers.Dense(num_classes)(pooled))
     model.compile(
         optimizer=keras.optimizers.Adam(rate),
-        # The clipping keeps a first large gradient from destroying what the biLM knows.
+        # Clipping keeps a large first gradient from destroying the biLM's weights.
         bilm_optimizer=keras.optimizers.Adam(bilm_rate, global_clipnorm=1.0),
         loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         metrics=["accuracy"],
@@ -79,7 +80,7 @@ def main() -> None:
     arguments = parser.parse_args()
     rows = read(arguments.data)
     if len(rows) < 10:
-        raise InputError("--data", "at least 10 lines with a label, a tab and a sentence", f"{len(rows)}")
+        raise InputError(str(arguments.data), "at least 10 lines with a label, a tab and a sentence", len(rows))
     names = sorted({label for label, _ in rows})
     labels = np.array([names.index(label) for label, _ in rows])
     sentences = np.array([sentence for _, sentence in rows], object)

@@ -1,13 +1,14 @@
-"""Trains, and sends what training records to Weights & Biases or MLflow.
+"""Trains, and sends the metrics to Weights & Biases or MLflow.
 
     python examples/watch_training.py --data data/train --heldout data/heldout --workdir runs/mine --preset tiny \\
         --to wandb --project elmo
 
-A run that is resumed continues the same run there. Install wandb or mlflow, and log in, first. Several workers are
-found in `TF_CONFIG`; the first one sends.
+A resumed training continues the same run there. Install wandb or mlflow and log in first. Of several workers, which
+`TF_CONFIG` describes, the first one sends.
 """
 
 import argparse
+import functools
 import importlib
 import pathlib
 import sys
@@ -22,21 +23,21 @@ Record = dict[str, Any]
 
 
 def values_of(record: Record) -> dict[str, float]:
-    """Returns the numbers of a record under names that begin with their group."""
+    """Returns the numbers of a record, their names prefixed with a group."""
     group = "train" if "heldout" not in record else "heldout_whole" if record.get("whole") else "heldout"
     numbers = {name: value for name, value in record.items() if isinstance(value, float)}
     return {f"{group}/{name}": value for name, value in numbers.items()}
 
 
 def to_wandb(project: str, name: str) -> Callable[[Record], None]:
-    """Returns what sends a record to Weights & Biases."""
-    # The name as the id: the same command goes on with the same run.
+    """Returns a function that sends a record to Weights & Biases."""
+    # The name is the id, so that the same command continues the same run.
     run = importlib.import_module("wandb").init(project=project, id=name, resume="allow")
     return lambda record: run.log(values_of(record), step=record["step"])
 
 
 def to_mlflow(project: str, name: str) -> Callable[[Record], None]:
-    """Returns what sends a record to MLflow."""
+    """Returns a function that sends a record to MLflow."""
     mlflow = importlib.import_module("mlflow")
     mlflow.set_experiment(project)
     found = mlflow.search_runs(filter_string=f"attributes.run_name = '{name}'", output_format="list")
@@ -47,30 +48,22 @@ def to_mlflow(project: str, name: str) -> Callable[[Record], None]:
 SERVICES = {"wandb": to_wandb, "mlflow": to_mlflow}
 
 
-def at_first(begin: Callable[[], Callable[[Record], None]]) -> Callable[[Record], None]:
-    """Returns what begins a run with its first record; workers that get none begin none."""
-    sends: list[Callable[[Record], None]] = []
-
-    def send(record: Record) -> None:
-        if not sends:
-            sends.append(begin())
-        sends[0](record)
-
-    return send
-
-
 def name_of(workdir: str) -> str:
-    """Returns the folder's name with a checksum of its path: workdirs of one name are different runs."""
+    """Returns the folder's name with a checksum of its path, so that workdirs of one name are different runs."""
     path = pathlib.Path(workdir).resolve()
     return f"{path.name}-{zlib.crc32(str(path).encode()):08x}"
 
 
-def every(steps: int, send: Callable[[Record], None]) -> Callable[[Record], None]:
-    """Returns what sends the losses of every so many steps, and all evaluations; training waits while it sends."""
+def every(steps: int, begin: Callable[[], Callable[[Record], None]]) -> Callable[[Record], None]:
+    """Returns a function that sends every evaluation, and the losses of every `steps` steps; training waits for it.
+
+    The run begins with the first record sent, so workers that get no records begin none.
+    """
+    send = functools.cache(begin)
 
     def chosen(record: Record) -> None:
         if "heldout" in record or record["step"] % steps == 0:
-            send(record)
+            send()(record)
 
     return chosen
 
@@ -87,7 +80,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--project", default="elmo", help="project name in that service (default: elmo)")
     parser.add_argument("--every", type=int, default=20, help="send the losses of every so many steps (default: 20)")
     arguments = parser.parse_args(argv)
-    send = at_first(lambda: SERVICES[arguments.to](arguments.project, name_of(arguments.workdir)))
+    begin = functools.partial(SERVICES[arguments.to], arguments.project, name_of(arguments.workdir))
     elmo_tf.train(
         elmo_tf.preset(arguments.preset),
         arguments.data,
@@ -95,7 +88,7 @@ def main(argv: list[str] | None = None) -> None:
         heldout=arguments.heldout,
         steps=arguments.steps,
         strategy=workers.from_environment(),
-        on_record=every(arguments.every, send),
+        on_record=every(arguments.every, begin),
     )
 
 

@@ -1,4 +1,4 @@
-"""Whole sentences through the biLM without padding: the arithmetic of `BiLM.call`, SavedModels and the Keras layer."""
+"""The biLM over whole sentences, without arithmetic on padding: `BiLM.call`, SavedModels and the Keras layer."""
 
 from typing import Any, Self
 
@@ -16,12 +16,12 @@ from elmo_tf.text import char_ids as char_ids_lib
 
 
 class Encoder(keras.layers.Layer):
-    """What `BiLM` and `PackedBiLM` share: a token encoder, each direction's LSTMs, and whole sentences through both.
+    """The base of `BiLM` and `PackedBiLM`: a token encoder and each direction's LSTMs, run over whole sentences.
 
     Attributes:
         config: the network's sizes.
         char_cnn: the token encoder.
-        lstms: for each direction its layers, which have `kernels(dtype)` and `assign_kernels(kernels)`.
+        lstms: each direction's layers, which have `kernels(dtype)` and `assign_kernels(kernels)`.
     """
 
     config: config_lib.ModelConfig
@@ -30,7 +30,7 @@ class Encoder(keras.layers.Layer):
 
     @classmethod
     def of(cls, other: "Encoder") -> Self:
-        """Returns a network of this class with the weights of one of either class, without a softmax."""
+        """Returns a network of this class, without a softmax, with the weights of `other`."""
         encoder = cls(other.config)
         for copy, variable in zip(encoder.char_cnn.variables, other.char_cnn.variables, strict=True):
             copy.assign(variable)
@@ -49,12 +49,11 @@ class Encoder(keras.layers.Layer):
 
     def zero_states(self, batch_size: int | tf.Tensor) -> States:
         """Returns the states before a first token, all zero."""
-        lstm = self.config.lstm
-
-        def zeros():
-            return tf.zeros((batch_size, lstm.units)), tf.zeros((batch_size, lstm.projection_dim))
-
-        return tuple(tuple(zeros() for _ in range(lstm.num_layers)) for _ in DIRECTIONS)
+        widths = self.config.lstm.units, self.config.lstm.projection_dim
+        numbers = range(self.config.lstm.num_layers)
+        return tuple(
+            tuple(tuple(tf.zeros((batch_size, width)) for width in widths) for _ in numbers) for _ in DIRECTIONS
+        )
 
     def call(self, char_ids, boundaries=False):
         layers, mask, _ = self.embed(char_ids, self.zero_states(1), boundaries)
@@ -63,24 +62,24 @@ class Encoder(keras.layers.Layer):
     def embed(
         self, char_ids: tf.Tensor, initial_states: States, boundaries: bool = False
     ) -> tuple[tf.Tensor, tf.Tensor, States]:
-        """Does what a call does, from any initial states. No padded position takes part in a product.
+        """Does what a call does, but starts from given states and returns the final ones.
 
-        A `BiLM` brings its LSTMs' weights into the layout of inference in every call, so that gradients reach them. A
-        `PackedBiLM` keeps them in it.
+        A `BiLM` converts its LSTMs' weights to the layout of inference in every call, so that gradients reach them. A
+        `PackedBiLM` stores them in that layout.
 
         Args:
-            char_ids: int32 `(batch, max_length, max_chars_per_token)`, sentences without boundaries, padded with 0.
+            char_ids: as for a call.
             initial_states: before `<S>`, in the backward direction before `</S>`: a row for each sentence, or one for
                 all.
-            boundaries: whether `<S>` and `</S>` are returned as well; both directions then read both of them.
+            boundaries: whether to return `<S>` and `</S>` as well; both directions then read both of them.
 
         Returns:
             layers: float32 `(batch, num_layers + 1, max_length, 2 * projection_dim)`, 0 at padding; with `boundaries`,
-                two positions longer: `<S>` before each sentence, `</S>` behind its last token.
+                two positions longer: `<S>` before each sentence, `</S>` after its last token.
             mask: bool `(batch, max_length)`, real tokens; with `boundaries` `(batch, max_length + 2)`, boundaries
                 included, also those of a sentence without tokens.
             final_states: `(batch, ...)`, after a sentence's last token, in the backward direction after its first; a
-                sentence without tokens leaves them as they were. With `boundaries`, after the last boundary.
+                sentence without tokens keeps its initial states. With `boundaries`, after the last boundary.
         """
         if boundaries:
             char_ids = _with_boundaries(char_ids)
@@ -113,7 +112,7 @@ class Encoder(keras.layers.Layer):
 
 
 def new_char_cnn(config: config_lib.ModelConfig, product_dtype: str = "float32") -> CharCNN:
-    """Returns a built token encoder of the network's sizes, its weights drawn."""
+    """Returns a built token encoder of the network's sizes, with random weights."""
     char_cnn = CharCNN(
         config.char_cnn.embedding_dim,
         config.char_cnn.filters,
@@ -128,13 +127,12 @@ def new_char_cnn(config: config_lib.ModelConfig, product_dtype: str = "float32")
 
 
 def _layer(kernels: lstmp_packed.Kernels, clips: lstmp_packed.Clips, packing: Packing) -> Layer:
-    """Returns an LSTM over packed values `(N, dim)` and, if given, a boundary before them, `(1 or batch, dim)`."""
+    """Returns an LSTM over packed values `(N, dim)`, after a boundary `(1 or batch, dim)` if there is one."""
 
     def run(inputs, initial):
         values, *mark = inputs
         state = initial
-        if mark:
-            # The boundary is read once if all sentences start from one state.
+        if mark:  # with one row, read once for all sentences
             state = lstmp_packed.step(kernels, clips, mark[0], state)
             mark = [state[1]]
         ranked = tuple(_by_rank(part, packing) for part in state)
@@ -145,33 +143,32 @@ def _layer(kernels: lstmp_packed.Kernels, clips: lstmp_packed.Clips, packing: Pa
 
 
 def _by_rank(state: tf.Tensor, packing: Packing) -> tf.Tensor:
-    """Returns a state's rows, or its one row for all, in the order of ranks."""
+    """Returns a state's rows in the order of ranks; one row is everyone's."""
     return tf.gather(state, tf.minimum(packing.order, tf.shape(state)[0] - 1))
 
 
 def _by_row(final: lstmp_packed.State, initial: tuple[tf.Tensor, tf.Tensor], packing: Packing):
-    """Returns final states in the order of the batch; without tokens, the state before the boundary."""
+    """Returns final states in the order of the batch; a row without tokens keeps its initial state."""
     has_tokens = (packing.lengths > 0)[:, None]
-    pairs = zip(final, initial, strict=True)
-    return tuple(
-        tf.gather(tf.where(has_tokens, after, _by_rank(before, packing)), packing.places) for after, before in pairs
-    )
+    ranked = [
+        tf.where(has_tokens, after, _by_rank(before, packing)) for after, before in zip(final, initial, strict=True)
+    ]
+    return tuple(tf.gather(part, packing.places) for part in ranked)
 
 
 def _lengths(char_ids: tf.Tensor) -> tf.Tensor:
-    """Returns int32 `(batch,)`: the real tokens of each sentence."""
+    """Returns each sentence's number of tokens, int32 `(batch,)`."""
     return tf.reduce_sum(tf.cast(tf.reduce_any(char_ids != char_ids_lib.PADDING, -1), tf.int32), 1)
 
 
 def _boundaries(max_chars: int) -> tuple[np.ndarray, np.ndarray]:
     """Returns the ids of `<S>` and `</S>`, int32 `(max_chars,)` each."""
-    return tuple(
-        char_ids_lib.boundary(mark, max_chars) for mark in (char_ids_lib.BEGIN_SENTENCE, char_ids_lib.END_SENTENCE)
-    )
+    marks = char_ids_lib.BEGIN_SENTENCE, char_ids_lib.END_SENTENCE
+    return tuple(char_ids_lib.boundary(mark, max_chars) for mark in marks)
 
 
 def _with_boundaries(char_ids: tf.Tensor) -> tf.Tensor:
-    """Returns the ids two positions longer: `<S>` before each sentence, `</S>` behind its last token."""
+    """Returns the ids with `<S>` before each sentence and `</S>` after its last token: two positions longer."""
     begin, end = _boundaries(char_ids.shape[-1])
     last = 1 + _lengths(char_ids)
     ids = tf.pad(char_ids, ((0, 0), (1, 1), (0, 0)))

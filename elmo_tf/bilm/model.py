@@ -18,7 +18,7 @@ from elmo_tf.records.windows import Window
 
 
 class WindowRun(NamedTuple):
-    """A window of text after the LSTMs; each direction's values are in the order in which it reads."""
+    """The LSTMs' outputs for a window of text; each direction's values are in the order in which it reads."""
 
     token_vectors: list[tf.Tensor]  # of each direction, float32 (batch, time, projection_dim)
     layers: list[list[tf.Tensor]]  # of each direction each LSTM layer's output, float32 (batch, time, projection_dim)
@@ -29,22 +29,21 @@ class WindowRun(NamedTuple):
 class BiLM(Encoder, keras.Model):
     """A forward and a backward language model over one character-based token encoder and one softmax.
 
-    It is built when constructed, and keeps no state of its own: LSTM states go in and come out. Keras's global dtype
-    policy does not concern it.
+    It is built when constructed and ignores Keras's global dtype policy. LSTM states are arguments and results; the
+    network stores none.
 
     Args:
         config: the network's sizes.
-        vocab_size: words of the softmax; None builds the network without one, which is all that embedding needs.
+        vocab_size: words of the softmax; None: no softmax, which embedding does not need.
         product_dtype: dtype of the matrix products, `"float32"` or `"bfloat16"`; everything else is float32.
 
     Call arguments:
         char_ids: int32 `(batch, max_length, max_chars_per_token)`, sentences without boundaries, padded with 0.
-        boundaries: whether `<S>` and `</S>`, which are always fed, are returned as well: two positions more.
+        boundaries: whether to return `<S>` and `</S>`, which are always fed, as well: two more positions.
 
     Returns:
-        layers: float32 `(batch, num_layers + 1, max_length, 2 * projection_dim)`, 0 at padding; layer 0 is the token
-            vector twice, the others are each biLSTM layer's forward and backward output. Every sentence starts from the
-            zero state.
+        layers: float32 `(batch, num_layers + 1, max_length, 2 * projection_dim)`, 0 at padding. Layer 0 is the token
+            vector twice, the others are each biLSTM layer's forward and backward output, from zero states.
         mask: bool `(batch, max_length)`, the real tokens. With `boundaries`, both have `max_length + 2` positions.
 
     Reference:
@@ -84,7 +83,7 @@ class BiLM(Encoder, keras.Model):
 
     @property
     def hidden_matrices(self) -> list[keras.Variable]:
-        """The weights that multiply hidden values: of highway layers, of projections and of the LSTMs' gates."""
+        """The weight matrices of highway layers, projections and LSTM gates."""
         projection = [self.char_cnn.projection] if self.char_cnn.projection else []
         layers = [*self.char_cnn.highways, *projection, *itertools.chain(*self.lstms)]
         return [weight for layer in layers for weight in layer.trainable_variables if len(weight.shape) == 2]
@@ -103,7 +102,7 @@ class BiLM(Encoder, keras.Model):
             window: tensors or arrays of a `Window`.
             initial_states: the LSTM states before the window.
             dropout_rate: of each layer's input, including the one that a skip connection adds.
-            seed: int32 `(2,)`, decides the dropout.
+            seed: int32 `(2,)`, of the dropout.
             training: whether gradients will be computed; changes no value.
         """
         words = tf.concat([window.forward_words, window.backward_words], 0)
@@ -130,12 +129,10 @@ class BiLM(Encoder, keras.Model):
         """Returns each direction's negative log-likelihood per token, and the final states.
 
         Args:
-            window: tensors or arrays of a `Window`.
-            initial_states: the LSTM states before the window.
+            window, initial_states, training: as for `run_window`.
             num_sampled: negatives of the sampled softmax; 0: the full softmax.
-            dropout_rate: of every LSTM layer's input and of the softmax's; 0 to evaluate.
-            seed: int32 `(2,)`, decides dropout and negatives; needed for either.
-            training: whether gradients will be computed; changes no value.
+            dropout_rate: of every LSTM layer's input and of the softmax's.
+            seed: int32 `(2,)`, of dropout and negatives; needed for either.
 
         Returns:
             forward and backward losses, float32 `(batch, time)` in nats, 0 where `window.mask` is False; final states.
@@ -153,7 +150,7 @@ class BiLM(Encoder, keras.Model):
 
 
 def _fold_in(seed: tf.Tensor | None, number: int) -> tf.Tensor | None:
-    """Returns the seed of a part; None if there is none."""
+    """Returns a part's own seed; None if there is none."""
     return None if seed is None else tf.random.experimental.stateless_fold_in(seed, number)
 
 

@@ -1,10 +1,6 @@
-"""What a biLM's weights are called: names relative to the biLM, whatever Keras scope it was made in."""
-
-from collections.abc import Iterator
+"""Names of a biLM's weights, relative to the biLM: they do not depend on the Keras scope that it was made in."""
 
 import keras
-
-from elmo_tf.layers.char_cnn import CharCNN
 
 DIRECTIONS = ("forward", "backward")
 
@@ -17,23 +13,14 @@ def relative_names(bilm) -> dict[str, keras.Variable]:
     Args:
         bilm: a `BiLM` or a `PackedBiLM`, whose LSTMs have other weights: `forward_0/recurrent`.
     """
-    named = {f"char_cnn/{name}": variable for name, variable in _of_char_cnn(bilm.char_cnn)}
-    for direction, layers in zip(DIRECTIONS, bilm.lstms, strict=True):
-        for number, layer in enumerate(layers):
-            named |= {f"{direction}_{number}/{name}": variable for name, variable in _own(layer)}
+    layers = {"char_cnn": bilm.char_cnn}
+    for inner in (*bilm.char_cnn.highways, bilm.char_cnn.projection):
+        if inner is not None:
+            layers[f"char_cnn/{inner.name}"] = inner
+    for direction, stack in zip(DIRECTIONS, bilm.lstms, strict=True):
+        layers |= {f"{direction}_{number}": layer for number, layer in enumerate(stack)}
     if getattr(bilm, "softmax", None) is not None:
-        named |= {f"softmax/{name}": variable for name, variable in _own(bilm.softmax)}
-    names = {id(variable): name for name, variable in named.items()}
+        layers["softmax"] = bilm.softmax
+    # The variables of `char_cnn` include those of its inner layers, whose names replace them.
+    names = {id(one): f"{prefix}/{one.name}" for prefix, layer in layers.items() for one in layer.variables}
     return {names[id(variable)]: variable for variable in bilm.weights}
-
-
-def _of_char_cnn(char_cnn: CharCNN) -> Iterator[tuple[str, keras.Variable]]:
-    inner = [layer for layer in (*char_cnn.highways, char_cnn.projection) if layer is not None]
-    of_inner = {id(variable) for layer in inner for variable in layer.variables}
-    yield from ((variable.name, variable) for variable in char_cnn.variables if id(variable) not in of_inner)
-    for layer in inner:
-        yield from ((f"{layer.name}/{name}", variable) for name, variable in _own(layer))
-
-
-def _own(layer: keras.layers.Layer) -> Iterator[tuple[str, keras.Variable]]:
-    return ((variable.name, variable) for variable in layer.variables)

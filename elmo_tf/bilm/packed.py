@@ -1,4 +1,4 @@
-"""The biLM for embedding alone: its weights as inference uses them."""
+"""The biLM for embedding only: weights in the layout of inference."""
 
 import keras
 import tensorflow as tf
@@ -12,17 +12,12 @@ from elmo_tf.layers.float32 import float32_policy
 
 @keras.saving.register_keras_serializable("elmo_tf")
 class PackedBiLM(Encoder):
-    """A trained biLM for embedding: its weights stored once, in the layout in which inference uses them; not trainable.
+    """A biLM for embedding, not trainable: its weights are stored once, in the layout of inference.
+
+    Call arguments and results are those of `BiLM`.
 
     Args:
         config: the network's sizes. The weights are 0 until they are assigned or loaded; see `of`.
-
-    Call arguments:
-        char_ids: int32 `(batch, max_length, max_chars_per_token)`, sentences without boundaries, padded with 0.
-        boundaries: whether `<S>` and `</S>` are returned as well.
-
-    Returns:
-        layers and mask, as `BiLM` does; with `boundaries` two positions longer.
     """
 
     def __init__(self, config: config_lib.ModelConfig, **kwargs):
@@ -32,15 +27,13 @@ class PackedBiLM(Encoder):
             self.supports_jit = False  # as `CharCNN`; and the number of real tokens varies
             self.char_cnn = new_char_cnn(config)
             self.char_cnn.trainable = False
-            self.lstms = [
-                [_PackedLSTMP(config.lstm, name=f"{direction}_{number}") for number in range(config.lstm.num_layers)]
-                for direction in DIRECTIONS
-            ]
+            numbers = range(config.lstm.num_layers)
+            self.lstms = [[_PackedLSTMP(config.lstm, name=f"{one}_{n}") for n in numbers] for one in DIRECTIONS]
         self.built = True
 
 
 class _PackedLSTMP(keras.layers.Layer):
-    """The weights of one LSTM, as `lstmp_packed.Kernels`, in float32."""
+    """The float32 weights of one LSTM as `lstmp_packed.Kernels`."""
 
     def __init__(self, config: config_lib.LSTMConfig, **kwargs):
         super().__init__(trainable=False, **kwargs)

@@ -1,4 +1,4 @@
-"""The one walk through a biLM: both directions, layer after layer. Training and inference differ in the layers only."""
+"""The one walk through a biLM: both directions, layer after layer. Training and inference pass their own layers."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -29,12 +29,11 @@ def run_directions(
         layers: each direction's LSTMs, forward first.
         inputs: each direction's token vectors, in the order in which it reads them.
         initial_states: before the first token.
-        use_skip_connections: whether every layer but the first adds its input to its output. The recurrent state
-            excludes that sum.
-        dropout: returns the input that a layer uses, given its input, the direction's number and the layer's number.
+        use_skip_connections: whether every layer but the first adds its input to its output, but not to its state.
+        dropout: applied to each layer's input; also takes the direction's and the layer's number.
 
     Returns:
-        each direction's layers' outputs, of the structure of the inputs, and the states after the last token.
+        the outputs of each direction's layers, structured like its inputs, and the states after the last token.
     """
     outputs, final_states = [], []
     for direction, (stack, values, states) in enumerate(zip(layers, inputs, initial_states, strict=True)):

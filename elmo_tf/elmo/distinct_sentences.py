@@ -1,4 +1,4 @@
-"""Sentences that a batch has more than once, computed once: the paragraph of several questions, for example."""
+"""Repeated sentences of a batch computed once, such as the paragraph of several questions."""
 
 from collections.abc import Callable
 
@@ -8,14 +8,14 @@ from elmo_tf.text import in_graph
 
 
 def of_distinct(compute: Callable[[tf.Tensor], tf.Tensor], tokens: tf.Tensor) -> tf.Tensor:
-    """Returns `compute(tokens)`, called with each distinct sentence of the batch once.
+    """Returns `compute(tokens)`, computed once for each distinct sentence.
 
     Args:
         compute: from string `(sentences, time)` to a tensor with a row for each, which depends on that sentence alone.
         tokens: string `(batch, time)`.
     """
     with tf.device("CPU"):
-        # A token may contain any byte, so the lengths say where each ends.
+        # A token may contain any byte, so its end is known from its length only.
         lengths = tf.strings.reduce_join(tf.strings.as_string(tf.strings.length(tokens)), 1, separator=" ")
         firsts, places = in_graph.distinct(tf.strings.join([lengths, tf.strings.reduce_join(tokens, 1)], "\n"))
         chosen = tf.gather(tokens, firsts)

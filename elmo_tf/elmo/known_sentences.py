@@ -1,4 +1,4 @@
-"""A frozen biLM's layers, computed once for the sentences that a training sees many times."""
+"""A frozen biLM's layers, computed once for sentences that training sees many times."""
 
 import logging
 import os
@@ -20,7 +20,7 @@ _log = logging.getLogger("elmo_tf")
 
 
 class KnownSentences:
-    """Layers of sentences, float16: exact to 0.05 %, in half the memory.
+    """Layers of sentences in float16: exact to 0.05 %, in half the memory.
 
     Args:
         sentences: the tokens of each; repeated ones are computed once.
@@ -28,8 +28,7 @@ class KnownSentences:
             dim)`.
         num_layers: the token layer included.
         dim: width of a layer's vector.
-        folder: where a file is kept that would not fit well into memory; it disappears with the process. None: the
-            system's folder for temporary files.
+        folder: for a temporary file, if the layers are more than 2 GB; None: the system's.
     """
 
     def __init__(
@@ -44,14 +43,14 @@ class KnownSentences:
         lengths = [len(tokens) for tokens in distinct]
         ends = np.cumsum([0, *lengths])
         self._places = {tokens: (ends[number], ends[number + 1]) for number, tokens in enumerate(distinct)}
+        self._places[()] = (0, 0)
         self._layers = _empty((int(ends[-1]), num_layers, dim), folder)
         line = ProgressLine(at_once=False)
         self._compute = tf.function(compute, input_signature=[tf.TensorSpec((None, None), tf.string)])
         done = 0
         for batch in batches(lengths, _BATCH_TOKENS):
-            found = self._compute(
-                tf.ragged.constant([distinct[number] for number in batch], dtype=tf.string).to_tensor("")
-            )
+            tokens = tf.ragged.constant([distinct[number] for number in batch], dtype=tf.string).to_tensor("")
+            found = self._compute(tokens)
             for number, layers in zip(batch, found.numpy().transpose(0, 2, 1, 3), strict=True):
                 self._layers[ends[number] : ends[number + 1]] = layers[: lengths[number]]
                 done += lengths[number]
@@ -63,57 +62,49 @@ class KnownSentences:
         _log.info("ELMo's layers of %s distinct sentences: %.2f GB %s", f"{len(distinct):,}", size, place)
 
     def __call__(self, tokens: tf.Tensor) -> tf.Tensor:
-        """Returns the layers of a batch, float32 `(batch, num_layers, time, dim)`, 0 at padding.
+        """Returns the layers of tokens, string `(batch, time)`: float32 `(batch, num_layers, time, dim)`, 0 at padding.
 
-        A batch with a sentence that is not known is computed.
-
-        Args:
-            tokens: string `(batch, time)`.
+        A batch with an unknown sentence is computed.
         """
-
-        def look_up() -> tf.Tensor:
-            return tf.numpy_function(self._look_up, [tokens], tf.float16, stateful=False)
-
-        def compute() -> tf.Tensor:
-            return tf.cast(tf.stop_gradient(self._compute(tokens)), tf.float16)
-
-        # `look_up` computes nothing itself: where TensorFlow has one thread, it would wait for that thread for ever.
-        found = tf.cond(tf.numpy_function(self._are_known, [tokens], tf.bool, stateful=False), look_up, compute)
+        # Python only looks up: if it computed, and TensorFlow had one thread, it would wait for that thread forever.
+        found = tf.cond(
+            tf.numpy_function(self._are_known, [tokens], tf.bool, stateful=False),
+            lambda: tf.numpy_function(self._look_up, [tokens], tf.float16, stateful=False),
+            lambda: tf.cast(tf.stop_gradient(self._compute(tokens)), tf.float16),
+        )
         _, num_layers, dim = self._layers.shape
         return tf.cast(tf.ensure_shape(found, (None, num_layers, None, dim)), tf.float32)
 
     def _are_known(self, tokens: np.ndarray) -> bool:
-        rows = map(_without_padding, tokens.tolist())
-        return all(not row or row in self._places for row in rows)
+        return all(_without_padding(row) in self._places for row in tokens.tolist())
 
     def _look_up(self, tokens: np.ndarray) -> np.ndarray:
         rows = [_without_padding(row) for row in tokens.tolist()]
         _, num_layers, dim = self._layers.shape
         found = np.zeros((len(rows), num_layers, tokens.shape[1], dim), np.float16)
         for place, row in enumerate(rows):
-            if row:
-                start, end = self._places[row]
-                found[place, :, : len(row)] = self._layers[start:end].transpose(1, 0, 2)
+            start, end = self._places[row]
+            found[place, :, : len(row)] = self._layers[start:end].transpose(1, 0, 2)
         return found
 
 
 def _without_padding(row: list[bytes]) -> tuple[bytes, ...]:
-    length = len(row)
-    while length and not row[length - 1]:
-        length -= 1
-    return tuple(row[:length])
+    while row and not row[-1]:
+        row.pop()
+    return tuple(row)
 
 
 def _empty(shape: tuple[int, ...], folder: str | os.PathLike | None) -> np.ndarray:
-    if 2 * np.prod(shape) <= _IN_MEMORY:
+    size = 2 * int(np.prod(shape))
+    if size <= _IN_MEMORY:
         return np.zeros(shape, np.float16)
+    folder = folder or tempfile.gettempdir()
     with tempfile.TemporaryFile(dir=folder) as file:
-        size = 2 * int(np.prod(shape))
         try:
-            # A store into the mapping of a file that the disk has no room for would kill the process.
+            # Otherwise, writing to the mapped file when the disk is full would kill the process.
             if hasattr(os, "posix_fallocate"):  # not on macOS
                 os.posix_fallocate(file.fileno(), 0, size)
         except OSError as error:
             expected = f"a disk with {size:,} bytes for the sentences' layers"
-            raise InputError("folder", expected, f"{error.strerror}: {folder or tempfile.gettempdir()}") from None
+            raise InputError(str(folder), expected, error.strerror) from None
         return np.memmap(file, np.float16, "w+", shape=shape)

@@ -31,15 +31,15 @@ _Made = TypeVar("_Made")
 class ELMo(keras.layers.Layer):
     """Contextual vectors of tokens: a biLM, and one or several learned mixes of its layers.
 
-    Without dropout, a sentence's vectors depend on that sentence alone. A `.keras` file holds the whole biLM: loading
-    it does not need `source`, but `elmo_tf.ELMo` has to be imported.
+    Without dropout, a sentence's vectors depend on that sentence alone. A `.keras` file contains the whole biLM: it
+    loads without `source`, in a program that has imported `elmo_tf.ELMo`.
 
     Args:
         source: a SavedModel (its version's folder, or the model's with the newest version), a workdir, a folder of
             `options.json` and `weights.hdf5`, the pair of these two files, or the name of a published model, which is
-            fetched at its first use (`elmo-tf models` lists them). Only the network's weights are taken from a
-            SavedModel: the mixes start from the average and gamma 1, each sentence starts from zero states. A
-            `ModelConfig` gives a network with random weights.
+            fetched at its first use (`elmo-tf models` lists them). Of a SavedModel, only the network's weights are
+            used: mixes start from the average and gamma 1, sentences from zero states. A `ModelConfig` makes a network
+            with random weights.
         num_mixes: mixes to return, each with its own scalar parameters and gamma; the paper puts one at the task
             network's input and one at its output.
         mix: `"learned"`; `"average"`; `"top"`; the number of a layer, 0 being the token layer; or fixed scalar
@@ -48,22 +48,22 @@ class ELMo(keras.layers.Layer):
         layer_norm: whether each layer's vector of a token is normalized to mean 0 and variance 1 over its features
             before the mix.
         dropout_rate: of each mix's vectors, in training.
-        boundaries: whether `<S>` and `</S>`, which are always fed, are returned as well: two more positions.
-        trainable_bilm: whether the biLM is trained as well. If not, it stays frozen whatever `trainable` is set to.
-        tokenizer: None: the layer takes tokens. `"whitespace"` or `"unicode"`: it takes sentences and splits them as
-            the signature `default` of an export with this tokenizer does, on runs of ASCII white space or into words,
-            numbers and punctuation marks, for which it needs tensorflow-text (`elmo-tf[text]`).
+        boundaries: whether to return `<S>` and `</S>`, which are always fed, as well: two more positions.
+        trainable_bilm: whether to train the biLM as well. If not, it stays frozen whatever `trainable` is.
+        tokenizer: None: the layer takes tokens. Otherwise it takes sentences, and splits them like the signature
+            `default` of an export with this tokenizer: `"whitespace"`, on runs of ASCII white space, or `"unicode"`,
+            into words, numbers and punctuation marks, which needs tensorflow-text (`elmo-tf[text]`).
 
     Call arguments:
         inputs: string `(batch, time)`, tokens padded on the right with `""` (within a sentence, `""` is a token
             without bytes); or integers `(batch, time, max_chars_per_token)`, character ids padded on the right with 0.
-            A RaggedTensor of either kind, a list of lists of strings and a NumPy array of strings will do as well.
+            Or a RaggedTensor of either kind, a list of lists of strings, or a NumPy array of strings.
             With a tokenizer: string `(batch,)`, sentences, or a list or an array of them; or character ids.
-        training: whether dropout is applied.
+        training: whether to apply dropout.
 
     Returns:
         float `(batch, time, 2 * projection_dim)` of the layer's `compute_dtype`, 0 at padding, with a Keras mask; a
-        list of these if there are several mixes.
+        list of these for several mixes.
 
     Reference:
         Peters et al. 2018, sections 3.2 to 3.4.
@@ -110,14 +110,13 @@ class ELMo(keras.layers.Layer):
             for number in range(num_mixes)
         ]
         self.known_sentences: KnownSentences | None = None
-        # Not the function itself: TensorFlow would save an attribute that is one with the layer.
+        # A method of the function, because TensorFlow would save the function with the layer.
         self._compiled = tf.function(self._computed, autograph=False).get_concrete_function
-        # A name of its own, as it becomes part of functional models.
         self.token_mask = TokenMask(boundaries, tokenizer)
         self.dropout = _outside_scopes(
             lambda: keras.layers.Dropout(dropout_rate, dtype=self.dtype_policy, name="dropout")
         )
-        # For the layers in here; an assignment does nothing where the value is the same.
+        # Keras ignores an assignment of the same value, but the layers made here have not seen it.
         ELMo.trainable.fset(self, self._trainable)  # type: ignore[attr-defined]
         self.built = True
 
@@ -134,25 +133,26 @@ class ELMo(keras.layers.Layer):
             self.bilm.trainable = value and self.trainable_bilm
 
     def __call__(self, inputs, *args, **kwargs):
-        # Keras itself takes neither ragged tensors nor lists nor arrays of strings.
+        # Keras accepts neither ragged tensors nor lists nor arrays of strings.
         return super().__call__(to_tensor(inputs, self._max_chars, self.tokenizer), *args, **kwargs)
 
     def call(self, inputs, training=False):
         if inputs.dtype.is_floating and not tf.executing_eagerly():
             return self._of_shape_alone(inputs)
         layers = self._layers_of(inputs) if self.trainable_bilm else tf.stop_gradient(self._frozen_layers_of(inputs))
-        vectors = [self.dropout(tf.cast(mix(layers), self.compute_dtype), training=training) for mix in self.mixes]
-        return vectors if self.num_mixes > 1 else vectors[0]
+        return self._one_or_list(
+            [self.dropout(tf.cast(mix(layers), self.compute_dtype), training=training) for mix in self.mixes]
+        )
 
     def remember(self, sentences: Iterable[Sequence[str | bytes]], folder: str | os.PathLike | None = None) -> None:
-        """Computes the frozen biLM's layers of sentences now and uses them from then on; the mixes stay trainable.
+        """Computes the frozen biLM's layers of sentences once, and uses them from now on; the mixes stay trainable.
 
-        Of other sentences they are computed as before. It lasts as long as the process, and does not concern functions
-        that were traced before, such as that of an earlier `fit`.
+        Layers of other sentences are computed as before. The layers are kept until the process ends. Functions that
+        were traced before, such as that of an earlier `fit`, do not use them.
 
         Args:
             sentences: the tokens of each.
-            folder: for a file of layers, if they are more than 2 GB; None: the folder for temporary files.
+            folder: for a temporary file, if the layers are more than 2 GB; None: the system's.
         """
         if self.trainable_bilm or self.boundaries or self.tokenizer is not None:
             own = ", ".join(f"{name}={getattr(self, name)!r}" for name in ("trainable_bilm", "boundaries", "tokenizer"))
@@ -171,40 +171,33 @@ class ELMo(keras.layers.Layer):
         """
         inputs = to_tensor(inputs, self._max_chars, self.tokenizer)
         self._check(inputs)
-        if inputs.dtype == tf.string and self.tokenizer is not None:
-            return in_graph.encode_tokens(*in_graph.split(inputs, self.tokenizer), self._max_chars)
         if inputs.dtype == tf.string:
-            return in_graph.encode_tokens(inputs, lengths(inputs), self._max_chars)
+            tokens = (inputs, lengths(inputs)) if self.tokenizer is None else in_graph.split(inputs, self.tokenizer)
+            return in_graph.encode_tokens(*tokens, self._max_chars)
         checked = graph_checks.checked_char_ids(tf.cast(inputs, tf.int32), self._max_chars)
         return tf.ensure_shape(checked, (None, None, self._max_chars))
 
     def compute_mask(self, inputs, previous_mask=None):
         """Returns bool `(batch, time)`: real tokens, and sentence boundaries if these are returned."""
-        mask = self.token_mask(inputs)
-        return [mask] * self.num_mixes if self.num_mixes > 1 else mask
+        return self._one_or_list([self.token_mask(inputs)] * self.num_mixes)
 
     def compute_output_spec(self, inputs, training=False):
         self._check(inputs)
-        spec = [keras.KerasTensor(self._shape_of_one(inputs.shape), self.compute_dtype) for _ in self.mixes]
-        return spec if self.num_mixes > 1 else spec[0]
+        shape = self._shape_of_one(inputs.shape)
+        return self._one_or_list([keras.KerasTensor(shape, self.compute_dtype) for _ in self.mixes])
 
     def compute_output_shape(self, input_shape):
-        shape = self._shape_of_one(input_shape)
-        return [shape] * self.num_mixes if self.num_mixes > 1 else shape
+        return self._one_or_list([self._shape_of_one(input_shape)] * self.num_mixes)
 
     def get_config(self):
         own = ("num_mixes", "mix", "penalty", "layer_norm", "dropout_rate", "boundaries", "trainable_bilm", "tokenizer")
-        return (
-            super().get_config()
-            | {name: getattr(self, name) for name in own}
-            | {"source": config_lib.to_dict(self.bilm.config)}
-        )
+        source = {"source": config_lib.to_dict(self.bilm.config)}
+        return super().get_config() | {name: getattr(self, name) for name in own} | source
 
     @classmethod
     def from_config(cls, config):
         model = config_lib.from_dict(config["source"], config_lib.ModelConfig)
-        # The weights are loaded later.
-        network = BiLM if config["trainable_bilm"] else PackedBiLM
+        network = BiLM if config["trainable_bilm"] else PackedBiLM  # Keras loads the weights later
         return cls(**config | {"source": _outside_scopes(lambda: network(model))})
 
     @property
@@ -220,7 +213,7 @@ class ELMo(keras.layers.Layer):
         if not tf.executing_eagerly() or tf.distribute.has_strategy():
             return self._computed(inputs)
         self._check(inputs)
-        # Operation by operation it would take many times as long.
+        # Eagerly, it would take many times as long.
         return self._compiled(tf.TensorSpec([None] * inputs.shape.rank, inputs.dtype))(inputs)
 
     def _computed(self, inputs):
@@ -251,17 +244,19 @@ class ELMo(keras.layers.Layer):
         raise InputError("inputs", self._expected, found)
 
     def _of_shape_alone(self, inputs: tf.Tensor) -> tf.Tensor | list[tf.Tensor]:
-        """Returns vectors of the right shape, for inputs that have a shape but not the dtype of tokens.
+        """Returns vectors of the right shape for float inputs, in a graph that raises when it runs.
 
-        Keras builds a loaded model from the shapes of its inputs alone and takes them for float32. If this raised then,
-        Keras would not restore the weights of the model's other layers. When the graph is run, it raises.
+        Keras builds a loaded model from the shapes of its inputs, and assumes float32. If this raised while tracing,
+        Keras would not restore the weights of the model's other layers.
         """
         message = f"inputs: expected {self._expected}, found {inputs.dtype.name}"
         mask, dim = self.token_mask(inputs), 2 * self.bilm.config.lstm.projection_dim
         with tf.control_dependencies([tf.debugging.Assert(False, [message])]):
             vectors = tf.zeros(tf.concat([tf.shape(mask), [dim]], 0), self.compute_dtype)
-        vectors = tf.ensure_shape(vectors, (*mask.shape, dim))
-        return [vectors] * self.num_mixes if self.num_mixes > 1 else vectors
+        return self._one_or_list([tf.ensure_shape(vectors, (*mask.shape, dim))] * self.num_mixes)
+
+    def _one_or_list(self, values: list[Any]) -> Any:
+        return values if self.num_mixes > 1 else values[0]
 
     def _shape_of_one(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         return *self.token_mask.compute_output_shape(input_shape), 2 * self.bilm.config.lstm.projection_dim
@@ -274,11 +269,11 @@ def _built_mix(num_layers: int, fixed: list[float] | None, penalty: float, layer
 
 
 def _outside_scopes(make: Callable[[], _Made]) -> _Made:
-    """Returns what `make` makes, outside of the scopes of TensorFlow and Keras that the caller is in.
+    """Returns `make()`, called outside the caller's TensorFlow and Keras scopes.
 
     A layer may be made in another layer's `build`, in a traced function, under `keras.name_scope` or a dtype policy of
-    the program. Its variables should have the same names, dtypes and values everywhere. All these scopes belong to a
-    thread; so a new thread is outside of them. The distribution strategy and the device stay.
+    the program. Its variables should have the same names, dtypes and values everywhere. These scopes belong to a
+    thread, so a new thread has none of them; the distribution strategy and the device are passed on.
     """
     scope = tf.distribute.get_strategy().scope() if tf.distribute.has_strategy() else contextlib.nullcontext()
     device = tf.zeros(()).device if tf.executing_eagerly() and not tf.distribute.has_strategy() else None
@@ -293,13 +288,13 @@ def _outside_scopes(make: Callable[[], _Made]) -> _Made:
 
 
 def _unique_name() -> str:
-    """Returns `elmo`, `elmo_1`, ..., where Keras would make `el_mo` of the class's name."""
+    """Returns `elmo`, `elmo_1`, ...; Keras would turn the class's name into `el_mo`."""
     number = keras.backend.get_uid("elmo") - 1
     return f"elmo_{number}" if number else "elmo"
 
 
 def _fixed_parameters(mix: Mix, num_layers: int) -> list[float] | None:
-    """Returns the scalar parameters that `mix` fixes; None if they are to be learned."""
+    """Returns the scalar parameters that `mix` fixes; None: learned."""
     if isinstance(mix, str) and mix == "learned":
         return None
     try:

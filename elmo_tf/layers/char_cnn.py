@@ -11,7 +11,7 @@ from elmo_tf.layers.products import matmul
 from elmo_tf.text import char_ids as char_ids_lib
 from elmo_tf.text import in_graph
 
-_LONGEST = (8, 12)  # ids, two marks included, of the tokens that are encoded together; the others are the last group
+_LONGEST = (8, 12)  # ids, two marks included, of the longest token of each group but the last
 _NEVER = -1e9  # below any convolution's value
 
 
@@ -20,9 +20,9 @@ class CharCNN(keras.layers.Layer):
     """Encodes each token from its characters alone.
 
     Character vectors, VALID convolutions of several widths, the maximum over positions, the activation, highway layers
-    and, when `output_dim` is not the number of filters, a linear projection. The pad characters of a token take part.
-    Each distinct token of a call is encoded once, and positions at which every token has pad characters are left out
-    when that cannot change a maximum.
+    and, when `output_dim` is not the number of filters, a linear projection. Pad characters count like any others.
+    Each distinct token of a call is encoded once, without the positions that cannot change a maximum because every
+    token has pad characters there.
 
     Args:
         embedding_dim: width of a character's vector.
@@ -34,11 +34,11 @@ class CharCNN(keras.layers.Layer):
 
     Call arguments:
         char_ids: int32 `(..., max_chars_per_token)`; the vector of id 0 is zero.
-        words: int32 of any shape: rows of `char_ids`, which is a table `(n, max_chars_per_token)` of distinct tokens
-            then. Finding distinct tokens is left out; only rows that occur in `words` are encoded.
+        words: int32 of any shape, rows of `char_ids`, which is then a table `(n, max_chars_per_token)` of distinct
+            tokens. Only rows that occur in `words` are encoded.
 
     Returns:
-        float32 `(..., output_dim)`, of the shape of `words` if they are given.
+        float32 `(..., output_dim)`, one vector per element of `words` if they are given.
 
     Reference:
         Kim et al. 2015, "Character-Aware Neural Language Models"; Peters et al. 2018, section 3.4; bilm-tf,
@@ -62,7 +62,7 @@ class CharCNN(keras.layers.Layer):
         self.activation = activation
         self.output_dim = output_dim
         self.product_dtype = product_dtype
-        self.supports_jit = False  # XLA has neither strings nor a number of distinct tokens that varies
+        self.supports_jit = False  # XLA has no strings and no varying number of distinct tokens
         self.highways = [Highway(product_dtype, name=f"highway_{number}") for number in range(num_highway)]
 
     def build(self, input_shape):
@@ -74,11 +74,10 @@ class CharCNN(keras.layers.Layer):
         )
         self.kernels, self.biases = [], []
         for number, (width, count) in enumerate(self.filters):
-            initial = (
-                uniform(-0.05, 0.05)
-                if self.activation == "relu"
-                else keras.initializers.RandomNormal(0.0, (width * self.embedding_dim) ** -0.5)
-            )
+            if self.activation == "relu":
+                initial = uniform(-0.05, 0.05)
+            else:
+                initial = keras.initializers.RandomNormal(0.0, (width * self.embedding_dim) ** -0.5)
             shape = (width, self.embedding_dim, count)
             self.kernels.append(self.add_weight(name=f"kernel_{number}", shape=shape, initializer=initial))
             self.biases.append(self.add_weight(name=f"bias_{number}", shape=(count,), initializer="zeros"))
@@ -87,11 +86,8 @@ class CharCNN(keras.layers.Layer):
             highway.build((None, num_filters))
         self.projection = None
         if self.output_dim != num_filters:
-            self.projection = keras.layers.Dense(
-                self.output_dim,
-                kernel_initializer=keras.initializers.RandomNormal(0.0, num_filters**-0.5),
-                name="projection",
-            )
+            initial = keras.initializers.RandomNormal(0.0, num_filters**-0.5)
+            self.projection = keras.layers.Dense(self.output_dim, kernel_initializer=initial, name="projection")
             self.projection.build((None, num_filters))
 
     def call(self, char_ids, words=None):
@@ -102,7 +98,7 @@ class CharCNN(keras.layers.Layer):
             shape = tf.shape(words)
             rows, places = tf.unique(tf.reshape(words, (-1,)))
             distinct = tf.gather(char_ids, rows)
-        # Short tokens apart from long ones, so that one long token does not make every token's row long.
+        # Tokens are grouped by length, so that one long token does not make every row long.
         lengths = _lengths(distinct)
         order = tf.argsort(lengths)
         counts = [tf.reduce_sum(tf.cast(lengths <= longest, tf.int32)) for longest in _LONGEST]
@@ -120,10 +116,10 @@ class CharCNN(keras.layers.Layer):
         return super().get_config() | {name: getattr(self, name) for name in own}
 
     def _maxima(self, char_ids: tf.Tensor) -> tf.Tensor:
-        """Returns the convolutions' maxima over positions `(n, num_filters)` of `(n, chars)` ids, activation included.
+        """Returns the activated maxima over positions, `(n, num_filters)`, of ids `(n, chars)`.
 
-        Windows that begin after the longest token and one window of pads are left out: more equal windows change no
-        maximum. All convolutions are one product of the widest windows, about twice as fast on a CPU as conv1d.
+        After the longest token, one window of pads is enough: more equal windows change no maximum. All convolutions
+        are one product of the widest windows, which on a CPU is about twice as fast as conv1d.
         """
         windows = self._windows(char_ids)
         products = matmul(tf.reshape(windows, (-1, windows.shape[-1])), self._kernel(), self.product_dtype)
@@ -135,15 +131,14 @@ class CharCNN(keras.layers.Layer):
     def _windows(self, char_ids: tf.Tensor) -> tf.Tensor:
         """Returns the characters from each position on, `(n, windows, widest * embedding_dim + convolutions)`.
 
-        The last columns say for each convolution whether its window reaches beyond the token's ids.
+        The last columns are 1 for each convolution whose window reaches beyond the token's ids.
         """
         max_chars, widths = char_ids.shape[1], [width for width, _ in self.filters]
         longest = tf.reduce_max(tf.concat([[0], _lengths(char_ids)], 0))
         num_windows = tf.minimum(longest, max_chars - min(widths)) + 1
         padded = tf.pad(char_ids[:, : longest + max(widths)], ((0, 0), (0, max(widths))))
         ids = tf.stack([padded[:, offset : offset + num_windows] for offset in range(max(widths))], -1)
-        # The row of id 0 is zero. Through tf.pad the table's gradient is dense: it has few rows, and as many for every
-        # replica, which their sum needs.
+        # The row of id 0 is zero. tf.pad makes the table's gradient dense, so that replicas' gradients have one shape.
         characters = tf.gather(tf.pad(self.embedding, ((1, 0), (0, 0))), ids)
         shape = (tf.shape(char_ids)[0], num_windows)
         characters = tf.reshape(characters, (*shape, max(widths) * self.embedding_dim))
@@ -153,13 +148,10 @@ class CharCNN(keras.layers.Layer):
     def _kernel(self) -> tf.Tensor:
         """Returns all convolutions as one matrix `(columns of _windows, num_filters)`."""
         rows = max(width for width, _ in self.filters) * self.embedding_dim
-        flat = [
-            tf.pad(
-                tf.reshape(kernel, (width * self.embedding_dim, count)),
-                ((0, rows - width * self.embedding_dim), (0, 0)),
-            )
-            for (width, count), kernel in zip(self.filters, self.kernels, strict=True)
-        ]
+        flat = []
+        for (width, count), kernel in zip(self.filters, self.kernels, strict=True):
+            own_rows = width * self.embedding_dim
+            flat.append(tf.pad(tf.reshape(kernel, (own_rows, count)), ((0, rows - own_rows), (0, 0))))
         # A window that reaches too far is never the maximum.
         counts = [count for _, count in self.filters]
         never = np.repeat(np.eye(len(counts), dtype=np.float32) * _NEVER, counts, axis=1)
@@ -178,7 +170,7 @@ class CharCNN(keras.layers.Layer):
 def _maximum_over_windows(products: tf.Tensor):
     """Returns the maxima `(n, num_filters)` of `(n, windows, num_filters)`; equal maxima share the gradient.
 
-    As TensorFlow's own, with half as many passes over arrays of the input's size in the gradient.
+    The same gradient as TensorFlow's, with half as many passes over arrays of the input's size.
     """
     maxima = tf.reduce_max(products, 1)
 
@@ -191,15 +183,15 @@ def _maximum_over_windows(products: tf.Tensor):
 
 
 def _lengths(char_ids: tf.Tensor) -> tf.Tensor:
-    """Returns int32 `(n,)`: the ids of each row before its pads."""
+    """Returns the number of ids of each row before its pads, int32 `(n,)`."""
     is_char = (char_ids != char_ids_lib.PAD) & (char_ids != char_ids_lib.PADDING)
     return tf.reduce_max(tf.where(is_char, tf.range(1, tf.shape(char_ids)[1] + 1), 0), 1)
 
 
 def _distinct_rows(rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the distinct rows of int32 `(n, width)`, and for each row the place of its like among them.
+    """Returns the distinct rows of int32 `(n, width)`, and each row's index among them.
 
-    Rows are compared as strings whose characters have the ids as code points, since `tf.unique` knows no rows.
+    `tf.unique` cannot compare rows, so they become strings with the ids as code points.
     """
     first, places = in_graph.distinct(tf.strings.unicode_encode(rows, "UTF-8"))
     return tf.gather(rows, first), places

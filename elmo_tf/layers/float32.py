@@ -1,4 +1,4 @@
-"""Layers that compute in float32 whatever dtype policy a program has set for its own."""
+"""Layers that are float32 under any dtype policy of the program."""
 
 import contextlib
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import keras
 
 @contextlib.contextmanager
 def float32_policy() -> Iterator[None]:
-    """Makes float32 layers in the block, under any global dtype policy of the program."""
+    """Layers made in the block are float32, whatever Keras's global dtype policy is."""
     policy = keras.config.dtype_policy()
     keras.config.set_dtype_policy("float32")
     try:

@@ -1,4 +1,4 @@
-"""Elementwise work in one pass over memory."""
+"""Elementwise operations in one pass over memory."""
 
 import functools
 from collections.abc import Callable
@@ -7,19 +7,18 @@ import tensorflow as tf
 
 
 def fused(function: Callable) -> Callable:
-    """Has XLA compile `function`, of tensors of fixed shapes and Python values, where there is no GPU.
+    """Compiles `function`, of tensors of fixed shapes and Python values, with XLA where there is no GPU.
 
-    On a CPU, what arrays larger than its caches cost is reading and writing them, which each operation by itself does
-    anew. A GPU has the bandwidth, and XLA there needs libraries that not every installation has.
+    On a CPU, elementwise operations on large arrays are memory-bound; fusing makes one pass. A GPU has the bandwidth,
+    and XLA there needs libraries that not every installation has.
     """
+
+    @functools.cache
+    def compiled() -> Callable:  # at the first call: listing devices initializes TensorFlow
+        return tf.function(function, jit_compile=not tf.config.list_physical_devices("GPU"), autograph=False)
 
     @functools.wraps(function)
     def call(*arguments):
-        return _compiled(function)(*arguments)
+        return compiled()(*arguments)
 
     return call
-
-
-@functools.cache
-def _compiled(function: Callable) -> Callable:
-    return tf.function(function, jit_compile=not tf.config.list_physical_devices("GPU"), autograph=False)

@@ -10,8 +10,8 @@ from elmo_tf.layers.products import matmul
 class Highway(keras.layers.Layer):
     """Lets a learned gate choose, per feature, between a transform of the input and the input itself.
 
-    `g = sigmoid(x W_g + b_g)`, `y = g * relu(x W_t + b_t) + (1 - g) * x`. The gate opens the transform; the files
-    published for ELMo call it `carry` all the same.
+    `g = sigmoid(x W_g + b_g)`, `y = g * relu(x W_t + b_t) + (1 - g) * x`. The gate opens the transform, although the
+    files published for ELMo call it `carry`.
 
     Args:
         product_dtype: dtype of the matrix products; everything else is float32.

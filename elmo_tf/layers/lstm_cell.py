@@ -1,4 +1,4 @@
-"""The recurrence of a projected LSTM's cell, which training and inference share."""
+"""One step of a projected LSTM's cell, shared by training and inference."""
 
 import tensorflow as tf
 
@@ -13,20 +13,13 @@ def next_cell(
     cell: tf.Tensor,
     cell_clip: float | None,
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the next cell, clipped, and the hidden output before the projection.
-
-    Args:
-        input_gate, forget_gate, output_gate: after their sigmoid.
-        candidate: after its tanh.
-        cell: before this time step.
-        cell_clip: the cell is clipped to +-this; None: never.
-    """
+    """Returns the next cell and the hidden output before the projection, from activated gates and candidate."""
     cell = clip(forget_gate * cell + input_gate * candidate, cell_clip)
     return cell, output_gate * tf.tanh(cell)
 
 
 def clip(values: tf.Tensor, limit: float | None) -> tf.Tensor:
-    """Returns the values clipped to +-limit; None: as they are."""
+    """Returns the values clipped to +-limit; None: no clipping."""
     if limit is None:
         return values
     return tf.raw_ops.ClipByValue(t=values, clip_value_min=-limit, clip_value_max=limit)

@@ -1,4 +1,4 @@
-"""The projected LSTM with both clips, its state explicit."""
+"""The projected LSTM with clipping and explicit states."""
 
 import keras
 import tensorflow as tf
@@ -9,23 +9,23 @@ from elmo_tf.layers.packing import pack
 
 @keras.saving.register_keras_serializable("elmo_tf")
 class LSTMP(keras.layers.Layer):
-    """A long short-term memory whose output is projected and fed back projected (LSTMP).
+    """A long short-term memory whose output is projected, and fed back projected (LSTMP).
 
     Gate columns i, j, f, o; kernel rows input, then recurrent. 1 is added to the forget gate at run time. The cell is
-    clipped before the output gate uses it; the projection has no bias and is clipped after. Time steps are independent
-    of later ones, so that padding on the right never reaches a real position.
+    clipped before the output gate uses it, the projection, which has no bias, afterwards. Padding on the right never
+    reaches a real position.
 
     Args:
         units: cells.
         projection_dim: width of output and recurrent state; equal to `units`: no projection (and no `proj_clip`).
-        cell_clip: the cell is cut to +-this; None: never.
-        proj_clip: the projection is cut to +-this; None: never.
+        cell_clip: the cell is clipped to +-this; None: no clipping.
+        proj_clip: the projection is clipped to +-this; None: no clipping.
         product_dtype: dtype of the matrix products; gates, state and output are float32.
 
     Call arguments:
         inputs: float32 `(batch, time, input_dim)`.
         initial_state: the pair cell float32 `(batch, units)`, recurrent float32 `(batch, projection_dim)`.
-        training: whether a gradient will be asked for: it is then computed faster, from more memory. Changes no value.
+        training: whether gradients will be computed: faster, with more memory. Changes no value.
 
     Returns:
         outputs float32 `(batch, time, projection_dim)` and the final state, a pair like `initial_state`.
@@ -63,9 +63,7 @@ class LSTMP(keras.layers.Layer):
         self.projection_kernel = None
         if self.projection_dim != self.units:
             shape = (self.units, self.projection_dim)
-            self.projection_kernel = self.add_weight(
-                name="projection_kernel", shape=shape, initializer="glorot_uniform"
-            )
+            self.projection_kernel = self.add_weight(shape, "glorot_uniform", name="projection_kernel")
 
     def call(self, inputs, initial_state, training=False):
         if training:
@@ -79,21 +77,18 @@ class LSTMP(keras.layers.Layer):
 
     @property
     def clips(self) -> lstmp_packed.Clips:
-        """What cell and projection are clipped to."""
+        """The limits of cell and projection."""
         return lstmp_packed.Clips(self.cell_clip, None if self.projection_kernel is None else self.proj_clip)
 
     def kernels(self, dtype: str | None = None) -> lstmp_packed.Kernels:
-        """Returns the weights in the layout of inference, of `dtype`, or of the products' dtype if it is None."""
-        weights = (self.kernel, self.bias, self.projection_kernel)
-        weights = (None if weight is None else tf.convert_to_tensor(weight) for weight in weights)
-        return lstmp_packed.kernels(*weights, dtype or self.product_dtype)
+        """Returns the weights in the layout of inference; `dtype` is the products' by default."""
+        return lstmp_packed.kernels(*map(tf.convert_to_tensor, self.weights), dtype=dtype or self.product_dtype)
 
     def assign_kernels(self, kernels: lstmp_packed.Kernels) -> None:
         """Sets the weights to those of float32 kernels."""
-        weights = lstmp_packed.unpacked(kernels, self.kernel.shape[0] - self.projection_dim)
-        for variable, value in zip((self.kernel, self.bias, self.projection_kernel), weights, strict=True):
-            if variable is not None:
-                variable.assign(value)
+        values = lstmp_packed.unpacked(kernels, self.kernel.shape[0] - self.projection_dim)
+        for variable, value in zip(self.weights, values, strict=True):
+            variable.assign(value)
 
     def compute_output_shape(self, input_shape, *_):
         batch = input_shape[0]
@@ -104,14 +99,13 @@ class LSTMP(keras.layers.Layer):
         return super().get_config() | {name: getattr(self, name) for name in own}
 
     def _run_training(self, inputs, cell, recurrent):
-        """Does what `call` does, the gradient written by hand."""
+        """Computes `call` with a hand-written gradient."""
         settings = lstmp_training.Settings(self.cell_clip, self.proj_clip, self.product_dtype)
-        weights = [self.kernel, self.bias, *([] if self.projection_kernel is None else [self.projection_kernel])]
         outputs, cell, recurrent = lstmp_training.run(
             settings,
             tf.transpose(inputs, (1, 2, 0)),
             tf.transpose(cell),
             tf.transpose(recurrent),
-            *(tf.convert_to_tensor(weight) for weight in weights),
+            *map(tf.convert_to_tensor, self.weights),
         )
         return tf.transpose(outputs, (2, 0, 1)), (tf.transpose(cell), tf.transpose(recurrent))

@@ -1,8 +1,7 @@
-"""The projected LSTM over packed rows: what `LSTMP` computes, without arithmetic on padding.
+"""The projected LSTM over packed rows: `LSTMP` without arithmetic on padding.
 
-The batch comes first: the rows that go on at a time step are the first ones, so that leaving out the others is a slice
-of rows, and nothing is transposed. The input's part of the gates is computed for many time steps at once, outside the
-time loop.
+The batch comes first, and the rows that reach a time step are the first ones: dropping the others is a slice, and
+nothing is transposed. The input's part of the gates is computed for many time steps at once, outside the time loop.
 """
 
 from typing import NamedTuple
@@ -11,9 +10,10 @@ import tensorflow as tf
 
 from elmo_tf.layers.lstm_cell import FORGET_BIAS, clip, next_cell
 from elmo_tf.layers.packing import Packing
+from elmo_tf.layers.products import matmul
 
 _POSITIONS = 512  # whose gates are in memory at once: at 4096 units, 32 MB
-# Columns of zeros behind the gates. Without them, rows of a matrix start a power of two apart and share a few sets of
+# Columns of zeros after the gates. Without them, rows of a matrix start a power of two apart and share a few sets of
 # the CPU's cache: with AVX2, a product of 64 rows takes twice as long.
 _PADDING = 16
 
@@ -22,9 +22,9 @@ State = tuple[tf.Tensor, tf.Tensor]
 
 
 class Kernels(NamedTuple):
-    """Weights as they are used here, of the products' dtype: gates in the order i, j, f, o, then columns of zeros."""
+    """Weights in the layout of inference, of the products' dtype: gates i, j, f, o, then columns of zeros."""
 
-    # (input_dim + 1 or 2, 4 * units + 16): the last rows add up to the bias, that of the forget gate included.
+    # (input_dim + 1 or 2, 4 * units + 16): the last rows add up to the bias, the forget gate's 1 included.
     from_input: tf.Tensor
     recurrent: tf.Tensor  # (projection_dim, 4 * units + 16)
     projection: tf.Tensor | None = None  # (units, projection_dim)
@@ -38,20 +38,20 @@ def shapes(units: int, projection_dim: int) -> dict[str, tuple[int, int]]:
 
 
 class Clips(NamedTuple):
-    """What cell and projection are clipped to; None: never."""
+    """The limits of cell and projection; None: no clipping."""
 
     cell: float | None
     projection: float | None
 
 
-def kernels(kernel: tf.Tensor, bias: tf.Tensor, projection_kernel: tf.Tensor | None, dtype: str) -> Kernels:
+def kernels(kernel: tf.Tensor, bias: tf.Tensor, projection_kernel: tf.Tensor | None = None, *, dtype: str) -> Kernels:
     """Returns the weights of `LSTMP` as `Kernels` of `dtype`."""
     units = bias.shape[0] // 4
     projection_dim = units if projection_kernel is None else projection_kernel.shape[-1]
     bias += _forget_bias(units)
     biases = [bias]
     if dtype != "float32":
-        # What rounding loses is a row of its own.
+        # The rounding error is a second row.
         rounded = tf.cast(tf.cast(bias, dtype), tf.float32)
         biases = [rounded, bias - rounded]
     from_input = tf.concat([kernel[:-projection_dim], tf.stack(biases)], 0)
@@ -59,22 +59,22 @@ def kernels(kernel: tf.Tensor, bias: tf.Tensor, projection_kernel: tf.Tensor | N
     return Kernels(_padded(from_input, dtype), _padded(kernel[-projection_dim:], dtype), projection)
 
 
-def unpacked(kernels: Kernels, input_dim: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor | None]:
-    """Returns the kernel, the bias and the projection kernel from which `kernels` made float32 `Kernels`."""
+def unpacked(kernels: Kernels, input_dim: int) -> list[tf.Tensor]:
+    """Returns the kernel, the bias and the projection kernel if any of float32 `Kernels`: the inverse of `kernels`."""
     from_input, recurrent = kernels.from_input[:, :-_PADDING], kernels.recurrent[:, :-_PADDING]
     bias = tf.reduce_sum(from_input[input_dim:], 0) - _forget_bias(from_input.shape[-1] // 4)
-    return tf.concat([from_input[:input_dim], recurrent], 0), bias, kernels.projection
+    projection = [] if kernels.projection is None else [kernels.projection]
+    return [tf.concat([from_input[:input_dim], recurrent], 0), bias, *projection]
 
 
 def run(kernels: Kernels, clips: Clips, inputs: tf.Tensor, packing: Packing, state: State) -> tuple[tf.Tensor, State]:
     """Runs the LSTM over every row.
 
     Args:
-        kernels: the weights.
-        clips: of cell and projection.
+        kernels, clips: of the LSTM.
         inputs: float32 `(N, input_dim)`, packed.
-        packing: where the rows' positions are.
-        state: before the first time step, of all ranks.
+        packing: of the inputs.
+        state: of all ranks, before the first time step.
 
     Returns:
         outputs float32 `(N, projection_dim)`, packed, and the state of each rank after its last position.
@@ -84,10 +84,10 @@ def run(kernels: Kernels, clips: Clips, inputs: tf.Tensor, packing: Packing, sta
 
     def piece(start, cell, recurrent, outputs, cells):
         first = packing.offsets[start]
-        # The time steps whose positions fit; always one.
+        # As many time steps as fit, at least one.
         fitting = tf.searchsorted(packing.offsets, [first + _POSITIONS], side="right")[0] - 1
         end = tf.maximum(fitting, start + 1)
-        gates = _product(inputs[first : packing.offsets[end]], kernels.from_input)
+        gates = matmul(inputs[first : packing.offsets[end]], kernels.from_input, kernels.from_input.dtype)
 
         def advance(time, cell, recurrent, outputs, cells):
             place, size = packing.offsets[time] - first, packing.sizes[time]
@@ -98,7 +98,7 @@ def run(kernels: Kernels, clips: Clips, inputs: tf.Tensor, packing: Packing, sta
 
         return _loop(end, advance, (start, cell, recurrent, outputs, cells))
 
-    # One piece after the other, or the gates of several would be in memory.
+    # One piece at a time, because the gates of several would not fit into memory.
     arrays = _array(num_steps, width), _array(num_steps, units)
     start = (0, *(part[:started] for part in state), *arrays)
     *_, outputs, cells = _loop(num_steps, piece, start, parallel_iterations=1)
@@ -109,49 +109,46 @@ def run(kernels: Kernels, clips: Clips, inputs: tf.Tensor, packing: Packing, sta
 
 def step(kernels: Kernels, clips: Clips, inputs: tf.Tensor, state: State) -> State:
     """Returns the state after one time step of inputs float32 `(batch, input_dim)`."""
-    return _step(kernels, clips, _product(_with_ones(inputs, kernels), kernels.from_input), state)
+    gates = matmul(_with_ones(inputs, kernels), kernels.from_input, kernels.from_input.dtype)
+    return _step(kernels, clips, gates, state)
 
 
 def _step(kernels: Kernels, clips: Clips, from_inputs: tf.Tensor, state: State) -> State:
     """Returns the next state, given the input's part of the gates `(batch, 4 * units + 16)`."""
     cell, recurrent = state
-    gates = from_inputs + _product(recurrent, kernels.recurrent)
+    gates = from_inputs + matmul(recurrent, kernels.recurrent, kernels.recurrent.dtype)
     input_gate, candidate, forget_gate, output_gate, _ = tf.split(gates, [cell.shape[1]] * 4 + [_PADDING], -1)
     functions = *map(tf.sigmoid, (input_gate, forget_gate, output_gate)), tf.tanh(candidate)
     cell, hidden = next_cell(*functions, cell, clips.cell)
     if kernels.projection is None:
         return cell, hidden
-    return cell, clip(_product(hidden, kernels.projection), clips.projection)
+    return cell, clip(matmul(hidden, kernels.projection, kernels.projection.dtype), clips.projection)
 
 
 def _forget_bias(units: int) -> tf.Tensor:
-    """Returns what is added to the biases of the gates i, j, f, o, float32 `(4 * units,)`."""
+    """Returns what is added to the biases of the gates, float32 `(4 * units,)`."""
     return tf.repeat(tf.constant([0.0, 0.0, FORGET_BIAS, 0.0]), units)
 
 
 def _padded(weights: tf.Tensor, dtype: str) -> tf.Tensor:
-    """Returns weights `(dim, 4 * units)` of that dtype, with the columns of zeros."""
+    """Returns weights `(dim, 4 * units)` as `dtype`, with the columns of zeros."""
     return tf.pad(tf.cast(weights, dtype), ((0, 0), (0, _PADDING)))
 
 
 def _with_ones(inputs: tf.Tensor, kernels: Kernels) -> tf.Tensor:
-    """Returns the inputs with the columns that the bias is multiplied by."""
+    """Returns the inputs with a column of ones for each row of biases."""
     num_biases = kernels.from_input.shape[0] - inputs.shape[1]
     return tf.pad(inputs, ((0, 0), (0, num_biases)), constant_values=1.0)
 
 
-def _product(values: tf.Tensor, kernel: tf.Tensor) -> tf.Tensor:
-    return tf.cast(tf.matmul(tf.cast(values, kernel.dtype), kernel), tf.float32)
-
-
 def _array(num_steps: tf.Tensor, width: int) -> tf.TensorArray:
-    """Returns an array of `(any, width)` for each time step, and an empty one, to be read also without time steps."""
+    """Returns an array of `(any, width)` for each time step, and an empty one, so that `concat` always finds one."""
     array = tf.TensorArray(tf.float32, num_steps + 1, infer_shape=False, element_shape=(None, width))
     return array.write(num_steps, tf.zeros((0, width)))
 
 
 def _loop(end, body, start, parallel_iterations=10):
-    """Repeats `body` of a time step, a state and arrays until time step `end`; the batch may shrink."""
+    """Repeats `body`, of a time step, a state whose batch may shrink, and arrays, until time step `end`."""
     invariants = [tf.TensorShape(())] * len(start)
     invariants[1:3] = [tf.TensorShape((None, part.shape[1])) for part in start[1:3]]
     return tf.while_loop(lambda time, *_: time < end, body, start, tuple(invariants), parallel_iterations)

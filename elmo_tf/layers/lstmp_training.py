@@ -1,9 +1,8 @@
-"""The projected LSTM for training: what `LSTMP` computes, with the gradient written by hand.
+"""The projected LSTM for training: `LSTMP` with a hand-written gradient.
 
 Arrays have features first and the batch last, so that the weights are the left factor of every product: a CPU repacks
-the right factor each time, which for the weights takes longer at every time step than the product itself. The input's
-and the recurrent state's part of the gates are one product. Derived automatically, the gradient would add to the
-kernels' gradients at every time step; here these are one product over all steps.
+the right factor each time, which for the weights takes longer than the product itself. A step has one product for all
+gates. The kernels' gradients are one product over all steps; TensorFlow's would be a sum over steps.
 """
 
 from typing import NamedTuple
@@ -12,6 +11,7 @@ import tensorflow as tf
 
 from elmo_tf.layers.fused import fused
 from elmo_tf.layers.lstm_cell import FORGET_BIAS, clip, next_cell
+from elmo_tf.layers.products import matmul
 
 
 class Settings(NamedTuple):
@@ -22,26 +22,23 @@ class Settings(NamedTuple):
     product_dtype: str
 
 
-def run(settings: Settings, inputs, cell, recurrent, kernel, bias, projection_kernel=None):
+def run(settings: Settings, inputs, cell, recurrent, *weights):
     """Runs the LSTM over all time steps.
 
     Args:
-        settings: clips, and the dtype of the products.
         inputs: float32 `(time, input_dim, batch)`.
         cell: float32 `(units, batch)`.
         recurrent: float32 `(projection_dim, batch)`.
-        kernel: float32 `(input_dim + projection_dim, 4 * units)`.
-        bias: float32 `(4 * units,)`.
-        projection_kernel: float32 `(units, projection_dim)`; None: no projection.
+        weights: kernel, float32 `(input_dim + projection_dim, 4 * units)`; bias, float32 `(4 * units,)`; projection
+            kernel, float32 `(units, projection_dim)`, if there is a projection.
 
     Returns:
         outputs float32 `(time, projection_dim, batch)`, and the final cell and recurrent state.
     """
-    weights = (kernel, bias) if projection_kernel is None else (kernel, bias, projection_kernel)
 
     @tf.custom_gradient
-    def differentiable(inputs, cell, recurrent, *weights):
-        return _forward(settings, inputs, cell, recurrent, *weights)
+    def differentiable(*arguments):
+        return _forward(settings, *arguments)
 
     return differentiable(inputs, cell, recurrent, *weights)
 
@@ -59,8 +56,7 @@ def _forward(settings, inputs, first_cell, first_recurrent, kernel, bias, projec
         functions, cell, hidden = _step(tf.matmul(by_gate, seen), bias, cell, settings.cell_clip)
         recurrent = hidden
         if projection_kernel is not None:
-            recurrent = tf.cast(tf.matmul(by_output, tf.cast(hidden, dtype)), tf.float32)
-            recurrent = clip(recurrent, settings.proj_clip)
+            recurrent = clip(matmul(by_output, hidden, dtype), settings.proj_clip)
         written = gates.write(time, functions), cells.write(time + 1, cell), outputs.write(time, recurrent)
         return time + 1, cell, recurrent, *written
 
@@ -81,32 +77,35 @@ def _forward(settings, inputs, first_cell, first_recurrent, kernel, bias, projec
         input_dim = inputs.shape[1]
         seen = tf.concat([inputs, tf.concat([first_recurrent[None], outputs[:-1]], 0)], 1)
         d_gates = _features_first(d_gates)
-        d_kernels = [_kernel_gradient(_features_first(seen), d_gates, dtype), _row_sums(d_gates)]
+        # Sums over time and batch of outer products.
+        d_kernels = [matmul(_features_first(seen), d_gates, dtype, transpose_b=True)]
+        d_kernels.append(tf.reduce_sum(tf.cast(d_gates, tf.float32), 1))
         if projection_kernel is not None:
-            d_kernels.append(_kernel_gradient(_features_first(hidden), _features_first(d_products), dtype))
+            d_products = _features_first(d_products)
+            d_kernels.append(matmul(_features_first(hidden), d_products, dtype, transpose_b=True))
         return d_seen[:, :input_dim], d_cell, d_recurrent, *d_kernels
 
     return (outputs, cell, recurrent), gradient
 
 
 def _backward(settings, gates, cells, outputs, upstream, kernel, projection_kernel):
-    """Goes back through time.
+    """Backpropagates through time.
 
     Args:
-        gates, cells, outputs: what the forward pass kept; `cells` from the initial one on.
+        gates, cells, outputs: of the forward pass; `cells` includes the initial one.
         upstream: gradients of the outputs, the final cell and the final recurrent state.
         kernel, projection_kernel: of the products' dtype.
 
     Returns:
-        for all time steps the gradients of what a step sees (its input, then the recurrent state before it) and of the
-        gates before their functions; those of the initial cell and recurrent state; and for all time steps the
-        projection's input and the gradient of its output before the clip.
+        for all time steps the gradients of the step's input with the recurrent state before it, and of the gates
+        before their functions; those of the initial cell and recurrent state; and for all time steps the projection's
+        input and the gradient of its output before the clip.
     """
     d_outputs, d_cell, d_recurrent = upstream
     dtype, num_steps = settings.product_dtype, tf.shape(outputs)[0]
     input_dim = kernel.shape[0] - outputs.shape[1]
 
-    def go_back(time, d_cell, d_recurrent, *arrays):
+    def step_back(time, d_cell, d_recurrent, *arrays):
         time -= 1
         d_hidden = d_products = d_outputs[time] + d_recurrent
         if projection_kernel is not None:
@@ -116,7 +115,7 @@ def _backward(settings, gates, cells, outputs, upstream, kernel, projection_kern
             d_hidden = tf.matmul(projection_kernel, d_products)
         given = gates.read(time), cells.read(time + 1), cells.read(time), d_hidden, d_cell
         d_gates, d_cell, hidden = _step_gradient(*given, settings.cell_clip, dtype)
-        d_seen = tf.cast(tf.matmul(kernel, d_gates), tf.float32)
+        d_seen = matmul(kernel, d_gates, dtype)
         values = (d_seen, d_gates, hidden, d_products)
         arrays = [array.write(time, value) for array, value in zip(arrays, values, strict=True)]
         return time, d_cell, d_seen[input_dim:], *arrays
@@ -125,7 +124,7 @@ def _backward(settings, gates, cells, outputs, upstream, kernel, projection_kern
     arrays = [tf.TensorArray(kind, num_steps) for kind in (tf.float32, dtype, dtype, of_products)]
     _, d_cell, d_recurrent, *arrays = tf.while_loop(
         lambda time, *_: time > 0,
-        go_back,
+        step_back,
         (num_steps, d_cell, d_recurrent, *arrays),
         maximum_iterations=num_steps,
     )
@@ -135,7 +134,7 @@ def _backward(settings, gates, cells, outputs, upstream, kernel, projection_kern
 
 @fused
 def _step(products, bias, cell, cell_clip):
-    """Returns the gates after their functions `(4 * units, batch)`, the next cell and the hidden output, float32."""
+    """Returns the activated gates `(4 * units, batch)`, the next cell and the hidden output, float32."""
     input_gate, candidate, forget_gate, output_gate = tf.split(tf.cast(products, tf.float32) + bias[:, None], 4, 0)
     input_gate, candidate = tf.sigmoid(input_gate), tf.tanh(candidate)
     forget_gate, output_gate = tf.sigmoid(forget_gate + FORGET_BIAS), tf.sigmoid(output_gate)
@@ -145,7 +144,7 @@ def _step(products, bias, cell, cell_clip):
 
 @fused
 def _step_gradient(gates, cell, earlier_cell, d_hidden, d_cell, cell_clip, dtype):
-    """Returns gradients of the gates before their functions and of the earlier cell, and the projection's input."""
+    """Returns gradients of the gates before activation and of the earlier cell, and the projection's input."""
     input_gate, candidate, forget_gate, output_gate = tf.split(gates, 4, 0)
     squashed, d_hidden = tf.tanh(cell), tf.cast(d_hidden, tf.float32)
     d_cell += d_hidden * output_gate * (1.0 - squashed * squashed)
@@ -171,12 +170,3 @@ def _inside(values, clip, gradient):
 def _features_first(values):
     """Returns `(time, features, batch)` as `(features, time * batch)`."""
     return tf.reshape(tf.transpose(values, (1, 0, 2)), (values.shape[1], -1))
-
-
-def _kernel_gradient(inputs, gradient, dtype):
-    """Returns the sum over time and batch of the outer products of two `(features, time * batch)`, float32."""
-    return tf.cast(tf.matmul(tf.cast(inputs, dtype), tf.cast(gradient, dtype), transpose_b=True), tf.float32)
-
-
-def _row_sums(values):
-    return tf.reduce_sum(tf.cast(values, tf.float32), 1)

@@ -1,4 +1,4 @@
-"""Rows of unequal length as one run of their real positions, time step after time step."""
+"""Padded batches as one row of their real positions, time step after time step."""
 
 from typing import NamedTuple
 
@@ -6,37 +6,37 @@ import tensorflow as tf
 
 
 class Packing(NamedTuple):
-    """Where each real position of a padded batch stands when padding is left out.
+    """Where each real position of a padded batch goes when padding is removed.
 
-    Rows are ranked by descending length: at every time step, those that still go on are the first ranks. N is the
-    number of real positions.
+    Rows are ranked by descending length, so that the rows that reach a time step are the first ranks. N is the number
+    of real positions.
     """
 
     order: tf.Tensor  # int32 (batch,): the row of each rank
     places: tf.Tensor  # int32 (batch,): the rank of each row
     lengths: tf.Tensor  # int32 (batch,): real positions of each rank
     started: tf.Tensor  # int32 (): ranks that have a position
-    sizes: tf.Tensor  # int32 (steps + 1,): ranks that go on at each time step; none after the last
+    sizes: tf.Tensor  # int32 (steps + 1,): ranks that reach each time step; 0 after the last
     offsets: tf.Tensor  # int32 (steps + 1,): real positions before each time step, and all
     steps: tf.Tensor  # int32 (N,): the time step of each real position
     ranks: tf.Tensor  # int32 (N,): its rank
     rows: tf.Tensor  # int32 (N,): its row
-    mirrored: tf.Tensor  # int32 (N,): which real position it is when every row is read from its end
+    mirrored: tf.Tensor  # int32 (N,): the position with the same distance from its row's other end
     last: tf.Tensor  # int32 (started,): the last real position of each rank
-    ended: tf.Tensor  # int32 (started,): how many ranks end before each, or at the same step with a lower number
+    ended: tf.Tensor  # int32 (started,): each rank's place in finishing order, ties by rank
 
     @property
     def num_steps(self) -> tf.Tensor:
-        """How many positions the longest row has, int32."""
+        """Positions of the longest row, int32."""
         return tf.size(self.sizes) - 1
 
 
 def pack(lengths: tf.Tensor) -> Packing:
-    """Returns where the positions of rows of int32 `(batch,)` lengths stand."""
+    """Returns the packing of rows of these lengths, int32 `(batch,)`."""
     order = tf.argsort(lengths, direction="DESCENDING", stable=True)
     lengths = tf.gather(lengths, order)
     steps = tf.range(tf.reduce_max(tf.concat([[0], lengths], 0)) + 1)
-    sizes = tf.size(lengths) - tf.searchsorted(lengths[::-1], steps, side="right")  # longer than the step's number
+    sizes = tf.size(lengths) - tf.searchsorted(lengths[::-1], steps, side="right")  # lengths above the step's number
     offsets = tf.cumsum(sizes, exclusive=True)
     step_of = tf.repeat(steps, sizes)
     ranks = tf.range(tf.size(step_of)) - tf.gather(offsets, step_of)

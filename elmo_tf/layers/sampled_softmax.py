@@ -4,9 +4,10 @@ import keras
 import tensorflow as tf
 
 from elmo_tf.layers.fused import fused
+from elmo_tf.layers.products import matmul
 
-# Of the full softmax, float32: 128 MB. For a gradient, one array of all of them exists anyway, and in pieces it would
-# take three times as long.
+# Float32 logits of the full softmax: 128 MB. A gradient needs all of them in memory anyway, and in pieces it would take
+# three times as long.
 _LOGITS_AT_ONCE, _LOGITS_AT_ONCE_TRAINING = 2**25, 2**27
 
 
@@ -21,12 +22,11 @@ class SampledSoftmax(keras.layers.Layer):
     Call arguments:
         inputs: float32 `(num_tokens, dim)`.
         targets: int32 `(num_tokens,)`.
-        num_sampled: 0, or over three quarters of the vocabulary, for the full softmax; otherwise the loss is that
-            against so many words, drawn without repeats from the log-uniform distribution, for which words have to be
-            in descending order of their counts.
-        seed: int32 `(2,)`, decides the draw; needed when `num_sampled` is not 0.
-        training: whether a gradient will be asked for: the full softmax is then faster and takes more memory. Changes
-            no value.
+        num_sampled: negatives, distinct words drawn from the log-uniform distribution, which expects words in
+            descending order of their counts; 0, or over three quarters of the vocabulary: the full softmax.
+        seed: int32 `(2,)`, of the draw; needed when `num_sampled` is not 0.
+        training: whether gradients will be computed: the full softmax is then faster and takes more memory. Changes no
+            value.
 
     Returns:
         float32 `(num_tokens,)`, nats.
@@ -40,7 +40,7 @@ class SampledSoftmax(keras.layers.Layer):
         super().__init__(**kwargs)
         self.vocab_size = vocab_size
         self.product_dtype = product_dtype
-        self.supports_jit = False  # how many draws a sample takes varies
+        self.supports_jit = False  # the number of draws varies
 
     def build(self, input_shape):
         dim = input_shape[-1]
@@ -49,10 +49,10 @@ class SampledSoftmax(keras.layers.Layer):
         self.bias = self.add_weight(name="bias", shape=(self.vocab_size,), initializer="zeros")
 
     def start_log_uniform(self) -> None:
-        """Gives the weights other initial values: small ones, and biases of the log-uniform distribution.
+        """Sets small initial weights, and as biases the log-uniform distribution that `num_sampled` draws from.
 
-        The layer then begins as a rough unigram model instead of an even one, and rare words, which are seldom updated,
-        do not begin with odds that chance gave them. `num_sampled` of `call` assumes the same distribution.
+        So the layer starts as a rough unigram model, and rare words, which are seldom updated, do not start with random
+        odds.
         """
         words = tf.range(self.vocab_size, dtype=tf.float32)
         self.bias.assign(tf.math.log(_log_uniform_probability(words, self.vocab_size)))
@@ -95,7 +95,7 @@ class SampledSoftmax(keras.layers.Layer):
 
 
 def _in_pieces(losses, values, rows):
-    """Returns `losses` of values `(num_tokens, ...)`, of so many tokens at a time or fewer; all pieces are equal."""
+    """Returns `losses` of values `(num_tokens, ...)`, computed for at most `rows` tokens at a time, in equal pieces."""
     known, num_tokens = values[0].shape[0], tf.shape(values[0])[0]
     if known is not None and known <= rows:
         return losses(values)
@@ -113,9 +113,9 @@ def _in_pieces(losses, values, rows):
 
 
 def _sampled_losses(inputs, true_logits, kernel, offsets, words, targets, dtype):
-    """Returns the negative log-likelihoods `(num_tokens,)` of targets against sampled words, their gradient by hand.
+    """Returns the negative log-likelihoods `(num_tokens,)` against sampled words, with a hand-written gradient.
 
-    The scores `(num_sampled, num_tokens)` are by far the largest arrays of a step: only they and their gradient exist.
+    The scores `(num_sampled, num_tokens)` are by far a step's largest array: only they and their gradient are stored.
     """
 
     @tf.custom_gradient
@@ -126,8 +126,8 @@ def _sampled_losses(inputs, true_logits, kernel, offsets, words, targets, dtype)
 
         def gradient(upstream):
             d_scores = _scores_gradient(scores, offsets, words, targets, normalizers, upstream)
-            d_inputs = tf.cast(tf.matmul(d_scores, narrow_kernel, transpose_a=True), tf.float32)
-            d_kernel = tf.cast(tf.matmul(d_scores, narrow_inputs), tf.float32)
+            d_inputs = matmul(d_scores, narrow_kernel, dtype, transpose_a=True)
+            d_kernel = matmul(d_scores, narrow_inputs, dtype)
             d_true_logits = (tf.exp(true_logits - normalizers) - 1.0) * upstream
             return d_inputs, d_true_logits, d_kernel, tf.reduce_sum(tf.cast(d_scores, tf.float32), 1)
 
@@ -138,7 +138,7 @@ def _sampled_losses(inputs, true_logits, kernel, offsets, words, targets, dtype)
 
 @fused
 def _normalizers(scores, offsets, words, targets, true_logits):
-    """Returns the logarithms `(num_tokens,)` of the sums of all words' odds."""
+    """Returns the log of the sum of exponentials over the sampled words and the target, `(num_tokens,)`."""
     logits = _logits(scores, offsets, words, targets)
     highest = tf.maximum(tf.reduce_max(logits, 0), true_logits)
     return highest + tf.math.log(tf.reduce_sum(tf.exp(logits - highest), 0) + tf.exp(true_logits - highest))
@@ -152,13 +152,13 @@ def _scores_gradient(scores, offsets, words, targets, normalizers, upstream):
 
 
 def _logits(scores, offsets, words, targets):
-    """Returns float32 logits `(num_sampled, num_tokens)`; a word that is the target itself cannot win."""
+    """Returns float32 logits `(num_sampled, num_tokens)`, without accidental hits."""
     logits = tf.cast(scores, tf.float32) + offsets[:, None]
     return tf.where(words[:, None] == targets, tf.float32.min, logits)
 
 
 def _own_copy(variable: keras.Variable) -> tf.Variable:
-    """Returns the replica's copy of a variable: a lookup in a mirrored one would read, and so copy, all its rows."""
+    """Returns the replica's copy of a variable: a lookup in a mirrored variable would read and copy all its rows."""
     replica = tf.distribute.get_replica_context()
     copies = replica.strategy.experimental_local_results(variable.value)
     # A worker has only its own replicas' copies, and as many as every other one.
@@ -168,20 +168,20 @@ def _own_copy(variable: keras.Variable) -> tf.Variable:
 def log_uniform_sample(
     targets: tf.Tensor, num_sampled: int, vocab_size: int, seed: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Draws distinct words log-uniformly, the same ones for the same seed.
+    """Draws distinct words log-uniformly, determined by the seed.
 
-    The same numbers as `tf.random.log_uniform_candidate_sampler(unique=True)` in distribution; that one's generator can
-    be neither saved nor set, so training could not be resumed exactly.
+    The distribution is that of `tf.random.log_uniform_candidate_sampler(unique=True)`, whose generator can be neither
+    saved nor set, so that training could not be resumed exactly.
 
     Args:
         targets: integers `(num_tokens,)`, the true words.
         num_sampled: words to draw, below `vocab_size`.
-        vocab_size: words there are.
+        vocab_size: number of words.
         seed: int32 `(2,)`.
 
     Returns:
-        the words int64 `(num_sampled,)` in the order drawn, the expected count of each target float32 `(num_tokens,)`
-        and of each word drawn float32 `(num_sampled,)` in as many tries.
+        the words int64 `(num_sampled,)` in the order drawn, and the expected count in as many tries of each target,
+        float32 `(num_tokens,)`, and of each word drawn, float32 `(num_sampled,)`.
     """
     log_range = tf.math.log(tf.cast(vocab_size + 1, tf.float64))
 
@@ -212,5 +212,5 @@ def log_uniform_sample(
 
 
 def _log_uniform_probability(words: tf.Tensor, vocab_size: int) -> tf.Tensor:
-    """Returns the probability of words, float32, by their rank alone; Zipf's law, nearly."""
+    """Returns the probability of words by rank, float32: roughly Zipf's law."""
     return tf.math.log1p(1.0 / (words + 1.0)) / tf.math.log(vocab_size + 1.0)

@@ -1,4 +1,4 @@
-"""The weighted sum of a biLM's layers, and what users write for its scalar parameters."""
+"""The weighted sum of a biLM's layers, and the ways to specify its scalar parameters."""
 
 import numbers
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ class ScalarMix(keras.layers.Layer):
 
     Args:
         num_layers: layers to mix, the token layer included.
-        scalar_parameters: fixed ones, one a layer; None: they are learned, from 0. gamma is always learned, from 1.
-        penalty: lambda; `lambda * sum_j scalar_parameters_j^2` is added to the loss, if they are learned. On the
-            parameters before the softmax, as in bilm-tf: a large lambda makes the mix an average.
-        layer_norm: whether each layer's vector of a token is first brought to mean 0 and variance 1 over its features.
-            Nothing else enters, unlike in bilm-tf, where all tokens of a batch are normalized together.
+        scalar_parameters: fixed ones, one per layer; None: learned, from 0. gamma is always learned, from 1.
+        penalty: lambda; `lambda * sum_j scalar_parameters_j^2` is added to the loss, if they are learned. It applies
+            before the softmax, as in bilm-tf, so a large lambda makes the mix an average.
+        layer_norm: whether to normalize each layer's vector of a token to mean 0 and variance 1 over its features
+            first. bilm-tf normalizes all tokens of a batch together.
 
     Call arguments:
         layers: float32 `(batch, num_layers, time, dim)`.
@@ -54,7 +54,7 @@ class ScalarMix(keras.layers.Layer):
         self.scalar_parameters = self.add_weight(
             name="scalar_parameters",
             shape=(self.num_layers,),
-            # Keras may set the value only later, so it is not assigned here.
+            # An initializer, because Keras may create the value later.
             initializer="zeros" if learned else lambda shape, dtype: tf.constant(self.fixed_parameters, dtype, shape),
             regularizer=keras.regularizers.L2(self.penalty) if learned and self.penalty else None,
             trainable=learned,
@@ -68,27 +68,22 @@ class ScalarMix(keras.layers.Layer):
         return self.gamma * tf.einsum("j,bjtd->btd", tf.nn.softmax(self.scalar_parameters), layers)
 
     def weights_of_layers(self) -> np.ndarray:
-        """Returns what each layer counts, float32 `(num_layers,)`: positive numbers whose sum is 1."""
+        """Returns the softmax-normalized layer weights, float32 `(num_layers,)`."""
         return tf.nn.softmax(self.scalar_parameters).numpy()
 
     def compute_output_shape(self, input_shape):
         return (input_shape[0], *input_shape[2:])
 
     def get_config(self):
-        return super().get_config() | {
-            "num_layers": self.num_layers,
-            "scalar_parameters": self.fixed_parameters,
-            "penalty": self.penalty,
-            "layer_norm": self.layer_norm,
-        }
+        own = {name: getattr(self, name) for name in ("num_layers", "penalty", "layer_norm")}
+        return super().get_config() | own | {"scalar_parameters": self.fixed_parameters}
 
 
-# What `parse_mix` takes.
 Mix = str | int | Sequence[float]
 
 
 def parse_mix(mix: Mix, num_layers: int) -> list[float]:
-    """Returns the scalar parameters that `mix` stands for.
+    """Returns scalar parameters.
 
     Args:
         mix: `"average"`; `"top"`; the number of a layer, 0 being the token layer; or scalar parameters, one per layer,
@@ -98,10 +93,10 @@ def parse_mix(mix: Mix, num_layers: int) -> list[float]:
     Raises:
         InputError: if `mix` is none of these, or float32 cannot hold a parameter.
     """
-    if isinstance(mix, str):
-        named = {"average": [0.0] * num_layers, "top": _one_layer(num_layers - 1, num_layers)}
-        if mix in named:
-            return named[mix]
+    if isinstance(mix, str) and mix == "average":
+        return [0.0] * num_layers
+    if isinstance(mix, str) and mix == "top":
+        return _one_layer(num_layers - 1, num_layers)
     try:
         given = [float(part) for part in mix.split(",")] if isinstance(mix, str) else mix
         values = np.array(given, np.float64)

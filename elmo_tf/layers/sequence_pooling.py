@@ -1,4 +1,4 @@
-"""One vector of a sequence: the maximum, minimum, mean and learned mean of its vectors."""
+"""One vector for a sequence: the maximum, minimum, mean or learned mean of its vectors."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,9 +13,9 @@ KINDS = ("max", "min", "mean", "attention")
 
 @keras.saving.register_keras_serializable("elmo_tf")
 class SequencePooling(keras.layers.Layer):
-    """Poolings of the real positions of a sequence, side by side; of a sequence without any, 0.
+    """Concatenated poolings of the real positions of a sequence; 0 if there are none.
 
-    Keras's `GlobalAveragePooling1D` gives NaN for a sequence without a real position.
+    Keras's `GlobalAveragePooling1D` returns NaN for a sequence without a real position.
 
     Args:
         kinds: of `"max"`, `"min"`, `"mean"` and `"attention"`, the mean weighted by a softmax of a learned score.

@@ -1,4 +1,4 @@
-"""Which positions of a batch are real tokens, as Keras takes it."""
+"""The Keras mask of real tokens."""
 
 import keras
 import tensorflow as tf
@@ -9,15 +9,15 @@ from elmo_tf.text import in_graph
 
 @keras.saving.register_keras_serializable("elmo_tf")
 class TokenMask(keras.layers.Layer):
-    """The mask of vectors of tokens, a layer so that a functional model can hold it.
+    """The mask of token vectors, as a layer, so that functional models can contain it.
 
     Args:
-        boundaries: whether the output has `<S>` and `</S>` as well.
+        boundaries: whether the vectors include `<S>` and `</S>`.
         tokenizer: how sentences are split; None: inputs are tokens.
 
     Call arguments:
         inputs: string `(batch, time)` or integers `(batch, time, max_chars_per_token)`, padded on the right; with a
-            tokenizer string `(batch,)` or such integers.
+            tokenizer, string `(batch,)` or such integers.
 
     Returns:
         bool `(batch, time)`, or `(batch, time + 2)` with boundaries.
@@ -32,8 +32,10 @@ class TokenMask(keras.layers.Layer):
     def call(self, inputs):
         more = 2 if self.boundaries else 0
         if inputs.shape.rank == 1:
-            # Split a second time, beside the layer itself: next to the network that is nothing.
-            found = _lengths_of_sentences(inputs, self.tokenizer)
+            if inputs.dtype.is_floating:  # shapes alone: see `ELMo`
+                found = tf.ones_like(inputs, tf.int32)
+            else:  # the layer splits too; next to the network, the second time costs nothing
+                found = in_graph.split(inputs, self.tokenizer)[1]
             time = tf.maximum(tf.reduce_max(found), 0)
         else:
             found, time = lengths(inputs), tf.shape(inputs)[1]
@@ -52,19 +54,10 @@ class TokenMask(keras.layers.Layer):
         return super().get_config() | {"boundaries": self.boundaries, "tokenizer": self.tokenizer}
 
 
-def _lengths_of_sentences(sentences: tf.Tensor, tokenizer: str | None) -> tf.Tensor:
-    """Returns each sentence's number of tokens, int32 `(batch,)`."""
-    if sentences.dtype.is_floating:
-        # Shapes alone: see `ELMo`.
-        return tf.ones_like(sentences, tf.int32)
-    return in_graph.split(sentences, tokenizer)[1]
-
-
 def lengths(inputs: tf.Tensor) -> tf.Tensor:
     """Returns each row's number of tokens, int32 `(batch,)`: up to the last one that is not padding."""
-    if inputs.dtype.is_floating:
-        # Shapes alone: see `ELMo`.
+    if inputs.dtype.is_floating:  # shapes alone: see `ELMo`
         return tf.fill(tf.shape(inputs)[:1], tf.shape(inputs)[1])
     real = inputs != "" if inputs.dtype == tf.string else tf.reduce_any(inputs != char_ids_lib.PADDING, -1)
     ends = tf.reduce_max(tf.where(real, tf.range(1, tf.shape(inputs)[1] + 1), 0), 1)
-    return tf.maximum(ends, 0)  # of no column at all the maximum is the least integer
+    return tf.maximum(ends, 0)  # the maximum over no columns is the smallest integer

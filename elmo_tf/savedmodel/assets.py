@@ -37,8 +37,7 @@ def read_config(savedmodel: pathlib.Path) -> config_lib.ModelConfig:
     """
     file = savedmodel / contract.CONFIG_FILE
     values = json_file.read(file, _CONFIG, parameter="savedmodel")
-    with json_file.contents_of(file, parameter="savedmodel"):
-        return config_lib.from_dict(values["model"], config_lib.ModelConfig, "model.")
+    return config_lib.from_dict(values["model"], config_lib.ModelConfig, "model.", str(file))
 
 
 def read_provenance(savedmodel: pathlib.Path) -> dict[str, Any]:

@@ -117,8 +117,8 @@ def load(workdir: str | os.PathLike, task: str | None = None) -> Trained:
     if not (folder / SCORES).exists():
         raise InputError("workdir", "a training that has ended", f"an unfinished one: {workdir}")
     kind = tasks.system_class(values["task"])
-    with json_file.contents_of(folder / CONFIG, "workdir"):
-        recipe = config_lib.from_dict(values["recipe"], type(next(iter(kind.recipes.values()))))
+    recipe_class = type(next(iter(kind.recipes.values())))
+    recipe = config_lib.from_dict(values["recipe"], recipe_class, source=str(folder / CONFIG))
     try:
         network = keras.models.load_model(folder / MODEL, compile=False)
     except (OSError, ValueError) as error:

@@ -121,9 +121,9 @@ def _prepare(
     existing = open_workdir(workdir) if is_workdir(workdir) else None
     if existing is not None:
         check_same_model(existing.config, config)
-        expected, found = existing.config.train.optimizer, config.train.optimizer
-        if expected != found and checkpoints.latest(existing) is not None:
-            raise InputError("train.optimizer", f"{expected}, as in the workdir's checkpoints", found)
+        optimizer, found = existing.config.train.optimizer, config.train.optimizer
+        if optimizer != found and checkpoints.latest(existing) is not None:
+            raise InputError("train.optimizer", f"{optimizer}, as in the workdir's checkpoints", found)
     elif pathlib.Path(workdir).is_dir() and any(pathlib.Path(workdir).iterdir()):
         expected = "a workdir of `elmo-tf train`, or a folder that is empty or does not exist"
         raise InputError("workdir", expected, f"one with other things in it: {workdir}")

@@ -129,10 +129,9 @@ def open_workdir(workdir: str | os.PathLike) -> Workdir:
     if not is_workdir(folder):
         raise InputError("workdir", "a workdir of `elmo-tf train`", f"no {CONFIG_FILE} in {folder}")
     file = folder / CONFIG_FILE
-    values = json_file.read(file, json_file.Object({}))
-    with json_file.contents_of(file):
-        config = config_lib.from_dict(values)
-        config_lib.check_complete(values)
+    values = json_file.read_as(file, dict)
+    config = config_lib.from_dict(values, source=str(file))
+    config_lib.check_complete(values, str(file))
     source = folder / VOCABULARY_FILE
     vocabulary = vocabulary_lib.from_bytes(source.read_bytes(), str(source)) if source.exists() else None
     return Workdir(folder, config, vocabulary)

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf import config as config_lib
 from elmo_tf.bilm import model as bilm_lib
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.config import CharCNNConfig, LSTMConfig, ModelConfig
 from elmo_tf.records.windows import Windows
 from tests import checks, helpers, reference
-from tests.helpers import MICRO, batch_char_ids, char_ids_of, slow
+from tests.helpers import MICRO, batch_char_ids, char_ids_of
 
 NASTY = [
     [b"one"],
+    [],
     [b"an", b"", b"empty", b"token"],
     [b"", b""],
     [b"long", b"x" * 60, b"y" * 48, b"z" * 49],
@@ -45,46 +45,13 @@ def test_layers_equal_the_reference(config):
     bilm = _bilm(config)
     weights = reference.weights_of(bilm)
     layers, mask = bilm(batch_char_ids(NASTY))
-    assert layers.shape == (7, config.lstm.num_layers + 1, 9, 2 * config.lstm.projection_dim)
+    assert layers.shape == (8, config.lstm.num_layers + 1, 9, 2 * config.lstm.projection_dim)
     assert layers.dtype == tf.float32
     for sentence, values, real in zip(NASTY, layers, mask, strict=True):
         np.testing.assert_array_equal(real, np.arange(9) < len(sentence))
         expected = reference.layers(weights, config, sentence)
         np.testing.assert_allclose(values[:, : len(sentence)], expected, **checks.TOLERANCE)
-
-
-def test_layer_0_is_the_token_vector_twice():
-    bilm = _bilm()
-    ids = batch_char_ids(NASTY[3:4])
-    layers, _ = bilm(ids)
-    np.testing.assert_array_equal(layers[0, 0, :, :8], layers[0, 0, :, 8:])
-    np.testing.assert_allclose(layers[0, 0, :, :8], bilm.char_cnn(ids)[0], **checks.TOLERANCE)
-
-
-def test_padding_is_0_in_every_layer_and_changes_no_sentence():
-    bilm = _bilm()
-    together, mask = bilm(batch_char_ids(NASTY, max_length=13))
-    together = together.numpy()
-    assert mask.shape == (7, 13)
-    assert not together.swapaxes(1, 2)[~mask.numpy()].any()
-    for sentence, values in zip(NASTY, together, strict=True):
-        alone, _ = bilm(batch_char_ids([sentence]))
-        np.testing.assert_allclose(values[:, : len(sentence)], alone[0], **checks.TOLERANCE)
-
-
-def test_order_in_the_batch_does_not_matter():
-    bilm = _bilm()
-    ids = batch_char_ids(NASTY)
-    order = np.random.default_rng(0).permutation(len(NASTY))
-    np.testing.assert_allclose(bilm(ids[order])[0], bilm(ids)[0].numpy()[order], **checks.TOLERANCE)
-
-
-def test_a_sentence_without_words_is_all_0_and_disturbs_no_other():
-    bilm = _bilm()
-    layers, mask = bilm(batch_char_ids([NASTY[4], [], NASTY[0]]))
-    assert not np.any(layers[1])
-    assert not np.any(mask[1])
-    np.testing.assert_allclose(layers[0], bilm(batch_char_ids([NASTY[4]]))[0][0], **checks.TOLERANCE)
+        assert not np.any(values[:, len(sentence) :])
 
 
 @pytest.mark.parametrize("shape", [(2, 0), (0, 3), (0, 0)])
@@ -94,13 +61,6 @@ def test_batches_without_a_word_are_fine(shape):
     assert mask.shape == shape
 
 
-def test_calls_keep_no_state():
-    bilm = _bilm()
-    first, _ = bilm(batch_char_ids(NASTY))
-    bilm(batch_char_ids(NASTY[::-1]))
-    np.testing.assert_array_equal(bilm(batch_char_ids(NASTY))[0], first)
-
-
 def test_backward_equals_forward_on_the_reversed_sentence_with_the_same_weights():
     bilm = _bilm()
     for ahead, back in zip(*bilm.lstms, strict=True):
@@ -108,20 +68,9 @@ def test_backward_equals_forward_on_the_reversed_sentence_with_the_same_weights(
     table = bilm.char_cnn.embedding.numpy()
     table[257] = table[256]  # </S> looks like <S>
     bilm.char_cnn.embedding.assign(table)
-    for sentence in NASTY[3:6]:
-        layers, _ = bilm(batch_char_ids([sentence]))
-        mirrored, _ = bilm(batch_char_ids([sentence[::-1]]))
-        np.testing.assert_allclose(layers[0, :, :, 8:], mirrored[0, :, ::-1, :8], **checks.TOLERANCE)
-
-
-def test_it_runs_in_a_graph_that_does_not_know_batch_or_length():
-    bilm = _bilm()
-    run = tf.function(bilm, input_signature=[tf.TensorSpec((None, None, 50), tf.int32)])
-    for sentences in (NASTY, NASTY[:2]):
-        layers, mask = run(batch_char_ids(sentences))
-        expected, expected_mask = bilm(batch_char_ids(sentences))
-        np.testing.assert_allclose(layers, expected, **checks.TOLERANCE)
-        np.testing.assert_array_equal(mask, expected_mask)
+    layers, _ = bilm(batch_char_ids(NASTY[5:6]))
+    mirrored, _ = bilm(batch_char_ids([NASTY[5][::-1]]))
+    np.testing.assert_allclose(layers[0, :, :, 8:], mirrored[0, :, ::-1, :8], **checks.TOLERANCE)
 
 
 def _losses(bilm, windows, **keywords):
@@ -149,32 +98,12 @@ def test_losses_equal_the_reference_on_whole_streams(records, config, training):
     losses, _ = _losses(bilm, windows, training=training)
     mask = np.concatenate([window.mask for window in windows], 1)
     for number, direction in enumerate(bilm_lib.DIRECTIONS):
-        ids, targets = (
-            np.concatenate(parts, 1)
-            for parts in (
-                [char_ids_of(window, direction) for window in windows],
-                [getattr(window, f"{direction}_targets") for window in windows],
-            )
-        )
+        ids = np.concatenate([char_ids_of(window, direction) for window in windows], 1)
+        targets = np.concatenate([getattr(window, f"{direction}_targets") for window in windows], 1)
         for row in range(2):
             expected = reference.direction_losses(weights, config, number, ids[row], targets[row])
             np.testing.assert_allclose(losses[number][row][mask[row]], expected[mask[row]], **checks.TOLERANCE)
         assert not losses[number][~mask].any()
-
-
-@pytest.mark.parametrize("training", [slow(False), True])
-def test_two_windows_that_carry_the_state_equal_one_of_double_length(records, training):
-    bilm = _bilm(vocab_size=len(records.vocabulary))
-    long = _cut(records, 1, 20)[0]
-    halves = [
-        type(long)(long.char_ids, *(array[:, part] for array in long[1:])) for part in (slice(10), slice(10, None))
-    ]
-    (one_losses, one_states), (two_losses, two_states) = (
-        _losses(bilm, windows, training=training) for windows in ([long], halves)
-    )
-    np.testing.assert_allclose(one_losses, two_losses, **checks.TOLERANCE)
-    for one, other in zip(tf.nest.flatten(one_states), tf.nest.flatten(two_states), strict=True):
-        np.testing.assert_allclose(one, other, **checks.TOLERANCE)
 
 
 def test_both_directions_together_encode_each_distinct_token_once(records, monkeypatch):
@@ -185,12 +114,6 @@ def test_both_directions_together_encode_each_distinct_token_once(records, monke
     bilm.language_model_losses(tf.nest.map_structure(tf.constant, window), bilm.zero_states(3))
     ids = np.concatenate([char_ids_of(window, direction) for direction in bilm_lib.DIRECTIONS])
     assert encoded == [len(np.unique(ids.reshape(-1, ids.shape[-1]), axis=0))]
-
-
-def test_zero_states_have_each_layers_sizes():
-    states = _bilm().zero_states(5)
-    assert tf.nest.map_structure(lambda state: tuple(state.shape), states) == ((((5, 24), (5, 8)),) * 2,) * 2
-    assert not any(np.any(state) for state in tf.nest.flatten(states))
 
 
 @pytest.mark.parametrize("keywords", [{"dropout_rate": 0.5}, {"num_sampled": 3}])
@@ -213,13 +136,13 @@ def test_every_dropout_and_draw_has_a_seed_of_its_own(records, monkeypatch):
 
     monkeypatch.setattr(tf.nn.experimental, "stateless_dropout", dropout)
     bilm = _bilm(vocab_size=len(records.vocabulary))
-    draw = type(bilm.softmax).call
+    draw = bilm.softmax.call
 
-    def spy(self, inputs, targets, num_sampled=0, seed=None, training=False):
+    def spy(inputs, targets, num_sampled=0, seed=None, training=False):
         keys.append(tuple(seed.numpy()))
-        return draw(self, inputs, targets, num_sampled, seed, training)
+        return draw(inputs, targets, num_sampled, seed, training)
 
-    monkeypatch.setattr(type(bilm.softmax), "call", spy)
+    monkeypatch.setattr(bilm.softmax, "call", spy)
     _losses(bilm, _cut(records, 2, 5)[:1], dropout_rate=0.25, num_sampled=3, seed=tf.constant((1, 2)))
     assert rates == [0.25] * 6  # per direction: two LSTM layers and the softmax
     assert len(set(keys)) == len(keys) == 8
@@ -238,58 +161,18 @@ def test_dropout_keeps_the_expectation_and_hits_what_a_skip_connection_adds(reco
     np.testing.assert_allclose(ratios[~dropped], 1 / 0.75, **checks.FEW)
 
 
-def test_without_dropout_evaluation_needs_no_seed(records):
-    bilm = _bilm(vocab_size=len(records.vocabulary))
-    losses, _ = _losses(bilm, _cut(records, 2, 5))
-    assert np.isfinite(losses).all()
-
-
-def test_one_step_changes_every_weight(records):
-    bilm = _bilm(vocab_size=len(records.vocabulary))
-    windows = _cut(records, 2, 5)[:1]
-
-    def loss():
-        losses, _ = bilm.language_model_losses(windows[0], bilm.zero_states(2), training=True)
-        return tf.add_n([tf.reduce_mean(one) for one in losses])
-
-    assert checks.unchanged_by_a_step(bilm, loss) == []
-
-
 def test_gradients_are_the_same_with_and_without_those_written_by_hand(records):
     bilm = _bilm(CLIPPED, len(records.vocabulary))
     window = _cut(records, 2, 5)[0]
-    by_hand, automatic = (
-        checks.gradients(
-            bilm,
-            lambda training=training: tf.add_n(
-                [
-                    tf.reduce_mean(one)
-                    for one in bilm.language_model_losses(window, bilm.zero_states(2), training=training)[0]
-                ]
-            ),
-        )
-        for training in (True, False)
-    )
+
+    def loss(training):
+        losses, _ = bilm.language_model_losses(window, bilm.zero_states(2), training=training)
+        return tf.reduce_mean(losses[0]) + tf.reduce_mean(losses[1])
+
+    by_hand, automatic = (checks.gradients(bilm, lambda t=training: loss(t)) for training in (True, False))
     for one, other in zip(by_hand, automatic, strict=True):
+        assert np.any(one)
         np.testing.assert_allclose(one, other, **checks.gradient_tolerance(other))
-
-
-@pytest.mark.parametrize(
-    ("name", "count"), [("tiny", 2_996_432), ("small", 13_593_296), ("medium", 28_027_728), ("original", 93_600_848)]
-)
-def test_presets_have_the_published_numbers_of_parameters(name, count):
-    assert BiLM(config_lib.preset(name).model).count_params() == count
-
-
-def test_a_softmax_is_there_only_for_a_vocabulary():
-    without, with_one = BiLM(MICRO), BiLM(MICRO, 11)
-    assert without.softmax is None
-    assert with_one.count_params() - without.count_params() == 11 * (8 + 1)
-
-
-def test_weights_have_unique_paths():
-    paths = [variable.path for variable in BiLM(MICRO, 11).variables]
-    assert len(set(paths)) == len(paths) == 1 + 2 * 3 + 2 * 4 + 2 + 4 * 3 + 2
 
 
 @checks.bfloat16_products
@@ -314,12 +197,3 @@ def test_config_round_trip():
     assert again.config == ANOTHER
     assert again.get_config() == bilm.get_config()
     assert [tuple(weight.shape) for weight in again.weights] == [tuple(weight.shape) for weight in bilm.weights]
-
-
-def test_saved_weights_load_into_another_network(tmp_path):
-    bilm, other = _bilm(vocab_size=11), BiLM(MICRO, 11)
-    path = tmp_path / "bilm.weights.h5"
-    bilm.save_weights(path)
-    other.load_weights(path)
-    for one, same in zip(bilm.weights, other.weights, strict=True):
-        np.testing.assert_array_equal(one, same)

@@ -72,13 +72,6 @@ def test_one_row_of_states_is_every_sentences(embed):
     _assert_equal(embed(ids, one), embed(ids, every))
 
 
-def test_states_change_what_follows_them(embed):
-    ids = batch_char_ids(NASTY[2:3])
-    layers = [embed(ids, _states(1, seed))[0] for seed in (0, 1)]
-    np.testing.assert_array_equal(layers[0][:, 0], layers[1][:, 0])  # the token layer knows no context
-    assert np.all(np.abs(layers[0][:, 1:] - layers[1][:, 1:]).max((0, 2)) > 1e-4)
-
-
 def test_carried_states_are_those_of_training(bilm, embed):
     """Forward `<S> w1 .. wn <S> ..`, backward `</S> wn .. w1 </S> ..`: one stream of both sentences."""
     first, second = NASTY[2], NASTY[7]
@@ -120,7 +113,7 @@ def test_threads_at_once_do_not_disturb_each_other(embed):
     expected, found = [embed(batch, states)[0] for batch in batches], {}
 
     def work(number):
-        found[number] = [embed(batches[number], states)[0] for _ in range(5)]
+        found[number] = [embed(batches[number], states)[0] for _ in range(3)]
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
     for thread in threads:

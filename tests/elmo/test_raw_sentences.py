@@ -19,25 +19,19 @@ SPLIT = {
 
 
 @pytest.fixture(scope="module")
-def tokens_in(savedmodel):
-    return elmo_tf.ELMo(savedmodel.path)
-
-
-@pytest.fixture(scope="module")
 def layer(savedmodel):
     return elmo_tf.ELMo(savedmodel.path, tokenizer="whitespace")
 
 
 @pytest.mark.parametrize("tokenizer", [slow("whitespace"), "unicode"])
-def test_sentences_give_the_vectors_and_the_mask_of_their_tokens(savedmodel, tokens_in, tokenizer):
+def test_sentences_give_the_vectors_and_the_mask_of_their_tokens(savedmodel, plain, tokenizer):
     split = elmo_tf.ELMo(savedmodel.path, tokenizer=tokenizer)
-    expected = tokens_in(SPLIT[tokenizer])
-    for form in (tf.constant(TEXT), TEXT, tuple(TEXT), np.array(TEXT), np.array(TEXT, object)):
-        found = split(form)
-        np.testing.assert_allclose(found, expected, **checks.TOLERANCE)
-        np.testing.assert_array_equal(found._keras_mask, expected._keras_mask)
-    ids = split.char_ids(TEXT)
-    np.testing.assert_array_equal(ids, tokens_in.char_ids(SPLIT[tokenizer]))
+    expected = plain(SPLIT[tokenizer])
+    found, ids = split(TEXT), split.char_ids(TEXT)
+    np.testing.assert_allclose(found, expected, **checks.TOLERANCE)
+    np.testing.assert_array_equal(found._keras_mask, expected._keras_mask)
+    for form in (TEXT, tf.constant(TEXT), tuple(TEXT), np.array(TEXT), np.array(TEXT, object)):
+        np.testing.assert_array_equal(split.char_ids(form), plain.char_ids(SPLIT[tokenizer]))
     np.testing.assert_allclose(split(ids), expected, **checks.TOLERANCE)
 
 

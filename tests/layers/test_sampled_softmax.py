@@ -1,4 +1,4 @@
-"""SampledSoftmax: the full loss, the sampler's distribution, and that the sampled loss is like the full one."""
+"""SampledSoftmax: the full loss, the sampler's distribution, and the sampled loss against TensorFlow's."""
 
 import numpy as np
 import pytest
@@ -73,22 +73,15 @@ def test_three_quarters_of_the_words_are_drawn():
     assert not np.allclose(layer(INPUTS, TARGETS, num_sampled=22, seed=seed), layer(INPUTS, TARGETS))
 
 
-@pytest.mark.parametrize("rows", [1, 2, 3, 10, 11, 12])
-def test_full_loss_in_pieces_equals_the_whole(rows, monkeypatch):
+@pytest.mark.parametrize("logits", [7, *(rows * VOCAB_SIZE for rows in (1, 2, 3, 10, 11, 12))])
+def test_full_loss_in_pieces_equals_the_whole(logits, monkeypatch):
     layer = _layer()
     whole = layer(INPUTS, TARGETS)
-    monkeypatch.setattr(sampled_softmax, "_LOGITS_AT_ONCE", rows * VOCAB_SIZE)
+    monkeypatch.setattr(sampled_softmax, "_LOGITS_AT_ONCE", logits)
     np.testing.assert_allclose(layer(INPUTS, TARGETS), whole, **checks.TOLERANCE)
     specs = [tf.TensorSpec((None, DIM)), tf.TensorSpec((None,), tf.int32)]
     unknown_size = tf.function(layer, input_signature=specs)
     np.testing.assert_allclose(unknown_size(INPUTS, TARGETS), whole, **checks.TOLERANCE)
-
-
-def test_a_vocabulary_larger_than_a_piece_goes_one_token_at_a_time(monkeypatch):
-    layer = _layer()
-    whole = layer(INPUTS, TARGETS)
-    monkeypatch.setattr(sampled_softmax, "_LOGITS_AT_ONCE", 7)
-    np.testing.assert_allclose(layer(INPUTS, TARGETS), whole, **checks.TOLERANCE)
 
 
 def test_pieces_do_not_read_the_weights(monkeypatch):
@@ -148,39 +141,6 @@ def test_expected_counts_are_those_of_tensorflows_sampler():
     np.testing.assert_allclose(np.mean(ours, 0), np.mean(theirs, 0)[:, 0], rtol=5 * 0.005)
 
 
-def test_a_words_expected_count_is_how_often_it_is_drawn():
-    targets = np.arange(50)
-    words, expected, _ = _samples(10, 50, targets, _seeds(2000))
-    drawn = np.bincount(words.numpy().ravel(), minlength=50) / 2000
-    # The formula takes the number of tries as given, which it is not. Five standard errors of 2000 draws.
-    np.testing.assert_allclose(np.mean(expected, 0), drawn, atol=5 * np.sqrt(0.25 / 2000))
-
-
-def test_expected_counts_of_words_and_of_targets_agree():
-    words, of_targets, of_words = log_uniform_sample(np.arange(100), 20, 100, tf.constant((0, 1), tf.int32))
-    np.testing.assert_allclose(tf.gather(of_targets, words), of_words, **checks.FEW)
-
-
-def test_sampled_loss_of_frequent_words_is_near_the_full_loss_on_average():
-    """A rarer word competes with fewer words, as the estimate has its odds times its expected count."""
-    layer = _layer(scale=0.2)
-    run = tf.function(lambda seed: layer(INPUTS, TARGETS, num_sampled=15, seed=seed))
-    losses = np.mean([run(seed) for seed in _seeds(300)], 0)
-    counts = np.mean(_samples(15, VOCAB_SIZE, TARGETS, _seeds(300))[1], 0)
-    full = _full_loss(layer)
-    # Half the losses' variance is 0.03, as they are logarithms of an estimate; five standard errors are 0.07.
-    np.testing.assert_allclose(losses, np.log1p(counts * np.expm1(full)), atol=0.03 + 0.07)
-    # These words' expected counts are above 0.8, whose logarithm is what else they lack.
-    np.testing.assert_allclose(losses[TARGETS < 4], full[TARGETS < 4], atol=0.1 - np.log(0.8))
-
-
-def test_same_seed_same_loss_other_seed_other_loss():
-    layer = _layer()
-    first, again, other = (layer(INPUTS, TARGETS, num_sampled=9, seed=tf.constant((0, n))) for n in (1, 1, 2))
-    np.testing.assert_array_equal(first, again)
-    assert not np.allclose(first, other)
-
-
 def test_sampled_gradient_touches_only_targets_and_sampled_rows():
     layer = _layer()
     seed = tf.constant((0, 5), tf.int32)
@@ -193,17 +153,6 @@ def test_sampled_gradient_touches_only_targets_and_sampled_rows():
         assert set(gradient.indices.numpy()) == set(sampled) | set(TARGETS)
 
 
-def test_a_target_among_the_negatives_does_not_compete_with_itself():
-    layer = _layer()
-    layer.bias.assign(np.zeros(VOCAB_SIZE))
-    inputs, targets = tf.zeros((1, DIM)), np.array([0], np.int32)  # so every logit is 0 but for the correction
-    seed = next(seed for seed in _seeds(20) if 0 in log_uniform_sample(targets, 3, VOCAB_SIZE, seed)[0].numpy())
-    words, target_count, counts = (array.numpy() for array in log_uniform_sample(targets, 3, VOCAB_SIZE, seed))
-    odds = 1 / np.append(counts[words != 0], target_count)
-    expected = np.log(odds.sum() / odds[-1])
-    np.testing.assert_allclose(layer(inputs, targets, num_sampled=3, seed=seed), [expected], **checks.FEW)
-
-
 @pytest.mark.parametrize("vocab_size", [VOCAB_SIZE, 3000])
 def test_sampled_loss_and_gradients_are_tensorflows(vocab_size):
     layer = SampledSoftmax(vocab_size)
@@ -211,6 +160,7 @@ def test_sampled_loss_and_gradients_are_tensorflows(vocab_size):
     checks.randomize(layer)
     seed, upstream = tf.constant((0, 5), tf.int32), np.random.default_rng(1).normal(size=len(TARGETS))
     words, target_counts, word_counts = log_uniform_sample(TARGETS, 14, vocab_size, seed)
+    assert vocab_size > VOCAB_SIZE or set(words.numpy()) & set(TARGETS)  # so that there are accidental hits
     inputs = tf.constant(INPUTS)
 
     def theirs():
@@ -269,17 +219,3 @@ def test_a_log_uniform_start_predicts_nearly_the_log_uniform_distribution():
     np.testing.assert_allclose(layer.kernel, drawn / 10, **checks.FEW)
     nats = layer(np.zeros((VOCAB_SIZE, DIM), np.float32), ranks.astype(np.int32))
     np.testing.assert_allclose(nats, -np.log(probability), **checks.TOLERANCE)
-
-
-def test_config_round_trip():
-    layer = SampledSoftmax(7, "bfloat16", name="softmax")
-    assert SampledSoftmax.from_config(layer.get_config()).get_config() == layer.get_config()
-    assert layer.compute_output_shape((None, 6)) == (None,)
-
-
-@pytest.mark.parametrize("num_sampled", [0, 9])
-def test_one_step_changes_every_weight(num_sampled):
-    layer = _layer()
-    seed = tf.constant((0, 1), tf.int32)
-    loss = lambda: tf.reduce_sum(layer(INPUTS, TARGETS, num_sampled=num_sampled, seed=seed))  # noqa: E731
-    assert checks.unchanged_by_a_step(layer, loss) == []

@@ -1,4 +1,4 @@
-"""Each public layer in a user's own model, saved to a `.keras` file and loaded."""
+"""Each public layer in a user's own model, saved to a `.keras` file and loaded; and its arguments."""
 
 import keras
 import numpy as np
@@ -57,3 +57,21 @@ def test_a_saved_model_with_it_is_the_same_when_loaded(name, tmp_path):
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(loaded(tf.nest.map_structure(tf.convert_to_tensor, inputs)), expected)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        CharCNN(4, ((1, 4), (2, 6)), 2, "tanh", 5, "bfloat16", name="tokens"),
+        Highway("bfloat16", name="first"),
+        LSTMP(8, 4, None, 2.0, "bfloat16", name="first"),
+        SampledSoftmax(7, "bfloat16", name="softmax"),
+        ScalarMix(3, [1.0, 2.0, 3.0], 0.5, True, name="mix"),
+    ],
+    ids=lambda layer: type(layer).__name__,
+)
+def test_every_argument_survives_the_config(layer):
+    config = layer.get_config()
+    again = type(layer).from_config(config)
+    assert again.get_config() == config
+    assert again.name == layer.name

@@ -25,7 +25,7 @@ def test_a_recipe_is_chosen_by_name_wherever_it_stands_and_the_rest_applied():
         ("fit.epochs=0", "fit.epochs: expected at least 1, found 0"),
         ("elmo.place=top", "elmo.place: expected one of none, input, output, both, found 'top'"),
         ("elmo.dropout_rate=1.0", r"elmo.dropout_rate: expected 0 or more, below 1, found 1.0"),
-        ("words.dim=many", "words.dim: expected a whole number, found 'many'"),
+        ("words.dim=many", "words.dim: expected int, found 'many'"),
     ],
 )
 def test_wrong_settings_are_named(assignment, message):
