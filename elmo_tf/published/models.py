@@ -5,11 +5,11 @@ import os
 
 from elmo_tf.errors import InputError, suggestion
 
-# Where the addresses of the table begin. Files are fetched from the mirror in this variable of the environment, if set.
+# The start of the table's addresses; the environment variable names a mirror that takes its place.
 ADDRESS = "https://allennlp.s3.amazonaws.com/models/elmo"
 MIRROR_VARIABLE = "ELMO_TF_MIRROR"
 
-# The two files of a model, as they are called on this machine.
+# Names of a model's two files on this machine.
 OPTIONS_FILE = "options.json"
 WEIGHTS_FILE = "weights.hdf5"
 
@@ -19,7 +19,7 @@ _NEWS = "1 Billion Word, 0.8 G tokens of news"
 
 @dataclasses.dataclass(frozen=True)
 class PublishedModel:
-    """A model that goes by a name.
+    """A model that has a name.
 
     Attributes:
         name: what users write.
@@ -29,8 +29,8 @@ class PublishedModel:
         dim: width of a vector, twice the projection.
         options: path of its `options.json` below `ADDRESS`; empty: the files come with this package.
         weights: path of its `weights.hdf5`.
-        size: bytes of `weights`; None: not known to us.
-        sha256: of `weights`, in hexadecimal, as a third party has published it; None: not known to us.
+        size: bytes of `weights`; None: unknown.
+        sha256: of `weights`, in hexadecimal, as published by a third party; None: unknown.
         license: as far as it is known.
     """
 
@@ -46,21 +46,21 @@ class PublishedModel:
     license: str = _NOT_STATED
 
     @property
-    def is_in_the_box(self) -> bool:
+    def comes_with_package(self) -> bool:
         """Whether its files come with this package."""
         return not self.weights
 
     @property
     def urls(self) -> dict[str, str]:
-        """The addresses of the two files, by what they are called on this machine; none if they come with it."""
-        if self.is_in_the_box:
+        """The addresses of the two files, by their names on this machine; empty if they come with this package."""
+        if self.comes_with_package:
             return {}
         base = os.environ.get(MIRROR_VARIABLE, ADDRESS).rstrip("/")
         return {OPTIONS_FILE: f"{base}/{self.options}", WEIGHTS_FILE: f"{base}/{self.weights}"}
 
     @property
     def checked(self) -> str:
-        """What a fetched file is compared with, besides the name and shape of every array in it."""
+        """What is known of the weights file, besides the name and shape of every array in it."""
         return "SHA-256" if self.sha256 else "size" if self.size else "arrays"
 
 
@@ -139,8 +139,8 @@ MODELS = (
 _OTHER_FORMATS = {
     "elmoformanylangs": "PyTorch files (token_embedder.pkl, encoder.pkl) of another network, which has word embeddings "
     "and a character vocabulary of its own",
-    "nlpl": "in its older list, models of ELMoForManyLangs, which are PyTorch files of another network; give a later "
-    "one's files to `import`: its options.json as `options` and its .hdf5 file as `weights`",
+    "nlpl": "in its older list, models of ELMoForManyLangs, which are PyTorch files of another network; import later "
+    "ones from their files: elmo-tf import --options options.json --weights FILE.hdf5",
 }
 
 
@@ -160,8 +160,8 @@ def find(name: str) -> PublishedModel:
         if model.name == name:
             return model
     if reason := _OTHER_FORMATS.get(name.lower()):
-        raise InputError("name", "a model in the format of bilm-tf (HDF5 and options.json)", f"{name}: {reason}")
-    raise InputError("name", expected_names(), repr(name) + suggested(name))
+        raise InputError(name, "a model in the format of bilm-tf (HDF5 and options.json)", reason)
+    raise InputError(name, expected_names(), "no such model" + suggested(name))
 
 
 def expected_names() -> str:
@@ -170,5 +170,5 @@ def expected_names() -> str:
 
 
 def suggested(name: object) -> str:
-    """Returns what an error adds to a wrong name: those that resemble it."""
+    """Returns what an error adds to a wrong name: a similar one, if any."""
     return suggestion(str(name), [model.name for model in MODELS])
