@@ -157,13 +157,7 @@ class Published(Source):
 
 
 def find(source: Path) -> Source:
-    """Returns what `source` is. A published model is fetched at its first use.
-
-    A folder comes before a model of the same name.
-
-    Args:
-        source: a SavedModel (its version's folder, or the model's with the newest version), a workdir, a folder of
-            `options.json` and `weights.hdf5`, the pair of these two files, or the name of a published model.
+    """Returns what `source` is: see `elmo_tf.load`. A folder comes before a published model of the same name.
 
     Raises:
         InputError: if it is none of these, cannot be fetched, or its configuration is damaged.
@@ -194,14 +188,14 @@ def find(source: Path) -> Source:
 def network(
     source: "Path | config_lib.ModelConfig | BiLM | PackedBiLM", trainable: bool = False
 ) -> "BiLM | PackedBiLM":
-    """Returns the network of `source`, without a softmax: a `BiLM` to train, or else a `PackedBiLM`.
+    """Returns the network of `source`, without a softmax: a `BiLM` if it is `trainable`, or else a `PackedBiLM`.
 
     Args:
         source: as for `find`; or sizes, for random weights; or a network.
         trainable: whether it will be trained.
 
     Raises:
-        InputError: if `source` is none of what it can be, or damaged.
+        InputError: as for `find`, or if a file is damaged.
     """
     from elmo_tf.bilm.model import BiLM  # noqa: PLC0415 - see the top
     from elmo_tf.bilm.packed import PackedBiLM  # noqa: PLC0415

@@ -70,21 +70,15 @@ def _check_signatures(folder: pathlib.Path) -> None:
 def _compare(what: str, tensors: dict[str, contract.Tensor], infos: dict, sizes: dict, folder: pathlib.Path) -> None:
     """Raises `InputError` unless TensorInfos have the names, dtypes and shapes of the contract."""
     expected = {
-        name: (tensor.dtype, [sizes.get(dimension) for dimension in tensor.shape]) for name, tensor in tensors.items()
+        name: f"{tensor.dtype} {tf.TensorShape([sizes.get(dimension) for dimension in tensor.shape])}"
+        for name, tensor in tensors.items()
     }
-    found = {name: (tf.as_dtype(info.dtype).name, _shape(info)) for name, info in infos.items()}
+    found = {
+        name: f"{tf.as_dtype(info.dtype).name} {tf.TensorShape(info.tensor_shape)}" for name, info in infos.items()
+    }
     if found != expected:
-        raise InputError(str(folder), f"{what} to be {_described(expected)}", _described(found))
-
-
-def _shape(info: Any) -> list[int | None] | None:
-    if info.tensor_shape.unknown_rank:
-        return None
-    return [None if one.size < 0 else one.size for one in info.tensor_shape.dim]
-
-
-def _described(tensors: dict[str, tuple[str, list[int | None] | None]]) -> str:
-    return ", ".join(f"{name} {dtype} {shape}" for name, (dtype, shape) in sorted(tensors.items())) or "none"
+        wanted, there = (", ".join(f"{name} {one[name]}" for name in sorted(one)) for one in (expected, found))
+        raise InputError(str(folder), f"{what} to be {wanted}", there or "none")
 
 
 def _signatures(folder: pathlib.Path) -> dict:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from elmo_tf.errors import InputError
 from elmo_tf.published import fetching, models
-from elmo_tf.savedmodel import checksums, contract, finding, standalone_checker
+from elmo_tf.savedmodel import checksums, contract, finding
 
 
 class VerificationError(OSError):
@@ -49,10 +49,10 @@ def verify(savedmodel: str | os.PathLike) -> Iterator[str]:
 
 def problems_in_fresh_process(folder: pathlib.Path) -> list[str]:
     """Returns what is wrong with a SavedModel, a line each, in a process that imports TensorFlow only."""
-    sample_vectors = folder / contract.SAMPLE_VECTORS_FILE
-    command = [sys.executable, "-P", standalone_checker.__file__, str(folder), str(sample_vectors)]
+    checker = pathlib.Path(__file__).with_name("standalone_checker.py")
+    command = [sys.executable, "-P", checker, folder, folder / contract.SAMPLE_VECTORS_FILE]
     # On the CPU: a GPU's memory may be taken, and its products are less exact.
-    environment = os.environ | {"CUDA_VISIBLE_DEVICES": "-1"}
+    environment = {"TF_CPP_MIN_LOG_LEVEL": "2"} | os.environ | {"CUDA_VISIBLE_DEVICES": "-1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode == 0:
         return []
