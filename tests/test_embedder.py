@@ -83,7 +83,7 @@ def test_the_checksum_is_that_of_graph_and_weights_if_these_are_whole(savedmodel
         content = bytearray((pathlib.Path(one.name) / name).read_bytes())
         content[-1] ^= 1
         (pathlib.Path(one.name) / name).write_bytes(content)
-        with pytest.raises(InputError, match=f"expected {name} with SHA-256"):
+        with pytest.raises(InputError, match=f"{name}: expected SHA-256"):
             one.sha256()
         listed[name]["sha256"] = hashlib.sha256(content).hexdigest()
         (pathlib.Path(one.name) / contract.CHECKSUMS_FILE).write_text(json.dumps(listed))

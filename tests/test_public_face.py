@@ -28,8 +28,9 @@ ROOT = pathlib.Path(__file__).parents[1]
 
 
 def test_names_are_the_objects_of_their_modules():
-    from elmo_tf.api import evaluate, export, load  # noqa: PLC0415
+    from elmo_tf.api import evaluate, export  # noqa: PLC0415
     from elmo_tf.elmo.layer import ELMo  # noqa: PLC0415
+    from elmo_tf.embedder import load  # noqa: PLC0415
     from elmo_tf.training.loop import train  # noqa: PLC0415
 
     configurations = (CharCNNConfig, Config, LSTMConfig, ModelConfig, TrainConfig)
@@ -139,18 +140,17 @@ def test_the_functions_compute_in_float32_under_any_dtype_policy_of_the_program(
 
 
 @pytest.mark.parametrize(
-    ("call", "parameter"),
+    ("call", "first"),
     [
-        (lambda workdir, data: elmo_tf.evaluate(data, data), "workdir"),
-        (lambda workdir, data: elmo_tf.evaluate(workdir, workdir), "data"),
+        (lambda workdir, data: elmo_tf.evaluate(workdir, workdir), "{workdir}"),
         (lambda workdir, data: elmo_tf.evaluate(workdir, data, checkpoint=99), "checkpoint"),
-        (lambda workdir, data: elmo_tf.export(data, "unused"), "workdir"),
         (lambda workdir, data: elmo_tf.export(workdir, "unused", checkpoint="best"), "checkpoint"),
         (lambda workdir, data: elmo_tf.export(workdir, "unused", mix=[1, 2]), "mix"),
-        (lambda workdir, data: elmo_tf.load(data), "source"),
+        (lambda workdir, data: elmo_tf.export(data, "unused"), "{data}"),
+        (lambda workdir, data: elmo_tf.load(data), "{data}"),
     ],
 )
-def test_an_error_names_the_parameter_that_was_given(workdir, records, call, parameter):
+def test_an_error_names_the_folder_or_the_parameter_that_was_given(workdir, records, call, first):
     with pytest.raises(InputError) as caught:
         call(workdir.path, records.path)
-    assert str(caught.value).startswith(f"{parameter}: expected ")
+    assert str(caught.value).startswith(first.format(workdir=workdir.path, data=records.path) + ": expected ")
