@@ -170,12 +170,7 @@ def _receive(url: str, size: int, part: pathlib.Path) -> str:
 
 
 def _request(url: str, size: int, start: int, progress: ByteProgress) -> Iterator[bytes]:
-    """Yields the file from byte `start` on, over one connection.
-
-    Raises:
-        _Broken: if the connection fails before the end.
-        InputError: if the server sends another file or none.
-    """
+    """Yields the file from byte `start` on, over one connection; `_Broken` if that fails before the end."""
     with _opened(url, start) as response:
         position = _first_byte(response, url, size, start)
         if position < start:
@@ -205,7 +200,7 @@ def _opened(url: str, start: int) -> Iterator[http.client.HTTPResponse]:
     """Yields the server's response to a request for the file from byte `start` on.
 
     Raises:
-        _Broken: if the connection fails, in the block too.
+        _Broken: if the connection fails, also while the block reads from it.
         InputError: if the address is wrong, or the server refuses.
     """
     headers = {"User-Agent": f"elmo-tf/{__version__}"} | ({"Range": f"bytes={start}-"} if start else {})
@@ -226,11 +221,7 @@ def _opened(url: str, start: int) -> Iterator[http.client.HTTPResponse]:
 
 
 def _first_byte(response: http.client.HTTPResponse, url: str, size: int, start: int) -> int:
-    """Returns the byte of the file where the response begins: `start`, or 0 if the server does not support ranges.
-
-    Raises:
-        InputError: if it begins elsewhere, or the file does not have `size` bytes.
-    """
+    """Returns the byte of the file where the response begins: `start`, or 0 if the server does not support ranges."""
     if span := re.fullmatch(r"bytes (\d+)-\d+/(\d+)", response.headers.get("Content-Range", "")):
         first, length = int(span[1]), span[2]
     else:

@@ -93,11 +93,7 @@ def _fetch(model: PublishedModel, url: str, path: pathlib.Path) -> None:
 
 
 def _check_kind(path: pathlib.Path) -> None:
-    """Removes a file that is not what its name says, such as the page of a network that asks for a login first.
-
-    Raises:
-        InputError: if it was removed.
-    """
+    """Removes a file that is not what its name says, such as a network's login page, and raises `InputError`."""
     try:
         if path.name == OPTIONS_FILE:
             read_options(path)

@@ -72,25 +72,17 @@ def names(bilm: BiLM) -> list[Names]:
             name and name.replace("{cell}", cell).replace("{n}", number[1] if number else "")
             for name, cell in zip(table[template], (_HDF5_CELL, _CHECKPOINT_CELL), strict=True)
         )
-        shape = tuple(variable.shape)
-        if _CONVOLUTION.fullmatch(ours):
-            shape = (1, *shape)
+        shape = (1, *variable.shape) if _CONVOLUTION.fullmatch(ours) else tuple(variable.shape)
         found.append(Names(variable, hdf5, f"lm/{checkpoint}", shape))
     return found
 
 
 class Source(NamedTuple):
-    """Named arrays in a file.
+    """Named arrays in a file."""
 
-    Attributes:
-        path: the file, or the prefix of several files.
-        shapes: of the arrays, by name.
-        read: returns an array, by name.
-    """
-
-    path: str | os.PathLike
+    path: str | os.PathLike  # the file, or the prefix of several files
     shapes: dict[str, tuple[int, ...]]
-    read: Callable[[str], np.ndarray]
+    read: Callable[[str], np.ndarray]  # returns the array of that name
 
 
 def assign(source: Source, targets: dict[str, tuple[tf.Variable | keras.Variable, tuple[int, ...]]]) -> None:
@@ -165,10 +157,10 @@ def write_weights(bilm: BiLM, path: str | os.PathLike) -> None:
 
 
 def load(options: str | os.PathLike, weights: str | os.PathLike) -> tuple[config_lib.Config, BiLM]:
-    """Returns the configuration and the network of a published pair of files, without a softmax.
+    """Returns the configuration and the network, without a softmax, of a published pair of files.
 
     Raises:
-        InputError: if a file is damaged or the two do not fit each other.
+        InputError: if a file is damaged, or the two do not fit each other.
     """
     config = read_options(options)
     _check_file(weights)  # before the network is built, which may take long
@@ -178,11 +170,7 @@ def load(options: str | os.PathLike, weights: str | os.PathLike) -> tuple[config
 
 
 def dump(bilm: BiLM, output: str | os.PathLike) -> pathlib.Path:
-    """Writes `options.json` and `weights.hdf5` to the new folder `output`, both or nothing.
-
-    Raises:
-        InputError: if there is something at `output`.
-    """
+    """Writes `options.json` and `weights.hdf5` to the new folder `output`, both or nothing."""
     with new_folder(output) as folder:
         write_options(bilm.config, folder / OPTIONS_FILE)
         write_weights(bilm, folder / WEIGHTS_FILE)

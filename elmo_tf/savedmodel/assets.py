@@ -44,11 +44,7 @@ def write(folder: pathlib.Path, config: config_lib.Config, provenance: dict[str,
 
 
 def read_config(savedmodel: pathlib.Path) -> config_lib.ModelConfig:
-    """Returns the configuration of the network of the SavedModel in this folder.
-
-    Raises:
-        InputError: if the file is missing, is not JSON or does not hold a configuration with a model.
-    """
+    """Returns the configuration of a SavedModel's network; `InputError` if the file is missing or damaged."""
     file = savedmodel / contract.CONFIG_FILE
     model = json_file.read_as(file, _Config).model
     with json_file.contents_of(file):
@@ -56,9 +52,5 @@ def read_config(savedmodel: pathlib.Path) -> config_lib.ModelConfig:
 
 
 def read_provenance(savedmodel: pathlib.Path) -> Provenance:
-    """Returns the provenance of the SavedModel in this folder.
-
-    Raises:
-        InputError: if the file is missing, is not JSON or names no known tokenizer.
-    """
+    """Returns the provenance of a SavedModel; `InputError` if the file is missing or damaged."""
     return json_file.read_as(savedmodel / contract.PROVENANCE_FILE, Provenance)

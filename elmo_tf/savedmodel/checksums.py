@@ -33,11 +33,7 @@ def write(folder: pathlib.Path) -> None:
 
 
 def read(savedmodel: pathlib.Path) -> dict[str, Listed]:
-    """Returns the list: each exported file by its path in the folder.
-
-    Raises:
-        InputError: if there is no list, or the file is not such a list.
-    """
+    """Returns the list, by each file's path in the folder; `InputError` if there is none, or it is damaged."""
     file = savedmodel / contract.CHECKSUMS_FILE
     if not file.exists():
         raise InputError(str(savedmodel), f"the file {contract.CHECKSUMS_FILE} of elmo-tf export", "none")

@@ -35,11 +35,7 @@ def open_savedmodel(savedmodel: str | os.PathLike, verify_checksums: bool = Fals
 
 
 def check(savedmodel: str | os.PathLike, verify_checksums: bool = False) -> pathlib.Path:
-    """Returns the version's folder of a model that `open_savedmodel` can load, without loading it.
-
-    Args, Raises:
-        as for `open_savedmodel`.
-    """
+    """Checks a model as `open_savedmodel` does, without loading it; returns the version's folder."""
     folder = finding.find_version(savedmodel)
     if not (folder / contract.CHECKSUMS_FILE).exists():
         _signatures(folder)  # say more about another program's model than the missing list
@@ -82,11 +78,7 @@ def _compare(what: str, tensors: dict[str, contract.Tensor], infos: dict, sizes:
 
 
 def _signatures(folder: pathlib.Path) -> dict:
-    """Returns the graph's signature definitions by name, read without building anything.
-
-    Raises:
-        InputError: if the graph cannot be read, or lacks a signature of the contract.
-    """
+    """Returns the graph's signature definitions by name; `InputError` if one of the contract is missing."""
     try:
         graph = saved_model_pb2.SavedModel.FromString((folder / contract.GRAPH_FILE).read_bytes())
     except (OSError, DecodeError) as error:

@@ -45,11 +45,7 @@ class TypicalText(NamedTuple):
 
 
 def read_typical(warm_text: str | os.PathLike) -> TypicalText:
-    """Returns the first lines of a text file that have words.
-
-    Raises:
-        InputError: if there is no such file, it has no words, or it is compressed.
-    """
+    """Returns the first lines of a text file that have words; `InputError` if there are none."""
     if pathlib.Path(warm_text).suffix in _COMPRESSED:
         raise InputError(str(warm_text), "plain text", "a compressed file")
     try:

@@ -117,11 +117,7 @@ def _number(finished: pathlib.Path) -> pathlib.Path:
 
 
 def _next_version(folder: pathlib.Path) -> int:
-    """Returns one above the highest version in the folder.
-
-    Raises:
-        InputError: if `folder` cannot be the folder of a model's versions.
-    """
+    """Returns one above the highest version in the folder; `InputError` if it cannot be a model's folder."""
     if folder.exists() and not folder.is_dir():
         raise InputError(str(folder), "a folder for the model's versions", "a file")
     if (folder / contract.GRAPH_FILE).exists():
