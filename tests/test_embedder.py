@@ -11,7 +11,6 @@ import shutil
 import numpy as np
 import pytest
 
-import elmo_tf
 from elmo_tf import embedder, sources
 from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import contract
@@ -65,13 +64,6 @@ def test_the_weights_of_the_mix_are_those_of_its_vector(model, savedmodel):
     for place, mixed in model.embed(SENTENCES, "mix"):
         np.testing.assert_allclose(np.tensordot(model.mix_weights(), layers[place], 1), mixed, **checks.TOLERANCE)
     assert model.mix_weights().sum() == pytest.approx(savedmodel.gamma, rel=checks.FEW["rtol"])
-
-
-def test_progress_is_reported_for_every_batch(model):
-    reported = []
-    yielded = [place for place, _ in model.embed([*SENTENCES, []], progress=reported.append)]
-    assert list(itertools.chain.from_iterable(reported)) == yielded
-    assert len(reported) > 10
 
 
 def test_the_checksum_is_that_of_graph_and_weights_if_these_are_whole(savedmodel, tmp_path):
@@ -144,7 +136,3 @@ def test_progress_counts_texts(model):
 def test_what_cannot_be_encoded_is_named(model, arguments, message):
     with pytest.raises(InputError, match=f"^{message}$"):
         model.encode(*arguments)
-
-
-def test_load_gives_an_embedder(savedmodel):
-    assert elmo_tf.load(savedmodel.path.parent).source == sources.find(savedmodel.path)

@@ -62,14 +62,11 @@ def test_importing_elmo_tf_and_listing_its_names_imports_nothing_heavy():
 def test_a_wrong_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="module 'elmo_tf' has no attribute 'Elmo'"):
         elmo_tf.Elmo  # noqa: B018
-    with pytest.raises(ImportError, match="Elmo"):
-        from elmo_tf import Elmo  # noqa: F401, PLC0415
 
 
-@pytest.mark.parametrize("backend", ["torch", "jax"])
-def test_another_backend_of_keras_is_one_clear_error(backend):
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "KERAS_BACKEND": backend}
-    line = f"KERAS_BACKEND: expected tensorflow, set before Keras is imported, found {backend}"
+def test_another_backend_of_keras_is_one_clear_error():
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "KERAS_BACKEND": "torch"}
+    line = "KERAS_BACKEND: expected tensorflow, set before Keras is imported, found torch"
     code = "import elmo_tf; elmo_tf.preset('tiny')\ntry: elmo_tf.ELMo\nexcept elmo_tf.InputError as error: print(error)"
     done = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
     assert done.stdout == f"{line}\n"

@@ -56,10 +56,12 @@ def refused(server, expected: str):
     return pytest.raises(InputError, match=f"^{server.url}: expected {expected}")
 
 
-def test_a_file_is_downloaded_in_one_go(server, path):
+@pytest.mark.parametrize(("cuts", "ranges"), [([], [None]), ([150_000], [None, "bytes=150000-"])])
+def test_a_file_is_downloaded_over_as_many_connections_as_it_takes(server, path, cuts, ranges):
+    server.cuts = cuts
     fetch(server, path)
     assert_only(path, CONTENT)
-    assert server.ranges == [None]
+    assert server.ranges == ranges
 
 
 def test_a_file_of_unknown_size_and_checksum_is_as_long_as_the_server_says_and_resumes(server, path):
@@ -68,13 +70,6 @@ def test_a_file_of_unknown_size_and_checksum_is_as_long_as_the_server_says_and_r
     assert_only(path, CONTENT)
     assert server.ranges == [None, None, "bytes=150000-"]
     download.check(path, None, None)
-
-
-def test_a_broken_connection_is_followed_by_one_for_the_rest(server, path):
-    server.cuts = [150_000]
-    fetch(server, path)
-    assert_only(path, CONTENT)
-    assert server.ranges == [None, "bytes=150000-"]
 
 
 def test_it_continues_as_long_as_bytes_arrive(server, path):

@@ -1,6 +1,5 @@
 """`--tokenizer unicode`: tensorflow-text's tokenizer in the signature `default`, and what a program needs for it."""
 
-import json
 import subprocess
 import sys
 
@@ -78,11 +77,6 @@ def test_each_vector_has_its_token_and_its_bytes_in_the_sentence(unicode_model):
 @pytest.mark.slow
 def test_its_samples_are_verified(unicode_model):
     assert standalone_checker.main(str(unicode_model), str(unicode_model / contract.SAMPLE_VECTORS_FILE)) == []
-
-
-def test_which_tokenizer_a_model_has_stands_in_its_assets(unicode_model, savedmodel):
-    for path, tokenizer in ((unicode_model, "unicode"), (savedmodel.path, "whitespace")):
-        assert json.loads((path / "assets" / "provenance.json").read_text("utf-8"))["tokenizer"] == tokenizer
 
 
 def test_every_tokenizer_splits_the_sample_sentences_alike():
