@@ -53,9 +53,9 @@ def main() -> None:
     sentences = [line.split() for line in lines]
     num_tokens = sum(map(len, sentences))
     source = sources.find(arguments.savedmodel)
-    loaded = sources.model(source)
+    loaded = source.model()
     # The runs of the job share one loaded model.
-    sources.model = lambda _: loaded
+    type(source).model = lambda _: loaded
     alone = embedder.Embedder(source)
     rows: dict[str, list[tuple[float, float]]] = {"model alone": [], "its batches": [], "hdf5": [], "tfrecord": []}
     with tempfile.TemporaryDirectory(prefix="elmo_tf-embed-") as folder:

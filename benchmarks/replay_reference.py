@@ -25,7 +25,8 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.bilm.model import BiLM
-from elmo_tf.errors import InputError, renamed
+from elmo_tf.errors import InputError
+from elmo_tf.files import json_file
 from elmo_tf.published import weights as published_weights
 from elmo_tf.published.options import parse_options
 from elmo_tf.records.windows import Window
@@ -44,13 +45,9 @@ class Trace:
         except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError) as error:
             raise InputError("--trace", "an .npz file", f"{error}: {path}") from None
         self.label = f"--trace {path}"
-        try:
-            options = json.loads(str(self["options"]))
-        except ValueError as error:
-            raise InputError(self.label, "options to be JSON", error) from None
-        self.vocab_size = options.get("n_tokens_vocab") if isinstance(options, dict) else None
-        with renamed(options="trace"):
-            self.config = parse_options(options)
+        options = json_file.parse_as(str(self["options"]), dict, self.label)
+        self.vocab_size = options.get("n_tokens_vocab")
+        self.config = parse_options(options, source=self.label)
         recipe = self.config.train
         if recipe.dropout_rate or recipe.num_sampled or not isinstance(self.vocab_size, int):
             raise InputError(

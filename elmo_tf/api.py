@@ -1,13 +1,10 @@
-"""What a program does with a trained model: `elmo_tf.evaluate`, `export` and `load`."""
+"""What a program does with a workdir: `elmo_tf.evaluate` and `export`."""
 
 import logging
 import os
 import pathlib
 from collections.abc import Sequence
 
-from elmo_tf import extras, sources
-from elmo_tf.embedder import Embedder
-from elmo_tf.errors import renamed
 from elmo_tf.records import record_folder
 from elmo_tf.savedmodel import writing
 from elmo_tf.training import devices, evaluation, precision
@@ -40,11 +37,11 @@ def evaluate(
             fit it.
     """
     opened = open_workdir(workdir)
-    records = open_records(data, opened, "data")
+    records = open_records(data, opened)
     devices.warn_of_unused_gpus()
     strategy = devices.all_gpus()
-    with strategy.scope(), renamed(which="checkpoint"):
-        bilm, progress = opened.trained(which=str(checkpoint))
+    with strategy.scope():
+        bilm, progress = opened.trained(str(checkpoint))
     recipe = opened.config.train
     result = evaluation.evaluate(bilm, records, batch_size or recipe.batch_size, recipe.unroll_steps, strategy)
     products, names = precision.of_products("float32"), devices.names(strategy)
@@ -52,11 +49,10 @@ def evaluate(
     return result
 
 
-def open_records(path: str | os.PathLike, workdir: Workdir, parameter: str = "data") -> record_folder.Records:
-    """Returns records that the workdir's model can read; `InputError` about `parameter` if it cannot."""
-    with renamed(path=parameter, records=parameter):
-        records = record_folder.open_folder(path)
-        evaluation.check_records(workdir.config.model, workdir.vocabulary, records)
+def open_records(path: str | os.PathLike, workdir: Workdir) -> record_folder.Records:
+    """Returns records that the workdir's model can read; `InputError` if it cannot."""
+    records = record_folder.open_folder(path)
+    evaluation.check_records(workdir.config.model, workdir.vocabulary, records)
     return records
 
 
@@ -93,8 +89,7 @@ def export(
             does; nothing is left then.
     """
     opened = open_workdir(workdir)
-    with renamed(which="checkpoint"):
-        bilm, progress = opened.trained(which=str(checkpoint))
+    bilm, progress = opened.trained(str(checkpoint))
     _log.info("exporting the model of step %s", f"{progress.step:,}")
     return writing.export(
         bilm,
@@ -106,27 +101,3 @@ def export(
         tokenizer=tokenizer,
         warm_text=warm_text,
     )
-
-
-def load(source: sources.Path) -> Embedder:
-    """Returns a model that is ready to encode sentences.
-
-        elmo = elmo_tf.load("books")
-        for one in elmo.encode(["The bank lends money .", "A bank of the river ."]):
-            print(one.tokens, one.vectors.shape)
-
-    A SavedModel computes with its own graph, mix and initial state. Everything else is built in memory from its
-    weights: the mix is the average of the layers, and each sentence starts from the zero state. For the object of a
-    SavedModel with its signatures, use `tf.saved_model.load`.
-
-    Args:
-        source: a SavedModel (its version's folder, or the model's with the newest version), a workdir, a folder of
-            `options.json` and `weights.hdf5`, the pair of these two files, or the name of a published model
-            (`elmo-tf models` lists them), which is fetched at its first use.
-
-    Raises:
-        InputError: if it is none of these, a file is damaged, or a published model cannot be fetched.
-        ModuleNotFoundError: if the model has the unicode tokenizer and tensorflow-text is not installed.
-    """
-    with extras.required():
-        return Embedder(sources.find(source))

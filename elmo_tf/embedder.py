@@ -7,32 +7,27 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from elmo_tf import sources
+from elmo_tf import extras, sources
 from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import contract
 from elmo_tf.scoring import MASK, Filled, Score, Scorer
 from elmo_tf.text.tokens import to_bytes
 
 POOLS = ("mean", "max")
-# Positions of a batch, padding included.
-BATCH_TOKENS = 2048
+BATCH_TOKENS = 2048  # positions of a batch, padding included
 # A longer sentence is embedded in pieces of so many tokens, because memory grows with the longest row.
 PIECE_TOKENS = 5000
 
-# The tokens of a sentence.
-Words = Sequence[bytes]
-# A sentence to split, or its tokens.
-Text = str | bytes | Sequence[str | bytes] | np.ndarray
-# One of `contract.LAYERS`, or a layer's number, 0 being the token layer.
-Layers = str | int
+Words = Sequence[bytes]  # the tokens of a sentence
+Text = str | bytes | Sequence[str | bytes] | np.ndarray  # a sentence to split, or its tokens
+Layers = str | int  # one of `contract.LAYERS`, or a layer's number, 0 being the token layer
 
 
 class Encoded(NamedTuple):
     """The vectors of a sentence, and the tokens that they belong to."""
 
     tokens: list[str]
-    # float32 `(tokens, dim)`; `(num_layers, tokens, dim)` for all layers.
-    vectors: np.ndarray
+    vectors: np.ndarray  # float32 `(tokens, dim)`; `(num_layers, tokens, dim)` for all layers
 
 
 class Embedder:
@@ -41,9 +36,8 @@ class Embedder:
     Args:
         source: where the model comes from.
         batch_tokens: the largest number of positions in a batch of several sentences.
-        num_threads: set where several processes share the machine: TensorFlow then computes with so many threads, and
-            takes memory of a GPU as it needs it. Has no effect if TensorFlow has computed before. None: TensorFlow's
-            settings stay as they are.
+        num_threads: for several processes on one machine: TensorFlow computes with so many threads and takes a GPU's
+            memory as needed, unless it has computed before. None: TensorFlow's settings stay as they are.
 
     Attributes:
         source: where the model comes from: its sizes and its tokenizer.
@@ -56,7 +50,7 @@ class Embedder:
         if num_threads is not None:
             _share_machine(num_threads)
         self.source, self._batch_tokens = source, batch_tokens
-        self._model = sources.model(source)
+        self._model = source.model()
 
     def __repr__(self) -> str:
         return f"Embedder({self.source.name!r}: {self.source.num_layers} layers of {self.source.dim})"
@@ -92,23 +86,23 @@ class Embedder:
             raise InputError("pool", f"None or one of {', '.join(POOLS)}", repr(pool))
         sentences = _split(texts, self.source.tokenizer)
         shape = self.source.shape(layers)
-        pooled = np.zeros((len(sentences), *shape), np.float32) if pool else None
-        found = [np.zeros((*shape[:-1], 0, shape[-1]), np.float32)] * len(sentences)
         done = sum(not sentence for sentence in sentences)
 
         def count(places: list[int]) -> None:
             nonlocal done
             done += len(places)
-            progress(done, len(sentences))
+            if progress:
+                progress(done, len(sentences))
 
-        for place, vectors in self.embed(sentences, layers, count if progress else None):
-            if pool:
-                pooled[place] = vectors.mean(-2) if pool == "mean" else vectors.max(-2)
-            else:
-                # A copy, so that the memory of the batch can be freed.
-                found[place] = np.ascontiguousarray(vectors)
+        embedded = self.embed(sentences, layers, count)
         if pool:
+            pooled = np.zeros((len(sentences), *shape), np.float32)
+            for place, vectors in embedded:
+                pooled[place] = vectors.mean(-2) if pool == "mean" else vectors.max(-2)
             return pooled
+        found = [np.zeros((*shape[:-1], 0, shape[-1]), np.float32)] * len(sentences)
+        for place, vectors in embedded:
+            found[place] = np.ascontiguousarray(vectors)  # a copy, so that the batch's memory can be freed
         tokens = ([token.decode(errors="replace") for token in sentence] for sentence in sentences)
         return [Encoded(*pair) for pair in zip(tokens, found, strict=True)]
 
@@ -197,6 +191,30 @@ class Embedder:
         return [_chosen(one[..., :length, :], layers) for one, length in zip(vectors, lengths, strict=True)]
 
 
+def load(source: sources.Path) -> Embedder:
+    """Returns a model that is ready to encode sentences.
+
+        elmo = elmo_tf.load("books")
+        for one in elmo.encode(["The bank lends money .", "A bank of the river ."]):
+            print(one.tokens, one.vectors.shape)
+
+    A SavedModel computes with its own graph, mix and initial state. Other sources are built in memory from their
+    weights: the mix is the average of the layers, and each sentence starts from the zero state. For a SavedModel's
+    signatures, use `tf.saved_model.load`.
+
+    Args:
+        source: a SavedModel (its version's folder, or the model's with the newest version), a workdir, a folder of
+            `options.json` and `weights.hdf5`, the pair of these two files, or the name of a published model
+            (`elmo-tf models` lists them), which is fetched at its first use.
+
+    Raises:
+        InputError: if it is none of these, a file is damaged, or a published model cannot be fetched.
+        ModuleNotFoundError: if the model has the unicode tokenizer and tensorflow-text is not installed.
+    """
+    with extras.required():
+        return Embedder(sources.find(source))
+
+
 def check_layers(layers: Layers, num_layers: int | None = None) -> None:
     """Raises `InputError` unless `layers` is one of `contract.LAYERS`, or the number of one of `num_layers` layers."""
     is_number = isinstance(layers, int | np.integer) and not isinstance(layers, bool)
@@ -258,7 +276,7 @@ def batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
     """Yields the places of sentences that share a batch, by ascending length, without sentences that have no tokens."""
     batch: list[int] = []
     for place in np.argsort(lengths, kind="stable").tolist():
-        # A sentence that is embedded in pieces is a batch of its own.
+        # A sentence longer than a piece is a batch of its own.
         if batch and (lengths[place] * (len(batch) + 1) > batch_tokens or lengths[place] > PIECE_TOKENS):
             yield batch
             batch = []
@@ -269,11 +287,10 @@ def batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
 
 
 def _share_machine(num_threads: int) -> None:
-    """Has TensorFlow compute with so many threads, and take memory of a GPU as it needs it."""
+    """Sets how many threads TensorFlow computes with, and that it takes a GPU's memory as needed."""
     import tensorflow as tf  # noqa: PLC0415 - see above
 
-    # Raised once TensorFlow has computed.
-    with contextlib.suppress(RuntimeError):
+    with contextlib.suppress(RuntimeError):  # raised once TensorFlow has computed
         for gpu in tf.config.list_physical_devices("GPU"):
             tf.config.experimental.set_memory_growth(gpu, True)
         tf.config.threading.set_intra_op_parallelism_threads(num_threads)

@@ -31,11 +31,7 @@ def missing_extra(error: ModuleNotFoundError) -> str | None:
 
 @contextlib.contextmanager
 def required() -> Iterator[None]:
-    """Names the extra when an import in the block fails because one of its packages is missing.
-
-    Raises:
-        ModuleNotFoundError: with the line of `missing_extra` as its message.
-    """
+    """Gives the `ModuleNotFoundError` of an import in the block the message of `missing_extra`, if there is one."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -45,22 +41,14 @@ def required() -> Iterator[None]:
 
 
 def check_installed(module: str) -> None:
-    """Checks, without importing it, that a module of an extra is there.
-
-    Raises:
-        ModuleNotFoundError: with the line of `missing_extra` as its message.
-    """
+    """Checks, without importing it, that a module of an extra is there; fails as `required` does."""
     with required():
         if importlib.util.find_spec(module) is None:
             raise ModuleNotFoundError(f"No module named {module!r}", name=module)
 
 
 def check_keras_backend() -> None:
-    """Checks, without importing Keras, that its backend is TensorFlow.
-
-    Raises:
-        InputError: if the program's Keras has another one, or its variable asks for another one.
-    """
+    """Raises `InputError` if Keras, imported or not, has another backend than TensorFlow."""
     config = getattr(sys.modules.get("keras"), "config", None)
     backend = config.backend() if config else os.environ.get("KERAS_BACKEND")
     if backend not in (None, "", "tensorflow"):

@@ -9,11 +9,12 @@ import dataclasses
 import hashlib
 import os
 import pathlib
+import types
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from elmo_tf import config as config_lib
-from elmo_tf.errors import InputError, is_about_memory, reason, renamed
+from elmo_tf.errors import InputError
 from elmo_tf.published import fetching, models
 from elmo_tf.published.options import read_options
 from elmo_tf.savedmodel import assets, checksums, finding
@@ -32,16 +33,13 @@ _EXPECTED = (
     f"{models.expected_names()}"
 )
 
-# Errors of the rooms below speak of their own parameters.
-_about_source = renamed(savedmodel="source", name="source", workdir="source", options="source", weights="source")
-
 
 @dataclasses.dataclass(frozen=True)
 class Source(abc.ABC):
     """A model on disk.
 
     Args:
-        name: what finds it again, on another machine too if the files are there: an absolute path, or a model's name.
+        name: finds it again, on another machine too if the files are there: an absolute path, or a model's name.
         config: the network's sizes.
         tokenizer: how a sentence is split, one of `contract.TOKENIZERS`.
     """
@@ -77,14 +75,26 @@ class Source(abc.ABC):
         raise InputError(self.name, "a model with its softmax, such as a workdir of elmo-tf train", "vectors only")
 
     def model(self) -> Any:
-        """Returns an object with the functions of an exported model (`contract.FUNCTIONS`): built in memory.
+        """Returns an object that embeds with `tokens` and has `trainable_variables`, as an exported model does.
 
-        The mix is the average of the layers, with gamma 1, and every sentence starts from the zero state.
+        Of all sources but SavedModels, the mix is the average of the layers, with gamma 1, and every sentence starts
+        from the zero state.
         """
-        from elmo_tf.bilm.packed import PackedBiLM  # noqa: PLC0415 - see the top
-        from elmo_tf.savedmodel import mix, root  # noqa: PLC0415
+        import tensorflow as tf  # noqa: PLC0415 - see the top
 
-        return root.build_root(PackedBiLM.of(self.network()), mix.build_mix(self.num_layers, "average", 1.0))
+        from elmo_tf.bilm.packed import PackedBiLM  # noqa: PLC0415
+        from elmo_tf.savedmodel.mix import build_mix  # noqa: PLC0415
+        from elmo_tf.text import in_graph  # noqa: PLC0415
+
+        bilm, mix = PackedBiLM.of(self.network()), build_mix(self.num_layers, "average", 1.0)
+
+        @tf.function(input_signature=[tf.TensorSpec((None, None), tf.string), tf.TensorSpec((None,), tf.int32)])
+        def tokens(tokens, sequence_len):
+            ids = in_graph.encode_tokens(tokens, sequence_len, self.config.char_cnn.max_chars_per_token)
+            layers, _ = bilm(ids)
+            return {"layers": layers, "elmo": mix(layers)}
+
+        return types.SimpleNamespace(tokens=tokens, trainable_variables=mix.trainable_variables)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,45 +109,23 @@ class SavedModel(Source):
     def sha256(self) -> str:
         checksums.check(self.path, thorough=True)
         listed = checksums.read(self.path).items()
-        lines = [f"{name} {about['sha256']}" for name, about in listed if not name.startswith("assets")]
+        lines = [f"{name} {about.sha256}" for name, about in listed if not name.startswith("assets")]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
     def network(self) -> "PackedBiLM":
-        """Reads the weights by the names that they have in the SavedModel."""
-        import tensorflow as tf  # noqa: PLC0415 - see the top
-        from google.protobuf.message import DecodeError  # noqa: PLC0415
-
-        from elmo_tf.bilm.names import relative_names  # noqa: PLC0415
-        from elmo_tf.bilm.packed import PackedBiLM  # noqa: PLC0415
-        from elmo_tf.savedmodel import opening, stored_weights  # noqa: PLC0415
+        from elmo_tf.savedmodel import opening, stored_weights  # noqa: PLC0415 - see the top
 
         folder = opening.check(self.path, verify_checksums=True)
-        # An option of earlier versions; the graph of such a model makes float32 of its weights itself.
-        stored_in = assets.read_provenance(folder).get("precision", "float32")
-        if stored_in != "float32":
+        precision = assets.read_provenance(folder).precision
+        if precision != "float32":  # the graph of such a model makes float32 of its weights itself
             expected = "a SavedModel with float32 weights; export the model again"
-            raise InputError("source", expected, f"{stored_in} weights: {folder}")
-        try:
-            bilm = PackedBiLM(self.config)
-            stored = stored_weights.read_stored(folder)
-            for name, variable in relative_names(bilm).items():
-                value = stored.pop(name)
-                if value.shape != variable.shape:
-                    raise ValueError(f"{name} of shape {value.shape}, not {variable.shape}")
-                variable.assign(value)
-        except KeyError as error:
-            raise InputError("source", f"the variable {error} in a SavedModel", f"none: {folder}") from None
-        except (OSError, ValueError, DecodeError, tf.errors.OpError) as error:
-            if is_about_memory(error):
-                raise
-            found = f"{reason(error)}: {folder}"
-            raise InputError("source", "a SavedModel of `elmo-tf export` of this version, undamaged", found) from None
-        return bilm
+            raise InputError(self.name, expected, f"{precision} weights")
+        return stored_weights.read_network(folder, self.config)
 
     def model(self) -> Any:
         from elmo_tf.savedmodel import opening  # noqa: PLC0415 - see the top
 
-        return opening.open_savedmodel(self.path).loaded
+        return opening.open_savedmodel(self.path)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,7 +133,7 @@ class Workdir(Source):
     """The newest checkpoint of a workdir."""
 
     def sha256(self) -> str:
-        # The names of the weights differ from those of the optimizer, so a checkpoint has no checksum of the network.
+        # Not a checkpoint's checksums, which cover the optimizer as well.
         digest = hashlib.sha256()
         for variable in self.network().variables:
             digest.update(variable.numpy().tobytes())
@@ -182,15 +170,8 @@ class Published(Source):
         return weights.load(self.options, self.weights)[1]
 
 
-@_about_source
 def find(source: Path) -> Source:
-    """Returns what `source` is. A published model is fetched at its first use.
-
-    A folder comes before a model of the same name.
-
-    Args:
-        source: a SavedModel (its version's folder, or the model's with the newest version), a workdir, a folder of
-            `options.json` and `weights.hdf5`, the pair of these two files, or the name of a published model.
+    """Returns what `source` is: see `elmo_tf.load`. A folder comes before a published model of the same name.
 
     Raises:
         InputError: if it is none of these, cannot be fetched, or its configuration is damaged.
@@ -211,25 +192,24 @@ def find(source: Path) -> Source:
         return _published(name, folder / models.OPTIONS_FILE, folder / models.WEIGHTS_FILE)
     if (version := finding.newest(folder)) is not None:
         checksums.check(version)
-        tokenizer = assets.read_provenance(version)["tokenizer"]
+        tokenizer = assets.read_provenance(version).tokenizer
         return SavedModel(os.path.abspath(version), assets.read_config(version), tokenizer)
     if not models.is_name(source):
-        raise InputError("source", _EXPECTED, f"none of them: {source}{models.suggested(source)}")
+        raise InputError(str(source), _EXPECTED, "none of them" + models.suggested(source))
     return _published(str(source), *fetching.files(models.find(str(source))))
 
 
-@_about_source
 def network(
     source: "Path | config_lib.ModelConfig | BiLM | PackedBiLM", trainable: bool = False
 ) -> "BiLM | PackedBiLM":
-    """Returns the network of `source`, without a softmax: a `BiLM` to train, or else a `PackedBiLM`.
+    """Returns the network of `source`, without a softmax: a `BiLM` if it is `trainable`, or else a `PackedBiLM`.
 
     Args:
         source: as for `find`; or sizes, for random weights; or a network.
         trainable: whether it will be trained.
 
     Raises:
-        InputError: if `source` is none of what it can be, or damaged.
+        InputError: as for `find`, or if a file is damaged.
     """
     from elmo_tf.bilm.model import BiLM  # noqa: PLC0415 - see the top
     from elmo_tf.bilm.packed import PackedBiLM  # noqa: PLC0415
@@ -242,12 +222,6 @@ def network(
     if trainable:
         return BiLM.of(source) if is_packed else source
     return source if is_packed else PackedBiLM.of(source)
-
-
-@_about_source
-def model(source: Source) -> Any:
-    """Returns an object with the functions of an exported model, `contract.FUNCTIONS`; `InputError` if damaged."""
-    return source.model()
 
 
 def _published(name: str, options: pathlib.Path, weights: pathlib.Path) -> Published:

@@ -167,7 +167,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
 
     unigram = None
     if arguments.unigram is not None:  # refused before the evaluation, which takes long
-        unigram = api.open_records(arguments.unigram, open_workdir(arguments.workdir), "unigram")
+        unigram = api.open_records(arguments.unigram, open_workdir(arguments.workdir))
     result = api.evaluate(arguments.workdir, arguments.data, arguments.which, arguments.batch_size)
     found = dataclasses.asdict(result)
     if unigram is not None:

@@ -25,9 +25,7 @@ _TRANSIENT = (408, 429)  # client errors that are worth another attempt: request
 
 
 class ByteProgress:
-    """A progress line in megabytes, with speed and time left. The end of a `with` block clears it.
-
-    What takes only a moment shows nothing.
+    """A progress line in megabytes, with speed and time left; shows nothing for work that takes only a moment.
 
     Args:
         doing: its first word.
@@ -47,7 +45,7 @@ class ByteProgress:
 
     def restart(self, done: int) -> None:
         """Measures the speed from now on, with `done` bytes already there."""
-        self._first, self._since = done, time.monotonic()
+        self._first, self._started_at = done, time.monotonic()
         self.show(done)
 
     def show(self, done: int) -> None:
@@ -56,7 +54,7 @@ class ByteProgress:
             return
         text = f"{self._doing} {done / 1e6:,.0f}/{self._total / 1e6:,.0f} MB"
         if done > self._first:
-            rate = (done - self._first) / (time.monotonic() - self._since)
+            rate = (done - self._first) / (time.monotonic() - self._started_at)
             left = datetime.timedelta(seconds=round((self._total - done) / rate))
             text += f"  {rate / 1e6:,.1f} MB/s  {left} left"
         self._line.show(text)
@@ -71,12 +69,11 @@ class _Broken(Exception):
 
 
 def download(url: str, size: int | None, sha256: str | None, path: pathlib.Path) -> None:
-    """Downloads a file to `path`. Its name ends in `.part` until it is complete; the next call resumes from there.
+    """Downloads a file to `path`. Until it is complete, its name ends in `.part`; the next call resumes from there.
 
-    Size and checksum say whether it is the right file. ETag and date are not compared, so that another mirror may serve
-    the rest where the checksum is known. If a file that an earlier call began has another checksum, it is downloaded
-    again, once. A partial file that is too long is discarded. So is one from another address if there is no checksum;
-    its address is kept beside it, in a file whose name ends in `.part.url`.
+    With a checksum, any server may send the rest, so ETag and date are not compared; if a resumed file turns out to be
+    wrong, it is downloaded again, once. Without a checksum, only a part from the same address is resumed; the address
+    is kept in a file whose name ends in `.part.url`. A part longer than the file is discarded.
 
     Args:
         url: http or https.
@@ -86,25 +83,25 @@ def download(url: str, size: int | None, sha256: str | None, path: pathlib.Path)
 
     Raises:
         InputError: if the server does not have the file, or the disk cannot hold it. A partial file is kept; a file
-            with another checksum is removed.
+            with the wrong checksum is removed.
     """
     if not re.match("https?://[^/]", url):
-        raise InputError("url", "an http:// or https:// address", url)
+        raise InputError(url, "an http:// or https:// address", "another")
     part = part_of(path)
     origin = part.with_name(f"{part.name}.url")
     if size is None:
         size = _size(url)
-    if part.exists() and (part.stat().st_size > size or (sha256 is None and _read(origin) != url)):
+    same_origin = sha256 is not None or (origin.exists() and origin.read_text() == url)
+    if part.exists() and (part.stat().st_size > size or not same_origin):
         part.unlink()
-    begun = part.exists()
+    resumed = part.exists()
     try:
         if sha256 is None:
             with writing(origin), open(origin, "w", opener=staging.no_link) as file:
                 file.write(url)
         found = _receive(url, size, part)
-        if begun and sha256 is not None and found != sha256:
-            again = f"expected SHA-256 {sha256}, found {found} in a file begun earlier; downloading it again"
-            ProgressLine().leave(again)
+        if resumed and sha256 not in (None, found):
+            ProgressLine().leave(f"expected SHA-256 {sha256}, found {found} in a resumed file; downloading it again")
             part.unlink()
             found = _receive(url, size, part)
     finally:
@@ -112,9 +109,9 @@ def download(url: str, size: int | None, sha256: str | None, path: pathlib.Path)
             part.unlink()
         if not part.exists():
             origin.unlink(missing_ok=True)
-    if sha256 is not None and found != sha256:
+    if sha256 not in (None, found):
         part.unlink()
-        raise InputError("url", f"a file with SHA-256 {sha256}", f"{found} (removed): {url}")
+        raise InputError(url, f"a file with SHA-256 {sha256}", f"{found} (removed)")
     part.rename(path)
     origin.unlink(missing_ok=True)
 
@@ -124,23 +121,19 @@ def part_of(path: pathlib.Path) -> pathlib.Path:
     return path.with_name(f"{path.name}.part")
 
 
-def _read(path: pathlib.Path) -> str | None:
-    return path.read_text() if path.exists() else None
-
-
 def check(path: pathlib.Path, size: int | None, sha256: str | None) -> None:
     """Raises `InputError` unless the file at `path` has this size and checksum; None: any."""
     if not path.is_file():
-        raise InputError("path", "a file", f"none: {path}")
+        raise InputError(str(path), "a file", "none")
     there = path.stat().st_size
-    if size is not None and there != size:
-        raise InputError("path", f"{size:,} bytes", f"{there:,}: {path}")
+    if size not in (None, there):
+        raise InputError(str(path), f"{size:,} bytes", f"{there:,}")
     if sha256 is None:
         return
     with open(path, "rb") as file:
         found = _hash(file, there).hexdigest()
     if found != sha256:
-        raise InputError("path", f"a file with SHA-256 {sha256}", f"{found}: {path}")
+        raise InputError(str(path), f"a file with SHA-256 {sha256}", found)
 
 
 @contextlib.contextmanager
@@ -149,15 +142,14 @@ def writing(path: pathlib.Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError("path", "a disk that can be written", f"{_reason(error)}: {path}") from None
+        raise InputError(str(path), "a disk that can be written", _reason(error)) from None
 
 
 def _receive(url: str, size: int, part: pathlib.Path) -> str:
     """Appends the rest of the file to `part`, over as many connections as needed; returns the SHA-256 of all of it."""
-    # Until the first byte, there is no second attempt.
-    waits = iter(())
+    waits = iter(())  # no second attempt before the first byte
     with writing(part), open(part, "a+b", opener=staging.no_link) as file:
-        digest = _hash(file, file.tell()) if file.tell() else hashlib.sha256()
+        digest = _hash(file, file.tell())
         with ByteProgress("downloading", size, file.tell()) as progress:
             while (start := file.tell()) < size:
                 progress.restart(start)
@@ -171,19 +163,14 @@ def _receive(url: str, size: int, part: pathlib.Path) -> str:
                     wait = next(waits, None)
                     if wait is None:
                         kept = f" after {file.tell():,}, which are kept for the next attempt" if file.tell() else ""
-                        raise InputError("url", f"{size:,} bytes", f"{error}{kept}: {url}") from None
+                        raise InputError(url, f"{size:,} bytes", f"{error}{kept}") from None
                     progress.say(f"{error} after {file.tell() / 1e6:,.0f} MB; next attempt in {wait} s")
                     time.sleep(wait)
     return digest.hexdigest()
 
 
 def _request(url: str, size: int, start: int, progress: ByteProgress) -> Iterator[bytes]:
-    """Yields the file from byte `start` on, over one connection.
-
-    Raises:
-        _Broken: if the connection fails before the end.
-        InputError: if the server sends another file or none.
-    """
+    """Yields the file from byte `start` on, over one connection; `_Broken` if that fails before the end."""
     with _opened(url, start) as response:
         position = _first_byte(response, url, size, start)
         if position < start:
@@ -202,9 +189,9 @@ def _size(url: str) -> int:
         with _opened(url, 0) as response:
             length = response.headers.get("Content-Length", "")
     except _Broken as error:
-        raise InputError("url", "the file", f"{error}: {url}") from None
+        raise InputError(url, "the file", error) from None
     if not length.isdecimal():
-        raise InputError("url", "a file of known size", f"no Content-Length: {url}")
+        raise InputError(url, "a file of known size", "no Content-Length")
     return int(length)
 
 
@@ -213,7 +200,7 @@ def _opened(url: str, start: int) -> Iterator[http.client.HTTPResponse]:
     """Yields the server's response to a request for the file from byte `start` on.
 
     Raises:
-        _Broken: if the connection fails, in the block too.
+        _Broken: if the connection fails, also while the block reads from it.
         InputError: if the address is wrong, or the server refuses.
     """
     headers = {"User-Agent": f"elmo-tf/{__version__}"} | ({"Range": f"bytes={start}-"} if start else {})
@@ -224,30 +211,25 @@ def _opened(url: str, start: int) -> Iterator[http.client.HTTPResponse]:
         answer = f"{error.code} {error.reason}"
         if error.code >= 500 or error.code in _TRANSIENT:
             raise _Broken(answer) from None
-        raise InputError("url", "the file", f"{answer}: {url}") from None
+        raise InputError(url, "the file", answer) from None
     except InputError:
         raise
     except (http.client.InvalidURL, ValueError) as error:
-        raise InputError("url", "an address", f"{error}: {url}") from None
+        raise InputError(url, "an address", error) from None
     except (OSError, http.client.HTTPException) as error:
         raise _Broken(f"a connection that failed ({_reason(error)})") from None
 
 
 def _first_byte(response: http.client.HTTPResponse, url: str, size: int, start: int) -> int:
-    """Returns the byte of the file where the response begins: `start`, or 0 if the server does not support ranges.
-
-    Raises:
-        InputError: if it begins elsewhere, or the file does not have `size` bytes.
-    """
-    span = re.fullmatch(r"bytes (\d+)-\d+/(\d+)", response.headers.get("Content-Range", ""))
-    first, length = (
-        (int(span[1]), span[2]) if span else (0, response.headers.get("Content-Length", "an unknown number"))
-    )
+    """Returns the byte of the file where the response begins: `start`, or 0 if the server does not support ranges."""
+    if span := re.fullmatch(r"bytes (\d+)-\d+/(\d+)", response.headers.get("Content-Range", "")):
+        first, length = int(span[1]), span[2]
+    else:
+        first, length = 0, response.headers.get("Content-Length", "an unknown number")
     if first not in (0, start):
-        raise InputError("url", f"the file from byte {start:,}", f"it from {first:,}: {url}")
+        raise InputError(url, f"the file from byte {start:,}", f"it from {first:,}")
     if length != str(size):
-        found = f"{int(length):,}" if length.isdecimal() else length
-        raise InputError("url", f"{size:,} bytes", f"{found}: {url}")
+        raise InputError(url, f"{size:,} bytes", f"{int(length):,}" if length.isdecimal() else length)
     return first
 
 

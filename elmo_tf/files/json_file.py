@@ -1,9 +1,10 @@
 """JSON files, whoever wrote them: the types and ranges of their values are checked when they are read.
 
-A schema says what a file has to hold, and `read` raises one clear error when it holds anything else:
+class Info(msgspec.Struct, frozen=True):
+    sentences: Count
+    shards: list[Shard]
 
-    INFO = Object({"sentences": Whole(1), "shards": ListOf(Object({"name": Text(), "bytes": Whole()}))})
-    info = read(folder / "info.json", INFO)
+info = read_as(folder / "info.json", Info)
 """
 
 import contextlib
@@ -21,7 +22,89 @@ import msgspec
 
 from elmo_tf.errors import InputError
 
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+Finite = Annotated[float, msgspec.Meta(ge=-sys.float_info.max, le=sys.float_info.max)]  # NaN is in no range
+
 _MOST_SHOWN = 60  # characters of a wrong value in a message
+_Value = TypeVar("_Value")
+
+
+def read_as(path: str | os.PathLike, kind: type[_Value]) -> _Value:
+    """Returns the contents of a JSON file as a `kind`: a `msgspec.Struct`, `dict[str, Count]`, ...
+
+    Raises:
+        InputError: naming the file, if it cannot be read, is not JSON or does not fit `kind`.
+    """
+    try:
+        content = pathlib.Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(str(path), "a JSON file", error.strerror) from None
+    return parse_as(content, kind, str(path))
+
+
+def parse_as(content: str | bytes, kind: type[_Value], source: str) -> _Value:
+    """Returns the value that `content` holds as JSON, which may use NaN as Python's does, as a `kind`.
+
+    Args:
+        content: the text; bytes are UTF-8.
+        kind: as for `read_as`.
+        source: where the text comes from, for errors.
+
+    Raises:
+        InputError: naming the source, if `content` is not JSON or does not fit `kind`.
+    """
+    try:
+        value = json.loads(content)
+    except RecursionError:
+        raise InputError(source, "JSON", "brackets nested too deeply") from None
+    except ValueError as error:  # not UTF-8, not JSON, or a number of thousands of digits
+        raise InputError(source, "JSON", _one_line(str(error))) from None
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise InputError(source, *_misfit(str(error), value)) from None
+
+
+@contextlib.contextmanager
+def contents_of(path: str | os.PathLike, parameter: str | None = None) -> Iterator[None]:
+    """Turns an `InputError` about a key into one about the file that holds it: `path: expected KEY to be ...`."""
+    try:
+        yield
+    except InputError as error:
+        raise _error(str(path), parameter, f"{error.parameter} to be {error.expected}", error.found) from None
+
+
+def _misfit(message: str, value: Any) -> tuple[str, str]:
+    """Returns what was expected and found, from msgspec's "Expected `int` >= 0 - at `$.shards[0].bytes`"."""
+    what, _, place = message.replace("`", "").partition(" - at $")
+    place = place.removeprefix(".")
+    if missing := re.fullmatch("Object missing required field (.*)", what):
+        return f"the key {place}.{missing[1]}" if place else f"the key {missing[1]}", "none"
+    expected = (
+        what.removeprefix("Expected ").partition(", got ")[0] if what.startswith("Expected ") else "a valid value"
+    )
+    expected = f"{place} to be {expected}" if place else expected
+    if "[...]" in place:
+        return expected, "another value"  # msgspec does not say at which key
+    for key, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", place):
+        value = value[int(index)] if index else value[key]
+    return expected, _shown(value)
+
+
+def _shown(value: Any) -> str:
+    if type(value) is dict:
+        return "an object"
+    if type(value) is list:
+        return f"a list of {len(value)}"
+    return _one_line(json.dumps(value))
+
+
+def _one_line(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+
+
+# The older way: a schema of these classes says what a file has to hold. To be replaced by `read_as`.
 
 
 class Schema(Protocol):
@@ -169,64 +252,6 @@ def read(path: str | os.PathLike, schema: Schema, parameter: str | None = None) 
     return parse(content, schema, str(path), parameter)
 
 
-Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-Finite = Annotated[float, msgspec.Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
-_Value = TypeVar("_Value")
-
-
-def read_as(path: str | os.PathLike, kind: type[_Value]) -> _Value:
-    """Returns the contents of a JSON file as a `kind`.
-
-    Args:
-        path: the file.
-        kind: what `msgspec.convert` takes: a `msgspec.Struct`, `dict[str, Count]`, ...
-
-    Raises:
-        InputError: naming the file, if it cannot be read, is not JSON or does not fit `kind`.
-    """
-    try:
-        content = pathlib.Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(str(path), "a JSON file", error.strerror) from None
-    return parse_as(content, kind, str(path))
-
-
-def parse_as(content: str | bytes, kind: type[_Value], source: str) -> _Value:
-    """Returns the value that `content` holds as JSON, which may use NaN as Python's does, as a `kind`.
-
-    Args:
-        content: the text; bytes are UTF-8.
-        kind: as for `read_as`.
-        source: where the text comes from, for errors.
-
-    Raises:
-        InputError: naming the source, if `content` is not JSON or does not fit `kind`.
-    """
-    try:
-        value = json.loads(content)
-    except RecursionError:
-        raise InputError(source, "JSON", "brackets nested too deeply") from None
-    except ValueError as error:  # not UTF-8, not JSON, or a number of thousands of digits
-        raise InputError(source, "JSON", _one_line(str(error))) from None
-    try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        raise InputError(source, *_misfit(str(error), value)) from None
-
-
-def _misfit(message: str, value: Any) -> tuple[str, str]:
-    """Returns what was expected and what was found, from msgspec's "Expected `int` >= 0 - at `$.shards[0].bytes`"."""
-    what, _, place = message.replace("`", "").partition(" - at $")
-    place = place.removeprefix(".")
-    for key, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", place):
-        value = value[int(index)] if index else value[key]
-    if missing := re.fullmatch("Object missing required field (.*)", what):
-        return f"the key {place}.{missing[1]}" if place else f"the key {missing[1]}", "none"
-    expected = what.removeprefix("Expected ").partition(", got ")[0]
-    found = "another value" if "[...]" in place else _shown(value)  # msgspec does not say which key
-    return f"{place} to be {expected}" if place else expected, found
-
-
 def parse(content: str | bytes, schema: Schema, source: str, parameter: str | None = None) -> Any:
     """Returns the value that `content` holds as JSON.
 
@@ -240,20 +265,13 @@ def parse(content: str | bytes, schema: Schema, source: str, parameter: str | No
         InputError: naming the source, if it is not JSON or does not fit the schema.
     """
     try:
-        value = _loaded(content)
+        value: Any = parse_as(content, Any, source)
         schema.check(value, "")
+    except InputError as error:
+        raise _error(source, parameter, error.expected, error.found) from None
     except _Misfit as misfit:
         raise _error(source, parameter, misfit.expected, misfit.found) from None
     return value
-
-
-@contextlib.contextmanager
-def contents_of(path: str | os.PathLike, parameter: str | None = None) -> Iterator[None]:
-    """Turns an `InputError` about a key into one about the file that holds it: `path: expected KEY to be ...`."""
-    try:
-        yield
-    except InputError as error:
-        raise _error(str(path), parameter, f"{error.parameter} to be {error.expected}", error.found) from None
 
 
 class _Misfit(Exception):
@@ -265,15 +283,6 @@ class _Misfit(Exception):
         self.found = found
 
 
-def _loaded(content: str | bytes) -> Any:
-    try:
-        return json.loads(content)
-    except RecursionError:
-        raise _Misfit("JSON", "brackets nested too deeply") from None
-    except ValueError as error:  # not UTF-8, not JSON, or a number of thousands of digits
-        raise _Misfit("JSON", _one_line(str(error))) from None
-
-
 def _error(source: str, parameter: str | None, expected: str, found: object) -> InputError:
     if parameter is None:
         return InputError(source, expected, found)
@@ -282,16 +291,3 @@ def _error(source: str, parameter: str | None, expected: str, found: object) -> 
 
 def _wrong(place: str, expected: str, value: Any) -> _Misfit:
     return _Misfit(f"{place} to be {expected}" if place else expected, _shown(value))
-
-
-def _shown(value: Any) -> str:
-    if type(value) is dict:
-        return "an object"
-    if type(value) is list:
-        return f"a list of {len(value)}"
-    return _one_line(json.dumps(value))
-
-
-def _one_line(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."

@@ -1,4 +1,4 @@
-"""A folder belongs to one run at a time."""
+"""Locks: one run at a time in a folder."""
 
 import contextlib
 import logging
@@ -23,28 +23,28 @@ def locked(folder: str | os.PathLike, wait: bool = False) -> Iterator[None]:
 
     Args:
         folder: a folder that exists.
-        wait: whether to wait, after a message, until the other run has ended.
+        wait: whether to print a message and wait until the other run has ended.
 
     Raises:
-        InputError: if another run has the folder and `wait` is False, or the file is a link.
-        OSError: if the file cannot be written.
+        InputError: if another run has the folder and `wait` is False, or the lock file is a link.
+        OSError: if the lock file cannot be written.
     """
     with open(pathlib.Path(folder, FILE), "ab", opener=staging.no_link) as file:
         if not acquire(file.fileno(), folder):
             if not wait:
-                raise InputError("folder", "a folder that no other run is using", f"one in use: {folder}")
-            # Shown where no log is, too: the wait may be long.
+                raise InputError(str(folder), "a folder that no other run is using", "one in use")
+            # Printed, not logged: the wait may be long, and a program may have no log.
             ProgressLine().leave(f"waiting for another run, which is using {folder}")
             filelock.lock_descriptor(file.fileno())
         yield
 
 
 def acquire(descriptor: int, folder: str | os.PathLike) -> bool:
-    """Locks an open file or folder until it is closed; the kernel closes it when the process ends in any way.
+    """Locks an open file or folder until it is closed, at the latest when the process ends.
 
     Args:
         descriptor: of the open file or folder.
-        folder: what is locked by it, for the warning.
+        folder: for the warning.
 
     Returns:
         False if another process has the lock. True, with a warning, on a file system without locks.

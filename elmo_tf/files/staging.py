@@ -17,78 +17,44 @@ def check_absent(path: str | os.PathLike) -> None:
     if os.path.isdir(place) and not os.listdir(place):
         return
     if os.path.lexists(place):
-        raise InputError("path", "a folder that does not exist yet", f"one: {path}")
+        raise InputError(str(path), "a folder that does not exist yet", "one")
 
 
 @contextlib.contextmanager
 def new_folder(path: str | os.PathLike) -> Iterator[pathlib.Path]:
-    """Yields one folder to write in; see `new_folders`. Raises `InputError` if `path` is in use."""
-    check_absent(path)
-    with new_folders({"path": path}) as staged:
-        yield staged["path"]
+    """Yields a folder to write in, and renames it to `path` when the block ends without an exception.
 
-
-@contextlib.contextmanager
-def new_folders(outputs: dict[str, str | os.PathLike]) -> Iterator[dict[str, pathlib.Path]]:
-    """Yields folders to write in, and moves them to their places when the block ends without an exception.
-
-    After an exception, an interrupt included, neither the folders nor parents made for them remain.
-
-    Args:
-        outputs: paths of the folders to make, by the parameter that gave each; none lies inside another.
-
-    Yields:
-        The absolute paths of the folders to write in meanwhile, by parameter. Each is next to its output, so that
-        moving it is a rename.
+    After an exception, an interrupt included, neither the folder nor parents made for it remain. The yielded path is
+    absolute.
 
     Raises:
-        InputError: naming the parameter, if a folder cannot be made there.
+        InputError: if `path` is in use, or no folder can be made there.
     """
-    finals = {name: pathlib.Path(os.path.abspath(path)) for name, path in outputs.items()}
-    # Unique on every machine that sees this disk.
-    unique = uuid.uuid4().hex[:12]
-    staged = {name: path.with_name(f".{path.name}.incomplete-{unique}") for name, path in finals.items()}
-    made: list[pathlib.Path] = []
+    check_absent(path)
+    final = pathlib.Path(os.path.abspath(path))
+    staged = _temporary(final)
+    missing = [parent for parent in final.parents if not parent.exists()]
     try:
-        for name, path in staged.items():
-            missing = [parent for parent in path.parents if not parent.exists()]
-            try:
-                path.mkdir(parents=True)
-            except OSError as error:
-                raise InputError(name, "a folder that can be made", f"{error.strerror}: {finals[name]}") from None
-            finally:
-                made.extend(reversed(missing))
+        try:
+            staged.mkdir(parents=True)
+        except OSError as error:
+            raise InputError(str(path), "a folder that can be made", error.strerror) from None
         yield staged
-        _move(staged, finals)
+        staged.rename(final)
     except BaseException:
-        for path in staged.values():
-            shutil.rmtree(path, ignore_errors=True)
-        for parent in reversed(made):
+        shutil.rmtree(staged, ignore_errors=True)
+        for parent in missing:
             with contextlib.suppress(OSError):
                 parent.rmdir()
-        raise
-
-
-def _move(staged: dict[str, pathlib.Path], finals: dict[str, pathlib.Path]) -> None:
-    """Renames all folders, or none."""
-    moved = []
-    try:
-        for name, path in staged.items():
-            path.rename(finals[name])
-            moved.append(name)
-    except BaseException:
-        for name in moved:
-            finals[name].rename(staged[name])
         raise
 
 
 def write_file(path: str | os.PathLike, content: bytes) -> None:
     """Writes or replaces a file atomically: after a crash it holds `content` or what it held before."""
     place = pathlib.Path(path)
-    staged = place.with_name(f".{place.name}.incomplete")
-    file = open(staged, "wb", opener=no_link)  # noqa: SIM115 - a link there is refused, and stays
+    staged = _temporary(place)
     try:
-        with file:
+        with open(staged, "xb") as file:
             file.write(content)
         sync(staged)
         os.replace(staged, place)
@@ -98,8 +64,13 @@ def write_file(path: str | os.PathLike, content: bytes) -> None:
     sync(place.parent)
 
 
+def _temporary(path: pathlib.Path) -> pathlib.Path:
+    """Returns a hidden name beside `path` that no other writer uses, on any machine that sees this disk."""
+    return path.with_name(f".{path.name}.incomplete-{uuid.uuid4().hex[:12]}")
+
+
 def no_link(path: str, flags: int) -> int:
-    """The `opener` of `open` for a file whose place is known beforehand: raises `InputError` if a link is there."""
+    """An `opener` for `open` that raises `InputError` instead of following a link at a predictable path."""
     try:
         return os.open(path, flags | os.O_NOFOLLOW, 0o666)
     except OSError as error:
@@ -109,7 +80,7 @@ def no_link(path: str, flags: int) -> int:
 
 
 def sync(path: str | os.PathLike) -> None:
-    """Returns once a file's content, or a folder's list of names, is on the disk."""
+    """Flushes a file's content, or a folder's list of names, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

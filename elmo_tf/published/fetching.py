@@ -1,9 +1,7 @@
 """The files of a published model on this machine: those that come with this package, or fetched once and kept."""
 
-import contextlib
 import os
 import pathlib
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import h5py
@@ -14,8 +12,7 @@ from elmo_tf.published.models import OPTIONS_FILE, WEIGHTS_FILE, PublishedModel
 from elmo_tf.published.options import read_options
 
 HOME_VARIABLE = "ELMO_TF_HOME"
-# The model in the box has a folder of its name beside this file.
-_BOX = pathlib.Path(__file__).parent
+_PACKAGED = pathlib.Path(__file__).parent  # has a folder for each model that comes with this package
 
 
 class Files(NamedTuple):
@@ -33,11 +30,6 @@ def home() -> pathlib.Path:
     return pathlib.Path(cache).expanduser() / "elmo_tf"
 
 
-def folder_of(model: PublishedModel) -> pathlib.Path:
-    """Returns the folder in which a model, and what is made of it, is kept."""
-    return home() / model.name
-
-
 def are_here(model: PublishedModel) -> bool:
     """Whether the files of a model are on this machine."""
     return all(path.is_file() for path in _paths(model))
@@ -46,58 +38,47 @@ def are_here(model: PublishedModel) -> bool:
 def files(model: PublishedModel) -> Files:
     """Returns the files of a model, and fetches them first if they are not here.
 
-    A file is fetched in `files.download`'s way: an interrupted one resumes. A wrong file is not kept. Another process
-    that fetches the same model is waited for. Files that are here already, put there by hand for example, are compared
-    with the table as well.
+    An interrupted download resumes; a wrong file is not kept; a second process waits for the first. Files that are here
+    already, put there by hand for example, are compared with the table as well.
 
     Raises:
-        InputError: if a file cannot be fetched or written, is damaged, or is another than the table says.
+        InputError: if a file cannot be fetched or written, is damaged, or is not the one in the table.
     """
-    if not are_here(model):
-        if model.is_in_the_box:
-            found = f"no {WEIGHTS_FILE} in {_paths(model).weights.parent}: this copy of elmo_tf is incomplete"
-            raise InputError("name", f"the model {model.name}, which comes with elmo_tf", found)
-        with own_folder(model) as folder:
-            for file, url in model.urls.items():
-                if not (folder / file).exists():
-                    _fetch(model, url, folder / file)
     found = _paths(model)
+    if not are_here(model):
+        if model.comes_with_package:
+            missing = f"no {WEIGHTS_FILE} in {found.weights.parent}: this copy of elmo_tf is incomplete"
+            raise InputError(model.name, "the model that comes with elmo_tf", missing)
+        _fetch_missing(model, found.weights.parent)
     try:
         download.check(found.weights, model.size, model.sha256)
     except InputError as error:
-        raise damaged(model, error) from None
+        # The files stay: a user may have put them there.
+        remedy = f"delete {found.weights.parent} and the next use fetches it again"
+        if model.comes_with_package:
+            remedy = "install elmo_tf again"
+        expected = f"an intact model: {error.expected} in {error.parameter}"
+        raise InputError(model.name, expected, f"{error.found}; {remedy}") from None
     return found
 
 
-@contextlib.contextmanager
-def own_folder(model: PublishedModel) -> Iterator[pathlib.Path]:
-    """Makes the folder of a model, waits for other processes that write in it, and keeps them out during the block.
-
-    Raises:
-        InputError: if it cannot be written.
-    """
-    folder = folder_of(model)
-    with contextlib.ExitStack() as stack:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(lock.locked(folder, wait=True))
-        except OSError as error:
-            expected = "a folder that can be written; the variable names another"
-            raise InputError(HOME_VARIABLE, expected, f"{error.strerror}: {folder}") from None
-        yield folder
-
-
-def damaged(model: PublishedModel, error: InputError) -> InputError:
-    """Returns the error for files that are here and wrong. They stay: a user may have put them there."""
-    where = f"delete {folder_of(model)} and the next use fetches it again"
-    if model.is_in_the_box:
-        where = "install elmo_tf again"
-    return InputError("name", f"an intact model {model.name}: {error.expected}", f"{error.found}; {where}")
-
-
 def _paths(model: PublishedModel) -> Files:
-    folder = _BOX / model.name if model.is_in_the_box else folder_of(model)
+    folder = (_PACKAGED if model.comes_with_package else home()) / model.name
     return Files(folder / OPTIONS_FILE, folder / WEIGHTS_FILE)
+
+
+def _fetch_missing(model: PublishedModel, folder: pathlib.Path) -> None:
+    """Fetches the files of a model that are not in its folder, after waiting for other processes that write there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with lock.locked(folder, wait=True):
+            for name, url in model.urls.items():
+                if not (folder / name).exists():
+                    _fetch(model, url, folder / name)
+    except OSError as error:
+        raise InputError(
+            str(folder), f"a folder that can be written; {HOME_VARIABLE} names another", error.strerror
+        ) from None
 
 
 def _fetch(model: PublishedModel, url: str, path: pathlib.Path) -> None:
@@ -108,20 +89,16 @@ def _fetch(model: PublishedModel, url: str, path: pathlib.Path) -> None:
     except InputError as error:
         urls = " and ".join(model.urls.values())
         by_hand = f"{urls}, or these files put by hand into {path.parent} as {OPTIONS_FILE} and {WEIGHTS_FILE}"
-        raise InputError("name", f"{error.expected} of the model {model.name} from {by_hand}", error.found) from None
+        raise InputError(model.name, f"{error.expected} from {by_hand}", f"{error.found}: {error.parameter}") from None
 
 
 def _check_kind(path: pathlib.Path) -> None:
-    """Removes a file that is of another kind, such as the page of a network that asks for a login first.
-
-    Raises:
-        InputError: if it was.
-    """
+    """Removes a file that is not what its name says, such as a network's login page, and raises `InputError`."""
     try:
         if path.name == OPTIONS_FILE:
             read_options(path)
         elif not h5py.is_hdf5(path):
-            raise InputError("weights", "an HDF5 file", "another file")
+            raise InputError(str(path), "an HDF5 file", "another file")
     except InputError as error:
         path.unlink()
         raise InputError(error.parameter, error.expected, f"{error.found} (removed)") from None

@@ -5,11 +5,11 @@ import os
 
 from elmo_tf.errors import InputError, suggestion
 
-# Where the addresses of the table begin. Files are fetched from the mirror in this variable of the environment, if set.
+# The start of the table's addresses; the environment variable names a mirror that takes its place.
 ADDRESS = "https://allennlp.s3.amazonaws.com/models/elmo"
 MIRROR_VARIABLE = "ELMO_TF_MIRROR"
 
-# The two files of a model, as they are called on this machine.
+# Names of a model's two files on this machine.
 OPTIONS_FILE = "options.json"
 WEIGHTS_FILE = "weights.hdf5"
 
@@ -19,7 +19,7 @@ _NEWS = "1 Billion Word, 0.8 G tokens of news"
 
 @dataclasses.dataclass(frozen=True)
 class PublishedModel:
-    """A model that goes by a name.
+    """A model that has a name.
 
     Attributes:
         name: what users write.
@@ -29,8 +29,8 @@ class PublishedModel:
         dim: width of a vector, twice the projection.
         options: path of its `options.json` below `ADDRESS`; empty: the files come with this package.
         weights: path of its `weights.hdf5`.
-        size: bytes of `weights`; None: not known to us.
-        sha256: of `weights`, in hexadecimal, as a third party has published it; None: not known to us.
+        size: bytes of `weights`; None: unknown.
+        sha256: of `weights`, in hexadecimal, as published by a third party; None: unknown.
         license: as far as it is known.
     """
 
@@ -46,92 +46,72 @@ class PublishedModel:
     license: str = _NOT_STATED
 
     @property
-    def is_in_the_box(self) -> bool:
+    def comes_with_package(self) -> bool:
         """Whether its files come with this package."""
         return not self.weights
 
     @property
     def urls(self) -> dict[str, str]:
-        """The addresses of the two files, by what they are called on this machine; none if they come with it."""
-        if self.is_in_the_box:
+        """The addresses of the two files, by their names on this machine; empty if they come with this package."""
+        if self.comes_with_package:
             return {}
         base = os.environ.get(MIRROR_VARIABLE, ADDRESS).rstrip("/")
         return {OPTIONS_FILE: f"{base}/{self.options}", WEIGHTS_FILE: f"{base}/{self.weights}"}
 
     @property
     def checked(self) -> str:
-        """What a fetched file is compared with, besides the name and shape of every array in it."""
+        """What is known of the weights file, besides the name and shape of every array in it."""
         return "SHA-256" if self.sha256 else "size" if self.size else "arrays"
 
 
-def _of_allennlp(name: str, about: str, size_name: str, parameters: int, dim: int, **known) -> PublishedModel:
-    """Returns a row for a model with the address that AllenNLP's own models have."""
-    stem = f"{size_name}/elmo_{size_name}"
+# Bytes and SHA-256 of weights, read in public sources; each checksum comes from one third party.
+_CHECKS = {
+    "books": (5_693_448, "9eb5c464ec21415144756bd387eb1be25c7be20bebaaaf27185d12c3ee808947"),
+    "small": (54_402_456, "747ba97abce8a5f446558369e10bb0f7931437a46867476fdd156f5d7f576229"),
+    "original": (374_434_792, "a6b92b9ccbb13fe489faacd2221c795d4bebe84b75f8aded9d85ea464fa5c994"),
+}
+
+
+def _row(
+    name: str, about: str, parameters: int, dim: int, *paths: str, language: str = "English", license: str = _NOT_STATED
+) -> PublishedModel:
     return PublishedModel(
-        name, about, "English", parameters, dim, f"{stem}_options.json", f"{stem}_weights.hdf5", **known
+        name, about, language, parameters, dim, *(paths or ("", "")), *_CHECKS.get(name, (None, None)), license
     )
 
 
-# The sizes and checksums were read in public sources; each checksum comes from one third party.
+def _allennlp(size: str, folder: str = "", weights: str = "weights") -> tuple[str, str]:
+    """Returns the paths of the two files as AllenNLP names them, by the network's size."""
+    stem = f"{folder or size}/elmo_{size}"
+    return f"{stem}_options.json", f"{stem}_{weights}.hdf5"
+
+
+_ORIGINAL = "2x4096_512_2048cnn_2xhighway"
+_PT = "contributed/pt"
 MODELS = (
-    PublishedModel(
-        "books",
-        "public-domain books and textbooks",
-        "English",
-        2_996_432,
-        256,
-        size=5_693_448,
-        sha256="9eb5c464ec21415144756bd387eb1be25c7be20bebaaaf27185d12c3ee808947",
-        license="Apache-2.0",
-    ),
-    _of_allennlp(
-        "small",
-        _NEWS,
-        "2x1024_128_2048cnn_1xhighway",
-        13_593_296,
-        256,
-        size=54_402_456,
-        sha256="747ba97abce8a5f446558369e10bb0f7931437a46867476fdd156f5d7f576229",
-    ),
-    _of_allennlp("medium", _NEWS, "2x2048_256_2048cnn_1xhighway", 28_027_728, 512),
-    _of_allennlp(
-        "original",
-        _NEWS,
-        "2x4096_512_2048cnn_2xhighway",
-        93_600_848,
-        1024,
-        size=374_434_792,
-        sha256="a6b92b9ccbb13fe489faacd2221c795d4bebe84b75f8aded9d85ea464fa5c994",
-    ),
-    _of_allennlp(
-        "original-5.5B", "Wikipedia and news, 5.5 G tokens", "2x4096_512_2048cnn_2xhighway_5.5B", 93_600_848, 1024
-    ),
-    PublishedModel(
-        "pubmed",
-        "PubMed",
-        "English",
-        93_600_848,
-        1024,
-        "contributed/pubmed/elmo_2x4096_512_2048cnn_2xhighway_options.json",
-        "contributed/pubmed/elmo_2x4096_512_2048cnn_2xhighway_weights_PubMed_only.hdf5",
-    ),
-    PublishedModel(
+    _row("books", "public-domain books and textbooks", 2_996_432, 256, license="Apache-2.0"),
+    _row("small", _NEWS, 13_593_296, 256, *_allennlp("2x1024_128_2048cnn_1xhighway")),
+    _row("medium", _NEWS, 28_027_728, 512, *_allennlp("2x2048_256_2048cnn_1xhighway")),
+    _row("original", _NEWS, 93_600_848, 1024, *_allennlp(_ORIGINAL)),
+    _row("original-5.5B", "Wikipedia and news, 5.5 G tokens", 93_600_848, 1024, *_allennlp(f"{_ORIGINAL}_5.5B")),
+    _row("pubmed", "PubMed", 93_600_848, 1024, *_allennlp(_ORIGINAL, "contributed/pubmed", "weights_PubMed_only")),
+    _row(
         "pt-wikipedia",
         "Wikipedia",
-        "Portuguese",
         93_600_848,
         1024,
-        "contributed/pt/wikipedia/options.json",
-        "contributed/pt/wikipedia/elmo_pt_weights.hdf5",
+        f"{_PT}/wikipedia/options.json",
+        f"{_PT}/wikipedia/elmo_pt_weights.hdf5",
+        language="Portuguese",
     ),
-    PublishedModel(
+    _row(
         "pt-brwac",
         "brWaC, a corpus of web pages",
-        "Portuguese",
         93_600_848,
         1024,
-        "contributed/pt/brwac/options.json",
-        "contributed/pt/brwac/elmo_pt_weights_dgx1.hdf5",
+        f"{_PT}/brwac/options.json",
+        f"{_PT}/brwac/elmo_pt_weights_dgx1.hdf5",
+        language="Portuguese",
     ),
 )
 
@@ -139,8 +119,8 @@ MODELS = (
 _OTHER_FORMATS = {
     "elmoformanylangs": "PyTorch files (token_embedder.pkl, encoder.pkl) of another network, which has word embeddings "
     "and a character vocabulary of its own",
-    "nlpl": "in its older list, models of ELMoForManyLangs, which are PyTorch files of another network; give a later "
-    "one's files to `import`: its options.json as `options` and its .hdf5 file as `weights`",
+    "nlpl": "in its older list, models of ELMoForManyLangs, which are PyTorch files of another network; import later "
+    "ones from their files: elmo-tf import --options options.json --weights FILE.hdf5",
 }
 
 
@@ -160,8 +140,8 @@ def find(name: str) -> PublishedModel:
         if model.name == name:
             return model
     if reason := _OTHER_FORMATS.get(name.lower()):
-        raise InputError("name", "a model in the format of bilm-tf (HDF5 and options.json)", f"{name}: {reason}")
-    raise InputError("name", expected_names(), repr(name) + suggested(name))
+        raise InputError(name, "a model in the format of bilm-tf (HDF5 and options.json)", reason)
+    raise InputError(name, expected_names(), "no such model" + suggested(name))
 
 
 def expected_names() -> str:
@@ -170,5 +150,5 @@ def expected_names() -> str:
 
 
 def suggested(name: object) -> str:
-    """Returns what an error adds to a wrong name: those that resemble it."""
+    """Returns what an error adds to a wrong name: a similar one, if any."""
     return suggestion(str(name), [model.name for model in MODELS])

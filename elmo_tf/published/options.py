@@ -10,23 +10,17 @@ from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
 
-# The default of a key that has none in bilm-tf.
-_REQUIRED = object()
-# The default of a key that files for inference lack: the released model's value, which is our own default.
-_RELEASED = object()
+# Defaults of a key: it has to be there; or the released model's value, which is our own default.
+_REQUIRED, _RELEASED = object(), object()
 
 
 class _Option(NamedTuple):
     """One key of `options.json`."""
 
-    # Dotted.
-    key: str
-    # Dotted key of `Config`; None: the network does not depend on it.
-    setting: str | None
-    # When the key is missing or null.
-    default: Any
-    # Values that the network here supports; None: all that the configuration takes.
-    allowed: tuple | None = None
+    key: str  # dotted
+    setting: str | None  # dotted key of `Config`; None: the network does not depend on it
+    default: Any  # when the key is missing or null
+    allowed: tuple | None = None  # values supported here; None: all that the configuration takes
 
 
 _OPTIONS = (
@@ -52,15 +46,10 @@ _OPTIONS = (
     _Option("n_negative_samples_batch", "train.num_sampled", _RELEASED),
     _Option("n_epochs", "train.epochs", _RELEASED),
     _Option("learning_rate", "train.learning_rate", _RELEASED),
-    # False: 0 negatives.
-    _Option("sample_softmax", None, True, (True, False)),
-    # Compared with the softmax.
-    _Option("n_tokens_vocab", None, None),
-    # Not needed: our loop counts the records' tokens.
-    _Option("n_train_tokens", None, None),
+    _Option("sample_softmax", None, True, (True, False)),  # False: no negatives
+    _Option("n_tokens_vocab", None, None),  # compared with the softmax
+    _Option("n_train_tokens", None, None),  # not needed: training counts the tokens of its records
 )
-# What `write_options` adds to the network's settings.
-_INFERENCE_ONLY = {"char_cnn.n_characters": 262}
 
 
 def read_options(options: str | os.PathLike, vocab_size: int | None = None) -> config_lib.Config:
@@ -71,35 +60,40 @@ def read_options(options: str | os.PathLike, vocab_size: int | None = None) -> c
         vocab_size: words of the softmax that goes with it; None: there is none.
 
     Returns:
-        the network, and the recipe as far as the file holds one; the rest of it is the released model's.
+        the network, and the recipe as far as the file has one; the rest is the released model's.
 
     Raises:
         InputError: if the file is missing or not JSON, or a key is missing, unknown or has an unsupported value.
     """
-    values = json_file.read(options, json_file.Object({}), parameter="options")
-    try:
-        return parse_options(values, vocab_size)
-    except InputError as error:
-        raise InputError(error.parameter, error.expected, f"{error.found}: {options}") from None
+    return parse_options(json_file.read_as(options, dict), vocab_size, str(options))
 
 
-def parse_options(options: Any, vocab_size: int | None = None) -> config_lib.Config:
-    """Returns the configuration of an `options.json`'s contents; see `read_options`."""
-    found = _flattened(options)
-    settings: dict = {}
-    for option in _OPTIONS:
-        value = _value(option, found)
-        if option.setting is not None and value is not _RELEASED:
-            _put(settings, option.setting, value)
-    if _value(_option("sample_softmax"), found) is False:
-        _put(settings, "train.num_sampled", 0)
-    words = found.get("n_tokens_vocab")
-    if vocab_size is not None and words not in (None, vocab_size):
-        raise InputError("options", f"n_tokens_vocab to be {vocab_size}, the rows of the softmax", repr(words))
-    try:
-        return config_lib.from_dict(settings)
-    except InputError as error:
-        raise _in_their_words(error) from None
+def parse_options(options: dict[str, Any], vocab_size: int | None = None, source: str = "options") -> config_lib.Config:
+    """Returns the configuration for the contents of an `options.json`; see `read_options`.
+
+    Args:
+        options: the contents.
+        vocab_size: as for `read_options`.
+        source: where the contents come from, for errors.
+    """
+    with json_file.contents_of(source):
+        given = _flattened(options)
+        settings: dict = {}
+        for option in _OPTIONS:
+            value = _value(option, given)
+            if option.setting is not None and value is not _RELEASED:
+                _put(settings, option.setting, value)
+        if given.get("sample_softmax") is False:
+            _put(settings, "train.num_sampled", 0)
+        words = given.get("n_tokens_vocab")
+        if vocab_size is not None and words not in (None, vocab_size):
+            raise InputError("n_tokens_vocab", f"{vocab_size}, the rows of the softmax", repr(words))
+        try:
+            return config_lib.from_dict(settings)
+        except InputError as error:
+            keys = {option.setting: option.key for option in _OPTIONS}
+            expected = error.expected.replace("at most units", "at most lstm.dim")
+            raise InputError(keys[error.parameter], expected, error.found) from None
 
 
 def write_options(model: config_lib.ModelConfig, path: str | os.PathLike) -> None:
@@ -109,22 +103,17 @@ def write_options(model: config_lib.ModelConfig, path: str | os.PathLike) -> Non
     for option in _OPTIONS:
         if option.setting is not None and option.setting.startswith("model."):
             _put(options, option.key, functools.reduce(dict.get, option.setting.split("."), settings))
-        elif option.key in _INFERENCE_ONLY:
-            _put(options, option.key, _INFERENCE_ONLY[option.key])
+        elif option.key == "char_cnn.n_characters":
+            _put(options, option.key, option.default)
     pathlib.Path(path).write_text(json.dumps(options) + "\n", "utf-8")
-
-
-def _option(key: str) -> _Option:
-    return next(option for option in _OPTIONS if option.key == key)
 
 
 def _flattened(values: Any, prefix: str = "") -> dict[str, Any]:
     """Returns the known dotted keys and their values; raises at the first unknown one."""
     if not isinstance(values, dict):
-        what = f"{prefix[:-1]} to be " if prefix else ""
-        raise InputError("options", f"{what}a JSON object", repr(values))
+        raise InputError(prefix[:-1], "a JSON object", repr(values))
     if not prefix and "char_cnn" not in values:
-        raise InputError("options", "char_cnn", "none; networks that read word ids are not supported")
+        raise InputError("char_cnn", "there", "none; networks that read word ids are not supported")
     known, found = {option.key for option in _OPTIONS}, {}
     for name, value in values.items():
         key = prefix + name
@@ -133,21 +122,20 @@ def _flattened(values: Any, prefix: str = "") -> dict[str, Any]:
         elif any(other.startswith(f"{key}.") for other in known):
             found.update(_flattened(value, f"{key}."))
         else:
-            raise InputError("options", f"the keys {', '.join(sorted(known))}", repr(key))
+            raise InputError(repr(key), f"one of the keys {', '.join(sorted(known))}", "another")
     return found
 
 
-def _value(option: _Option, found: dict[str, Any]) -> Any:
-    value = found.get(option.key)
+def _value(option: _Option, given: dict[str, Any]) -> Any:
+    value = given.get(option.key)
     if value is None:
-        if option.default is _REQUIRED or (option.default is _RELEASED and option.key in found):
-            state = "null" if option.key in found else "no such key"
-            raise InputError("options", f"a value of {option.key}", state)
+        if option.default is _REQUIRED or (option.default is _RELEASED and option.key in given):
+            raise InputError(option.key, "given", "null" if option.key in given else "no such key")
         return option.default
     # `1 == True` in Python, but not in JSON.
     if option.allowed is not None and not any(value == one and type(value) is type(one) for one in option.allowed):
         expected = " or ".join(json.dumps(one) for one in option.allowed)
-        raise InputError("options", f"{option.key} to be {expected}", json.dumps(value))
+        raise InputError(option.key, expected, json.dumps(value))
     return value
 
 
@@ -156,14 +144,3 @@ def _put(nested: dict, key: str, value: Any) -> None:
     for part in path:
         nested = nested.setdefault(part, {})
     nested[name] = value
-
-
-def _in_their_words(error: InputError) -> InputError:
-    """Returns an error about the configuration as one about the keys of `options.json`."""
-    message = str(error).removeprefix("configuration: ")
-    for option in _OPTIONS:
-        if option.setting is not None:
-            message = message.replace(option.setting, option.key)
-    message = message.replace("at most units,", "at most lstm.dim,").replace(": expected ", " to be ", 1)
-    expected, _, found = message.removeprefix("expected ").partition(", found ")
-    return InputError("options", expected, found)

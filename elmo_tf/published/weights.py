@@ -15,7 +15,7 @@ import tensorflow as tf
 from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.bilm.names import relative_names
-from elmo_tf.errors import InputError, is_about_memory, reason, renamed
+from elmo_tf.errors import InputError, is_about_memory, reason
 from elmo_tf.files.staging import new_folder
 from elmo_tf.published.models import OPTIONS_FILE, WEIGHTS_FILE
 from elmo_tf.published.options import read_options, write_options
@@ -26,7 +26,7 @@ _NAMES = (
     ("char_cnn/embedding", "char_embed", "char_embed"),
     ("char_cnn/kernel_{n}", "CNN/W_cnn_{n}", "CNN/W_cnn_{n}"),
     ("char_cnn/bias_{n}", "CNN/b_cnn_{n}", "CNN/b_cnn_{n}"),
-    # They call the gate that lets the transform through `carry`.
+    # bilm-tf calls the gate that lets the transform through `carry`.
     ("char_cnn/highway_{n}/gate_kernel", "CNN_high_{n}/W_carry", "CNN_high_{n}/W_carry"),
     ("char_cnn/highway_{n}/gate_bias", "CNN_high_{n}/b_carry", "CNN_high_{n}/b_carry"),
     ("char_cnn/highway_{n}/transform_kernel", "CNN_high_{n}/W_transform", "CNN_high_{n}/W_transform"),
@@ -43,7 +43,7 @@ _NAMES = (
     ("softmax/bias", None, "softmax/b"),
 )
 _HDF5_CELL, _CHECKPOINT_CELL = "RNN/MultiRNNCell/Cell{n}/LSTMCell", "rnn/multi_rnn_cell/cell_{n}/lstm_cell"
-# bilm-tf names a single layer without its number when it trains and dumps it, but with the number when it reads a file.
+# bilm-tf trains and dumps a single layer without its number, but reads it with the number.
 _SINGLE_LAYER = (
     ("/RNN/LSTMCell/", "/RNN/MultiRNNCell/Cell0/LSTMCell/"),
     ("/rnn/lstm_cell/", "/rnn/multi_rnn_cell/cell_0/lstm_cell/"),
@@ -56,8 +56,7 @@ class Names(NamedTuple):
     """A variable's published names and shape."""
 
     variable: keras.Variable
-    # None: not in that file.
-    hdf5: str | None
+    hdf5: str | None  # None: not in that file
     checkpoint: str
     shape: tuple[int, ...]
 
@@ -73,25 +72,17 @@ def names(bilm: BiLM) -> list[Names]:
             name and name.replace("{cell}", cell).replace("{n}", number[1] if number else "")
             for name, cell in zip(table[template], (_HDF5_CELL, _CHECKPOINT_CELL), strict=True)
         )
-        shape = tuple(variable.shape)
-        if _CONVOLUTION.fullmatch(ours):
-            shape = (1, *shape)
+        shape = (1, *variable.shape) if _CONVOLUTION.fullmatch(ours) else tuple(variable.shape)
         found.append(Names(variable, hdf5, f"lm/{checkpoint}", shape))
     return found
 
 
 class Source(NamedTuple):
-    """Named arrays in a file.
+    """Named arrays in a file."""
 
-    Attributes:
-        path: the file, or the prefix of several files.
-        shapes: of the arrays, by name.
-        read: returns an array, by name.
-    """
-
-    path: str | os.PathLike
+    path: str | os.PathLike  # the file, or the prefix of several files
     shapes: dict[str, tuple[int, ...]]
-    read: Callable[[str], np.ndarray]
+    read: Callable[[str], np.ndarray]  # returns the array of that name
 
 
 def assign(source: Source, targets: dict[str, tuple[tf.Variable | keras.Variable, tuple[int, ...]]]) -> None:
@@ -102,28 +93,26 @@ def assign(source: Source, targets: dict[str, tuple[tf.Variable | keras.Variable
         targets: variable and expected shape, by name.
 
     Raises:
-        InputError: naming the first array that is missing, not expected, of another shape, or not of finite floats.
+        InputError: naming the first array that is missing, unknown, of another shape, or not of finite floats.
     """
+    path = str(source.path)
     stored = {_numbered(name): name for name in source.shapes}
     for name, (_, shape) in targets.items():
         if name not in stored:
-            raise InputError("source", f"{name} of shape {shape}", f"nothing of that name: {source.path}")
-        if source.shapes[stored[name]] != shape:
-            found = source.shapes[stored[name]]
-            raise InputError("source", f"{stored[name]} of shape {shape}", f"{found}: {source.path}")
+            raise InputError(path, f"{name} of shape {shape}", "nothing of that name")
+        if (found := source.shapes[stored[name]]) != shape:
+            raise InputError(path, f"{stored[name]} of shape {shape}", found)
     for name, shape in source.shapes.items():
         if _numbered(name) not in targets or stored[_numbered(name)] != name:
-            expected = "only arrays that the options ask for"
-            raise InputError("source", expected, f"{name} {shape}: {source.path}")
+            raise InputError(path, "only arrays that the options ask for", f"{name} {shape}")
     for name, (variable, _) in targets.items():
         values = source.read(stored[name])
         if values.dtype.kind != "f":
-            raise InputError("source", f"{stored[name]} of floats", f"{values.dtype}: {source.path}")
+            raise InputError(path, f"{stored[name]} of floats", values.dtype)
         with np.errstate(over="ignore"):
             values = values.astype(np.float32, copy=False)
-        wrong = np.size(values) - np.count_nonzero(np.isfinite(values))
-        if wrong:
-            raise InputError("source", f"{stored[name]} of finite numbers", f"{wrong} that are not: {source.path}")
+        if wrong := np.size(values) - np.count_nonzero(np.isfinite(values)):
+            raise InputError(path, f"{stored[name]} of finite numbers", f"{wrong} that are not")
         variable.assign(values.reshape(variable.shape))
 
 
@@ -136,20 +125,15 @@ def read_weights(weights: str | os.PathLike, bilm: BiLM) -> None:
     targets = {name.hdf5: (name.variable, name.shape) for name in names(bilm) if name.hdf5 is not None}
     _check_file(weights)
     expected = "a whole HDF5 file"
-    with renamed(source="weights"), guarded(h5py.File, expected, weights)(weights, "r") as file:
+    with guarded(h5py.File, expected, weights)(weights, "r") as file:
         shapes = guarded(_shapes, expected, weights)(file)
         assign(Source(weights, shapes, guarded(lambda name: file[name][()], expected, weights)), targets)
 
 
 def guarded(function: Callable, expected: str, source: str | os.PathLike) -> Callable:
-    """Returns a library's function whose exceptions, of many types for damaged files, are all `InputError`s.
+    """Returns `function`, which reads the file `source`, with an `InputError` for every exception not about memory.
 
-    Those about memory stay as they are.
-
-    Args:
-        function: reads `source`.
-        expected: what the error says that `source` has to be.
-        source: the path that the error ends with.
+    Libraries raise exceptions of many types for damaged files.
     """
 
     def call(*arguments):
@@ -158,7 +142,7 @@ def guarded(function: Callable, expected: str, source: str | os.PathLike) -> Cal
         except Exception as error:
             if is_about_memory(error):
                 raise
-            raise InputError("source", expected, f"{reason(error)}: {source}") from None
+            raise InputError(str(source), expected, reason(error)) from None
 
     return call
 
@@ -173,26 +157,21 @@ def write_weights(bilm: BiLM, path: str | os.PathLike) -> None:
 
 
 def load(options: str | os.PathLike, weights: str | os.PathLike) -> tuple[config_lib.Config, BiLM]:
-    """Returns the configuration and the network of a published pair of files, without a softmax.
+    """Returns the configuration and the network, without a softmax, of a published pair of files.
 
     Raises:
-        InputError: if a file is damaged or the two do not fit each other.
+        InputError: if a file is damaged, or the two do not fit each other.
     """
     config = read_options(options)
-    # Before the network is built, which may take long.
-    _check_file(weights)
+    _check_file(weights)  # before the network is built, which may take long
     bilm = BiLM(config.model)
     read_weights(weights, bilm)
     return config, bilm
 
 
 def dump(bilm: BiLM, output: str | os.PathLike) -> pathlib.Path:
-    """Writes `options.json` and `weights.hdf5` to the new folder `output`, both or nothing.
-
-    Raises:
-        InputError: if there is something at `output`.
-    """
-    with renamed(path="output"), new_folder(output) as folder:
+    """Writes `options.json` and `weights.hdf5` to the new folder `output`, both or nothing."""
+    with new_folder(output) as folder:
         write_options(bilm.config, folder / OPTIONS_FILE)
         write_weights(bilm, folder / WEIGHTS_FILE)
     return pathlib.Path(output)
@@ -210,7 +189,7 @@ def provenance(options: str | os.PathLike, weights: str | os.PathLike) -> dict[s
 
 def _check_file(weights: str | os.PathLike) -> None:
     if not pathlib.Path(weights).is_file():
-        raise InputError("weights", "an HDF5 file of weights", f"no such file: {weights}")
+        raise InputError(str(weights), "an HDF5 file of weights", "no such file")
 
 
 def _shapes(file: h5py.File) -> dict[str, tuple[int, ...]]:
@@ -219,8 +198,7 @@ def _shapes(file: h5py.File) -> dict[str, tuple[int, ...]]:
 
     def visit(name, item):
         if isinstance(item, h5py.Dataset):
-            # A name is bytes when it is not UTF-8.
-            found[str(name)] = item.shape
+            found[str(name)] = item.shape  # a name that is not UTF-8 is bytes
 
     file.visititems(visit)
     return found

@@ -2,16 +2,32 @@
 
 import json
 import pathlib
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from elmo_tf import __version__
 from elmo_tf import config as config_lib
 from elmo_tf.files import json_file
-from elmo_tf.files.json_file import Object, OneOf
 from elmo_tf.savedmodel import contract
 
-_CONFIG = Object({"model": Object({"char_cnn": Object({}), "lstm": Object({})})})
-_PROVENANCE = Object({"tokenizer": OneOf(contract.TOKENIZERS)})
+
+class _Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    char_cnn: dict[str, Any]
+    lstm: dict[str, Any]
+
+
+class _Config(msgspec.Struct, frozen=True):
+    """What is read of a configuration. The training settings are for people: a later version may have others."""
+
+    model: _Model
+
+
+class Provenance(msgspec.Struct, frozen=True):
+    """What is read of the provenance."""
+
+    tokenizer: Literal[contract.TOKENIZERS]  # type: ignore[valid-type]
+    precision: str = "float32"  # of the weights: an option of earlier versions
 
 
 def write(folder: pathlib.Path, config: config_lib.Config, provenance: dict[str, Any]) -> list[pathlib.Path]:
@@ -28,22 +44,12 @@ def write(folder: pathlib.Path, config: config_lib.Config, provenance: dict[str,
 
 
 def read_config(savedmodel: pathlib.Path) -> config_lib.ModelConfig:
-    """Returns the configuration of the network of the SavedModel in this folder.
-
-    How it was trained is there for people to read: a later version may have other settings for that.
-
-    Raises:
-        InputError: if the file is missing, is not JSON or does not hold a configuration with a model.
-    """
+    """Returns the configuration of a SavedModel's network; `InputError` if the file is missing or damaged."""
     file = savedmodel / contract.CONFIG_FILE
-    values = json_file.read(file, _CONFIG, parameter="savedmodel")
-    return config_lib.from_dict(values["model"], config_lib.ModelConfig, "model.", str(file))
+    model = json_file.read_as(file, _Config).model
+    return config_lib.from_dict(msgspec.structs.asdict(model), config_lib.ModelConfig, "model.", str(file))
 
 
-def read_provenance(savedmodel: pathlib.Path) -> dict[str, Any]:
-    """Returns the provenance of the SavedModel in this folder; it has one of `contract.TOKENIZERS` as `tokenizer`.
-
-    Raises:
-        InputError: if the file is missing, is not JSON or names no such tokenizer.
-    """
-    return json_file.read(savedmodel / contract.PROVENANCE_FILE, _PROVENANCE, parameter="savedmodel")
+def read_provenance(savedmodel: pathlib.Path) -> Provenance:
+    """Returns the provenance of a SavedModel; `InputError` if the file is missing or damaged."""
+    return json_file.read_as(savedmodel / contract.PROVENANCE_FILE, Provenance)

@@ -6,14 +6,20 @@ It finds damaged and lost files. It does not protect from an attacker, who can c
 import hashlib
 import json
 import pathlib
-from typing import Any
+
+import msgspec
 
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
-from elmo_tf.files.json_file import MapOf, Object, Text, Whole
+from elmo_tf.files.json_file import Count
 from elmo_tf.savedmodel import contract
 
-_LIST = MapOf(Object({"bytes": Whole(), "sha256": Text()}))
+
+class Listed(msgspec.Struct, frozen=True):
+    """What the list says about a file."""
+
+    bytes: Count
+    sha256: str
 
 
 def write(folder: pathlib.Path) -> None:
@@ -26,19 +32,14 @@ def write(folder: pathlib.Path) -> None:
     path.write_text(json.dumps(listed, indent=2) + "\n", "utf-8")
 
 
-def read(savedmodel: pathlib.Path) -> dict[str, dict[str, Any]]:
-    """Returns the size in `bytes` (int) and the `sha256` (str) of each exported file, by its path in the folder.
-
-    Raises:
-        InputError: if there is no list, or the file is not such a list.
-    """
+def read(savedmodel: pathlib.Path) -> dict[str, Listed]:
+    """Returns the list, by each file's path in the folder; `InputError` if there is none, or it is damaged."""
     file = savedmodel / contract.CHECKSUMS_FILE
     if not file.exists():
-        expected = f"the file {contract.CHECKSUMS_FILE} of `elmo-tf export`"
-        raise InputError("savedmodel", expected, f"none in {savedmodel}")
-    listed = json_file.read(file, _LIST, parameter="savedmodel")
+        raise InputError(str(savedmodel), f"the file {contract.CHECKSUMS_FILE} of elmo-tf export", "none")
+    listed = json_file.read_as(file, dict[str, Listed])
     if contract.GRAPH_FILE not in listed:
-        raise InputError("savedmodel", f"the key {contract.GRAPH_FILE}", f"none: {file}")
+        raise InputError(str(file), f"the key {contract.GRAPH_FILE}", "none")
     return listed
 
 
@@ -57,18 +58,17 @@ def check(savedmodel: pathlib.Path, thorough: bool = False) -> None:
     for name, about in listed.items():
         path = savedmodel / name
         if not path.is_file():
-            raise InputError("savedmodel", f"the file {name}", f"none in {savedmodel}")
-        if (size := path.stat().st_size) != about["bytes"]:
-            raise InputError("savedmodel", f"{about['bytes']} bytes in {name}", f"{size}: {savedmodel}")
+            raise InputError(str(savedmodel), f"the file {name}", "none")
+        if (size := path.stat().st_size) != about.bytes:
+            raise InputError(str(path), f"{about.bytes} bytes", size)
     if not thorough:
         return
     for name, about in listed.items():
-        if (digest := _sha256(savedmodel / name)) != about["sha256"]:
-            raise InputError("savedmodel", f"{name} with SHA-256 {about['sha256']}", f"{digest}: {savedmodel}")
+        if (digest := _sha256(savedmodel / name)) != about.sha256:
+            raise InputError(str(savedmodel / name), f"SHA-256 {about.sha256}", digest)
     unknown = [name for name in names(savedmodel) if name not in listed]
     if unknown:
-        expected = f"only files that are listed in {contract.CHECKSUMS_FILE}"
-        raise InputError("savedmodel", expected, f"{unknown[0]} in {savedmodel}")
+        raise InputError(str(savedmodel), f"only files that are listed in {contract.CHECKSUMS_FILE}", unknown[0])
 
 
 def names(folder: pathlib.Path) -> list[str]:

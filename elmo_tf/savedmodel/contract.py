@@ -15,10 +15,9 @@ PROVENANCE_FILE = "assets/provenance.json"
 CHECKSUMS_FILE = "assets.extra/checksums.json"
 SAMPLE_VECTORS_FILE = "assets.extra/sample_vectors.npz"
 WARMUP_FILE = "assets.extra/tf_serving_warmup_requests"
-# The name of an export's folder begins so until it is a version.
-UNNUMBERED = "unnumbered-"
+UNNUMBERED = "unnumbered-"  # how the name of an export's folder begins until it gets its number
 
-# What `elmo-tf embed` writes of a token.
+# What can be asked for of a token's layers.
 LAYERS = ("all", "top", "average", "sum", "mix")
 
 # Settings of an export.
@@ -40,8 +39,7 @@ class Tensor(NamedTuple):
     """An input or output of a signature."""
 
     dtype: str
-    # Names of dimensions: "batch" and "max_length" of any size, the others of the model's.
-    shape: tuple[str, ...]
+    shape: tuple[str, ...]  # names of dimensions: "batch" and "max_length" of any size, the others of the model's
 
 
 STRINGS = {"strings": Tensor("string", ("batch",))}
@@ -63,9 +61,8 @@ OUTPUTS = {
     "default": Tensor("float32", ("batch", "dim")),
     "mask": Tensor("bool", ("batch", "max_length")),
 }
-# The token of each vector, "" at padding.
-_TOKEN = {"tokens": Tensor("string", ("batch", "max_length"))}
-# Where it begins and ends in the sentence, in bytes; 0 at padding.
+_TOKEN = {"tokens": Tensor("string", ("batch", "max_length"))}  # of each vector; "" at padding
+# Where the token begins and ends in the sentence, in bytes; 0 at padding.
 _OFFSETS = {"offsets": Tensor("int32", ("batch", "max_length", "begin_and_end"))}
 # By function and tokenizer.
 TEXT_OUTPUTS = {

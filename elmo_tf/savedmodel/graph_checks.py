@@ -1,7 +1,7 @@
 """Checks of a signature's arguments in the exported graph: a wrong argument is a one-line error instead of odd vectors.
 
-TensorFlow checks dtypes itself. It does not check ranks when a signature is called, and cannot know the rest. Each
-function returns its arguments; operations that use them run after the checks.
+TensorFlow itself checks dtypes, but not the rank of a signature's arguments. Each function returns its arguments;
+operations that use them run after the checks.
 """
 
 import tensorflow as tf
@@ -19,23 +19,15 @@ def checked_strings(strings: tf.Tensor) -> tf.Tensor:
 def checked_tokens(tokens: tf.Tensor, sequence_len: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns string `(batch, max_length)` and int32 `(batch,)` after checking that each length fits its row."""
     shape, len_shape = _shape(tokens), _shape(sequence_len)
-    ranks = [
-        _assert_rank("tokens", shape, "[batch, max_length]", 2),
-        _assert_rank("sequence_len", len_shape, "[batch]", 1),
-    ]
-    with tf.control_dependencies(ranks):
+    rank = _assert_rank("tokens", shape, "[batch, max_length]", 2)
+    with tf.control_dependencies([rank, _assert_rank("sequence_len", len_shape, "[batch]", 1)]):
         batch_size, max_length, num_lengths = shape[0], shape[1], len_shape[0]
     wrong = tf.boolean_mask(sequence_len, (sequence_len < 0) | (sequence_len > max_length))
+    one_each = "sequence_len: expected {} lengths, one for each row of tokens, found {}"
+    in_range = "sequence_len: expected lengths from 0 to {}, found {}"
     checks = [
-        _assert(
-            tf.equal(num_lengths, batch_size),
-            "sequence_len: expected {} lengths, one for each row of tokens, found {}",
-            batch_size,
-            num_lengths,
-        ),
-        _assert(
-            tf.equal(tf.size(wrong), 0), "sequence_len: expected lengths from 0 to {}, found {}", max_length, wrong[:1]
-        ),
+        _assert(tf.equal(num_lengths, batch_size), one_each, batch_size, num_lengths),
+        _assert(tf.equal(tf.size(wrong), 0), in_range, max_length, wrong[:1]),
     ]
     with tf.control_dependencies(checks):
         return tf.identity(tokens), tf.identity(sequence_len)
@@ -49,9 +41,8 @@ def checked_char_ids(ids: tf.Tensor, max_chars_per_token: int) -> tf.Tensor:
     shape = _shape(ids)
     expected = f"[batch, max_length, {max_chars_per_token}]"
     with tf.control_dependencies([_assert_rank("char_ids", shape, expected, 3)]):
-        width = _assert(
-            tf.equal(shape[2], max_chars_per_token), f"char_ids: expected shape {expected}, found {{}}", shape
-        )
+        message = f"char_ids: expected shape {expected}, found {{}}"
+        width = _assert(tf.equal(shape[2], max_chars_per_token), message, shape)
     with tf.control_dependencies([width]):
         ids = tf.identity(ids)
     least, most = tf.reduce_min(ids), tf.reduce_max(ids)

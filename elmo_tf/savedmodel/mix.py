@@ -9,12 +9,7 @@ from elmo_tf.layers.scalar_mix import Mix, ScalarMix, parse_mix
 
 @float32_policy()
 def build_mix(num_layers: int, mix: Mix, gamma: float) -> ScalarMix:
-    """Returns a mix with these values, built.
-
-    Args:
-        num_layers: layers to mix, the token layer included.
-        mix: as for `parse_mix`.
-        gamma: scale of the mixed vector.
+    """Returns a built mix of so many layers with the scalar parameters `parse_mix(mix)`.
 
     Raises:
         InputError: if `mix` is none, or float32 cannot hold `gamma`.

@@ -2,17 +2,15 @@
 
 import bisect
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 from elmo_tf.errors import InputError
 
-# The tokens of a sentence.
-Words = list[bytes]
-# A line's number, its tokens and their vectors.
-Embedded = tuple[int, Words, np.ndarray]
+Words = list[bytes]  # the tokens of a sentence
+Embedded = tuple[int, Words, np.ndarray]  # a line's number, its tokens and their vectors
 # Tokens at the start of the text that the mean is taken over: enough for 1 % of a component's standard deviation.
 MEAN_TOKENS = 16_384
 
@@ -21,25 +19,20 @@ class Query(NamedTuple):
     """A word at one place of one sentence."""
 
     sentence: Words
-    # Number of the word in the sentence, from 0.
-    position: int
+    position: int  # of the word in the sentence, from 0
 
     @property
     def word(self) -> bytes:
-        """The word."""
         return self.sentence[self.position]
 
 
 class Use(NamedTuple):
     """A word at one place of one sentence of the text."""
 
-    # Cosine of its vector and the query's, both minus the mean of the text's vectors, -1 to 1.
-    similarity: float
-    # Number of the line in the text, from 0.
-    line: int
+    similarity: float  # cosine of its vector and the query's, both minus the mean of the text's vectors, -1 to 1
+    line: int  # number of the line in the text, from 0
     sentence: list[str]
-    # Number of the word in the sentence, from 0.
-    position: int
+    position: int  # of the word in the sentence, from 0
 
 
 def find_query(word: str, sentence: str, position: int | None = None) -> Query:
@@ -69,14 +62,14 @@ def nearest_uses(
     count: int = 10,
     same_word: bool = False,
 ) -> list[Use]:
-    """Returns the uses of words most similar to the query's, best first, at most one in each distinct sentence.
+    """Returns the uses most similar to the query's, best first, at most one in each distinct sentence.
 
-    The mean vector of the first `MEAN_TOKENS` tokens is subtracted from all vectors: what all vectors of a layer have
-    in common says nothing about a use, and makes all cosines nearly equal. Memory does not grow with the text.
+    The mean vector of the first `MEAN_TOKENS` tokens is subtracted from all vectors: what all vectors of a layer share
+    says nothing about a use, and makes all cosines nearly equal. Memory does not grow with the text.
 
     Args:
         query: its own sentence is skipped wherever it occurs.
-        target: float32 `(dim,)`, the vector of the query.
+        target: float32 `(dim,)`, the query's vector.
         embedded: the text: each line's number, its tokens and their vectors `(tokens, dim)`.
         count: the largest number of uses to return.
         same_word: whether to consider only uses of the query's word.
@@ -84,8 +77,15 @@ def nearest_uses(
     best: list[Use] = []
     known: set[tuple[bytes, ...]] = {tuple(query.sentence)}
     embedded = iter(embedded)
-    first = _first(embedded)
-    mean = _mean([vectors for _, _, vectors in first], len(target))
+    first, num_tokens = [], 0
+    for line in embedded:
+        first.append(line)
+        num_tokens += len(line[1])
+        if num_tokens >= MEAN_TOKENS:
+            break
+    if not num_tokens:
+        return []
+    mean = np.concatenate([vectors for _, _, vectors in first]).mean(axis=0, dtype=np.float64).astype(np.float32)
     target = target - mean
     for line, words, vectors in itertools.chain(first, embedded):
         if not words or tuple(words) in known:
@@ -104,24 +104,6 @@ def nearest_uses(
             known.discard(tuple(word.encode() for word in gone.sentence))
         del best[count:]
     return best
-
-
-def _first(embedded: Iterator[Embedded]) -> list[Embedded]:
-    """Returns the lines at the start that the mean is taken over."""
-    lines: list[Embedded] = []
-    num_tokens = 0
-    for line in embedded:
-        lines.append(line)
-        num_tokens += len(line[1])
-        if num_tokens >= MEAN_TOKENS:
-            break
-    return lines
-
-
-def _mean(vectors: list[np.ndarray], dim: int) -> np.ndarray:
-    """Returns the mean of all rows, float32 `(dim,)`; zeros if there are none."""
-    rows = np.concatenate([np.zeros((0, dim), np.float32), *vectors])
-    return rows.mean(axis=0, dtype=np.float64).astype(np.float32) if len(rows) else np.zeros(dim, np.float32)
 
 
 def _cosines(vectors: np.ndarray, target: np.ndarray) -> np.ndarray:

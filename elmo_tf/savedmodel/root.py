@@ -9,84 +9,37 @@ from elmo_tf.savedmodel import contract, graph_checks, states
 from elmo_tf.savedmodel.stored_weights import ATTRIBUTE, StoredWeights
 from elmo_tf.text import in_graph
 
+Outputs = dict[str, tf.Tensor]
 
-def build_root(
-    bilm: PackedBiLM,
-    mix: ScalarMix,
-    tokenizer: str = "whitespace",
-    initial: States | None = None,
-) -> tf.train.Checkpoint:
+
+def build_root(bilm: PackedBiLM, mix: ScalarMix, tokenizer: str, initial: States) -> tf.train.Checkpoint:
     """Returns the object to save, with the functions and attributes of the contract.
 
     Args:
         bilm: the network.
         mix: the mix of its layers behind the output `elmo`, built.
         tokenizer: how `default` splits sentences, one of `contract.TOKENIZERS`.
-        initial: variables, the states before every sentence; None: zero.
+        initial: variables, the states before every sentence.
     """
-    model = bilm.config
-    max_chars, dim = model.char_cnn.max_chars_per_token, model.lstm.projection_dim
-    sizes = contract.sizes(model.lstm.num_layers, model.lstm.units, dim, max_chars)
-    specs = {name: _specs(contract.inputs(name, model.lstm.num_layers), sizes) for name in contract.FUNCTIONS}
-    (ids_spec,) = specs["char_ids"].values()
     weights = StoredWeights(bilm)
-    initial = states.zero(bilm) if initial is None else initial
-
-    @tf.function(input_signature=[ids_spec, tf.nest.map_structure(_any_rows, initial)])
-    def outputs(char_ids, before):
-        layers, mask, after = weights.embed(char_ids, before)
-        layers, after = tf.nest.map_structure(tf.stop_gradient, (layers, after))  # only the mix is trainable
-        layers = tf.ensure_shape(layers, (None, mix.num_layers, None, 2 * dim))
-        elmo = mix(layers)
-        num_tokens = tf.reduce_sum(tf.cast(mask, tf.float32), 1, keepdims=True)
-        result = {"layers": layers, "word_emb": layers[:, 0, :, :dim], "elmo": elmo, "mask": mask}
-        result["default"] = tf.math.divide_no_nan(tf.reduce_sum(elmo, 1), num_tokens)
-        result |= {contract.lstm_outputs(number): layers[:, number] for number in range(1, mix.num_layers)}
-        return result, states.by_name(after)
-
-    traced = outputs.get_concrete_function()  # one graph for all signatures
-
-    def from_initial(char_ids):
-        return traced(char_ids, tf.nest.map_structure(tf.convert_to_tensor, initial))[0]
-
-    @tf.function(input_signature=list(specs["default"].values()))
-    def default(strings):
-        tokens, lengths, offsets = in_graph.split_with_offsets(graph_checks.checked_strings(strings), tokenizer)
-        texts = {"tokens": tokens} if offsets is None else {"tokens": tokens, "offsets": offsets}
-        return from_initial(in_graph.encode_tokens(tokens, lengths, max_chars)) | texts
-
-    @tf.function(input_signature=list(specs["tokens"].values()))
-    def tokens(tokens, sequence_len):
-        tokens, sequence_len = graph_checks.checked_tokens(tokens, sequence_len)
-        real = tf.sequence_mask(sequence_len, tf.shape(tokens)[1])
-        texts = {"tokens": tf.where(real, tokens, "")}
-        return from_initial(in_graph.encode_tokens(tokens, sequence_len, max_chars)) | texts
-
-    @tf.function(input_signature=[ids_spec])
-    def char_ids(char_ids):
-        return from_initial(graph_checks.checked_char_ids(char_ids, max_chars))
+    functions = _Functions(weights, bilm, mix, tokenizer, initial)
+    specs, strings = functions.specs, list(functions.specs["default"].values())
+    root = tf.train.Checkpoint(
+        default=tf.function(functions.default, input_signature=strings),
+        tokens=tf.function(functions.tokens, input_signature=list(specs["tokens"].values())),
+        char_ids=tf.function(functions.char_ids, input_signature=list(specs["char_ids"].values())),
+        initial_states=tf.function(
+            functions.initial_states, input_signature=[tf.TensorSpec((), tf.int32, name="batch_size")]
+        ),
+    )
 
     # Reusable SavedModels take `training`; here it changes nothing.
-    @tf.function(input_signature=[*specs["default"].values(), tf.TensorSpec((), tf.bool)])
+    @tf.function(input_signature=[*strings, tf.TensorSpec((), tf.bool)])
     def call(strings, training=False):
-        return default(strings)
+        return root.default(strings)
 
-    @tf.function
-    def stream(tokens, sequence_len, **before):
-        tokens, sequence_len = graph_checks.checked_tokens(tokens, sequence_len)
-        before = graph_checks.checked_states(before, tf.size(sequence_len))
-        ids = in_graph.encode_tokens(tokens, sequence_len, max_chars)
-        found, after = traced(ids, states.nested(before))
-        return found | after
-
-    @tf.function(input_signature=[tf.TensorSpec((), tf.int32, name="batch_size")])
-    def initial_states(batch_size):
-        rows = tf.nest.map_structure(lambda state: tf.repeat(tf.convert_to_tensor(state), batch_size, 0), initial)
-        return states.by_name(rows)
-
-    root = tf.train.Checkpoint(default=default, tokens=tokens, char_ids=char_ids, initial_states=initial_states)
-    root.stream = stream.get_concrete_function(**specs["stream"])
     root.__call__ = call
+    root.stream = tf.function(functions.stream).get_concrete_function(**specs["stream"])
     root.trainable_variables = [variable.value for variable in mix.trainable_variables]
     root.variables = [*root.trainable_variables, *weights.by_name.values()]
     setattr(root, ATTRIBUTE, weights.by_name)
@@ -95,12 +48,68 @@ def build_root(
     return root
 
 
+class _Functions:
+    """The contract's functions; all call one inner graph.
+
+    Attributes:
+        specs: each function's inputs, by name.
+    """
+
+    def __init__(self, weights: StoredWeights, bilm: PackedBiLM, mix: ScalarMix, tokenizer: str, initial: States):
+        self._weights, self._mix, self._tokenizer, self._initial = weights, mix, tokenizer, initial
+        lstm, self._max_chars = bilm.config.lstm, bilm.config.char_cnn.max_chars_per_token
+        self._dim = lstm.projection_dim
+        sizes = contract.sizes(lstm.num_layers, lstm.units, lstm.projection_dim, self._max_chars)
+        self.specs = {name: _specs(contract.inputs(name, lstm.num_layers), sizes) for name in contract.FUNCTIONS}
+        any_rows = tf.nest.map_structure(lambda state: tf.TensorSpec((None, state.shape[1]), tf.float32), initial)
+        (ids,) = self.specs["char_ids"].values()
+        self._outputs = tf.function(self._embed, input_signature=[ids, any_rows]).get_concrete_function()
+
+    def _embed(self, char_ids: tf.Tensor, before: States) -> tuple[Outputs, dict[str, tf.Tensor]]:
+        """Returns the outputs that every function has, and the states after the sentences, by name."""
+        layers, mask, after = self._weights.embed(char_ids, before)
+        layers, after = tf.nest.map_structure(tf.stop_gradient, (layers, after))  # only the mix is trainable
+        layers = tf.ensure_shape(layers, (None, self._mix.num_layers, None, 2 * self._dim))
+        elmo = self._mix(layers)
+        num_tokens = tf.reduce_sum(tf.cast(mask, tf.float32), 1, keepdims=True)
+        outputs = {"layers": layers, "word_emb": layers[:, 0, :, : self._dim], "elmo": elmo, "mask": mask}
+        outputs["default"] = tf.math.divide_no_nan(tf.reduce_sum(elmo, 1), num_tokens)
+        outputs |= {contract.lstm_outputs(number): layers[:, number] for number in range(1, self._mix.num_layers)}
+        return outputs, states.by_name(after)
+
+    def _from_initial(self, char_ids: tf.Tensor) -> Outputs:
+        return self._outputs(char_ids, tf.nest.map_structure(tf.convert_to_tensor, self._initial))[0]
+
+    def default(self, strings):
+        strings = graph_checks.checked_strings(strings)
+        tokens, lengths, offsets = in_graph.split_with_offsets(strings, self._tokenizer)
+        texts = {"tokens": tokens} if offsets is None else {"tokens": tokens, "offsets": offsets}
+        return self._from_initial(in_graph.encode_tokens(tokens, lengths, self._max_chars)) | texts
+
+    def tokens(self, tokens, sequence_len):
+        tokens, sequence_len = graph_checks.checked_tokens(tokens, sequence_len)
+        real = tf.sequence_mask(sequence_len, tf.shape(tokens)[1])
+        texts = {"tokens": tf.where(real, tokens, "")}
+        return self._from_initial(in_graph.encode_tokens(tokens, sequence_len, self._max_chars)) | texts
+
+    def char_ids(self, char_ids):
+        return self._from_initial(graph_checks.checked_char_ids(char_ids, self._max_chars))
+
+    def stream(self, tokens, sequence_len, **before):
+        tokens, sequence_len = graph_checks.checked_tokens(tokens, sequence_len)
+        before = graph_checks.checked_states(before, tf.size(sequence_len))
+        ids = in_graph.encode_tokens(tokens, sequence_len, self._max_chars)
+        found, after = self._outputs(ids, states.nested(before))
+        return found | after
+
+    def initial_states(self, batch_size):
+        return states.by_name(
+            tf.nest.map_structure(lambda state: tf.repeat(tf.convert_to_tensor(state), batch_size, 0), self._initial)
+        )
+
+
 def _specs(tensors: dict[str, contract.Tensor], sizes: dict[str, int]) -> dict[str, tf.TensorSpec]:
     return {
         name: tf.TensorSpec([sizes.get(dimension) for dimension in tensor.shape], tensor.dtype, name=name)
         for name, tensor in tensors.items()
     }
-
-
-def _any_rows(state: tf.Variable) -> tf.TensorSpec:
-    return tf.TensorSpec((None, state.shape[1]), tf.float32)

@@ -7,27 +7,25 @@ import tensorflow as tf
 
 from elmo_tf.savedmodel import contract
 
-# Sentences that all tokenizers split alike.
+# All tokenizers split these sentences alike.
 SENTENCES = ("A bank of the river .", "The bank lends money .", "", "naïve 日 本")
-# Relative to the largest value: another processor may add float32 numbers in another order.
+# Largest difference, relative to the largest value: another processor may add float32 numbers in another order.
 TOLERANCE = 1e-5
 
 
-def write(folder: pathlib.Path, root: tf.train.Checkpoint, tokenizer: str, tolerance: float = TOLERANCE) -> None:
+def write(folder: pathlib.Path, root: tf.train.Checkpoint, tokenizer: str) -> None:
     """Writes the sentences and their outputs into the SavedModel in `folder`.
 
     Args:
         folder: the version's folder.
         root: the object that the SavedModel was saved from.
         tokenizer: how its signature `default` splits sentences.
-        tolerance: the largest difference, relative to the largest value, of the same model's outputs elsewhere.
     """
     sentences = np.array([sentence.encode() for sentence in SENTENCES])
-    fields = dict(zip(contract.SAMPLE_FIELDS, (sentences, tokenizer, tolerance), strict=True))
-    outputs = {name: output.numpy() for name, output in compute(root).items()}
+    fields = dict(zip(contract.SAMPLE_FIELDS, (sentences, tokenizer, TOLERANCE), strict=True))
     path = folder / contract.SAMPLE_VECTORS_FILE
     path.parent.mkdir(exist_ok=True)
-    np.savez_compressed(path, **fields, **outputs)
+    np.savez_compressed(path, **fields, **compute(root))
 
 
 def compute(root: tf.train.Checkpoint) -> dict[str, tf.Tensor]:

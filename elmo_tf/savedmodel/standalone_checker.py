@@ -6,39 +6,24 @@ It does not import elmo_tf, so a model that needs elmo_tf cannot pass. It import
 unicode tokenizer. The contract is loaded from the file beside this one.
 """
 
-import importlib.util
-import os
 import pathlib
+import runpy
 import sys
 import types
 
 import numpy as np
+import tensorflow as tf
 
-
-def _load_contract() -> types.ModuleType:
-    path = pathlib.Path(__file__).with_name("contract.py")
-    spec = importlib.util.spec_from_file_location("contract", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-contract = _load_contract()
+contract = types.SimpleNamespace(**runpy.run_path(str(pathlib.Path(__file__).with_name("contract.py"))))
 
 
 def main(savedmodel: str, sample_vectors: str) -> list[str]:
     """Returns what is wrong with the model, a line each."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    # Not at the top: the exporting process imports this file for its path.
-    import tensorflow as tf  # noqa: PLC0415
-
     expected = dict(np.load(sample_vectors))
     sentences, tokenizer, tolerance = (expected.pop(name) for name in contract.SAMPLE_FIELDS)
     if tokenizer == "unicode":
         import tensorflow_text  # noqa: F401, PLC0415
     words = [sentence.split() for sentence in sentences]
-    expected, texts = _with_parts(expected), _texts(sentences, words)
-    tokenizer = tokenizer.item()
     model = tf.saved_model.load(savedmodel)
     problems = [f"no attribute {name!r}" for name in contract.ATTRIBUTES if not hasattr(model, name)]
     problems += [f"signature {name!r} is missing" for name in contract.SIGNATURES if name not in model.signatures]
@@ -46,19 +31,19 @@ def main(savedmodel: str, sample_vectors: str) -> list[str]:
         return problems
     max_chars = model.signatures["char_ids"].structured_input_signature[1]["char_ids"].shape[-1]
     inputs = _inputs(sentences, words, max_chars)
-    outputs = {name: model.signatures[name](**_tensors(arguments)) for name, arguments in inputs.items()}
-    outputs["__call__"] = model(tf.constant(sentences), False)
     # From the initial states, `stream` returns what `tokens` does, and the next states.
     states = model.initial_states(len(sentences))
-    found = model.signatures["stream"](**_tensors(inputs["tokens"]), **states)
-    problems += [f"stream: output {name!r} is missing" for name in states if name not in found]
-    outputs["stream"] = {name: value for name, value in found.items() if name not in states}
+    inputs["stream"] = inputs["tokens"] | states
+    outputs = {name: model.signatures[name](**arguments) for name, arguments in inputs.items()}
+    outputs["__call__"] = model(tf.constant(sentences), False)
+    problems += [f"stream: output {name!r} is missing" for name in states if name not in outputs["stream"]]
+    expected, texts = _with_parts(expected), _texts(sentences, words)
     num_lstm_layers = expected["layers"].shape[1] - 1
     for name, found in outputs.items():
         # The call does what the signature `default` does.
-        wanted = contract.outputs(name if name in contract.SIGNATURES else "default", num_lstm_layers, tokenizer)
-        wanted = expected | {output: text for output, text in texts.items() if output in wanted}
-        values = {output: value.numpy() for output, value in found.items()}
+        known = contract.outputs(name if name in contract.SIGNATURES else "default", num_lstm_layers, tokenizer.item())
+        wanted = expected | {output: text for output, text in texts.items() if output in known}
+        values = {output: value.numpy() for output, value in found.items() if output not in states}
         problems += [f"{name}: {problem}" for problem in _differences(values, wanted, tolerance)]
     for row, sentence in enumerate(sentences):
         alone = model.signatures["default"](strings=tf.constant([sentence]))["elmo"].numpy()[0]
@@ -67,13 +52,7 @@ def main(savedmodel: str, sample_vectors: str) -> list[str]:
     return problems
 
 
-def _tensors(arrays: dict) -> dict:
-    import tensorflow as tf  # noqa: PLC0415
-
-    return {name: tf.constant(array) for name, array in arrays.items()}
-
-
-def _inputs(sentences: np.ndarray, words: list[list[bytes]], max_chars: int) -> dict[str, dict[str, np.ndarray]]:
+def _inputs(sentences: np.ndarray, words: list[list[bytes]], max_chars: int) -> dict[str, dict[str, tf.Tensor]]:
     """Returns the same sentences as inputs of every signature but `stream`."""
     lengths = np.array([len(sentence) for sentence in words], np.int32)
     forms = {
@@ -82,10 +61,10 @@ def _inputs(sentences: np.ndarray, words: list[list[bytes]], max_chars: int) -> 
         "sequence_len": lengths,
         "char_ids": _char_ids(words, max(lengths), max_chars),
     }
-    stateless = {name: function for name, function in contract.SIGNATURES.items() if function != "stream"}
     return {
-        name: {argument: forms[argument] for argument in contract.FUNCTIONS[function]}
-        for name, function in stateless.items()
+        name: {argument: tf.constant(forms[argument]) for argument in contract.FUNCTIONS[function]}
+        for name, function in contract.SIGNATURES.items()
+        if function != "stream"
     }
 
 
@@ -95,7 +74,7 @@ def _padded(words: list[list[bytes]]) -> np.ndarray:
 
 
 def _texts(sentences: np.ndarray, words: list[list[bytes]]) -> dict[str, np.ndarray]:
-    """Returns the tokens and their places, which the graph's outputs of these names have to be."""
+    """Returns the tokens and their places in the sentences, as the outputs of these names have to be."""
     tokens = _padded(words)
     offsets = np.zeros((*tokens.shape, 2), np.int32)
     for row, sentence in enumerate(sentences):
@@ -136,7 +115,7 @@ def _differences(found: dict[str, np.ndarray], expected: dict[str, np.ndarray], 
 
 
 def _close(value: np.ndarray, wanted: np.ndarray, tolerance: float) -> bool:
-    """Returns whether they differ by at most `tolerance` times the largest value, or times 1 if all are smaller.
+    """Whether they differ by at most `tolerance` times the largest value, or times 1 if all are smaller.
 
     Texts and places have to be the same.
     """

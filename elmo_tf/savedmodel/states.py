@@ -15,10 +15,8 @@ from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import contract
 from elmo_tf.text import in_graph
 
-# The text is shared out over so many streams, whose last states are averaged.
-_STREAMS = 32
-# So many sentences of a text are read.
-_SENTENCES = 1024
+_STREAMS = 32  # that a text is divided into; their last states are averaged
+_SENTENCES = 1024  # of a text that are read
 _COMPRESSED = (".bz2", ".gz", ".xz", ".zip", ".zst")
 
 
@@ -43,49 +41,38 @@ class TypicalText(NamedTuple):
     """The text that a model is warmed up with."""
 
     sentences: list[bytes]
-    # Of the whole file.
-    sha256: str
+    sha256: str  # of the whole file
 
 
 def read_typical(warm_text: str | os.PathLike) -> TypicalText:
-    """Returns the first lines of a text file that have words.
-
-    Raises:
-        InputError: if there is no such file, it has no words, or it is compressed.
-    """
+    """Returns the first lines of a text file that have words; `InputError` if there are none."""
     if pathlib.Path(warm_text).suffix in _COMPRESSED:
-        raise InputError("warm_text", "plain text", f"a compressed file: {warm_text}")
+        raise InputError(str(warm_text), "plain text", "a compressed file")
     try:
         with pathlib.Path(warm_text).open("rb") as file:
             sentences = list(itertools.islice((line for line in file if line.split()), _SENTENCES))
             file.seek(0)
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise InputError("warm_text", "a text file", f"{error.strerror}: {warm_text}") from None
+        raise InputError(str(warm_text), "a text file", error.strerror) from None
     if not sentences:
-        raise InputError("warm_text", "a text with words", f"none: {warm_text}")
+        raise InputError(str(warm_text), "a text with words", "none")
     return TypicalText(sentences, digest)
 
 
 def warm_up(root: tf.train.Checkpoint, initial: States, sentences: list[bytes], tokenizer: str) -> None:
     """Sets `initial`, variables of `root`, to the average state after typical sentences, split by `tokenizer`.
 
-    The sentences are shared out over streams that carry their states, as in training. The average is taken over the
-    streams' states after their last sentences. Computed on the CPU, so that the result does not depend on the devices
-    of this machine.
+    The sentences are divided among streams that carry their states, as in training; the average is over the streams'
+    last states. Computed on the CPU, so that the result does not depend on this machine's devices.
     """
-    with tf.device("CPU:0"):
-        _warm_up(root, initial, sentences, tokenizer)
-
-
-def _warm_up(root: tf.train.Checkpoint, initial: States, sentences: list[bytes], tokenizer: str) -> None:
     streams = np.array_split(np.arange(len(sentences)), min(_STREAMS, len(sentences)))
-    states = dict(root.initial_states(len(streams)))
-    # No stream is longer than the first.
-    for number in range(len(streams[0])):
-        batch = [sentences[stream[number]] if number < len(stream) else b"" for stream in streams]
-        tokens, lengths = in_graph.split(tf.constant(batch), tokenizer)
-        found = root.stream(tokens=tokens, sequence_len=lengths, **states)
-        states = {name: found[name] for name in states}
-    for variable, state in zip(tf.nest.flatten(initial), tf.nest.flatten(nested(states)), strict=True):
-        variable.assign(tf.reduce_mean(state, 0, keepdims=True))
+    with tf.device("CPU:0"):
+        states = dict(root.initial_states(len(streams)))
+        for number in range(len(streams[0])):  # no stream is longer than the first
+            batch = [sentences[stream[number]] if number < len(stream) else b"" for stream in streams]
+            tokens, lengths = in_graph.split(tf.constant(batch), tokenizer)
+            found = root.stream(tokens=tokens, sequence_len=lengths, **states)
+            states = {name: found[name] for name in states}
+        for variable, state in zip(tf.nest.flatten(initial), tf.nest.flatten(nested(states)), strict=True):
+            variable.assign(tf.reduce_mean(state, 0, keepdims=True))

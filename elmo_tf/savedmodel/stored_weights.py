@@ -3,26 +3,26 @@
 import pathlib
 
 import keras
-import numpy as np
 import tensorflow as tf
+from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
+from elmo_tf import config as config_lib
 from elmo_tf.bilm.names import relative_names
 from elmo_tf.bilm.packed import PackedBiLM
 from elmo_tf.bilm.walk import States
+from elmo_tf.errors import InputError, is_about_memory, reason
 from elmo_tf.savedmodel import contract
 
 ATTRIBUTE = "weights"  # of the object that is saved: the variables by name
-_OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # of a TensorFlow checkpoint: what is called how
+_OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # of a TensorFlow checkpoint: the objects' names
 
 
 class StoredWeights:
-    """A biLM's weights as variables to save, none of them trainable, and the biLM's work done with them.
+    """A biLM that computes with variables to save, none of them trainable.
 
-    A Keras layer around a SavedModel trains what was trainable when it was saved, so trainable variables are copied.
-
-    Args:
-        bilm: the network; its own variables are stored where they can be.
+    A Keras layer around a SavedModel trains what was trainable when it was saved, so trainable variables are copied;
+    the others are saved themselves.
     """
 
     def __init__(self, bilm: PackedBiLM):
@@ -40,16 +40,30 @@ class StoredWeights:
             return self._bilm.embed(char_ids, initial_states)
 
 
-def read_stored(folder: pathlib.Path) -> dict[str, np.ndarray]:
-    """Returns the weights in a SavedModel, float32, by name.
+def read_network(folder: pathlib.Path, config: config_lib.ModelConfig) -> PackedBiLM:
+    """Returns the network of a SavedModel in `folder`, with its weights.
 
     They are read without loading the graph, which takes a thousand times as long.
 
     Raises:
-        KeyError, OSError, ValueError, DecodeError, tf.errors.OpError: if `StoredWeights` is not part of the model.
+        InputError: if the weights are damaged, or not those of a network of these sizes.
     """
-    reader = tf.train.load_checkpoint(str(folder / contract.VARIABLES_PREFIX))
-    nodes = trackable_object_graph_pb2.TrackableObjectGraph.FromString(reader.get_tensor(_OBJECT_GRAPH)).nodes
-    root = {child.local_name: child.node_id for child in nodes[0].children}
-    by_name = {child.local_name: nodes[child.node_id] for child in nodes[root[ATTRIBUTE]].children}
-    return {name: reader.get_tensor(node.attributes[0].checkpoint_key) for name, node in by_name.items()}
+    bilm = PackedBiLM(config)
+    try:
+        reader = tf.train.load_checkpoint(str(folder / contract.VARIABLES_PREFIX))
+        nodes = trackable_object_graph_pb2.TrackableObjectGraph.FromString(reader.get_tensor(_OBJECT_GRAPH)).nodes
+        root = {child.local_name: child.node_id for child in nodes[0].children}
+        by_name = {child.local_name: nodes[child.node_id] for child in nodes[root[ATTRIBUTE]].children}
+        for name, variable in relative_names(bilm).items():
+            value = reader.get_tensor(by_name[name].attributes[0].checkpoint_key)
+            if value.shape != variable.shape:
+                raise ValueError(f"{name} of shape {value.shape}, not {variable.shape}")
+            variable.assign(value)
+    except KeyError as error:
+        raise InputError(str(folder), f"the variable {error} in a SavedModel", "none") from None
+    except (OSError, ValueError, DecodeError, tf.errors.OpError) as error:
+        if is_about_memory(error):
+            raise
+        expected = "a SavedModel of elmo-tf export of this version, undamaged"
+        raise InputError(str(folder), expected, reason(error)) from None
+    return bilm

@@ -9,13 +9,14 @@ TFRecord: a folder of shards with `info.json` and the marker `_SUCCESS`; a `tf.t
 
 import os
 import pathlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import h5py
+import msgspec
 
 from elmo_tf.errors import InputError, reason
 from elmo_tf.files import json_file
-from elmo_tf.files.json_file import ListOf, Object, OneOf, Text, Whole
+from elmo_tf.files.json_file import Count
 from elmo_tf.records import record_folder
 from elmo_tf.savedmodel import contract
 
@@ -24,19 +25,27 @@ if TYPE_CHECKING:
 
 FORMAT_VERSION = "vectors-1"
 INFO_ATTRIBUTE = "elmo_tf"
-# What readers need of `info`. The version is checked first.
-_INFO = Object(
-    {
-        "format_version": OneOf((FORMAT_VERSION,)),
-        "layers": OneOf(contract.LAYERS),
-        "dtype": OneOf(("float32", "float16")),
-        "lines": Whole(),
-        "savedmodel_sha256": Text(),
-        "tokenizer": OneOf(contract.TOKENIZERS),
-        "line": Text(),
-    }
-)
-_FOLDER_INFO = Object({**_INFO.required, "shards": ListOf(Object({"name": record_folder.SHARD_NAME}))})
+_ShardName = Annotated[str, msgspec.Meta(pattern=rf"\A{record_folder.SHARD_NAME.pattern}\Z")]
+
+
+class _Info(msgspec.Struct, frozen=True):
+    """What readers need of `info`."""
+
+    format_version: Literal[FORMAT_VERSION]  # type: ignore[valid-type]
+    layers: Literal[contract.LAYERS]  # type: ignore[valid-type]
+    dtype: Literal["float32", "float16"]
+    lines: Count
+    savedmodel_sha256: str
+    tokenizer: Literal[contract.TOKENIZERS]  # type: ignore[valid-type]
+    line: str
+
+
+class _Shard(msgspec.Struct, frozen=True):
+    name: _ShardName
+
+
+class _FolderInfo(_Info, frozen=True):
+    shards: list[_Shard]
 
 
 def open_hdf5(vectors: str | os.PathLike) -> tuple[h5py.File, dict[str, Any]]:
@@ -45,18 +54,19 @@ def open_hdf5(vectors: str | os.PathLike) -> tuple[h5py.File, dict[str, Any]]:
     Raises:
         InputError: if `elmo-tf embed` has not written the file, or its `info` is damaged.
     """
-    expected = "an HDF5 file of `elmo-tf embed`"
+    path, expected = str(vectors), "an HDF5 file of elmo-tf embed"
     if not os.path.isfile(vectors):
-        raise InputError("vectors", expected, f"{'a folder' if os.path.isdir(vectors) else 'none'}: {vectors}")
+        raise InputError(path, expected, "a folder" if os.path.isdir(vectors) else "none")
     try:
         file = h5py.File(vectors)
     except OSError as error:
-        raise InputError("vectors", expected, f"{reason(error)}: {vectors}") from None
+        raise InputError(path, expected, reason(error)) from None
     try:
         info = file.attrs.get(INFO_ATTRIBUTE)
         if not isinstance(info, (str, bytes)):
-            raise InputError("vectors", expected, f"another program's: {vectors}")
-        return file, json_file.parse(info, _INFO, str(vectors), parameter="vectors")
+            raise InputError(path, expected, "another program's")
+        json_file.parse_as(info, _Info, path)
+        return file, json_file.parse_as(info, dict, path)
     except InputError:
         file.close()
         raise
@@ -75,23 +85,18 @@ def read_tfrecords(folder: str | os.PathLike) -> "tf.data.Dataset":
 
     folder = pathlib.Path(folder)
     if not (folder / record_folder.MARKER_FILE).is_file():
-        raise InputError("folder", "a finished folder of `elmo-tf embed`", f"none: {folder}")
-    info = json_file.read(folder / record_folder.INFO_FILE, _FOLDER_INFO, parameter="folder")
-    shards = [str(folder / shard["name"]) for shard in info["shards"]]
-    dtype = tf.dtypes.as_dtype(info["dtype"])
-    return tf.data.TFRecordDataset(shards).map(lambda record: parse(record, dtype))
-
-
-def parse(record: "tf.Tensor", dtype: "tf.DType") -> dict[str, "tf.Tensor"]:
-    """Returns the contents of one record; see `read_tfrecords`."""
-    import tensorflow as tf  # noqa: PLC0415 - see there
-
+        raise InputError(str(folder), "a finished folder of elmo-tf embed", "none")
+    info = json_file.read_as(folder / record_folder.INFO_FILE, _FolderInfo)
     features = {
         "line": tf.io.FixedLenFeature([], tf.int64),
         "tokens": tf.io.RaggedFeature(tf.string),
         "shape": tf.io.RaggedFeature(tf.int64),
         "vectors": tf.io.FixedLenFeature([], tf.string),
     }
-    found = tf.io.parse_single_example(record, features)
-    vectors = tf.reshape(tf.io.decode_raw(found["vectors"], dtype), found["shape"])
-    return {"line": found["line"], "tokens": found["tokens"], "vectors": vectors}
+
+    def parse(record: tf.Tensor) -> dict[str, tf.Tensor]:
+        found = tf.io.parse_single_example(record, features)
+        vectors = tf.reshape(tf.io.decode_raw(found["vectors"], tf.dtypes.as_dtype(info.dtype)), found["shape"])
+        return {"line": found["line"], "tokens": found["tokens"], "vectors": vectors}
+
+    return tf.data.TFRecordDataset([str(folder / shard.name) for shard in info.shards]).map(parse)

@@ -6,9 +6,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from elmo_tf.errors import InputError, renamed
+from elmo_tf.errors import InputError
 from elmo_tf.published import fetching, models
-from elmo_tf.savedmodel import checksums, contract, finding, standalone_checker
+from elmo_tf.savedmodel import checksums, contract, finding
 
 
 class VerificationError(OSError):
@@ -27,35 +27,32 @@ def verify(savedmodel: str | os.PathLike) -> Iterator[str]:
     """
     if finding.newest(savedmodel) is None and models.is_name(savedmodel):
         row = models.find(str(savedmodel))
-        with renamed(name="savedmodel"):
-            weights = fetching.files(row).weights
+        weights = fetching.files(row).weights
         yield f"{weights}: {weights.stat().st_size:,} bytes, intact by its {row.checked}"
         return
     if not os.path.exists(savedmodel):
         expected = f"a folder with {contract.GRAPH_FILE}, or {models.expected_names()}"
-        raise InputError("savedmodel", expected, f"none: {savedmodel}{models.suggested(savedmodel)}")
+        raise InputError(str(savedmodel), expected, "none" + models.suggested(savedmodel))
     folder = finding.find_version(savedmodel)
     checksums.check(folder, thorough=True)
     listed = checksums.read(folder)
     if contract.SAMPLE_VECTORS_FILE not in listed:
-        expected = f"{contract.SAMPLE_VECTORS_FILE} in the list {contract.CHECKSUMS_FILE}"
-        raise InputError("savedmodel", expected, f"none: {folder}")
-    size = sum(about["bytes"] for about in listed.values())
+        raise InputError(str(folder), f"{contract.SAMPLE_VECTORS_FILE} in the list {contract.CHECKSUMS_FILE}", "none")
+    size = sum(about.bytes for about in listed.values())
     yield f"{folder}: {len(listed)} files, {size:,} bytes, all with the SHA-256 in {contract.CHECKSUMS_FILE}"
-    problems = problems_in_fresh_process(folder)
-    if problems:
+    if problems := problems_in_fresh_process(folder):
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        raise InputError("savedmodel", "what was exported", f"{problems[0]}{more}: {folder}")
+        raise InputError(str(folder), "what was exported", f"{problems[0]}{more}")
     signatures = ", ".join(contract.SIGNATURES)
     yield f"{folder}: the signatures {signatures} and the call return the vectors in {contract.SAMPLE_VECTORS_FILE}"
 
 
 def problems_in_fresh_process(folder: pathlib.Path) -> list[str]:
     """Returns what is wrong with a SavedModel, a line each, in a process that imports TensorFlow only."""
-    sample_vectors = folder / contract.SAMPLE_VECTORS_FILE
-    command = [sys.executable, "-P", standalone_checker.__file__, str(folder), str(sample_vectors)]
+    checker = pathlib.Path(__file__).with_name("standalone_checker.py")
+    command = [sys.executable, "-P", checker, folder, folder / contract.SAMPLE_VECTORS_FILE]
     # On the CPU: a GPU's memory may be taken, and its products are less exact.
-    environment = os.environ | {"CUDA_VISIBLE_DEVICES": "-1"}
+    environment = {"TF_CPP_MIN_LOG_LEVEL": "2"} | os.environ | {"CUDA_VISIBLE_DEVICES": "-1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode == 0:
         return []

@@ -13,7 +13,7 @@ from elmo_tf.records import wire
 from elmo_tf.savedmodel import contract
 from elmo_tf.text import in_graph
 
-# Of several lengths, as requests are: the first call with a shape is the slow one.
+# Of several lengths, as requests are: the first call with each shape is slow.
 SENTENCES = (
     "Good morning .",
     "The bank by the river lends money to people who need it , and boats to others .",
@@ -31,26 +31,19 @@ _MAP_ENTRY = {"key": 1, "value": 2}
 def write_warmup(
     folder: pathlib.Path, model_name: str, max_chars_per_token: int, states: dict[str, np.ndarray]
 ) -> None:
-    """Writes a request to each signature into the SavedModel in `folder`; `states` are for `stream`."""
-    requests = warmup_inputs(max_chars_per_token, states)
-    path = folder / contract.WARMUP_FILE
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(
-        b"".join(wire.frame(_prediction_log(model_name, name, inputs)) for name, inputs in requests.items())
-    )
-
-
-def warmup_inputs(max_chars_per_token: int, states: dict[str, np.ndarray]) -> dict[str, dict[str, np.ndarray]]:
-    """Returns the arguments of the requests by signature: `SENTENCES` in every form."""
+    """Writes `SENTENCES` as a request to each signature into the SavedModel in `folder`; `states` are for `stream`."""
     strings = np.array([sentence.encode() for sentence in SENTENCES])
     tokens, lengths = in_graph.split(tf.constant(strings))
     ids = in_graph.encode_tokens(tokens, lengths, max_chars_per_token)
     forms = {"strings": strings, "tokens": tokens.numpy(), "sequence_len": lengths.numpy(), "char_ids": ids.numpy()}
     num_lstm_layers = contract.num_lstm_layers(states)
-    return {
-        name: {argument: (forms | states)[argument] for argument in contract.inputs(name, num_lstm_layers)}
-        for name in contract.SIGNATURES
-    }
+    records = []
+    for signature in contract.SIGNATURES:
+        inputs = {name: (forms | states)[name] for name in contract.inputs(signature, num_lstm_layers)}
+        records.append(wire.frame(_prediction_log(model_name, signature, inputs)))
+    path = folder / contract.WARMUP_FILE
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"".join(records))
 
 
 def _prediction_log(model_name: str, signature: str, inputs: dict[str, np.ndarray]) -> bytes:

@@ -13,7 +13,7 @@ import tensorflow as tf
 from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.bilm.packed import PackedBiLM
-from elmo_tf.errors import InputError, renamed
+from elmo_tf.errors import InputError
 from elmo_tf.files import staging
 from elmo_tf.layers.scalar_mix import Mix
 from elmo_tf.savedmodel import assets, checksums, contract, finding, root, sample_vectors, states, verification, warmup
@@ -37,9 +37,9 @@ def export(
     Args:
         bilm: the network; its softmax is not exported.
         config: the configuration for `assets/config.json`; `config.model` is the network's.
-        output: the model's folder, which gets a folder for each version, as TensorFlow Serving expects it.
-        mix: weights of the layers: `"average"`, `"top"`, a layer's number, or scalar parameters, one per layer, the
-            token layer first, before the softmax that makes weights of them.
+        output: the model's folder, with a folder for each version, as TensorFlow Serving expects it.
+        mix: weights of the layers: `"average"`, `"top"`, a layer's number, or scalar parameters before the softmax, one
+            per layer, the token layer first.
         gamma: scale of the ELMo vector.
         provenance: JSON to keep in `assets/provenance.json`: where weights and vocabulary came from.
         tokenizer: how the signature `default` splits sentences, `"whitespace"` or `"unicode"`; with the latter,
@@ -68,16 +68,11 @@ def export(
         about["initial_state"] = {"kind": "warm", "text_sha256": typical.sha256, "sentences": len(typical.sentences)}
     # Not the process id, which is the same in many containers.
     finished = folder / f"{contract.UNNUMBERED}{uuid.uuid4().hex[:12]}"
-    with renamed(path="output"), staging.new_folder(finished) as made:
+    with staging.new_folder(finished) as made:
         _save(built, made, config, about)
-        name, max_chars = os.path.basename(os.path.abspath(folder)), config.model.char_cnn.max_chars_per_token
-        before = {key: state.numpy() for key, state in built.initial_states(1).items()}
-        warmup.write_warmup(made, name, max_chars, before)
-        sample_vectors.write(made, built, tokenizer)
-        checksums.write(made)
+        _add_extras(built, made, os.path.basename(os.path.abspath(folder)), config.model, tokenizer)
         _log.info("saved; verifying it in a process that imports TensorFlow only")
-        problems = verification.problems_in_fresh_process(made)
-        if problems:
+        if problems := verification.problems_in_fresh_process(made):
             lines = "\n".join(["the exported model failed its verification in a fresh process:", *problems])
             raise verification.VerificationError(lines)
     version = _number(finished)
@@ -100,6 +95,16 @@ def _save(
             raise OSError(f"cannot write the SavedModel: {error.message}") from error
 
 
+def _add_extras(
+    built: tf.train.Checkpoint, folder: pathlib.Path, name: str, model: config_lib.ModelConfig, tokenizer: str
+) -> None:
+    """Writes the warm-up requests for the model `name`, the sample vectors and, of all files, the checksums."""
+    initial = {key: state.numpy() for key, state in built.initial_states(1).items()}
+    warmup.write_warmup(folder, name, model.char_cnn.max_chars_per_token, initial)
+    sample_vectors.write(folder, built, tokenizer)
+    checksums.write(folder)
+
+
 def _number(finished: pathlib.Path) -> pathlib.Path:
     """Renames a finished export to the next version, even if another export takes that number at the same time."""
     while True:
@@ -112,14 +117,10 @@ def _number(finished: pathlib.Path) -> pathlib.Path:
 
 
 def _next_version(folder: pathlib.Path) -> int:
-    """Returns one above the highest version in the folder.
-
-    Raises:
-        InputError: if `folder` cannot be the folder of a model's versions.
-    """
+    """Returns one above the highest version in the folder; `InputError` if it cannot be a model's folder."""
     if folder.exists() and not folder.is_dir():
-        raise InputError("output", "a folder for the model's versions", f"a file: {folder}")
+        raise InputError(str(folder), "a folder for the model's versions", "a file")
     if (folder / contract.GRAPH_FILE).exists():
-        raise InputError("output", "the folder of a model's versions", f"one version: {folder}")
-    there = finding.versions(folder)
-    return int(there[-1].name) + 1 if there else 1
+        raise InputError(str(folder), "the folder of a model's versions", "one version")
+    there = finding.newest_of(os.listdir(folder)) if folder.exists() else None
+    return int(there or 0) + 1

@@ -227,8 +227,8 @@ def test_the_static_shape_is_known(savedmodel, boundaries):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"source": "nothing/here"}, ".*: expected a SavedModel, a workdir, .* found"),
-        ({"source": ("no.json", "no.hdf5")}, ".*: expected a JSON file, found No such file or directory"),
+        ({"source": "nothing/here"}, "nothing/here: expected a SavedModel, a workdir, .* found none of them"),
+        ({"source": ("no.json", "no.hdf5")}, "no.json: expected a JSON file, found No such file or directory"),
         ({"source": 5}, "source: expected a SavedModel, a workdir, .*, found 5"),
         ({"source": ("one", "two", "three")}, r"source: expected .*, found \('one', 'two', 'three'\)"),
         (
@@ -266,20 +266,29 @@ def test_wrong_inputs_are_refused(inputs):
 
 def test_a_savedmodel_that_is_not_ours_is_refused(savedmodel, tmp_path):
     tf.saved_model.save(tf.Module(), str(tmp_path / "foreign"))
-    with pytest.raises(InputError, match=r": expected the file assets.extra/checksums.json of .*, found none"):
+    with pytest.raises(InputError, match=r"foreign: expected the file assets.extra/checksums.json of .*, found none"):
         elmo_tf.ELMo(tmp_path / "foreign")
     other = shutil.copytree(savedmodel.path, tmp_path / "other")
     text = (other / "assets" / "config.json").read_text()
     (other / "assets" / "config.json").write_text(text.replace('"units": 24', '"units": 23'))
-    with pytest.raises(InputError, match=r": expected assets/config.json with SHA-256 .*, found"):
+    with pytest.raises(InputError, match=r"other/assets/config.json: expected SHA-256 .*, found "):
         elmo_tf.ELMo(other)
     checksums.write(other)
-    with pytest.raises(InputError, match=r": expected inputs of the signature stream to be .*23"):
+    with pytest.raises(InputError, match=r"other: expected inputs of the signature stream to be .*23"):
         elmo_tf.ELMo(other)
     (other / "assets" / "config.json").write_text(text.replace('"embedding_dim": 4', '"embedding_dim": 5'))
     checksums.write(other)
-    with pytest.raises(InputError, match=r": expected a SavedModel of .*, found char_cnn/embedding of shape"):
+    with pytest.raises(InputError, match=r"other: expected a SavedModel of .*, found char_cnn/embedding of shape"):
         elmo_tf.ELMo(other)
+
+
+def test_an_export_of_a_version_with_another_layout_is_refused(savedmodel, tmp_path, monkeypatch):
+    with monkeypatch.context() as another_version:
+        another_version.setattr(lstmp_packed, "_PADDING", 8)
+        path = checks.export_unverified(savedmodel.bilm, MICRO_CONFIG, tmp_path)
+    message = r": expected a SavedModel of elmo-tf export of this version, undamaged, found \w*/?from_input of"
+    with pytest.raises(InputError, match=message):
+        elmo_tf.ELMo(path)
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
@@ -291,7 +300,7 @@ def test_an_export_of_an_earlier_version_is_read_unless_its_weights_are_not_floa
     if precision == "float32":
         assert_vectors(elmo_tf.ELMo(earlier, mix=[0, 0, 0])(TOKENS), savedmodel, [0, 0, 0])
         return
-    message = ": expected a SavedModel with float32 weights; export the model again, found int8 weights"
+    message = "earlier: expected a SavedModel with float32 weights; export the model again, found int8 weights"
     with pytest.raises(InputError, match=message):
         elmo_tf.ELMo(earlier)
 

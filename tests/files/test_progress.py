@@ -29,8 +29,7 @@ print("goes on", interrupt.requested)
 
 
 @pytest.mark.parametrize("stderr", ["full", "closed"])
-def test_a_log_that_cannot_be_written_ends_nothing(stderr):
-    """Neither its disk that is full nor its reader that has gone."""
+def test_a_log_on_a_full_disk_or_without_a_reader_ends_nothing(stderr):
     if stderr == "full":
         if not pathlib.Path("/dev/full").exists():
             pytest.skip("no /dev/full on this machine")

@@ -1,5 +1,7 @@
 """Files that appear whole or not at all."""
 
+import os
+
 import pytest
 
 from elmo_tf.errors import InputError
@@ -18,23 +20,44 @@ def test_a_file_that_cannot_be_put_in_its_place_leaves_nothing(tmp_path):
 
 def test_a_folder_in_use_or_that_cannot_be_made_is_refused(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match=rf"^path: expected a folder that does not exist yet, found one: {tmp_path}$"):
+    with pytest.raises(InputError, match=rf"^{tmp_path}: expected a folder that does not exist yet, found one$"):
         staging.check_absent(tmp_path)
-    message = rf"^path: expected a folder that can be made, found Not a directory: {tmp_path}/file/new$"
+    message = rf"^{tmp_path}/file/new: expected a folder that can be made, found Not a directory$"
     with pytest.raises(InputError, match=message), staging.new_folder(tmp_path / "file" / "new"):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_no_link_is_followed_when_a_file_is_written(tmp_path):
-    target = tmp_path / "target"
-    target.write_bytes(b"precious")
-    (tmp_path / ".file.incomplete").symlink_to(target)
-    message = rf"^{tmp_path}/\.file\.incomplete: expected no link, found one, which is not followed$"
-    with pytest.raises(InputError, match=message):
-        staging.write_file(tmp_path / "file", b"new")
-    assert (tmp_path / ".file.incomplete").is_symlink()
-    (tmp_path / "link").symlink_to(target)
+def test_a_folder_appears_with_its_parents_when_it_is_complete_or_not_at_all(tmp_path):
+    new = tmp_path / "a" / "b" / "new"
+    with pytest.raises(KeyboardInterrupt), staging.new_folder(new) as folder:
+        (folder / "file").touch()
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
+    with staging.new_folder(new) as folder:
+        (folder / "file").touch()
+        assert folder.parent == new.parent and not new.exists()
+    assert [path.name for path in new.iterdir()] == ["file"]
+
+
+def test_a_link_in_the_place_of_a_file_is_replaced_and_its_target_left_alone(tmp_path):
+    (tmp_path / "target").write_bytes(b"precious")
+    (tmp_path / "link").symlink_to(tmp_path / "target")
     staging.write_file(tmp_path / "link", b"new")
     assert (tmp_path / "link").read_bytes() == b"new"
-    assert target.read_bytes() == b"precious"
+    assert (tmp_path / "target").read_bytes() == b"precious"
+
+
+def test_each_writer_of_a_file_has_a_temporary_file_of_its_own(tmp_path, monkeypatch):
+    used, replace = [], os.replace
+
+    def replace_after_another(staged, place):
+        used.append(staged)
+        if len(used) == 1:
+            staging.write_file(place, b"second")
+        replace(staged, place)
+
+    monkeypatch.setattr(os, "replace", replace_after_another)
+    staging.write_file(tmp_path / "file", b"first")
+    assert len(set(used)) == 2
+    assert (tmp_path / "file").read_bytes() == b"first"

@@ -45,11 +45,11 @@ def loaded() -> dict[str, Any]:
 @pytest.fixture
 def loaded_once(monkeypatch, loaded: dict[str, Any]) -> None:
     """Loads a SavedModel once for all tests, which takes longer than most of them."""
-    load = sources.model
+    load = sources.SavedModel.model
 
     def load_once(source: sources.Source) -> Any:
         if source.name not in loaded:
             loaded[source.name] = load(source)
         return loaded[source.name]
 
-    monkeypatch.setattr(sources, "model", load_once)
+    monkeypatch.setattr(sources.SavedModel, "model", load_once)

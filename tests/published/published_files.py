@@ -74,27 +74,23 @@ def reference_weights(arrays: dict[str, np.ndarray], softmax: tuple | None = Non
     """Returns the reference's weights from arrays under HDF5 names."""
     arrays = {name: array.astype(np.float64) for name, array in arrays.items()}
 
-    def group(*names):
-        return tuple(arrays.get(name) for name in names)
+    def group(count, *names):
+        return [tuple(arrays.get(name.format(n=number)) for name in names) for number in range(count)]
 
-    def numbered(first, *names):
-        count = sum(name.startswith(first) for name in arrays)
-        return [group(*(name.format(n=number) for name in names)) for number in range(count)]
+    def count(ending, start=""):
+        return sum(name.startswith(start) and name.endswith(ending) for name in arrays)
 
-    high, cell = "CNN_high_{n}", "RNN_{d}/RNN/MultiRNNCell/Cell{{n}}/LSTMCell"
+    gates = [f"CNN_high_{{n}}/{part}" for part in ("W_carry", "b_carry", "W_transform", "b_transform")]
     lstms = []
-    for direction in range(2):
-        names = [f"{cell.format(d=direction)}/{part}" for part in ("W_0", "B", "W_P_0")]
-        count = sum(name.startswith(f"RNN_{direction}") and name.endswith("/B") for name in arrays)
-        lstms.append([group(*(name.format(n=number) for name in names)) for number in range(count)])
+    for direction in ("RNN_0", "RNN_1"):
+        cells = [f"{direction}/RNN/MultiRNNCell/Cell{{n}}/LSTMCell/{part}" for part in ("W_0", "B", "W_P_0")]
+        lstms.append(group(count("/B", direction), *cells))
+    convolutions = group(count("", "CNN/W"), "CNN/W_cnn_{n}", "CNN/b_cnn_{n}")
     return reference.Weights(
         embedding=arrays["char_embed"],
-        convolutions=[(kernel[0], bias) for kernel, bias in numbered("CNN/W", "CNN/W_cnn_{n}", "CNN/b_cnn_{n}")],
-        highways=[
-            group(*(f"{high}/{part}".format(n=n) for part in ("W_carry", "b_carry", "W_transform", "b_transform")))
-            for n in range(sum(name.endswith("W_carry") for name in arrays))
-        ],
-        projection=group("CNN_proj/W_proj", "CNN_proj/b_proj") if "CNN_proj/W_proj" in arrays else None,
+        convolutions=[(kernel[0], bias) for kernel, bias in convolutions],
+        highways=group(count("W_carry"), *gates),
+        projection=(arrays["CNN_proj/W_proj"], arrays["CNN_proj/b_proj"]) if "CNN_proj/W_proj" in arrays else None,
         lstms=lstms,
         softmax=softmax,
     )

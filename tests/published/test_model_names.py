@@ -7,6 +7,7 @@ import json
 import pathlib
 import re
 import socket
+import time
 
 import pytest
 
@@ -57,18 +58,14 @@ def left_in(home: pathlib.Path) -> list[str]:
 
 
 def test_the_table_has_one_row_a_name_and_the_sizes_of_the_presets_of_that_name():
-    names = [model.name for model in models.MODELS]
-    assert len(set(names)) == len(names)
-    assert names[0] == "books"
-    for model in models.MODELS:
-        assert (model.size is None) >= (model.sha256 is None) - 1
-        assert model.is_in_the_box == (model.name == "books")
-        preset = config_lib.PRESETS.get(model.name)
-        if preset:
-            assert model.dim == 2 * preset.model.lstm.projection_dim
-        assert model.sha256 is None or re.fullmatch("[0-9a-f]{64}", model.sha256)
-    assert {one.name: one.checked for one in models.MODELS}["original"] == "SHA-256"
-    assert {one.name: one.checked for one in models.MODELS}["medium"] == "arrays"
+    rows = {model.name: model for model in models.MODELS}
+    assert len(rows) == len(models.MODELS)
+    assert [name for name, model in rows.items() if model.comes_with_package] == ["books"]
+    for name, model in rows.items():
+        if name in config_lib.PRESETS:
+            assert model.dim == 2 * config_lib.PRESETS[name].model.lstm.projection_dim
+        assert model.sha256 is None or (model.size and re.fullmatch("[0-9a-f]{64}", model.sha256))
+    assert (rows["original"].checked, rows["medium"].checked) == ("SHA-256", "arrays")
 
 
 def test_addresses_are_those_in_use_and_a_mirror_takes_their_place(monkeypatch):
@@ -86,14 +83,14 @@ def test_addresses_are_those_in_use_and_a_mirror_takes_their_place(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("smal", "expected one of the models books, small, medium, .*, found 'smal'"),
-        ("ELMoForManyLangs", "expected a model in the format of bilm-tf .*, found ELMoForManyLangs: PyTorch files"),
-        ("nlpl", "expected a model in the format of bilm-tf .*, found nlpl: in its older list, .*PyTorch"),
+        ("smal", r"expected one of the models books, small, medium, .*, found no such model; did you mean small\?"),
+        ("ELMoForManyLangs", "expected a model in the format of bilm-tf .*, found PyTorch files"),
+        ("nlpl", "expected a model in the format of bilm-tf .*, found in its older list, .*PyTorch"),
     ],
 )
 def test_an_unknown_name_lists_the_names_and_another_format_has_its_reason(name, message):
     assert not models.is_name(name)
-    with pytest.raises(InputError, match=f"^name: {message}"):
+    with pytest.raises(InputError, match=f"^{name}: {message}"):
         models.find(name)
 
 
@@ -130,17 +127,11 @@ def test_an_interrupted_download_is_resumed_by_the_next_call(server, home, pair)
 def test_a_wrong_size_and_a_wrong_checksum_are_reported_and_the_file_is_not_kept(server, home, pair):
     (path,) = (path for path in server.files if path.endswith("hdf5"))
     for content, message in (
-        (
-            pair[1][:-1],
-            rf"expected {len(pair[1]):,} bytes of the model small from .*, found {len(pair[1]) - 1:,}: http",
-        ),
-        (
-            bytes(len(pair[1])),
-            r"expected a file with SHA-256 .* of the model small from .*, found .* \(removed\): http",
-        ),
+        (pair[1][:-1], rf"{len(pair[1]):,} bytes from .*, found {len(pair[1]) - 1:,}: http"),
+        (bytes(len(pair[1])), r"a file with SHA-256 \w+ from .*, found \w+ \(removed\): http"),
     ):
         server.files[path] = content
-        with pytest.raises(InputError, match=f"^name: {message}"):
+        with pytest.raises(InputError, match=f"^small: expected {message}"):
             fetch()
         assert left_in(home) == ["small/options.json"]
 
@@ -149,11 +140,11 @@ def test_a_page_in_place_of_a_file_without_checksum_is_reported_and_not_kept(ser
     options, weights = models.find("pubmed").options, models.find("pubmed").weights
     page = b"<html>Log in to this network first</html>"
     server.files |= {f"/elmo/{options}": page, f"/elmo/{weights}": page}
-    with pytest.raises(InputError, match=r"^name: expected JSON of the model pubmed from http.*\(removed\)"):
+    with pytest.raises(InputError, match=r"^pubmed: expected JSON from http.*\(removed\)"):
         fetch("pubmed")
     assert left_in(home) == []
     server.files[f"/elmo/{options}"] = pair[0]
-    with pytest.raises(InputError, match=r"^name: expected an HDF5 file of the model .*another file \(removed\)"):
+    with pytest.raises(InputError, match=r"^pubmed: expected an HDF5 file from .*another file \(removed\)"):
         fetch("pubmed")
     assert left_in(home) == ["pubmed/options.json"]
 
@@ -164,9 +155,8 @@ def test_a_file_that_has_moved_is_reported_with_the_addresses_and_the_place_for_
         fetch()
     urls = models.find("small").urls
     assert str(caught.value) == (
-        f"name: expected the file of the model small from {urls['options.json']} and {urls['weights.hdf5']}, or these "
-        f"files put by hand into {home}/small as options.json and weights.hdf5, found 404 Not Found: "
-        f"{urls['options.json']}"
+        f"small: expected the file from {urls['options.json']} and {urls['weights.hdf5']}, or these files put by hand "
+        f"into {home}/small as options.json and weights.hdf5, found 404 Not Found: {urls['options.json']}"
     )
     assert left_in(home) == []
 
@@ -185,7 +175,7 @@ def test_without_a_network_one_line_says_where_to_put_the_files_and_there_they_a
 def test_a_damaged_model_is_named_and_fetched_again_only_when_it_is_deleted(server, home, pair):
     weights = fetch().weights
     weights.write_bytes(bytes(len(pair[1])))
-    message = rf"^name: expected an intact model small: a file with SHA-256 .*; delete {home}/small and the next use"
+    message = rf"^small: expected an intact model: a file with SHA-256 .*; delete {home}/small and the next use"
     for _ in range(2):
         with pytest.raises(InputError, match=message):
             fetch()
@@ -196,50 +186,48 @@ def test_a_damaged_model_is_named_and_fetched_again_only_when_it_is_deleted(serv
 
 
 def test_of_two_at_once_one_fetches_and_the_other_waits(server, home, pair, capsys):
+    def second_waits() -> None:
+        until = time.monotonic() + 30
+        while "waiting for" not in capsys.readouterr().err and time.monotonic() < until:
+            time.sleep(0.01)
+
+    server.cuts, server.before_cut = [len(pair[0]), len(pair[0]), 1000], second_waits
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        (path,) = (path for path in server.files if path.endswith("hdf5"))
-        # The first stops in the middle until the second waits.
-        server.cuts, server.before_cut = [len(pair[0]), len(pair[0]), 1000], lambda: second_waits(capsys)
         found = [pool.submit(fetch) for _ in range(2)]
         assert found[0].result() == found[1].result()
-    assert path.endswith("weights.hdf5")
     assert server.ranges == [None, None, None, "bytes=1000-"]
     assert left_in(home) == ["small/options.json", "small/weights.hdf5"]
 
 
-def second_waits(capsys) -> None:
-    import time  # noqa: PLC0415
-
-    until = time.monotonic() + 30
-    while "waiting for" not in capsys.readouterr().err and time.monotonic() < until:
-        time.sleep(0.01)
-
-
-def test_a_folder_that_cannot_be_written_is_named_with_its_variable(server, home, monkeypatch):
+def test_a_folder_that_cannot_be_written_is_named_with_its_variable(server, home):
     home.write_text("a file")
-    with pytest.raises(InputError, match=rf"^ELMO_TF_HOME: expected a folder that can be written; .*: {home}/small$"):
+    message = rf"^{home}/small: expected a folder that can be written; ELMO_TF_HOME names another, found "
+    with pytest.raises(InputError, match=message):
         fetch()
     assert server.ranges == []
 
 
-def test_files_that_are_here_are_used_without_writing_anything(server, home, monkeypatch):
+def test_files_that_are_here_are_used_without_writing_anything(server, home):
     found = fetch()
-    monkeypatch.setattr(fetching, "own_folder", lambda _: pytest.fail("writes"))
+    (home / "small" / ".lock").unlink()
     assert fetch() == found
+    assert not (home / "small" / ".lock").exists()
 
 
-def test_the_model_in_the_box_is_one_clear_line_where_its_files_are_missing(home, tmp_path, monkeypatch):
-    monkeypatch.setattr(fetching, "_BOX", tmp_path)
-    message = rf"^name: expected the model books, which comes with elmo_tf, found no weights.hdf5 in {tmp_path}/books"
+def test_the_model_that_comes_with_the_package_is_one_clear_line_where_its_files_are_missing(
+    home, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(fetching, "_PACKAGED", tmp_path)
+    message = rf"^books: expected the model that comes with elmo_tf, found no weights.hdf5 in {tmp_path}/books"
     with pytest.raises(InputError, match=message):
         fetch("books")
     assert not home.exists()
 
 
-def test_the_model_in_the_box_is_what_its_row_says():
+def test_the_model_that_comes_with_the_package_is_what_its_row_says():
     row = models.find("books")
     if not fetching.are_here(row):
-        pytest.skip("this copy of elmo_tf has no files of the model in the box")
+        pytest.skip("this copy of elmo_tf has no files of the model books")
     options, weights = fetching.files(row)
     assert sum(array.size for array in published_files.read_hdf5(weights).values()) == row.parameters
     assert 2 * json.loads(options.read_text())["lstm"]["projection_dim"] == row.dim

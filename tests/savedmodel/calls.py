@@ -16,6 +16,7 @@ TEXT = [
 WORDS = [sentence.split() for sentence in TEXT]
 LENGTHS = [len(words) for words in WORDS]
 LONGEST = max(LENGTHS)
+PADDED = [words + [b""] * (LONGEST - len(words)) for words in WORDS]
 SAME = checks.TOLERANCE
 # Outputs that are no numbers of the network.
 TEXTS = ("tokens", "offsets")

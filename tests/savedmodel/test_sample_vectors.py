@@ -29,7 +29,7 @@ def elsewhere():
     with tf.device("CPU:1"):
         bilm = checks.randomize(BiLM(MICRO), scale=0.4)
         initial = states.zero(bilm)
-        return root.build_root(bilm, mix.build_mix(3, "average", 1.0), initial=initial), initial
+        return root.build_root(bilm, mix.build_mix(3, "average", 1.0), "whitespace", initial), initial
 
 
 def test_without_a_choice_products_run_on_the_programs_device(elsewhere):

@@ -33,8 +33,7 @@ def test_from_the_initial_states_a_stream_is_what_the_other_signatures_give(load
     assert all(not np.any(state) for state in loaded.initial_states(3).values())
 
 
-def test_states_carry_on_row_by_row(loaded, savedmodel):
-    """As `BiLM.embed` does, which is compared with training."""
+def test_states_carry_on_row_by_row_as_in_the_network(loaded, savedmodel):
     first, second = WORDS, WORDS[::-1]
     _, carried = stream(loaded, first, loaded.initial_states(len(first)))
     found, _ = stream(loaded, second, carried)
@@ -71,7 +70,6 @@ def warm(savedmodel, tmp_path_factory):
 
 @pytest.mark.slow
 def test_a_warm_model_starts_from_the_average_state_after_the_text(warm, savedmodel):
-    """Each of 32 streams reads its share of the lines with words."""
     sentences = [line.encode().split() for line in TYPICAL.splitlines() if line]
     bilm, ends = savedmodel.bilm, []
     embed_ids = tf.function(bilm.embed, reduce_retracing=True)
@@ -106,18 +104,18 @@ def test_the_assets_tell_what_sentences_start_from(warm, savedmodel):
     assert cold == {"kind": "zero"}
 
 
-def test_a_compressed_text_is_refused(savedmodel, tmp_path):
-    with pytest.raises(InputError, match=r"^warm_text: expected plain text, found a compressed file: .*text.txt.gz"):
-        writing.export(savedmodel.bilm, MICRO_CONFIG, tmp_path / "model", warm_text=tmp_path / "text.txt.gz")
-
-
 @pytest.mark.parametrize(
-    ("content", "message"), [(None, "expected a text file, found No such"), (" \n\n", "with words")]
+    ("name", "content", "message"),
+    [
+        ("text.txt.gz", "a b", "plain text, found a compressed file"),
+        ("text.txt", None, "a text file, found No such"),
+        ("text.txt", " \n\n", "a text with words, found none"),
+    ],
 )
-def test_a_text_that_warms_nothing_is_refused(savedmodel, tmp_path, content, message):
+def test_a_text_that_warms_nothing_is_refused(savedmodel, tmp_path, name, content, message):
     if content is not None:
-        (tmp_path / "text.txt").write_text(content)
+        (tmp_path / name).write_text(content)
     before = list(tmp_path.iterdir())
-    with pytest.raises(InputError, match=f"^warm_text: .*{message}"):
-        writing.export(savedmodel.bilm, MICRO_CONFIG, tmp_path / "model", warm_text=tmp_path / "text.txt")
+    with pytest.raises(InputError, match=f"^{tmp_path / name}: expected {message}"):
+        writing.export(savedmodel.bilm, MICRO_CONFIG, tmp_path / "model", warm_text=tmp_path / name)
     assert list(tmp_path.iterdir()) == before

@@ -42,19 +42,10 @@ print(json.dumps({
 """
 
 
-@pytest.fixture(scope="module")
-def report(savedmodel):
+@pytest.mark.slow
+def test_loading_keeps_stderr_environment_and_logging_and_lets_other_threads_import(savedmodel):
     command = [sys.executable, "-c", PROGRAM, str(savedmodel.path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-@pytest.mark.slow
-def test_other_threads_import_sklearn_and_kerass_wrappers_work_afterwards(report):
-    assert (report["shape"], report["sklearn"], report["wrapper"]) == ([3, 2, 16], True, True)
-
-
-@pytest.mark.slow
-def test_stderr_environment_and_logging_stay_as_they_are(report):
-    assert (report["stderr"], report["environment"], report["logging"]) == (True, [], True)
+    kept = {"stderr": True, "environment": [], "logging": True}
+    assert json.loads(done.stdout) == {"shape": [3, 2, 16], "sklearn": True, "wrapper": True, **kept}

@@ -41,39 +41,38 @@ def without(key: str) -> dict:
 
 DAMAGED = [
     ("", "JSON, found Expecting value"),
-    ("[" * 50_000, "JSON, found brackets nested too deeply"),
-    ("[]", "an object, found a list of 0"),
-    ("{}", "the key format_version, found none"),
-    ('{"format_version": "1"}', 'format_version to be vectors-1, found "1"'),
+    ("[]", "object, found a list of 0"),
+    ('{"format_version": "1"}', 'format_version to be a valid value, found "1"'),
     *((json.dumps(without(key)), f"the key {key}, found none") for key in INFO),
-    (json.dumps(INFO | {"lines": -5}), "lines to be a whole number of at least 0, found -5"),
-    (json.dumps(INFO | {"lines": True}), "lines to be a whole number of at least 0, found true"),
-    (json.dumps(INFO | {"layers": ["top"]}), "layers to be all or top or average or sum or mix, found a list of 1"),
-    (json.dumps(INFO | {"dtype": "int8"}), 'dtype to be float32 or float16, found "int8"'),
+    (json.dumps(INFO | {"lines": -5}), "lines to be int >= 0, found -5"),
+    (json.dumps(INFO | {"lines": True}), "lines to be int, found true"),
+    (json.dumps(INFO | {"layers": ["top"]}), "layers to be str, found a list of 1"),
+    (json.dumps(INFO | {"dtype": "int8"}), 'dtype to be a valid value, found "int8"'),
 ]
 
 
 @pytest.mark.parametrize(("info", "message"), DAMAGED, ids=[message for _, message in DAMAGED])
 def test_a_damaged_info_is_refused_in_one_line(tmp_path, info, message):
     write_hdf5(tmp_path / "file", info)
-    with pytest.raises(InputError, match=rf"^vectors: expected {message}.*: .*file$"):
+    with pytest.raises(InputError, match=rf"^{tmp_path}/file: expected {message}"):
         vector_files.open_hdf5(tmp_path / "file")
     write_folder(tmp_path / "folder", info)
-    with pytest.raises(InputError, match=rf"^folder: expected {message}.*: .*folder/info.json$"):
+    with pytest.raises(InputError, match=rf"^{tmp_path}/folder/info.json: expected {message}"):
         vector_files.read_tfrecords(tmp_path / "folder")
 
 
 @pytest.mark.parametrize("shards", [None, 3, {}, ["shard"], [{}], [{"name": 3}], [{"name": f"../{SHARD}"}]])
 def test_shards_that_are_not_files_of_the_folder_are_refused(tmp_path, shards):
     write_folder(tmp_path / "folder", json.dumps(INFO | {"shards": shards}))
-    with pytest.raises(InputError, match=r"^folder: expected (the key )?shards.*, found .*: .*info.json$"):
+    with pytest.raises(InputError, match=rf"^{tmp_path}/folder/info.json: expected (the key )?shards.*, found "):
         vector_files.read_tfrecords(tmp_path / "folder")
 
 
 def test_an_attribute_that_is_not_text_is_another_programs(tmp_path):
     with h5py.File(tmp_path / "file", "w") as file:
         file.attrs[vector_files.INFO_ATTRIBUTE] = [1, 2]
-    with pytest.raises(InputError, match=r"^vectors: expected an HDF5 file of .*, found another program's: .*file$"):
+    message = rf"^{tmp_path}/file: expected an HDF5 file of .*, found another program's$"
+    with pytest.raises(InputError, match=message):
         vector_files.open_hdf5(tmp_path / "file")
 
 

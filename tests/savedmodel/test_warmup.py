@@ -2,44 +2,33 @@
 
 import numpy as np
 import tensorflow as tf
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 
 from elmo_tf.savedmodel import contract, warmup
 from tests.savedmodel.calls import assert_same, numbers_of
 
-STRING, MESSAGE = descriptor_pb2.FieldDescriptorProto.TYPE_STRING, descriptor_pb2.FieldDescriptorProto.TYPE_MESSAGE
-# From tensorflow_serving/apis: name, number and type of the fields that a warm-up request uses.
-MESSAGES = {
-    "ModelSpec": [("name", 1, STRING), ("signature_name", 3, STRING)],
-    "PredictRequest": [("model_spec", 1, "ModelSpec"), ("inputs", 2, "PredictRequest.InputsEntry")],
-    "PredictLog": [("request", 1, "PredictRequest")],
-    "PredictionLog": [("predict_log", 6, "PredictLog")],
-}
+# From tensorflow_serving/apis: the messages and fields that a warm-up request uses.
+MESSAGES = """
+name: "prediction_log.proto" package: "tensorflow.serving" syntax: "proto3"
+dependency: "tensorflow/core/framework/tensor.proto"
+message_type { name: "ModelSpec"
+    field { name: "name" number: 1 label: LABEL_OPTIONAL type: TYPE_STRING }
+    field { name: "signature_name" number: 3 label: LABEL_OPTIONAL type: TYPE_STRING } }
+message_type { name: "PredictRequest"
+    field { name: "model_spec" number: 1 label: LABEL_OPTIONAL type: TYPE_MESSAGE type_name: "ModelSpec" }
+    field { name: "inputs" number: 2 label: LABEL_REPEATED type: TYPE_MESSAGE type_name: "PredictRequest.InputsEntry" }
+    nested_type { name: "InputsEntry" options { map_entry: true }
+        field { name: "key" number: 1 label: LABEL_OPTIONAL type: TYPE_STRING }
+        field { name: "value" number: 2 label: LABEL_OPTIONAL type: TYPE_MESSAGE type_name: ".tensorflow.TensorProto" }
+    } }
+message_type { name: "PredictLog"
+    field { name: "request" number: 1 label: LABEL_OPTIONAL type: TYPE_MESSAGE type_name: "PredictRequest" } }
+message_type { name: "PredictionLog"
+    field { name: "predict_log" number: 6 label: LABEL_OPTIONAL type: TYPE_MESSAGE type_name: "PredictLog" } }
+"""
 
 
 def prediction_log_class():
-    """Builds the class of PredictionLog from descriptions of the messages."""
-    tensor = tf.make_tensor_proto(0).DESCRIPTOR
-    file = descriptor_pb2.FileDescriptorProto(
-        name="prediction_log.proto", package="tensorflow.serving", syntax="proto3", dependency=[tensor.file.name]
-    )
-
-    def add_field(message, name, number, kind):
-        field = message.field.add(name=name, number=number, label=field_label(kind))
-        if kind == STRING:
-            field.type = STRING
-        else:
-            field.type, field.type_name = MESSAGE, kind if kind.startswith(".") else f".tensorflow.serving.{kind}"
-
-    for name, fields in MESSAGES.items():
-        message = file.message_type.add(name=name)
-        for field in fields:
-            add_field(message, *field)
-        if name == "PredictRequest":
-            entry = message.nested_type.add(name="InputsEntry")
-            entry.options.map_entry = True
-            add_field(entry, "key", 1, STRING)
-            add_field(entry, "value", 2, f".{tensor.full_name}")
     pool = descriptor_pool.DescriptorPool()
 
     def add(known):
@@ -47,14 +36,9 @@ def prediction_log_class():
             add(needed)
         pool.AddSerializedFile(known.serialized_pb)
 
-    add(tensor.file)
-    pool.Add(file)
+    add(tf.make_tensor_proto(0).DESCRIPTOR.file)
+    pool.Add(text_format.Parse(MESSAGES, descriptor_pb2.FileDescriptorProto()))
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("tensorflow.serving.PredictionLog"))
-
-
-def field_label(kind):
-    labels = descriptor_pb2.FieldDescriptorProto
-    return labels.LABEL_REPEATED if kind == "PredictRequest.InputsEntry" else labels.LABEL_OPTIONAL
 
 
 def requests_of(path):

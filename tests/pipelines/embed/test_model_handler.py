@@ -21,7 +21,7 @@ from tests import checks
 from tests.pipelines import folder_store  # noqa: F401 - a file system of Beam
 from tests.pipelines.memory_store import STORE
 
-_load_here = sources.model
+_load_here = sources.SavedModel.model
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
 TEXTS = ["the cat  sat", "", b"na\xc3\xafve", ["a b", "c"], [b"the", b"cat", b"sat"]]
@@ -71,7 +71,7 @@ def test_a_model_is_read_from_any_file_system_of_beam(savedmodel, expected, monk
     }
     objects["memory://models/mine/9/saved_model.pb"] = b"an older version"
     objects["memory://models/mine/10/variables/"] = b""  # as stores have for folders
-    monkeypatch.setattr(sources, "model", _load_here)
+    monkeypatch.setattr(sources.SavedModel, "model", _load_here)
     STORE.update(objects)
     try:
         for folder in ("memory://models/mine", "memory://models/mine/10/"):
