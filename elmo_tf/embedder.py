@@ -117,16 +117,14 @@ class Embedder:
             InputError: for another type of an argument, or if the source has no softmax.
         """
         sentences = _split(texts, self.source.tokenizer)
-        found: list[Score | None] = [None] * len(sentences)
-        done = 0
+        found: dict[int, Score] = {}
         # Sentences without tokens have a boundary to predict.
         for batch in batches([len(sentence) + 1 for sentence in sentences], self._batch_tokens):
             for place, score in zip(batch, self._scorer.score([sentences[place] for place in batch]), strict=True):
                 found[place] = score
-            done += len(batch)
             if progress:
-                progress(done, len(sentences))
-        return found
+                progress(len(found), len(sentences))
+        return [found[place] for place in range(len(sentences))]
 
     def fill(self, text: Text, top: int = 10, word: str | None = None) -> list[Filled]:
         """Returns the words of the vocabulary that fit best in one place of a sentence, the likeliest first.
