@@ -5,6 +5,7 @@ import os
 import pathlib
 from collections.abc import Sequence
 
+from elmo_tf.errors import InputError
 from elmo_tf.records import record_folder
 from elmo_tf.savedmodel import writing
 from elmo_tf.training import devices, evaluation, precision
@@ -64,6 +65,7 @@ def export(
     gamma: float = 1.0,
     tokenizer: str = "whitespace",
     warm_text: str | os.PathLike | None = None,
+    softmax: bool = False,
 ) -> pathlib.Path:
     """Writes a trained model as the SavedModel `output/<version>/`, once a fresh process has verified it.
 
@@ -78,6 +80,7 @@ def export(
             tensorflow-text (`elmo-tf[text]`) here and in every program that loads the model.
         warm_text: a text file, one sentence per line; every sentence then starts from the LSTM state after this text
             instead of from zero.
+        softmax: whether to export the softmax as well: the signature `score` then returns log-probabilities.
 
     Returns:
         the new version's folder.
@@ -89,6 +92,8 @@ def export(
             does; nothing is left then.
     """
     opened = open_workdir(workdir)
+    if softmax and opened.vocabulary is None:
+        raise InputError(str(opened.path), "a model with a softmax", "one without")
     bilm, progress = opened.trained(str(checkpoint))
     _log.info("exporting the model of step %s", f"{progress.step:,}")
     return writing.export(
@@ -100,4 +105,5 @@ def export(
         provenance=checkpoints.provenance(opened, progress.step),
         tokenizer=tokenizer,
         warm_text=warm_text,
+        vocabulary=opened.vocabulary if softmax else None,
     )

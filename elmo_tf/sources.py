@@ -17,8 +17,9 @@ from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
 from elmo_tf.published import fetching, models
 from elmo_tf.published.options import read_options
-from elmo_tf.savedmodel import assets, checksums, finding
+from elmo_tf.savedmodel import assets, checksums, contract, finding
 from elmo_tf.scoring import LanguageModel
+from elmo_tf.text import vocabulary as vocabulary_lib
 from elmo_tf.workdir.folder import is_workdir, open_workdir
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Source(abc.ABC):
 
     def language_model(self) -> LanguageModel:
         """Returns the network with its softmax; `InputError` if the source has none."""
-        raise InputError(self.name, "a model with its softmax, such as a workdir of elmo-tf train", "vectors only")
+        raise InputError(self.name, "a model with its softmax: a workdir, or an export made with --softmax", "none")
 
     def model(self) -> Any:
         """Returns an object that embeds with `tokens` and has `trainable_variables`, as an exported model does.
@@ -121,6 +122,16 @@ class SavedModel(Source):
             expected = "a SavedModel with float32 weights; export the model again"
             raise InputError(self.name, expected, f"{precision} weights")
         return stored_weights.read_network(folder, self.config)
+
+    def language_model(self) -> LanguageModel:
+        from elmo_tf.savedmodel import stored_weights  # noqa: PLC0415 - see the top
+
+        file = self.path / contract.VOCABULARY_FILE
+        if not file.exists():
+            return super().language_model()
+        network = self.network()
+        vocabulary = vocabulary_lib.from_bytes(file.read_bytes(), str(file))
+        return LanguageModel(network, stored_weights.read_softmax(self.path, self.config, len(vocabulary)), vocabulary)
 
     def model(self) -> Any:
         from elmo_tf.savedmodel import opening  # noqa: PLC0415 - see the top

@@ -7,6 +7,7 @@ import random
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import elmo_tf
 from elmo_tf import api, cli
@@ -97,6 +98,25 @@ def test_words_are_ranked_by_both_directions_over_their_own_probability(model, w
 def test_a_sentence_without_one_place_is_refused(model, text, word):
     with pytest.raises(InputError, match=r"text: expected a sentence with the token .* once"):
         model.fill(text, word=word)
+
+
+def test_an_export_with_the_softmax_scores_in_a_process_that_knows_tensorflow_alone(model, workdir, tmp_path):
+    path = api.export(workdir, tmp_path / "scored", softmax=True)  # verified in another process
+    (expected, unknown, empty) = model.score(SENTENCES[:3])
+    found = {
+        k: v.numpy() for k, v in tf.saved_model.load(str(path)).signatures["score"](tf.constant(SENTENCES[:3])).items()
+    }
+    assert found["log_probs"].shape == (3, 2, 8)
+    np.testing.assert_allclose(found["log_probs"][0, 0], [0, *expected.forward_log_probs], **checks.TOLERANCE)
+    np.testing.assert_allclose(found["log_probs"][0, 1], [*expected.backward_log_probs, 0], **checks.TOLERANCE)
+    np.testing.assert_allclose(found["log_probs"][1, 1, :3], unknown.backward_log_probs, **checks.TOLERANCE)
+    assert not found["log_probs"][1, :, 4:].any()
+    np.testing.assert_allclose(found["total"], [expected.total, unknown.total, empty.total], rtol=1e-5)
+    assert found["tokens"][1].tolist() == [b"zebras", b"bark", b"", b"", b"", b""]
+    exported = elmo_tf.load(path)
+    for one, other in zip(exported.score(SENTENCES), model.score(SENTENCES), strict=True):
+        np.testing.assert_allclose(one.forward_log_probs, other.forward_log_probs, **checks.TOLERANCE)
+    assert exported.fill("the [MASK] sat", top=1)[0].token == model.fill("the [MASK] sat", top=1)[0].token
 
 
 def test_a_source_without_a_softmax_is_refused(savedmodel):

@@ -26,6 +26,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     export.add_argument("--workdir", required=True, metavar="DIR", help="a workdir of `elmo-tf train`")
     export.add_argument("--output", required=True, metavar="DIR", help="savedmodels/NAME; gets a new version")
     add_checkpoint_argument(export)
+    export.add_argument("--softmax", action="store_true", help="export the softmax too, for the signature score")
     _add_savedmodel_arguments(export)
 
     models = add_command(
@@ -104,7 +105,11 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
 def _export(arguments: argparse.Namespace) -> None:
     from elmo_tf import api
 
-    print(api.export(arguments.workdir, arguments.output, arguments.which, **_settings(arguments)))
+    print(
+        api.export(
+            arguments.workdir, arguments.output, arguments.which, softmax=arguments.softmax, **_settings(arguments)
+        )
+    )
 
 
 def _models(arguments: argparse.Namespace) -> None:

@@ -11,6 +11,7 @@ GRAPH_FILE = "saved_model.pb"
 VARIABLES_PREFIX = "variables/variables"
 CONFIG_FILE = "assets/config.json"
 PROVENANCE_FILE = "assets/provenance.json"
+VOCABULARY_FILE = "assets/vocab.txt"  # only with a softmax
 # TensorFlow leaves the folder `assets.extra` to the exporting program.
 CHECKSUMS_FILE = "assets.extra/checksums.json"
 SAMPLE_VECTORS_FILE = "assets.extra/sample_vectors.npz"
@@ -29,6 +30,7 @@ ATTRIBUTES = ("trainable_variables", "variables", "regularization_losses")
 # The arrays in the file of sample vectors: these, and the outputs that are not parts of other outputs.
 SAMPLE_FIELDS = ("sentences", "tokenizer", "tolerance")
 SAMPLED_OUTPUTS = ("layers", "elmo", "default", "mask")
+SCORE_OUTPUTS = ("log_probs", "total")  # with a softmax
 
 # LSTM states: for each direction and layer these parts, and the dimension of each.
 DIRECTIONS = ("forward", "backward")
@@ -48,6 +50,8 @@ CHAR_IDS = {"char_ids": Tensor("int32", ("batch", "max_length", "max_chars_per_t
 
 # The functions of the loaded object that are signatures, and their inputs; `stream` takes the states as well.
 FUNCTIONS = {"default": STRINGS, "tokens": TOKENS, "char_ids": CHAR_IDS, "stream": TOKENS}
+# An export with its softmax has one more signature, and a function of its name.
+SCORE = "score"
 # The function behind each signature.
 SIGNATURES = {"serving_default": "default", **{name: name for name in FUNCTIONS}}
 

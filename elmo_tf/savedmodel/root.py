@@ -1,18 +1,30 @@
 """The object that is saved: callable, with the contract's signatures, and its variables as attributes."""
 
+import functools
+import os
+
 import tensorflow as tf
 
 from elmo_tf.bilm.packed import PackedBiLM
 from elmo_tf.bilm.walk import States
+from elmo_tf.layers.sampled_softmax import SampledSoftmax
 from elmo_tf.layers.scalar_mix import ScalarMix
 from elmo_tf.savedmodel import contract, graph_checks, states
 from elmo_tf.savedmodel.stored_weights import ATTRIBUTE, StoredWeights
 from elmo_tf.text import in_graph
+from elmo_tf.text import vocabulary as vocabulary_lib
 
 Outputs = dict[str, tf.Tensor]
 
 
-def build_root(bilm: PackedBiLM, mix: ScalarMix, tokenizer: str, initial: States) -> tf.train.Checkpoint:
+def build_root(
+    bilm: PackedBiLM,
+    mix: ScalarMix,
+    tokenizer: str,
+    initial: States,
+    softmax: SampledSoftmax | None = None,
+    vocabulary: str | os.PathLike | None = None,
+) -> tf.train.Checkpoint:
     """Returns the object to save, with the functions and attributes of the contract.
 
     Args:
@@ -20,8 +32,10 @@ def build_root(bilm: PackedBiLM, mix: ScalarMix, tokenizer: str, initial: States
         mix: the mix of its layers behind the output `elmo`, built.
         tokenizer: how `default` splits sentences, one of `contract.TOKENIZERS`.
         initial: variables, the states before every sentence.
+        softmax: adds the function `score`.
+        vocabulary: the file of its words, which has to be there until the object is saved.
     """
-    weights = StoredWeights(bilm)
+    weights = StoredWeights(bilm, softmax)
     functions = _Functions(weights, bilm, mix, tokenizer, initial)
     specs, strings = functions.specs, list(functions.specs["default"].values())
     root = tf.train.Checkpoint(
@@ -45,6 +59,16 @@ def build_root(bilm: PackedBiLM, mix: ScalarMix, tokenizer: str, initial: States
     setattr(root, ATTRIBUTE, weights.by_name)
     root.initial = tf.nest.flatten(initial)
     root.regularization_losses = []
+    if softmax is not None:
+        words = tf.lookup.TextFileInitializer(
+            os.fspath(vocabulary),
+            tf.string,
+            tf.lookup.TextFileIndex.WHOLE_LINE,
+            tf.int64,
+            tf.lookup.TextFileIndex.LINE_NUMBER,
+        )
+        root.vocabulary = tf.lookup.StaticHashTable(words, vocabulary_lib.UNKNOWN_ID)
+        root.score = tf.function(functools.partial(functions.score, root.vocabulary), input_signature=strings)
     return root
 
 
@@ -101,6 +125,17 @@ class _Functions:
         ids = in_graph.encode_tokens(tokens, sequence_len, self._max_chars)
         found, after = self._outputs(ids, states.nested(before))
         return found | after
+
+    def score(self, vocabulary, strings):
+        strings = graph_checks.checked_strings(strings)
+        tokens, lengths = in_graph.split(strings, self._tokenizer)
+        places = tf.range(tf.shape(tokens)[1] + 2)
+        token_ids = tf.pad(tf.cast(vocabulary.lookup(tokens), tf.int32), ((0, 0), (1, 1)))  # `<S>` is 0
+        token_ids = tf.where(places == lengths[:, None] + 1, vocabulary_lib.END_ID, token_ids)
+        char_ids = in_graph.encode_tokens(tokens, lengths, self._max_chars)
+        log_probs = self._weights.token_log_probs(char_ids, token_ids)
+        total = tf.cast(tf.reduce_sum(tf.cast(log_probs, tf.float64), (1, 2)), tf.float32)
+        return {"log_probs": log_probs, "total": total, "tokens": tokens}
 
     def initial_states(self, batch_size):
         return states.by_name(

@@ -30,6 +30,9 @@ def write(folder: pathlib.Path, root: tf.train.Checkpoint, tokenizer: str) -> No
 
 def compute(root: tf.train.Checkpoint) -> dict[str, tf.Tensor]:
     """Returns the sampled outputs for `SENTENCES`, computed on the CPU: a GPU may use TF32, too coarse to verify."""
+    sentences = tf.constant(SENTENCES)
     with tf.device("CPU:0"):
-        outputs = root.default(tf.constant(SENTENCES))
-    return {name: outputs[name] for name in contract.SAMPLED_OUTPUTS}
+        outputs = root.default(sentences)
+        scores = root.score(sentences) if hasattr(root, contract.SCORE) else {}
+    found = {name: outputs[name] for name in contract.SAMPLED_OUTPUTS}
+    return found | {name: scores[name] for name in contract.SCORE_OUTPUTS if scores}

@@ -37,7 +37,14 @@ def main(savedmodel: str, sample_vectors: str) -> list[str]:
     outputs = {name: model.signatures[name](**arguments) for name, arguments in inputs.items()}
     outputs["__call__"] = model(tf.constant(sentences), False)
     problems += [f"stream: output {name!r} is missing" for name in states if name not in outputs["stream"]]
-    expected, texts = _with_parts(expected), _texts(sentences, words)
+    texts = _texts(sentences, words)
+    scores = {name: expected.pop(name) for name in contract.SCORE_OUTPUTS if name in expected}
+    if scores:
+        found = model.signatures[contract.SCORE](strings=tf.constant(sentences))
+        values = {name: value.numpy() for name, value in found.items()}
+        wanted = scores | {"tokens": texts["tokens"]}
+        problems += [f"{contract.SCORE}: {problem}" for problem in _differences(values, wanted, tolerance)]
+    expected = _with_parts(expected)
     num_lstm_layers = expected["layers"].shape[1] - 1
     for name, found in outputs.items():
         # The call does what the signature `default` does.

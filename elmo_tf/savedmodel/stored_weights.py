@@ -8,10 +8,12 @@ from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from elmo_tf import config as config_lib
+from elmo_tf.bilm import log_probs
 from elmo_tf.bilm.names import relative_names
 from elmo_tf.bilm.packed import PackedBiLM
 from elmo_tf.bilm.walk import States
 from elmo_tf.errors import InputError, is_about_memory, reason
+from elmo_tf.layers.sampled_softmax import SampledSoftmax
 from elmo_tf.savedmodel import contract
 
 ATTRIBUTE = "weights"  # of the object that is saved: the variables by name
@@ -19,15 +21,17 @@ _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # of a TensorFlow checkpoint: th
 
 
 class StoredWeights:
-    """A biLM that computes with variables to save, none of them trainable.
+    """A biLM, and its softmax if there is one, that compute with variables to save, none of them trainable.
 
     A Keras layer around a SavedModel trains what was trainable when it was saved, so trainable variables are copied;
     the others are saved themselves.
     """
 
-    def __init__(self, bilm: PackedBiLM):
-        self._bilm = bilm
+    def __init__(self, bilm: PackedBiLM, softmax: SampledSoftmax | None = None):
+        self._bilm, self._softmax = bilm, softmax
         self._variables = relative_names(bilm)
+        if softmax is not None:
+            self._variables |= {f"softmax/{variable.name}": variable for variable in softmax.variables}
         self.by_name: dict[str, tf.Variable] = {
             name: tf.Variable(variable, trainable=False) if variable.value.trainable else variable.value
             for name, variable in self._variables.items()
@@ -35,9 +39,17 @@ class StoredWeights:
 
     def embed(self, char_ids: tf.Tensor, initial_states: States) -> tuple[tf.Tensor, tf.Tensor, States]:
         """Returns what `PackedBiLM.embed` does."""
-        values = [(variable, tf.convert_to_tensor(self.by_name[name])) for name, variable in self._variables.items()]
-        with keras.StatelessScope(values):
+        with self._scope():
             return self._bilm.embed(char_ids, initial_states)
+
+    def token_log_probs(self, char_ids: tf.Tensor, token_ids: tf.Tensor) -> tf.Tensor:
+        """Returns what `log_probs.token_log_probs` does."""
+        with self._scope():
+            return log_probs.token_log_probs(self._bilm, self._softmax, char_ids, token_ids)
+
+    def _scope(self) -> keras.StatelessScope:
+        values = [(variable, tf.convert_to_tensor(self.by_name[name])) for name, variable in self._variables.items()]
+        return keras.StatelessScope(values)
 
 
 def read_network(folder: pathlib.Path, config: config_lib.ModelConfig) -> PackedBiLM:
@@ -49,12 +61,26 @@ def read_network(folder: pathlib.Path, config: config_lib.ModelConfig) -> Packed
         InputError: if the weights are damaged, or not those of a network of these sizes.
     """
     bilm = PackedBiLM(config)
+    _read(folder, relative_names(bilm))
+    return bilm
+
+
+def read_softmax(folder: pathlib.Path, config: config_lib.ModelConfig, vocab_size: int) -> SampledSoftmax:
+    """Returns the softmax of a SavedModel in `folder`; raises as `read_network` does."""
+    softmax = SampledSoftmax(vocab_size)
+    softmax.build((None, config.lstm.projection_dim))
+    _read(folder, {f"softmax/{variable.name}": variable for variable in softmax.variables})
+    return softmax
+
+
+def _read(folder: pathlib.Path, variables: dict[str, keras.Variable]) -> None:
+    """Assigns to variables the values of these names in the SavedModel."""
     try:
         reader = tf.train.load_checkpoint(str(folder / contract.VARIABLES_PREFIX))
         nodes = trackable_object_graph_pb2.TrackableObjectGraph.FromString(reader.get_tensor(_OBJECT_GRAPH)).nodes
         root = {child.local_name: child.node_id for child in nodes[0].children}
         by_name = {child.local_name: nodes[child.node_id] for child in nodes[root[ATTRIBUTE]].children}
-        for name, variable in relative_names(bilm).items():
+        for name, variable in variables.items():
             value = reader.get_tensor(by_name[name].attributes[0].checkpoint_key)
             if value.shape != variable.shape:
                 raise ValueError(f"{name} of shape {value.shape}, not {variable.shape}")
@@ -66,4 +92,3 @@ def read_network(folder: pathlib.Path, config: config_lib.ModelConfig) -> Packed
             raise
         expected = "a SavedModel of elmo-tf export of this version, undamaged"
         raise InputError(str(folder), expected, reason(error)) from None
-    return bilm

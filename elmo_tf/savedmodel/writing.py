@@ -18,6 +18,7 @@ from elmo_tf.files import staging
 from elmo_tf.layers.scalar_mix import Mix
 from elmo_tf.savedmodel import assets, checksums, contract, finding, root, sample_vectors, states, verification, warmup
 from elmo_tf.savedmodel.mix import build_mix
+from elmo_tf.text.vocabulary import Vocabulary
 
 _log = logging.getLogger("elmo_tf")
 
@@ -31,11 +32,12 @@ def export(
     provenance: dict[str, Any] | None = None,
     tokenizer: str = "whitespace",
     warm_text: str | os.PathLike | None = None,
+    vocabulary: Vocabulary | None = None,
 ) -> pathlib.Path:
     """Writes `bilm` to the next version's folder in `output`, after a fresh process has verified it.
 
     Args:
-        bilm: the network; its softmax is not exported.
+        bilm: the network.
         config: the configuration for `assets/config.json`; `config.model` is the network's.
         output: the model's folder, with a folder for each version, as TensorFlow Serving expects it.
         mix: weights of the layers: `"average"`, `"top"`, a layer's number, or scalar parameters before the softmax, one
@@ -45,6 +47,7 @@ def export(
         tokenizer: how the signature `default` splits sentences, `"whitespace"` or `"unicode"`; with the latter,
             programs that load the model have to import tensorflow_text first.
         warm_text: a text file; every sentence then starts from the state after it. None: from zero.
+        vocabulary: the words of the network's softmax, which is then exported too, with the signature `score`.
 
     Returns:
         the new version's folder.
@@ -61,15 +64,21 @@ def export(
     typical = None if warm_text is None else states.read_typical(warm_text)
     _next_version(folder)
     mixed, initial = build_mix(bilm.config.lstm.num_layers + 1, mix, gamma), states.zero(bilm)
-    built = root.build_root(PackedBiLM.of(bilm), mixed, tokenizer, initial)
     about = {"tokenizer": tokenizer, "initial_state": {"kind": "zero"}, **(provenance or {})}
     if typical is not None:
-        states.warm_up(built, initial, typical.sentences, tokenizer)
         about["initial_state"] = {"kind": "warm", "text_sha256": typical.sha256, "sentences": len(typical.sentences)}
     # Not the process id, which is the same in many containers.
     finished = folder / f"{contract.UNNUMBERED}{uuid.uuid4().hex[:12]}"
-    with staging.new_folder(finished) as made:
-        _save(built, made, config, about)
+    with staging.new_folder(finished) as made, tempfile.TemporaryDirectory() as scratch:
+        words = None
+        if vocabulary is not None:
+            words = pathlib.Path(scratch, pathlib.PurePosixPath(contract.VOCABULARY_FILE).name)
+            words.write_bytes(vocabulary.to_bytes())
+        softmax = bilm.softmax if vocabulary else None
+        built = root.build_root(PackedBiLM.of(bilm), mixed, tokenizer, initial, softmax, words)
+        if typical is not None:
+            states.warm_up(built, initial, typical.sentences, tokenizer)
+        _save(built, made, assets.write(pathlib.Path(scratch), config, about))
         _add_extras(built, made, os.path.basename(os.path.abspath(folder)), config.model, tokenizer)
         _log.info("saved; verifying it in a process that imports TensorFlow only")
         if problems := verification.problems_in_fresh_process(made):
@@ -82,17 +91,15 @@ def export(
     return version
 
 
-def _save(
-    built: tf.train.Checkpoint, folder: pathlib.Path, config: config_lib.Config, provenance: dict[str, Any]
-) -> None:
+def _save(built: tf.train.Checkpoint, folder: pathlib.Path, asset_files: list[pathlib.Path]) -> None:
     signatures = {name: getattr(built, function) for name, function in contract.SIGNATURES.items()}
-    with tempfile.TemporaryDirectory() as scratch:
-        paths = assets.write(pathlib.Path(scratch), config, provenance)
-        built.assets = [tf.saved_model.Asset(str(path)) for path in paths]
-        try:
-            tf.saved_model.save(built, str(folder), signatures=signatures)
-        except tf.errors.OpError as error:
-            raise OSError(f"cannot write the SavedModel: {error.message}") from error
+    if hasattr(built, contract.SCORE):
+        signatures[contract.SCORE] = built.score
+    built.assets = [tf.saved_model.Asset(str(path)) for path in asset_files]
+    try:
+        tf.saved_model.save(built, str(folder), signatures=signatures)
+    except tf.errors.OpError as error:
+        raise OSError(f"cannot write the SavedModel: {error.message}") from error
 
 
 def _add_extras(
