@@ -34,13 +34,10 @@ class Embedder:
     """A model in use; see `elmo_tf.load`. Several threads may use it at the same time.
 
     Args:
-        source: where the model comes from.
+        source: where the model comes from: its sizes and its tokenizer; an attribute as well.
         batch_tokens: the largest number of positions in a batch of several sentences.
         num_threads: for several processes on one machine: TensorFlow computes with so many threads and takes a GPU's
             memory as needed, unless it has computed before. None: TensorFlow's settings stay as they are.
-
-    Attributes:
-        source: where the model comes from: its sizes and its tokenizer.
 
     Raises:
         InputError: if a file is damaged.

@@ -84,10 +84,14 @@ class Source(abc.ABC):
         import tensorflow as tf  # noqa: PLC0415 - see the top
 
         from elmo_tf.bilm.packed import PackedBiLM  # noqa: PLC0415
-        from elmo_tf.savedmodel.mix import build_mix  # noqa: PLC0415
+        from elmo_tf.layers.float32 import float32_policy  # noqa: PLC0415
+        from elmo_tf.layers.scalar_mix import ScalarMix  # noqa: PLC0415
         from elmo_tf.text import in_graph  # noqa: PLC0415
 
-        bilm, mix = PackedBiLM.of(self.network()), build_mix(self.num_layers, "average", 1.0)
+        bilm = PackedBiLM.of(self.network())
+        with float32_policy():
+            mix = ScalarMix(self.num_layers)
+            mix.build(None)
 
         @tf.function(input_signature=[tf.TensorSpec((None, None), tf.string), tf.TensorSpec((None,), tf.int32)])
         def tokens(tokens, sequence_len):

@@ -39,22 +39,15 @@ def export(
     Args:
         bilm: the network.
         config: the configuration for `assets/config.json`; `config.model` is the network's.
-        output: the model's folder, with a folder for each version, as TensorFlow Serving expects it.
-        mix: weights of the layers: `"average"`, `"top"`, a layer's number, or scalar parameters before the softmax, one
-            per layer, the token layer first.
-        gamma: scale of the ELMo vector.
+        output, mix, gamma, tokenizer, warm_text: as for `elmo_tf.export`.
         provenance: JSON to keep in `assets/provenance.json`: where weights and vocabulary came from.
-        tokenizer: how the signature `default` splits sentences, `"whitespace"` or `"unicode"`; with the latter,
-            programs that load the model have to import tensorflow_text first.
-        warm_text: a text file; every sentence then starts from the state after it. None: from zero.
         vocabulary: the words of the network's softmax, which is then exported too, with the signature `score`.
 
     Returns:
         the new version's folder.
 
     Raises:
-        InputError: if `output` is not a folder, `mix` does not fit the layers, the tokenizer is unknown, or `warm_text`
-            has no words.
+        InputError: if an argument cannot be used.
         OSError: if the model cannot be written, for instance because the disk is full. Nothing is left behind.
         VerificationError: if the written model returns other vectors in another process. Nothing is left behind.
     """

@@ -115,15 +115,6 @@ def test_a_model_is_fetched_once_and_a_cut_download_resumes(server, home, pair):
     assert len(server.ranges) == 4
 
 
-def test_an_interrupted_download_is_resumed_by_the_next_call(server, home, pair):
-    server.cuts = [len(pair[0]), len(pair[0]), 1000, 0, 0]
-    with pytest.raises(InputError, match=r"found a connection that ended after 1,000, which are kept for the next"):
-        fetch()
-    assert left_in(home) == ["small/options.json", "small/weights.hdf5.part"]
-    assert [path.read_bytes() for path in fetch()] == pair
-    assert server.ranges[-1] == "bytes=1000-"
-
-
 def test_a_wrong_size_and_a_wrong_checksum_are_reported_and_the_file_is_not_kept(server, home, pair):
     (path,) = (path for path in server.files if path.endswith("hdf5"))
     for content, message in (
