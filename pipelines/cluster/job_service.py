@@ -151,7 +151,7 @@ def end_job(options: PipelineOptions, note: str) -> None:
         filesystems.delete([note])
         return
     name = f" {earlier.name}" if earlier else ""
-    raise ChildProcessError(f"the job{name} of an earlier run may go on; {todo}")
+    raise ChildProcessError(f"the job{name} of an earlier run may still be running; {todo}")
 
 
 def execute(pipeline: beam.Pipeline, note: str) -> str | None:
@@ -208,7 +208,7 @@ def cancel_job(result: PipelineResult, where: str | None, name: str, note: str) 
     if where:
         is_ended = flink_cluster.cancel(where, name, _CANCEL_SECONDS, _APPEAR_SECONDS)
     if not is_ended:
-        return "the remote job could not be cancelled and may go on: see the runner's own page"
+        return "the remote job could not be cancelled and may still be running: see the runner's own page"
     if not where:
         return "the job server says that the job is cancelled; see the runner's own page"
     filesystems.delete([note])
