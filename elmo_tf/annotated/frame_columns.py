@@ -1,9 +1,9 @@
 """Predicates and their roles in the columns of CoNLL-2005 and CoNLL-2012, which mark roles with brackets."""
 
+import dataclasses
 import os
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
 
 from elmo_tf.annotated import numbered_lines, tag_schemes
 from elmo_tf.annotated.numbered_lines import Line
@@ -19,11 +19,13 @@ _WORD_2012, _ARGUMENTS_2012, _AFTER_2012 = 3, 11, 1
 Row = tuple[Line, list[str]]  # a line and its columns
 
 
-class Roles(NamedTuple):
-    """The index of a predicate, and an IOB2 tag for each word."""
+@dataclasses.dataclass(frozen=True)
+class Frame:
+    """A predicate of a sentence, and the role of each token, None without roles."""
 
-    predicate: int
-    tags: list[str]
+    tokens: list[str]
+    predicate: int  # its index in `tokens`
+    tags: list[str] | None = None  # IOB2; the predicate itself is V, a continuation C-X, a reference R-X
 
 
 def is_row(line: str) -> bool:
@@ -34,8 +36,8 @@ def is_row(line: str) -> bool:
     )
 
 
-def read(path: str | os.PathLike) -> Iterator[tuple[list[str], list[Roles]]]:
-    """Yields words and roles of each sentence of a file; see `frames.read_frames`.
+def read(path: str | os.PathLike) -> Iterator[list[Frame]]:
+    """Yields the frames of each sentence of a file, which share the list of its tokens; see `frames.read_frames`.
 
     Raises:
         InputError: naming the line.
@@ -51,15 +53,14 @@ def read(path: str | os.PathLike) -> Iterator[tuple[list[str], list[Roles]]]:
             yield (_sentence_2012 if is_2012 else _sentence_2005)(rows)
 
 
-def _sentence_2012(rows: list[Row]) -> tuple[list[str], list[Roles]]:
+def _sentence_2012(rows: list[Row]) -> list[Frame]:
     line, first = rows[0]
     if len(first) < _ARGUMENTS_2012 + _AFTER_2012:
         raise line.wrong(f"{_ARGUMENTS_2012 + _AFTER_2012} columns or more")
-    columns = range(_ARGUMENTS_2012, len(first) - _AFTER_2012)
-    return [fields[_WORD_2012] for _, fields in rows], [_roles(rows, column) for column in columns]
+    return _frames(rows, _WORD_2012, range(_ARGUMENTS_2012, len(first) - _AFTER_2012))
 
 
-def _sentence_2005(rows: list[Row]) -> tuple[list[str], list[Roles]]:
+def _sentence_2005(rows: list[Row]) -> list[Frame]:
     """Reads the columns from the right: those with a predicate's bracket, and before them the predicates."""
     line, first = rows[0]
     target = len(first) - 1
@@ -70,11 +71,16 @@ def _sentence_2005(rows: list[Row]) -> tuple[list[str], list[Roles]]:
         raise line.wrong(
             "words, a column of predicates (- where there is none) and for each a column of arguments with (V*)"
         )
-    return [fields[0] for _, fields in rows], [_roles(rows, column) for column in range(target + 1, len(first))]
+    return _frames(rows, 0, range(target + 1, len(first)))
 
 
-def _roles(rows: list[Row], column: int) -> Roles:
-    """Returns the roles in a column."""
+def _frames(rows: list[Row], word: int, columns: Iterable[int]) -> list[Frame]:
+    tokens = [fields[word] for _, fields in rows]
+    return [Frame(tokens, *_roles(rows, column)) for column in columns]
+
+
+def _roles(rows: list[Row], column: int) -> tuple[int, list[str]]:
+    """Returns the predicate and the tags in a column."""
     found: list[Span] = []
     opened = None  # index and label of the open bracket
     for index, (line, fields) in enumerate(rows):
@@ -97,4 +103,4 @@ def _roles(rows: list[Row], column: int) -> Roles:
     predicates = [start for start, _, kind in found if kind == "V"]
     if not predicates:
         raise rows[0][0].wrong(f"a predicate (V*) in column {column + 1}", "none")
-    return Roles(predicates[0], tag_schemes.spans_to_iob2(found, len(rows)))
+    return predicates[0], tag_schemes.spans_to_iob2(found, len(rows))

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import msgspec
 
 from elmo_tf.annotated import frame_columns, numbered_lines, tag_schemes
+from elmo_tf.annotated.frame_columns import Frame
 from elmo_tf.annotated.numbered_lines import Line
 from elmo_tf.files import json_file
 
@@ -34,15 +35,6 @@ class _Row(msgspec.Struct, frozen=True):
     frames: list[_Predicate] | None = None
     pred: int | None = None
     tags: list[str] | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class Frame:
-    """A predicate of a sentence, and the role of each token, None without roles."""
-
-    tokens: list[str]
-    predicate: int  # its index in `tokens`
-    tags: list[str] | None = None  # IOB2; the predicate itself is V, a continuation C-X, a reference R-X
 
 
 def read_frames(path: str | os.PathLike) -> list[list[Frame]]:
@@ -114,9 +106,7 @@ def _sentences(path: str | os.PathLike, labelled: bool) -> Iterator[list[Frame]]
         for tokens, frames in itertools.groupby(one_by_one, lambda frame: frame.tokens):
             yield [dataclasses.replace(frame, tokens=tokens) for frame in frames]
     elif frame_columns.is_row(first.text):
-        for tokens, found in frame_columns.read(path):
-            if found:
-                yield [Frame(tokens, one.predicate, one.tags) for one in found]
+        yield from filter(None, frame_columns.read(path))
     else:
         raise first.wrong(_FORMATS)
 

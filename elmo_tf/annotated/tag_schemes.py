@@ -52,7 +52,8 @@ def to_iob2(tags: Sequence[str], scheme: str) -> list[str]:
         WrongTag: if a tag does not fit the scheme. IOB1 allows every order; an `I-` after another kind begins a span.
     """
     if scheme == "BIOUL":
-        return spans_to_iob2(_bioul_spans(tags), len(tags))
+        _check_bioul(tags)
+        return [tag if tag == "O" else f"{'B' if tag[0] in 'BUS' else 'I'}{tag[1:]}" for tag in tags]
     found = []
     for place, (before, tag) in enumerate(zip(["O", *tags[:-1]], tags, strict=True)):
         if tag[0] not in "OBI":
@@ -118,18 +119,13 @@ def _may_follow(before: str, tag: str, bioul: bool) -> bool:
     return not continues or (before[0] in "BI" and before[2:] == tag[2:])
 
 
-def _bioul_spans(tags: Sequence[str]) -> list[Span]:
+def _check_bioul(tags: Sequence[str]) -> None:
+    """Raises `WrongTag` at the first tag of BIOUL that cannot follow the one before it, or end the sentence."""
     letters = [tag if tag == "O" else _BIOUL_LETTER[tag[0]] + tag[1:] for tag in tags]
-    found: list[Span] = []
     for place, (before, tag) in enumerate(zip(["O", *letters[:-1]], letters, strict=True)):
         if not _may_follow(before, tag, bioul=True):
             is_open = before[0] in "BI"
             expected = f"I-{before[2:]} or L-{before[2:]} after {before}" if is_open else f"no {tags[place]} here"
             raise WrongTag(place, f"{expected} (BIOUL)")
-        if tag[0] in "IL":
-            found[-1] = found[-1]._replace(end=place + 1)
-        elif tag != "O":
-            found.append(Span(place, place + 1, tag[2:]))
     if letters and letters[-1][0] in "BI":
         raise WrongTag(len(tags) - 1, f"L-{letters[-1][2:]} or U-{letters[-1][2:]} at the end (BIOUL)")
-    return found

@@ -30,6 +30,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "wsd",
         _wsd,
         "word sense disambiguation by the nearest average vector of the training senses",
+        parameters={"sentences": "--train"},
     )
     _add_probe_arguments(wsd, _SEMCOR)
     wsd.add_argument(
@@ -73,6 +74,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "projector",
         _projector,
         "write the uses of one word for TensorBoard's projector and print the command that shows them",
+        parameters={"sentences": "--semcor"},
     )
     projector.add_argument("--savedmodel", required=True, metavar="DIR", help=SAVEDMODEL)
     source = projector.add_mutually_exclusive_group(required=True)

@@ -9,7 +9,7 @@ import os
 import pathlib
 import struct
 from collections.abc import Iterator
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -38,7 +38,14 @@ class _Version(msgspec.Struct, frozen=True):
     format_version: Count
 
 
-class ShardInfo(msgspec.Struct, frozen=True):
+class _Keyed(msgspec.Struct, frozen=True):
+    """Attributes that may be written as keys: `info["tokens"]`."""
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
+
+
+class ShardInfo(_Keyed, frozen=True):
     """What `info.json` says of a shard."""
 
     name: _ShardName
@@ -53,7 +60,7 @@ class VocabularyInfo(msgspec.Struct, frozen=True):
     sha256: _Sha256
 
 
-class Info(msgspec.Struct, frozen=True):
+class Info(_Keyed, frozen=True):
     """The part of `info.json` that readers use; the rest is for people."""
 
     sentences: Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]

@@ -203,10 +203,7 @@ class Windows:
 def prefetch(items: Iterator, depth: int = 4, interrupted: Callable[[], bool] = lambda: False) -> Iterator:
     """Yields `items`, computed up to `depth` ahead in another thread; an exception there is raised here.
 
-    Args:
-        items: what to compute.
-        depth: how many are computed ahead.
-        interrupted: called while the next item is not ready; once it returns True, the iteration ends.
+    `interrupted` is called while the next item is not ready; once it returns True, the iteration ends.
     """
     end = object()
     thread = concurrent.futures.ThreadPoolExecutor(1)

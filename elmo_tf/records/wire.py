@@ -40,17 +40,12 @@ def encode_example(token_ids: bytes, char_ids: bytes, char_lengths: bytes) -> by
         char_ids: the words' bytes, end to end.
         char_lengths: one uint8 per word.
     """
-    features = b"".join(
-        (
-            _feature_header(b"char_ids", _BYTES_KIND, len(char_ids)),
-            char_ids,
-            _feature_header(b"char_lengths", _BYTES_KIND, len(char_lengths)),
-            char_lengths,
-            _feature_header(b"token_ids", _INT64_KIND, len(token_ids)),
-            token_ids,
-        )
+    features = (
+        _feature(b"char_ids", _BYTES_KIND, char_ids),
+        _feature(b"char_lengths", _BYTES_KIND, char_lengths),
+        _feature(b"token_ids", _INT64_KIND, token_ids),
     )
-    return _field_header(1, len(features)) + features
+    return field(1, b"".join(features))
 
 
 def field(number: int, content: bytes) -> bytes:
@@ -66,22 +61,15 @@ def encode_vectors(line: int, tokens: list[bytes], vectors: np.ndarray) -> bytes
         tokens: one per vector.
         vectors: little-endian, as the feature `vectors` stores them.
     """
-    values = b"".join([_field_header(1, len(token)) + token for token in tokens])
-    features = b"".join(
-        (
-            _feature_header(b"dtype", _BYTES_KIND, len(vectors.dtype.name)),
-            vectors.dtype.name.encode(),
-            _feature_header(b"line", _INT64_KIND, len(varint(line))),
-            varint(line),
-            _feature_header(b"shape", _INT64_KIND, len(varints(vectors.shape))),
-            varints(vectors.shape),
-            _list_header(b"tokens", _BYTES_KIND, len(values)),
-            values,
-            _feature_header(b"vectors", _BYTES_KIND, vectors.nbytes),
-            vectors.tobytes(),
-        )
+    values = b"".join([field(1, token) for token in tokens])
+    features = (
+        _feature(b"dtype", _BYTES_KIND, vectors.dtype.name.encode()),
+        _feature(b"line", _INT64_KIND, varint(line)),
+        _feature(b"shape", _INT64_KIND, varints(vectors.shape)),
+        _list_header(b"tokens", _BYTES_KIND, len(values)) + values,
+        _feature(b"vectors", _BYTES_KIND, vectors.tobytes()),
     )
-    return _field_header(1, len(features)) + features
+    return field(1, b"".join(features))
 
 
 def frame(record: bytes) -> bytes:
@@ -101,9 +89,13 @@ def _frame_header(length: int) -> bytes:
     return packed + masked_crc(packed)
 
 
+def _feature(name: bytes, kind: int, content: bytes) -> bytes:
+    """Returns an entry of the map of tf.train.Features, whose list has one value."""
+    return _feature_header(name, kind, len(content)) + content
+
+
 @functools.lru_cache(maxsize=1 << 16)
 def _feature_header(name: bytes, kind: int, length: int) -> bytes:
-    """Returns what precedes `length` bytes of content in an entry of the map of tf.train.Features."""
     value = _field_header(1, length)
     return _list_header(name, kind, len(value) + length) + value
 

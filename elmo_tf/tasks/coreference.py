@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from elmo_tf.annotated import conll2012, coref_jsonlines
 from elmo_tf.annotated.conll2012 import Document, Mention
-from elmo_tf.annotated.numbered_lines import filled_lines, lines, require_some
+from elmo_tf.annotated.numbered_lines import numbered_lines, require_some
 from elmo_tf.errors import InputError
 from elmo_tf.tasks.documents import clusters_of, cut, mention_rows, window
 from elmo_tf.tasks.layers.antecedents import NONE, AntecedentScores
@@ -98,7 +98,7 @@ class Task(System):
             return _cut(coref_jsonlines.read_jsonlines(path, labelled=False))
         if _begins(path, "#begin document"):
             return _cut(conll2012.read_documents(path))
-        text = "\n".join(line.text for line in lines(path))
+        text = "\n".join(line for _, line in numbered_lines(path))
         return _cut(
             require_some([one for one in [coref_jsonlines.document_of_text(text)] if one.sentences], path, "word")
         )
@@ -228,4 +228,4 @@ def _cut(documents: list[Document]) -> list[Document]:
 
 def _begins(path: str | os.PathLike, mark: str) -> bool:
     """Whether the first line that is not empty begins with a mark."""
-    return next((line.text for line in filled_lines(path)), "").lstrip().startswith(mark)
+    return next((line for _, line in numbered_lines(path) if line.strip()), "").lstrip().startswith(mark)

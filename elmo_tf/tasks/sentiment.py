@@ -131,7 +131,7 @@ class Task(Classifier):
 
 
 def _has_trees(path: str | os.PathLike) -> bool:
-    lines = (line.text for line in numbered_lines.filled_lines(path))
+    lines = (line for _, line in numbered_lines.numbered_lines(path) if line.strip())
     first = next(lines, "")
     return bool(re.match(r"\(\d+ +[^\s)]", first)) and "\t" not in first
 

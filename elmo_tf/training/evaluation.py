@@ -92,7 +92,7 @@ class Evaluator:
             return []
         sums, found = np.zeros(5), []
         most, line = counts[-1], ProgressLine()
-        total = records.info.tokens + records.info.sentences
+        total = records.info["tokens"] + records.info["sentences"]
         total = total if most is None else min(total, most * batch_size * unroll_steps)
         stopped = False
         with contextlib.closing(self._summed(records, batch_size, unroll_steps, interrupted)) as windows:
@@ -201,7 +201,7 @@ def check_records(model: ModelConfig, vocabulary: Vocabulary | None, records: re
             f"records made with the model's vocabulary of {len(vocabulary):,} words (elmo-tf preprocess --vocab)",
             f"another one of {len(records.vocabulary):,}: {records.path}",
         )
-    stored, needed = records.info.max_chars_per_token, model.char_cnn.max_chars_per_token
+    stored, needed = records.info["max_chars_per_token"], model.char_cnn.max_chars_per_token
     if stored < needed:
         raise InputError("records", f"records with at least {needed} characters per token", f"{stored}: {records.path}")
 

@@ -37,12 +37,12 @@ def parts(records: Records, config: TrainConfig) -> list[Part]:
 
 def num_tokens(records: Records) -> int:
     """Returns how many tokens each direction predicts in a text: its words, and a boundary for each sentence."""
-    return records.info.tokens + records.info.sentences
+    return records.info["tokens"] + records.info["sentences"]
 
 
 def text_id(records: Records, *more: int) -> str:
     """Returns a checksum of the text of `records`, and of what else is given."""
-    shards = [shard.sha256 for shard in records.info.shards]
+    shards = [shard["sha256"] for shard in records.info["shards"]]
     return hashlib.sha256(" ".join([*shards, *map(str, more)]).encode()).hexdigest()
 
 

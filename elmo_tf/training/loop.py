@@ -230,7 +230,7 @@ def _describe(run: TrainingRun, last_step: int) -> None:
     devices.warn_of_unused_gpus()
     strategy, config, info = run.trainer.strategy, run.trainer.config, run.records.info
     parameters = sum(variable.shape.num_elements() for variable in run.trainer.variables)
-    words, sentences = info.tokens, info.sentences
+    words, sentences = info["tokens"], info["sentences"]
     size = space.megabytes(run.checkpoint_bytes)
     for line in (
         f"model: {parameters:,} parameters, softmax included",

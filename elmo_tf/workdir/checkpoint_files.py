@@ -185,7 +185,7 @@ def _read_progress(folder: pathlib.Path, num_layers: int) -> Progress:
     if (folder / STATES_FILE).exists():
         with np.load(folder / STATES_FILE) as arrays:
             states = _unnamed_states(dict(arrays), num_layers)
-    position = None if values["position"] is None else Position.from_json(values["position"], str(source))
+    position = None if values["position"] is None else Position.from_json(values["position"])
     begun = values.get("unroll_steps"), values.get("begun_step", 0), values.get("begun_epochs", 0.0)
     return Progress(values["step"], position, values["data_id"], states, *begun)
 

@@ -47,11 +47,10 @@ def check(options: PipelineOptions) -> None:
 
 
 def cancel(where: str, name: str, seconds: float, appears: float = 0) -> bool:
-    """Cancels the jobs with this name; returns whether none is left.
+    """Cancels the jobs with this name on the cluster at `where`; returns whether none is left.
 
     Args:
-        where: the cluster's address.
-        name: of the jobs.
+        where, name: the cluster's address and the jobs' name.
         seconds: how long to wait for their end.
         appears: how long to wait for a job that may not have reached the cluster yet.
     """

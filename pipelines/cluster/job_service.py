@@ -52,7 +52,7 @@ def connected(options: PipelineOptions, unknown: Sequence[str] = ()) -> Iterator
 
     Args:
         options: Beam's.
-        unknown: arguments among them that Beam's Python code does not know, so the service has to.
+        unknown: arguments that Beam's Python code does not know, so the service has to.
 
     Raises:
         InputError: if there is no cluster, it has another version, or the service does not know an option.
@@ -118,11 +118,8 @@ def interrupts_later() -> Iterator[None]:
 def begin_job(options: PipelineOptions, phase: str, note: str) -> None:
     """Gives the next job a unique name, which begins with the user's `--job_name` if there is one.
 
-    Args:
-        options: Beam's; they get the name.
-        phase: what the job does.
-        note: the path of a file that says where the job is. A command that is killed leaves its job on the cluster,
-            and the next one ends it with `end_job`.
+    The file `note` says where the job is: a command that is killed leaves its job on the cluster, and the next one ends
+    it with `end_job`.
     """
     named = options.view_as(GoogleCloudOptions)
     stem = (named.job_name or "elmo-tf").partition(_PHASE_MARK)[0]
@@ -134,12 +131,8 @@ def begin_job(options: PipelineOptions, phase: str, note: str) -> None:
 def end_job(options: PipelineOptions, note: str) -> None:
     """Cancels the job of an earlier run if it has not ended, and deletes its note.
 
-    Only the cluster that the options name is asked: whoever can write to the output folder can write any address into
-    the note.
-
-    Args:
-        options: Beam's, of this run.
-        note: of `begin_job`.
+    Only the cluster that this run's options name is asked: whoever can write to the output folder can write any address
+    into the note.
 
     Raises:
         ChildProcessError: if the job may still be running. Its workers may write to the output.
@@ -158,15 +151,13 @@ def end_job(options: PipelineOptions, note: str) -> None:
         filesystems.delete([note])
         return
     name = f" {earlier.name}" if earlier else ""
-    raise ChildProcessError(f"the job{name} of an earlier run may go on; {todo}")
+    raise ChildProcessError(f"the job{name} of an earlier run may still be running; {todo}")
 
 
 def execute(pipeline: beam.Pipeline, note: str) -> str | None:
     """Runs a pipeline to its end, and cancels its job on an interrupt; returns its last state.
 
-    Args:
-        pipeline: what to run.
-        note: of `begin_job`; deleted if the job is known to have ended.
+    The note of `begin_job` is deleted if the job is known to have ended.
     """
     # Beam changes the options when it submits the job.
     where, name = flink_cluster.address(pipeline.options), pipeline.options.view_as(GoogleCloudOptions).job_name
@@ -207,11 +198,7 @@ def forget_job(result: PipelineResult, note: str) -> None:
 def cancel_job(result: PipelineResult, where: str | None, name: str, note: str) -> str:
     """Cancels a job, waits for its end, and says what became of it.
 
-    Args:
-        result: of the pipeline.
-        where: the address of its Flink cluster; None: there is none to ask.
-        name: the job's name.
-        note: of `begin_job`; deleted if the cluster has confirmed the end.
+    The Flink cluster at `where`, if there is one, has to confirm the end; then the note of `begin_job` is deleted.
     """
     _log.info("cancelling the remote job")
     is_ended = False
@@ -221,7 +208,7 @@ def cancel_job(result: PipelineResult, where: str | None, name: str, note: str) 
     if where:
         is_ended = flink_cluster.cancel(where, name, _CANCEL_SECONDS, _APPEAR_SECONDS)
     if not is_ended:
-        return "the remote job could not be cancelled and may go on: see the runner's own page"
+        return "the remote job could not be cancelled and may still be running: see the runner's own page"
     if not where:
         return "the job server says that the job is cancelled; see the runner's own page"
     filesystems.delete([note])

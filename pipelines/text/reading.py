@@ -51,11 +51,7 @@ class Block(NamedTuple):
 
 
 def read_blocks(part: corpora.Slice, paragraphs: bool = False) -> Iterator[Block]:
-    """Yields the text of a slice, about `BLOCK_BYTES` at a time.
-
-    Args:
-        part: what to read.
-        paragraphs: whether blocks and slices have to end with a paragraph rather than a line.
+    """Yields the text of a slice, about `BLOCK_BYTES` at a time, in whole lines or, if asked for, `paragraphs`.
 
     Raises:
         InputError: if a file is not in the compressed format that its name implies, or an archive has no members

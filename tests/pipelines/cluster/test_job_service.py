@@ -203,7 +203,7 @@ def test_the_job_that_a_killed_command_left_is_cancelled_where_it_runs(flink, tm
     assert not note.exists()
     job_service.begin_job(options, "write", str(note))
     monkeypatch.setattr(job_service, "_CANCEL_SECONDS", 0)
-    expected = rf"^the job \S+ of an earlier run may go on; cancel it on http://{flink}, or once it .* delete {note}$"
+    expected = rf"^the job \S+ .* may still be running; cancel it on http://{flink}, or once it .* delete {note}$"
     with pytest.raises(ChildProcessError, match=expected):
         job_service.end_job(options, str(note))
     assert note.exists()
@@ -225,7 +225,7 @@ def test_a_note_with_another_address_than_the_options_have_sends_nothing_there(f
 def test_a_job_that_may_still_run_is_refused_with_what_to_do(tmp_path, content):
     note = tmp_path / "job.json"
     note.write_bytes(content)
-    with pytest.raises(ChildProcessError, match=rf"of an earlier run may go on; .*once it has ended, delete {note}"):
+    with pytest.raises(ChildProcessError, match=rf"may still be running; .*once it has ended, delete {note}"):
         job_service.end_job(PipelineOptions(["--runner=PortableRunner"]), str(note))
     assert note.exists()
 
