@@ -119,8 +119,8 @@ WRONG = [
         r"--set: expected the key of a setting, found 'train.learning_rat'; did you mean train.learning_rate\?$",
     ),
     (f"{TRAIN} --set train.epochs", "--set: expected key=value, found 'train.epochs'"),
-    (f"{TRAIN} --set train.epochs=many", "--set train.epochs: expected a whole number, found 'many'"),
-    (f"{TRAIN} --set train.learning_rate=-1", "--set train.learning_rate: expected above 0, found -1.0"),
+    (f"{TRAIN} --set train.epochs=many", "--set train.epochs: expected int, found 'many'"),
+    (f"{TRAIN} --set train.learning_rate=-1", "--set train.learning_rate: expected float > 0.0, found -1"),
     (TRAIN.replace("records", "missing"), "--data: expected a finished folder .* found no such folder.*: missing"),
     (
         TRAIN.replace("records", "no_marker"),
