@@ -43,8 +43,8 @@ def evaluate(
     records = open_records(data, opened, "data")
     devices.warn_of_unused_gpus()
     strategy = devices.all_gpus()
-    with strategy.scope(), renamed(which="checkpoint"):
-        bilm, progress = opened.trained(which=str(checkpoint))
+    with strategy.scope():
+        bilm, progress = opened.trained(str(checkpoint))
     recipe = opened.config.train
     result = evaluation.evaluate(bilm, records, batch_size or recipe.batch_size, recipe.unroll_steps, strategy)
     products, names = precision.of_products("float32"), devices.names(strategy)
@@ -56,7 +56,7 @@ def open_records(path: str | os.PathLike, workdir: Workdir, parameter: str = "da
     """Returns records that the workdir's model can read; `InputError` about `parameter` if it cannot."""
     with renamed(path=parameter, records=parameter):
         records = record_folder.open_folder(path)
-        evaluation.check_records(workdir.config.model, workdir.vocabulary, records)
+        evaluation.check_records(workdir, records)
     return records
 
 
@@ -93,8 +93,7 @@ def export(
             does; nothing is left then.
     """
     opened = open_workdir(workdir)
-    with renamed(which="checkpoint"):
-        bilm, progress = opened.trained(which=str(checkpoint))
+    bilm, progress = opened.trained(str(checkpoint))
     _log.info("exporting the model of step %s", f"{progress.step:,}")
     return writing.export(
         bilm,

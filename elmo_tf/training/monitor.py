@@ -1,4 +1,4 @@
-"""The progress of a training: a line on stderr, `metrics.jsonl`, TensorBoard's curves."""
+"""Reports the progress of a training: a line on stderr, `metrics.jsonl`, TensorBoard's curves."""
 
 import dataclasses
 import datetime
@@ -16,9 +16,9 @@ from elmo_tf.training.diagnostics import Diagnostics
 from elmo_tf.training.epochs import Epochs
 from elmo_tf.training.evaluation import Evaluation
 from elmo_tf.training.step import StepResult
-from elmo_tf.workdir.metrics_file import MetricsFile
+from elmo_tf.workdir.metrics_file import HeldoutLine, MetricsFile
 
-# Steps of a run that are traced: by then the graph is built.
+# Steps of a run that are traced, after the one that builds the graph.
 _PROFILED = range(5, 10)
 
 
@@ -37,9 +37,9 @@ class Monitor:
     Args:
         plan: the extent of the run.
         config: the recipe.
-        metrics: receives every step's losses; None in all workers but the chief: nothing is shown or written.
+        metrics: receives every step's losses; None except on the chief: nothing is shown or written.
         board: TensorBoard's files; None if `metrics` is.
-        diagnostics: of some steps, for `board`; None if `metrics` is.
+        diagnostics: computes values of some steps for `board`; None if `metrics` is.
         profile: whether to trace some steps.
     """
 
@@ -61,7 +61,7 @@ class Monitor:
         self._profile = profile and board is not None
         self._step = plan.first_step
         self._pending: list[StepResult] = []
-        self._since: float | None = None  # start of the timed steps; None before the first step
+        self._timed_since: float | None = None  # start of the timed steps; None before the first step
         self._timed = 0  # steps since then
         self._rate: float | None = None  # seconds per step, a running mean
         self._perplexity = math.nan
@@ -71,11 +71,11 @@ class Monitor:
             self._line.leave("building the graph of a step ...")
 
     def record(self, result: StepResult, learning_rate: float) -> None:
-        """Takes one step's result; raises `InputError` if a loss is not finite."""
+        """Adds a step's result; raises `InputError` if a loss is not finite."""
         self._step += 1
         self._learning_rate = learning_rate
         self._pending.append(result)
-        if self._since is None:
+        if self._timed_since is None:
             # Waits for the step that builds the graph, which is not timed.
             float(result.gradient_norm)
             self.resume_clock()
@@ -91,7 +91,7 @@ class Monitor:
             self._trace()
 
     def flush(self, sync: bool = False) -> None:
-        """Reads the pending results from the device and writes them, with `sync` to the disk itself."""
+        """Reads the pending results from the device and writes them, with `sync` down to the disk."""
         if self._pending:
             values = np.array([[float(value) for value in result] for result in self._pending])
             self._pending.clear()
@@ -106,26 +106,31 @@ class Monitor:
         self.resume_clock()
 
     def resume_clock(self) -> None:
-        """Excludes what was done since the last step, such as an evaluation, from the measured speed."""
-        self._since, self._timed = time.monotonic(), 0
+        """Excludes the time since the last step, such as an evaluation, from the measured speed."""
+        self._timed_since, self._timed = time.monotonic(), 0
 
     @property
     def first_step(self) -> int:
         """Steps done in earlier runs."""
         return self._plan.first_step
 
+    @property
+    def evaluations(self) -> list[HeldoutLine]:
+        """All evaluations of the workdir so far; none except on the chief."""
+        return self._metrics.evaluations if self._metrics is not None else []
+
     def record_evaluation(self, evaluation: Evaluation, heldout_id: str, note: str = "", whole: bool = False) -> None:
-        """Writes a held-out evaluation, and shows it with `note` at its end.
+        """Writes and shows a held-out evaluation.
 
         Args:
-            evaluation: what was found.
+            evaluation: the result.
             heldout_id: identifies the text.
-            note: for the line that is shown.
-            whole: whether other evaluations of this run take a part of this text only.
+            note: added to the line that is shown.
+            whole: whether it took the whole text while the run's other evaluations take a part.
         """
         found = dataclasses.asdict(evaluation)
         values = {name: found[name] for name in ("perplexity", "forward_perplexity", "backward_perplexity")}
-        # Of a part and the whole text at one step, only the part belongs to the curve of the steps before.
+        # If a part and the whole text are evaluated at one step, the part, which comes first, is on the curve.
         if self._step != self._charted:
             self._charted = self._step
             self._board.scalars("heldout", values, self._step)
@@ -136,14 +141,14 @@ class Monitor:
         self._line.leave(f"step {self._step:,}: {evaluation.summary()}{note}")
 
     def before_step(self, window: Window) -> None:
-        """Takes the next step's window; every `look_steps` steps, diagnostics are computed for the step."""
+        """Called before each step: every `look_steps` steps, computes diagnostics of the step."""
         every = self._config.look_steps
         self._diagnosing = self._diagnostics is not None and every > 0 and (self._step + 1) % every == 0
         if self._diagnosing:
             self._diagnostics.before(window, self._step)
 
     def close(self) -> None:
-        """Writes what is left."""
+        """Ends the progress line and closes TensorBoard's files."""
         if self._metrics is not None:
             self._line.leave()
             self._board.close()
@@ -180,7 +185,7 @@ class Monitor:
             "epoch": self._plan.epochs.at(self._step),
         }
         if self._timed:
-            seconds = (time.monotonic() - self._since) / self._timed
+            seconds = (time.monotonic() - self._timed_since) / self._timed
             self._rate = seconds if self._rate is None else 0.7 * self._rate + 0.3 * seconds
             learning["tokens_per_second"] = self._plan.epochs.tokens_per_step / seconds
         optimizer = {
@@ -205,5 +210,5 @@ class Monitor:
             return f"{done}  {epoch}"
         left = datetime.timedelta(seconds=round((plan.last_step - step) * self._rate))
         speed = plan.epochs.tokens_per_step / self._rate
-        # A narrow terminal shows only the first of these.
+        # A narrow terminal shows only the first items.
         return f"{done}  {left} left  perplexity {self._perplexity:,.1f}  {speed:,.0f} tokens/s  {epoch}"
