@@ -218,8 +218,9 @@ def _misfit(message: str, value: Any) -> tuple[str, str]:
     """Returns what was expected and what was found, from msgspec's "Expected `int` >= 0 - at `$.shards[0].bytes`"."""
     what, _, place = message.replace("`", "").partition(" - at $")
     place = place.removeprefix(".")
-    for key, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", place):
-        value = value[int(index)] if index else value[key]
+    if "[...]" not in place:
+        for key, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", place):
+            value = value[int(index)] if index else value[key]
     if missing := re.fullmatch("Object missing required field (.*)", what):
         return f"the key {place}.{missing[1]}" if place else f"the key {missing[1]}", "none"
     expected = what.removeprefix("Expected ").partition(", got ")[0]

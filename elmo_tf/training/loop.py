@@ -97,7 +97,10 @@ def train(
         last_step = state.epochs.step_after(config.train.epochs) if steps is None else steps
         monitor = _monitor(opened, state, checkpointing, last_step, profile, on_record, workers)
         stack.enter_context(contextlib.closing(monitor))
-        loop = _Loop(workers, interrupt, state, checkpointing, monitor, heldout_records, last_step)
+        evaluation = None
+        if heldout_records is not None:
+            evaluation = HeldoutEvaluation(heldout_records, trainer, workers, monitor, lambda: interrupt.requested)
+        loop = _Loop(workers, interrupt, state, checkpointing, monitor, evaluation, last_step)
         loop.begin()
         windows = state.windows(last_step, loop.interrupted_alone)
         for window, position in stack.enter_context(contextlib.closing(windows)):
@@ -116,120 +119,98 @@ def train(
     return opened
 
 
+@dataclasses.dataclass
 class _Loop:
-    """What happens before, between and after the steps; all workers call the methods at the same step.
+    """What happens before, between and after the steps; all workers call the methods at the same step."""
 
-    Args:
-        workers: the processes that train.
-        interrupt: a request to stop this process.
-        state: changed by each step.
-        checkpointing: saves the state.
-        monitor: gets each step's result.
-        heldout: the text to evaluate on; None: no evaluations.
-        last_step: total number of steps.
-    """
-
-    def __init__(
-        self,
-        workers: OneWorker,
-        interrupt: Interrupt,
-        state: TrainState,
-        checkpointing: Checkpointing,
-        monitor: Monitor,
-        heldout: record_folder.Records | None,
-        last_step: int,
-    ):
-        self._workers = workers
-        self._interrupt = interrupt
-        self._state = state
-        self._checkpointing = checkpointing
-        self._monitor = monitor
-        self._last_step = last_step
-        self._heldout: HeldoutEvaluation | None = None
-        if heldout is not None:
-            arguments = state.trainer, workers, monitor, lambda: interrupt.requested
-            self._heldout = HeldoutEvaluation(heldout, *arguments)
-        self._asked_to_stop = False  # on any worker
-        self._started_at = time.monotonic()
+    workers: OneWorker
+    interrupt: Interrupt
+    state: TrainState
+    checkpointing: Checkpointing
+    monitor: Monitor
+    heldout: HeldoutEvaluation | None  # None: no evaluations
+    last_step: int  # total number of steps
+    asked_to_stop: bool = False  # on any worker
+    started_at: float = dataclasses.field(default_factory=time.monotonic)
 
     def interrupted_alone(self) -> bool:
         """Whether to stop waiting for data; several workers stop at the same step, so none of them stops here."""
-        return self._workers.is_alone and self._interrupt.requested
+        return self.workers.is_alone and self.interrupt.requested
 
     @property
     def is_last(self) -> bool:
         """Whether all steps are done."""
-        return self._state.step == self._last_step
+        return self.state.step == self.last_step
 
     @property
     def evaluation_due(self) -> bool:
         """Whether an evaluation is due at this step."""
-        return self._heldout is not None and self._heldout.due(self._state.step)
+        return self.heldout is not None and self.heldout.due(self.state.step)
 
     def begin(self) -> None:
         """Makes the checkpoint and the evaluation of this step that an earlier run did not get to."""
-        step = self._state.step
-        if self._last_step == 0 and not self._checkpointing.is_saved():
+        step = self.state.step
+        if self.last_step == 0 and not self.checkpointing.is_saved():
             self.save(needed=True)
-        elif step >= self._last_step:
-            done = f"step {step:,} is done already, and training ends at step {self._last_step:,}"
-            self._workers.info("nothing to do: %s", done)
-        elif self._workers.is_chief:
-            eval_steps = None if self._heldout is None else self._heldout.eval_steps
-            self._checkpointing.warn_of_little_space(self._last_step, eval_steps)
-            if self._heldout is not None:
-                self._heldout.warn_of_others()
+        elif step >= self.last_step:
+            done = f"step {step:,} is done already, and training ends at step {self.last_step:,}"
+            self.workers.info("nothing to do: %s", done)
+        elif self.workers.is_chief:
+            eval_steps = None if self.heldout is None else self.heldout.eval_steps
+            self.checkpointing.warn_of_little_space(self.last_step, eval_steps)
+            if self.heldout is not None:
+                self.heldout.warn_of_others()
         # A run may have been killed between saving and evaluating; a model to finetune was never evaluated here.
-        if (self.evaluation_due or self.is_last) and self._checkpointing.is_saved():
+        if (self.evaluation_due or self.is_last) and self.checkpointing.is_saved():
             self.evaluate(final=self.is_last)
 
     def stopping(self) -> bool:
         """Returns whether to stop before the next step."""
-        self._checkpointing.poll()
-        log_steps = self._state.trainer.config.log_steps
-        if self._workers.any_every(log_steps, self._state.step, self._interrupt.requested):
-            self._asked_to_stop = True
-        return self._asked_to_stop or self._out_of_patience
+        self.checkpointing.poll()
+        log_steps = self.state.trainer.config.log_steps
+        if self.workers.any_every(log_steps, self.state.step, self.interrupt.requested):
+            self.asked_to_stop = True
+        return self.asked_to_stop or self._out_of_patience
 
     @property
     def _out_of_patience(self) -> bool:
-        return self._heldout is not None and self._heldout.out_of_patience
+        return self.heldout is not None and self.heldout.out_of_patience
 
     def save(self, needed: bool) -> None:
         """Saves a checkpoint, after checking that all losses so far are finite."""
-        self._monitor.flush(sync=True)
-        self._checkpointing.save(self._monitor.evaluations, needed)
-        self._monitor.resume_clock()
+        self.monitor.flush(sync=True)
+        self.checkpointing.save(self.monitor.evaluations, needed)
+        self.monitor.resume_clock()
 
     def _save_if_missing(self) -> None:
-        if self._state.step > 0 and not self._checkpointing.is_saved():
+        if self.state.step > 0 and not self.checkpointing.is_saved():
             self.save(needed=True)
 
     def evaluate(self, final: bool) -> None:
         """Evaluates on the held-out text, if there is one; a run that was interrupted meanwhile will resume with it."""
-        if self._heldout is not None and not self._heldout.evaluate(self._state.step, final):
-            self._asked_to_stop = True
+        if self.heldout is not None and not self.heldout.evaluate(self.state.step, final):
+            self.asked_to_stop = True
 
     def end(self) -> None:
         """Stops as requested, or logs the result."""
-        workers, step = self._workers, self._state.step
-        if self._out_of_patience and not self._asked_to_stop:
-            waited = counted(self._state.trainer.config.patience, "evaluation")
+        workers, step = self.workers, self.state.step
+        if self._out_of_patience and not self.asked_to_stop:
+            waited = counted(self.state.trainer.config.patience, "evaluation")
             workers.info("train.patience: no better held-out perplexity in %s, training ends", waited)
             self._save_if_missing()
             self.evaluate(final=True)
-        if workers.any(self._asked_to_stop or self._interrupt.requested):
+        if workers.any(self.asked_to_stop or self.interrupt.requested):
             self._save_if_missing()
             workers.wait()
             done = f"at step {step:,}, checkpoint saved" if step else "before the first step"
             raise KeyboardInterrupt(f"stopped {done}; the same command resumes")
-        if step > self._monitor.first_step:
-            percent = (time.monotonic() - self._started_at) / 100
-            evaluating = (self._heldout.seconds if self._heldout else 0.0) / percent
-            saving = self._checkpointing.seconds / percent
+        if step > self.monitor.first_step:
+            percent = (time.monotonic() - self.started_at) / 100
+            evaluating = (self.heldout.seconds if self.heldout else 0.0) / percent
+            saving = self.checkpointing.seconds / percent
             message = "evaluations took %.1f %% of the time, waiting for checkpoints %.1f %%"
             workers.info(message, evaluating, saving)
-        found = comparable(self._heldout.earlier()) if self._heldout else []
+        found = comparable(self.heldout.earlier()) if self.heldout else []
         if len(found) > 1:
             shown = [f"{one.perplexity:.1f} at step {one.step:,}" for one in (found[0], found[-1], best(found))]
             workers.info("held-out perplexity: first %s, last %s; best %s, kept as the checkpoint `best`", *shown)

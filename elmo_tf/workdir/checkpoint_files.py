@@ -55,6 +55,9 @@ class _File(msgspec.Struct, frozen=True):
     crc32c: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{8}\Z")]
 
 
+_Epochs = Annotated[float, msgspec.Meta(ge=0, le=sys.float_info.max)]
+
+
 class _Progress(msgspec.Struct, frozen=True, omit_defaults=True):
     """`progress.json`; `Progress` says what the values mean."""
 
@@ -62,10 +65,8 @@ class _Progress(msgspec.Struct, frozen=True, omit_defaults=True):
     data_id: str | None
     position: str | None
     unroll_steps: Count | None = None
-    offset_step: Count = msgspec.field(name="begun_step", default=0)
-    epoch_offset: Annotated[float, msgspec.Meta(ge=0, le=sys.float_info.max)] = msgspec.field(
-        name="begun_epochs", default=0.0
-    )
+    offset_step: Count | None = msgspec.field(name="begun_step", default=None)
+    epoch_offset: _Epochs | None = msgspec.field(name="begun_epochs", default=None)
 
 
 class DamagedError(InputError):
@@ -135,7 +136,7 @@ def write(folder: pathlib.Path, snapshot: Snapshot) -> None:
     except tf.errors.OpError as error:
         raise space.os_error(error) from error
     position = progress.position and progress.position.to_json()
-    counts = progress.unroll_steps, progress.offset_step, progress.epoch_offset
+    counts = progress.unroll_steps, progress.offset_step or None, progress.epoch_offset or None
     stored = _Progress(progress.step, progress.data_id, position, *counts)
     _write_json(folder / PROGRESS_FILE, msgspec.to_builtins(stored))
     if progress.states is not None:
@@ -197,7 +198,7 @@ def _read_progress(folder: pathlib.Path, num_layers: int) -> Progress:
         with np.load(folder / STATES_FILE) as arrays:
             states = _unnamed_states(dict(arrays), num_layers)
     position = None if stored.position is None else Position.from_json(stored.position)
-    counts = stored.unroll_steps, stored.offset_step, stored.epoch_offset
+    counts = stored.unroll_steps, stored.offset_step or 0, stored.epoch_offset or 0.0
     return Progress(stored.step, position, stored.data_id, states, *counts)
 
 

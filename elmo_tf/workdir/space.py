@@ -40,8 +40,8 @@ def warn_of_little_space(folder: pathlib.Path, checkpoint_bytes: int, more: int,
     free = shutil.disk_usage(folder).free
     if more * checkpoint_bytes > free:
         _log.warning(
-            "warning: a checkpoint takes %s MB; %d more (%d are kept, plus one being written) take %s MB, but %s MB are "
-            "free in %s",
+            "warning: a checkpoint takes %s MB; %d more (%d are kept, plus one being written) take %s MB, but only %s "
+            "MB are free in %s",
             *(megabytes(checkpoint_bytes), more, kept, megabytes(more * checkpoint_bytes), megabytes(free), folder),
         )
 

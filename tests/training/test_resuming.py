@@ -56,7 +56,7 @@ def test_another_number_of_streams_begins_afresh_at_the_next_sentence_and_says_s
     assert (found.step, found.offset_step, found.epoch_offset) == (10, 10, 2.0)
     (line,) = caplog.text.splitlines()
     assert line.endswith(
-        f"the checkpoint has 4 streams, and there are {2 * replicas} now: they begin afresh, with zero states, after "
+        f"the checkpoint has 4 streams, and there are {2 * replicas} now: they start over, with zero states, after "
         "sentence 7 of epoch 2"
     )
 
@@ -120,7 +120,7 @@ def test_a_run_of_two_replicas_goes_on_with_one_that_has_all_their_streams_as_if
     loop.train(two, records.path, path, records.path, steps=4, strategy=two_cpus())
     assert "earlier evaluations" not in caplog.text
     loop.train(one, records.path, path, records.path, steps=8)
-    assert "afresh" not in caplog.text
+    assert "start over" not in caplog.text
     assert "warning: earlier evaluations were of another held-out text, another part of it, or another" in caplog.text
     alone = loop.train(one, records.path, tmp_path / "alone", steps=8)
     found, expected = ([list(line.values()) for line in losses(folder)] for folder in (path, alone.path))

@@ -4,7 +4,6 @@ import dataclasses
 import json
 import logging
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -21,7 +20,7 @@ from benchmarks import several_workers
 from elmo_tf import cli
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
-from elmo_tf.training import loop, workers
+from elmo_tf.training import loop, setup, workers
 from elmo_tf.training.evaluation import Evaluator
 from elmo_tf.workdir import checkpoints, metrics_file
 from elmo_tf.workdir.folder import open_workdir
@@ -96,10 +95,10 @@ def test_two_workers_evaluate_as_one_process_does(together, records):
     """The streams of an evaluation are those of one worker's batch, divided among the two."""
     workdir = together[0]
     step = checkpoints.steps(workdir)[-2]
-    (found,) = [one for one in metrics_file.evaluations(workdir.metrics) if one["step"] == step]
+    (found,) = [one for one in metrics_file.evaluations(workdir.metrics) if one.step == step]
     (expected,) = Evaluator(workdir.trained_bilm(str(step))).parts(records, [4], 2, 5)
-    assert found["tokens"] == expected.tokens == 40
-    assert found["perplexity"] == pytest.approx(expected.perplexity, rel=checks.PERPLEXITY)
+    assert found.tokens == expected.tokens == 40
+    assert found.perplexity == pytest.approx(expected.perplexity, rel=checks.PERPLEXITY)
 
 
 @pytest.mark.slow
@@ -182,9 +181,9 @@ def test_two_workers_with_two_gpus_each_have_the_losses_and_perplexity_of_one_pr
     workdir = open_workdir(tmp_path / "w")
     # The streams of an evaluation are those of one replica's batch: two of the four have none.
     part, *_, whole = metrics_file.evaluations(workdir.metrics)
-    assert (part["step"], part["tokens"], whole["step"], whole["whole"]) == (6, 40, steps, True)
+    assert (part.step, part.tokens, whole.step, whole.whole) == (6, 40, steps, True)
     (result,) = Evaluator(workdir.trained_bilm()).parts(records, [None], 2, 5)
-    assert whole["perplexity"] == pytest.approx(result.perplexity, rel=checks.PERPLEXITY)
+    assert whole.perplexity == pytest.approx(result.perplexity, rel=checks.PERPLEXITY)
     states = np.load(checkpoints.latest(workdir) / "states.npz")
     assert {len(states[name]) for name in states.files} == {4 * MICRO_CONFIG.train.batch_size}
 
@@ -200,7 +199,7 @@ def test_two_workers_evaluate_a_part_save_by_the_clock_and_look_closely(records,
     workdir = open_workdir(tmp_path / "w")
     assert checkpoints.steps(workdir) == [4, 5, 8, 10, 11]
     found = metrics_file.evaluations(workdir.metrics)
-    assert [one["step"] for one in found if not one.get("whole")] == [5, 10, 11]
+    assert [one.step for one in found if not one.whole] == [5, 10, 11]
     assert "an evaluation takes" in said[1][0] and "an evaluation takes" not in said[1][1]
 
 
@@ -243,7 +242,7 @@ def test_two_workers_evaluate_a_model_that_makes_no_step(records, tmp_path):
         for process in started:
             process.kill()
     found = metrics_file.evaluations(tmp_path / "w" / "metrics.jsonl")
-    assert [(one["step"], one.get("whole", False)) for one in found] == [(0, False), (0, True)]
+    assert [(one.step, one.whole) for one in found] == [(0, False), (0, True)]
 
 
 @pytest.mark.slow
@@ -278,50 +277,34 @@ def test_a_checkpoint_that_the_first_cannot_write_leaves_no_other_waiting(record
     errors = [[line for line in log.read_text().splitlines() if "elmo-tf: error:" in line] for log in logs]
     assert [len(lines) for lines in errors] == [1, 1]
     assert "cannot be written" in errors[0][0] and "there is none" in errors[0][0]
-    assert "worker 1 of 2: the first worker cannot write the last checkpoint" in errors[1][0]
+    assert "worker 1 of 2: another worker has ended" in errors[1][0]
     assert "training continues" in logs[0].read_text()
 
 
 @pytest.mark.parametrize("changed", ["config", "steps"])
 def test_workers_that_are_given_other_settings_or_steps_are_refused(changed):
-    """Both gather the same numbers."""
     same = {"config": MICRO_CONFIG, "steps": 8}
     other = {"config": config_lib.override(MICRO_CONFIG, ["train.learning_rate=0.3"]), "steps": 9}
     mine = []
     first = types.SimpleNamespace(gathered=lambda numbers: mine.append(numbers) or np.array([numbers]))
     second = types.SimpleNamespace(gathered=lambda numbers: np.array([*mine, numbers]))
-    loop._check_same(first, **same)
-    loop._check_same(second, **same)
-    with pytest.raises(
-        InputError, match=rf"^{changed}: expected the same for all workers, found another one.* worker 1"
-    ):
-        loop._check_same(second, **same | {changed: other[changed]})
+    setup.check_same(first, **same)
+    setup.check_same(second, **same)
+    message = rf"^{changed}: expected the same for all workers, found another one.* worker 1"
+    with pytest.raises(InputError, match=message):
+        setup.check_same(second, **same | {changed: other[changed]})
 
 
 def test_a_file_that_appears_late_is_waited_for(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(workers, "_SEE_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(workers, "_POLL_SECONDS", 0.01)
     path = tmp_path / "config.json"
     threading.Timer(0.1, path.touch).start()
     with caplog.at_level(logging.INFO, "elmo_tf"):
-        workers.see(path, "worker 1 of 2")
-    assert f"worker 1 of 2: waiting for {path} to appear" in caplog.text
-    monkeypatch.setattr(workers, "_SEE_SECONDS", 0)
-    with pytest.raises(InputError, match=r"^workdir: expected one on a file system that all workers share"):
-        workers.see(tmp_path / "absent", "worker 1 of 2")
-
-
-def test_another_worker_resumes_without_a_preset_in_a_workdir_that_appears_late(workdir, tmp_path, monkeypatch):
-    shutil.copytree(workdir.path, tmp_path / "copy")
-    monkeypatch.setattr(workers, "_SEE_AGAIN_SECONDS", 0.01)
-    task = {"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 1}}
-    monkeypatch.setenv("TF_CONFIG", json.dumps(task))
-    monkeypatch.setattr(workers, "from_environment", lambda: None)
-    seen = []
-    monkeypatch.setattr(loop, "train", lambda config, *_: seen.append(config))
-    threading.Timer(0.3, (tmp_path / "copy").rename, [tmp_path / "late"]).start()
-    command = ["train", "--data", "records", "--workdir", str(tmp_path / "late"), "--set", "train.epochs=7"]
-    assert cli.main(command) == 0
-    assert seen == [dataclasses.replace(workdir.config, train=dataclasses.replace(workdir.config.train, epochs=7))]
+        first_of_two().wait_for_file(path)
+    assert f"worker 0 of 2: waiting for {path} to appear" in caplog.text
+    monkeypatch.setattr(workers, "_FILE_SECONDS", 0)
+    with pytest.raises(InputError, match=rf"^{tmp_path}/absent: expected a file on a file system that all workers"):
+        first_of_two().wait_for_file(tmp_path / "absent")
 
 
 @pytest.mark.parametrize("preset", [[], ["--preset", "tiny"]])
@@ -333,12 +316,6 @@ def test_the_papers_recipe_changes_that_of_an_existing_workdir_as_set_does(workd
     assert cli.main([*command, "--set", "train.learning_rate=0.1"]) == 0
     recipe = config_lib.override(config_lib.with_paper_recipe(workdir.config), ["train.learning_rate=0.1"]).train
     assert [config.train for config in seen] == [recipe]
-
-
-@pytest.mark.parametrize("value", ["", "{", "[]", '{"task": {"index": 0}}', '{"task": {"index": "first"}}'])
-def test_the_first_worker_and_one_alone_wait_for_no_workdir(value, tmp_path, monkeypatch):
-    monkeypatch.setenv("TF_CONFIG", value)
-    workers.see_before(tmp_path / "absent")
 
 
 JOIN = """
@@ -480,15 +457,6 @@ def test_a_strategy_that_has_a_chief_is_refused():
     resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(tf.train.ClusterSpec({"chief": ["c:1"]}))
     with pytest.raises(InputError, match=r"^strategy: expected a cluster of workers"):
         workers.Workers(types.SimpleNamespace(cluster_resolver=resolver))
-
-
-def test_the_worker_beside_a_chief_waits_for_the_workdir(tmp_path, monkeypatch):
-    seen = []
-    monkeypatch.setattr(workers, "see", lambda path, me: seen.append((path, me)))
-    for environment in with_a_chief():
-        monkeypatch.setenv("TF_CONFIG", environment["TF_CONFIG"])
-        workers.see_before(tmp_path)
-    assert seen == [(tmp_path, "worker 1")]
 
 
 @pytest.mark.parametrize("task", ["evaluator", "ps", None])

@@ -57,10 +57,8 @@ def test_too_little_disk_space_is_a_warning_before_the_first_step(records, tmp_p
         free[0] -= 1
     assert "warning" not in seen[0]
     megabytes = [f"{number / 1e6:.1f}" for number in (size, more * size, more * size - 1)]
-    expected = (
-        f"warning: a checkpoint takes {megabytes[0]} MB; {more} more (3 are kept, and one more is there while it "
-    )
-    expected += f"is written) take {megabytes[1]} MB, but {megabytes[2]} MB are free in {tmp_path / 'w'}"
+    expected = f"warning: a checkpoint takes {megabytes[0]} MB; {more} more (3 are kept, plus one being written) take "
+    expected += f"{megabytes[1]} MB, but only {megabytes[2]} MB are free in {tmp_path / 'w'}"
     assert expected in seen[1]
 
 
