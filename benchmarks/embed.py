@@ -33,6 +33,7 @@ import tensorflow as tf
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
 from benchmarks import arithmetic, zipf_text
+from benchmarks.report import report
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
 from elmo_tf.text import char_ids as char_ids_lib
@@ -158,13 +159,6 @@ def savedmodel_of(arguments: argparse.Namespace, folder: str) -> str:
     return f"{folder}/1"
 
 
-def print_table(figures: dict[str, float]) -> None:
-    """Prints a figure per line."""
-    width = max(map(len, figures))
-    for name, value in figures.items():
-        print(f"{name:{width}} {value:12,.3f}")
-
-
 def main(argv: list[str] | None = None) -> int:
     """Prints the figures; returns 1 for a command line that cannot be measured."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -180,8 +174,7 @@ def main(argv: list[str] | None = None) -> int:
     except (InputError, OSError, subprocess.CalledProcessError) as error:
         print(f"embed: error: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
-    print_table(figures)
-    print(json.dumps({name: float(f"{value:.5g}") for name, value in figures.items()}))
+    report(figures)
     return 0
 
 

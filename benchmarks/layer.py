@@ -30,6 +30,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
 import elmo_tf
 from benchmarks import embed
+from benchmarks.report import report
 
 Batches = list[tuple[tf.Tensor, tf.Tensor]]
 
@@ -113,9 +114,7 @@ def main(argv: list[str] | None = None) -> int:
     except (elmo_tf.InputError, OSError, subprocess.CalledProcessError) as error:
         print(f"layer: error: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
-    if not arguments.only:
-        embed.print_table(figures)
-    print(json.dumps({name: float(f"{value:.5g}") for name, value in figures.items()}))
+    report(figures, table=not arguments.only)
     return 0
 
 

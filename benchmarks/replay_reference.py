@@ -25,7 +25,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.bilm.model import BiLM
-from elmo_tf.errors import InputError, renamed
+from elmo_tf.errors import InputError
 from elmo_tf.published import weights as published_weights
 from elmo_tf.published.options import parse_options
 from elmo_tf.records.windows import Window
@@ -42,26 +42,25 @@ class Trace:
             with np.load(path) as arrays:
                 self._arrays = dict(arrays)
         except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError) as error:
-            raise InputError("--trace", "an .npz file", f"{error}: {path}") from None
-        self.label = f"--trace {path}"
+            raise InputError(path, "an .npz file", error) from None
+        self.path = path
         try:
             options = json.loads(str(self["options"]))
         except ValueError as error:
-            raise InputError(self.label, "options to be JSON", error) from None
+            raise InputError(self.path, "options to be JSON", error) from None
         self.vocab_size = options.get("n_tokens_vocab") if isinstance(options, dict) else None
-        with renamed(options="trace"):
-            self.config = parse_options(options)
+        self.config = parse_options(options)
         recipe = self.config.train
         if recipe.dropout_rate or recipe.num_sampled or not isinstance(self.vocab_size, int):
             raise InputError(
-                f"{self.label}: expected options with dropout 0, sample_softmax false and n_tokens_vocab, found "
+                f"{self.path}: expected options with dropout 0, sample_softmax false and n_tokens_vocab, found "
                 f"{ {key: options.get(key) for key in ('dropout', 'sample_softmax', 'n_tokens_vocab')} }"
             )
         self.num_steps = len(self["loss"])
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name not in self._arrays:
-            raise InputError(self.label, f"an array {name}", "none")
+            raise InputError(self.path, f"an array {name}", "none")
         return self._arrays[name]
 
     def variables(self, kind: str) -> published_weights.Source:
@@ -73,7 +72,7 @@ class Trace:
             if name.startswith(prefix)
         }
         shapes = {name: array.shape for name, array in found.items()}
-        return published_weights.Source(f"{self.label}, {kind}", shapes, found.__getitem__)
+        return published_weights.Source(f"{self.path}, {kind}", shapes, found.__getitem__)
 
     def window(self, step: int) -> Window:
         """The inputs of a step, character ids one more than bilm-tf's."""
@@ -85,7 +84,7 @@ class Trace:
             names = [f"batch{step + 1}/{theirs}{direction}" for direction in ("", "_reverse")]
             for name in names:
                 if (expected := shapes.get(ours, shape)) != self[name].shape:
-                    raise InputError(f"{self.label}: expected {name} of shape {expected}, found {self[name].shape}")
+                    raise InputError(f"{self.path}: expected {name} of shape {expected}, found {self[name].shape}")
             arrays[ours] = np.stack([self[name] for name in names]).astype(np.int32)
         arrays["char_ids"] = (arrays["char_ids"] + 1).astype(np.uint16)
         arrays["token_ids"] = arrays["token_ids"][0]
@@ -97,7 +96,7 @@ class Trace:
         arrays = [self._arrays[numbers[number]] for number in sorted(numbers)]
         if [array.shape for array in arrays] != shapes:
             raise InputError(
-                f"{self.label}: expected state/* of shapes {shapes}, found {[array.shape for array in arrays]}"
+                f"{self.path}: expected state/* of shapes {shapes}, found {[array.shape for array in arrays]}"
             )
         return arrays
 
