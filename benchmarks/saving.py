@@ -31,7 +31,7 @@ from elmo_tf.records.windows import Window, Windows
 from elmo_tf.training import devices
 from elmo_tf.training.step import Trainer
 from elmo_tf.workdir import checkpoint_files
-from elmo_tf.workdir.checkpoint_files import Progress
+from elmo_tf.workdir.checkpoint_progress import Progress
 from elmo_tf.workdir.checkpoint_writer import CheckpointWriter
 from elmo_tf.workdir.folder import new_workdir, open_workdir
 

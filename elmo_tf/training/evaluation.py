@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 
@@ -179,6 +180,12 @@ def evaluate(
 def num_tokens(records: record_folder.Records) -> int:
     """Returns how many tokens each direction predicts in a text: its words, and a boundary for each sentence."""
     return records.info["tokens"] + records.info["sentences"]
+
+
+def text_id(records: record_folder.Records, *more: int) -> str:
+    """Returns a checksum of the text of `records` and of the given numbers."""
+    shards = [shard["sha256"] for shard in records.info["shards"]]
+    return hashlib.sha256(" ".join([*shards, *map(str, more)]).encode()).hexdigest()
 
 
 def check_records(workdir: Workdir, records: record_folder.Records) -> None:

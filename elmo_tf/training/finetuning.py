@@ -18,10 +18,10 @@ from elmo_tf.training import coordination, evaluation, precision
 from elmo_tf.training import optimizer as optimizers
 from elmo_tf.training.heldout import check_patience
 from elmo_tf.training.loop import MEMORY_SETTINGS, train
-from elmo_tf.training.metrics_hook import MetricsLine
 from elmo_tf.workdir import checkpoints
-from elmo_tf.workdir.checkpoint_files import Progress
+from elmo_tf.workdir.checkpoint_progress import Progress
 from elmo_tf.workdir.folder import Workdir, is_workdir, new_workdir, open_workdir
+from elmo_tf.workdir.metrics_file import MetricsLine
 
 _log = logging.getLogger("elmo_tf")
 

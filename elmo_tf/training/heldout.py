@@ -1,6 +1,5 @@
 """Evaluation during training: on which part of the held-out text, and whether it still gets better."""
 
-import hashlib
 import logging
 import time
 from collections.abc import Callable
@@ -11,7 +10,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.records.record_folder import Records
 from elmo_tf.training import precision
 from elmo_tf.training.coordination import OneWorker
-from elmo_tf.training.evaluation import Evaluator, num_tokens
+from elmo_tf.training.evaluation import Evaluator, num_tokens, text_id
 from elmo_tf.training.monitor import Monitor
 from elmo_tf.training.step import Trainer
 from elmo_tf.workdir import metrics_file
@@ -45,12 +44,6 @@ def parts(records: Records, config: TrainConfig) -> list[Part]:
     if 0 < windows * tokens_per_window < num_tokens(records):
         return [Part(text_id(records, windows, *shape), windows), whole]
     return [whole]
-
-
-def text_id(records: Records, *more: int) -> str:
-    """Returns a checksum of the text of `records` and of the given numbers."""
-    shards = [shard["sha256"] for shard in records.info["shards"]]
-    return hashlib.sha256(" ".join([*shards, *map(str, more)]).encode()).hexdigest()
 
 
 def check_patience(config: Config, heldout: object | None) -> None:

@@ -12,9 +12,10 @@ from elmo_tf.errors import InputError, reason
 from elmo_tf.published import weights as published_weights
 from elmo_tf.published.options import read_options
 from elmo_tf.text import vocabulary as vocabulary_lib
-from elmo_tf.training.optimizer import Adagrad, Optimizer
+from elmo_tf.training import optimizer as optimizers
+from elmo_tf.training.optimizer import Optimizer
 from elmo_tf.workdir import checkpoints
-from elmo_tf.workdir.checkpoint_files import Progress
+from elmo_tf.workdir.checkpoint_progress import Progress
 from elmo_tf.workdir.folder import Workdir, new_workdir, open_workdir
 
 _SLOT = "/Adagrad"  # suffix of the accumulators' names in TF1
@@ -44,7 +45,7 @@ def import_checkpoint(
         raise InputError(str(vocab), f"{rows} words, the rows of lm/softmax/W in the checkpoint", len(words))
     config = read_options(options, vocab_size=rows)
     bilm = BiLM(config.model, rows)
-    optimizer = _optimizer(bilm, config.train)
+    optimizer = optimizers.from_config(config.train, bilm)
     published_weights.assign(_with_our_order(source, lines), _targets(bilm, optimizer))
     _check_accumulators(bilm, optimizer, source.path)
     return save_new(workdir, config, bilm, vocabulary=words, optimizer=optimizer, step=step)
@@ -124,12 +125,7 @@ def _with_our_order(source: published_weights.Source, lines: list[int]) -> publi
     return source._replace(read=read)
 
 
-def _optimizer(bilm: BiLM, config: config_lib.TrainConfig) -> Adagrad:
-    variables = [variable.value for variable in bilm.trainable_variables]
-    return Adagrad(variables, config.initial_accumulator, config.clip_norm)
-
-
-def _targets(bilm: BiLM, optimizer: Adagrad) -> dict[str, tuple[tf.Variable, tuple[int, ...]]]:
+def _targets(bilm: BiLM, optimizer: Optimizer) -> dict[str, tuple[tf.Variable, tuple[int, ...]]]:
     """Returns variables and accumulators with their shapes in the checkpoint, by their names there."""
     targets = {}
     for name, accumulator in zip(published_weights.names(bilm), optimizer.slots["accumulators"], strict=True):
@@ -138,7 +134,7 @@ def _targets(bilm: BiLM, optimizer: Adagrad) -> dict[str, tuple[tf.Variable, tup
     return targets
 
 
-def _check_accumulators(bilm: BiLM, optimizer: Adagrad, prefix: str | os.PathLike) -> None:
+def _check_accumulators(bilm: BiLM, optimizer: Optimizer, prefix: str | os.PathLike) -> None:
     """Raises `InputError` if an accumulator is not above 0: the update divides by its root."""
     for name, accumulator in zip(published_weights.names(bilm), optimizer.slots["accumulators"], strict=True):
         lowest = float(np.min(accumulator.numpy()))

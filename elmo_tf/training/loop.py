@@ -14,20 +14,19 @@ from elmo_tf.config import Config
 from elmo_tf.errors import memory_explained
 from elmo_tf.files.progress import counted
 from elmo_tf.records import record_folder
-from elmo_tf.training import coordination, devices, precision, setup
+from elmo_tf.training import coordination, devices, precision, preparation
 from elmo_tf.training.board import Board
 from elmo_tf.training.checkpointing import Checkpointing
 from elmo_tf.training.coordination import OneWorker
 from elmo_tf.training.diagnostics import Diagnostics
 from elmo_tf.training.heldout import HeldoutEvaluation, check_patience
-from elmo_tf.training.metrics_hook import MetricsLine, guarded
-from elmo_tf.training.monitor import Monitor, Plan
+from elmo_tf.training.monitor import Monitor
 from elmo_tf.training.schedule import learning_rate
 from elmo_tf.training.signals import Interrupt
 from elmo_tf.training.state import TrainState
 from elmo_tf.training.step import Trainer
 from elmo_tf.workdir.folder import Workdir, update_config
-from elmo_tf.workdir.metrics_file import MetricsFile, best, comparable
+from elmo_tf.workdir.metrics_file import MetricsFile, MetricsLine, best, comparable
 
 # Settings to change when memory runs out.
 MEMORY_SETTINGS = (
@@ -84,10 +83,10 @@ def train(
     with contextlib.ExitStack() as stack:
         stack.enter_context(workers.watched())
         stack.enter_context(memory_explained(*MEMORY_SETTINGS))
-        stored = stack.enter_context(setup.opened_workdir(config, workdir, records, heldout_records, workers))
+        stored = stack.enter_context(preparation.opened_workdir(config, workdir, records, heldout_records, workers))
         interrupt = stack.enter_context(Interrupt())
         config = precision.settled(config, stored.config)
-        setup.check_same(workers, data=records, heldout=heldout_records, config=config, steps=steps)
+        preparation.check_same(workers, data=records, heldout=heldout_records, config=config, steps=steps)
         opened = dataclasses.replace(stored, config=config)
         keras.utils.set_random_seed(config.train.seed)
         trainer = Trainer(strategy, config.train, lambda: opened.new_bilm(config.train.precision))
@@ -131,7 +130,9 @@ class _Loop:
     heldout: HeldoutEvaluation | None  # None: no evaluations
     last_step: int  # total number of steps
     asked_to_stop: bool = False  # on any worker
-    started_at: float = dataclasses.field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self.first_step, self.started_at = self.state.step, time.monotonic()
 
     def interrupted_alone(self) -> bool:
         """Whether to stop waiting for data; several workers stop at the same step, so none of them stops here."""
@@ -204,7 +205,7 @@ class _Loop:
             workers.wait()
             done = f"at step {step:,}, checkpoint saved" if step else "before the first step"
             raise KeyboardInterrupt(f"stopped {done}; the same command resumes")
-        if step > self.monitor.first_step:
+        if step > self.first_step:
             percent = (time.monotonic() - self.started_at) / 100
             evaluating = (self.heldout.seconds if self.heldout else 0.0) / percent
             saving = self.checkpointing.seconds / percent
@@ -227,13 +228,12 @@ def _monitor(
     workers: OneWorker,
 ) -> Monitor:
     """Returns the monitor; the chief's writes `metrics.jsonl` and TensorBoard's files."""
-    trainer, plan = state.trainer, Plan(state.step, last_step, state.epochs)
     if not workers.is_chief:
-        return Monitor(plan, trainer.config)
+        return Monitor(state, last_step)
     update_config(workdir)
-    metrics = MetricsFile(workdir.metrics, checkpointing.saved_step, on_record and guarded(on_record))
-    setup.describe(workdir, state, checkpointing, last_step)
+    metrics = MetricsFile(workdir.metrics, checkpointing.saved_step, on_record)
+    preparation.describe(workdir, state, checkpointing, last_step)
     board = Board(workdir.logs / workdir.path.resolve().name)
     board.configuration(workdir.config, state.step)
-    diagnostics = Diagnostics(trainer, state.records.vocabulary.tokens)
-    return Monitor(plan, trainer.config, metrics, board, diagnostics, profile)
+    diagnostics = Diagnostics(state.trainer, state.records.vocabulary.tokens)
+    return Monitor(state, last_step, metrics, board, diagnostics, profile)

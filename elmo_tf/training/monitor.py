@@ -7,14 +7,13 @@ import time
 
 import numpy as np
 
-from elmo_tf.config import TrainConfig
 from elmo_tf.errors import InputError
 from elmo_tf.files.progress import ProgressLine
 from elmo_tf.records.windows import Window
 from elmo_tf.training.board import Board
 from elmo_tf.training.diagnostics import Diagnostics
-from elmo_tf.training.epochs import Epochs
 from elmo_tf.training.evaluation import Evaluation
+from elmo_tf.training.state import TrainState
 from elmo_tf.training.step import StepResult
 from elmo_tf.workdir.metrics_file import HeldoutLine, MetricsFile
 
@@ -22,21 +21,12 @@ from elmo_tf.workdir.metrics_file import HeldoutLine, MetricsFile
 _PROFILED = range(5, 10)
 
 
-@dataclasses.dataclass(frozen=True)
-class Plan:
-    """The extent of a run."""
-
-    first_step: int  # steps done in earlier runs
-    last_step: int  # total number of steps
-    epochs: Epochs
-
-
 class Monitor:
     """Collects step results, checks them, and reports the progress.
 
     Args:
-        plan: the extent of the run.
-        config: the recipe.
+        state: what a run starts from.
+        last_step: total number of steps.
         metrics: receives every step's losses; None except on the chief: nothing is shown or written.
         board: TensorBoard's files; None if `metrics` is.
         diagnostics: computes values of some steps for `board`; None if `metrics` is.
@@ -45,21 +35,22 @@ class Monitor:
 
     def __init__(
         self,
-        plan: Plan,
-        config: TrainConfig,
+        state: TrainState,
+        last_step: int,
         metrics: MetricsFile | None = None,
         board: Board | None = None,
         diagnostics: Diagnostics | None = None,
         profile: bool = False,
     ):
-        self._plan = plan
-        self._config = config
+        self._config = state.trainer.config
+        self._epochs = state.epochs
+        self._first_step, self._last_step = state.step, last_step
         self._metrics = metrics
         self._board = board
         self._diagnostics = diagnostics
         self._diagnosing = False
         self._profile = profile and board is not None
-        self._step = plan.first_step
+        self._step = state.step
         self._pending: list[StepResult] = []
         self._timed_since: float | None = None  # start of the timed steps; None before the first step
         self._timed = 0  # steps since then
@@ -67,7 +58,7 @@ class Monitor:
         self._perplexity = math.nan
         self._charted: int | None = None  # step of the last point of the held-out curve
         self._line = ProgressLine()
-        if metrics is not None and plan.first_step < plan.last_step:
+        if metrics is not None and state.step < last_step:
             self._line.leave("building the graph of a step ...")
 
     def record(self, result: StepResult, learning_rate: float) -> None:
@@ -81,9 +72,9 @@ class Monitor:
             self.resume_clock()
         else:
             self._timed += 1
-        if len(self._pending) == self._config.log_steps or self._step == self._plan.last_step:
+        if len(self._pending) == self._config.log_steps or self._step == self._last_step:
             self.flush()
-        if self._metrics is not None and self._step < self._plan.last_step and self._line.due():
+        if self._metrics is not None and self._step < self._last_step and self._line.due():
             self._line.show(self._progress())
         if self._diagnosing:
             self._write_diagnostics()
@@ -99,7 +90,7 @@ class Monitor:
             self._perplexity = float(np.exp(values[:, :2].mean()))
             if self._metrics is not None:
                 self._write(values)
-                if self._step == self._plan.last_step:
+                if self._step == self._last_step:
                     self._line.leave(self._progress())
         if self._metrics is not None:
             self._metrics.flush(sync)
@@ -108,11 +99,6 @@ class Monitor:
     def resume_clock(self) -> None:
         """Excludes the time since the last step, such as an evaluation, from the measured speed."""
         self._timed_since, self._timed = time.monotonic(), 0
-
-    @property
-    def first_step(self) -> int:
-        """Steps done in earlier runs."""
-        return self._plan.first_step
 
     @property
     def evaluations(self) -> list[HeldoutLine]:
@@ -182,12 +168,12 @@ class Monitor:
             "loss_forward_nats": forward,
             "loss_backward_nats": backward,
             "perplexity_sampled_softmax": self._perplexity,
-            "epoch": self._plan.epochs.at(self._step),
+            "epoch": self._epochs.at(self._step),
         }
         if self._timed:
             seconds = (time.monotonic() - self._timed_since) / self._timed
             self._rate = seconds if self._rate is None else 0.7 * self._rate + 0.3 * seconds
-            learning["tokens_per_second"] = self._plan.epochs.tokens_per_step / seconds
+            learning["tokens_per_second"] = self._epochs.tokens_per_step / seconds
         optimizer = {
             "gradient_norm_before_clip": norm,
             "gradient_norm_after_clip": np.minimum(values[:, 2], self._config.clip_norm).mean(),
@@ -197,18 +183,18 @@ class Monitor:
         self._board.scalars("optimizer", optimizer, self._step)
 
     def _trace(self) -> None:
-        made = self._step - self._plan.first_step
+        made = self._step - self._first_step
         if made == _PROFILED.start:
             self._board.start_profile()
         elif made == _PROFILED.stop:
             self._board.stop_profile()
 
     def _progress(self) -> str:
-        step, plan = self._step, self._plan
-        done, epoch = f"step {step:,}/{plan.last_step:,}", f"epoch {plan.epochs.at(step):.2f}"
+        step = self._step
+        done, epoch = f"step {step:,}/{self._last_step:,}", f"epoch {self._epochs.at(step):.2f}"
         if self._rate is None:
             return f"{done}  {epoch}"
-        left = datetime.timedelta(seconds=round((plan.last_step - step) * self._rate))
-        speed = plan.epochs.tokens_per_step / self._rate
+        left = datetime.timedelta(seconds=round((self._last_step - step) * self._rate))
+        speed = self._epochs.tokens_per_step / self._rate
         # A narrow terminal shows only the first items.
         return f"{done}  {left} left  perplexity {self._perplexity:,.1f}  {speed:,.0f} tokens/s  {epoch}"

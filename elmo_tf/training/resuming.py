@@ -8,7 +8,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.records.record_folder import Records
 from elmo_tf.training.epochs import Epochs
 from elmo_tf.training.step import Trainer
-from elmo_tf.workdir.checkpoint_files import Progress
+from elmo_tf.workdir.checkpoint_progress import Progress
 
 _log = logging.getLogger("elmo_tf")
 

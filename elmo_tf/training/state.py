@@ -8,10 +8,9 @@ from collections.abc import Callable, Generator
 from elmo_tf.records.record_folder import Records
 from elmo_tf.records.windows import Position, Window, Windows, prefetch
 from elmo_tf.training.epochs import Epochs
-from elmo_tf.training.evaluation import num_tokens
-from elmo_tf.training.heldout import text_id
+from elmo_tf.training.evaluation import num_tokens, text_id
 from elmo_tf.training.step import Trainer
-from elmo_tf.workdir.checkpoint_files import Progress
+from elmo_tf.workdir.checkpoint_progress import Progress
 
 
 @dataclasses.dataclass

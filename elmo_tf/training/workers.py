@@ -17,7 +17,7 @@ import tensorflow as tf
 from elmo_tf.errors import InputError
 from elmo_tf.training import replicas, signals
 from elmo_tf.training.coordination import OneWorker
-from elmo_tf.workdir.checkpoint_files import Progress
+from elmo_tf.workdir.checkpoint_progress import Progress
 from elmo_tf.workdir.folder import LATEST
 
 VARIABLE = "TF_CONFIG"  # environment variable, in which TensorFlow finds the cluster
@@ -57,26 +57,19 @@ def from_environment() -> tf.distribute.Strategy | None:
         return None
     try:
         index, addresses = _place(tf.distribute.cluster_resolver.TFConfigClusterResolver())
-        with signals.terminable():
-            return _joined(index, addresses)
+        me = f"worker {index} of {len(addresses)}"
+        cluster = _Cluster(index, addresses) if addresses else None
+        with signals.terminable(), contextlib.ExitStack() as stack:
+            if len(addresses) > 1:
+                _meet(me, addresses[index], addresses)
+                stack.enter_context(_ending_if_not_joined(me))
+            return tf.distribute.MultiWorkerMirroredStrategy(cluster)
     except tf.errors.OpError as error:
-        raise ConnectionError(
-            f"worker {index} of {len(addresses)}: cannot join the others ({_reason(error)})"
-        ) from error
+        raise ConnectionError(f"{me}: cannot join the others ({_reason(error)})") from error
     except RuntimeError as error:
         raise InputError(VARIABLE, "a cluster that is joined before TensorFlow computes anything", error) from error
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise InputError(VARIABLE, "a cluster of workers and this one's index", error) from error
-
-
-def _joined(index: int, addresses: list[str]) -> tf.distribute.Strategy:
-    """Returns the strategy once all workers have joined."""
-    cluster = _Cluster(index, addresses) if addresses else None
-    if len(addresses) <= 1:
-        return tf.distribute.MultiWorkerMirroredStrategy(cluster)
-    _meet(index, addresses)
-    with _ending_if_not_joined(f"worker {index} of {len(addresses)}"):
-        return tf.distribute.MultiWorkerMirroredStrategy(cluster)
 
 
 class _Cluster(tf.distribute.cluster_resolver.TFConfigClusterResolver):
@@ -90,12 +83,11 @@ class _Cluster(tf.distribute.cluster_resolver.TFConfigClusterResolver):
         return tf.train.ClusterSpec({"worker": self._addresses})
 
 
-def _meet(index: int, addresses: list[str]) -> None:
+def _meet(me: str, mine: str, addresses: list[str]) -> None:
     """Waits until all workers have started; while TensorFlow waits for them, signals have no effect.
 
     Each worker listens at its address until it has reached all others at theirs; then TensorFlow listens there.
     """
-    me, mine = f"worker {index} of {len(addresses)}", addresses[index]
     others = [address for address in addresses if address != mine]
     _log.info("%s: waiting for the others at %s", me, ", ".join(others))
     deadline = time.monotonic() + _MEET_SECONDS
@@ -140,11 +132,9 @@ def _listening(port: int) -> socket.socket:
 
 def _answers(address: str) -> bool:
     """Returns whether a process listens at the address."""
-    try:
-        socket.create_connection(_host_and_port(address), timeout=_ANSWER_SECONDS).close()
-    except OSError:
-        return False
-    return True
+    with contextlib.suppress(OSError), socket.create_connection(_host_and_port(address), timeout=_ANSWER_SECONDS):
+        return True
+    return False
 
 
 def _host_and_port(address: str) -> tuple[str, int]:
@@ -245,7 +235,8 @@ class Workers(OneWorker):
         try:
             yield
         except _GONE as error:
-            if not _is_about_others(error):
+            # An internal error may have any cause.
+            if isinstance(error, tf.errors.InternalError) and not _OTHERS.search(_NAMES.sub("", error.message)):
                 raise
             if _OTHER_SIZE in error.message:
                 here = f"{replicas.num_local(self._strategy)} at {self._me}, a different number elsewhere"
@@ -254,11 +245,6 @@ class Workers(OneWorker):
                 f"{self._me}: another worker has ended ({_reason(error)}), and its log says why; "
                 "start all of them again with the same commands: they resume from the newest checkpoint, if any"
             ) from error
-
-
-def _is_about_others(error: tf.errors.OpError) -> bool:
-    """Returns whether another process is the cause; an internal error may have any."""
-    return not isinstance(error, tf.errors.InternalError) or bool(_OTHERS.search(_NAMES.sub("", error.message)))
 
 
 def _reason(error: tf.errors.OpError) -> str:

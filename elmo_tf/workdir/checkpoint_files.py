@@ -11,7 +11,6 @@ import dataclasses
 import json
 import math
 import pathlib
-import sys
 import zipfile
 from collections.abc import Iterator, Mapping
 from concurrent import futures
@@ -19,21 +18,18 @@ from typing import Annotated
 
 import google_crc32c
 import msgspec
-import numpy as np
 import tensorflow as tf
 
 from elmo_tf.bilm.model import BiLM
-from elmo_tf.bilm.names import DIRECTIONS, relative_names
+from elmo_tf.bilm.names import relative_names
 from elmo_tf.bilm.walk import States
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, staging
 from elmo_tf.files.json_file import Count
-from elmo_tf.records.windows import Position
 from elmo_tf.workdir import space
+from elmo_tf.workdir.checkpoint_progress import PROGRESS_FILE, Progress
 
 MANIFEST_FILE = "manifest.json"
-PROGRESS_FILE = "progress.json"
-STATES_FILE = "states.npz"
 _VARIABLES = "variables"
 _READ_AT_ONCE = 2**20  # bytes, which stay in a CPU's cache
 # An optimizer's slots by name: a variable for each of the network's.
@@ -55,41 +51,8 @@ class _File(msgspec.Struct, frozen=True):
     crc32c: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{8}\Z")]
 
 
-_Epochs = Annotated[float, msgspec.Meta(ge=0, le=sys.float_info.max)]
-
-
-class _Progress(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`progress.json`; `Progress` says what the values mean."""
-
-    step: Count
-    data_id: str | None
-    position: str | None
-    unroll_steps: Count | None = None
-    offset_step: Count | None = msgspec.field(name="begun_step", default=None)
-    epoch_offset: _Epochs | None = msgspec.field(name="begun_epochs", default=None)
-
-
 class DamagedError(InputError):
     """A checkpoint's files are not the ones that were written."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Progress:
-    """How far training has come, apart from the variables."""
-
-    step: int = 0
-    position: Position | None = None  # None: at the beginning of the data
-    data_id: str | None = None  # identifies the records that `position` is in
-    states: States | None = None  # the LSTM states of all streams; None: zero
-    unroll_steps: int | None = None  # tokens of each stream per step; None: not known
-    # The step at which the number of tokens per step last changed, and the epochs until then.
-    offset_step: int = 0
-    epoch_offset: float = 0.0
-
-    @property
-    def num_streams(self) -> int | None:
-        """The number of streams; None before the first step."""
-        return None if self.states is None else len(self.states[0][0][0])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,7 +88,6 @@ def take_snapshot(bilm: BiLM, slots: Slots | None, progress: Progress) -> Snapsh
 def write(folder: pathlib.Path, snapshot: Snapshot) -> None:
     """Makes `folder`, writes a checkpoint into it and syncs it to disk; raises `OSError` if that fails."""
     folder.mkdir(parents=True)
-    progress = snapshot.progress
     try:
         with tf.device("CPU:0"):
             parts = {
@@ -135,14 +97,10 @@ def write(folder: pathlib.Path, snapshot: Snapshot) -> None:
             _tracked(parts).write(str(folder / _VARIABLES))
     except tf.errors.OpError as error:
         raise space.os_error(error) from error
-    position = progress.position and progress.position.to_json()
-    counts = progress.unroll_steps, progress.offset_step or None, progress.epoch_offset or None
-    stored = _Progress(progress.step, progress.data_id, position, *counts)
-    _write_json(folder / PROGRESS_FILE, msgspec.to_builtins(stored))
-    if progress.states is not None:
-        np.savez(folder / STATES_FILE, **_named_states(progress.states))
+    snapshot.progress.write(folder)
     files = sorted(folder.iterdir())
-    _write_json(folder / MANIFEST_FILE, {path.name: msgspec.to_builtins(_described(path)) for path in files})
+    manifest = {path.name: msgspec.to_builtins(_described(path)) for path in files}
+    (folder / MANIFEST_FILE).write_text(json.dumps(manifest) + "\n", "utf-8")
     for path in (*files, folder / MANIFEST_FILE, folder):
         staging.sync(path)
 
@@ -183,23 +141,11 @@ def read(folder: pathlib.Path, bilm: BiLM, slots: Slots | None = None) -> Progre
         stored = tf.train.load_checkpoint(str(folder / _VARIABLES)).get_variable_to_shape_map()
     _check_shapes(folder, stored, _parts(bilm, slots))
     with _damage_named(folder):
-        progress = _read_progress(folder, bilm.config.lstm.num_layers)
+        progress = Progress.read(folder, bilm.config.lstm.num_layers)
         status = _tracked(_parts(bilm, slots)).read(str(folder / _VARIABLES))
         status.assert_existing_objects_matched()
         status.expect_partial()
     return progress
-
-
-def _read_progress(folder: pathlib.Path, num_layers: int) -> Progress:
-    source = folder / PROGRESS_FILE
-    stored = json_file.parse_as(source.read_bytes(), _Progress, str(source))
-    states = None
-    if (folder / STATES_FILE).exists():
-        with np.load(folder / STATES_FILE) as arrays:
-            states = _unnamed_states(dict(arrays), num_layers)
-    position = None if stored.position is None else Position.from_json(stored.position)
-    counts = stored.unroll_steps, stored.offset_step or 0, stored.epoch_offset or 0.0
-    return Progress(stored.step, position, stored.data_id, states, *counts)
 
 
 def _check_shapes(folder: pathlib.Path, stored: dict[str, list[int]], parts: Parts) -> None:
@@ -245,10 +191,6 @@ def _described(path: pathlib.Path) -> _File:
     return _File(path.stat().st_size, checksum.digest().hex())
 
 
-def _write_json(path: pathlib.Path, values: dict) -> None:
-    path.write_text(json.dumps(values) + "\n", "utf-8")
-
-
 def _parts(bilm: BiLM, slots: Slots | None) -> Parts:
     """Returns the variables by part and name; the names do not depend on where in the code a layer is made."""
     variables = {name.replace("/", "."): variable.value for name, variable in relative_names(bilm).items()}
@@ -257,19 +199,3 @@ def _parts(bilm: BiLM, slots: Slots | None) -> Parts:
 
 def _tracked(parts: Parts) -> tf.train.Checkpoint:
     return tf.train.Checkpoint(**{name: tf.train.Checkpoint(**variables) for name, variables in parts.items()})
-
-
-def _named_states(states: States) -> dict[str, np.ndarray]:
-    return {
-        f"{direction}_{number}_{part}": np.asarray(value)
-        for direction, layers in zip(DIRECTIONS, states, strict=True)
-        for number, pair in enumerate(layers)
-        for part, value in zip(("cell", "recurrent"), pair, strict=True)
-    }
-
-
-def _unnamed_states(arrays: dict[str, np.ndarray], num_layers: int) -> States:
-    return tuple(
-        tuple((arrays[f"{name}_{n}_cell"], arrays[f"{name}_{n}_recurrent"]) for n in range(num_layers))
-        for name in DIRECTIONS
-    )

@@ -15,7 +15,8 @@ from elmo_tf.bilm.model import BiLM
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
 from elmo_tf.workdir import checkpoint_files, metrics_file, space
-from elmo_tf.workdir.checkpoint_files import DamagedError, Progress, Slots, Snapshot
+from elmo_tf.workdir.checkpoint_files import DamagedError, Slots, Snapshot
+from elmo_tf.workdir.checkpoint_progress import Progress
 from elmo_tf.workdir.folder import LATEST, Workdir
 from elmo_tf.workdir.metrics_file import HeldoutLine
 

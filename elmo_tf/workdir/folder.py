@@ -26,7 +26,7 @@ from elmo_tf.workdir import metrics_file, space
 
 if TYPE_CHECKING:
     from elmo_tf.bilm.model import BiLM
-    from elmo_tf.workdir.checkpoint_files import Progress
+    from elmo_tf.workdir.checkpoint_progress import Progress
 
 CONFIG_FILE = "config.json"
 VOCABULARY_FILE = "vocab.txt"

@@ -25,6 +25,7 @@ from elmo_tf.files import json_file, staging
 from elmo_tf.files.json_file import Count
 
 FILE = "metrics.jsonl"
+MetricsLine = dict[str, Any]  # the losses of a step, or an evaluation
 
 _log = logging.getLogger("elmo_tf")
 
@@ -65,7 +66,7 @@ class MetricsFile:
         path: the file; made if it does not exist.
         step: lines of later steps are removed, because those steps will be repeated. None: training starts without a
             checkpoint, and an existing file is kept under another name, with a warning.
-        on_line: called with each line that is added, as a dictionary.
+        on_line: called with a copy of each line that is added. If it raises, the first exception becomes a warning.
 
     Attributes:
         evaluations: those in the file and those added, in order.
@@ -74,10 +75,9 @@ class MetricsFile:
         InputError: naming the line, if one up to `step` is damaged; or if the file is a link.
     """
 
-    def __init__(
-        self, path: str | os.PathLike, step: int | None, on_line: Callable[[dict[str, Any]], None] | None = None
-    ):
+    def __init__(self, path: str | os.PathLike, step: int | None, on_line: Callable[[MetricsLine], None] | None = None):
         self._on_line = on_line
+        self._warned = False  # of an exception in `on_line`
         self._path = pathlib.Path(path)
         self._pending: list[bytes] = []
         self._failing = False
@@ -87,13 +87,20 @@ class MetricsFile:
         with open(self._path, "ab", opener=staging.no_link) as file:
             file.truncate(self._size)
 
-    def add(self, values: dict[str, Any]) -> None:
+    def add(self, values: MetricsLine) -> None:
         """Adds a line; `flush` writes it."""
         self._pending.append(json.dumps(values).encode() + b"\n")
         if "heldout" in values:
             self.evaluations.append(msgspec.convert(values, HeldoutLine))
-        if self._on_line is not None:
-            self._on_line(values)
+        if self._on_line is None:
+            return
+        try:
+            self._on_line(dict(values))
+        except Exception as error:
+            if not self._warned:
+                reason = " ".join(f"{type(error).__name__}: {error}".split())
+                _log.warning("warning: on_record raised %s; training goes on, and further errors are not shown", reason)
+            self._warned = True
 
     def flush(self, sync: bool = False) -> None:
         """Writes the added lines, with `sync` down to the disk; if that fails, warns and keeps them for next time."""

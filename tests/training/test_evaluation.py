@@ -180,7 +180,7 @@ def test_records_that_do_not_fit_the_network_are_refused(records, tmp_path):
     with pytest.raises(InputError, match=f"^{tmp_path}: expected a model with a softmax, found one without; "):
         check(records, vocabulary=None)
     message = (
-        rf"^{other.path}: expected records made with the model's vocabulary of 17 words .*, found another one of 5"
+        rf"^{other.path}: expected records made with the model's vocabulary of 16 words .*, found another one of 5"
     )
     with pytest.raises(InputError, match=message):
         check(other)

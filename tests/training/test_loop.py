@@ -18,7 +18,7 @@ from elmo_tf.records import blocks, windows
 from elmo_tf.training import loop, monitor
 from elmo_tf.training.optimizer import Adagrad
 from elmo_tf.workdir import checkpoints
-from elmo_tf.workdir.checkpoint_files import Progress
+from elmo_tf.workdir.checkpoint_progress import Progress
 from elmo_tf.workdir.folder import Workdir, open_workdir
 from tests.conftest import SENTENCES
 from tests.helpers import MICRO, MICRO_CONFIG, slow, two_cpus, write_records

@@ -13,7 +13,7 @@ from elmo_tf.records.windows import Position
 from elmo_tf.training import loop, resuming
 from elmo_tf.training.epochs import Epochs
 from elmo_tf.workdir import checkpoints
-from elmo_tf.workdir.checkpoint_files import Progress
+from elmo_tf.workdir.checkpoint_progress import Progress
 from tests import checks
 from tests.helpers import two_cpus
 from tests.training.commands import losses

@@ -20,7 +20,7 @@ from benchmarks import several_workers
 from elmo_tf import cli
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
-from elmo_tf.training import loop, setup, workers
+from elmo_tf.training import loop, preparation, workers
 from elmo_tf.training.evaluation import Evaluator
 from elmo_tf.workdir import checkpoints, metrics_file
 from elmo_tf.workdir.folder import open_workdir
@@ -288,11 +288,11 @@ def test_workers_that_are_given_other_settings_or_steps_are_refused(changed):
     mine = []
     first = types.SimpleNamespace(gathered=lambda numbers: mine.append(numbers) or np.array([numbers]))
     second = types.SimpleNamespace(gathered=lambda numbers: np.array([*mine, numbers]))
-    setup.check_same(first, **same)
-    setup.check_same(second, **same)
+    preparation.check_same(first, **same)
+    preparation.check_same(second, **same)
     message = rf"^{changed}: expected the same for all workers, found another one.* worker 1"
     with pytest.raises(InputError, match=message):
-        setup.check_same(second, **same | {changed: other[changed]})
+        preparation.check_same(second, **same | {changed: other[changed]})
 
 
 def test_a_file_that_appears_late_is_waited_for(tmp_path, monkeypatch, caplog):
@@ -492,7 +492,7 @@ def test_workers_meet_only_once_all_are_there(host):
     addresses = [f"{host}:{one.getsockname()[1]}" for one in sockets]
     for one in sockets:
         one.close()
-    threads = [threading.Thread(target=workers._meet, args=(index, addresses), daemon=True) for index in range(3)]
+    threads = [threading.Thread(target=workers._meet, args=("me", one, addresses), daemon=True) for one in addresses]
     servers = []
     for thread in threads[:2]:
         thread.start()

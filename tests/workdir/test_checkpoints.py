@@ -18,7 +18,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.files import lock
 from elmo_tf.training import loop, monitor
 from elmo_tf.workdir import checkpoint_files, checkpoints
-from elmo_tf.workdir.checkpoint_files import Progress
+from elmo_tf.workdir.checkpoint_progress import Progress
 from elmo_tf.workdir.folder import Workdir, new_workdir, open_workdir
 from tests.helpers import MICRO_CONFIG
 from tests.training.commands import losses

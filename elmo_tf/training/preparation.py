@@ -15,7 +15,7 @@ from elmo_tf.records.record_folder import Records
 from elmo_tf.training import devices, evaluation, precision
 from elmo_tf.training.checkpointing import Checkpointing
 from elmo_tf.training.coordination import OneWorker
-from elmo_tf.training.heldout import text_id
+from elmo_tf.training.evaluation import text_id
 from elmo_tf.training.state import TrainState
 from elmo_tf.workdir import checkpoints, space
 from elmo_tf.workdir.folder import CONFIG_FILE, Workdir, is_workdir, new_workdir, open_workdir
