@@ -8,7 +8,6 @@ import logging
 import os
 import pathlib
 import shutil
-import subprocess
 
 import numpy as np
 import pytest
@@ -231,18 +230,6 @@ def test_the_best_by_heldout_perplexity_is_kept_beside_the_newest(records, tmp_p
     workdir = loop.train(config, records.path, tmp_path / "w", heldout=records.path, steps=5)
     assert names(workdir) == ["step-00000002", "step-00000005"]
     assert workdir.trained(checkpoint="best")[1].step == 2
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A folder on a disk of one megabyte."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(place)]
-    if not shutil.which("mount") or subprocess.run(mount, check=False, capture_output=True).returncode != 0:
-        pytest.skip("mounting is not allowed here")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 @pytest.mark.slow

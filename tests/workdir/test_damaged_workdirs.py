@@ -1,6 +1,8 @@
 """Workdirs with foreign files, which stay, and with damaged JSON, which is refused by name."""
 
+import functools
 import json
+import operator
 import pathlib
 import shutil
 
@@ -85,13 +87,13 @@ def test_a_checkpoint_does_not_replace_what_is_not_one(copy, kind):
     assert checkpoints.steps(copy) == [3]
 
 
-def put(values: dict, key: str, value: object) -> dict:
+def set_in_config(workdir: Workdir, key: str, value: object) -> None:
+    """Changes a value in `config.json`, whether it is valid or not."""
+    file = workdir.path / "config.json"
+    values = json.loads(file.read_text())
     *path, name = key.split(".")
-    inner = values
-    for part in path:
-        inner = inner[part]
-    inner[name] = value
-    return values
+    functools.reduce(operator.getitem, path, values)[name] = value
+    file.write_text(json.dumps(values))
 
 
 WRONG_CONFIGS = [
@@ -108,16 +110,8 @@ TOO_LARGE = r"expected a model that fits into the [\d.,]+ GB of memory here, fou
 WRONG_VALUES = [
     ("model.lstm.units", 0, "expected model.lstm.units to be at least 1, found 0"),
     ("model.lstm.units", "24", "expected model.lstm.units to be a whole number, found '24'"),
-    (
-        "model.lstm.units",
-        10**9,
-        r"expected a model that fits into the [\d.,]+ GB of memory here, found one of [\d,]+ par",
-    ),
-    (
-        "model.lstm.units",
-        10**30,
-        r"expected a model that fits into the [\d.,]+ GB of memory here, found one of [\d,]+ par",
-    ),
+    ("model.lstm.units", 10**9, TOO_LARGE),
+    ("model.lstm.units", 10**30, TOO_LARGE),
     ("model.lstm.num_layers", 10**6, "expected model.lstm.num_layers to be 1 to 100, found 1000000"),
     ("model.char_cnn.filters", [[1, 4], 3], "expected model.char_cnn.filters to be a list of"),
     ("train.learning_rate", None, "expected train.learning_rate to be a finite number, found None"),
@@ -125,40 +119,26 @@ WRONG_VALUES = [
 ]
 
 
-def evaluating(workdir: Workdir, records, capsys) -> str:
-    """Returns the line that `evaluate` prints when it fails."""
-    capsys.readouterr()
-    assert cli.main(["evaluate", "--workdir", str(workdir.path), "--data", str(records.path)]) == 1
-    out, err = capsys.readouterr()
-    assert out == ""
-    (line,) = err.splitlines()
-    return line.removeprefix("elmo-tf: error: ")
-
-
 @pytest.mark.parametrize(("spoil", "message"), WRONG_CONFIGS)
-def test_a_config_json_that_is_not_one_is_refused_by_name(copy, records, capsys, spoil, message):
+def test_a_config_json_that_is_not_one_is_refused_by_name(copy, records, spoil, message):
     file = copy.path / "config.json"
     file.write_bytes(spoil(file.read_bytes()))
     with pytest.raises(InputError, match=f"^{file}: {message}"):
         loop.train(MICRO_CONFIG, records.path, copy.path, steps=4)
-    assert evaluating(copy, records, capsys).startswith(str(file))
 
 
 @pytest.mark.parametrize(("key", "value", "message"), WRONG_VALUES)
-def test_a_wrong_value_in_config_json_is_refused_by_name(copy, records, capsys, key, value, message):
-    file = copy.path / "config.json"
-    file.write_text(json.dumps(put(json.loads(file.read_text()), key, value)))
-    with pytest.raises(InputError, match=f"^{file}: {message}"):
+def test_a_wrong_value_in_config_json_is_refused_by_name(copy, key, value, message):
+    set_in_config(copy, key, value)
+    with pytest.raises(InputError, match=f"^{copy.path}/config.json: {message}"):
         open_workdir(copy.path).trained_bilm()
-    assert evaluating(copy, records, capsys).startswith(str(file))
 
 
-def test_a_config_json_of_another_model_is_not_called_a_damaged_checkpoint(copy, records, capsys):
-    file = copy.path / "config.json"
-    file.write_text(json.dumps(put(json.loads(file.read_text()), "model.lstm.units", 25)))
-    line = evaluating(copy, records, capsys)
-    assert "step-00000003: expected bilm/forward_0.kernel of shape (16, 100), as config.json and vocab.txt ask" in line
-    assert line.endswith("found shape (16, 96)")
+def test_a_config_json_of_another_model_is_not_called_a_damaged_checkpoint(copy):
+    set_in_config(copy, "model.lstm.units", 25)
+    message = r"/step-00000003: expected bilm/forward_0.kernel of shape \(16, 100\), .*, found shape \(16, 96\)$"
+    with pytest.raises(InputError, match=message):
+        open_workdir(copy.path).trained_bilm()
 
 
 def test_a_model_larger_than_the_memory_is_refused_before_a_workdir_is_made(records, tmp_path, monkeypatch):
