@@ -166,7 +166,7 @@ def main(argv: list[str] | None = None) -> int:
         windows = [window for (window, _), _ in zip(cut, range(arguments.every), strict=False)]
         size = checkpoint_files.num_bytes(trainer.bilm, trainer.optimizer.slots, trainer.gathered_states())
         log(f"network of {sum(one.shape.num_elements() for one in trainer.variables):,} parameters made")
-        measured = measure(trainer, CheckpointWriter(workdir, None), windows, arguments.rounds, arguments.minutes)
+        measured = measure(trainer, CheckpointWriter(workdir), windows, arguments.rounds, arguments.minutes)
     figures = {"checkpoint_mb": size / 1e6} | measured
     report(figures)
     return 0

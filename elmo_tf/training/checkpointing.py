@@ -35,7 +35,7 @@ class Checkpointing:
         self._state = state
         self._workers = workers
         self._trainer = state.trainer
-        self._writer: CheckpointWriter | None = None  # set by `restore`
+        self._writer = CheckpointWriter(workdir)
         self._last_save = time.monotonic()
         self.seconds = 0.0
 
@@ -53,16 +53,15 @@ class Checkpointing:
             lambda checkpoint: checkpoints.load(self._workdir, bilm, slots, checkpoint),
             lambda step: checkpoints.folder_of(self._workdir, step) / checkpoint_files.MANIFEST_FILE,
         )
-        self._writer = CheckpointWriter(self._workdir, None if progress is None else progress.step)
         if progress is not None:
+            self._writer.saved_step = progress.step
             resuming.check(progress, state.data_id, state.records, stored_config, self._trainer)
-            log = self._workers.is_chief
-            state.set_progress(resuming.continued(progress, stored_config, self._trainer, state.epochs, log))
+            state.set_progress(resuming.continued(progress, stored_config, self._trainer, state.epochs))
 
     @property
     def saved_step(self) -> int | None:
         """Step of the newest complete checkpoint; None if there is none."""
-        return None if self._writer is None else self._writer.saved_step
+        return self._writer.saved_step
 
     @property
     def num_bytes(self) -> int:
@@ -112,14 +111,13 @@ class Checkpointing:
 
     def poll(self) -> None:
         """Warns if the last checkpoint could not be written; does not wait."""
-        if self._writer is not None and not self._writer.busy:
+        if not self._writer.busy:
             self.finish()
 
     def finish(self) -> None:
         """Waits for the checkpoint that is being written, if any; warns if that failed."""
         try:
-            if self._writer is not None:
-                self._writer.finish()
+            self._writer.finish()
         except OSError as error:
             _log.warning("warning: %s; %s; training continues", error, self._newest)
 

@@ -39,7 +39,7 @@ def check(progress: Progress, data_id: str, records: Records, stored_config: Tra
         )
 
 
-def continued(progress: Progress, stored_config: TrainConfig, trainer: Trainer, epochs: Epochs, log: bool) -> Progress:
+def continued(progress: Progress, stored_config: TrainConfig, trainer: Trainer, epochs: Epochs) -> Progress:
     """Returns the progress for the streams of `trainer`.
 
     If the checkpoint has another number of streams, they start from zero states at the next sentence of the epoch; the
@@ -51,7 +51,6 @@ def continued(progress: Progress, stored_config: TrainConfig, trainer: Trainer, 
         stored_config: the recipe of the workdir so far.
         trainer: of this run.
         epochs: of this run.
-        log: whether to warn of another number of streams.
     """
     streams, found, position = trainer.batch_size, progress.num_streams, progress.position
     if found is None:
@@ -63,13 +62,12 @@ def continued(progress: Progress, stored_config: TrainConfig, trainer: Trainer, 
         progress = dataclasses.replace(progress, offset_step=progress.step, epoch_offset=before.at(progress.step))
     if found == streams:
         return progress
-    if log:
-        epoch, sentence = (position.epoch, position.sentence) if position else (0, 0)
-        _log.warning(
-            "warning: the checkpoint has %s streams, and there are %s now: they start over, with zero states, after "
-            "sentence %s of epoch %d",
-            *(f"{found:,}", f"{streams:,}", f"{sentence:,}", epoch + 1),
-        )
+    epoch, sentence = (position.epoch, position.sentence) if position else (0, 0)
+    _log.warning(
+        "warning: the checkpoint has %s streams, and there are %s now: they start over, with zero states, after "
+        "sentence %s of epoch %d",
+        *(f"{found:,}", f"{streams:,}", f"{sentence:,}", epoch + 1),
+    )
     if position is not None:
         position = dataclasses.replace(position, rows=(None,) * streams)
     return dataclasses.replace(progress, states=None, position=position)

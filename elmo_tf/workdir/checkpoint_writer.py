@@ -14,14 +14,13 @@ class CheckpointWriter:
 
     Args:
         workdir: the workdir to write to.
-        saved_step: step of its newest checkpoint; None if there is none.
 
     Attributes:
-        saved_step: step of the newest complete checkpoint.
+        saved_step: step of the newest complete checkpoint, once one is written or set here.
     """
 
-    def __init__(self, workdir: Workdir, saved_step: int | None):
-        self.saved_step = saved_step
+    def __init__(self, workdir: Workdir):
+        self.saved_step: int | None = None
         self._workdir = workdir
         self._pool = futures.ThreadPoolExecutor(1, "checkpoint")
         self._writing: tuple[int, futures.Future] | None = None

@@ -35,7 +35,7 @@ def stored(monkeypatch):
 
 
 def test_training_goes_on_while_a_checkpoint_is_written(stored):
-    writer = CheckpointWriter(None, None)
+    writer = CheckpointWriter(None)
     writer.start(snapshot(3), [])
     assert writer.busy and writer.saved_step is None
     stored["go"].set()
@@ -46,7 +46,8 @@ def test_training_goes_on_while_a_checkpoint_is_written(stored):
 
 
 def test_a_checkpoint_that_fails_is_reported_once_and_the_one_before_stays_the_newest(stored):
-    writer = CheckpointWriter(None, 2)
+    writer = CheckpointWriter(None)
+    writer.saved_step = 2
     stored["go"].set()
     stored["failing"].add(4)
     writer.start(snapshot(4), [])

@@ -69,14 +69,6 @@ def test_foreign_files_do_not_disturb_other_commands(shared, records, tmp_path, 
     assert foreign(shared) == {*FOREIGN_FOLDERS, *FOREIGN_FILES, "linked"}
 
 
-def test_what_a_killed_process_left_is_removed(copy):
-    place = copy.path / "checkpoints"
-    for name in (".step-00000007.incomplete", ".step-00000001.removed"):
-        (place / name).mkdir()
-    checkpoints.save(copy, copy.trained_bilm(), None, Progress(step=4))
-    assert sorted(path.name for path in place.iterdir()) == ["step-00000003", "step-00000004"]
-
-
 @pytest.mark.parametrize("kind", ["file", "link"])
 def test_a_checkpoint_does_not_replace_what_is_not_one(copy, kind):
     path, bilm = copy.path / "checkpoints" / "step-00000004", copy.trained_bilm()
