@@ -79,7 +79,7 @@ def _make_workdir(source: Workdir, target: Workdir) -> None:
     """Makes `target`, with a checkpoint of step 0."""
     config = target.config
     keras.utils.set_random_seed(config.train.seed)
-    with new_workdir(target.path, precision.settled(config), target.vocabulary) as new:
+    with new_workdir(target.path, precision.resolved(config), target.vocabulary) as new:
         bilm = new.new_bilm()
         _copy_weights(source.trained_bilm(), source.vocabulary, bilm, new.vocabulary)
         optimizer = optimizers.from_config(config.train, bilm)

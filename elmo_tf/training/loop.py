@@ -85,7 +85,7 @@ def train(
         stack.enter_context(memory_explained(*MEMORY_SETTINGS))
         stored = stack.enter_context(preparation.opened_workdir(config, workdir, records, heldout_records, workers))
         interrupt = stack.enter_context(Interrupt())
-        config = precision.settled(config, stored.config)
+        config = precision.resolved(config, stored.config)
         preparation.check_same(workers, data=records, heldout=heldout_records, config=config, steps=steps)
         opened = dataclasses.replace(stored, config=config)
         keras.utils.set_random_seed(config.train.seed)

@@ -20,11 +20,11 @@ class Optimizer(tf.Module):
 
     Args:
         variables: what to train, `tf.Variable`s; create the optimizer in the same `strategy.scope()`.
-        slots: name and initial value of each kind of value that the optimizer keeps per variable.
+        slots: initial value of each kind of optimizer state, by name.
         clip_norm: the largest global norm of the gradients; None: no clipping.
 
     Attributes:
-        slots: the kept values by name: a list of `tf.Variable`s like `variables`.
+        slots: the optimizer's state by name: a list of `tf.Variable`s like `variables`.
     """
 
     def __init__(self, variables: list[tf.Variable], slots: dict[str, float], clip_norm: float | None):
@@ -38,7 +38,7 @@ class Optimizer(tf.Module):
         }
 
     def set_learning_rate(self, learning_rate: float, step: int) -> None:
-        """Sets the learning rate of the next update, which comes after `step` updates; call it outside of replicas."""
+        """Sets the learning rate of the update after `step` updates; call it outside of replicas."""
         self.step_size.assign(learning_rate)
 
     def apply(self, gradients: list[tf.Tensor | tf.IndexedSlices]) -> tf.Tensor:
@@ -72,7 +72,7 @@ class Optimizer(tf.Module):
             strategy.extended.update(self.trained[number], self._update_rows, args=arguments)
 
     def _dense_update(self, number: int) -> Callable:
-        """Returns what updates a variable by a dense gradient."""
+        """Returns the function that updates a variable by a dense gradient."""
         return self._update_dense
 
     def _slots(self, number: int) -> list[tf.Variable]:

@@ -56,7 +56,7 @@ def _prepare(config: Config, workdir: str | os.PathLike, records: Records, heldo
         raise InputError(str(workdir), expected, "a folder with other things in it")
     evaluation.check_texts(Workdir(pathlib.Path(workdir), config, records.vocabulary), records, heldout)
     space.check_memory(config, len(records.vocabulary))
-    with new_workdir(workdir, precision.settled(config), records.vocabulary):
+    with new_workdir(workdir, precision.resolved(config), records.vocabulary):
         pass
 
 
