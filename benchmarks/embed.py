@@ -33,14 +33,13 @@ import tensorflow as tf
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
 from benchmarks import arithmetic, zipf_text
-from benchmarks.report import report
+from benchmarks.measuring import report, timed
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
 from elmo_tf.text import char_ids as char_ids_lib
 
 _PRODUCT = 2048  # rows and columns of the bare product
 _READ = 100_000_000  # numbers that are read to measure the memory's bandwidth
-_CLOCKS = (time.perf_counter, time.process_time)
 
 
 def make_model(preset: str, folder: str) -> None:
@@ -75,13 +74,6 @@ def arithmetic_of(model: config_lib.ModelConfig, batch: list[bytes]) -> tuple[fl
     encoder += arithmetic.per_distinct_token(model) * len(distinct)
     num_read = 2 * model.lstm.num_layers * arithmetic.recurrent_weights(model) * max(map(len, words))
     return 2.0 * (encoder + 2 * arithmetic.per_token(model) * sum(map(len, words))), 4.0 * num_read
-
-
-def timed(function) -> np.ndarray:
-    """Returns the seconds and the CPU seconds of a call."""
-    started = [clock() for clock in _CLOCKS]
-    function()
-    return np.array([clock() - start for clock, start in zip(_CLOCKS, started, strict=True)])
 
 
 def bandwidth() -> float:

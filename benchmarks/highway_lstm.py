@@ -25,8 +25,7 @@ import tensorflow as tf
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
-from benchmarks import embed
-from benchmarks.report import report
+from benchmarks.measuring import report, timed
 from elmo_tf.tasks.layers.highway_lstm import HighwayLSTM
 
 _DROPOUT_RATE = 0.1
@@ -73,7 +72,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, float]:
     for run in ways.values():
         run()
     # By round, way, and wall time or CPU time.
-    times = np.array([[embed.timed(run) for run in ways.values()] for _ in range(arguments.rounds)])
+    times = np.array([[timed(run) for run in ways.values()] for _ in range(arguments.rounds)])
     time_ratio, cpu_ratio = np.median(times[:, 0] / times[:, 1], 0)
     seconds = dict(zip(ways, np.median(times, 0).tolist(), strict=True))
     return {

@@ -14,7 +14,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
-from benchmarks.report import report
+from benchmarks.measuring import report
 from elmo_tf.workdir import metrics_file
 from elmo_tf.workdir.metrics_file import MetricsFile
 

@@ -13,18 +13,18 @@ import argparse
 import os
 import pathlib
 import resource
-import statistics
 import sys
 import tempfile
 import time
-from typing import NamedTuple
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
 from benchmarks import zipf_text
-from benchmarks.report import report
+from benchmarks.measuring import report, timed
 from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.records.windows import Window, Windows
@@ -36,23 +36,6 @@ from elmo_tf.workdir.checkpoint_writer import CheckpointWriter
 from elmo_tf.workdir.folder import new_workdir, open_workdir
 
 _STARTED = time.perf_counter()
-
-
-class Clocks(NamedTuple):
-    """Seconds by the clock, and of CPU time of all threads, the one that writes included."""
-
-    wall: float
-    cpu: float
-
-
-def now() -> Clocks:
-    """Returns the time."""
-    return Clocks(time.perf_counter(), time.process_time())
-
-
-def since(started_at: Clocks) -> Clocks:
-    """Returns how much time has passed."""
-    return Clocks(*(one - other for one, other in zip(now(), started_at, strict=True)))
 
 
 def log(text: str) -> None:
@@ -72,36 +55,34 @@ class Rounds:
 
     def __init__(self, trainer: Trainer, writer: CheckpointWriter, windows: list[Window]):
         self._trainer, self._writer, self._windows = trainer, writer, windows
-        self.without: list[Clocks] = []
-        self.saving: list[Clocks] = []
+        self.without: list[np.ndarray] = []  # wall-clock and CPU seconds
+        self.saving: list[np.ndarray] = []
         self.copying: list[float] = []
         self.waiting: list[float] = []
 
     def plain(self) -> None:
         """Trains on the windows."""
-        started_at = now()
-        steps(self._trainer, self._windows)
-        self.without.append(since(started_at))
-        log(f"{len(self._windows)} steps without a checkpoint: {self.without[-1].wall:.1f} s")
+        self.without.append(timed(lambda: steps(self._trainer, self._windows)))
+        log(f"{len(self._windows)} steps without a checkpoint: {self.without[-1][0]:.1f} s")
 
     def with_checkpoint(self) -> None:
         """Starts a checkpoint, trains on the windows, and waits until it is written, as the next one would."""
-        started_at, trainer = now(), self._trainer
+        parts = [
+            timed(part) for part in (self._start, lambda: steps(self._trainer, self._windows), self._writer.finish)
+        ]
+        self.copying.append(parts[0][0])
+        self.waiting.append(parts[2][0])
+        self.saving.append(sum(parts))
+        log(f"{len(self._windows)} steps with one: {self.saving[-1][0]:.1f} s")
+
+    def _start(self) -> None:
+        trainer = self._trainer
         progress = Progress(len(self.saving) + 1, None, None, trainer.gathered_states())
         self._writer.start(checkpoint_files.take_snapshot(trainer.bilm, trainer.optimizer.slots, progress), [])
-        self.copying.append(since(started_at).wall)
-        steps(trainer, self._windows)
-        trained = now()
-        self._writer.finish()
-        self.waiting.append(since(trained).wall)
-        self.saving.append(since(started_at))
-        log(f"{len(self._windows)} steps with one: {self.saving[-1].wall:.1f} s")
 
     def figures(self) -> dict[str, float]:
         """Returns medians, in seconds: of a step, and of what a checkpoint adds to the steps after it."""
-        (without, cpu_without), (saving, cpu_saving) = (
-            [statistics.median(values) for values in zip(*kind, strict=True)] for kind in (self.without, self.saving)
-        )
+        (without, cpu_without), (saving, cpu_saving) = (np.median(kind, 0) for kind in (self.without, self.saving))
         return {
             "rounds": len(self.saving),
             "step_seconds_without": without / len(self._windows),
@@ -109,8 +90,8 @@ class Rounds:
             "with_to_without": saving / without,
             "added_seconds": saving - without,
             "added_cpu_seconds": cpu_saving - cpu_without,
-            "copy_seconds": statistics.median(self.copying),
-            "waited_seconds": statistics.median(self.waiting),
+            "copy_seconds": np.median(self.copying),
+            "waited_seconds": np.median(self.waiting),
         }
 
 
@@ -119,9 +100,7 @@ def measure(
 ) -> dict[str, float]:
     """Returns the figures of so many rounds, or of those that begin before the time is up; at least one."""
     steps(trainer, windows[:1])
-    started_at = now()
-    steps(trainer, windows[:1])
-    log(f"graph built; a step takes {since(started_at).wall:.1f} s")
+    log(f"graph built; a step takes {timed(lambda: steps(trainer, windows[:1]))[0]:.1f} s")
     memory, taken = _peak(), Rounds(trainer, writer, windows)
     # The first steps without one before the first with one: peaks of memory only grow.
     taken.plain()

@@ -31,7 +31,7 @@ import tensorflow as tf
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
 from benchmarks import arithmetic, zipf_text
-from benchmarks.report import report
+from benchmarks.measuring import report
 from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.errors import InputError
