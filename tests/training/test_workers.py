@@ -42,40 +42,66 @@ def with_a_chief():
     return [{"TF_CONFIG": json.dumps(task)} for task in tasks]
 
 
-def start_both(records, workdir, logs, options=(), steps=100_000, module="elmo_tf.cli", environments=None, **changes):
-    """Starts two workers with the same command."""
-    started = []
-    for index, environment in enumerate(environments or several_workers.environments(2)):
-        command = [*commands.arguments(records, workdir, **EXACT | changes), "--heldout", str(records.path), *options]
-        command += ["--steps", str(steps)]
-        started.append(commands.start(command, logs[index], module=module, **environment))
-    return started
+class Pair:
+    """Two workers with the same command, each with a log in `folder`; killed at the end of the block."""
 
+    def __init__(
+        self, records, folder, *options, module="elmo_tf.cli", environments=None, heldout_of=(0, 1), **changes
+    ):
+        self.workdir = folder / "workdir"
+        self._logs = [folder / "log0", folder / "log1"]
+        self.started = []
+        for index, environment in enumerate(environments or several_workers.environments(2)):
+            command = [*commands.arguments(records, self.workdir, **EXACT | changes), *options]
+            command += ["--heldout", str(records.path)] if index in heldout_of else []
+            self.started.append(commands.start(command, self._logs[index], module=module, **environment))
 
-def wait_for(steps, workdir, started, logs):
-    """Returns when the run has made so many steps."""
-    deadline = time.monotonic() + 200
-    while len(commands.losses(workdir)) < steps:
-        assert [process.poll() for process in started] == [None, None], [log.read_text() for log in logs]
-        assert time.monotonic() < deadline, [log.read_text() for log in logs]
-        time.sleep(0.01)
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self.started:
+            process.kill()
+
+    @property
+    def logs(self) -> list[str]:
+        return [log.read_text() for log in self._logs]
+
+    def errors(self) -> list[str]:
+        """Returns the only error line of each log."""
+        found = [[line for line in log.splitlines() if line.startswith("elmo-tf: error:")] for log in self.logs]
+        assert [len(lines) for lines in found] == [1, 1], self.logs
+        return [lines[0] for lines in found]
+
+    def wait_until(self, condition) -> None:
+        deadline = time.monotonic() + 200
+        while not condition():
+            assert [process.poll() for process in self.started] == [None, None], self.logs
+            assert time.monotonic() < deadline, self.logs
+            time.sleep(0.01)
+
+    def wait_for_steps(self, steps: int) -> None:
+        self.wait_until(lambda: len(commands.losses(self.workdir)) >= steps)
+
+    def statuses(self, timeout=300) -> list[int]:
+        """Waits until both have ended."""
+        return [process.wait(timeout=timeout) for process in self.started]
 
 
 @pytest.fixture(scope="module")
 def together(records, tmp_path_factory):
     """A workdir of two workers: the second was killed, both were started again, and the second was asked to stop."""
     folder = tmp_path_factory.mktemp("together")
-    workdir, logs = folder / "workdir", [folder / "log0", folder / "log1"]
-    started = start_both(records, workdir, logs)
-    wait_for(8, workdir, started, logs)
-    started[1].kill()
-    killed = [process.wait(timeout=ENDS_SECONDS) for process in started], logs[0].read_text()
-    reached = int(checkpoints.latest(open_workdir(workdir)).name[-8:])
-    started = start_both(records, workdir, logs)
-    wait_for(max(reached + 10, STEPS), workdir, started, logs)
-    started[1].terminate()
-    stopped = [process.wait(timeout=100) for process in started], [log.read_text() for log in logs]
-    return open_workdir(workdir), reached, killed, stopped
+    with Pair(records, folder) as pair:
+        pair.wait_for_steps(8)
+        pair.started[1].kill()
+        killed = pair.statuses(ENDS_SECONDS), pair.logs[0]
+    reached = int(checkpoints.latest(open_workdir(pair.workdir)).name[-8:])
+    with Pair(records, folder) as pair:
+        pair.wait_for_steps(max(reached + 10, STEPS))
+        pair.started[1].terminate()
+        stopped = pair.statuses(), pair.logs
+    return open_workdir(pair.workdir), reached, killed, stopped
 
 
 @pytest.mark.slow
@@ -101,17 +127,12 @@ def test_when_one_is_killed_the_other_says_so_and_ends(together):
 
 @pytest.mark.slow
 def test_when_the_chief_is_killed_the_worker_beside_it_says_so_and_ends(records, tmp_path):
-    workdir, logs = tmp_path / "workdir", [tmp_path / "log0", tmp_path / "log1"]
-    started = start_both(records, workdir, logs, environments=with_a_chief())
-    try:
-        wait_for(8, workdir, started, logs)
-        started[0].kill()
-        assert started[1].wait(timeout=ENDS_SECONDS) == 1, logs[1].read_text()
-    finally:
-        for process in started:
-            process.kill()
-    assert "training: step 0 to" in logs[0].read_text()
-    other = logs[1].read_text()
+    with Pair(records, tmp_path, environments=with_a_chief()) as pair:
+        pair.wait_for_steps(8)
+        pair.started[0].kill()
+        assert pair.started[1].wait(timeout=ENDS_SECONDS) == 1, pair.logs
+    chief, other = pair.logs
+    assert "training: step 0 to" in chief
     (line,) = [line for line in other.splitlines() if line.startswith("elmo-tf: error:")]
     assert "worker 1 of 2: another worker has ended" in line and "start all of them again" in line
     assert "Traceback" not in other and "training: step" not in other
@@ -157,19 +178,18 @@ def test_when_one_is_asked_to_stop_both_stop_at_the_same_step_and_it_is_saved(to
 @pytest.mark.slow
 def test_two_workers_with_two_gpus_each_have_the_losses_and_perplexity_of_one_process(records, tmp_path):
     """The GPUs are logical CPUs; `--gpus` leaves the third one out."""
-    steps, logs = 8, [tmp_path / "log0", tmp_path / "log1"]
-    started = start_both(records, tmp_path / "w", logs, ("--gpus", "0,2"), steps, "tests.training.pretended_gpus")
-    said = [process.wait(timeout=300) for process in started], [log.read_text() for log in logs]
-    assert said[0] == [0, 0], said
-    assert "4 replicas, here on CPU:0, CPU:1\n" in said[1][0]
+    options = ("--gpus", "0,2", "--steps", "8")
+    with Pair(records, tmp_path, *options, module="tests.training.pretended_gpus") as pair:
+        assert pair.statuses() == [0, 0], pair.logs
+    assert "4 replicas, here on CPU:0, CPU:1\n" in pair.logs[0]
     train = dataclasses.replace(MICRO_CONFIG.train, **EXACT, batch_size=4 * MICRO_CONFIG.train.batch_size)
-    alone = loop.train(dataclasses.replace(MICRO_CONFIG, train=train), records.path, tmp_path / "alone", steps=steps)
-    found, expected = ([list(step.values()) for step in commands.losses(path)] for path in (tmp_path / "w", alone.path))
+    alone = loop.train(dataclasses.replace(MICRO_CONFIG, train=train), records.path, tmp_path / "alone", steps=8)
+    found, expected = ([list(step.values()) for step in commands.losses(path)] for path in (pair.workdir, alone.path))
     np.testing.assert_allclose(found, expected, **checks.TOLERANCE)
-    workdir = open_workdir(tmp_path / "w")
+    workdir = open_workdir(pair.workdir)
     # The streams of an evaluation are those of one replica's batch: two of the four have none.
     part, *_, whole = metrics_file.evaluations(workdir.metrics)
-    assert (part.step, part.tokens, whole.step, whole.whole) == (6, 40, steps, True)
+    assert (part.step, part.tokens, whole.step, whole.whole) == (6, 40, 8, True)
     (result,) = Evaluator(workdir.trained_bilm()).parts(records, [None], 2, 5)
     assert whole.perplexity == pytest.approx(result.perplexity, rel=checks.PERPLEXITY)
     states = np.load(checkpoints.latest(workdir) / "states.npz")
@@ -177,18 +197,16 @@ def test_two_workers_with_two_gpus_each_have_the_losses_and_perplexity_of_one_pr
 
 
 @pytest.mark.slow
-def test_two_workers_evaluate_a_part_save_by_the_clock_and_look_closely(records, tmp_path):
+def test_two_workers_evaluate_a_part_save_by_the_clock_and_compute_diagnostics(records, tmp_path):
     """By the first worker's clock: a checkpoint is due whenever the two ask each other, every `log_steps` steps."""
-    logs, changes = [tmp_path / "log0", tmp_path / "log1"], {"checkpoint_steps": 1000, "checkpoint_minutes": 1e-9}
-    changes |= {"eval_tokens": 40, "eval_steps": 5, "look_steps": 3, "keep_checkpoints": 9, "log_steps": 4}
-    started = start_both(records, tmp_path / "w", logs, steps=11, **changes)
-    said = [process.wait(timeout=300) for process in started], [log.read_text() for log in logs]
-    assert said[0] == [0, 0], said
-    workdir = open_workdir(tmp_path / "w")
+    changes = {"checkpoint_steps": 1000, "checkpoint_minutes": 1e-9, "keep_checkpoints": 9, "log_steps": 4}
+    with Pair(records, tmp_path, "--steps", "11", eval_steps=5, look_steps=3, **changes) as pair:
+        assert pair.statuses() == [0, 0], pair.logs
+    workdir = open_workdir(pair.workdir)
     assert checkpoints.steps(workdir) == [4, 5, 8, 10, 11]
     found = metrics_file.evaluations(workdir.metrics)
     assert [one.step for one in found if not one.whole] == [5, 10, 11]
-    assert "an evaluation takes" in said[1][0] and "an evaluation takes" not in said[1][1]
+    assert ["an evaluation takes" in log for log in pair.logs] == [True, False]
 
 
 GATHER = """
@@ -222,51 +240,33 @@ def test_what_is_gathered_of_many_workers_has_their_order(tmp_path):
 
 @pytest.mark.slow
 def test_two_workers_evaluate_a_model_that_makes_no_step(records, tmp_path):
-    logs = [tmp_path / "log0", tmp_path / "log1"]
-    started = start_both(records, tmp_path / "w", logs, steps=0)
-    try:
-        assert [process.wait(timeout=200) for process in started] == [0, 0], [log.read_text() for log in logs]
-    finally:
-        for process in started:
-            process.kill()
-    found = metrics_file.evaluations(tmp_path / "w" / "metrics.jsonl")
+    with Pair(records, tmp_path, "--steps", "0") as pair:
+        assert pair.statuses() == [0, 0], pair.logs
+    found = metrics_file.evaluations(pair.workdir / "metrics.jsonl")
     assert [(one.step, one.whole) for one in found] == [(0, False), (0, True)]
 
 
 @pytest.mark.slow
 def test_workers_that_evaluate_on_different_texts_are_refused(records, tmp_path):
-    logs, started = [tmp_path / "log0", tmp_path / "log1"], []
-    for index, environment in enumerate(several_workers.environments(2)):
-        command = [*commands.arguments(records, tmp_path / "w", **EXACT), "--steps", "8"]
-        command += ["--heldout", str(records.path)] * (1 - index)
-        started.append(commands.start(command, logs[index], **environment))
-    assert [process.wait(timeout=300) for process in started] == [1, 1]
+    with Pair(records, tmp_path, "--steps", "8", heldout_of=(0,)) as pair:
+        assert pair.statuses() == [1, 1], pair.logs
     message = "--heldout: expected the same for all workers, found another one, or none, for worker 1"
-    assert [log.read_text().splitlines()[-1] for log in logs] == [f"elmo-tf: error: {message}"] * 2
+    assert pair.errors() == [f"elmo-tf: error: {message}"] * 2
 
 
 @pytest.mark.slow
 def test_a_checkpoint_that_the_first_cannot_write_leaves_no_other_waiting(records, tmp_path):
-    workdir, logs = tmp_path / "workdir", [tmp_path / "log0", tmp_path / "log1"]
-    started = start_both(records, workdir, logs, checkpoint_steps=2, eval_steps=0)
-    try:
-        deadline = time.monotonic() + 200
-        while not (workdir / "config.json").exists():
-            assert time.monotonic() < deadline, [log.read_text() for log in logs]
-            time.sleep(0.01)
-        (workdir / "checkpoints").write_text("not a folder")
-        wait_for(6, workdir, started, logs)
-        started[1].terminate()
+    with Pair(records, tmp_path, checkpoint_steps=2, eval_steps=0) as pair:
+        pair.wait_until((pair.workdir / "config.json").exists)
+        (pair.workdir / "checkpoints").write_text("not a folder")
+        pair.wait_for_steps(6)
+        pair.started[1].terminate()
         # Each stop is at a step whose checkpoint has failed.
-        assert [process.wait(timeout=100) for process in started] == [1, 1]
-    finally:
-        for process in started:
-            process.kill()
-    errors = [[line for line in log.read_text().splitlines() if "elmo-tf: error:" in line] for log in logs]
-    assert [len(lines) for lines in errors] == [1, 1]
-    assert "cannot be written" in errors[0][0] and "there is none" in errors[0][0]
-    assert "worker 1 of 2: another worker has ended" in errors[1][0]
-    assert "training continues" in logs[0].read_text()
+        assert pair.statuses() == [1, 1], pair.logs
+    chief, other = pair.errors()
+    assert "cannot be written" in chief and "there is none" in chief
+    assert "worker 1 of 2: another worker has ended" in other
+    assert "training continues" in pair.logs[0]
 
 
 @pytest.mark.parametrize("changed", ["config", "steps"])
