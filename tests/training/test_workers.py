@@ -45,14 +45,13 @@ def with_a_chief():
 class Pair:
     """Two workers with the same command, each with a log in `folder`; killed at the end of the block."""
 
-    def __init__(
-        self, records, folder, *options, module="elmo_tf.cli", environments=None, heldout_of=(0, 1), **changes
-    ):
+    def __init__(self, records, folder, *options, steps=100_000, environments=None, heldout_of=(0, 1), **changes):
+        module = "tests.training.pretended_gpus" if "--gpus" in options else "elmo_tf.cli"
         self.workdir = folder / "workdir"
         self._logs = [folder / "log0", folder / "log1"]
         self.started = []
         for index, environment in enumerate(environments or several_workers.environments(2)):
-            command = [*commands.arguments(records, self.workdir, **EXACT | changes), *options]
+            command = [*commands.arguments(records, self.workdir, **EXACT | changes), "--steps", str(steps), *options]
             command += ["--heldout", str(records.path)] if index in heldout_of else []
             self.started.append(commands.start(command, self._logs[index], module=module, **environment))
 
@@ -178,8 +177,7 @@ def test_when_one_is_asked_to_stop_both_stop_at_the_same_step_and_it_is_saved(to
 @pytest.mark.slow
 def test_two_workers_with_two_gpus_each_have_the_losses_and_perplexity_of_one_process(records, tmp_path):
     """The GPUs are logical CPUs; `--gpus` leaves the third one out."""
-    options = ("--gpus", "0,2", "--steps", "8")
-    with Pair(records, tmp_path, *options, module="tests.training.pretended_gpus") as pair:
+    with Pair(records, tmp_path, "--gpus", "0,2", steps=8) as pair:
         assert pair.statuses() == [0, 0], pair.logs
     assert "4 replicas, here on CPU:0, CPU:1\n" in pair.logs[0]
     train = dataclasses.replace(MICRO_CONFIG.train, **EXACT, batch_size=4 * MICRO_CONFIG.train.batch_size)
@@ -200,7 +198,7 @@ def test_two_workers_with_two_gpus_each_have_the_losses_and_perplexity_of_one_pr
 def test_two_workers_evaluate_a_part_save_by_the_clock_and_compute_diagnostics(records, tmp_path):
     """By the first worker's clock: a checkpoint is due whenever the two ask each other, every `log_steps` steps."""
     changes = {"checkpoint_steps": 1000, "checkpoint_minutes": 1e-9, "keep_checkpoints": 9, "log_steps": 4}
-    with Pair(records, tmp_path, "--steps", "11", eval_steps=5, look_steps=3, **changes) as pair:
+    with Pair(records, tmp_path, steps=11, eval_steps=5, look_steps=3, **changes) as pair:
         assert pair.statuses() == [0, 0], pair.logs
     workdir = open_workdir(pair.workdir)
     assert checkpoints.steps(workdir) == [4, 5, 8, 10, 11]
@@ -240,7 +238,7 @@ def test_what_is_gathered_of_many_workers_has_their_order(tmp_path):
 
 @pytest.mark.slow
 def test_two_workers_evaluate_a_model_that_makes_no_step(records, tmp_path):
-    with Pair(records, tmp_path, "--steps", "0") as pair:
+    with Pair(records, tmp_path, steps=0) as pair:
         assert pair.statuses() == [0, 0], pair.logs
     found = metrics_file.evaluations(pair.workdir / "metrics.jsonl")
     assert [(one.step, one.whole) for one in found] == [(0, False), (0, True)]
@@ -248,7 +246,7 @@ def test_two_workers_evaluate_a_model_that_makes_no_step(records, tmp_path):
 
 @pytest.mark.slow
 def test_workers_that_evaluate_on_different_texts_are_refused(records, tmp_path):
-    with Pair(records, tmp_path, "--steps", "8", heldout_of=(0,)) as pair:
+    with Pair(records, tmp_path, steps=8, heldout_of=(0,)) as pair:
         assert pair.statuses() == [1, 1], pair.logs
     message = "--heldout: expected the same for all workers, found another one, or none, for worker 1"
     assert pair.errors() == [f"elmo-tf: error: {message}"] * 2
