@@ -33,13 +33,13 @@ import tensorflow as tf
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
 from benchmarks import arithmetic, zipf_text
+from benchmarks.measuring import report, timed
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
 from elmo_tf.text import char_ids as char_ids_lib
 
 _PRODUCT = 2048  # rows and columns of the bare product
 _READ = 100_000_000  # numbers that are read to measure the memory's bandwidth
-_CLOCKS = (time.perf_counter, time.process_time)
 
 
 def make_model(preset: str, folder: str) -> None:
@@ -74,13 +74,6 @@ def arithmetic_of(model: config_lib.ModelConfig, batch: list[bytes]) -> tuple[fl
     encoder += arithmetic.per_distinct_token(model) * len(distinct)
     num_read = 2 * model.lstm.num_layers * arithmetic.recurrent_weights(model) * max(map(len, words))
     return 2.0 * (encoder + 2 * arithmetic.per_token(model) * sum(map(len, words))), 4.0 * num_read
-
-
-def timed(function) -> np.ndarray:
-    """Returns the seconds and the CPU seconds of a call."""
-    started = [clock() for clock in _CLOCKS]
-    function()
-    return np.array([clock() - start for clock, start in zip(_CLOCKS, started, strict=True)])
 
 
 def bandwidth() -> float:
@@ -158,13 +151,6 @@ def savedmodel_of(arguments: argparse.Namespace, folder: str) -> str:
     return f"{folder}/1"
 
 
-def print_table(figures: dict[str, float]) -> None:
-    """Prints a figure per line."""
-    width = max(map(len, figures))
-    for name, value in figures.items():
-        print(f"{name:{width}} {value:12,.3f}")
-
-
 def main(argv: list[str] | None = None) -> int:
     """Prints the figures; returns 1 for a command line that cannot be measured."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -180,8 +166,7 @@ def main(argv: list[str] | None = None) -> int:
     except (InputError, OSError, subprocess.CalledProcessError) as error:
         print(f"embed: error: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
-    print_table(figures)
-    print(json.dumps({name: float(f"{value:.5g}") for name, value in figures.items()}))
+    report(figures)
     return 0
 
 

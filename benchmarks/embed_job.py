@@ -16,11 +16,14 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+
+from benchmarks.measuring import timed
 from elmo_tf import embedder, sources
 from elmo_tf.cli import jobs
 from elmo_tf.savedmodel import contract
@@ -57,7 +60,7 @@ def main() -> None:
     # The runs of the job share one loaded model.
     type(source).model = lambda _: loaded
     alone = embedder.Embedder(source)
-    rows: dict[str, list[tuple[float, float]]] = {"model alone": [], "its batches": [], "hdf5": [], "tfrecord": []}
+    rows: dict[str, list[np.ndarray]] = {"model alone": [], "its batches": [], "hdf5": [], "tfrecord": []}
     with tempfile.TemporaryDirectory(prefix="elmo_tf-embed-") as folder:
         text = pathlib.Path(folder, "text.txt")
         text.write_bytes(b"".join(lines))
@@ -85,13 +88,6 @@ def run_batches(model: embedder.Embedder, sentences: list[list[bytes]], layers: 
         pass
 
 
-def timed(call: Callable[[], object]) -> tuple[float, float]:
-    """Returns wall-clock and CPU seconds."""
-    wall, cpu = time.perf_counter(), time.process_time()
-    call()
-    return time.perf_counter() - wall, time.process_time() - cpu
-
-
 def peak(folder: str, given: list[str], lines: list[bytes], layers: str) -> int:
     """Returns the peak memory of the command in MB."""
     text, output = (pathlib.Path(folder, f"{name}-{len(lines)}") for name in ("text", "vectors"))
@@ -102,7 +98,7 @@ def peak(folder: str, given: list[str], lines: list[bytes], layers: str) -> int:
     return int(done.stdout) // 1024
 
 
-def report(num_tokens: int, rows: dict[str, list[tuple[float, float]]], peaks: list[int]) -> None:
+def report(num_tokens: int, rows: dict[str, list[np.ndarray]], peaks: list[int]) -> None:
     """Prints the table and the line of JSON."""
     best = {name: [min(values) for values in zip(*times, strict=True)] for name, times in rows.items()}
     wall, cpu = best["model alone"]

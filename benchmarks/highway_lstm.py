@@ -12,7 +12,6 @@ time over the LSTM's, `cpu_ratio` the same in CPU time. The shares are the plain
 """
 
 import argparse
-import json
 import os
 import pathlib
 import sys
@@ -26,7 +25,7 @@ import tensorflow as tf
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
-from benchmarks import embed
+from benchmarks.measuring import report, timed
 from elmo_tf.tasks.layers.highway_lstm import HighwayLSTM
 
 _DROPOUT_RATE = 0.1
@@ -73,7 +72,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, float]:
     for run in ways.values():
         run()
     # By round, way, and wall time or CPU time.
-    times = np.array([[embed.timed(run) for run in ways.values()] for _ in range(arguments.rounds)])
+    times = np.array([[timed(run) for run in ways.values()] for _ in range(arguments.rounds)])
     time_ratio, cpu_ratio = np.median(times[:, 0] / times[:, 1], 0)
     seconds = dict(zip(ways, np.median(times, 0).tolist(), strict=True))
     return {
@@ -94,9 +93,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--batch-size", type=int, default=80, help="sentences (80)")
     parser.add_argument("--time", type=int, default=25, help="tokens of the longest sentence (25)")
     parser.add_argument("--rounds", type=int, default=15, help="measurements, of which the median counts (15)")
-    figures = measure(parser.parse_args(argv))
-    embed.print_table(figures)
-    print(json.dumps({name: float(f"{value:.5g}") for name, value in figures.items()}))
+    report(measure(parser.parse_args(argv)))
     return 0
 
 

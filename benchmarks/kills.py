@@ -129,13 +129,13 @@ def differences(one: pathlib.Path, other: pathlib.Path) -> list[str]:
 
 def run(folder: pathlib.Path, kills: int, replicas: int, steps: int, seed: int) -> dict[str, object]:
     """Returns how often the run was killed and what differs; `folder` has the records."""
-    begun = time.monotonic()
+    started_at = time.monotonic()
     whole, killed = folder / f"whole-{replicas}", folder / f"killed-{replicas}"
     if start(folder, whole, steps, replicas, whole.with_suffix(".log")).wait():
         raise RuntimeError(whole.with_suffix(".log").read_text()[-2000:])
     count = killed_run(folder, killed, steps, replicas, kills, seed)
     different = differences(whole, killed)
-    seconds = round(time.monotonic() - begun)
+    seconds = round(time.monotonic() - started_at)
     return {"replicas": replicas, "kills": count, "steps": steps, "different": different, "seconds": seconds}
 
 

@@ -30,6 +30,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
 import elmo_tf
 from benchmarks import embed
+from benchmarks.measuring import report, timed
 
 Batches = list[tuple[tf.Tensor, tf.Tensor]]
 
@@ -78,7 +79,7 @@ def measure(savedmodel: str, arguments: argparse.Namespace) -> dict[str, float]:
     found = [np.concatenate(list(run())) if way == "signature" else run() for way, run in runs.items()]
     if not np.allclose(*found, atol=1e-4):
         raise RuntimeError("the layer and the signature give different vectors")
-    times = np.array([[embed.timed(run) for run in runs.values()] for _ in range(arguments.rounds)])
+    times = np.array([[timed(run) for run in runs.values()] for _ in range(arguments.rounds)])
     weights = sum(variable.shape.num_elements() for variable in elmo_tf.ELMo(savedmodel).bilm.weights)
     weights_mb = 4 * weights / 2**20
     peaks = {way: peak_mb(way, savedmodel, arguments) for way in WAYS}
@@ -113,9 +114,7 @@ def main(argv: list[str] | None = None) -> int:
     except (elmo_tf.InputError, OSError, subprocess.CalledProcessError) as error:
         print(f"layer: error: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
-    if not arguments.only:
-        embed.print_table(figures)
-    print(json.dumps({name: float(f"{value:.5g}") for name, value in figures.items()}))
+    report(figures, table=not arguments.only)
     return 0
 
 

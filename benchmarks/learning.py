@@ -22,6 +22,7 @@ from typing import NamedTuple
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
 from benchmarks import probes
+from benchmarks.measuring import aligned
 
 _ELMO_TF = [sys.executable, "-m", "elmo_tf.cli"]
 _STREAMS = 32
@@ -94,8 +95,7 @@ def table(found: list[dict]) -> str:
         by_seed = " ".join(f"{one:.1f}" for one in perplexities)
         seconds = statistics.mean(one["cpu_seconds"] for one in runs)
         lines.append((name, f"{statistics.mean(perplexities):.1f}", by_seed, f"{seconds:.0f}"))
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+    return aligned(lines)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ the best one is asked for. Prints a table and, as the last line, JSON.
 """
 
 import argparse
-import json
 import pathlib
 import sys
 import tempfile
@@ -15,6 +14,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
+from benchmarks.measuring import report
 from elmo_tf.workdir import metrics_file
 from elmo_tf.workdir.metrics_file import MetricsFile
 
@@ -23,7 +23,7 @@ _LOG_STEPS = 20
 
 def add(metrics: MetricsFile, first: int, last: int, eval_steps: int) -> float:
     """Adds the lines of steps `first + 1` to `last`; returns microseconds per step."""
-    begun = time.perf_counter()
+    started_at = time.perf_counter()
     for step in range(first + 1, last + 1):
         losses = {"forward_loss": 4.0 + 1 / step, "backward_loss": 4.1 + 1 / step, "gradient_norm": 9.0 + 1 / step}
         metrics.add({"step": step} | losses)
@@ -34,7 +34,7 @@ def add(metrics: MetricsFile, first: int, last: int, eval_steps: int) -> float:
             metrics.flush()
             metrics_file.best(metrics.evaluations, steps=[step])
             metrics_file.evaluations_since_best(metrics.evaluations)
-    return 1e6 * (time.perf_counter() - begun) / (last - first)
+    return 1e6 * (time.perf_counter() - started_at) / (last - first)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -50,14 +50,12 @@ def main(argv: list[str] | None = None) -> int:
         figures = {"first_tenth_us_per_step": add(metrics, 0, tenth, arguments.eval_steps)}
         add(metrics, tenth, steps - tenth, arguments.eval_steps)
         figures["last_tenth_us_per_step"] = add(metrics, steps - tenth, steps, arguments.eval_steps)
-        begun = time.perf_counter()
+        started_at = time.perf_counter()
         again = MetricsFile(path, steps)
-        figures["resume_seconds"] = time.perf_counter() - begun
+        figures["resume_seconds"] = time.perf_counter() - started_at
         assert again.evaluations == metrics.evaluations
         figures["megabytes"] = path.stat().st_size / 1e6
-    for name, value in figures.items():
-        print(f"{name:24} {value:12,.3f}")
-    print(json.dumps({name: float(f"{value:.5g}") for name, value in figures.items()}))
+    report(figures)
     return 0
 
 

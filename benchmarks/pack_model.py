@@ -56,7 +56,7 @@ def pack(dumped: str | os.PathLike, output: str | os.PathLike, divide_tokens_by:
                 with np.errstate(over="ignore"):
                     rounded[name] = values.astype(np.float16).astype(np.float32)
                 if not np.isfinite(rounded[name]).all():
-                    raise InputError("dumped", f"weights of {name} below {np.finfo(np.float16).max}", "larger ones")
+                    raise InputError(str(dumped), f"weights of {name} below {np.finfo(np.float16).max}", "larger ones")
                 change = np.abs(rounded[name] - values).max() / max(np.abs(values).max(), 1e-30)
                 parameters, largest_change = parameters + values.size, max(largest_change, float(change))
             _divide_tokens(rounded, divide_tokens_by)
@@ -66,7 +66,7 @@ def pack(dumped: str | os.PathLike, output: str | os.PathLike, divide_tokens_by:
                 packed.create_dataset(name, data=stored, compression="gzip", shuffle=True, track_times=False)
         size = small.stat().st_size + (dumped / OPTIONS_FILE).stat().st_size
         if size > _MOST_BYTES:
-            raise InputError("dumped", f"a model of at most {_MOST_BYTES:,} bytes when packed", f"{size:,}")
+            raise InputError(str(dumped), f"a model of at most {_MOST_BYTES:,} bytes when packed", f"{size:,}")
         small.replace(output / WEIGHTS_FILE)
     finally:
         small.unlink(missing_ok=True)

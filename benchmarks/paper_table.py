@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
 from benchmarks import probes
+from benchmarks.measuring import aligned
 from elmo_tf import tasks
 from elmo_tf.files import staging
 
@@ -125,8 +126,7 @@ def table(found: dict[str, dict]) -> str:
         size = f"{values['train_examples']:,}"
         gains = (f"{gain:+.1f}", f"{relative:.1f} %")
         lines.append((f"{row} {percent} {way}", values["metric"], size, *scores, *gains, minutes, epochs))
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join("  ".join(map(str.ljust, line, widths)) for line in lines)
+    return aligned(lines)
 
 
 def draw(found: dict[str, dict], path: pathlib.Path) -> None:

@@ -37,8 +37,8 @@ def points(workdir: pathlib.Path, replicas: int = 1) -> list[tuple[float, float]
     tokens = train.batch_size * train.accumulation_steps * train.unroll_steps * replicas
     found = metrics_file.evaluations(run.metrics)
     if not found:
-        raise InputError("workdir", "a run with evaluations on held-out text", f"none: {workdir}")
-    return [(one["step"] * tokens / 1e6, one["perplexity"]) for one in found]
+        raise InputError(str(workdir), "a run with evaluations on held-out text", "none")
+    return [(one.step * tokens / 1e6, one.perplexity) for one in found]
 
 
 def draw(curve: list[tuple[float, float]], path: pathlib.Path) -> None:
@@ -48,9 +48,7 @@ def draw(curve: list[tuple[float, float]], path: pathlib.Path) -> None:
     axes.plot(*zip(*curve, strict=True), marker=".", color="tab:blue")
     axes.set(xlabel="training tokens, millions", ylabel="held-out perplexity", yscale="log")
     lowest, highest = (select(perplexity for _, perplexity in curve) for select in (min, max))
-    ticks = [
-        tick for tick in (20, 30, 40, 50, 60, 80, 100, 150, 200, 300, 500, 1000) if lowest / 1.2 < tick < highest * 1.2
-    ]
+    ticks = [tick for tick in _TICKS if lowest / 1.2 < tick < highest * 1.2]
     axes.minorticks_off()
     axes.set_yticks(ticks, labels=[str(tick) for tick in ticks])
     axes.grid(alpha=0.3)

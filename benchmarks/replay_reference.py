@@ -43,22 +43,22 @@ class Trace:
             with np.load(path) as arrays:
                 self._arrays = dict(arrays)
         except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError) as error:
-            raise InputError("--trace", "an .npz file", f"{error}: {path}") from None
-        self.label = f"--trace {path}"
-        options = json_file.parse_as(str(self["options"]), dict, self.label)
+            raise InputError(str(path), "an .npz file", error) from None
+        self.path = str(path)
+        options = json_file.parse_as(str(self["options"]), dict, self.path)
         self.vocab_size = options.get("n_tokens_vocab")
-        self.config = parse_options(options, source=self.label)
+        self.config = parse_options(options, source=self.path)
         recipe = self.config.train
         if recipe.dropout_rate or recipe.num_sampled or not isinstance(self.vocab_size, int):
             raise InputError(
-                f"{self.label}: expected options with dropout 0, sample_softmax false and n_tokens_vocab, found "
+                f"{self.path}: expected options with dropout 0, sample_softmax false and n_tokens_vocab, found "
                 f"{ {key: options.get(key) for key in ('dropout', 'sample_softmax', 'n_tokens_vocab')} }"
             )
         self.num_steps = len(self["loss"])
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name not in self._arrays:
-            raise InputError(self.label, f"an array {name}", "none")
+            raise InputError(self.path, f"an array {name}", "none")
         return self._arrays[name]
 
     def variables(self, kind: str) -> published_weights.Source:
@@ -70,7 +70,7 @@ class Trace:
             if name.startswith(prefix)
         }
         shapes = {name: array.shape for name, array in found.items()}
-        return published_weights.Source(f"{self.label}, {kind}", shapes, found.__getitem__)
+        return published_weights.Source(f"{self.path}, {kind}", shapes, found.__getitem__)
 
     def window(self, step: int) -> Window:
         """The inputs of a step, character ids one more than bilm-tf's."""
@@ -82,7 +82,7 @@ class Trace:
             names = [f"batch{step + 1}/{theirs}{direction}" for direction in ("", "_reverse")]
             for name in names:
                 if (expected := shapes.get(ours, shape)) != self[name].shape:
-                    raise InputError(f"{self.label}: expected {name} of shape {expected}, found {self[name].shape}")
+                    raise InputError(f"{self.path}: expected {name} of shape {expected}, found {self[name].shape}")
             arrays[ours] = np.stack([self[name] for name in names]).astype(np.int32)
         arrays["char_ids"] = (arrays["char_ids"] + 1).astype(np.uint16)
         arrays["token_ids"] = arrays["token_ids"][0]
@@ -94,7 +94,7 @@ class Trace:
         arrays = [self._arrays[numbers[number]] for number in sorted(numbers)]
         if [array.shape for array in arrays] != shapes:
             raise InputError(
-                f"{self.label}: expected state/* of shapes {shapes}, found {[array.shape for array in arrays]}"
+                f"{self.path}: expected state/* of shapes {shapes}, found {[array.shape for array in arrays]}"
             )
         return arrays
 

@@ -10,53 +10,36 @@ what it does to stderr, then a table and, as the last line, JSON.
 """
 
 import argparse
-import json
 import os
 import pathlib
 import resource
-import statistics
 import sys
 import tempfile
 import time
-from typing import NamedTuple
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
 from benchmarks import zipf_text
+from benchmarks.measuring import report, timed
 from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.records.windows import Window, Windows
 from elmo_tf.training import devices
 from elmo_tf.training.step import Trainer
 from elmo_tf.workdir import checkpoint_files
-from elmo_tf.workdir.checkpoint_files import Progress
+from elmo_tf.workdir.checkpoint_progress import Progress
 from elmo_tf.workdir.checkpoint_writer import CheckpointWriter
 from elmo_tf.workdir.folder import new_workdir, open_workdir
 
 _STARTED = time.perf_counter()
 
 
-class Clocks(NamedTuple):
-    """Seconds by the clock, and of CPU time of all threads, the one that writes included."""
-
-    wall: float
-    cpu: float
-
-
-def now() -> Clocks:
-    """Returns the time."""
-    return Clocks(time.perf_counter(), time.process_time())
-
-
-def since(begun: Clocks) -> Clocks:
-    """Returns how much time has passed."""
-    return Clocks(*(one - other for one, other in zip(now(), begun, strict=True)))
-
-
-def tell(text: str) -> None:
-    """Shows what has been done, and when."""
+def log(text: str) -> None:
+    """Prints a line with the time since the start."""
     print(f"{time.perf_counter() - _STARTED:7.0f} s  {text}", file=sys.stderr, flush=True)
 
 
@@ -70,38 +53,36 @@ def steps(trainer: Trainer, windows: list[Window]) -> None:
 class Rounds:
     """Steps with and without a checkpoint in turns, and what they took."""
 
-    def __init__(self, trainer: Trainer, saver: CheckpointWriter, windows: list[Window]):
-        self._trainer, self._saver, self._windows = trainer, saver, windows
-        self.without: list[Clocks] = []
-        self.saving: list[Clocks] = []
+    def __init__(self, trainer: Trainer, writer: CheckpointWriter, windows: list[Window]):
+        self._trainer, self._writer, self._windows = trainer, writer, windows
+        self.without: list[np.ndarray] = []  # wall-clock and CPU seconds
+        self.saving: list[np.ndarray] = []
         self.copying: list[float] = []
         self.waiting: list[float] = []
 
     def plain(self) -> None:
         """Trains on the windows."""
-        begun = now()
-        steps(self._trainer, self._windows)
-        self.without.append(since(begun))
-        tell(f"{len(self._windows)} steps without a checkpoint: {self.without[-1].wall:.1f} s")
+        self.without.append(timed(lambda: steps(self._trainer, self._windows)))
+        log(f"{len(self._windows)} steps without a checkpoint: {self.without[-1][0]:.1f} s")
 
     def with_checkpoint(self) -> None:
         """Starts a checkpoint, trains on the windows, and waits until it is written, as the next one would."""
-        begun, trainer = now(), self._trainer
+        parts = [
+            timed(part) for part in (self._start, lambda: steps(self._trainer, self._windows), self._writer.finish)
+        ]
+        self.copying.append(parts[0][0])
+        self.waiting.append(parts[2][0])
+        self.saving.append(sum(parts))
+        log(f"{len(self._windows)} steps with one: {self.saving[-1][0]:.1f} s")
+
+    def _start(self) -> None:
+        trainer = self._trainer
         progress = Progress(len(self.saving) + 1, None, None, trainer.gathered_states())
-        self._saver.start(checkpoint_files.take_snapshot(trainer.bilm, trainer.optimizer.slots, progress), [])
-        self.copying.append(since(begun).wall)
-        steps(trainer, self._windows)
-        trained = now()
-        self._saver.finish()
-        self.waiting.append(since(trained).wall)
-        self.saving.append(since(begun))
-        tell(f"{len(self._windows)} steps with one: {self.saving[-1].wall:.1f} s")
+        self._writer.start(checkpoint_files.take_snapshot(trainer.bilm, trainer.optimizer.slots, progress), [])
 
     def figures(self) -> dict[str, float]:
         """Returns medians, in seconds: of a step, and of what a checkpoint adds to the steps after it."""
-        (without, cpu_without), (saving, cpu_saving) = (
-            [statistics.median(values) for values in zip(*kind, strict=True)] for kind in (self.without, self.saving)
-        )
+        (without, cpu_without), (saving, cpu_saving) = (np.median(kind, 0) for kind in (self.without, self.saving))
         return {
             "rounds": len(self.saving),
             "step_seconds_without": without / len(self._windows),
@@ -109,26 +90,24 @@ class Rounds:
             "with_to_without": saving / without,
             "added_seconds": saving - without,
             "added_cpu_seconds": cpu_saving - cpu_without,
-            "copy_seconds": statistics.median(self.copying),
-            "waited_seconds": statistics.median(self.waiting),
+            "copy_seconds": np.median(self.copying),
+            "waited_seconds": np.median(self.waiting),
         }
 
 
 def measure(
-    trainer: Trainer, saver: CheckpointWriter, windows: list[Window], rounds: int, minutes: float
+    trainer: Trainer, writer: CheckpointWriter, windows: list[Window], rounds: int, minutes: float
 ) -> dict[str, float]:
     """Returns the figures of so many rounds, or of those that begin before the time is up; at least one."""
     steps(trainer, windows[:1])
-    begun = now()
-    steps(trainer, windows[:1])
-    tell(f"graph built; a step takes {since(begun).wall:.1f} s")
-    memory, taken = _peak(), Rounds(trainer, saver, windows)
+    log(f"graph built; a step takes {timed(lambda: steps(trainer, windows[:1]))[0]:.1f} s")
+    memory, taken = _peak(), Rounds(trainer, writer, windows)
     # The first steps without one before the first with one: peaks of memory only grow.
     taken.plain()
     plain = _peak() - memory
     for number in range(rounds):
         if number and time.perf_counter() - _STARTED > 60 * minutes:
-            tell(f"the {minutes:g} minutes are up")
+            log(f"the {minutes:g} minutes are up")
             break
         if number:
             taken.plain()
@@ -147,7 +126,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--vocab-size", type=int, default=16_306, help="words of the softmax (16306)")
     parser.add_argument("--every", type=int, default=20, metavar="N", help="steps between two checkpoints (20)")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="of each kind; medians count (5)")
-    parser.add_argument("--minutes", type=float, default=60, help="after which no more rounds are begun (60)")
+    parser.add_argument("--minutes", type=float, default=60, help="after which no more rounds start (60)")
     parser.add_argument("--folder", metavar="DIR", help="where the checkpoints are written (a temporary folder)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for `elmo-tf train`")
     arguments = parser.parse_args(argv)
@@ -157,7 +136,7 @@ def main(argv: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         place = pathlib.Path(folder)
         records = zipf_text.write_records(place, arguments.vocab_size, 2 * arguments.every * per_step)
-        tell("records made")
+        log("records made")
         with new_workdir(place / "workdir", config, records.vocabulary):
             pass
         workdir = open_workdir(place / "workdir")
@@ -165,12 +144,10 @@ def main(argv: list[str] | None = None) -> int:
         cut = Windows(records, trainer.batch_size, config.train.unroll_steps, seed=0)
         windows = [window for (window, _), _ in zip(cut, range(arguments.every), strict=False)]
         size = checkpoint_files.num_bytes(trainer.bilm, trainer.optimizer.slots, trainer.gathered_states())
-        tell(f"network of {sum(one.shape.num_elements() for one in trainer.variables):,} parameters made")
-        measured = measure(trainer, CheckpointWriter(workdir, None), windows, arguments.rounds, arguments.minutes)
+        log(f"network of {sum(one.shape.num_elements() for one in trainer.variables):,} parameters made")
+        measured = measure(trainer, CheckpointWriter(workdir), windows, arguments.rounds, arguments.minutes)
     figures = {"checkpoint_mb": size / 1e6} | measured
-    for name, value in figures.items():
-        print(f"{name:24} {value:12,.3f}")
-    print(json.dumps({name: float(f"{value:.5g}") for name, value in figures.items()}))
+    report(figures)
     return 0
 
 

@@ -15,7 +15,6 @@ encoder, distinct tokens and windows with a character in them; forward and backw
 
 import argparse
 import itertools
-import json
 import os
 import pathlib
 import resource
@@ -32,6 +31,7 @@ import tensorflow as tf
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
 from benchmarks import arithmetic, zipf_text
+from benchmarks.measuring import report
 from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.errors import InputError
@@ -197,9 +197,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"train_step: error: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
     figures["peak_rss_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    for name, value in figures.items():
-        print(f"{name:24} {value:12,.3f}")
-    print(json.dumps({name: float(f"{value:.5g}") for name, value in figures.items()}))
+    report(figures)
     return 0
 
 

@@ -53,7 +53,7 @@ def evaluate(
 def open_records(path: str | os.PathLike, workdir: Workdir) -> record_folder.Records:
     """Returns records that the workdir's model can read; `InputError` if it cannot."""
     records = record_folder.open_folder(path)
-    evaluation.check_records(workdir.config.model, workdir.vocabulary, records)
+    evaluation.check_records(workdir, records)
     return records
 
 

@@ -55,7 +55,7 @@ def main() -> None:
     # Evaluates the untrained model, and writes the checkpoint that training resumes from.
     elmo(*train, "--steps", "0")
     elmo(*train, "--steps", str(arguments.steps))
-    untrained = metrics_file.evaluations(workdir / metrics_file.FILE)[0]["perplexity"]
+    untrained = metrics_file.evaluations(workdir / metrics_file.FILE)[0].perplexity
 
     title("Held-out perplexity after training")
     trained = json.loads(elmo("evaluate", "--workdir", workdir, "--data", heldout).splitlines()[-1])["perplexity"]

@@ -135,7 +135,7 @@ def test_elmo_itself_does_not_know_what_it_is_used_for():
 
 def test_what_only_several_workers_need_is_imported_where_there_are_several():
     users = {module for module, imported in edges() if imported == "elmo_tf.training.workers"}
-    assert users == {"elmo_tf.cli.training", "elmo_tf.training.processes"}  # both inside functions
+    assert users == {"elmo_tf.cli.training", "elmo_tf.training.coordination"}  # both inside functions
 
 
 def test_layers_never_import_config():

@@ -64,7 +64,7 @@ def test_a_checkpoint_of_bilm_tf_has_the_perplexity_that_bilm_tf_found(imported,
     words = (CHECKPOINT / "vocab.txt").read_text("utf-8").split("\n")[3:-1]
     records = write_records(tmp_path / "records", sentences, words)
     bilm = imported.trained_bilm()
-    check_records(imported.config.model, imported.vocabulary, records)
+    check_records(imported, records)
     assert evaluate(bilm, records, batch_size=1).perplexity == pytest.approx(244.86818, abs=5e-4)
 
 

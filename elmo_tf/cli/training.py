@@ -4,13 +4,12 @@ import argparse
 import dataclasses
 import json
 import os
-import pathlib
 from typing import TYPE_CHECKING
 
 from elmo_tf import config as config_lib
 from elmo_tf.cli.arguments import add_checkpoint_argument, add_command, natural, positive
 from elmo_tf.errors import InputError
-from elmo_tf.workdir.folder import CONFIG_FILE, is_workdir, open_workdir
+from elmo_tf.workdir.folder import is_workdir, open_workdir
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -112,10 +111,6 @@ def _train(arguments: argparse.Namespace) -> None:
         return config_lib.override(recipe, assignments)
 
     asked = changed(config_lib.preset(arguments.preset)) if arguments.preset else None
-    if not asked and os.environ.get("TF_CONFIG"):
-        from elmo_tf.training import workers
-
-        workers.see_before(pathlib.Path(arguments.workdir, CONFIG_FILE))
     if is_workdir(arguments.workdir):
         config = changed(open_workdir(arguments.workdir).config)
         if asked:

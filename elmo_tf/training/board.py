@@ -15,7 +15,7 @@ from elmo_tf.files import staging
 
 _log = logging.getLogger("elmo_tf")
 
-# What TensorBoard says about a card: by its tag, or for all cards of a group.
+# Descriptions of TensorBoard's cards, by tag or by group.
 _DESCRIPTIONS = {
     "configuration": "The settings of the run.",
     "learning/loss_forward_nats": "Forward loss: mean nats per training token, with sampled softmax.",
@@ -43,10 +43,10 @@ def _about(tag: str) -> str:
 
 
 class Board:
-    """Writes TensorBoard's files; when that fails, it warns once and training continues.
+    """Writes TensorBoard's files; if that fails, it warns once and training continues.
 
     Args:
-        run: the folder of a run, made if it does not exist; TensorBoard calls the run by its name.
+        run: the folder of a run, made if it does not exist; TensorBoard shows its name.
     """
 
     def __init__(self, run: str | os.PathLike):
@@ -103,12 +103,12 @@ class Board:
                 _log.info("profile written to %s", self._run / "plugins" / "profile")
 
     def flush(self) -> None:
-        """Writes what is buffered."""
+        """Writes buffered events."""
         with self._guarded():
             self._writer.flush()
 
     def close(self) -> None:
-        """Writes what is left."""
+        """Writes and closes the files."""
         self.stop_profile()
         with self._guarded():
             self._writer.close()

@@ -1,4 +1,4 @@
-"""Diagnostics of single steps: values that take too long to compute in every step."""
+"""Diagnostics of single steps: values that are too slow to compute in every step."""
 
 import re
 from typing import NamedTuple
@@ -40,7 +40,7 @@ class Diagnostics:
 
     Args:
         trainer: computes the step.
-        words: of the softmax, by id.
+        words: the words of the softmax, by id.
     """
 
     def __init__(self, trainer: Trainer, words: list[bytes]):
@@ -49,7 +49,7 @@ class Diagnostics:
         self._run = tf.function(self._forward)
 
     def before(self, window: Window, number: int) -> None:
-        """Records the values before the step with that window and number."""
+        """Computes values before the step `number`, which gets `window`."""
         trainer, rows = self._trainer, self._trainer.config.batch_size
         local = trainer.strategy.experimental_local_results
         states = tf.nest.map_structure(lambda value: local(value)[0][:rows], trainer.states)
@@ -60,7 +60,7 @@ class Diagnostics:
         self._weights = self._copied()
 
     def after(self) -> StepDiagnostics:
-        """Returns the values of the step, which is done."""
+        """Returns the diagnostics, after the step."""
         weights = self._copied()
         ratios = {}
         for name, before in self._weights.items():

@@ -6,11 +6,11 @@ import math
 
 @dataclasses.dataclass(frozen=True)
 class Epochs:
-    """Counts epochs, also when the size of a step has changed in the middle of training."""
+    """Converts between steps and epochs, even if the size of a step changed during training."""
 
     tokens_per_epoch: int  # predicted in each direction by a pass over the text: every word, a boundary per sentence
     tokens_per_step: int  # boundaries included, each counted once for both directions
-    # Since when a step has so many tokens: at which step, after how many epochs.
+    # The step at which the number of tokens per step last changed, and the epochs until then.
     offset_step: int = 0
     epoch_offset: float = 0.0
 
@@ -20,9 +20,9 @@ class Epochs:
         return self.tokens_per_epoch / self.tokens_per_step
 
     def at(self, step: int) -> float:
-        """Returns how many epochs `step` steps are."""
+        """Returns the number of epochs after `step` steps."""
         return self.epoch_offset + (step - self.offset_step) / self.steps_per_epoch
 
     def step_after(self, epochs: float) -> int:
-        """Returns how many steps, those of another size included, so many epochs take."""
+        """Returns the total number of steps after which so many epochs are done."""
         return self.offset_step + math.ceil((epochs - self.epoch_offset) * self.steps_per_epoch)

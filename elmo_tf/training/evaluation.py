@@ -2,21 +2,21 @@
 
 import contextlib
 import dataclasses
+import hashlib
 import itertools
-import os
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from elmo_tf.bilm.model import BiLM
-from elmo_tf.config import ModelConfig
-from elmo_tf.errors import InputError, memory_explained, renamed
+from elmo_tf.errors import InputError, memory_explained
 from elmo_tf.files.progress import ProgressLine, counted
 from elmo_tf.records import record_folder
 from elmo_tf.records.windows import Window, Windows, prefetch
-from elmo_tf.text.vocabulary import END_ID, UNKNOWN_ID, Vocabulary
-from elmo_tf.training import processes, replicas
+from elmo_tf.text.vocabulary import END_ID, UNKNOWN_ID
+from elmo_tf.training import coordination, replicas
+from elmo_tf.workdir.folder import Workdir
 
 _ASK_EVERY = 20  # windows between collective stop checks
 
@@ -34,7 +34,7 @@ class Evaluation:
     tokens: int  # predicted by each direction: the words and one boundary per sentence
     unknown_rate: float  # share of these that are <UNK>
     words: int  # tokens of the text, without boundaries, as `preprocess` counts them
-    streams: int  # texts that the sentences were divided into, the LSTM state carried along each
+    streams: int  # number of streams of sentences; the LSTM state is carried along each
     unroll_steps: int  # tokens per window
 
     def summary(self) -> str:
@@ -49,18 +49,18 @@ class Evaluation:
 class Evaluator:
     """Evaluates one network again and again; its graph is built once.
 
-    The streams are divided among the replicas, each of which carries its streams' states along. Their number does not
-    depend on that of the replicas, and neither does the result, but for rounding.
+    The streams are divided among the replicas, each of which carries its streams' states along. Neither the number of
+    streams nor, but for rounding, the result depends on the number of replicas.
 
     Args:
         bilm: a network with a softmax; each call uses its weights at that time.
-        strategy: the replicas that have the network; None: no strategy. All its workers have to make the same calls.
+        strategy: the replicas that have the network; None: no strategy. All its workers must make the same calls.
     """
 
     def __init__(self, bilm: BiLM, strategy: tf.distribute.Strategy | None = None):
         self._bilm = bilm
         self._strategy = strategy or tf.distribute.get_strategy()
-        self._workers = processes.of(self._strategy)
+        self._workers = coordination.of(self._strategy)
         self._losses = tf.function(
             lambda window, states: self._strategy.run(bilm.language_model_losses, args=(window, states))
         )
@@ -77,23 +77,22 @@ class Evaluator:
         unroll_steps: int = 20,
         interrupted: Callable[[], bool] = lambda: False,
     ) -> list[Evaluation]:
-        """Evaluates on parts of `records`, which all begin at its first sentence, in one pass.
+        """Evaluates on parts of `records`, which all start at its first sentence, in one pass.
 
         Args:
             records: the held-out text.
-            counts: windows of each part, in ascending order; None, which is the last then: all.
+            counts: windows of each part, in ascending order; None, as the last one: all.
             batch_size: number of streams. A stream that ends gets the next sentence, and its LSTM state is carried on.
                 One stream is one text from its first token to its last.
             unroll_steps: tokens per window. Sentences are assigned to streams window by window; so with several
                 streams both numbers decide which sentences follow each other, and change the result a little.
-            interrupted: asked between windows; when it returns True in any worker, the result is empty.
+            interrupted: asked between windows; once it returns True on any worker, the result is empty.
         """
         if not counts:
             return []
         sums, found = np.zeros(5), []
         most, line = counts[-1], ProgressLine()
-        total = records.info["tokens"] + records.info["sentences"]
-        total = total if most is None else min(total, most * batch_size * unroll_steps)
+        total = num_tokens(records) if most is None else min(num_tokens(records), most * batch_size * unroll_steps)
         stopped = False
         with contextlib.closing(self._summed(records, batch_size, unroll_steps, interrupted)) as windows:
             for number, window_sums in enumerate(itertools.islice(windows, most), 1):
@@ -102,15 +101,14 @@ class Evaluator:
                 if self._workers.is_chief and line.due():
                     done = min(total, number * batch_size * unroll_steps)
                     line.show(f"evaluating {done:,}/{total:,} tokens, sentence boundaries included")
-                if self._workers.count == 1 or number % _ASK_EVERY == 0:
-                    stopped = self._workers.any(interrupted())
+                stopped = self._workers.any_every(_ASK_EVERY, number, interrupted())
                 if stopped:
                     break
         if self._workers.is_chief:
             line.clear()
         if stopped or self._workers.any(interrupted()):
             return []
-        # The text may have ended before so many windows.
+        # The text may have ended before that many windows.
         found += [self._workers.gathered(sums).sum(axis=0) for _ in counts[len(found) :]]
         return [_evaluation(sums, batch_size, unroll_steps) for sums in found]
 
@@ -130,7 +128,7 @@ class Evaluator:
         max_chars = self._bilm.config.char_cnn.max_chars_per_token
         made = iter(Windows(records, batch_size, unroll_steps, max_chars, epochs=1, rows=cut))
         # Several workers stop at the same window, or one would wait for the others.
-        asked = interrupted if self._workers.count == 1 else lambda: False
+        asked = interrupted if self._workers.is_alone else lambda: False
         with contextlib.closing(prefetch(made, interrupted=asked)) as windows:
             for window, _ in windows:
                 filled = _with_rows(window, len(mine))
@@ -179,42 +177,35 @@ def evaluate(
         return Evaluator(bilm, strategy)(records, batch_size, unroll_steps)
 
 
-def open_records(
-    data: str | os.PathLike, heldout: str | os.PathLike | None
-) -> tuple[record_folder.Records, record_folder.Records | None]:
-    """Returns the records to train on and those to evaluate on; raises `InputError`, naming `data` or `heldout`."""
-    with renamed(path="data"):
-        records = record_folder.open_folder(data)
-    if heldout is None:
-        return records, None
-    with renamed(path="heldout"):
-        return records, record_folder.open_folder(heldout)
+def num_tokens(records: record_folder.Records) -> int:
+    """Returns how many tokens each direction predicts in a text: its words, and a boundary for each sentence."""
+    return records.info["tokens"] + records.info["sentences"]
 
 
-def check_records(model: ModelConfig, vocabulary: Vocabulary | None, records: record_folder.Records) -> None:
-    """Raises `InputError`, naming `workdir` or `records`, if a network with that vocabulary cannot read `records`."""
-    if vocabulary is None:
-        raise InputError("workdir", "a model with a softmax", "one without; `elmo-tf finetune` adds one")
-    if vocabulary.sha256() != records.vocabulary.sha256():
+def text_id(records: record_folder.Records, *more: int) -> str:
+    """Returns a checksum of the text of `records` and of the given numbers."""
+    shards = [shard["sha256"] for shard in records.info["shards"]]
+    return hashlib.sha256(" ".join([*shards, *map(str, more)]).encode()).hexdigest()
+
+
+def check_records(workdir: Workdir, records: record_folder.Records) -> None:
+    """Raises `InputError`, naming one of the folders, if a workdir's network cannot read the records."""
+    if workdir.vocabulary is None:
+        raise InputError(str(workdir.path), "a model with a softmax", "one without; elmo-tf finetune adds one")
+    if workdir.vocabulary.sha256() != records.vocabulary.sha256():
         raise InputError(
-            "records",
-            f"records made with the model's vocabulary of {len(vocabulary):,} words (elmo-tf preprocess --vocab)",
-            f"another one of {len(records.vocabulary):,}: {records.path}",
+            str(records.path),
+            f"records made with the model's vocabulary of {len(workdir.vocabulary):,} words "
+            "(elmo-tf preprocess --vocab)",
+            f"another one of {len(records.vocabulary):,}",
         )
-    stored, needed = records.info["max_chars_per_token"], model.char_cnn.max_chars_per_token
+    stored, needed = records.info["max_chars_per_token"], workdir.config.model.char_cnn.max_chars_per_token
     if stored < needed:
-        raise InputError("records", f"records with at least {needed} characters per token", f"{stored}: {records.path}")
+        raise InputError(str(records.path), f"records with at least {needed} characters per token", stored)
 
 
-def check_training_records(
-    model: ModelConfig,
-    vocabulary: Vocabulary | None,
-    records: record_folder.Records,
-    heldout: record_folder.Records | None,
-) -> None:
-    """Does `check_records` for both folders of a training; raises `InputError`, naming `data` or `heldout`."""
-    with renamed(records="data"):
-        check_records(model, vocabulary, records)
+def check_texts(workdir: Workdir, records: record_folder.Records, heldout: record_folder.Records | None) -> None:
+    """Does `check_records` for the training text and, if there is one, the held-out text."""
+    check_records(workdir, records)
     if heldout is not None:
-        with renamed(records="heldout"):
-            check_records(model, vocabulary, heldout)
+        check_records(workdir, heldout)

@@ -11,16 +11,17 @@ import tensorflow as tf
 from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.bilm.names import relative_names
-from elmo_tf.errors import InputError, memory_explained, renamed
+from elmo_tf.errors import InputError, memory_explained
+from elmo_tf.records import record_folder
 from elmo_tf.text.vocabulary import Vocabulary
-from elmo_tf.training import evaluation, precision, processes
-from elmo_tf.training import heldout as heldout_lib
+from elmo_tf.training import coordination, evaluation, precision
 from elmo_tf.training import optimizer as optimizers
+from elmo_tf.training.heldout import check_patience
 from elmo_tf.training.loop import MEMORY_SETTINGS, train
-from elmo_tf.training.metrics_hook import MetricsLine
 from elmo_tf.workdir import checkpoints
-from elmo_tf.workdir.checkpoint_files import Progress
+from elmo_tf.workdir.checkpoint_progress import Progress
 from elmo_tf.workdir.folder import Workdir, is_workdir, new_workdir, open_workdir
+from elmo_tf.workdir.metrics_file import MetricsLine
 
 _log = logging.getLogger("elmo_tf")
 
@@ -36,10 +37,10 @@ def finetune(
     profile: bool = False,
     on_record: Callable[[MetricsLine], None] | None = None,
 ) -> Workdir:
-    """Trains the newest model of the workdir `source` on `data`, in a workdir of its own.
+    """Trains the newest model of the workdir `source` further on `data`, in another workdir.
 
     The network starts from `source`'s weights, the optimizer from its initial values. The softmax gets the vocabulary
-    of `data`: rows of words that `source` knows are copied, the others are drawn. With the same `workdir` it resumes.
+    of `data`: rows of words that `source` has are copied, the others are random. With the same `workdir` it resumes.
 
     Args:
         source: a workdir with a checkpoint, with a softmax or without.
@@ -58,31 +59,29 @@ def finetune(
     Raises:
         InputError: as `train`.
     """
-    with renamed(workdir="source"):
-        opened = open_workdir(source)
+    opened = open_workdir(source)
     if pathlib.Path(source).resolve() == pathlib.Path(workdir).resolve():
-        raise InputError("workdir", "another folder than `source`", f"the same: {workdir}")
+        raise InputError(str(workdir), "another folder than the source", "the same")
     existing = open_workdir(workdir) if is_workdir(workdir) else None
     config = config_lib.override((existing or opened).config, assignments)
-    heldout_lib.check_patience(config, heldout)
-    with renamed(config="assignments"):
-        config_lib.check_same_model(opened.config, config)
-    if existing is None and (strategy is None or processes.of(strategy).is_chief):
-        records, heldout_records = evaluation.open_records(data, heldout)
-        evaluation.check_training_records(config.model, records.vocabulary, records, heldout_records)
+    check_patience(config, heldout)
+    config_lib.check_same_model(opened.config, config)
+    if existing is None and (strategy is None or coordination.of(strategy).is_chief):
+        records = record_folder.open_folder(data)
+        target = Workdir(pathlib.Path(workdir), config, records.vocabulary)
+        evaluation.check_texts(target, records, heldout and record_folder.open_folder(heldout))
         with memory_explained(*MEMORY_SETTINGS):
-            _begin(opened, config, records.vocabulary, workdir)
+            _make_workdir(opened, target)
     return train(config, data, workdir, heldout, steps, strategy, profile, on_record)
 
 
-def _begin(source: Workdir, config: config_lib.Config, words: Vocabulary, workdir: str | os.PathLike) -> None:
-    """Makes the workdir with a checkpoint of step 0."""
+def _make_workdir(source: Workdir, target: Workdir) -> None:
+    """Makes `target`, with a checkpoint of step 0."""
+    config = target.config
     keras.utils.set_random_seed(config.train.seed)
-    with new_workdir(workdir, precision.settled(config), words) as new:
+    with new_workdir(target.path, precision.resolved(config), target.vocabulary) as new:
         bilm = new.new_bilm()
-        with renamed(workdir="source"):
-            trained = source.trained_bilm()
-        _copy_weights(trained, source.vocabulary, bilm, words)
+        _copy_weights(source.trained_bilm(), source.vocabulary, bilm, new.vocabulary)
         optimizer = optimizers.from_config(config.train, bilm)
         checkpoints.save(new, bilm, optimizer.slots, Progress())
 

@@ -1,11 +1,22 @@
-"""Which parts of a held-out text a training evaluates."""
+"""Evaluation during training: on which part of the held-out text, and whether it still gets better."""
 
-import hashlib
+import logging
+import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 from elmo_tf.config import Config, TrainConfig
 from elmo_tf.errors import InputError
 from elmo_tf.records.record_folder import Records
+from elmo_tf.training import precision
+from elmo_tf.training.coordination import OneWorker
+from elmo_tf.training.evaluation import Evaluator, num_tokens, text_id
+from elmo_tf.training.monitor import Monitor
+from elmo_tf.training.step import Trainer
+from elmo_tf.workdir import metrics_file
+from elmo_tf.workdir.metrics_file import HeldoutLine
+
+_log = logging.getLogger("elmo_tf")
 
 
 class Part(NamedTuple):
@@ -20,11 +31,11 @@ class Part(NamedTuple):
 
 
 def parts(records: Records, config: TrainConfig) -> list[Part]:
-    """Returns the part that each evaluation takes and, unless it is the same, the whole text, which the last one adds.
+    """Returns the part that each evaluation takes and, unless that is all, the whole text for the last evaluation.
 
     Args:
         records: the held-out text.
-        config: `eval_tokens`, rounded up to windows of `batch_size` streams of `unroll_steps` tokens, is the part.
+        config: the part has `eval_tokens` tokens, rounded up to windows of `batch_size` streams of `unroll_steps`.
     """
     shape = config.batch_size, config.unroll_steps
     whole = Part(text_id(records, *shape), None)
@@ -35,18 +46,107 @@ def parts(records: Records, config: TrainConfig) -> list[Part]:
     return [whole]
 
 
-def num_tokens(records: Records) -> int:
-    """Returns how many tokens each direction predicts in a text: its words, and a boundary for each sentence."""
-    return records.info["tokens"] + records.info["sentences"]
-
-
-def text_id(records: Records, *more: int) -> str:
-    """Returns a checksum of the text of `records`, and of what else is given."""
-    shards = [shard["sha256"] for shard in records.info["shards"]]
-    return hashlib.sha256(" ".join([*shards, *map(str, more)]).encode()).hexdigest()
-
-
 def check_patience(config: Config, heldout: object | None) -> None:
     """Raises `InputError` if `train.patience` is set and there is no held-out text."""
     if config.train.patience and heldout is None:
-        raise InputError("train.patience", "`heldout` with it", "none")
+        raise InputError("train.patience", "a held-out text with it", "none")
+
+
+class HeldoutEvaluation:
+    """Evaluates a network in training again and again; all workers must call `evaluate` at the same step.
+
+    Args:
+        records: the held-out text.
+        trainer: has the network.
+        workers: the processes that train.
+        monitor: records the evaluations; only the chief's has them.
+        interrupted: asked between windows whether to stop.
+
+    Attributes:
+        eval_steps: steps between evaluations; 0: only at the end.
+        out_of_patience: whether `train.patience` evaluations have passed without a better one.
+        seconds: time spent on evaluations.
+    """
+
+    def __init__(
+        self,
+        records: Records,
+        trainer: Trainer,
+        workers: OneWorker,
+        monitor: Monitor,
+        interrupted: Callable[[], bool],
+    ):
+        config = trainer.config
+        self._records = records
+        self._config = config
+        self._workers = workers
+        self._monitor = monitor
+        self._interrupted = interrupted
+        self._evaluator = Evaluator(trainer.bilm, trainer.strategy)
+        self._parts = parts(records, config)
+        self._described = False  # whether the log says how long an evaluation takes
+        self.eval_steps = config.checkpoint_steps if config.eval_steps is None else config.eval_steps
+        self.out_of_patience = False
+        self.seconds = 0.0
+
+    def due(self, step: int) -> bool:
+        """Whether an evaluation is due; a checkpoint is due too, because it may be the best."""
+        return self.eval_steps > 0 and step % self.eval_steps == 0
+
+    def evaluate(self, step: int, final: bool = False) -> bool:
+        """Evaluates the weights of a step, unless that was done before.
+
+        Args:
+            step: the number of steps done.
+            final: whether this is the last evaluation, which also takes the whole text.
+
+        Returns:
+            False if the evaluation was interrupted on any worker.
+        """
+        started_at, config, workers = time.monotonic(), self._config, self._workers
+        known = {one.heldout for one in self.earlier() if one.step == step}
+        wanted = self._parts if final else self._parts[:1]
+        missing = [part for part in wanted if workers.any(workers.is_chief and part.id not in known)]
+        found = self._evaluator.parts(
+            self._records,
+            [part.windows for part in missing],
+            *(config.batch_size, config.unroll_steps, self._interrupted),
+        )
+        if workers.is_chief:
+            for part, result in zip(missing, found, strict=False):
+                note = "" if part.windows is None else f", of the first {result.tokens:,} tokens"
+                note += _products_note(config.precision)
+                self._monitor.record_evaluation(result, part.id, note, part != self._parts[0])
+        waited = metrics_file.evaluations_since_best(self.earlier())
+        self.out_of_patience = workers.any(0 < config.patience <= waited)
+        seconds = time.monotonic() - started_at
+        self.seconds += seconds
+        if found and not final and not self._described:
+            self._described = True
+            workers.info(
+                "an evaluation takes %.1f s, the first one's graph included: %s of %s held-out tokens "
+                "(train.eval_tokens), every %s steps (train.eval_steps); the last one takes all",
+                *(seconds, f"{found[0].tokens:,}", f"{num_tokens(self._records):,}", f"{self.eval_steps:,}"),
+            )
+        self._monitor.resume_clock()
+        return len(found) == len(missing)
+
+    def earlier(self) -> list[HeldoutLine]:
+        """Returns the evaluations on this held-out text so far."""
+        ids = [part.id for part in self._parts]
+        return [one for one in self._monitor.evaluations if one.heldout in ids]
+
+    def warn_of_others(self) -> None:
+        """Warns if earlier evaluations cannot be compared with those to come."""
+        if self._monitor.evaluations and not self.earlier():
+            _log.warning(
+                "warning: earlier evaluations were of another held-out text, another part of it, or another number of "
+                "streams (train.batch_size); the best checkpoint and train.patience go by those from here on"
+            )
+
+
+def _products_note(training_precision: str) -> str:
+    """Returns a note for an evaluation's log line if products have another precision than float32."""
+    here, evaluate = map(precision.of_products, (training_precision, "float32"))
+    note = "" if here == "float32" else f", {here} products"
+    return note if here == evaluate else f"{note} (elmo-tf evaluate: {evaluate})"

@@ -8,18 +8,19 @@ import tensorflow as tf
 
 from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
-from elmo_tf.errors import InputError, renamed
+from elmo_tf.errors import InputError, reason
 from elmo_tf.published import weights as published_weights
 from elmo_tf.published.options import read_options
 from elmo_tf.text import vocabulary as vocabulary_lib
-from elmo_tf.training.optimizer import Adagrad, Optimizer
+from elmo_tf.training import optimizer as optimizers
+from elmo_tf.training.optimizer import Optimizer
 from elmo_tf.workdir import checkpoints
-from elmo_tf.workdir.checkpoint_files import Progress
+from elmo_tf.workdir.checkpoint_progress import Progress
 from elmo_tf.workdir.folder import Workdir, new_workdir, open_workdir
 
 _SLOT = "/Adagrad"  # suffix of the accumulators' names in TF1
-_SOFTMAX = "lm/softmax/"  # prefix of what has a row for each word
-_SCOPE = "lm/"  # prefix of the network and its accumulators; the rest are counters
+_SOFTMAX = "lm/softmax/"  # prefix of the arrays with a row for each word
+_SCOPE = "lm/"  # prefix of the network and its accumulators; the others are counters
 
 
 def import_checkpoint(
@@ -34,39 +35,36 @@ def import_checkpoint(
         workdir: the folder to make.
 
     Raises:
-        InputError: if a file is damaged, the files do not fit each other or the workdir is in use; nothing is written
+        InputError: if a file is damaged, the files do not fit each other or the workdir exists; nothing is written
             then.
     """
     words, lines = _vocabulary(vocab)
-    with renamed(source="prefix"):
-        source, step = _open_checkpoint(prefix)
+    source, step = _open_checkpoint(prefix)
     rows = next(iter(source.shapes.get("lm/softmax/W", ())), len(words))
     if rows != len(words):
-        expected = f"{rows} words, the rows of lm/softmax/W in the checkpoint"
-        raise InputError("vocab", expected, f"{len(words)}: {vocab}")
+        raise InputError(str(vocab), f"{rows} words, the rows of lm/softmax/W in the checkpoint", len(words))
     config = read_options(options, vocab_size=rows)
     bilm = BiLM(config.model, rows)
-    optimizer = _optimizer(bilm, config.train)
-    with renamed(source="prefix"):
-        published_weights.assign(_with_our_order(source, lines), _targets(bilm, optimizer))
+    optimizer = optimizers.from_config(config.train, bilm)
+    published_weights.assign(_with_our_order(source, lines), _targets(bilm, optimizer))
     _check_accumulators(bilm, optimizer, source.path)
     return save_new(workdir, config, bilm, vocabulary=words, optimizer=optimizer, step=step)
 
 
 def dump_weights(
-    workdir: str | os.PathLike, output: str | os.PathLike, which: str = checkpoints.LATEST
+    workdir: str | os.PathLike, output: str | os.PathLike, checkpoint: str = checkpoints.LATEST
 ) -> pathlib.Path:
     """Writes the network of a workdir's checkpoint as `options.json` and `weights.hdf5` in a new folder.
 
     Args:
-        workdir: where the checkpoint is.
+        workdir: the workdir to read from.
         output: the folder to make.
-        which: the checkpoint, as for `checkpoints.load`.
+        checkpoint: as for `checkpoints.load`.
 
     Raises:
         InputError: if there is no checkpoint, or `output` is in use.
     """
-    return published_weights.dump(open_workdir(workdir).trained_bilm(which), output)
+    return published_weights.dump(open_workdir(workdir).trained_bilm(checkpoint), output)
 
 
 def save_new(
@@ -93,24 +91,24 @@ def _vocabulary(path: str | os.PathLike) -> tuple[vocabulary_lib.Vocabulary, lis
     try:
         content = pathlib.Path(path).read_bytes()
     except OSError as error:
-        raise InputError("vocab", "a vocabulary", f"{error.strerror}: {path}") from None
+        raise InputError(str(path), "a vocabulary", reason(error)) from None
     return vocabulary_lib.from_published(content, str(path))
 
 
 def _open_checkpoint(prefix: str | os.PathLike) -> tuple[published_weights.Source, int]:
     """Returns the arrays of the network and the accumulators, and the step."""
     if not pathlib.Path(f"{prefix}.index").is_file():
-        raise InputError("prefix", "the prefix of a checkpoint's files", f"no file {prefix}.index")
+        raise InputError(str(prefix), "the prefix of a checkpoint's files", f"no file {prefix}.index")
     expected = "a whole checkpoint"
     reader = published_weights.guarded(tf.train.load_checkpoint, expected, prefix)(os.fspath(prefix))
     read = published_weights.guarded(reader.get_tensor, expected, prefix)
     shapes = {name: tuple(shape) for name, shape in reader.get_variable_to_shape_map().items()}
     if shapes.get("global_step") != ():
         found = shapes.get("global_step", "nothing of that name")
-        raise InputError("prefix", "global_step, a number", f"{found}: {prefix}")
+        raise InputError(str(prefix), "global_step, a number", found)
     step = float(read("global_step"))
     if step < 0 or not step.is_integer():
-        raise InputError("prefix", "global_step to be a whole number", f"{step}: {prefix}")
+        raise InputError(str(prefix), "global_step to be a whole number", step)
     shapes = {name: shape for name, shape in shapes.items() if name.startswith(_SCOPE)}
     return published_weights.Source(prefix, shapes, read), int(step)
 
@@ -127,12 +125,7 @@ def _with_our_order(source: published_weights.Source, lines: list[int]) -> publi
     return source._replace(read=read)
 
 
-def _optimizer(bilm: BiLM, config: config_lib.TrainConfig) -> Adagrad:
-    variables = [variable.value for variable in bilm.trainable_variables]
-    return Adagrad(variables, config.initial_accumulator, config.clip_norm)
-
-
-def _targets(bilm: BiLM, optimizer: Adagrad) -> dict[str, tuple[tf.Variable, tuple[int, ...]]]:
+def _targets(bilm: BiLM, optimizer: Optimizer) -> dict[str, tuple[tf.Variable, tuple[int, ...]]]:
     """Returns variables and accumulators with their shapes in the checkpoint, by their names there."""
     targets = {}
     for name, accumulator in zip(published_weights.names(bilm), optimizer.slots["accumulators"], strict=True):
@@ -141,9 +134,9 @@ def _targets(bilm: BiLM, optimizer: Adagrad) -> dict[str, tuple[tf.Variable, tup
     return targets
 
 
-def _check_accumulators(bilm: BiLM, optimizer: Adagrad, prefix: str | os.PathLike) -> None:
+def _check_accumulators(bilm: BiLM, optimizer: Optimizer, prefix: str | os.PathLike) -> None:
     """Raises `InputError` if an accumulator is not above 0: the update divides by its root."""
     for name, accumulator in zip(published_weights.names(bilm), optimizer.slots["accumulators"], strict=True):
         lowest = float(np.min(accumulator.numpy()))
         if lowest <= 0:
-            raise InputError("prefix", f"{name.checkpoint}{_SLOT} to be above 0", f"{lowest}: {prefix}")
+            raise InputError(str(prefix), f"{name.checkpoint}{_SLOT} to be above 0", lowest)

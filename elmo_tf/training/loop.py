@@ -2,39 +2,36 @@
 
 import contextlib
 import dataclasses
-import hashlib
 import logging
 import os
-import pathlib
+import time
 from collections.abc import Callable
 
 import keras
 import tensorflow as tf
 
-from elmo_tf.config import Config, check_same_model
-from elmo_tf.errors import InputError, memory_explained, renamed
-from elmo_tf.files import lock
+from elmo_tf.config import Config
+from elmo_tf.errors import memory_explained
 from elmo_tf.files.progress import counted
 from elmo_tf.records import record_folder
-from elmo_tf.training import devices, evaluation, precision, processes
-from elmo_tf.training import heldout as heldout_lib
+from elmo_tf.training import coordination, devices, precision, preparation
 from elmo_tf.training.board import Board
+from elmo_tf.training.checkpointing import Checkpointing
+from elmo_tf.training.coordination import OneWorker
 from elmo_tf.training.diagnostics import Diagnostics
-from elmo_tf.training.metrics_hook import MetricsLine, guarded
-from elmo_tf.training.monitor import Monitor, Plan
-from elmo_tf.training.processes import OneProcess
+from elmo_tf.training.heldout import HeldoutEvaluation, check_patience
+from elmo_tf.training.monitor import Monitor
 from elmo_tf.training.schedule import learning_rate
 from elmo_tf.training.signals import Interrupt
+from elmo_tf.training.state import TrainState
 from elmo_tf.training.step import Trainer
-from elmo_tf.training.training_run import TrainingRun
-from elmo_tf.workdir import checkpoints, space
-from elmo_tf.workdir.folder import CONFIG_FILE, Workdir, is_workdir, new_workdir, open_workdir
-from elmo_tf.workdir.metrics_file import MetricsFile, best, comparable
+from elmo_tf.workdir.folder import Workdir, update_config
+from elmo_tf.workdir.metrics_file import MetricsFile, MetricsLine, best, comparable
 
-# What to change when the memory is not sufficient.
+# Settings to change when memory runs out.
 MEMORY_SETTINGS = (
     "train.batch_size, train.num_sampled, model.lstm.units",
-    "smaller values (`train.accumulation_steps` keeps the update of a smaller batch the same)",
+    "smaller values (train.accumulation_steps keeps the update of a smaller batch the same)",
 )
 
 _log = logging.getLogger("elmo_tf")
@@ -79,170 +76,164 @@ def train(
         KeyboardInterrupt: on SIGINT or SIGTERM, after the current step and a checkpoint.
     """
     strategy = strategy or devices.all_gpus()
-    workers = processes.of(strategy)
-    records, heldout_records = evaluation.open_records(data, heldout)
-    heldout_lib.check_patience(config, heldout)
+    workers = coordination.of(strategy)
+    records = record_folder.open_folder(data)
+    heldout_records = None if heldout is None else record_folder.open_folder(heldout)
+    check_patience(config, heldout)
     with contextlib.ExitStack() as stack:
         stack.enter_context(workers.watched())
         stack.enter_context(memory_explained(*MEMORY_SETTINGS))
-        if workers.is_chief:
-            _prepare(config, workdir, records, heldout_records)
-            with renamed(folder="workdir"):
-                stack.enter_context(lock.locked(workdir))
-        workers.wait()
+        stored = stack.enter_context(preparation.opened_workdir(config, workdir, records, heldout_records, workers))
         interrupt = stack.enter_context(Interrupt())
-        if not workers.is_chief:
-            workers.see(pathlib.Path(workdir) / CONFIG_FILE)
-        opened = open_workdir(workdir)
-        stored_config = opened.config.train
-        config = precision.settled(config, opened.config)
-        _check_same(workers, data=records, heldout=heldout_records, config=config, steps=steps)
-        opened = dataclasses.replace(opened, config=config)
+        config = precision.resolved(config, stored.config)
+        preparation.check_same(workers, data=records, heldout=heldout_records, config=config, steps=steps)
+        opened = dataclasses.replace(stored, config=config)
         keras.utils.set_random_seed(config.train.seed)
         trainer = Trainer(strategy, config.train, lambda: opened.new_bilm(config.train.precision))
-        run = stack.enter_context(
-            contextlib.closing(
-                TrainingRun(opened, trainer, records, heldout_records, workers, interrupt, stored_config)
-            )
-        )
-        run.restore()
-        last_step = run.epochs.step_after(config.train.epochs) if steps is None else steps
-        _train(run, last_step, profile, on_record)
-    return run.workdir
+        state = TrainState(trainer, records)
+        checkpointing = stack.enter_context(contextlib.closing(Checkpointing(opened, state, workers)))
+        checkpointing.restore(stored.config.train)
+        last_step = state.epochs.step_after(config.train.epochs) if steps is None else steps
+        monitor = _monitor(opened, state, checkpointing, last_step, profile, on_record, workers)
+        stack.enter_context(contextlib.closing(monitor))
+        evaluation = None
+        if heldout_records is not None:
+            evaluation = HeldoutEvaluation(heldout_records, trainer, workers, monitor, lambda: interrupt.requested)
+        loop = _Loop(workers, interrupt, state, checkpointing, monitor, evaluation, last_step)
+        loop.begin()
+        windows = state.windows(last_step, loop.interrupted_alone)
+        for window, position in stack.enter_context(contextlib.closing(windows)):
+            if loop.stopping():
+                break
+            monitor.before_step(window)
+            trainer.learning_rate = learning_rate(config.train, state.step, last_step)
+            monitor.record(trainer.step(window, state.step), trainer.learning_rate)
+            state.step, state.position = state.step + 1, position
+            evaluating = loop.is_last or loop.evaluation_due
+            if evaluating or checkpointing.due():
+                loop.save(needed=loop.is_last)
+            if evaluating:
+                loop.evaluate(final=loop.is_last)
+        loop.end()
+    return opened
 
 
-def _prepare(
-    config: Config,
-    workdir: str | os.PathLike,
-    records: record_folder.Records,
-    heldout: record_folder.Records | None,
-) -> None:
-    """Makes the workdir, unless it exists; raises `InputError` if something does not fit."""
-    existing = open_workdir(workdir) if is_workdir(workdir) else None
-    if existing is not None:
-        check_same_model(existing.config, config)
-        optimizer, found = existing.config.train.optimizer, config.train.optimizer
-        if optimizer != found and checkpoints.latest(existing) is not None:
-            raise InputError("train.optimizer", f"{optimizer}, as in the workdir's checkpoints", found)
-    elif pathlib.Path(workdir).is_dir() and any(pathlib.Path(workdir).iterdir()):
-        expected = "a workdir of `elmo-tf train`, or a folder that is empty or does not exist"
-        raise InputError("workdir", expected, f"one with other things in it: {workdir}")
-    vocabulary = records.vocabulary if existing is None else existing.vocabulary
-    evaluation.check_training_records(config.model, vocabulary, records, heldout)
-    if existing is None:
-        space.check_memory(config, len(vocabulary))
-        with new_workdir(workdir, precision.settled(config), vocabulary):
-            pass
+@dataclasses.dataclass
+class _Loop:
+    """What happens before, between and after the steps; all workers call the methods at the same step."""
 
+    workers: OneWorker
+    interrupt: Interrupt
+    state: TrainState
+    checkpointing: Checkpointing
+    monitor: Monitor
+    heldout: HeldoutEvaluation | None  # None: no evaluations
+    last_step: int  # total number of steps
+    asked_to_stop: bool = False  # on any worker
 
-def _check_same(workers: OneProcess, **arguments: record_folder.Records | Config | int | None) -> None:
-    """Raises `InputError`, in all processes, if they have different arguments: they would wait for each other."""
+    def __post_init__(self) -> None:
+        self.first_step, self.started_at = self.state.step, time.monotonic()
 
-    def identity(value: record_folder.Records | Config | int | None) -> float:
-        text = heldout_lib.text_id(value) if isinstance(value, record_folder.Records) else repr(value)
-        # As many digits of the checksum as a float64 has.
-        return float(int(hashlib.sha256(text.encode()).hexdigest()[:13], 16))
+    def interrupted_alone(self) -> bool:
+        """Whether to stop waiting for data; several workers stop at the same step, so none of them stops here."""
+        return self.workers.is_alone and self.interrupt.requested
 
-    gathered = workers.gathered([identity(value) for value in arguments.values()])
-    for name, numbers in zip(arguments, gathered.T, strict=True):
-        others = [str(index) for index, number in enumerate(numbers) if number != numbers[0]]
-        if others:
-            raise InputError(name, "the same for all workers", f"another one, or none, for worker {', '.join(others)}")
+    @property
+    def is_last(self) -> bool:
+        """Whether all steps are done."""
+        return self.state.step == self.last_step
 
+    @property
+    def evaluation_due(self) -> bool:
+        """Whether an evaluation is due at this step."""
+        return self.heldout is not None and self.heldout.due(self.state.step)
 
-def _train(run: TrainingRun, last_step: int, profile: bool, on_record: Callable[[MetricsLine], None] | None) -> None:
-    """Trains up to `last_step`; evaluates and saves on the way and at the end."""
-    trainer, config = run.trainer, run.trainer.config
-    if run.workers.is_chief:
-        on_line = None if on_record is None else guarded(on_record)
-        run.metrics = MetricsFile(run.workdir.metrics, run.writer.saved_step, on_line)
-        _describe(run, last_step)
-    with contextlib.closing(_monitor(run, last_step, profile)) as monitor:
-        _begin(run, last_step, monitor)
-        with contextlib.closing(run.windows(last_step)) as windows:
-            for window in windows:
-                monitor.before_step(window)
-                trainer.learning_rate = learning_rate(config, run.step, last_step)
-                monitor.record(trainer.step(window, run.step), trainer.learning_rate)
-                run.step += 1
-                if run.at_checkpoint() or run.step == last_step:
-                    run.save(monitor, needed=run.step == last_step)
-                if run.at_evaluation or run.step == last_step:
-                    run.evaluate(monitor, final=run.step == last_step)
-        _end(run, monitor)
+    def begin(self) -> None:
+        """Makes the checkpoint and the evaluation of this step that an earlier run did not get to."""
+        step = self.state.step
+        if self.last_step == 0 and not self.checkpointing.is_saved():
+            self.save(needed=True)
+        elif step >= self.last_step:
+            done = f"step {step:,} is done already, and training ends at step {self.last_step:,}"
+            self.workers.info("nothing to do: %s", done)
+        elif self.workers.is_chief:
+            eval_steps = None if self.heldout is None else self.heldout.eval_steps
+            self.checkpointing.warn_of_little_space(self.last_step, eval_steps)
+            if self.heldout is not None:
+                self.heldout.warn_of_others()
+        # A run may have been killed between saving and evaluating; a model to finetune was never evaluated here.
+        if (self.evaluation_due or self.is_last) and self.checkpointing.is_saved():
+            self.evaluate(final=self.is_last)
 
+    def stopping(self) -> bool:
+        """Returns whether to stop before the next step."""
+        self.checkpointing.poll()
+        log_steps = self.state.trainer.config.log_steps
+        if self.workers.any_every(log_steps, self.state.step, self.interrupt.requested):
+            self.asked_to_stop = True
+        return self.asked_to_stop or self._out_of_patience
 
-def _monitor(run: TrainingRun, last_step: int, profile: bool) -> Monitor:
-    plan = Plan(run.step, last_step, run.epochs)
-    if not run.workers.is_chief:
-        return Monitor(plan, run.trainer.config)
-    board = Board(run.workdir.logs / run.workdir.path.resolve().name)
-    board.configuration(run.workdir.config, run.step)
-    diagnostics = Diagnostics(run.trainer, run.records.vocabulary.tokens)
-    return Monitor(plan, run.trainer.config, run.metrics, board, diagnostics, profile)
+    @property
+    def _out_of_patience(self) -> bool:
+        return self.heldout is not None and self.heldout.out_of_patience
 
+    def save(self, needed: bool) -> None:
+        """Saves a checkpoint, after checking that all losses so far are finite."""
+        self.monitor.flush(sync=True)
+        self.checkpointing.save(self.monitor.evaluations, needed)
+        self.monitor.resume_clock()
 
-def _begin(run: TrainingRun, last_step: int, monitor: Monitor) -> None:
-    """Makes the checkpoint and the evaluation of this step that an earlier run did not get to."""
-    if last_step == 0 and not run.is_saved():
-        run.save(monitor, needed=True)
-    elif run.workers.is_chief and run.step >= last_step:
-        _log.info(
-            "nothing to do: step %s is done already, and training ends at step %s", *_grouped(run.step, last_step)
-        )
-    elif run.workers.is_chief:
-        run.warn_of_little_space(last_step)
-        run.warn_of_other_evaluations()
-    # A run may have been killed between saving and evaluating; a model to be finetuned was never evaluated here.
-    if (run.at_evaluation or run.step == last_step) and run.is_saved():
-        run.evaluate(monitor, final=run.step == last_step)
+    def _save_if_missing(self) -> None:
+        if self.state.step > 0 and not self.checkpointing.is_saved():
+            self.save(needed=True)
 
+    def evaluate(self, final: bool) -> None:
+        """Evaluates on the held-out text, if there is one; a run that was interrupted meanwhile will resume with it."""
+        if self.heldout is not None and not self.heldout.evaluate(self.state.step, final):
+            self.asked_to_stop = True
 
-def _end(run: TrainingRun, monitor: Monitor) -> None:
-    """Stops as requested, or logs the result."""
-    workers = run.workers
-    if run.out_of_patience and not run.asked_to_stop:
-        if workers.is_chief:
-            patience = run.trainer.config.patience
-            waited = counted(patience, "evaluation")
-            _log.info("train.patience: no better held-out perplexity in %s, training ends", waited)
-        if run.step > 0 and not run.is_saved():
-            run.save(monitor, needed=True)
-        run.evaluate(monitor, final=True)
-        run.asked_to_stop = workers.any(run.interrupt.requested)
-    if run.asked_to_stop:
-        if run.step > 0 and not run.is_saved():
-            run.save(monitor, needed=True)
+    def end(self) -> None:
+        """Stops as requested, or logs the result."""
+        workers, step = self.workers, self.state.step
+        if self._out_of_patience and not self.asked_to_stop:
+            waited = counted(self.state.trainer.config.patience, "evaluation")
+            workers.info("train.patience: no better held-out perplexity in %s, training ends", waited)
+            self._save_if_missing()
+            self.evaluate(final=True)
+        if workers.any(self.asked_to_stop or self.interrupt.requested):
+            self._save_if_missing()
+            workers.wait()
+            done = f"at step {step:,}, checkpoint saved" if step else "before the first step"
+            raise KeyboardInterrupt(f"stopped {done}; the same command resumes")
+        if step > self.first_step:
+            percent = (time.monotonic() - self.started_at) / 100
+            evaluating = (self.heldout.seconds if self.heldout else 0.0) / percent
+            saving = self.checkpointing.seconds / percent
+            message = "evaluations took %.1f %% of the time, waiting for checkpoints %.1f %%"
+            workers.info(message, evaluating, saving)
+        found = comparable(self.heldout.earlier()) if self.heldout else []
+        if len(found) > 1:
+            shown = [f"{one.perplexity:.1f} at step {one.step:,}" for one in (found[0], found[-1], best(found))]
+            workers.info("held-out perplexity: first %s, last %s; best %s, kept as the checkpoint `best`", *shown)
         workers.wait()
-        done = f"at step {run.step:,}, checkpoint saved" if run.step else "before the first step"
-        raise KeyboardInterrupt(f"stopped {done}; the same command resumes")
-    if workers.is_chief and run.step > monitor.first_step:
-        _log.info("%s", run.shares())
-    found = comparable(run.evaluations())
-    if workers.is_chief and len(found) > 1:
-        shown = [f"{one['perplexity']:.1f} at step {one['step']:,}" for one in (found[0], found[-1], best(found))]
-        _log.info("held-out perplexity: first %s, last %s; best %s, kept as the checkpoint `best`", *shown)
-    workers.wait()
 
 
-def _describe(run: TrainingRun, last_step: int) -> None:
-    """Logs what is trained, on what, and how far."""
-    devices.warn_of_unused_gpus()
-    strategy, config, info = run.trainer.strategy, run.trainer.config, run.records.info
-    parameters = sum(variable.shape.num_elements() for variable in run.trainer.variables)
-    words, sentences = info["tokens"], info["sentences"]
-    size = space.megabytes(run.checkpoint_bytes)
-    for line in (
-        f"model: {parameters:,} parameters, softmax included",
-        f"devices: {counted(strategy.num_replicas_in_sync, 'replica')}, here on {devices.names(strategy)}",
-        f"corpus: {words + sentences:,} tokens ({words:,} words, {sentences:,} sentence boundaries)",
-        f"training: step {run.step:,} to {last_step:,}, {run.epochs.steps_per_epoch:,.1f} steps per epoch, "
-        f"{run.trainer.batch_size:,} x {config.unroll_steps} tokens per step",
-        f"checkpoints: {size} MB each, and as much memory while one is written",
-        f"TensorBoard: tensorboard --logdir {run.workdir.logs}",
-    ):
-        _log.info("%s", line)
-
-
-def _grouped(*numbers: int) -> list[str]:
-    return [f"{number:,}" for number in numbers]
+def _monitor(
+    workdir: Workdir,
+    state: TrainState,
+    checkpointing: Checkpointing,
+    last_step: int,
+    profile: bool,
+    on_record: Callable[[MetricsLine], None] | None,
+    workers: OneWorker,
+) -> Monitor:
+    """Returns the monitor; the chief's writes `metrics.jsonl` and TensorBoard's files."""
+    if not workers.is_chief:
+        return Monitor(state, last_step)
+    update_config(workdir)
+    metrics = MetricsFile(workdir.metrics, checkpointing.saved_step, on_record)
+    preparation.describe(workdir, state, checkpointing, last_step)
+    board = Board(workdir.logs / workdir.path.resolve().name)
+    board.configuration(workdir.config, state.step)
+    diagnostics = Diagnostics(state.trainer, state.records.vocabulary.tokens)
+    return Monitor(state, last_step, metrics, board, diagnostics, profile)

@@ -1,4 +1,4 @@
-"""The progress of a training: a line on stderr, `metrics.jsonl`, TensorBoard's curves."""
+"""Reports the progress of a training: a line on stderr, `metrics.jsonl`, TensorBoard's curves."""
 
 import dataclasses
 import datetime
@@ -7,83 +7,74 @@ import time
 
 import numpy as np
 
-from elmo_tf.config import TrainConfig
 from elmo_tf.errors import InputError
 from elmo_tf.files.progress import ProgressLine
 from elmo_tf.records.windows import Window
 from elmo_tf.training.board import Board
 from elmo_tf.training.diagnostics import Diagnostics
-from elmo_tf.training.epochs import Epochs
 from elmo_tf.training.evaluation import Evaluation
+from elmo_tf.training.state import TrainState
 from elmo_tf.training.step import StepResult
-from elmo_tf.workdir.metrics_file import MetricsFile
+from elmo_tf.workdir.metrics_file import HeldoutLine, MetricsFile
 
-# Steps of a run that are traced: by then the graph is built.
+# Steps of a run that are traced, after the one that builds the graph.
 _PROFILED = range(5, 10)
-
-
-@dataclasses.dataclass(frozen=True)
-class Plan:
-    """The extent of a run."""
-
-    first_step: int  # steps done in earlier runs
-    last_step: int  # total number of steps
-    epochs: Epochs
 
 
 class Monitor:
     """Collects step results, checks them, and reports the progress.
 
     Args:
-        plan: the extent of the run.
-        config: the recipe.
-        metrics: receives every step's losses; None in all workers but the chief: nothing is shown or written.
+        state: what a run starts from.
+        last_step: total number of steps.
+        metrics: receives every step's losses; None except on the chief: nothing is shown or written.
         board: TensorBoard's files; None if `metrics` is.
-        diagnostics: of some steps, for `board`; None if `metrics` is.
+        diagnostics: computes values of some steps for `board`; None if `metrics` is.
         profile: whether to trace some steps.
     """
 
     def __init__(
         self,
-        plan: Plan,
-        config: TrainConfig,
+        state: TrainState,
+        last_step: int,
         metrics: MetricsFile | None = None,
         board: Board | None = None,
         diagnostics: Diagnostics | None = None,
         profile: bool = False,
     ):
-        self._plan = plan
-        self._config = config
+        self._config = state.trainer.config
+        self._epochs = state.epochs
+        self._first_step, self._last_step = state.step, last_step
         self._metrics = metrics
         self._board = board
         self._diagnostics = diagnostics
         self._diagnosing = False
         self._profile = profile and board is not None
-        self._step = plan.first_step
+        self._step = state.step
         self._pending: list[StepResult] = []
-        self._since: float | None = None  # start of the timed steps; None before the first step
+        self._timed_since: float | None = None  # start of the timed steps; None before the first step
         self._timed = 0  # steps since then
         self._rate: float | None = None  # seconds per step, a running mean
         self._perplexity = math.nan
         self._charted: int | None = None  # step of the last point of the held-out curve
         self._line = ProgressLine()
-        if metrics is not None and plan.first_step < plan.last_step:
+        if metrics is not None and state.step < last_step:
             self._line.leave("building the graph of a step ...")
 
     def record(self, result: StepResult, learning_rate: float) -> None:
-        """Takes one step's result; raises `InputError` if a loss is not finite."""
+        """Adds a step's result; raises `InputError` if a loss is not finite."""
         self._step += 1
         self._learning_rate = learning_rate
         self._pending.append(result)
-        if self._since is None:
+        if self._timed_since is None:
             # Waits for the step that builds the graph, which is not timed.
             float(result.gradient_norm)
             self.resume_clock()
         else:
             self._timed += 1
-        if len(self._pending) == self._config.log_steps or self._step == self._plan.last_step:
+        if len(self._pending) == self._config.log_steps or self._step == self._last_step:
             self.flush()
-        if self._metrics is not None and self._step < self._plan.last_step and self._line.due():
+        if self._metrics is not None and self._step < self._last_step and self._line.due():
             self._line.show(self._progress())
         if self._diagnosing:
             self._write_diagnostics()
@@ -91,7 +82,7 @@ class Monitor:
             self._trace()
 
     def flush(self, sync: bool = False) -> None:
-        """Reads the pending results from the device and writes them, with `sync` to the disk itself."""
+        """Reads the pending results from the device and writes them, with `sync` down to the disk."""
         if self._pending:
             values = np.array([[float(value) for value in result] for result in self._pending])
             self._pending.clear()
@@ -99,33 +90,33 @@ class Monitor:
             self._perplexity = float(np.exp(values[:, :2].mean()))
             if self._metrics is not None:
                 self._write(values)
-                if self._step == self._plan.last_step:
+                if self._step == self._last_step:
                     self._line.leave(self._progress())
         if self._metrics is not None:
             self._metrics.flush(sync)
         self.resume_clock()
 
     def resume_clock(self) -> None:
-        """Excludes what was done since the last step, such as an evaluation, from the measured speed."""
-        self._since, self._timed = time.monotonic(), 0
+        """Excludes the time since the last step, such as an evaluation, from the measured speed."""
+        self._timed_since, self._timed = time.monotonic(), 0
 
     @property
-    def first_step(self) -> int:
-        """Steps done in earlier runs."""
-        return self._plan.first_step
+    def evaluations(self) -> list[HeldoutLine]:
+        """All evaluations of the workdir so far; none except on the chief."""
+        return self._metrics.evaluations if self._metrics is not None else []
 
     def record_evaluation(self, evaluation: Evaluation, heldout_id: str, note: str = "", whole: bool = False) -> None:
-        """Writes a held-out evaluation, and shows it with `note` at its end.
+        """Writes and shows a held-out evaluation.
 
         Args:
-            evaluation: what was found.
+            evaluation: the result.
             heldout_id: identifies the text.
-            note: for the line that is shown.
-            whole: whether other evaluations of this run take a part of this text only.
+            note: added to the line that is shown.
+            whole: whether it took the whole text while the run's other evaluations take a part.
         """
         found = dataclasses.asdict(evaluation)
         values = {name: found[name] for name in ("perplexity", "forward_perplexity", "backward_perplexity")}
-        # Of a part and the whole text at one step, only the part belongs to the curve of the steps before.
+        # If a part and the whole text are evaluated at one step, the part, which comes first, is on the curve.
         if self._step != self._charted:
             self._charted = self._step
             self._board.scalars("heldout", values, self._step)
@@ -136,14 +127,14 @@ class Monitor:
         self._line.leave(f"step {self._step:,}: {evaluation.summary()}{note}")
 
     def before_step(self, window: Window) -> None:
-        """Takes the next step's window; every `look_steps` steps, diagnostics are computed for the step."""
+        """Called before each step: every `look_steps` steps, computes diagnostics of the step."""
         every = self._config.look_steps
         self._diagnosing = self._diagnostics is not None and every > 0 and (self._step + 1) % every == 0
         if self._diagnosing:
             self._diagnostics.before(window, self._step)
 
     def close(self) -> None:
-        """Writes what is left."""
+        """Ends the progress line and closes TensorBoard's files."""
         if self._metrics is not None:
             self._line.leave()
             self._board.close()
@@ -177,12 +168,12 @@ class Monitor:
             "loss_forward_nats": forward,
             "loss_backward_nats": backward,
             "perplexity_sampled_softmax": self._perplexity,
-            "epoch": self._plan.epochs.at(self._step),
+            "epoch": self._epochs.at(self._step),
         }
         if self._timed:
-            seconds = (time.monotonic() - self._since) / self._timed
+            seconds = (time.monotonic() - self._timed_since) / self._timed
             self._rate = seconds if self._rate is None else 0.7 * self._rate + 0.3 * seconds
-            learning["tokens_per_second"] = self._plan.epochs.tokens_per_step / seconds
+            learning["tokens_per_second"] = self._epochs.tokens_per_step / seconds
         optimizer = {
             "gradient_norm_before_clip": norm,
             "gradient_norm_after_clip": np.minimum(values[:, 2], self._config.clip_norm).mean(),
@@ -192,18 +183,18 @@ class Monitor:
         self._board.scalars("optimizer", optimizer, self._step)
 
     def _trace(self) -> None:
-        made = self._step - self._plan.first_step
+        made = self._step - self._first_step
         if made == _PROFILED.start:
             self._board.start_profile()
         elif made == _PROFILED.stop:
             self._board.stop_profile()
 
     def _progress(self) -> str:
-        step, plan = self._step, self._plan
-        done, epoch = f"step {step:,}/{plan.last_step:,}", f"epoch {plan.epochs.at(step):.2f}"
+        step = self._step
+        done, epoch = f"step {step:,}/{self._last_step:,}", f"epoch {self._epochs.at(step):.2f}"
         if self._rate is None:
             return f"{done}  {epoch}"
-        left = datetime.timedelta(seconds=round((plan.last_step - step) * self._rate))
-        speed = plan.epochs.tokens_per_step / self._rate
-        # A narrow terminal shows only the first of these.
+        left = datetime.timedelta(seconds=round((self._last_step - step) * self._rate))
+        speed = self._epochs.tokens_per_step / self._rate
+        # A narrow terminal shows only the first items.
         return f"{done}  {left} left  perplexity {self._perplexity:,.1f}  {speed:,.0f} tokens/s  {epoch}"

@@ -9,6 +9,7 @@ import tensorflow as tf
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.config import TrainConfig
 from elmo_tf.layers.fused import fused
+from elmo_tf.training.orthogonal import orthogonal
 
 
 class Optimizer(tf.Module):
@@ -19,11 +20,11 @@ class Optimizer(tf.Module):
 
     Args:
         variables: what to train, `tf.Variable`s; create the optimizer in the same `strategy.scope()`.
-        slots: name and initial value of each kind of value that the optimizer keeps per variable.
+        slots: initial value of each kind of optimizer state, by name.
         clip_norm: the largest global norm of the gradients; None: no clipping.
 
     Attributes:
-        slots: the kept values by name: a list of `tf.Variable`s like `variables`.
+        slots: the optimizer's state by name: a list of `tf.Variable`s like `variables`.
     """
 
     def __init__(self, variables: list[tf.Variable], slots: dict[str, float], clip_norm: float | None):
@@ -37,7 +38,7 @@ class Optimizer(tf.Module):
         }
 
     def set_learning_rate(self, learning_rate: float, step: int) -> None:
-        """Sets the learning rate of the next update, which comes after `step` updates; call it outside of replicas."""
+        """Sets the learning rate of the update after `step` updates; call it outside of replicas."""
         self.step_size.assign(learning_rate)
 
     def apply(self, gradients: list[tf.Tensor | tf.IndexedSlices]) -> tf.Tensor:
@@ -71,7 +72,7 @@ class Optimizer(tf.Module):
             strategy.extended.update(self.trained[number], self._update_rows, args=arguments)
 
     def _dense_update(self, number: int) -> Callable:
-        """Returns what updates a variable by a dense gradient."""
+        """Returns the function that updates a variable by a dense gradient."""
         return self._update_dense
 
     def _slots(self, number: int) -> list[tf.Variable]:
@@ -220,35 +221,6 @@ class Muon(Adam):
         moves = [orthogonal(block, factor) for block in tf.split(ahead, sizes, shorter)]
         kept = 1 - self.learning_rate * self._weight_decay
         variable.assign(_moved(shorter, variable.read_value(), kept, moves))
-
-
-def orthogonal(matrix: tf.Tensor, factor: tf.Tensor | float = 1.0) -> tf.Tensor:
-    """Returns a matrix with the singular vectors of `matrix` and singular values of about `factor`: 0.7 to 1.2 of it.
-
-    Values below a thousandth of the norm are raised less. Five Newton-Schulz steps with the coefficients of Jordan et
-    al. 2024. They are taken with the product of the matrix and its transpose, which is smaller than the matrix.
-
-    Args:
-        matrix: float32 `(rows, columns)`, both known.
-        factor: a scalar, what the singular values are multiplied by.
-    """
-    tall = matrix.shape[0] > matrix.shape[1]
-    gram = tf.linalg.matmul(matrix, matrix, transpose_a=tall, transpose_b=not tall)
-    square = tf.linalg.trace(gram) + 1e-14  # of the norm
-    gram /= square
-    whole = step = _newton_schulz(gram)
-    for _ in range(4):
-        # All of these are polynomials of one matrix, so their order does not matter.
-        gram = tf.linalg.matmul(step, tf.linalg.matmul(step, gram))
-        step = _newton_schulz(gram)
-        whole = tf.linalg.matmul(step, whole)
-    whole *= factor * tf.math.rsqrt(square)
-    return tf.linalg.matmul(matrix, whole) if tall else tf.linalg.matmul(whole, matrix)
-
-
-def _newton_schulz(gram: tf.Tensor) -> tf.Tensor:
-    """Returns what a step multiplies a matrix by, from the product of that matrix and its transpose."""
-    return 3.4445 * tf.eye(gram.shape[0]) - 4.7750 * gram + 2.0315 * tf.linalg.matmul(gram, gram)
 
 
 def from_config(config: TrainConfig, bilm: BiLM) -> Optimizer:

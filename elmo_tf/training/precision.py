@@ -1,4 +1,4 @@
-"""The precision of matrix products: what they have here, and `train.precision=auto`, which one is faster."""
+"""The precision of matrix products: on the devices here, and `train.precision=auto`, which takes the faster one."""
 
 import dataclasses
 import logging
@@ -12,8 +12,8 @@ from elmo_tf.layers.lstmp import LSTMP
 AUTO = "auto"
 
 _TIME_STEPS = 4
-_RUNS = 3  # of which the fastest counts
-_WORTH_IT = 1.1  # so many times as fast has bfloat16 to be
+_RUNS = 3  # the fastest counts
+_WORTH_IT = 1.1  # bfloat16 must be this many times as fast
 
 _FIRST_WITH_TF32 = (8, 0)  # compute capability: Ampere
 
@@ -21,28 +21,28 @@ _log = logging.getLogger("elmo_tf")
 
 
 def of_products(precision: str) -> str:
-    """Returns what matrix products of a precision have on the visible devices: float32 ones may be TF32 on a GPU."""
+    """Returns the actual precision of matrix products on the visible devices: float32 becomes TF32 on some GPUs."""
     if precision != "float32" or not tf.config.experimental.tensor_float_32_execution_enabled():
         return precision
     details = map(tf.config.experimental.get_device_details, tf.config.get_visible_devices("GPU"))
     return "TF32" if any(one.get("compute_capability", (0, 0)) >= _FIRST_WITH_TF32 for one in details) else precision
 
 
-def settled(config: Config, stored: Config | None = None) -> Config:
-    """Returns `config` with a precision instead of "auto": measures both on one LSTM layer, and logs the result.
+def resolved(config: Config, stored: Config | None = None) -> Config:
+    """Replaces the precision "auto" by the faster one on an LSTM layer, and logs the times.
 
-    What is measured are four time steps of the configured size, forward and with the gradient, on the first GPU or the
-    CPU. bfloat16 is taken if it is at least 1.1 times as fast: its results are coarser.
+    Four time steps of the configured size are timed, forward and with the gradient, on the first GPU or the CPU.
+    bfloat16, whose results are coarser, is chosen if it is at least 1.1 times as fast.
 
     Args:
         config: whose precision may be "auto".
-        stored: the configuration of a run that goes on; its precision is taken, and nothing measured.
+        stored: the configuration of a run that resumes; its precision is used, and nothing is measured.
     """
     if config.train.precision != AUTO:
         return config
     if stored is not None and stored.train.precision != AUTO:
         return _with(config, stored.train.precision)
-    float32, bfloat16 = (seconds(config, precision) for precision in ("float32", "bfloat16"))
+    float32, bfloat16 = (layer_seconds(config, precision) for precision in ("float32", "bfloat16"))
     taken = "bfloat16" if float32 >= _WORTH_IT * bfloat16 else "float32"
     _log.info(
         "train.precision=auto: %s; an LSTM layer takes %.3g ms in float32, %.3g ms in bfloat16",
@@ -55,8 +55,8 @@ def _with(config: Config, precision: str) -> Config:
     return dataclasses.replace(config, train=dataclasses.replace(config.train, precision=precision))
 
 
-def seconds(config: Config, precision: str) -> float:
-    """Returns how long an LSTM layer of the configured size takes with products of `precision`."""
+def layer_seconds(config: Config, precision: str) -> float:
+    """Times an LSTM layer of the configured size with products of `precision`."""
     lstm, rows = config.model.lstm, config.train.batch_size
     layer = LSTMP(lstm.units, lstm.projection_dim, lstm.cell_clip, lstm.proj_clip, precision)
     inputs = tf.random.stateless_normal((rows, _TIME_STEPS, lstm.projection_dim), (0, 0))

@@ -10,13 +10,13 @@ Structure = Any  # nested tuples of arrays or tensors
 
 
 def num_local(strategy: tf.distribute.Strategy) -> int:
-    """Returns how many replicas this process has."""
+    """Returns the number of replicas of this process."""
     # TensorFlow's default strategy does not know its device.
     return 1 if strategy.num_replicas_in_sync == 1 else len(strategy.extended.worker_devices)
 
 
 def local_range(strategy: tf.distribute.Strategy) -> range:
-    """Returns the numbers of this process's replicas among those of all workers."""
+    """Returns the indices of this process's replicas among those of all workers."""
     count, resolver = num_local(strategy), strategy.cluster_resolver
     several = count < strategy.num_replicas_in_sync and resolver is not None
     first = count * int(resolver.task_id) if several else 0
@@ -39,9 +39,9 @@ def distribute(strategy: tf.distribute.Strategy, values: Structure, rows: int, f
 
     Args:
         strategy: the replicas.
-        values: a window, or arrays, with the rows from `first` on of all replicas; as many as this process needs.
-        rows: of each replica.
-        first: the number of the arrays' first row among those of all replicas.
+        values: a window, or arrays, with at least the rows of this process.
+        rows: number of rows of each replica.
+        first: index of the arrays' first row among the rows of all replicas.
 
     Returns:
         tensors for `strategy.run`: plain ones if this process is alone and has one replica, as `strategy.run` returns.

@@ -1,4 +1,4 @@
-"""Whether a run can resume from a checkpoint, and what changes with the number of replicas."""
+"""Checks that a run can resume from a checkpoint, and adapts it to another number of streams."""
 
 import dataclasses
 import logging
@@ -8,7 +8,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.records.record_folder import Records
 from elmo_tf.training.epochs import Epochs
 from elmo_tf.training.step import Trainer
-from elmo_tf.workdir.checkpoint_files import Progress
+from elmo_tf.workdir.checkpoint_progress import Progress
 
 _log = logging.getLogger("elmo_tf")
 
@@ -27,7 +27,7 @@ def check(progress: Progress, data_id: str, records: Records, stored_config: Tra
         raise InputError(
             "data, train.seed",
             "the records and seed that the workdir was trained with so far",
-            f"others: {records.path}; `elmo-tf finetune` trains on other text",
+            f"others: {records.path}; elmo-tf finetune trains on other text",
         )
     config, replicas = trainer.config, trainer.strategy.num_replicas_in_sync
     same_replicas = progress.num_streams == replicas * stored_config.batch_size * stored_config.accumulation_steps
@@ -39,37 +39,35 @@ def check(progress: Progress, data_id: str, records: Records, stored_config: Tra
         )
 
 
-def continued(progress: Progress, stored_config: TrainConfig, trainer: Trainer, epochs: Epochs, log: bool) -> Progress:
+def continued(progress: Progress, stored_config: TrainConfig, trainer: Trainer, epochs: Epochs) -> Progress:
     """Returns the progress for the streams of `trainer`.
 
     If the checkpoint has another number of streams, they start from zero states at the next sentence of the epoch; the
-    unread rest of the sentences in progress is skipped. If a step now has another number of tokens, epochs are counted
-    on from the checkpoint's.
+    unread rest of the sentences in progress is skipped. If a step now has another number of tokens, epochs before and
+    after the checkpoint are counted separately.
 
     Args:
         progress: of the checkpoint.
-        stored_config: the recipe of the run so far.
+        stored_config: the recipe of the workdir so far.
         trainer: of this run.
         epochs: of this run.
-        log: whether to warn of another number of streams.
     """
     streams, found, position = trainer.batch_size, progress.num_streams, progress.position
     if found is None:
         return progress
-    # Checkpoints of earlier versions do not have it; a run that saved none may have changed the recipe since then.
+    # Checkpoints of earlier versions lack unroll_steps; the stored recipe may have changed since the checkpoint.
     tokens_per_step = found * (progress.unroll_steps or stored_config.unroll_steps)
     if tokens_per_step != epochs.tokens_per_step:
         before = Epochs(epochs.tokens_per_epoch, tokens_per_step, progress.offset_step, progress.epoch_offset)
         progress = dataclasses.replace(progress, offset_step=progress.step, epoch_offset=before.at(progress.step))
     if found == streams:
         return progress
-    if log:
-        epoch, sentence = (position.epoch, position.sentence) if position else (0, 0)
-        _log.warning(
-            "warning: the checkpoint has %s streams, and there are %s now: they begin afresh, with zero states, after "
-            "sentence %s of epoch %d",
-            *(f"{found:,}", f"{streams:,}", f"{sentence:,}", epoch + 1),
-        )
+    epoch, sentence = (position.epoch, position.sentence) if position else (0, 0)
+    _log.warning(
+        "warning: the checkpoint has %s streams, and there are %s now: they start over, with zero states, after "
+        "sentence %s of epoch %d",
+        *(f"{found:,}", f"{streams:,}", f"{sentence:,}", epoch + 1),
+    )
     if position is not None:
         position = dataclasses.replace(position, rows=(None,) * streams)
     return dataclasses.replace(progress, states=None, position=position)

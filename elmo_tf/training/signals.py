@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 
 class Interrupt:
-    """Turns the first SIGINT or SIGTERM into a request, so that the current step ends; the second acts as usual."""
+    """Turns the first SIGINT or SIGTERM into a request to stop after the current step; the second acts as usual."""
 
     def __init__(self):
         self.requested = False
@@ -38,9 +38,9 @@ class Interrupt:
 
 @contextlib.contextmanager
 def terminable() -> Iterator[None]:
-    """Has SIGTERM raise `KeyboardInterrupt` in the block, as SIGINT does, unless Python handles it already.
+    """Makes SIGTERM raise `KeyboardInterrupt` in the block, as SIGINT does, unless Python handles it already.
 
-    TensorFlow ignores SIGTERM from when it joins a cluster; after the block, it ends the process again.
+    Once TensorFlow has joined a cluster, it ignores SIGTERM. After the block, SIGTERM ends the process again.
     """
     main = threading.current_thread() is threading.main_thread()
     if not main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
@@ -55,7 +55,7 @@ def terminable() -> Iterator[None]:
 
 @contextlib.contextmanager
 def fatal_interrupt() -> Iterator[None]:
-    """Has SIGINT end the process at once in the block, where Python cannot handle it."""
+    """Makes SIGINT end the process at once in the block, in which Python cannot handle it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -54,7 +54,7 @@ class Trainer:
 
     @property
     def batch_size(self) -> int:
-        """Streams of all replicas together."""
+        """Number of streams of all replicas."""
         return self._rows * self.strategy.num_replicas_in_sync
 
     @property
@@ -64,15 +64,15 @@ class Trainer:
 
     @property
     def _rows(self) -> int:
-        """Streams of a replica."""
+        """Number of streams of a replica."""
         return self.config.batch_size * self.config.accumulation_steps
 
     def step(self, window: Window, number: int) -> StepResult:
-        """Trains on one window, from `self.states` on, and stores the states after it there.
+        """Trains on one window, starting from `self.states`, which it replaces by the states after the window.
 
         Args:
             window: arrays with the rows of this process, `local_rows`; nothing is masked.
-            number: of the step; determines dropout and negatives, together with `config.seed`.
+            number: the step's number; with `config.seed`, it determines dropout and negatives.
         """
         self.optimizer.set_learning_rate(self.learning_rate, number)
         seed = tf.constant([self.config.seed, number], tf.int32)
@@ -114,7 +114,7 @@ class Trainer:
         return StepResult(*losses, norm), states
 
     def _gradients(self, window, states, seed):
-        """Returns the share of some rows in the losses and gradients, and their states after the window."""
+        """Returns the contribution of some rows to losses and gradients, and their states after the window."""
         config = self.config
         if config.reset_rate:
             states = _some_reset(states, window, config.reset_rate, seed)

@@ -1,4 +1,4 @@
-"""Several processes that train one model: who writes, what they agree on, and what happens when one ends."""
+"""Several processes that train one model: how they meet, what they agree on, and what happens when one ends."""
 
 import contextlib
 import faulthandler
@@ -9,24 +9,26 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import tensorflow as tf
 
 from elmo_tf.errors import InputError
 from elmo_tf.training import replicas, signals
-from elmo_tf.training.processes import OneProcess
+from elmo_tf.training.coordination import OneWorker
+from elmo_tf.workdir.checkpoint_progress import Progress
+from elmo_tf.workdir.folder import LATEST
 
 VARIABLE = "TF_CONFIG"  # environment variable, in which TensorFlow finds the cluster
 
-_MEET_SECONDS = 600  # that workers may start after one another
-_JOIN_SECONDS = 120  # that TensorFlow may take to start once all are there, its GPUs included
-_ANSWER_SECONDS = 5  # that a connection to one of them may take
-_SEE_SECONDS = 120  # that a file may take to be seen by another worker
-_SEE_AGAIN_SECONDS = 0.5
+_MEET_SECONDS = 600  # between the starts of the first and the last worker
+_JOIN_SECONDS = 120  # for TensorFlow to connect the workers, including the start of its GPUs
+_ANSWER_SECONDS = 5  # for a connection to a worker
+_FILE_SECONDS = 120  # until a file is visible to another worker
+_POLL_SECONDS = 0.5
 _log = logging.getLogger("elmo_tf")
-# What a collective operation raises when another process has ended.
+# Raised by collective operations when another process has ended.
 _GONE = (
     tf.errors.UnavailableError,
     tf.errors.AbortedError,
@@ -34,51 +36,44 @@ _GONE = (
     tf.errors.DeadlineExceededError,
     tf.errors.InternalError,
 )
-_OTHER_SIZE = "joining a group with size"  # what TensorFlow says of workers with different numbers of devices
+_OTHER_SIZE = "joining a group with size"  # TensorFlow's message if workers have different numbers of devices
 _OTHERS = re.compile(r"collective|\bpeer\b", re.IGNORECASE)
 _NAMES = re.compile(r"\[\[.*?\]\]|\{\{.*?\}\}|\[Op:.*?\]")  # of operations
-# Lines that say nothing about the cause.
+# Lines that do not tell the cause.
 _BOILERPLATE = re.compile(
     r'Graph execution error|Detected at node|File "|\d+ root error|Additional GRPC|\(?The error could be'
 )
 
 
 def from_environment() -> tf.distribute.Strategy | None:
-    """Returns the strategy for the cluster in `TF_CONFIG`, once all its workers are there; None if that is not set.
+    """Returns the strategy for the cluster in `TF_CONFIG`, once all its workers have started; None if that is not set.
 
     Raises:
         InputError: if its value is not a cluster.
-        ConnectionError: if the others are not there after ten minutes.
+        ConnectionError: if the others have not started after ten minutes.
         KeyboardInterrupt: on SIGINT or SIGTERM while it waits for them.
     """
     if not os.environ.get(VARIABLE):
         return None
     try:
         index, addresses = _place(tf.distribute.cluster_resolver.TFConfigClusterResolver())
-        with signals.terminable():
-            return _joined(index, addresses)
+        me = f"worker {index} of {len(addresses)}"
+        cluster = _Cluster(index, addresses) if addresses else None
+        with signals.terminable(), contextlib.ExitStack() as stack:
+            if len(addresses) > 1:
+                _meet(me, addresses[index], addresses)
+                stack.enter_context(_ending_if_not_joined(me))
+            return tf.distribute.MultiWorkerMirroredStrategy(cluster)
     except tf.errors.OpError as error:
-        raise ConnectionError(
-            f"worker {index} of {len(addresses)}: cannot join the others ({_reason(error)})"
-        ) from error
+        raise ConnectionError(f"{me}: cannot join the others ({_reason(error)})") from error
     except RuntimeError as error:
         raise InputError(VARIABLE, "a cluster that is joined before TensorFlow computes anything", error) from error
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise InputError(VARIABLE, "a cluster of workers and this one's index", error) from error
 
 
-def _joined(index: int, addresses: list[str]) -> tf.distribute.Strategy:
-    """Returns the strategy once all workers are there."""
-    cluster = _Cluster(index, addresses) if addresses else None
-    if len(addresses) <= 1:
-        return tf.distribute.MultiWorkerMirroredStrategy(cluster)
-    _meet(index, addresses)
-    with _ending_if_not_joined(f"worker {index} of {len(addresses)}"):
-        return tf.distribute.MultiWorkerMirroredStrategy(cluster)
-
-
 class _Cluster(tf.distribute.cluster_resolver.TFConfigClusterResolver):
-    """The cluster in `TF_CONFIG`, with its chief, if it has one, as the first worker."""
+    """The cluster in `TF_CONFIG`; a chief is the first worker."""
 
     def __init__(self, index: int, addresses: list[str]):
         super().__init__(task_type="worker", task_id=index)
@@ -88,12 +83,11 @@ class _Cluster(tf.distribute.cluster_resolver.TFConfigClusterResolver):
         return tf.train.ClusterSpec({"worker": self._addresses})
 
 
-def _meet(index: int, addresses: list[str]) -> None:
-    """Returns when all workers have started; TensorFlow, which could wait for them too, lets no signal through.
+def _meet(me: str, mine: str, addresses: list[str]) -> None:
+    """Waits until all workers have started; while TensorFlow waits for them, signals have no effect.
 
-    Each listens at its address, until it has reached all others at theirs; then TensorFlow listens there.
+    Each worker listens at its address until it has reached all others at theirs; then TensorFlow listens there.
     """
-    me, mine = f"worker {index} of {len(addresses)}", addresses[index]
     others = [address for address in addresses if address != mine]
     _log.info("%s: waiting for the others at %s", me, ", ".join(others))
     deadline = time.monotonic() + _MEET_SECONDS
@@ -102,8 +96,8 @@ def _meet(index: int, addresses: list[str]) -> None:
     except OSError as error:
         raise ConnectionError(f"{me}: cannot listen at {mine} ({os.strerror(error.errno)})") from error
     with server:
-        server.settimeout(_SEE_AGAIN_SECONDS)
-        # All in one round, as one that was there may have been stopped.
+        server.settimeout(_POLL_SECONDS)
+        # All in one round, because one that answered before may have been stopped.
         while missing := [address for address in others if not _answers(address)]:
             if time.monotonic() > deadline:
                 where = ", ".join(missing)
@@ -117,8 +111,8 @@ def _meet(index: int, addresses: list[str]) -> None:
 def _ending_if_not_joined(me: str) -> Iterator[None]:
     """Ends the process, with status 1, if the block takes too long, and at once on SIGINT.
 
-    TensorFlow waits in it for all workers, also for one that has ended since they met. It lets no Python code run
-    meanwhile, and ignores SIGTERM.
+    In the block, TensorFlow waits for all workers, even for one that has ended since they met. Meanwhile no Python code
+    runs and SIGTERM is ignored.
     """
     _log.info("%s: joining the others; if that takes more than %d s, this process ends", me, _JOIN_SECONDS)
     with open(os.devnull, "w") as nowhere, signals.fatal_interrupt():
@@ -130,19 +124,17 @@ def _ending_if_not_joined(me: str) -> Iterator[None]:
 
 
 def _listening(port: int) -> socket.socket:
-    """Returns a socket that listens at the port of all addresses, also of IPv6 where there is any."""
+    """Returns a socket that listens at the port on all addresses, including IPv6 if available."""
     if socket.has_dualstack_ipv6():
         return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
     return socket.create_server(("", port))
 
 
 def _answers(address: str) -> bool:
-    """Returns whether a process listens there."""
-    try:
-        socket.create_connection(_host_and_port(address), timeout=_ANSWER_SECONDS).close()
-    except OSError:
-        return False
-    return True
+    """Returns whether a process listens at the address."""
+    with contextlib.suppress(OSError), socket.create_connection(_host_and_port(address), timeout=_ANSWER_SECONDS):
+        return True
+    return False
 
 
 def _host_and_port(address: str) -> tuple[str, int]:
@@ -160,43 +152,14 @@ def _place(resolver: tf.distribute.cluster_resolver.ClusterResolver) -> tuple[in
     return index, [*chief, *jobs.get("worker", [])]
 
 
-def see(path: pathlib.Path, me: str) -> None:
-    """Waits for a file that the first worker has written; network file systems show it late.
-
-    Args:
-        path: a file of the workdir.
-        me: this process, for a message.
-
-    Raises:
-        InputError: if it is not there after two minutes.
-    """
-    deadline, reported = time.monotonic() + _SEE_SECONDS, False
-    while not path.exists():
-        if time.monotonic() > deadline:
-            expected = "one on a file system that all workers share; if it is new, give every worker a preset"
-            raise InputError("workdir", expected, f"no {path} after waiting for {_SEE_SECONDS} s")
-        if not reported:
-            _log.info("%s: waiting for %s to appear", me, path)
-        reported = True
-        time.sleep(_SEE_AGAIN_SECONDS)
-
-
-def see_before(path: pathlib.Path) -> None:
-    """Does `see` before there is a strategy, if `TF_CONFIG` says that this is not the first worker."""
-    try:
-        index, _ = _place(tf.distribute.cluster_resolver.TFConfigClusterResolver())
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return  # what is wrong with it, `from_environment` says
-    if index > 0:
-        see(path, f"worker {index}")
-
-
-class Workers(OneProcess):
-    """The processes of a `MultiWorkerMirroredStrategy`; the methods are described in `OneProcess`.
+class Workers(OneWorker):
+    """The processes of a `MultiWorkerMirroredStrategy`; the methods are described in `OneWorker`.
 
     Args:
         strategy: the devices to train on.
     """
+
+    is_alone = False
 
     def __init__(self, strategy: tf.distribute.Strategy):
         resolver = strategy.cluster_resolver
@@ -207,11 +170,15 @@ class Workers(OneProcess):
         self.count = len(jobs["worker"])
         self.index = int(resolver.task_id)
         self.is_chief = self.index == 0
-        self.me = f"worker {self.index} of {self.count}"
+        self._me = f"worker {self.index} of {self.count}"
         self._gather = tf.function(lambda numbers: strategy.run(replicas.gathered, args=(numbers,)))
 
+    def info(self, message: str, *arguments: object) -> None:
+        if self.is_chief:
+            _log.info(message, *arguments)
+
     def wait(self) -> None:
-        _log.info("%s: waiting for the others", self.me)
+        _log.info("%s: waiting for the others", self._me)
         # In a thread, because Python handles signals only between two operations of its main thread.
         failed: list[Exception] = []
 
@@ -232,37 +199,52 @@ class Workers(OneProcess):
     def any(self, flag: bool) -> bool:
         return bool(self.gathered([flag]).any())
 
-    def first(self, number: int) -> int:
-        return int(self.gathered([number])[0, 0])
+    def any_every(self, period: int, number: int, flag: bool) -> bool:
+        # Asking takes a round trip and waits for the device.
+        return number % period == 0 and self.any(flag)
 
     def gathered(self, numbers: list[float] | np.ndarray) -> np.ndarray:
         mine = np.asarray(numbers, np.float64)[None]
         gathered = self._strategy.experimental_local_results(self._gather(tf.constant(mine)))[0].numpy()
-        # Each replica of a process has added its numbers.
+        # Every replica of a process contributes a row.
         return gathered[:: len(gathered) // self.count]
 
-    def see(self, path: pathlib.Path) -> None:
-        see(path, self.me)
+    def wait_for_file(self, path: pathlib.Path) -> None:
+        deadline, reported = time.monotonic() + _FILE_SECONDS, False
+        while not path.exists():
+            if time.monotonic() > deadline:
+                found = f"no file after {_FILE_SECONDS} s"
+                raise InputError(str(path), "a file on a file system that all workers share", found)
+            if not reported:
+                _log.info("%s: waiting for %s to appear", self._me, path)
+            reported = True
+            time.sleep(_POLL_SECONDS)
+
+    def restored(
+        self, load: Callable[[str], Progress | None], manifest: Callable[[int], pathlib.Path]
+    ) -> Progress | None:
+        progress = load(LATEST) if self.is_chief else None
+        step = int(self.gathered([-1 if progress is None else progress.step])[0, 0])
+        if self.is_chief or step < 0:
+            return progress
+        self.wait_for_file(manifest(step))
+        return load(str(step))
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
         try:
             yield
         except _GONE as error:
-            if not _is_about_others(error):
+            # An internal error may have any cause.
+            if isinstance(error, tf.errors.InternalError) and not _OTHERS.search(_NAMES.sub("", error.message)):
                 raise
             if _OTHER_SIZE in error.message:
-                here = f"{replicas.num_local(self._strategy)} at {self.me}, a different number elsewhere"
+                here = f"{replicas.num_local(self._strategy)} at {self._me}, a different number elsewhere"
                 raise InputError("strategy", "as many devices for each worker", here) from error
             raise ConnectionError(
-                f"{self.me}: another worker has ended ({_reason(error)}), and its log says why; "
+                f"{self._me}: another worker has ended ({_reason(error)}), and its log says why; "
                 "start all of them again with the same commands: they resume from the newest checkpoint, if any"
             ) from error
-
-
-def _is_about_others(error: tf.errors.OpError) -> bool:
-    """Returns whether another process is the cause; an internal error may have any."""
-    return not isinstance(error, tf.errors.InternalError) or bool(_OTHERS.search(_NAMES.sub("", error.message)))
 
 
 def _reason(error: tf.errors.OpError) -> str:

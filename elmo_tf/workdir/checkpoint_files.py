@@ -14,40 +14,41 @@ import pathlib
 import zipfile
 from collections.abc import Iterator, Mapping
 from concurrent import futures
+from typing import Annotated
 
 import google_crc32c
-import numpy as np
+import msgspec
 import tensorflow as tf
 
 from elmo_tf.bilm.model import BiLM
-from elmo_tf.bilm.names import DIRECTIONS, relative_names
+from elmo_tf.bilm.names import relative_names
 from elmo_tf.bilm.walk import States
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, staging
-from elmo_tf.files.json_file import MapOf, Nullable, Object, Real, Text, Whole
-from elmo_tf.records.windows import Position
+from elmo_tf.files.json_file import Count
 from elmo_tf.workdir import space
+from elmo_tf.workdir.checkpoint_progress import PROGRESS_FILE, Progress
 
 MANIFEST_FILE = "manifest.json"
-PROGRESS_FILE = "progress.json"
-STATES_FILE = "states.npz"
 _VARIABLES = "variables"
 _READ_AT_ONCE = 2**20  # bytes, which stay in a CPU's cache
-# What an optimizer keeps: by name, a variable for each of the network's.
+# An optimizer's slots by name: a variable for each of the network's.
 Slots = Mapping[str, list[tf.Variable]]
-# By part of a checkpoint, `bilm` or a slot of the optimizer, and by name.
+# By part of a checkpoint (`bilm` or a slot of the optimizer) and by name.
 Parts = dict[str, dict[str, tf.Variable]]
 Values = dict[str, dict[str, tf.Tensor]]
-# What a missing file raises, or one that is not what it should be.
+# Raised for files that are missing or damaged.
 _DAMAGE = (
     *(FileNotFoundError, ValueError, LookupError, EOFError, AssertionError, zipfile.BadZipFile),
     *(tf.errors.NotFoundError, tf.errors.DataLossError, tf.errors.OutOfRangeError, tf.errors.InvalidArgumentError),
 )
-_MANIFEST = MapOf(Object({"bytes": Whole(), "crc32c": Text(r"[0-9a-f]{8}")}))
-_PROGRESS = Object(
-    {"step": Whole(), "data_id": Nullable(Text()), "position": Nullable(Text())},
-    optional={"unroll_steps": Whole(), "begun_step": Whole(), "begun_epochs": Real(0)},
-)
+
+
+class _File(msgspec.Struct, frozen=True):
+    """A file in the manifest."""
+
+    bytes: Count
+    crc32c: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{8}\Z")]
 
 
 class DamagedError(InputError):
@@ -55,62 +56,38 @@ class DamagedError(InputError):
 
 
 @dataclasses.dataclass(frozen=True)
-class Progress:
-    """How far training has come, apart from the variables."""
-
-    step: int = 0
-    position: Position | None = None  # None: at the beginning of the data
-    data_id: str | None = None  # the records that `position` belongs to
-    states: States | None = None  # the LSTM states of all streams; None: zero
-    unroll_steps: int | None = None  # tokens of each stream in a step; None: not known
-    # When the number of tokens in a step last changed: at which step, after how many epochs.
-    offset_step: int = 0
-    epoch_offset: float = 0.0
-
-    @property
-    def num_streams(self) -> int | None:
-        """How many streams there are; None: not any yet."""
-        return None if self.states is None else len(self.states[0][0][0])
-
-
-@dataclasses.dataclass(frozen=True)
 class Snapshot:
-    """What a checkpoint contains, in memory, while training goes on."""
+    """The contents of a checkpoint, in memory, so that training can go on while they are written."""
 
     values: Values
     progress: Progress
 
     @property
     def num_bytes(self) -> int:
-        """Size of the checkpoint on the disk, without its small files; and in memory."""
+        """Size in memory, and on disk without the small files."""
         values = [value for part in self.values.values() for value in part.values()]
         return _num_bytes(values + tf.nest.flatten(self.progress.states or ()))
 
 
 def take_snapshot(bilm: BiLM, slots: Slots | None, progress: Progress) -> Snapshot:
-    """Returns the values of all variables, on the host; a step after this does not change them."""
+    """Copies the values of all variables to the host; later steps do not change them."""
 
     def value(variable):
-        # TensorFlow does not write to memory that has been read: the variable's next update gets memory of its own.
+        # TensorFlow never overwrites memory that was read: the variable's next update allocates new memory.
         read = variable.read_value()
         with tf.device("CPU:0"):
             return tf.identity(read)
 
     parts = _parts(bilm, slots)
-    # Training waits for this; several threads copy large arrays sooner than one.
+    # Training waits for this copy; threads make it faster for large arrays.
     with futures.ThreadPoolExecutor() as pool:
         values = {part: dict(zip(named, pool.map(value, named.values()), strict=True)) for part, named in parts.items()}
     return Snapshot(values, progress)
 
 
 def write(folder: pathlib.Path, snapshot: Snapshot) -> None:
-    """Makes `folder` and writes a checkpoint in it, down to the disk.
-
-    Raises:
-        OSError: if that fails, for instance because the disk is full.
-    """
+    """Makes `folder`, writes a checkpoint into it and syncs it to disk; raises `OSError` if that fails."""
     folder.mkdir(parents=True)
-    progress = snapshot.progress
     try:
         with tf.device("CPU:0"):
             parts = {
@@ -120,23 +97,16 @@ def write(folder: pathlib.Path, snapshot: Snapshot) -> None:
             _tracked(parts).write(str(folder / _VARIABLES))
     except tf.errors.OpError as error:
         raise space.os_error(error) from error
-    values = {"step": progress.step, "data_id": progress.data_id}
-    values["position"] = progress.position and progress.position.to_json()
-    if progress.unroll_steps is not None:
-        values["unroll_steps"] = progress.unroll_steps
-    if progress.offset_step:
-        values |= {"begun_step": progress.offset_step, "begun_epochs": progress.epoch_offset}
-    _write_json(folder / PROGRESS_FILE, values)
-    if progress.states is not None:
-        np.savez(folder / STATES_FILE, **_named_states(progress.states))
+    snapshot.progress.write(folder)
     files = sorted(folder.iterdir())
-    _write_json(folder / MANIFEST_FILE, {path.name: _described(path) for path in files})
+    manifest = {path.name: msgspec.to_builtins(_described(path)) for path in files}
+    (folder / MANIFEST_FILE).write_text(json.dumps(manifest) + "\n", "utf-8")
     for path in (*files, folder / MANIFEST_FILE, folder):
         staging.sync(path)
 
 
 def num_bytes(bilm: BiLM, slots: Slots | None, states: States | None) -> int:
-    """Returns the size of a checkpoint on the disk, without its small files."""
+    """Returns the size of a checkpoint on disk, without its small files."""
     parts = _parts(bilm, slots).values()
     return _num_bytes([variable for part in parts for variable in part.values()] + tf.nest.flatten(states or ()))
 
@@ -146,16 +116,16 @@ def _num_bytes(arrays) -> int:
 
 
 def check(folder: pathlib.Path) -> None:
-    """Raises `DamagedError`, naming the folder, unless its files are those that were written, byte for byte."""
+    """Raises `DamagedError`, naming the folder, unless every file has the size and checksum of the manifest."""
     with _damage_named(folder):
         source = folder / MANIFEST_FILE
-        manifest = json_file.parse(source.read_bytes(), _MANIFEST, str(source))
+        manifest = json_file.parse_as(source.read_bytes(), dict[str, _File], str(source))
         for name in {PROGRESS_FILE, f"{_VARIABLES}.index"} - manifest.keys():
             raise _damaged(folder, f"no {name} in {MANIFEST_FILE}")
         for name, described in manifest.items():
             found = _described(folder / name)
             if found != described:
-                raise _damaged(folder, f"{name} with {found}, not {described}")
+                raise _damaged(folder, f"{name} with {_shown(found)}, not {_shown(described)}")
 
 
 def read(folder: pathlib.Path, bilm: BiLM, slots: Slots | None = None) -> Progress:
@@ -163,38 +133,26 @@ def read(folder: pathlib.Path, bilm: BiLM, slots: Slots | None = None) -> Progre
 
     Raises:
         DamagedError: if the checkpoint is damaged.
-        InputError: if it is the checkpoint of another network or optimizer; nothing has been read then.
-        OSError: if a file cannot be read, which may be different the next time.
+        InputError: if it is the checkpoint of another network or optimizer; nothing is read then.
+        OSError: if a file cannot be read, perhaps only now.
     """
     check(folder)
     with _damage_named(folder):
         stored = tf.train.load_checkpoint(str(folder / _VARIABLES)).get_variable_to_shape_map()
     _check_shapes(folder, stored, _parts(bilm, slots))
     with _damage_named(folder):
-        progress = _read_progress(folder, bilm.config.lstm.num_layers)
+        progress = Progress.read(folder, bilm.config.lstm.num_layers)
         status = _tracked(_parts(bilm, slots)).read(str(folder / _VARIABLES))
         status.assert_existing_objects_matched()
         status.expect_partial()
     return progress
 
 
-def _read_progress(folder: pathlib.Path, num_layers: int) -> Progress:
-    source = folder / PROGRESS_FILE
-    values = json_file.parse(source.read_bytes(), _PROGRESS, str(source))
-    states = None
-    if (folder / STATES_FILE).exists():
-        with np.load(folder / STATES_FILE) as arrays:
-            states = _unnamed_states(dict(arrays), num_layers)
-    position = None if values["position"] is None else Position.from_json(values["position"])
-    begun = values.get("unroll_steps"), values.get("begun_step", 0), values.get("begun_epochs", 0.0)
-    return Progress(values["step"], position, values["data_id"], states, *begun)
-
-
 def _check_shapes(folder: pathlib.Path, stored: dict[str, list[int]], parts: Parts) -> None:
-    """Raises `InputError` unless the variables of an intact checkpoint have the names and shapes of `parts`."""
+    """Raises `InputError` unless the stored variables include those of `parts`, with the same shapes."""
     for part, variables in parts.items():
         for name, variable in variables.items():
-            # TensorFlow doubles the dots of a name.
+            # TensorFlow doubles dots in names.
             found = stored.get(f"{part}/{name.replace('.', '..')}/.ATTRIBUTES/VARIABLE_VALUE")
             if found != list(variable.shape):
                 expected = f"{part}/{name} of shape {tuple(variable.shape)}, as config.json and vocab.txt ask for"
@@ -203,10 +161,7 @@ def _check_shapes(folder: pathlib.Path, stored: dict[str, list[int]], parts: Par
 
 @contextlib.contextmanager
 def _damage_named(folder: pathlib.Path) -> Iterator[None]:
-    """Turns what a missing file or one that cannot be parsed raises into a `DamagedError`.
-
-    What says nothing about the files, such as an error of the disk or too little memory, stays what it is.
-    """
+    """Turns errors about missing or malformed files into a `DamagedError`; those of disk and memory stay."""
     try:
         yield
     except (DamagedError, tf.errors.ResourceExhaustedError):
@@ -223,40 +178,24 @@ def _damaged(folder: pathlib.Path, found: object) -> DamagedError:
     return DamagedError(str(folder), "an intact checkpoint", found)
 
 
-def _described(path: pathlib.Path) -> dict[str, int | str]:
+def _shown(file: _File) -> str:
+    return f"{file.bytes:,} bytes and CRC-32C {file.crc32c}"
+
+
+def _described(path: pathlib.Path) -> _File:
     """Returns a file's size and checksum."""
     checksum = google_crc32c.Checksum()
     with path.open("rb") as file:
-        while content := file.read(_READ_AT_ONCE):
-            checksum.update(content)
-    return {"bytes": path.stat().st_size, "crc32c": checksum.digest().hex()}
-
-
-def _write_json(path: pathlib.Path, values: dict) -> None:
-    path.write_text(json.dumps(values) + "\n", "utf-8")
+        for _ in checksum.consume(file, _READ_AT_ONCE):
+            pass
+    return _File(path.stat().st_size, checksum.digest().hex())
 
 
 def _parts(bilm: BiLM, slots: Slots | None) -> Parts:
-    """Returns the variables by part of the checkpoint and name; layers may move in the code without changing these."""
+    """Returns the variables by part and name; the names do not depend on where in the code a layer is made."""
     variables = {name.replace("/", "."): variable.value for name, variable in relative_names(bilm).items()}
     return {"bilm": variables} | {name: dict(zip(variables, slot, strict=True)) for name, slot in (slots or {}).items()}
 
 
 def _tracked(parts: Parts) -> tf.train.Checkpoint:
     return tf.train.Checkpoint(**{name: tf.train.Checkpoint(**variables) for name, variables in parts.items()})
-
-
-def _named_states(states: States) -> dict[str, np.ndarray]:
-    return {
-        f"{direction}_{number}_{part}": np.asarray(value)
-        for direction, layers in zip(DIRECTIONS, states, strict=True)
-        for number, pair in enumerate(layers)
-        for part, value in zip(("cell", "recurrent"), pair, strict=True)
-    }
-
-
-def _unnamed_states(arrays: dict[str, np.ndarray], num_layers: int) -> States:
-    return tuple(
-        tuple((arrays[f"{name}_{n}_cell"], arrays[f"{name}_{n}_recurrent"]) for n in range(num_layers))
-        for name in DIRECTIONS
-    )

@@ -1,6 +1,6 @@
 """The checkpoints of a workdir: each is either complete or absent.
 
-Whatever else is in `checkpoints/` belongs to somebody else: it is neither read nor deleted.
+Other files and folders in `checkpoints/` are neither read nor deleted.
 """
 
 import logging
@@ -8,19 +8,21 @@ import os
 import pathlib
 import re
 import shutil
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
 from elmo_tf.workdir import checkpoint_files, metrics_file, space
-from elmo_tf.workdir.checkpoint_files import DamagedError, Progress, Slots, Snapshot
+from elmo_tf.workdir.checkpoint_files import DamagedError, Slots, Snapshot
+from elmo_tf.workdir.checkpoint_progress import Progress
 from elmo_tf.workdir.folder import LATEST, Workdir
+from elmo_tf.workdir.metrics_file import HeldoutLine
 
 CHECKPOINTS_FOLDER = "checkpoints"
 BEST = "best"
-# A checkpoint, and what a killed process leaves of one.
+# A checkpoint, and an incomplete one that a killed process left.
 _NAME = re.compile(r"step-(\d{8}|[1-9]\d{8,})")
 _LEFT = re.compile(r"\.step-\d{8,}\.(incomplete|removed)")
 
@@ -28,34 +30,33 @@ _log = logging.getLogger("elmo_tf")
 
 
 def save(workdir: Workdir, bilm: BiLM, slots: Slots | None, progress: Progress) -> pathlib.Path:
-    """Writes a checkpoint as `store` does, and returns its folder."""
-    return store(
-        workdir, checkpoint_files.take_snapshot(bilm, slots, progress), metrics_file.evaluations(workdir.metrics)
-    )
+    """Takes a snapshot of the variables and stores it, as `store` does."""
+    snapshot = checkpoint_files.take_snapshot(bilm, slots, progress)
+    return store(workdir, snapshot, metrics_file.evaluations(workdir.metrics))
 
 
-def store(workdir: Workdir, snapshot: Snapshot, evaluations: list[dict[str, Any]]) -> pathlib.Path:
-    """Writes a checkpoint, completely or not at all, and removes the ones that need not be kept.
+def store(workdir: Workdir, snapshot: Snapshot, evaluations: Sequence[HeldoutLine]) -> pathlib.Path:
+    """Writes a checkpoint, completely or not at all, and removes those that are no longer needed.
 
-    The newest `train.keep_checkpoints` are kept, and the one with the best perplexity on each held-out text, or part of
-    one, that has been evaluated. Of later steps only damaged ones are removed.
+    The newest `train.keep_checkpoints` are kept, and the best on each held-out text, or part of one, that was
+    evaluated. Of later steps, only damaged checkpoints are removed.
 
     Args:
-        workdir: where.
-        snapshot: what to write.
-        evaluations: of the workdir so far.
+        workdir: the workdir to write to.
+        snapshot: the contents.
+        evaluations: all evaluations of the workdir so far.
 
     Returns:
         the checkpoint's folder.
 
     Raises:
-        OSError: if it cannot be written; the other checkpoints stay as they are. If one of them cannot be removed, that
-            is only a warning.
+        OSError: if it cannot be written; the other checkpoints stay then. If an old one cannot be removed, that is only
+            a warning.
     """
     step = snapshot.progress.step
     folder, there = folder_of(workdir, step), steps(workdir)
     if os.path.lexists(folder) and step not in there:
-        raise OSError(f"something that is not a checkpoint is in its place: {folder}")
+        raise OSError(f"{folder} exists and is not a checkpoint")
     staged, replaced = folder.with_name(f".{folder.name}.incomplete"), _gone(folder)
     unneeded = [*_folders(workdir, _LEFT), replaced, *_unneeded(workdir, step, {*there, step}, evaluations)]
     for left in _folders(workdir, _LEFT):
@@ -75,29 +76,29 @@ def store(workdir: Workdir, snapshot: Snapshot, evaluations: list[dict[str, Any]
     return folder
 
 
-def load(workdir: Workdir, bilm: BiLM, slots: Slots | None = None, which: str = LATEST) -> Progress | None:
+def load(workdir: Workdir, bilm: BiLM, slots: Slots | None = None, checkpoint: str = LATEST) -> Progress | None:
     """Reads a checkpoint into `bilm` and, if given, `slots`.
 
     Args:
-        workdir: where.
+        workdir: the workdir to read from.
         bilm: gets the weights.
         slots: get the optimizer's values.
-        which: `"latest"`: the newest that is intact, with a warning about newer ones that are not; `"best"`: the one
-            with the lowest held-out perplexity; or a step.
+        checkpoint: `"latest"`: the newest intact one, with a warning about newer damaged ones; `"best"`: the one with
+            the lowest held-out perplexity; or a step.
 
     Returns:
-        the progress saved with them; None if there is no checkpoint at all.
+        the progress saved with the weights; None if there are no checkpoints.
 
     Raises:
-        InputError: if the one asked for is damaged or absent, all are damaged, a link is in the place of one, or they
-            are of another network.
-        OSError: if one cannot be read, which may be different the next time.
+        InputError: if the checkpoint asked for is damaged or absent, all are damaged, one is a link, or they are of
+            another network.
+        OSError: if one cannot be read, perhaps only now.
     """
-    if which != LATEST:
-        return checkpoint_files.read(_chosen(workdir, which), bilm, slots)
+    if checkpoint != LATEST:
+        return checkpoint_files.read(_chosen(workdir, checkpoint), bilm, slots)
     _refuse_links(workdir)
     damaged: dict[pathlib.Path, DamagedError] = {}
-    # Listed again each time: a training that goes on writes new checkpoints and removes old ones.
+    # Listed again each time: a training in progress adds and removes checkpoints.
     while untried := [path for path in _checkpoints(workdir) if path not in damaged]:
         try:
             progress = checkpoint_files.read(untried[-1], bilm, slots)
@@ -122,46 +123,46 @@ def latest(workdir: Workdir) -> pathlib.Path | None:
 
 
 def provenance(workdir: Workdir, step: int) -> dict[str, Any]:
-    """Returns what an export records about the training: the step and the vocabulary."""
+    """Returns what an export records about the training."""
     words = workdir.vocabulary
     return {"step": step, "vocabulary": words and {"size": len(words), "sha256": words.sha256()}}
 
 
 def steps(workdir: Workdir) -> list[int]:
-    """Returns the steps that have a checkpoint, in order."""
+    """Returns the steps of all checkpoints, in order."""
     return [_step(path) for path in _checkpoints(workdir)]
 
 
 def folder_of(workdir: Workdir, step: int) -> pathlib.Path:
-    """Returns the folder of the checkpoint of `step`, whether it exists or not."""
+    """Returns the folder for the checkpoint of `step`."""
     return workdir.path / CHECKPOINTS_FOLDER / f"step-{step:08d}"
 
 
-def _chosen(workdir: Workdir, which: str) -> pathlib.Path:
+def _chosen(workdir: Workdir, checkpoint: str) -> pathlib.Path:
     """Returns the folder of the best checkpoint or of a step."""
-    path = workdir.path / CHECKPOINTS_FOLDER / f"step-{which:0>8}"
+    path = workdir.path / CHECKPOINTS_FOLDER / f"step-{checkpoint:0>8}"
     if _NAME.fullmatch(path.name) and _is_folder(path):
         return path
     there = steps(workdir)
-    if which == BEST:
+    if checkpoint == BEST:
         best = metrics_file.best(metrics_file.evaluations(workdir.metrics), there)
         if best is None:
-            raise InputError("which", "an evaluation on held-out text for best", f"none in {workdir.path}")
-        return folder_of(workdir, best["step"])
+            raise InputError("checkpoint", "an evaluation on held-out text for best", f"none in {workdir.path}")
+        return folder_of(workdir, best.step)
     known = ", ".join(map(str, there)) or "of which there are none"
-    raise InputError("which", f"{LATEST}, {BEST} or one of the steps {known}", repr(which))
+    raise InputError("checkpoint", f"{LATEST}, {BEST} or one of the steps {known}", repr(checkpoint))
 
 
 def _unneeded(
-    workdir: Workdir, step: int, there: Collection[int], evaluations: list[dict[str, Any]]
+    workdir: Workdir, step: int, there: Collection[int], evaluations: Sequence[HeldoutLine]
 ) -> list[pathlib.Path]:
-    """Returns the checkpoints, of the steps `there`, that need not be kept once that of `step` is written."""
+    """Returns the checkpoints, of the steps `there`, that are no longer needed once that of `step` is written."""
     earlier = sorted(one for one in there if one <= step)
     kept = set(earlier[-workdir.config.train.keep_checkpoints :])
-    for text in {one["heldout"] for one in evaluations}:
-        if best := metrics_file.best([one for one in evaluations if one["heldout"] == text], there):
-            kept.add(best["step"])
-    # Training did not resume from a later one: it is damaged, or a network file system showed it late.
+    for text in {one.heldout for one in evaluations}:
+        if best := metrics_file.best([one for one in evaluations if one.heldout == text], there):
+            kept.add(best.step)
+    # Training did not resume from a later one because it is damaged, or because a network file system showed it late.
     gone = {one for one in there if (one not in kept if one <= step else _is_damaged(folder_of(workdir, one)))}
     return [folder_of(workdir, one) for one in sorted(gone)]
 
@@ -177,7 +178,7 @@ def _is_damaged(folder: pathlib.Path) -> bool:
 
 
 def _remove(folders: Iterable[pathlib.Path]) -> None:
-    """Removes those that exist so that no part of one is ever taken for a checkpoint; warns if that fails."""
+    """Removes the folders that exist, renaming them first so that none is left in part; warns if that fails."""
     failed = []
     for folder in folders:
         try:
@@ -193,7 +194,7 @@ def _remove(folders: Iterable[pathlib.Path]) -> None:
 
 
 def _gone(folder: pathlib.Path) -> pathlib.Path:
-    """Returns where a checkpoint is put while it is removed."""
+    """Returns the name of a checkpoint while it is removed."""
     return folder.with_name(f".{folder.name}.removed")
 
 
@@ -202,10 +203,13 @@ def _checkpoints(workdir: Workdir) -> list[pathlib.Path]:
 
 
 def _folders(workdir: Workdir, name: re.Pattern[str]) -> list[pathlib.Path]:
-    """Returns the folders of that name among the checkpoints; files and links are not ours."""
+    """Returns the folders of that name among the checkpoints, not files or links."""
+    return [path for path in _contents(workdir) if name.fullmatch(path.name) and _is_folder(path)]
+
+
+def _contents(workdir: Workdir) -> list[pathlib.Path]:
     place = workdir.path / CHECKPOINTS_FOLDER
-    found = place.iterdir() if place.is_dir() else ()
-    return [path for path in found if name.fullmatch(path.name) and _is_folder(path)]
+    return list(place.iterdir()) if place.is_dir() else []
 
 
 def _is_folder(path: pathlib.Path) -> bool:
@@ -213,11 +217,10 @@ def _is_folder(path: pathlib.Path) -> bool:
 
 
 def _refuse_links(workdir: Workdir) -> None:
-    """Raises `InputError` if a link has a checkpoint's name: its checkpoint would be passed over without a word."""
-    place = workdir.path / CHECKPOINTS_FOLDER
-    for path in place.iterdir() if place.is_dir() else ():
+    """Raises `InputError` if a link has a checkpoint's name: it would be ignored silently."""
+    for path in _contents(workdir):
         if _NAME.fullmatch(path.name) and path.is_symlink():
-            raise InputError("workdir", "checkpoints that are folders", f"a link: {path}")
+            raise InputError(str(path), "a checkpoint's folder", "a link")
 
 
 def _step(path: pathlib.Path) -> int:

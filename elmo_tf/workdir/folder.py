@@ -7,7 +7,7 @@ WORKDIR/config.json                     the Config
         logs/WORKDIR's name/            TensorBoard
         .lock                           held by the run that trains here; see `files.lock`
 
-TensorFlow is imported when a network is asked for.
+TensorFlow is only imported to build a network.
 """
 
 import contextlib
@@ -19,14 +19,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from elmo_tf import config as config_lib
-from elmo_tf.errors import InputError, memory_explained, renamed
+from elmo_tf.errors import InputError, memory_explained
 from elmo_tf.files import json_file, staging
 from elmo_tf.text import vocabulary as vocabulary_lib
 from elmo_tf.workdir import metrics_file, space
 
 if TYPE_CHECKING:
     from elmo_tf.bilm.model import BiLM
-    from elmo_tf.workdir.checkpoint_files import Progress
+    from elmo_tf.workdir.checkpoint_progress import Progress
 
 CONFIG_FILE = "config.json"
 VOCABULARY_FILE = "vocab.txt"
@@ -56,38 +56,37 @@ class Workdir:
         return self.path / metrics_file.FILE
 
     def new_bilm(self, product_dtype: str = "float32", with_softmax: bool = True) -> "BiLM":
-        """Returns the network of the configuration with random weights; with a softmax if there is a vocabulary.
+        """Returns a new network of this configuration; it has a softmax if there is a vocabulary.
 
         Raises:
-            InputError: if the network is larger than this machine's memory.
+            InputError: if the weights are larger than this machine's memory.
         """
         from elmo_tf.bilm.model import BiLM  # noqa: PLC0415 - it imports TensorFlow
 
         vocab_size = len(self.vocabulary) if self.vocabulary and with_softmax else None
-        with renamed(config=str(self.path / CONFIG_FILE)):
-            space.check_memory(self.config, vocab_size)
+        space.check_memory(self.config, vocab_size, str(self.path / CONFIG_FILE))
         bilm = BiLM(self.config.model, vocab_size, product_dtype)
         if bilm.softmax is not None and self.config.train.initial_softmax == "log_uniform":
             bilm.softmax.start_log_uniform()
         return bilm
 
-    def trained_bilm(self, which: str = LATEST, with_softmax: bool = True) -> "BiLM":
-        """Returns the network with the weights of a checkpoint, chosen as by `checkpoints.load`.
+    def trained_bilm(self, checkpoint: str = LATEST, with_softmax: bool = True) -> "BiLM":
+        """Returns the network with the weights of a checkpoint; `checkpoint` as for `checkpoints.load`.
 
         Raises:
             InputError: if there is none.
         """
-        return self.trained(which, with_softmax)[0]
+        return self.trained(checkpoint, with_softmax)[0]
 
-    def trained(self, which: str = LATEST, with_softmax: bool = True) -> "tuple[BiLM, Progress]":
-        """Returns what `trained_bilm` returns, and the progress saved with it."""
+    def trained(self, checkpoint: str = LATEST, with_softmax: bool = True) -> "tuple[BiLM, Progress]":
+        """Like `trained_bilm`; also returns the progress saved with the weights."""
         from elmo_tf.workdir import checkpoints  # noqa: PLC0415 - it imports TensorFlow
 
         bilm = self.new_bilm(with_softmax=with_softmax)
         with memory_explained():
-            progress = checkpoints.load(self, bilm, which=which)
+            progress = checkpoints.load(self, bilm, checkpoint=checkpoint)
         if progress is None:
-            raise InputError("workdir", "a workdir with a checkpoint", f"none in {self.path}")
+            raise InputError(str(self.path), "a workdir with a checkpoint", "none")
         return bilm, progress
 
 
@@ -100,7 +99,7 @@ def new_workdir(
     Raises:
         InputError: if `workdir` is in use, or cannot be made.
     """
-    with renamed(path="workdir"), staging.new_folder(workdir) as folder:
+    with staging.new_folder(workdir) as folder:
         (folder / CONFIG_FILE).write_bytes(_to_json(config))
         if vocabulary is not None:
             (folder / VOCABULARY_FILE).write_bytes(vocabulary.to_bytes())
@@ -113,21 +112,21 @@ def is_workdir(path: str | os.PathLike) -> bool:
 
 
 def update_config(workdir: Workdir) -> None:
-    """Writes the configuration of `workdir` to its folder, atomically, if it has changed."""
+    """Replaces `config.json`, atomically, if the configuration has changed."""
     file, content = workdir.path / CONFIG_FILE, _to_json(workdir.config)
     if file.read_bytes() != content:
         staging.write_file(file, content)
 
 
 def open_workdir(workdir: str | os.PathLike) -> Workdir:
-    """Returns the workdir at `workdir`.
+    """Opens an existing workdir.
 
     Raises:
         InputError: if there is none, or its configuration or vocabulary is damaged.
     """
     folder = pathlib.Path(workdir)
     if not is_workdir(folder):
-        raise InputError("workdir", "a workdir of `elmo-tf train`", f"no {CONFIG_FILE} in {folder}")
+        raise InputError(str(workdir), "a workdir of elmo-tf train", f"no {CONFIG_FILE} in it")
     file = folder / CONFIG_FILE
     values = json_file.read_as(file, dict)
     config = config_lib.from_dict(values, source=str(file))

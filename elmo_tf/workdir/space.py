@@ -1,4 +1,4 @@
-"""Whether a model fits into memory and its checkpoints on the disk, and the messages when they do not."""
+"""Checks that a model fits into memory and its checkpoints on the disk, and messages for when they do not."""
 
 import errno
 import logging
@@ -19,35 +19,35 @@ _BYTES_PER_WEIGHT = 4
 _log = logging.getLogger("elmo_tf")
 
 
-def check_memory(config: Config, vocab_size: int | None) -> None:
-    """Raises `InputError`, naming `config`, if the weights alone are larger than the memory of this machine."""
+def check_memory(config: Config, vocab_size: int | None, source: str = "config") -> None:
+    """Raises `InputError`, naming `source`, if the weights alone are larger than this machine's memory."""
     count = config.model.num_parameters(vocab_size)
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if count * _BYTES_PER_WEIGHT > memory:
         found = f"one of {count:,} parameters, which take {count * _BYTES_PER_WEIGHT / 1e9:,.1f} GB"
-        raise InputError("config", f"a model that fits into the {memory / 1e9:,.1f} GB of memory here", found)
+        raise InputError(source, f"a model that fits into the {memory / 1e9:,.1f} GB of memory here", found)
 
 
 def warn_of_little_space(folder: pathlib.Path, checkpoint_bytes: int, more: int, kept: int) -> None:
-    """Warns if the checkpoints to come do not fit on the disk of `folder`.
+    """Warns if the disk of `folder` lacks space for checkpoints.
 
     Args:
         folder: where they are written.
         checkpoint_bytes: size of one.
-        more: how many will be there at a time beside those that are there now.
+        more: how many will be added to those that exist now.
         kept: how many are kept, for the message.
     """
     free = shutil.disk_usage(folder).free
     if more * checkpoint_bytes > free:
         _log.warning(
-            "warning: a checkpoint takes %s MB; %d more (%d are kept, and one more is there while it is written) take "
-            "%s MB, but %s MB are free in %s",
+            "warning: a checkpoint takes %s MB; %d more (%d are kept, plus one being written) take %s MB, but only %s "
+            "MB are free in %s",
             *(megabytes(checkpoint_bytes), more, kept, megabytes(more * checkpoint_bytes), megabytes(free), folder),
         )
 
 
 def explained(error: OSError, folder: pathlib.Path, checkpoint_bytes: int) -> OSError:
-    """Returns the error of a checkpoint that cannot be written; a full disk with what is needed and what is free."""
+    """Returns an error about writing a checkpoint; if the disk is full, with the space that is needed and free."""
     if error.errno not in _FULL:
         return error
     free = shutil.disk_usage(folder).free
@@ -58,12 +58,12 @@ def explained(error: OSError, folder: pathlib.Path, checkpoint_bytes: int) -> OS
 
 
 def os_error(error: "tf.errors.OpError") -> OSError:
-    """Returns TensorFlow's error about a file as Python's, without the names of operations."""
+    """Converts TensorFlow's error about a file to Python's, without the names of operations."""
     message = error.message.rpartition("}}")[2].partition(" [Op:")[0].strip()
     full = [number for number in _FULL if os.strerror(number) in message]
     return OSError(full[0], message) if full else OSError(message)
 
 
 def megabytes(size: int) -> str:
-    """Returns a number of bytes in MB, with a decimal if it is small."""
+    """Returns a number of bytes in MB, with one decimal below 10."""
     return f"{size / 1e6:,.0f}" if size >= 10e6 else f"{size / 1e6:.1f}"

@@ -43,7 +43,14 @@ def test_it_trains_and_evaluates(tmp_path, capfd):
     words = zipf_text.words(50)
     text = tmp_path / "text.txt"
     text.write_text("\n".join(" ".join((words * 3)[start : start + 9]) for start in range(99)))
-    options = ["--output", str(tmp_path / "out"), "--steps", "30", "--recipe", "preset --set train.num_sampled=0"]
+    options = [
+        "--output",
+        str(tmp_path / "out"),
+        "--steps",
+        "30",
+        "--recipe",
+        "preset --set train.num_sampled=0 --set train.warmup_steps=0",
+    ]
     learning.main(["--train", str(text), "--heldout", str(text), *options])
     (found,) = json.loads(capfd.readouterr().out.splitlines()[-1])
     assert 1 < found["perplexity"] < 50 and found["cpu_seconds"] > 0

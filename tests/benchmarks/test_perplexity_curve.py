@@ -31,5 +31,5 @@ def test_the_curve_counts_tokens_and_is_drawn(run, tmp_path, capsys):
 
 
 def test_a_run_without_evaluations_is_refused(run):
-    with pytest.raises(InputError, match=r"^workdir: expected a run with evaluations on held-out text, found none: "):
+    with pytest.raises(InputError, match=f"^{run.path}: expected a run with evaluations on held-out text, found none"):
         perplexity_curve.points(run.path)

@@ -13,25 +13,25 @@ AUTO = dataclasses.replace(MICRO_CONFIG, train=dataclasses.replace(MICRO_CONFIG.
 
 
 def measured(monkeypatch, **found):
-    monkeypatch.setattr(precision, "seconds", lambda _config, name: found[name])
+    monkeypatch.setattr(precision, "layer_seconds", lambda _config, name: found[name])
 
 
 @pytest.mark.parametrize(("bfloat16", "taken"), [(0.5, "bfloat16"), (0.95, "float32"), (2.0, "float32")])
 def test_the_faster_one_is_taken_if_it_is_worth_it_and_the_log_says_so(monkeypatch, caplog, bfloat16, taken):
     measured(monkeypatch, float32=1.0, bfloat16=bfloat16)
     with caplog.at_level(logging.INFO, "elmo_tf"):
-        assert precision.settled(AUTO).train.precision == taken
+        assert precision.resolved(AUTO).train.precision == taken
     times = f"1e+03 ms in float32, {1000 * bfloat16:.3g} ms in bfloat16"
     assert caplog.messages == [f"train.precision=auto: {taken}; an LSTM layer takes {times}"]
 
 
 def test_another_precision_is_left_as_it_is(monkeypatch):
     measured(monkeypatch)
-    assert precision.settled(MICRO_CONFIG) is MICRO_CONFIG
+    assert precision.resolved(MICRO_CONFIG) is MICRO_CONFIG
 
 
 def test_a_layer_of_the_configured_size_is_run(monkeypatch):
-    assert 0 < precision.seconds(MICRO_CONFIG, "float32") < 100
+    assert 0 < precision.layer_seconds(MICRO_CONFIG, "float32") < 100
 
 
 def test_a_workdir_keeps_the_precision_that_it_began_with(records, tmp_path, monkeypatch):

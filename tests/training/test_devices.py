@@ -2,6 +2,7 @@
 
 import logging
 import pathlib
+import types
 
 import pytest
 import tensorflow as tf
@@ -50,5 +51,6 @@ def test_the_start_line_names_the_devices(records, tmp_path, caplog, monkeypatch
     monkeypatch.setattr(
         tf.config.experimental, "get_device_details", lambda device: {"device_name": f"NVIDIA {device}"}
     )
-    assert devices._described("/job:localhost/replica:0/task:0/device:GPU:1") == "GPU:1 (NVIDIA b)"
-    assert devices._described("/job:localhost/replica:0/task:0/device:GPU:2") == "GPU:2"
+    places = [f"/job:localhost/replica:0/task:0/device:GPU:{number}" for number in (1, 2)]
+    strategy = types.SimpleNamespace(extended=types.SimpleNamespace(worker_devices=places))
+    assert devices.names(strategy) == "GPU:1 (NVIDIA b), GPU:2"

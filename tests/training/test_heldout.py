@@ -16,9 +16,9 @@ from elmo_tf.errors import InputError
 from elmo_tf.training import heldout, loop
 from elmo_tf.training.evaluation import Evaluator, evaluate
 from elmo_tf.training.finetuning import finetune
-from elmo_tf.training.training_run import TrainingRun
 from elmo_tf.workdir import metrics_file
 from elmo_tf.workdir.folder import new_workdir, open_workdir
+from elmo_tf.workdir.metrics_file import HeldoutLine
 from tests import checks
 from tests.helpers import MICRO, two_cpus
 from tests.training.test_loop import assert_same, everything, with_train
@@ -52,52 +52,28 @@ def test_a_text_in_another_number_of_streams_or_longer_windows_is_another_text()
     assert len({part.id for shape in shapes for part in parts(1000, eval_tokens=200, **shape)}) == 6
 
 
-def test_an_evaluation_that_is_broken_off_stops_all_workers():
-    """Also at a step at which they do not ask each other."""
-    both = types.SimpleNamespace(count=2, is_chief=True, first=lambda number: number, any=lambda flag: flag)
-    both.gathered = lambda numbers: np.array([numbers, numbers])
-    run = types.SimpleNamespace(
-        **{"workers": both, "_parts": [heldout.Part("a", 2)], "heldout_records": types.SimpleNamespace()},
-        **{"_evaluator": types.SimpleNamespace(parts=lambda *_: []), "interrupt": types.SimpleNamespace()},
-        **{"evaluations": list, "evaluating_seconds": 0.0, "asked_to_stop": False, "writer": None, "step": 7},
-        trainer=types.SimpleNamespace(config=TrainConfig(log_steps=5)),
-    )
-    run.interrupt.requested = False  # it is the other one
-    TrainingRun.evaluate(run, types.SimpleNamespace(resume_clock=lambda: None))
-    assert TrainingRun.stopping(run)
-
-
-def test_a_checkpoint_of_step_0_is_evaluated_by_the_workers_that_did_not_write_it():
-    done = []
-    run = types.SimpleNamespace(
-        workers=types.SimpleNamespace(is_chief=False),
-        **{"writer": types.SimpleNamespace(saved_step=None), "step": 0, "at_evaluation": True},
-        is_saved=lambda: bool(done),
-        evaluate=lambda *_, final: done.append(("evaluated", final)),
-    )
-
-    def save(*_, needed):
-        done.append(("saved", needed))
-
-    run.save = save
-    loop._begin(run, 0, None)
-    assert done == [("saved", True), ("evaluated", True)]
-
-
 def test_evaluations_only_at_the_end_do_not_go_with_patience():
     with pytest.raises(InputError, match=r"^eval_steps: expected above 0, or null, with train\.patience, found 0"):
         TrainConfig(eval_steps=0, patience=1)
 
 
+def lines(*values: tuple, **common) -> list[HeldoutLine]:
+    """Returns evaluations from tuples of step, text and perplexity."""
+    return [HeldoutLine(*one, **common) for one in values]
+
+
 def test_only_evaluations_of_the_same_part_are_compared():
-    lines = [("a", 9.0), ("part", 8.0), ("part", 7.0), ("part", 7.5)]
-    found = [{"step": step, "heldout": name, "perplexity": value} for step, (name, value) in enumerate(lines)]
-    found.append({"step": 3, "heldout": "a", "perplexity": 6.0, "whole": True})
-    assert metrics_file.best(found)["step"] == 2
-    assert metrics_file.best(found, steps=[1, 3])["step"] == 3
+    whole = lines((3, "a", 6.0), whole=True)
+    found = lines((0, "a", 9.0), (1, "part", 8.0), (2, "part", 7.0), (3, "part", 7.5)) + whole
+    assert metrics_file.best(found).step == 2
+    assert metrics_file.best(found, steps=[1, 3]).step == 3
     assert metrics_file.evaluations_since_best(found) == 1
-    # Of a run that has been evaluated at its ends only, these count.
-    assert metrics_file.best([found[-1], found[-1] | {"step": 9, "perplexity": 5.0}])["step"] == 9
+    # A run that was evaluated only at its ends.
+    assert metrics_file.best(whole + lines((9, "a", 5.0), whole=True)).step == 9
+    # An evaluation of the whole text is compared with those that a run makes of it.
+    found = lines((0, "a", 9.0), whole=True) + lines((2, "a", 12.0), (4, "a", 14.0))
+    assert [one.step for one in metrics_file.comparable(found)] == [0, 2, 4]
+    assert metrics_file.best(found).step == 0
 
 
 @pytest.mark.slow  # three networks are traced
@@ -147,14 +123,14 @@ def watched(records, tmp_path_factory):
 def test_a_run_evaluates_a_part_on_its_way_and_all_at_its_end(watched, records):
     workdir, _, log = watched
     found = metrics_file.evaluations(workdir.metrics)
-    assert [(one["step"], one["tokens"], one.get("whole", False)) for one in found] == [
+    assert [(one.step, one.tokens, one.whole) for one in found] == [
         (4, 40, False),
         (8, 40, False),
         (9, 40, False),
         (9, 128, True),
     ]
     expected = evaluate(workdir.trained_bilm(), records, 2, 5)
-    assert found[-1]["perplexity"] == pytest.approx(expected.perplexity, rel=checks.PERPLEXITY)
+    assert found[-1].perplexity == pytest.approx(expected.perplexity, rel=checks.PERPLEXITY)
     assert any("% of the time, waiting for checkpoints" in line for line in log)
     (line,) = [line for line in log if line.startswith("an evaluation takes ")]
     assert ": 40 of 128 held-out tokens (train.eval_tokens), every 4 steps (train.eval_steps);" in line
@@ -176,8 +152,8 @@ def test_the_hook_gets_every_line_and_training_goes_on_when_it_raises(watched):
 def evaluated(workdir) -> list[tuple[int, int, bool]]:
     """Returns step, tokens, and whether it is the whole text, of each evaluation."""
     found = metrics_file.evaluations(workdir.metrics)
-    assert np.isfinite([one["perplexity"] for one in found]).all()
-    return [(one["step"], one["tokens"], one.get("whole", False)) for one in found]
+    assert np.isfinite([one.perplexity for one in found]).all()
+    return [(one.step, one.tokens, one.whole) for one in found]
 
 
 @pytest.mark.slow
@@ -185,7 +161,7 @@ def test_a_run_that_ended_before_its_first_evaluation_makes_it_when_it_resumes(r
     config = with_train(checkpoint_steps=4, eval_tokens=40)
     whole = loop.train(config, records.path, tmp_path / "whole", records.path, steps=8)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt, match=r"^stopped at step 4, "):
-        patch.setattr(TrainingRun, "evaluate", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT))
+        patch.setattr(heldout.HeldoutEvaluation, "evaluate", lambda *_: os.kill(os.getpid(), signal.SIGINT))
         loop.train(config, records.path, tmp_path / "parts", records.path, steps=8)
     parts = loop.train(config, records.path, tmp_path / "parts", records.path, steps=8)
     assert evaluated(parts) == [(4, 40, False), (8, 40, False), (8, 128, True)]
@@ -206,10 +182,3 @@ def test_a_model_to_finetune_is_evaluated_before_its_first_step(workdir, records
     assignments = ["train.checkpoint_steps=2", "train.eval_tokens=40"]
     tuned = finetune(workdir.path, records.path, tmp_path / "tuned", assignments, records.path, steps=4)
     assert evaluated(tuned) == [(0, 40, False), (2, 40, False), (4, 40, False), (4, 128, True)]
-
-
-def test_an_evaluation_of_the_whole_text_is_compared_with_those_that_a_run_makes_of_it():
-    found = [{"step": 0, "heldout": "a", "perplexity": 9.0, "whole": True}]
-    found += [{"step": step, "heldout": "a", "perplexity": 10.0 + step} for step in (2, 4)]
-    assert [one["step"] for one in metrics_file.comparable(found)] == [0, 2, 4]
-    assert metrics_file.best(found)["step"] == 0

@@ -168,20 +168,20 @@ BAD_CHECKPOINTS = {
 def test_bad_checkpoints_are_refused_by_name_and_leave_nothing(spoil, words, parts, tmp_path):
     spoil(parts[1])
     message = message_of(parts, tmp_path / "workdir")
-    assert message.startswith("prefix: ") and all(word in message for word in words), message
+    assert all(word in message for word in [*words, str(parts[2])]), message
 
 
 def test_a_vocabulary_of_another_length_is_refused(parts, tmp_path):
     rows, vocab = len(parts[1]["lm/softmax/b"]), tmp_path / "longer.txt"
     vocab.write_bytes(parts[4].read_bytes() + b"more\n")
     message = message_of(parts, tmp_path / "workdir", vocab=vocab)
-    assert message.startswith("vocab: ") and f"{rows} words" in message and f"found {rows + 1}" in message
+    assert message.startswith(f"{vocab}: ") and f"{rows} words" in message and f"found {rows + 1}" in message
 
 
 def test_options_for_another_vocabulary_are_refused(parts, tmp_path):
     parts[0]["n_tokens_vocab"] = 1000
     message = message_of(parts, tmp_path / "workdir")
-    assert message.startswith("options: ") and "n_tokens_vocab" in message and "1000" in message
+    assert all(word in message for word in ("options", "n_tokens_vocab", "1000"))
 
 
 def test_missing_and_damaged_files_are_refused(parts, tmp_path):
@@ -194,14 +194,14 @@ def test_missing_and_damaged_files_are_refused(parts, tmp_path):
         damaged = copy.with_name(copy.name + ending)
         damaged.write_bytes(damaged.read_bytes()[:-200])
         message = message_of(parts, tmp_path / "workdir", prefix=copy)
-        assert message.startswith("prefix: ") and "whole" in message
+        assert str(copy) in message and "whole" in message
 
 
 def test_a_workdir_in_use_stays_as_it_is(parts, tmp_path):
     workdir = run_import(parts, tmp_path / "workdir")
     before = workdir.trained_bilm().softmax.bias.numpy()
     parts[1]["lm/softmax/b"] += 1
-    with pytest.raises(InputError, match=r"^workdir: "):
+    with pytest.raises(InputError, match=str(tmp_path / "workdir")):
         run_import(parts, tmp_path / "workdir")
     assert np.array_equal(workdir.trained_bilm().softmax.bias.numpy(), before)
 

@@ -44,8 +44,8 @@ def killed(records, tmp_path_factory):
 
     first = commands.start(command(records, workdir), log)
     kill(first, lambda: steps() > 10, wait=random.random() * 0.1)
-    second, begun = commands.start(command(records, workdir), log), steps()
-    kill(second, lambda: steps() > begun + 10 and any(saves.glob(".*.incomplete")))
+    second, before = commands.start(command(records, workdir), log), steps()
+    kill(second, lambda: steps() > before + 10 and any(saves.glob(".*.incomplete")))
     left = [path.name for path in saves.glob(".*")]
     assert commands.start(command(records, workdir), log).wait() == 0, log.read_text()
     return open_workdir(workdir), left, log.read_text()

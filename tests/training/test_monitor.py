@@ -75,13 +75,13 @@ def test_each_card_says_in_a_sentence_what_it_is(watched):
 def test_the_held_out_curve_is_one_curve_though_the_last_evaluation_takes_the_whole_text(watched):
     workdir, found, _ = watched
     lines = metrics_file.evaluations(workdir.metrics)
-    assert [(one["step"], one.get("whole", False)) for one in lines] == [
+    assert [(one.step, one.whole) for one in lines] == [
         (4, False),
         (8, False),
         (12, False),
         (12, True),
     ]
-    expected = {one["step"]: one["perplexity"] for one in lines if not one.get("whole")}
+    expected = {one.step: one.perplexity for one in lines if not one.whole}
     assert found["heldout/perplexity"] == pytest.approx(expected)
     assert not any(tag.startswith("heldout_") for tag in found)
 
@@ -152,7 +152,7 @@ def test_the_metrics_of_a_run_without_a_checkpoint_are_kept_under_another_name(t
         assert path.read_text() == ""
         assert (tmp_path / f"metrics-{number}.jsonl").read_text() == text
         (line,) = caplog.messages
-        assert line.endswith(f"training begins at step 0, and that file is kept as metrics-{number}.jsonl")
+        assert line.endswith(f"training starts at step 0, and that file is kept as metrics-{number}.jsonl")
     caplog.clear()
     MetricsFile(path, None)
     assert not caplog.messages and len(list(tmp_path.iterdir())) == 3
@@ -167,7 +167,7 @@ def test_metrics_that_are_deleted_during_a_run_begin_anew(tmp_path, caplog):
         if step == 1:
             path.unlink()
     assert path.read_text() == '{"step": 2}\n{"step": 3}\n'
-    assert caplog.messages == [f"warning: {path} was deleted; a new one begins with the lines from here on"]
+    assert caplog.messages == [f"warning: {path} was deleted; a new one starts with the lines from here on"]
 
 
 @pytest.mark.parametrize("left", [b"\x00" * 9 + b"\n", b"nonsense\n", b'{"ste'])
@@ -185,8 +185,8 @@ def test_a_perplexity_that_is_not_a_number_is_read_and_worse_than_any_other(tmp_
         lines.add({"step": step, "heldout": "a", "perplexity": perplexity})
     lines.flush()
     for found in (MetricsFile(path, 4).evaluations, metrics_file.evaluations(path)):
-        assert [one["step"] for one in found] == [1, 2, 3, 4]
-        assert metrics_file.best(found)["step"] == 2
+        assert [one.step for one in found] == [1, 2, 3, 4]
+        assert metrics_file.best(found).step == 2
         assert metrics_file.evaluations_since_best(found) == 2
 
 

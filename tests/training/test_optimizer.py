@@ -1,5 +1,7 @@
 """Adagrad, Adam and Muon against NumPy float64 and Keras's Muon, on one replica and on two."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -15,26 +17,52 @@ from tests.helpers import two_cpus
 DENSE, ROWS = np.array([3.0, -4.0]), np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
 
 
-def step(strategy, dense_gradients, sparse_gradients, clip_norm=10.0):
-    """Applies one gradient a replica; returns the variables after it, the accumulators and the norm."""
+def steps(strategy, make, starts, replicas_gradients, learning_rate=0.1):
+    """Makes an optimizer's step for each entry of `replicas_gradients`.
+
+    An entry has an array, or a pair of values and indices, for each variable; their first dimension is the replica.
+
+    Returns:
+        the variables, the slots by name, and the last norm.
+    """
     with strategy.scope():
-        variables = [tf.Variable(DENSE, dtype=tf.float32), tf.Variable(ROWS, dtype=tf.float32)]
-        optimizer = Adagrad(variables, initial_accumulator=1.0, clip_norm=clip_norm)
-    optimizer.set_learning_rate(0.2, 0)
+        variables = [tf.Variable(start, dtype=tf.float32) for start in starts]
+        optimizer = make(variables)
+
+    def of_replica(gradient, shape):
+        number = tf.distribute.get_replica_context().replica_id_in_sync_group
+        if isinstance(gradient, tuple):
+            values, indices = (tf.gather(part, number) for part in gradient)
+            return tf.IndexedSlices(values, indices, shape)
+        return tf.gather(gradient, number)
 
     @tf.function
-    def run():
+    def run(gradients):
         def replica():
-            number = tf.distribute.get_replica_context().replica_id_in_sync_group
-            dense = tf.gather(tf.constant(dense_gradients, tf.float32), number)
-            values, indices = (tf.gather(tf.constant(part), number) for part in sparse_gradients)
-            sparse = tf.IndexedSlices(tf.cast(values, tf.float32), indices, (3, 2))
-            return optimizer.apply([dense, sparse])
+            return optimizer.apply([of_replica(one, start.shape) for one, start in zip(gradients, starts, strict=True)])
 
         return strategy.run(replica)
 
-    norm = strategy.experimental_local_results(run())[0]
-    return [v.numpy() for v in variables], [a.numpy() for a in optimizer.slots["accumulators"]], float(norm)
+    for number, gradients in enumerate(replicas_gradients):
+        optimizer.set_learning_rate(learning_rate, number)
+        norm = run([_constant(one) for one in gradients])
+    slots = {name: [value.numpy() for value in slot] for name, slot in optimizer.slots.items()}
+    return [v.numpy() for v in variables], slots, float(strategy.experimental_local_results(norm)[0])
+
+
+def _constant(gradient):
+    if isinstance(gradient, tuple):
+        return tf.constant(gradient[0], tf.float32), tf.constant(gradient[1])
+    return tf.constant(gradient, tf.float32)
+
+
+def step(strategy, dense_gradients, sparse_gradients, clip_norm=10.0):
+    """Makes a step of Adagrad; returns the variables after it, the accumulators and the norm."""
+    variables, slots, norm = steps(
+        *(strategy, lambda variables: Adagrad(variables, 1.0, clip_norm), [DENSE, ROWS]),
+        *([[dense_gradients, sparse_gradients]], 0.2),
+    )
+    return variables, slots["accumulators"], norm
 
 
 def expected(dense_gradient, rows_gradient, clip_norm):
@@ -73,35 +101,14 @@ def test_replicas_add_their_gradients_before_the_clip():
     assert norm == pytest.approx(np.sqrt(25 + 18), rel=checks.FEW["rtol"])
 
 
-def adam_steps(strategy, replicas_gradients):
-    """Makes an Adam step for each entry, `(dense, values, indices)` of every replica; returns variables and moments."""
-    with strategy.scope():
-        variables = [tf.Variable(DENSE, dtype=tf.float32), tf.Variable(ROWS, dtype=tf.float32)]
-        optimizer = Adam(variables, beta_1=0.8, beta_2=0.95, clip_norm=4.0)
-
-    @tf.function
-    def run(*gradients):
-        def replica():
-            number = tf.distribute.get_replica_context().replica_id_in_sync_group
-            dense, values, indices = (tf.gather(part, number) for part in gradients)
-            return optimizer.apply([dense, tf.IndexedSlices(values, indices, (3, 2))])
-
-        return strategy.run(replica)
-
-    for number, (dense, values, indices) in enumerate(replicas_gradients):
-        optimizer.set_learning_rate(0.1, number)
-        run(tf.constant(dense, tf.float32), tf.constant(values, tf.float32), tf.constant(indices))
-    return [v.numpy() for v in variables], [[v.numpy() for v in slot] for slot in optimizer.slots.values()]
-
-
 def test_adam_is_the_references_on_one_replica_and_on_two():
     one = [
-        ([[3.0, 4.0]], [[[1.0, 1.0], [2.0, 0.0], [0.5, 0.5]]], [[2, 0, 2]]),
-        ([[0.5, -1.0]], [[[1.0, -1.0], [0.0, 2.0], [0.0, 0.0]]], [[1, 2, 1]]),
+        ([[3.0, 4.0]], ([[[1.0, 1.0], [2.0, 0.0], [0.5, 0.5]]], [[2, 0, 2]])),
+        ([[0.5, -1.0]], ([[[1.0, -1.0], [0.0, 2.0], [0.0, 0.0]]], [[1, 2, 1]])),
     ]
     two = [  # the same sums
-        ([[1.0, 4.0], [2.0, 0.0]], [[[1.0, 1.0], [2.0, 0.0]], [[0.5, 0.5], [0.0, 0.0]]], [[2, 0], [2, 0]]),
-        ([[0.5, 0.0], [0.0, -1.0]], [[[1.0, -1.0]], [[0.0, 2.0]]], [[1], [2]]),
+        ([[1.0, 4.0], [2.0, 0.0]], ([[[1.0, 1.0], [2.0, 0.0]], [[0.5, 0.5], [0.0, 0.0]]], [[2, 0], [2, 0]])),
+        ([[0.5, 0.0], [0.0, -1.0]], ([[[1.0, -1.0]], [[0.0, 2.0]]], [[1], [2]])),
     ]
     dense, rows, moments = DENSE, ROWS, [[np.zeros(2), np.zeros((3, 2))] for _ in range(2)]
     sums = [
@@ -113,8 +120,10 @@ def test_adam_is_the_references_on_one_replica_and_on_two():
             [dense, rows], moments, gradients, number, learning_rate=0.1, beta_1=0.8, beta_2=0.95, clip_norm=4.0
         )
     for strategy, gradients in ((tf.distribute.MirroredStrategy(["CPU:0"]), one), (two_cpus(), two)):
-        found, slots = adam_steps(strategy, gradients)
-        for value, wanted in zip([*found, *slots[0], *slots[1]], [dense, rows, *moments[0], *moments[1]], strict=True):
+        found, slots, _ = steps(strategy, lambda v: Adam(v, 0.8, 0.95, 4.0), [DENSE, ROWS], gradients)
+        for value, wanted in zip(
+            [*found, *slots["means"], *slots["squares"]], [dense, rows, *moments[0], *moments[1]], strict=True
+        ):
             np.testing.assert_allclose(value, wanted, **checks.FEW)
 
 
@@ -143,23 +152,11 @@ def test_a_matrix_of_zeros_and_one_of_rank_one_stay_finite():
 
 
 def muon_steps(strategy, matrix, replicas_gradients, weight_decay):
-    """Makes a Muon step for each entry, the gradients of every replica; returns the variables and the slots."""
-    with strategy.scope():
-        variables = [tf.Variable(matrix, dtype=tf.float32), tf.Variable(DENSE, dtype=tf.float32)]
-        optimizer = Muon(variables, [0], 0.3, weight_decay, beta_1=0.8, beta_2=0.95, clip_norm=4.0)
-
-    @tf.function
-    def run(*gradients):
-        def replica():
-            number = tf.distribute.get_replica_context().replica_id_in_sync_group
-            return optimizer.apply([tf.gather(part, number) for part in gradients])
-
-        return strategy.run(replica)
-
-    for number, gradients in enumerate(replicas_gradients):
-        optimizer.set_learning_rate(0.1, number)
-        run(*(tf.constant(part, tf.float32) for part in gradients))
-    return [v.numpy() for v in variables], {name: [v.numpy() for v in slot] for name, slot in optimizer.slots.items()}
+    """Makes a step of Muon for each entry; returns the variables and the slots."""
+    make = functools.partial(
+        Muon, matrices=[0], scale=0.3, weight_decay=weight_decay, beta_1=0.8, beta_2=0.95, clip_norm=4.0
+    )
+    return steps(strategy, make, [matrix, DENSE], replicas_gradients)[:2]
 
 
 @pytest.mark.parametrize(("shape", "weight_decay"), [((5, 10), 0.0), ((6, 6), 0.5), ((10, 5), 0.5), ((4, 6), 0.0)])

@@ -1,4 +1,4 @@
-"""Resuming with another number of replicas: streams kept where the total is the same, begun afresh where it is not."""
+"""Resuming with another number of replicas: streams kept where the total is the same, started over where it is not."""
 
 import dataclasses
 import logging
@@ -13,7 +13,7 @@ from elmo_tf.records.windows import Position
 from elmo_tf.training import loop, resuming
 from elmo_tf.training.epochs import Epochs
 from elmo_tf.workdir import checkpoints
-from elmo_tf.workdir.checkpoint_files import Progress
+from elmo_tf.workdir.checkpoint_progress import Progress
 from tests import checks
 from tests.helpers import two_cpus
 from tests.training.commands import losses
@@ -21,9 +21,7 @@ from tests.training.test_loop import with_train
 
 POSITION = Position(1, 7, ((b"a", 2), None, (b"b", 1), (b"c", 3)))
 PROGRESS = Progress(10, POSITION, "text", (((np.zeros((4, 2)), np.zeros((4, 2))),),) * 2)
-
-
-BEGUN = TrainConfig(batch_size=2, unroll_steps=5)
+STORED = TrainConfig(batch_size=2, unroll_steps=5)
 
 
 def trainer(replicas: int, batch_size: int = 2, unroll_steps: int = 5) -> types.SimpleNamespace:
@@ -38,7 +36,7 @@ def trainer(replicas: int, batch_size: int = 2, unroll_steps: int = 5) -> types.
 def continued(progress: Progress, trainer: types.SimpleNamespace) -> Progress:
     """Returns the progress of a run with that trainer on a text of a hundred tokens."""
     epochs = Epochs(100, trainer.batch_size * trainer.config.unroll_steps)
-    return resuming.continued(progress, BEGUN, trainer, epochs, log=True)
+    return resuming.continued(progress, STORED, trainer, epochs)
 
 
 def test_the_same_number_of_streams_goes_on_where_it_was_on_any_number_of_replicas():
@@ -47,7 +45,7 @@ def test_the_same_number_of_streams_goes_on_where_it_was_on_any_number_of_replic
 
 
 @pytest.mark.parametrize("replicas", [1, 3])
-def test_another_number_of_streams_begins_afresh_at_the_next_sentence_and_says_so(caplog, replicas):
+def test_another_number_of_streams_starts_over_at_the_next_sentence_and_says_so(caplog, replicas):
     with caplog.at_level(logging.WARNING, "elmo_tf"):
         found = continued(PROGRESS, trainer(replicas))
     assert found.states is None
@@ -56,7 +54,7 @@ def test_another_number_of_streams_begins_afresh_at_the_next_sentence_and_says_s
     assert (found.step, found.offset_step, found.epoch_offset) == (10, 10, 2.0)
     (line,) = caplog.text.splitlines()
     assert line.endswith(
-        f"the checkpoint has 4 streams, and there are {2 * replicas} now: they begin afresh, with zero states, after "
+        f"the checkpoint has 4 streams, and there are {2 * replicas} now: they start over, with zero states, after "
         "sentence 7 of epoch 2"
     )
 
@@ -86,13 +84,13 @@ def test_steps_and_epochs_are_inverse_to_each_other_after_a_change():
 
 def test_another_batch_on_as_many_replicas_is_refused():
     records = types.SimpleNamespace(path="data")
-    begun = TrainConfig(batch_size=2)
-    resuming.check(PROGRESS, "text", records, begun, trainer(2))
-    resuming.check(PROGRESS, "text", records, begun, trainer(3))
+    stored = TrainConfig(batch_size=2)
+    resuming.check(PROGRESS, "text", records, stored, trainer(2))
+    resuming.check(PROGRESS, "text", records, stored, trainer(3))
     with pytest.raises(InputError, match=r"^train\.batch_size, .*: expected 4 streams in all.* found 3 x 1 x 2$"):
-        resuming.check(PROGRESS, "text", records, begun, trainer(2, 3))
+        resuming.check(PROGRESS, "text", records, stored, trainer(2, 3))
     with pytest.raises(InputError, match=r"^data, train\.seed: expected the records and seed"):
-        resuming.check(PROGRESS, "other", records, begun, trainer(2))
+        resuming.check(PROGRESS, "other", records, stored, trainer(2))
 
 
 @pytest.mark.slow
@@ -120,7 +118,7 @@ def test_a_run_of_two_replicas_goes_on_with_one_that_has_all_their_streams_as_if
     loop.train(two, records.path, path, records.path, steps=4, strategy=two_cpus())
     assert "earlier evaluations" not in caplog.text
     loop.train(one, records.path, path, records.path, steps=8)
-    assert "afresh" not in caplog.text
+    assert "start over" not in caplog.text
     assert "warning: earlier evaluations were of another held-out text, another part of it, or another" in caplog.text
     alone = loop.train(one, records.path, tmp_path / "alone", steps=8)
     found, expected = ([list(line.values()) for line in losses(folder)] for folder in (path, alone.path))

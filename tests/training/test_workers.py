@@ -4,7 +4,6 @@ import dataclasses
 import json
 import logging
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -21,7 +20,7 @@ from benchmarks import several_workers
 from elmo_tf import cli
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
-from elmo_tf.training import loop, workers
+from elmo_tf.training import loop, preparation, workers
 from elmo_tf.training.evaluation import Evaluator
 from elmo_tf.workdir import checkpoints, metrics_file
 from elmo_tf.workdir.folder import open_workdir
@@ -43,40 +42,65 @@ def with_a_chief():
     return [{"TF_CONFIG": json.dumps(task)} for task in tasks]
 
 
-def start_both(records, workdir, logs, options=(), steps=100_000, module="elmo_tf.cli", environments=None, **changes):
-    """Starts two workers with the same command."""
-    started = []
-    for index, environment in enumerate(environments or several_workers.environments(2)):
-        command = [*commands.arguments(records, workdir, **EXACT | changes), "--heldout", str(records.path), *options]
-        command += ["--steps", str(steps)]
-        started.append(commands.start(command, logs[index], module=module, **environment))
-    return started
+class Pair:
+    """Two workers with the same command, each with a log in `folder`; killed at the end of the block."""
 
+    def __init__(self, records, folder, *options, steps=100_000, environments=None, heldout_of=(0, 1), **changes):
+        module = "tests.training.pretended_gpus" if "--gpus" in options else "elmo_tf.cli"
+        self.workdir = folder / "workdir"
+        self._logs = [folder / "log0", folder / "log1"]
+        self.started = []
+        for index, environment in enumerate(environments or several_workers.environments(2)):
+            command = [*commands.arguments(records, self.workdir, **EXACT | changes), "--steps", str(steps), *options]
+            command += ["--heldout", str(records.path)] if index in heldout_of else []
+            self.started.append(commands.start(command, self._logs[index], module=module, **environment))
 
-def wait_for(steps, workdir, started, logs):
-    """Returns when the run has made so many steps."""
-    deadline = time.monotonic() + 200
-    while len(commands.losses(workdir)) < steps:
-        assert [process.poll() for process in started] == [None, None], [log.read_text() for log in logs]
-        assert time.monotonic() < deadline, [log.read_text() for log in logs]
-        time.sleep(0.01)
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self.started:
+            process.kill()
+
+    @property
+    def logs(self) -> list[str]:
+        return [log.read_text() for log in self._logs]
+
+    def errors(self) -> list[str]:
+        """Returns the only error line of each log."""
+        found = [[line for line in log.splitlines() if line.startswith("elmo-tf: error:")] for log in self.logs]
+        assert [len(lines) for lines in found] == [1, 1], self.logs
+        return [lines[0] for lines in found]
+
+    def wait_until(self, condition) -> None:
+        deadline = time.monotonic() + 200
+        while not condition():
+            assert [process.poll() for process in self.started] == [None, None], self.logs
+            assert time.monotonic() < deadline, self.logs
+            time.sleep(0.01)
+
+    def wait_for_steps(self, steps: int) -> None:
+        self.wait_until(lambda: len(commands.losses(self.workdir)) >= steps)
+
+    def statuses(self, timeout=300) -> list[int]:
+        """Waits until both have ended."""
+        return [process.wait(timeout=timeout) for process in self.started]
 
 
 @pytest.fixture(scope="module")
 def together(records, tmp_path_factory):
     """A workdir of two workers: the second was killed, both were started again, and the second was asked to stop."""
     folder = tmp_path_factory.mktemp("together")
-    workdir, logs = folder / "workdir", [folder / "log0", folder / "log1"]
-    started = start_both(records, workdir, logs)
-    wait_for(8, workdir, started, logs)
-    started[1].kill()
-    killed = [process.wait(timeout=ENDS_SECONDS) for process in started], logs[0].read_text()
-    reached = int(checkpoints.latest(open_workdir(workdir)).name[-8:])
-    started = start_both(records, workdir, logs)
-    wait_for(max(reached + 10, STEPS), workdir, started, logs)
-    started[1].terminate()
-    stopped = [process.wait(timeout=100) for process in started], [log.read_text() for log in logs]
-    return open_workdir(workdir), reached, killed, stopped
+    with Pair(records, folder) as pair:
+        pair.wait_for_steps(8)
+        pair.started[1].kill()
+        killed = pair.statuses(ENDS_SECONDS), pair.logs[0]
+    reached = int(checkpoints.latest(open_workdir(pair.workdir)).name[-8:])
+    with Pair(records, folder) as pair:
+        pair.wait_for_steps(max(reached + 10, STEPS))
+        pair.started[1].terminate()
+        stopped = pair.statuses(), pair.logs
+    return open_workdir(pair.workdir), reached, killed, stopped
 
 
 @pytest.mark.slow
@@ -92,17 +116,6 @@ def test_two_workers_have_the_losses_of_one_process_with_the_whole_batch(togethe
 
 
 @pytest.mark.slow
-def test_two_workers_evaluate_as_one_process_does(together, records):
-    """The streams of an evaluation are those of one worker's batch, divided among the two."""
-    workdir = together[0]
-    step = checkpoints.steps(workdir)[-2]
-    (found,) = [one for one in metrics_file.evaluations(workdir.metrics) if one["step"] == step]
-    (expected,) = Evaluator(workdir.trained_bilm(str(step))).parts(records, [4], 2, 5)
-    assert found["tokens"] == expected.tokens == 40
-    assert found["perplexity"] == pytest.approx(expected.perplexity, rel=checks.PERPLEXITY)
-
-
-@pytest.mark.slow
 def test_when_one_is_killed_the_other_says_so_and_ends(together):
     _, _, (statuses, chief), _ = together
     assert statuses == [1, -9]
@@ -113,25 +126,19 @@ def test_when_one_is_killed_the_other_says_so_and_ends(together):
 
 @pytest.mark.slow
 def test_when_the_chief_is_killed_the_worker_beside_it_says_so_and_ends(records, tmp_path):
-    workdir, logs = tmp_path / "workdir", [tmp_path / "log0", tmp_path / "log1"]
-    started = start_both(records, workdir, logs, environments=with_a_chief())
-    try:
-        wait_for(8, workdir, started, logs)
-        started[0].kill()
-        assert started[1].wait(timeout=ENDS_SECONDS) == 1, logs[1].read_text()
-    finally:
-        for process in started:
-            process.kill()
-    assert "training: step 0 to" in logs[0].read_text()
-    other = logs[1].read_text()
+    with Pair(records, tmp_path, environments=with_a_chief()) as pair:
+        pair.wait_for_steps(8)
+        pair.started[0].kill()
+        assert pair.started[1].wait(timeout=ENDS_SECONDS) == 1, pair.logs
+    chief, other = pair.logs
+    assert "training: step 0 to" in chief
     (line,) = [line for line in other.splitlines() if line.startswith("elmo-tf: error:")]
     assert "worker 1 of 2: another worker has ended" in line and "start all of them again" in line
     assert "Traceback" not in other and "training: step" not in other
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_worker_that_waits_for_another_to_start_can_be_stopped(records, tmp_path, number):
+def test_a_worker_that_waits_for_another_to_start_can_be_stopped(records, tmp_path):
     environment, log = several_workers.environments(2)[1], tmp_path / "log"
     (tmp_path / "w").mkdir()
     process = commands.start(commands.arguments(records, tmp_path / "w"), log, **environment)
@@ -140,7 +147,7 @@ def test_a_worker_that_waits_for_another_to_start_can_be_stopped(records, tmp_pa
         while "worker 1 of 2: waiting for the others at 127.0.0.1:" not in log.read_text():
             assert process.poll() is None and time.monotonic() < deadline, log.read_text()
             time.sleep(0.05)
-        process.send_signal(number)
+        process.terminate()
         assert process.wait(timeout=30) == 130
     finally:
         process.kill()
@@ -170,38 +177,34 @@ def test_when_one_is_asked_to_stop_both_stop_at_the_same_step_and_it_is_saved(to
 @pytest.mark.slow
 def test_two_workers_with_two_gpus_each_have_the_losses_and_perplexity_of_one_process(records, tmp_path):
     """The GPUs are logical CPUs; `--gpus` leaves the third one out."""
-    steps, logs = 8, [tmp_path / "log0", tmp_path / "log1"]
-    started = start_both(records, tmp_path / "w", logs, ("--gpus", "0,2"), steps, "tests.training.pretended_gpus")
-    said = [process.wait(timeout=300) for process in started], [log.read_text() for log in logs]
-    assert said[0] == [0, 0], said
-    assert "4 replicas, here on CPU:0, CPU:1\n" in said[1][0]
+    with Pair(records, tmp_path, "--gpus", "0,2", steps=8) as pair:
+        assert pair.statuses() == [0, 0], pair.logs
+    assert "4 replicas, here on CPU:0, CPU:1\n" in pair.logs[0]
     train = dataclasses.replace(MICRO_CONFIG.train, **EXACT, batch_size=4 * MICRO_CONFIG.train.batch_size)
-    alone = loop.train(dataclasses.replace(MICRO_CONFIG, train=train), records.path, tmp_path / "alone", steps=steps)
-    found, expected = ([list(step.values()) for step in commands.losses(path)] for path in (tmp_path / "w", alone.path))
+    alone = loop.train(dataclasses.replace(MICRO_CONFIG, train=train), records.path, tmp_path / "alone", steps=8)
+    found, expected = ([list(step.values()) for step in commands.losses(path)] for path in (pair.workdir, alone.path))
     np.testing.assert_allclose(found, expected, **checks.TOLERANCE)
-    workdir = open_workdir(tmp_path / "w")
+    workdir = open_workdir(pair.workdir)
     # The streams of an evaluation are those of one replica's batch: two of the four have none.
     part, *_, whole = metrics_file.evaluations(workdir.metrics)
-    assert (part["step"], part["tokens"], whole["step"], whole["whole"]) == (6, 40, steps, True)
+    assert (part.step, part.tokens, whole.step, whole.whole) == (6, 40, 8, True)
     (result,) = Evaluator(workdir.trained_bilm()).parts(records, [None], 2, 5)
-    assert whole["perplexity"] == pytest.approx(result.perplexity, rel=checks.PERPLEXITY)
+    assert whole.perplexity == pytest.approx(result.perplexity, rel=checks.PERPLEXITY)
     states = np.load(checkpoints.latest(workdir) / "states.npz")
     assert {len(states[name]) for name in states.files} == {4 * MICRO_CONFIG.train.batch_size}
 
 
 @pytest.mark.slow
-def test_two_workers_evaluate_a_part_save_by_the_clock_and_look_closely(records, tmp_path):
+def test_two_workers_evaluate_a_part_save_by_the_clock_and_compute_diagnostics(records, tmp_path):
     """By the first worker's clock: a checkpoint is due whenever the two ask each other, every `log_steps` steps."""
-    logs, changes = [tmp_path / "log0", tmp_path / "log1"], {"checkpoint_steps": 1000, "checkpoint_minutes": 1e-9}
-    changes |= {"eval_tokens": 40, "eval_steps": 5, "look_steps": 3, "keep_checkpoints": 9, "log_steps": 4}
-    started = start_both(records, tmp_path / "w", logs, steps=11, **changes)
-    said = [process.wait(timeout=300) for process in started], [log.read_text() for log in logs]
-    assert said[0] == [0, 0], said
-    workdir = open_workdir(tmp_path / "w")
+    changes = {"checkpoint_steps": 1000, "checkpoint_minutes": 1e-9, "keep_checkpoints": 9, "log_steps": 4}
+    with Pair(records, tmp_path, steps=11, eval_steps=5, look_steps=3, **changes) as pair:
+        assert pair.statuses() == [0, 0], pair.logs
+    workdir = open_workdir(pair.workdir)
     assert checkpoints.steps(workdir) == [4, 5, 8, 10, 11]
     found = metrics_file.evaluations(workdir.metrics)
-    assert [one["step"] for one in found if not one.get("whole")] == [5, 10, 11]
-    assert "an evaluation takes" in said[1][0] and "an evaluation takes" not in said[1][1]
+    assert [one.step for one in found if not one.whole] == [5, 10, 11]
+    assert ["an evaluation takes" in log for log in pair.logs] == [True, False]
 
 
 GATHER = """
@@ -235,93 +238,59 @@ def test_what_is_gathered_of_many_workers_has_their_order(tmp_path):
 
 @pytest.mark.slow
 def test_two_workers_evaluate_a_model_that_makes_no_step(records, tmp_path):
-    logs = [tmp_path / "log0", tmp_path / "log1"]
-    started = start_both(records, tmp_path / "w", logs, steps=0)
-    try:
-        assert [process.wait(timeout=200) for process in started] == [0, 0], [log.read_text() for log in logs]
-    finally:
-        for process in started:
-            process.kill()
-    found = metrics_file.evaluations(tmp_path / "w" / "metrics.jsonl")
-    assert [(one["step"], one.get("whole", False)) for one in found] == [(0, False), (0, True)]
+    with Pair(records, tmp_path, steps=0) as pair:
+        assert pair.statuses() == [0, 0], pair.logs
+    found = metrics_file.evaluations(pair.workdir / "metrics.jsonl")
+    assert [(one.step, one.whole) for one in found] == [(0, False), (0, True)]
 
 
 @pytest.mark.slow
 def test_workers_that_evaluate_on_different_texts_are_refused(records, tmp_path):
-    logs, started = [tmp_path / "log0", tmp_path / "log1"], []
-    for index, environment in enumerate(several_workers.environments(2)):
-        command = [*commands.arguments(records, tmp_path / "w", **EXACT), "--steps", "8"]
-        command += ["--heldout", str(records.path)] * (1 - index)
-        started.append(commands.start(command, logs[index], **environment))
-    assert [process.wait(timeout=300) for process in started] == [1, 1]
+    with Pair(records, tmp_path, steps=8, heldout_of=(0,)) as pair:
+        assert pair.statuses() == [1, 1], pair.logs
     message = "--heldout: expected the same for all workers, found another one, or none, for worker 1"
-    assert [log.read_text().splitlines()[-1] for log in logs] == [f"elmo-tf: error: {message}"] * 2
+    assert pair.errors() == [f"elmo-tf: error: {message}"] * 2
 
 
 @pytest.mark.slow
 def test_a_checkpoint_that_the_first_cannot_write_leaves_no_other_waiting(records, tmp_path):
-    workdir, logs = tmp_path / "workdir", [tmp_path / "log0", tmp_path / "log1"]
-    started = start_both(records, workdir, logs, checkpoint_steps=2, eval_steps=0)
-    try:
-        deadline = time.monotonic() + 200
-        while not (workdir / "config.json").exists():
-            assert time.monotonic() < deadline, [log.read_text() for log in logs]
-            time.sleep(0.01)
-        (workdir / "checkpoints").write_text("not a folder")
-        wait_for(6, workdir, started, logs)
-        started[1].terminate()
+    with Pair(records, tmp_path, checkpoint_steps=2, eval_steps=0) as pair:
+        pair.wait_until((pair.workdir / "config.json").exists)
+        (pair.workdir / "checkpoints").write_text("not a folder")
+        pair.wait_for_steps(6)
+        pair.started[1].terminate()
         # Each stop is at a step whose checkpoint has failed.
-        assert [process.wait(timeout=100) for process in started] == [1, 1]
-    finally:
-        for process in started:
-            process.kill()
-    errors = [[line for line in log.read_text().splitlines() if "elmo-tf: error:" in line] for log in logs]
-    assert [len(lines) for lines in errors] == [1, 1]
-    assert "cannot be written" in errors[0][0] and "there is none" in errors[0][0]
-    assert "worker 1 of 2: the first worker cannot write the last checkpoint" in errors[1][0]
-    assert "training continues" in logs[0].read_text()
+        assert pair.statuses() == [1, 1], pair.logs
+    chief, other = pair.errors()
+    assert "cannot be written" in chief and "there is none" in chief
+    assert "worker 1 of 2: another worker has ended" in other
+    assert "training continues" in pair.logs[0]
 
 
 @pytest.mark.parametrize("changed", ["config", "steps"])
 def test_workers_that_are_given_other_settings_or_steps_are_refused(changed):
-    """Both gather the same numbers."""
     same = {"config": MICRO_CONFIG, "steps": 8}
     other = {"config": config_lib.override(MICRO_CONFIG, ["train.learning_rate=0.3"]), "steps": 9}
     mine = []
     first = types.SimpleNamespace(gathered=lambda numbers: mine.append(numbers) or np.array([numbers]))
     second = types.SimpleNamespace(gathered=lambda numbers: np.array([*mine, numbers]))
-    loop._check_same(first, **same)
-    loop._check_same(second, **same)
-    with pytest.raises(
-        InputError, match=rf"^{changed}: expected the same for all workers, found another one.* worker 1"
-    ):
-        loop._check_same(second, **same | {changed: other[changed]})
+    preparation.check_same(first, **same)
+    preparation.check_same(second, **same)
+    message = rf"^{changed}: expected the same for all workers, found another one.* worker 1"
+    with pytest.raises(InputError, match=message):
+        preparation.check_same(second, **same | {changed: other[changed]})
 
 
 def test_a_file_that_appears_late_is_waited_for(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(workers, "_SEE_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(workers, "_POLL_SECONDS", 0.01)
     path = tmp_path / "config.json"
     threading.Timer(0.1, path.touch).start()
     with caplog.at_level(logging.INFO, "elmo_tf"):
-        workers.see(path, "worker 1 of 2")
-    assert f"worker 1 of 2: waiting for {path} to appear" in caplog.text
-    monkeypatch.setattr(workers, "_SEE_SECONDS", 0)
-    with pytest.raises(InputError, match=r"^workdir: expected one on a file system that all workers share"):
-        workers.see(tmp_path / "absent", "worker 1 of 2")
-
-
-def test_another_worker_resumes_without_a_preset_in_a_workdir_that_appears_late(workdir, tmp_path, monkeypatch):
-    shutil.copytree(workdir.path, tmp_path / "copy")
-    monkeypatch.setattr(workers, "_SEE_AGAIN_SECONDS", 0.01)
-    task = {"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 1}}
-    monkeypatch.setenv("TF_CONFIG", json.dumps(task))
-    monkeypatch.setattr(workers, "from_environment", lambda: None)
-    seen = []
-    monkeypatch.setattr(loop, "train", lambda config, *_: seen.append(config))
-    threading.Timer(0.3, (tmp_path / "copy").rename, [tmp_path / "late"]).start()
-    command = ["train", "--data", "records", "--workdir", str(tmp_path / "late"), "--set", "train.epochs=7"]
-    assert cli.main(command) == 0
-    assert seen == [dataclasses.replace(workdir.config, train=dataclasses.replace(workdir.config.train, epochs=7))]
+        first_of_two().wait_for_file(path)
+    assert f"worker 0 of 2: waiting for {path} to appear" in caplog.text
+    monkeypatch.setattr(workers, "_FILE_SECONDS", 0)
+    with pytest.raises(InputError, match=rf"^{tmp_path}/absent: expected a file on a file system that all workers"):
+        first_of_two().wait_for_file(tmp_path / "absent")
 
 
 @pytest.mark.parametrize("preset", [[], ["--preset", "tiny"]])
@@ -333,12 +302,6 @@ def test_the_papers_recipe_changes_that_of_an_existing_workdir_as_set_does(workd
     assert cli.main([*command, "--set", "train.learning_rate=0.1"]) == 0
     recipe = config_lib.override(config_lib.with_paper_recipe(workdir.config), ["train.learning_rate=0.1"]).train
     assert [config.train for config in seen] == [recipe]
-
-
-@pytest.mark.parametrize("value", ["", "{", "[]", '{"task": {"index": 0}}', '{"task": {"index": "first"}}'])
-def test_the_first_worker_and_one_alone_wait_for_no_workdir(value, tmp_path, monkeypatch):
-    monkeypatch.setenv("TF_CONFIG", value)
-    workers.see_before(tmp_path / "absent")
 
 
 JOIN = """
@@ -398,22 +361,6 @@ UNANSWERED = (
 )
 
 
-@pytest.mark.parametrize(
-    ("message", "reason"),
-    [
-        (KILLED, "Collective ops is aborted by: recvmsg:Connection reset by peer"),
-        (UNANSWERED, "Deadline Exceeded"),
-        (
-            "Connection reset by peer\n (The error could be from a previous operation. Restart your program to reset.)",
-            "Connection reset by peer",
-        ),
-        (" [[{{node A}}]]", "UnavailableError"),
-    ],
-)
-def test_the_reason_is_the_line_that_tells_the_cause(message, reason):
-    assert workers._reason(tf.errors.UnavailableError(None, None, message)) == reason
-
-
 def first_of_two() -> workers.Workers:
     """Returns the first of two workers, as it sees them; there is no second one."""
     cluster = workers._Cluster(0, ["a:1", "b:1"])
@@ -430,19 +377,36 @@ def test_another_number_of_devices_is_not_taken_for_a_worker_that_has_ended():
         raise tf.errors.InternalError(None, None, said)
 
 
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        (KILLED, "Collective ops is aborted by: recvmsg:Connection reset by peer"),
+        (UNANSWERED, "Deadline Exceeded"),
+        (" [[{{node A}}]]", "UnavailableError"),
+    ],
+)
+def test_when_another_worker_has_ended_the_error_has_the_line_that_tells_the_cause(message, reason):
+    expected = rf"^worker 0 of 2: another worker has ended \({reason}\), and its log says why; start all of them again"
+    with pytest.raises(ConnectionError, match=expected), first_of_two().watched():
+        raise tf.errors.UnavailableError(None, None, message)
+
+
 def test_an_internal_error_is_about_another_worker_only_if_it_says_so():
-    both = first_of_two()
     own = "Failed to call DoRnnForward [[{{node rnn}}]] [[CollectiveReduceV2/_7]]"
     for message, expected in ((KILLED, ConnectionError), (own, tf.errors.InternalError)):
-        with pytest.raises(expected), both.watched():
+        with pytest.raises(expected), first_of_two().watched():
             raise tf.errors.InternalError(None, None, message)
 
 
-def test_a_value_that_is_not_a_cluster_is_refused(monkeypatch):
-    for text in ("{", json.dumps({"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 2}})):
-        monkeypatch.setenv("TF_CONFIG", text)
-        with pytest.raises(InputError, match=r"^TF_CONFIG: expected a cluster"):
-            workers.from_environment()
+TASKS = {"worker": ["a:1", "b:1"], "evaluator": ["c:1"], "ps": ["d:1"]}
+
+
+@pytest.mark.parametrize("task", [{"type": "worker", "index": 2}, {"type": "evaluator"}, {"type": "ps"}, {}, "{"])
+def test_a_value_that_is_not_a_cluster_with_a_worker_is_refused(monkeypatch, task):
+    value = task if task == "{" else json.dumps({"cluster": TASKS, "task": {"index": 0} | task})
+    monkeypatch.setenv("TF_CONFIG", value)
+    with pytest.raises(InputError, match=r"^TF_CONFIG: expected a cluster"):
+        workers.from_environment()
     monkeypatch.delenv("TF_CONFIG")
     assert workers.from_environment() is None
 
@@ -482,23 +446,6 @@ def test_a_strategy_that_has_a_chief_is_refused():
         workers.Workers(types.SimpleNamespace(cluster_resolver=resolver))
 
 
-def test_the_worker_beside_a_chief_waits_for_the_workdir(tmp_path, monkeypatch):
-    seen = []
-    monkeypatch.setattr(workers, "see", lambda path, me: seen.append((path, me)))
-    for environment in with_a_chief():
-        monkeypatch.setenv("TF_CONFIG", environment["TF_CONFIG"])
-        workers.see_before(tmp_path)
-    assert seen == [(tmp_path, "worker 1")]
-
-
-@pytest.mark.parametrize("task", ["evaluator", "ps", None])
-def test_a_task_that_does_not_train_is_refused(monkeypatch, task):
-    value = {"cluster": {"worker": ["a:1"], "evaluator": ["b:1"], "ps": ["c:1"]}, "task": {"type": task, "index": 0}}
-    monkeypatch.setenv("TF_CONFIG", json.dumps(value))
-    with pytest.raises(InputError, match=rf"^TF_CONFIG: expected a cluster .*, found a task of type {task}"):
-        workers.from_environment()
-
-
 def test_workers_that_do_not_start_or_cannot_listen_are_named(monkeypatch, caplog):
     environment = several_workers.environments(2)[0]["TF_CONFIG"]
     first, second = json.loads(environment)["cluster"]["worker"]
@@ -524,7 +471,7 @@ def test_workers_meet_only_once_all_are_there(host):
     addresses = [f"{host}:{one.getsockname()[1]}" for one in sockets]
     for one in sockets:
         one.close()
-    threads = [threading.Thread(target=workers._meet, args=(index, addresses), daemon=True) for index in range(3)]
+    threads = [threading.Thread(target=workers._meet, args=("me", one, addresses), daemon=True) for one in addresses]
     servers = []
     for thread in threads[:2]:
         thread.start()

@@ -1,8 +1,6 @@
 """Checkpoints written while training goes on: from a copy, one after the other, and what happens when one fails."""
 
 import threading
-import time
-import types
 
 import numpy as np
 import pytest
@@ -11,7 +9,6 @@ import tensorflow as tf
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.config import TrainConfig
 from elmo_tf.training import optimizer as optimizers
-from elmo_tf.training.training_run import TrainingRun
 from elmo_tf.workdir import checkpoint_files, checkpoints
 from elmo_tf.workdir.checkpoint_files import Progress, Snapshot
 from elmo_tf.workdir.checkpoint_writer import CheckpointWriter
@@ -38,7 +35,7 @@ def stored(monkeypatch):
 
 
 def test_training_goes_on_while_a_checkpoint_is_written(stored):
-    writer = CheckpointWriter(None, None)
+    writer = CheckpointWriter(None)
     writer.start(snapshot(3), [])
     assert writer.busy and writer.saved_step is None
     stored["go"].set()
@@ -49,7 +46,8 @@ def test_training_goes_on_while_a_checkpoint_is_written(stored):
 
 
 def test_a_checkpoint_that_fails_is_reported_once_and_the_one_before_stays_the_newest(stored):
-    writer = CheckpointWriter(None, 2)
+    writer = CheckpointWriter(None)
+    writer.saved_step = 2
     stored["go"].set()
     stored["failing"].add(4)
     writer.start(snapshot(4), [])
@@ -92,25 +90,3 @@ def test_a_step_after_the_copy_does_not_change_what_is_written(tmp_path, name):
     assert checkpoint_files.read(tmp_path / "checkpoint", bilm, optimizer.slots).step == 7
     for old, new in zip(before, stored, strict=True):
         np.testing.assert_array_equal(new.numpy(), old)
-
-
-def run(step: int, seconds: float, **train) -> types.SimpleNamespace:
-    """Returns what a training run knows `seconds` after its last checkpoint, one of two workers."""
-    config = TrainConfig(checkpoint_steps=10, log_steps=5, **train)
-    clock = {"_last_save": time.monotonic() - seconds, "at_evaluation": False}
-    workers = types.SimpleNamespace(count=2, first=lambda number: number)
-    return types.SimpleNamespace(step=step, trainer=types.SimpleNamespace(config=config), workers=workers, **clock)
-
-
-@pytest.mark.parametrize(
-    ("step", "seconds", "minutes", "due"),
-    [
-        (20, 0, 0.0, True),
-        (21, 999, 0.0, False),
-        (20, 59, 1.0, False),
-        (25, 61, 1.0, True),
-        (21, 61, 1.0, False),  # the workers ask each other only where they log
-    ],
-)
-def test_a_checkpoint_is_due_by_steps_or_by_minutes(step, seconds, minutes, due):
-    assert TrainingRun.at_checkpoint(run(step, seconds, checkpoint_minutes=minutes)) is due

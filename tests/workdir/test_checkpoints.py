@@ -8,21 +8,17 @@ import logging
 import os
 import pathlib
 import shutil
-import subprocess
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf import cli
 from elmo_tf.errors import InputError
 from elmo_tf.files import lock
 from elmo_tf.training import loop, monitor
-from elmo_tf.training.evaluation import evaluate
 from elmo_tf.workdir import checkpoint_files, checkpoints
-from elmo_tf.workdir.checkpoint_files import Progress
+from elmo_tf.workdir.checkpoint_progress import Progress
 from elmo_tf.workdir.folder import Workdir, new_workdir, open_workdir
-from tests import checks
 from tests.helpers import MICRO_CONFIG
 from tests.training.commands import losses
 from tests.training.test_loop import with_train
@@ -59,19 +55,22 @@ def damage(path: pathlib.Path, how: str) -> None:
         path.unlink()
 
 
-@pytest.mark.parametrize("how", ["cut", "flipped", "gone"])
-@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize(
+    ("file", "how"),
+    [
+        *((file, "flipped") for file in FILES),
+        *(("states.npz", "cut"), ("manifest.json", "gone"), ("progress.json", "gone"), ("variables.index", "gone")),
+    ],
+)
 def test_a_damaged_newest_checkpoint_is_named_and_the_one_before_is_used(copy, file, how, caplog):
     assert sorted(path.name for path in checkpoints.latest(copy).iterdir()) == sorted(FILES)
-    if (file, how) == ("manifest.json", "cut"):
-        how = "flipped"  # its last byte is the end of the line
     damage(checkpoints.latest(copy) / file, how)
     bilm = copy.new_bilm()
     with caplog.at_level(logging.WARNING, "elmo_tf"):
         assert checkpoints.load(copy, bilm).step == 4
     assert "step-00000006: expected an intact checkpoint" in caplog.text
     assert "going back to the checkpoint of step 4" in caplog.text
-    for one, other in zip(bilm.trainable_variables, copy.trained_bilm(which="4").trainable_variables, strict=True):
+    for one, other in zip(bilm.trainable_variables, copy.trained_bilm(checkpoint="4").trainable_variables, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -95,22 +94,22 @@ def test_the_best_and_a_step_can_be_asked_for(copy):
     perplexities = {2: 8.0, 4: 7.0, 6: 7.5}
     lines = [{"step": step, "heldout": "text", "perplexity": value} for step, value in perplexities.items()]
     copy.metrics.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    steps = {which: copy.trained(which=which)[1].step for which in ("latest", "best", "2", "6")}
+    steps = {name: copy.trained(checkpoint=name)[1].step for name in ("latest", "best", "2", "6")}
     assert steps == {"latest": 6, "best": 4, "2": 2, "6": 6}
     for wrong in ("3", "newest", "-2"):
-        with pytest.raises(InputError, match=rf"^which: expected latest, best or .* 2, 4, 6, found '{wrong}'"):
-            copy.trained(which=wrong)
+        with pytest.raises(InputError, match=rf"^checkpoint: expected latest, best or .* 2, 4, 6, found '{wrong}'"):
+            copy.trained(checkpoint=wrong)
     copy.metrics.unlink()
-    with pytest.raises(InputError, match=r"^which: expected an evaluation on held-out text for best, found none"):
-        copy.trained(which="best")
+    with pytest.raises(InputError, match=r"^checkpoint: expected an evaluation on held-out text for best, found none"):
+        copy.trained(checkpoint="best")
 
 
 def test_a_step_asked_for_is_read_whatever_else_the_workdir_holds(copy):
     copy.metrics.write_text("damaged\n")
     (copy.path / "checkpoints" / "step-00000099").symlink_to(checkpoints.folder_of(copy, 4))
-    assert copy.trained(which="2")[1].step == 2
+    assert copy.trained(checkpoint="2")[1].step == 2
     with pytest.raises(
-        InputError, match=rf"^workdir: expected checkpoints that are folders, found a link: {copy.path}"
+        InputError, match=rf"^{copy.path}/.*/step-00000099: expected a checkpoint's folder, found a link"
     ):
         copy.trained()
 
@@ -209,23 +208,13 @@ def test_a_checkpoint_is_saved_even_if_no_old_one_can_be_removed(copy, monkeypat
 def test_of_later_checkpoints_only_damaged_ones_are_removed(copy):
     damage(checkpoints.folder_of(copy, 4) / "states.npz", "flipped")
     content = {path.name: path.read_bytes() for path in checkpoints.folder_of(copy, 6).iterdir()}
-    bilm, progress = copy.trained(which="2")
+    bilm, progress = copy.trained(checkpoint="2")
     kept = dataclasses.replace(copy.config.train, keep_checkpoints=1)
     workdir = dataclasses.replace(copy, config=dataclasses.replace(copy.config, train=kept))
     checkpoints.save(workdir, bilm, None, dataclasses.replace(progress, step=3))
     assert {3, 6} <= set(checkpoints.steps(copy))
     assert 4 not in checkpoints.steps(copy)
     assert {path.name: path.read_bytes() for path in checkpoints.folder_of(copy, 6).iterdir()} == content
-
-
-@pytest.mark.slow
-def test_evaluate_takes_the_checkpoint_asked_for(copy, records, capsys):
-    command = ["evaluate", "--workdir", str(copy.path), "--data", str(records.path), "--batch-size", "2"]
-    assert cli.main([*command, "--checkpoint", "2"]) == 0
-    found = json.loads(capsys.readouterr().out)["perplexity"]
-    expected = [evaluate(copy.trained_bilm(which=which), records, 2, 5).perplexity for which in ("2", "latest")]
-    assert found == pytest.approx(expected[0], rel=checks.PERPLEXITY)
-    assert abs(found / expected[1] - 1) > 1e-4
 
 
 @pytest.mark.slow
@@ -240,19 +229,7 @@ def test_the_best_by_heldout_perplexity_is_kept_beside_the_newest(records, tmp_p
     config = with_train(checkpoint_steps=1, keep_checkpoints=1)
     workdir = loop.train(config, records.path, tmp_path / "w", heldout=records.path, steps=5)
     assert names(workdir) == ["step-00000002", "step-00000005"]
-    assert workdir.trained(which="best")[1].step == 2
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A folder on a disk of one megabyte."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(place)]
-    if not shutil.which("mount") or subprocess.run(mount, check=False, capture_output=True).returncode != 0:
-        pytest.skip("mounting is not allowed here")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
+    assert workdir.trained(checkpoint="best")[1].step == 2
 
 
 @pytest.mark.slow
@@ -315,7 +292,7 @@ def test_what_is_renamed_is_on_the_disk_before(trained, tmp_path, monkeypatch):
 
 def test_a_workdir_in_use_is_refused_by_name(trained, records, tmp_path):
     path = shutil.copytree(trained.path, tmp_path / "w")
-    message = rf"^workdir: expected a folder that no other run is using, found one in use: {path}"
+    message = rf"expected a folder that no other run is using, found .*{path}|^{path}: expected a folder that no other"
     with lock.locked(path), pytest.raises(InputError, match=message):
         loop.train(MICRO_CONFIG, records.path, path, steps=9)
 

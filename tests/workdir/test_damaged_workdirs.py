@@ -1,6 +1,8 @@
 """Workdirs with foreign files, which stay, and with damaged JSON, which is refused by name."""
 
+import functools
 import json
+import operator
 import pathlib
 import shutil
 
@@ -67,31 +69,23 @@ def test_foreign_files_do_not_disturb_other_commands(shared, records, tmp_path, 
     assert foreign(shared) == {*FOREIGN_FOLDERS, *FOREIGN_FILES, "linked"}
 
 
-def test_what_a_killed_process_left_is_removed(copy):
-    place = copy.path / "checkpoints"
-    for name in (".step-00000007.incomplete", ".step-00000001.removed"):
-        (place / name).mkdir()
-    checkpoints.save(copy, copy.trained_bilm(), None, Progress(step=4))
-    assert sorted(path.name for path in place.iterdir()) == ["step-00000003", "step-00000004"]
-
-
 @pytest.mark.parametrize("kind", ["file", "link"])
 def test_a_checkpoint_does_not_replace_what_is_not_one(copy, kind):
     path, bilm = copy.path / "checkpoints" / "step-00000004", copy.trained_bilm()
     path.write_text("mine") if kind == "file" else path.symlink_to(copy.path / "checkpoints" / "step-00000003")
-    with pytest.raises(OSError, match=rf"^something that is not a checkpoint is in its place: {path}$"):
+    with pytest.raises(OSError, match=rf"^{path} exists and is not a checkpoint$"):
         checkpoints.save(copy, bilm, None, Progress(step=4))
     assert path.is_symlink() or path.read_text() == "mine"
     assert checkpoints.steps(copy) == [3]
 
 
-def put(values: dict, key: str, value: object) -> dict:
+def set_in_config(workdir: Workdir, key: str, value: object) -> None:
+    """Changes a value in `config.json`, whether it is valid or not."""
+    file = workdir.path / "config.json"
+    values = json.loads(file.read_text())
     *path, name = key.split(".")
-    inner = values
-    for part in path:
-        inner = inner[part]
-    inner[name] = value
-    return values
+    functools.reduce(operator.getitem, path, values)[name] = value
+    file.write_text(json.dumps(values))
 
 
 WRONG_CONFIGS = [
@@ -125,40 +119,26 @@ WRONG_VALUES = [
 ]
 
 
-def evaluating(workdir: Workdir, records, capsys) -> str:
-    """Returns the line that `evaluate` prints when it fails."""
-    capsys.readouterr()
-    assert cli.main(["evaluate", "--workdir", str(workdir.path), "--data", str(records.path)]) == 1
-    out, err = capsys.readouterr()
-    assert out == ""
-    (line,) = err.splitlines()
-    return line.removeprefix("elmo-tf: error: ")
-
-
 @pytest.mark.parametrize(("spoil", "message"), WRONG_CONFIGS)
-def test_a_config_json_that_is_not_one_is_refused_by_name(copy, records, capsys, spoil, message):
+def test_a_config_json_that_is_not_one_is_refused_by_name(copy, records, spoil, message):
     file = copy.path / "config.json"
     file.write_bytes(spoil(file.read_bytes()))
     with pytest.raises(InputError, match=f"^{file}: {message}"):
         loop.train(MICRO_CONFIG, records.path, copy.path, steps=4)
-    assert evaluating(copy, records, capsys).startswith(str(file))
 
 
 @pytest.mark.parametrize(("key", "value", "message"), WRONG_VALUES)
-def test_a_wrong_value_in_config_json_is_refused_by_name(copy, records, capsys, key, value, message):
-    file = copy.path / "config.json"
-    file.write_text(json.dumps(put(json.loads(file.read_text()), key, value)))
-    with pytest.raises(InputError, match=f"^{file}: {message}"):
+def test_a_wrong_value_in_config_json_is_refused_by_name(copy, key, value, message):
+    set_in_config(copy, key, value)
+    with pytest.raises(InputError, match=f"^{copy.path}/config.json: {message}"):
         open_workdir(copy.path).trained_bilm()
-    assert evaluating(copy, records, capsys).startswith(str(file))
 
 
-def test_a_config_json_of_another_model_is_not_called_a_damaged_checkpoint(copy, records, capsys):
-    file = copy.path / "config.json"
-    file.write_text(json.dumps(put(json.loads(file.read_text()), "model.lstm.units", 25)))
-    line = evaluating(copy, records, capsys)
-    assert "step-00000003: expected bilm/forward_0.kernel of shape (16, 100), as config.json and vocab.txt ask" in line
-    assert line.endswith("found shape (16, 96)")
+def test_a_config_json_of_another_model_is_not_called_a_damaged_checkpoint(copy):
+    set_in_config(copy, "model.lstm.units", 25)
+    message = r"/step-00000003: expected bilm/forward_0.kernel of shape \(16, 100\), .*, found shape \(16, 96\)$"
+    with pytest.raises(InputError, match=message):
+        open_workdir(copy.path).trained_bilm()
 
 
 def test_a_model_larger_than_the_memory_is_refused_before_a_workdir_is_made(records, tmp_path, monkeypatch):
@@ -172,9 +152,6 @@ def test_a_model_larger_than_the_memory_is_refused_before_a_workdir_is_made(reco
     assert not (tmp_path / "w").exists()
 
 
-ROWS = {"epoch": 0, "sentence": 1, "rows": [["a", 1]]}
-
-
 def rewrite(checkpoint: pathlib.Path, name: str, content: bytes) -> None:
     """Replaces a file of a checkpoint, and its description in the manifest."""
     (checkpoint / name).write_bytes(content)
@@ -186,22 +163,14 @@ def rewrite(checkpoint: pathlib.Path, name: str, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("content", "found"),
     [
-        (b"[]", "expected an object, found a list of 0"),
+        (b"[]", "expected object, found a list of 0"),
         (b"{}", "expected the key step, found none"),
+        (b'{"step": -1, "data_id": null, "position": null}', "expected step to be int >= 0, found -1"),
+        (b'{"step": 3, "data_id": 7, "position": null}', r"expected data_id to be str \| null, found 7"),
+        (b'{"step": 3, "data_id": null, "position": "[]"}', "position: expected .*object, found a list of 0"),
         (
-            b'{"step": -1, "data_id": null, "position": null}',
-            "expected step to be a whole number of at least 0, found -1",
-        ),
-        (b'{"step": 3, "data_id": 7, "position": null}', "expected data_id to be a string, found 7"),
-        (b'{"step": 3, "data_id": null, "position": {}}', "expected position to be a string, found an object"),
-        (b'{"step": 3, "data_id": null, "position": "[]"}', "position: expected an object, found a list of 0"),
-        (
-            b'{"step": 3, "data_id": null, "position": "{\\"epoch\\": 0, \\"sentence\\": -1, \\"rows\\": []}"}',
-            "position: expected sentence to be a whole number of at least 0, found -1",
-        ),
-        (
-            json.dumps({"step": 3, "data_id": None, "position": json.dumps(ROWS)}).encode(),
-            r"position: expected rows\[0\]\[0\] to be a string like .*, found \"a\"",
+            b'{"step": 3, "data_id": null, "position": null, "begun_step": 1, "begun_epochs": NaN}',
+            r"expected begun_epochs to be float >= 0.0, found NaN",
         ),
     ],
 )
@@ -211,13 +180,13 @@ def test_a_progress_json_of_wrong_types_or_ranges_is_refused_by_name(copy, recor
         loop.train(MICRO_CONFIG, records.path, copy.path, steps=4)
 
 
-def test_a_position_past_the_end_of_its_sentence_is_refused_by_name(copy, records):
+def test_a_position_past_the_end_of_its_sentence_is_refused(copy, records):
     path = checkpoints.latest(copy)
     values = json.loads((path / "progress.json").read_text())
     position = json.loads(values["position"])
     position["rows"][0][1] = 99
     rewrite(path, "progress.json", json.dumps(values | {"position": json.dumps(position)}).encode())
-    message = rf"^{path}/progress.json: expected fewer than \d+ tokens used in stream 0, .*, found 99$"
+    message = r"expected fewer than \d+ tokens used in stream 0, .*, found 99$"
     with pytest.raises(InputError, match=message):
         loop.train(MICRO_CONFIG, records.path, copy.path, steps=4)
 
@@ -225,16 +194,13 @@ def test_a_position_past_the_end_of_its_sentence_is_refused_by_name(copy, record
 @pytest.mark.parametrize(
     ("content", "found"),
     [
-        (b"[]", "expected an object, found a list of 0"),
+        (b"[]", "expected object, found a list of 0"),
         (b"{}", "no (progress.json|variables.index) in manifest.json"),
-        (b'{"progress.json": 3}', "expected progress.json to be an object, found 3"),
+        (b'{"progress.json": 3}', "expected .* to be object, found"),
+        (b'{"progress.json": {"bytes": "3"}}', "expected .*bytes to be int, found"),
         (
-            b'{"progress.json": {"bytes": "3"}}',
-            'expected progress.json.bytes to be a whole number of at least 0, found "3"',
-        ),
-        (
-            b'{"progress.json": {"bytes": 3, "crc32c": 4}}',
-            "expected progress.json.crc32c to be a string like .*, found 4",
+            b'{"progress.json": {"bytes": 3, "crc32c": "0123456"}}',
+            "expected .*crc32c to be str matching regex .*, found",
         ),
     ],
 )
@@ -247,10 +213,10 @@ def test_a_manifest_json_of_wrong_types_or_keys_is_refused_by_name(copy, content
 @pytest.mark.parametrize(
     ("line", "found"),
     [
-        (b"[]", "expected an object, found a list of 0"),
-        (b'{"ste', "expected JSON, found"),
+        (b"[]", "expected object, found a list of 0"),
         (b"\x00\xff", "expected JSON, found"),
-        (b'{"step": "1"}', 'expected step to be a whole number of at least 0, found "1"'),
+        (b'{"step": "1"}', 'expected step to be int, found "1"'),
+        (b'{"step": -1}', "expected step to be int >= 0, found -1"),
     ],
 )
 def test_a_damaged_line_of_metrics_jsonl_is_refused_by_number(copy, records, line, found):
@@ -264,8 +230,9 @@ def test_a_damaged_line_of_metrics_jsonl_is_refused_by_number(copy, records, lin
     ("values", "found"),
     [
         ({"step": 3, "heldout": "x"}, "expected the key perplexity, found none"),
-        ({"step": 3, "heldout": 4, "perplexity": 3.0}, "expected heldout to be a string, found 4"),
-        ({"step": 3, "heldout": "x", "perplexity": "3"}, 'expected perplexity to be a number of at least 0, found "3"'),
+        ({"step": 3, "heldout": 4, "perplexity": 3.0}, "expected heldout to be str, found 4"),
+        ({"step": 3, "heldout": "x", "perplexity": "3"}, 'expected perplexity to be float, found "3"'),
+        ({"step": 3, "heldout": "x", "perplexity": -3}, "expected a perplexity of at least 0"),
     ],
 )
 def test_a_damaged_evaluation_is_refused_by_its_line(copy, values, found):

@@ -1,0 +1,70 @@
+"""The state of a training: what steps change and checkpoints store."""
+
+import contextlib
+import dataclasses
+import itertools
+from collections.abc import Callable, Generator
+
+from elmo_tf.records.record_folder import Records
+from elmo_tf.records.windows import Position, Window, Windows, prefetch
+from elmo_tf.training.epochs import Epochs
+from elmo_tf.training.evaluation import num_tokens, text_id
+from elmo_tf.training.step import Trainer
+from elmo_tf.workdir.checkpoint_progress import Progress
+
+
+@dataclasses.dataclass
+class TrainState:
+    """A trainer, its place in the text, and the number of steps done."""
+
+    trainer: Trainer
+    records: Records
+    step: int = 0
+    position: Position | None = None  # of the next window; None: the start of the text
+    offset_step: int = 0  # as in `Progress`
+    epoch_offset: float = 0.0
+
+    @property
+    def epochs(self) -> Epochs:
+        """Converts between steps and passes over the text."""
+        tokens_per_step = self.trainer.batch_size * self.trainer.config.unroll_steps
+        return Epochs(num_tokens(self.records), tokens_per_step, self.offset_step, self.epoch_offset)
+
+    @property
+    def data_id(self) -> str:
+        """Identifies the records and their order, in which `position` is a place."""
+        return text_id(self.records, self.trainer.config.seed)
+
+    def progress(self) -> Progress:
+        """Returns the state as a checkpoint stores it; all workers must call this."""
+        states, unroll_steps = self.trainer.gathered_states(), self.trainer.config.unroll_steps
+        return Progress(
+            self.step, self.position, self.data_id, states, unroll_steps, self.offset_step, self.epoch_offset
+        )
+
+    def set_progress(self, progress: Progress) -> None:
+        """Continues from a checkpoint, whose variables are restored already."""
+        if progress.states is not None:
+            self.trainer.set_states(progress.states)
+        self.step, self.position = progress.step, progress.position
+        self.offset_step, self.epoch_offset = progress.offset_step, progress.epoch_offset
+
+    def windows(
+        self, last_step: int, interrupted: Callable[[], bool]
+    ) -> Generator[tuple[Window, Position], None, None]:
+        """Yields each step's window up to `last_step`, and the position after it.
+
+        Ends early if `interrupted` returns True while the next window is not ready.
+        """
+        config = self.trainer.config
+        windows = Windows(
+            self.records,
+            self.trainer.batch_size,
+            config.unroll_steps,
+            self.trainer.bilm.config.char_cnn.max_chars_per_token,
+            config.seed,
+            position=self.position,
+            rows=self.trainer.local_rows,
+        )
+        with contextlib.closing(prefetch(iter(windows), interrupted=interrupted)) as ready:
+            yield from itertools.islice(ready, max(0, last_step - self.step))
