@@ -18,13 +18,13 @@ def with_elmo(request):
     return built(request.param, MICRO, recipe_of(request.param, "elmo.place=both"))
 
 
-def answers(system, network, inputs, examples) -> list:
+def predict(system, network, inputs, examples) -> list:
     outputs = keras.tree.map_structure(np.asarray, network(inputs, training=False))
-    return system.answers(network, outputs, examples)
+    return system.predict(network, outputs, examples)
 
 
 def assert_same(found, expected) -> None:
-    """Compares answers: probabilities with a tolerance, all else exactly."""
+    """Compares predictions: probabilities with a tolerance, all else exactly."""
     if hasattr(expected, "probabilities"):
         assert found.label == expected.label
         pair = [list(one.probabilities.values()) for one in (found, expected)]
@@ -40,7 +40,7 @@ def test_there_are_examples_of_every_system():
     assert EXAMPLES.keys() == tasks.SYSTEMS.keys()
 
 
-def test_padding_and_batch_mates_change_no_answer(with_elmo):
+def test_padding_and_batch_mates_change_no_prediction(with_elmo):
     system, network, examples = with_elmo
     inputs = system.inputs(examples)
     padding = {name: b"" if array.dtype == object else 0 for name, array in inputs.items()}
@@ -48,10 +48,10 @@ def test_padding_and_batch_mates_change_no_answer(with_elmo):
         name: np.pad(array, ((0, 0), (0, 4)), constant_values=padding[name]) if array.ndim == 2 else array
         for name, array in inputs.items()
     }
-    together, padded = (answers(system, network, one, examples) for one in (inputs, wide))
+    together, padded = (predict(system, network, one, examples) for one in (inputs, wide))
     # The shortest is padded most.
     number = min(range(len(examples)), key=lambda one: batching.length(system, examples[one]))
-    (alone,) = answers(system, network, system.inputs([examples[number]]), [examples[number]])
+    (alone,) = predict(system, network, system.inputs([examples[number]]), [examples[number]])
     assert_same(together[number], alone)
     for one, other in zip(together, padded, strict=True):
         assert_same(one, other)
@@ -102,11 +102,10 @@ def test_an_example_is_learned_by_heart(task):
 
     losses = [float(step()) for _ in range(16)]
     assert losses[-1] < 0.05 * losses[0], losses
-    (answer,) = answers(system, network, inputs, examples)
-    assert system.scores(examples, [answer])[system.metric] == 100
+    assert system.scores(examples, predict(system, network, inputs, examples))[system.metric] == 100
 
 
 def test_a_sentence_in_brackets_is_not_taken_for_a_tree(tmp_path):
     (tmp_path / "text").write_text("( laughs ) what a film .\n")
-    (found,) = tasks.system_class("sentiment").read_unlabelled(tmp_path / "text")
+    (found,) = tasks.system_class("sentiment")(recipe_of("sentiment")).read_unlabelled(tmp_path / "text")
     assert found.tokens[:2] == ["(", "laughs"]

@@ -13,29 +13,26 @@ _GATES = ("input_gate", "forget_gate", "output_gate", "highway_gate", "candidate
 
 @keras.saving.register_keras_serializable("elmo_tf")
 class HighwayLSTM(keras.layers.Layer):
-    """A long short-term memory with a highway connection around each step, in one direction.
+    """An LSTM with a highway connection around each step, in one direction.
 
-    `h = t * (o * tanh(c)) + (1 - t) * x W_k`, where `t` is the highway gate, a sigmoid as the other gates are, and
+    `h = t * (o * tanh(c)) + (1 - t) * x W_k`, where `t` is the highway gate, a sigmoid like the other gates, and
     `x W_k` the input's linear projection. In training, `h` is multiplied by a dropout mask that is the same at all
     steps of a sequence: the next step and the next layer both get the product.
 
-    Columns of the kernel: input, forget, output and highway gate, candidate, projection of the input; those of the
-    recurrent kernel and the bias are the same without the last. Each block of `units` columns starts orthogonal, the
-    bias at 0, that of the forget gate at 1.
-
-    The input's part of all steps is one product. The rest is one loop with a gradient written by hand.
+    Columns of the kernel: input, forget, output and highway gate, candidate, projection of the input; the recurrent
+    kernel and the bias lack the last. Each block of `units` columns starts orthogonal, the bias at 0 and that of the
+    forget gate at 1.
 
     Args:
         units: width of state and output.
-        dropout_rate: of the output and the recurrent state together, one mask a sequence. What is kept is divided by
-            `1 - dropout_rate`, so that nothing is scaled outside of training.
-        go_backwards: whether it reads from the last position to the first. Unlike Keras's layers, it returns the output
-            in the order of the input all the same.
+        dropout_rate: of the output and the recurrent state together, one mask per sequence.
+        go_backwards: whether it reads from the last position to the first. Unlike in Keras's layers, the output has the
+            order of the input.
         seed: of the dropout.
 
     Call arguments:
         inputs: float `(batch, time, dim)`.
-        mask: bool `(batch, time)`, real positions; None: all. The state passes the others as it is.
+        mask: bool `(batch, time)`, real positions; None: all. Others leave the state unchanged.
         training: whether there is dropout.
 
     Returns:
