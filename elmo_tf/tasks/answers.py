@@ -5,7 +5,6 @@ Sources of the settings: [P] the paper, [D] the code of document-qa, with which 
 
 import dataclasses
 import logging
-import os
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -81,11 +80,8 @@ class Task(System):
         ),
     }
 
-    def read(self, path: str | os.PathLike) -> list[Question]:
-        return squad.read_questions(path)
-
-    def read_unlabelled(self, path: str | os.PathLike) -> list[Question]:
-        return squad.read_questions_without_answers(path)
+    read = staticmethod(squad.read_questions)
+    read_unlabelled = staticmethod(squad.read_questions_without_answers)
 
     def example_of(self, item: Sequence[str]) -> Question:
         if isinstance(item, str) or len(item) != 2 or not all(isinstance(text, str) for text in item):

@@ -6,7 +6,6 @@ what is clipped, the paper counts.
 """
 
 import dataclasses
-import os
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -18,11 +17,12 @@ from elmo_tf.annotated import frames, tag_schemes
 from elmo_tf.annotated.frames import Frame
 from elmo_tf.errors import InputError
 from elmo_tf.layers.token_mask import TokenMask
+from elmo_tf.tasks.layers.crf import viterbi
 from elmo_tf.tasks.layers.highway_lstm import HighwayLSTM
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Words, at_least
 from elmo_tf.tasks.scores import srl_eval
 from elmo_tf.tasks.system import checked_tokens
-from elmo_tf.tasks.tagging import PADDING, Tagger, best_tags
+from elmo_tf.tasks.tagging import PADDING, Tagger
 from elmo_tf.tasks.token_vectors import TokenVectors, joined
 
 _LONGEST = 100  # tokens of a training sentence [S]
@@ -88,11 +88,8 @@ class Task(Tagger):
         ),
     }
 
-    def read(self, path: str | os.PathLike) -> list[list[Frame]]:
-        return frames.read_frames(path)
-
-    def read_unlabelled(self, path: str | os.PathLike) -> list[Frame]:
-        return frames.read_predicates(path)
+    read = staticmethod(frames.read_frames)
+    read_unlabelled = staticmethod(frames.read_predicates)
 
     def example_of(self, item: tuple[Sequence[str], int]) -> Frame:
         if isinstance(item, str) or not isinstance(item, Sequence) or len(item) != 2:
@@ -139,7 +136,8 @@ class Task(Tagger):
     def predict(self, network: keras.Model, outputs: Any, examples: Sequence[Frame]) -> list[list[str]]:
         # Scores are log probabilities plus a constant for each token, the same for all paths [S].
         # No sentence begins with an I-, unlike in [S].
-        return self.named(best_tags(outputs["scores"], outputs["mask"].sum(1), tag_schemes.allowed(self.labels)))
+        allowed = [np.where(may, 0.0, -np.inf) for may in tag_schemes.allowed(self.labels)]
+        return self.named(viterbi(outputs["scores"], outputs["mask"], *allowed))
 
     def scores(self, examples: Sequence[Frame], predictions: Sequence[list[str]]) -> dict[str, float]:
         counts = srl_eval.by_label(map(self.tags_of, examples), predictions)

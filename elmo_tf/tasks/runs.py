@@ -166,11 +166,12 @@ class _Runs:
 
     def _results(self, system: System, network: keras.Model, history: fitting.History) -> dict[str, Any]:
         best = fitting.best_epoch(history, system.metric)
-        dev, test = history[best]["dev"], None
-        if self._data["test"]:
-            test = Predictor(system, network).scores(self._data["test"])
-        summary = trained.summary(system, dev if test is None else test)
-        return {name: summary[name] for name in ("task", "metric", "score")} | {
+        dev = history[best]["dev"]
+        test = Predictor(system, network).scores(self._data["test"]) if self._data["test"] else None
+        return {
+            "task": system.name,
+            "metric": system.metric,
+            "score": (test or dev)[system.metric],
             "dev": dev,
             "test": test,
             "train_examples": len(self._data["train"]),

@@ -1,4 +1,4 @@
-"""What the systems that give each token a tag share, and the best tags that a scheme allows."""
+"""What the systems that give each token a tag share."""
 
 import abc
 from collections.abc import Sequence
@@ -38,43 +38,3 @@ class Tagger(System):
     def to_json(self, example: Example, prediction: list[str]) -> dict[str, Any]:
         spans = [span._asdict() for span in tag_schemes.spans(prediction)]
         return {"tokens": example.tokens, "tags": prediction, "spans": spans}
-
-
-def best_tags(scores: np.ndarray, lengths: Sequence[int], allowed: tag_schemes.Allowed) -> list[list[int]]:
-    """Returns each row's allowed sequence of tags with the highest sum of scores, by Viterbi's algorithm.
-
-    Unlike a CRF's (`CRF.decode`), transitions have no scores, and most tags may follow every other one. So a step's
-    work grows with the number of tags, not with its square.
-
-    Args:
-        scores: `(batch, time, tags)`, logarithms of probabilities.
-        lengths: each row's tokens; the rest is padding.
-        allowed: which tags may begin, follow each other and end.
-
-    Returns:
-        the numbers of the tags, as many as the row has tokens.
-    """
-    scores, lengths = np.asarray(scores, np.float64), np.asarray(lengths)
-    num_tags = scores.shape[2]
-    bound = np.flatnonzero(~allowed.steps.all(0))  # tags that may not follow every other one
-    earlier = [np.flatnonzero(allowed.steps[:, tag]) for tag in bound]
-    # The tags that may come before each bound one, padded with an extra tag that is never reached.
-    before = np.full((len(bound), max([1, *map(len, earlier)])), num_tags)
-    for row, tags in zip(before, earlier, strict=True):
-        row[: len(tags)] = tags
-    rows = np.arange(len(scores))[:, None]
-    best = scores[:, 0] + np.where(allowed.begin, 0, -np.inf)
-    pointers = []
-    for step in range(1, scores.shape[1]):
-        wide = np.pad(best, ((0, 0), (0, 1)), constant_values=-np.inf)
-        pointer = np.repeat(best.argmax(1)[:, None], num_tags, 1)
-        ways = wide[:, before]
-        pointer[:, bound] = before[np.arange(len(bound)), ways.argmax(2)]
-        here = (step < lengths)[:, None]
-        pointers.append(np.where(here, pointer, np.arange(num_tags)))
-        best = np.where(here, wide[rows, pointer] + scores[:, step], best)
-    paths = [(best + np.where(allowed.end, 0, -np.inf)).argmax(1)]
-    for pointer in reversed(pointers):
-        paths.append(pointer[rows[:, 0], paths[-1]])
-    found = np.stack(paths[::-1], 1)
-    return [row[:length].tolist() for row, length in zip(found, lengths, strict=True)]

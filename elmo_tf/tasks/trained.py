@@ -87,12 +87,9 @@ class Trained:
                 "warning: the system was not trained on these labels of %s: %s; it knows %s",
                 *(data, ", ".join(unknown), ", ".join(self.system.labels)),
             )
-        return summary(self.system, self._predictor.scores(examples)) | {"examples": len(examples)}
-
-
-def summary(system: System, scores: dict[str, float]) -> dict[str, Any]:
-    """Returns scores with the task's name, its metric, and that metric's score as `score`."""
-    return {"task": system.name, "metric": system.metric, "score": scores[system.metric]} | scores
+        scores, metric = self._predictor.scores(examples), self.system.metric
+        found = {"task": self.system.name, "metric": metric, "score": scores[metric]}
+        return found | scores | {"examples": len(examples)}
 
 
 def load(workdir: str | os.PathLike, task: str | None = None) -> Trained:

@@ -89,11 +89,12 @@ def test_the_loss_is_that_of_all_right_antecedents_together():
     expected = sum(
         np.log(np.exp(row).sum()) - np.log(np.exp(row[places]).sum()) for row, places in zip(scores, right, strict=True)
     )
+    close = {"abs": checks.rounding(4 * 4, 4, 5)}
     found = antecedent_loss(tf.constant(scores, tf.float32), tf.constant(clusters))
-    assert float(found) == pytest.approx(expected, abs=checks.rounding(4 * 4, 4, 5))
+    assert float(found) == pytest.approx(expected, **close)
     # A span of a cluster whose others come later, or were not kept, refers to none.
     one = antecedent_loss(tf.constant(scores[:2], tf.float32), tf.constant([0, 3]))
-    assert float(one) == pytest.approx(np.log(1 + np.exp(scores[1, 1])), abs=checks.rounding(4 * 4, 4, 5))
+    assert float(one) == pytest.approx(np.log(1 + np.exp(scores[1, 1])), **close)
 
 
 def test_what_a_program_asks_about_is_sentences_or_a_text():

@@ -1,51 +1,14 @@
-"""Systems that tag tokens: decoding against all sequences, one by one; scores; training data."""
-
-import itertools
+"""Systems that tag tokens: scores, training data, what a program asks with."""
 
 import numpy as np
 import pytest
 
-from elmo_tf.annotated import tag_schemes
 from elmo_tf.annotated.columns import Tagged
 from elmo_tf.annotated.frames import Frame
 from elmo_tf.errors import InputError
 from elmo_tf.tasks import batching, ner, roles
-from elmo_tf.tasks.tagging import best_tags
 
-TAGS = {
-    "IOB2": ["B-X", "B-Y", "I-X", "I-Y", "O"],
-    "BIOUL": ["B-X", "I-X", "L-X", "O", "U-X", "U-Y"],
-    "without a begin": ["I-Z", "O"],
-}
-LENGTHS = [4, 2, 0, 1, 3]
 ROLES = roles.Task(roles.Task.recipes["small"])
-
-
-def allows(allowed, path) -> bool:
-    steps = all(allowed.steps[pair] for pair in itertools.pairwise(path))
-    return bool(allowed.begin[path[0]] and allowed.end[path[-1]] and steps)
-
-
-@pytest.mark.parametrize("scheme", TAGS)
-def test_the_best_of_all_allowed_sequences_is_found(scheme):
-    tags = TAGS[scheme]
-    allowed = tag_schemes.allowed(tags)
-    scores = np.random.default_rng(0).normal(size=(len(LENGTHS), 4, len(tags)))
-    found = best_tags(scores, LENGTHS, allowed)
-    assert [len(path) for path in found] == LENGTHS
-    for row, path in zip(scores, found, strict=True):
-        paths = itertools.product(range(len(tags)), repeat=len(path))
-        totals = {one: row[np.arange(len(one)), one].sum() for one in paths if not one or allows(allowed, one)}
-        assert tuple(path) == max(totals, key=totals.get)
-    # The constraints count.
-    assert found != [row[:length].argmax(1).tolist() for row, length in zip(scores, LENGTHS, strict=True)]
-
-
-def test_scores_of_minus_infinity_are_no_error():
-    tags = TAGS["IOB2"]
-    scores = np.full((1, 3, 5), -np.inf)
-    scores[0, :, [2, 4]] = 0
-    assert best_tags(scores, [3], tag_schemes.allowed(tags)) == [[4, 4, 4]]
 
 
 def test_spans_are_scored_and_a_span_of_another_kind_is_wrong():
@@ -66,6 +29,13 @@ def test_whole_arguments_are_scored_and_frequent_labels_by_themselves():
     assert found == {"precision": 100, "recall": 75, "f1": f1, "A0": 100, "A1": a1}
     assert ROLES.scores(examples[:1], [gold]) == {"precision": 100, "recall": 100, "f1": 100}
     assert ROLES.to_json(examples[0], gold)["spans"][-1] == {"start": 3, "end": 4, "kind": "C-A1"}
+
+
+def test_roles_begin_with_a_b():
+    system = roles.Task(ROLES.recipe, ["B-A0", "I-A0", "O"])
+    scores = np.array([[[2, 9, 1], [0, 9, 1], [0, 9, 1]], [[2, 9, 3], [0, 0, 0], [0, 0, 0]]], np.float32)
+    found = system.predict(None, {"scores": scores, "mask": np.array([[1, 1, 1], [1, 0, 0]], bool)}, [])
+    assert found == [["B-A0", "I-A0", "I-A0"], ["O"]]
 
 
 def test_long_sentences_are_scored_but_not_trained_on():

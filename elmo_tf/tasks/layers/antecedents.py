@@ -134,22 +134,20 @@ class AntecedentScores(keras.layers.Layer):
         self, tables: tuple, facts: dict[str, tf.Tensor], first: tf.Tensor, after: tf.Tensor, begin: tf.Tensor
     ) -> tf.Tensor:
         """Returns the features' vectors of a block's pairs, float32 `(spans, earlier ones, features * dim)`."""
-        rest = list(tables)
         distances = tf.range(first, after)[:, None] - tf.range(begin, after)[None]
-        found = [tf.gather(rest.pop(0), distance_bins(distances))]
+        found = [tf.gather(tables[0], distance_bins(distances))]
         if self.speakers:
             names = facts["speakers"]
             same = names[first:after, None] == names[None, begin:after]
-            found.append(tf.gather(rest.pop(0), tf.cast(same, tf.int32)))
+            found.append(tf.gather(tables[1], tf.cast(same, tf.int32)))
         if self.num_genres:
             # An unknown genre has the vector 0.
-            vectors = rest.pop(0)
-            known = tf.one_hot(facts["genres"][first:after] - 1, self.num_genres, dtype=vectors.dtype)
-            found.append(tf.tile(tf.matmul(known, vectors)[:, None], (1, after - begin, 1)))
+            known = tf.one_hot(facts["genres"][first:after] - 1, self.num_genres, dtype=tables[-1].dtype)
+            found.append(tf.tile(tf.matmul(known, tables[-1])[:, None], (1, after - begin, 1)))
         return tf.concat(found, -1)
 
 
 def distance_bins(distances: tf.Tensor) -> tf.Tensor:
     """Returns the bin of each distance, int32; the first for distances below 0."""
-    reached = distances[..., None] >= tf.constant(BINS)
-    return tf.maximum(tf.reduce_sum(tf.cast(reached, tf.int32), -1) - 1, 0)
+    reached = distances[..., None] >= tf.constant(BINS[1:])
+    return tf.reduce_sum(tf.cast(reached, tf.int32), -1)

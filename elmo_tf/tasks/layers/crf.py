@@ -4,7 +4,6 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-_FORBIDDEN = -1e30  # below the score of any path; -inf would give nan
 # Bool: labels that may begin (labels,), follow each other (from, to), end (labels,).
 Allowed = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -68,32 +67,17 @@ class CRF(keras.layers.Layer):
         return self._path_score(scores, labels, mask) - self._log_sum_of_paths(scores, mask)
 
     def decode(self, scores: np.ndarray, mask: np.ndarray, allowed: Allowed | None = None) -> list[list[int]]:
-        """Returns the best label sequence of each row, as long as the row has tokens, by Viterbi's algorithm.
+        """Returns the best label sequence of each row, as long as the row has tokens.
 
         Args:
             scores: `(batch, time, num_labels)`.
             mask: bool `(batch, time)`, real tokens, with padding on the right only.
             allowed: which labels may begin, follow each other and end; None: all.
         """
-        begin, transitions, end = (np.asarray(one) for one in (self.begin, self.transitions, self.end))
+        weights = [np.asarray(one) for one in (self.begin, self.transitions, self.end)]
         if allowed is not None:
-            pairs = zip((begin, transitions, end), allowed, strict=True)
-            begin, transitions, end = (np.where(may, score, _FORBIDDEN) for score, may in pairs)
-        paths = []
-        for row, length in zip(np.asarray(scores, np.float64), np.sum(mask, 1), strict=True):
-            if not length:
-                paths.append([])
-                continue
-            best, before = row[0] + begin, []
-            for token in row[1:length]:
-                ways = best[:, None] + transitions
-                before.append(ways.argmax(0))
-                best = ways.max(0) + token
-            path = [int((best + end).argmax())]
-            for pointers in reversed(before):
-                path.append(int(pointers[path[-1]]))
-            paths.append(path[::-1])
-        return paths
+            weights = [np.where(may, one, -np.inf) for may, one in zip(allowed, weights, strict=True)]
+        return viterbi(scores, mask, *weights)
 
     def _path_score(self, scores: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         labels = tf.maximum(labels, 0)
@@ -116,3 +100,29 @@ class CRF(keras.layers.Layer):
         following = (tf.transpose(scores[:, 1:], (1, 0, 2)), tf.transpose(mask[:, 1:]))
         sums = tf.foldl(step, following, initializer=first)
         return tf.reduce_logsumexp(sums + self.end, 1) * mask[:, 0]
+
+
+def viterbi(
+    scores: np.ndarray, mask: np.ndarray, begin: np.ndarray, transitions: np.ndarray, end: np.ndarray
+) -> list[list[int]]:
+    """Returns the best label sequence of each row, as long as the row has tokens.
+
+    Args:
+        scores: `(batch, time, labels)`, each token's own.
+        mask: bool `(batch, time)`, real tokens, with padding on the right only.
+        begin, end: `(labels,)`, added to the first and the last token's scores.
+        transitions: `(labels, labels)`, from and to; -inf is never taken.
+    """
+    to_label, labels = np.ascontiguousarray(transitions.T), np.arange(len(begin))
+    paths = []
+    for row, length in zip(np.asarray(scores, np.float64), np.sum(mask, 1), strict=True):
+        best, before = row[0] + begin, []
+        for token in row[1:length]:
+            ways = best + to_label
+            before.append(ways.argmax(1))
+            best = ways[labels, before[-1]] + token
+        path = [int((best + end).argmax())]
+        for pointers in reversed(before):
+            path.append(int(pointers[path[-1]]))
+        paths.append(path[::-1] if length else [])
+    return paths

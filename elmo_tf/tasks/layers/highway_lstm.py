@@ -8,7 +8,8 @@ import tensorflow as tf
 from elmo_tf.tasks.layers import highway_lstm_scan
 from elmo_tf.tasks.layers.orthogonal_blocks import orthogonal_blocks
 
-_GATES = ("input_gate", "forget_gate", "output_gate", "highway_gate", "candidate")
+_BLOCKS = 5  # of columns: input, forget, output and highway gate, candidate
+_FORGET_GATE = 1
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
@@ -60,14 +61,15 @@ class HighwayLSTM(keras.layers.Layer):
         self._random = keras.random.SeedGenerator(seed) if dropout_rate else None
 
     def build(self, input_shape):
-        blocks = len(_GATES)
-        kernel = (input_shape[-1], (blocks + 1) * self.units)
-        recurrent = (self.units, blocks * self.units)
-        self.kernel = self.add_weight(name="kernel", shape=kernel, initializer=orthogonal_blocks(self.units))
-        self.recurrent_kernel = self.add_weight(
-            name="recurrent_kernel", shape=recurrent, initializer=orthogonal_blocks(self.units)
-        )
-        self.bias = self.add_weight(name="bias", shape=recurrent[1:], initializer=_open_forget_gate(self.units))
+        kernel, recurrent = (input_shape[-1], (_BLOCKS + 1) * self.units), (self.units, _BLOCKS * self.units)
+        orthogonal = orthogonal_blocks(self.units)
+        self.kernel = self.add_weight(name="kernel", shape=kernel, initializer=orthogonal)
+        self.recurrent_kernel = self.add_weight(name="recurrent_kernel", shape=recurrent, initializer=orthogonal)
+
+        def open_forget_gate(shape, dtype=None):
+            return tf.cast(tf.range(shape[0]) // self.units == _FORGET_GATE, dtype)
+
+        self.bias = self.add_weight(name="bias", shape=recurrent[1:], initializer=open_forget_gate)
 
     def call(self, inputs, mask=None, training=False):
         keep = None
@@ -83,13 +85,3 @@ class HighwayLSTM(keras.layers.Layer):
     def get_config(self):
         own = ("units", "dropout_rate", "go_backwards", "seed")
         return super().get_config() | {name: getattr(self, name) for name in own}
-
-
-def _open_forget_gate(units: int):
-    """Returns an initializer of a bias that is 1 for the forget gate and 0 for the others."""
-
-    def initial(shape, dtype=None):
-        block = tf.range(shape[0]) // units
-        return tf.cast(block == _GATES.index("forget_gate"), dtype or "float32")
-
-    return initial

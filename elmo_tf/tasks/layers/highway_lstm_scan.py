@@ -7,7 +7,6 @@ step's product, and the gradient of the recurrent kernel is one product over all
 import tensorflow as tf
 
 
-@tf.function(autograph=False, reduce_retracing=True)
 def run(inputs, kernel, recurrent_kernel, bias, mask=None, keep=None, go_backwards=False):
     """Runs the LSTM over all steps, in a graph of its own even when called eagerly.
 
@@ -23,9 +22,16 @@ def run(inputs, kernel, recurrent_kernel, bias, mask=None, keep=None, go_backwar
     Returns:
         `(batch, time, units)`, in the order of the inputs, 0 where the mask is False.
     """
+    (dim, _), (units, _) = kernel.shape, recurrent_kernel.shape
+    return _run(dim, units, inputs, kernel, recurrent_kernel, bias, mask, keep, go_backwards)
+
+
+@tf.function(autograph=False, reduce_retracing=True)
+def _run(dim, units, inputs, kernel, recurrent_kernel, bias, mask, keep, go_backwards):
+    # One graph serves all batches, so shapes are unknown in it.
+    kernel, recurrent_kernel = tf.ensure_shape(kernel, (dim, None)), tf.ensure_shape(recurrent_kernel, (units, None))
     batch_size, num_steps = tf.unstack(tf.shape(inputs)[:2])
-    by_time = tf.reshape(tf.transpose(inputs, (1, 0, 2)), (num_steps * batch_size, inputs.shape[2]))
-    units = recurrent_kernel.shape[0]
+    by_time = tf.reshape(tf.transpose(inputs, (1, 0, 2)), (num_steps * batch_size, dim))
     bias = tf.concat([bias, tf.zeros((units,), bias.dtype)], 0)
     seen = tf.reshape(tf.matmul(by_time, kernel) + bias, (num_steps, batch_size, 6 * units))
     seen = tf.transpose(seen, (0, 2, 1))

@@ -1,5 +1,6 @@
 """Spans of a text that may be mentions: their vectors, their scores, and which are kept."""
 
+import functools
 from typing import Any
 
 import keras
@@ -80,8 +81,17 @@ class MentionSpans(keras.layers.Layer):
         seeds = next_seeds(self._seeds, self.dropout_rate, training)
         widths = tf.tile(self.widths[None], (tf.shape(hidden)[0], 1, 1))
         widths = dropped(widths, self.dropout_rate, seeds[0])
-        scores = self._scores(hidden, vectors, last, heads, widths, seeds[1])
-        chosen = self._chosen(tf.where(inside, scores, -np.inf), documents)
+        # Of all spans, float32 (words, widths).
+        weights = ScoreWeights(*self._score_weights)
+        of_first, of_last, of_width, of_head = tf.split(tf.convert_to_tensor(weights.first), self._parts)
+        known = tf.gather(tf.matmul(vectors, of_head), last)
+        hidden_layer = tf.einsum("wkt,wtu->wku", heads, known) + tf.tensordot(widths, of_width, 1)
+        hidden_layer += tf.matmul(hidden, of_first)[:, None] + tf.gather(tf.matmul(hidden, of_last), last)
+        scores = score(hidden_layer, weights, self.dropout_rate, seeds[1])
+        choose = functools.partial(best_spans, ratio=self.ratio)
+        spans = [tf.where(inside, scores, -np.inf), documents]
+        chosen = tf.numpy_function(choose, spans, tf.int32, stateful=False)
+        chosen = tf.ensure_shape(chosen, (None,))
         first, width = chosen // self.max_width, chosen % self.max_width
         own = tf.stack([first, width], 1)
         head = tf.einsum("nt,ntd->nd", tf.gather_nd(heads, own), tf.gather(vectors, tf.gather(last, first)))
@@ -122,27 +132,3 @@ class MentionSpans(keras.layers.Layer):
         scores = tf.gather(tf.matmul(hidden, self.head_kernel)[:, 0], last)
         within = tf.range(self.max_width)[None, :] <= tf.range(self.max_width)[:, None]
         return tf.nn.softmax(tf.where(within & inside[:, None], scores[:, None], scores.dtype.min))
-
-    def _scores(
-        self,
-        hidden: tf.Tensor,
-        vectors: tf.Tensor,
-        last: tf.Tensor,
-        heads: tf.Tensor,
-        widths: tf.Tensor,
-        seed: tf.Tensor | None,
-    ) -> tf.Tensor:
-        """Returns the scores of all spans, float32 `(words, widths)`."""
-        weights = ScoreWeights(*self._score_weights)
-        of_first, of_last, of_width, of_head = tf.split(tf.convert_to_tensor(weights.first), self._parts)
-        known = tf.gather(tf.matmul(vectors, of_head), last)
-        hidden_layer = tf.einsum("wkt,wtu->wku", heads, known) + tf.tensordot(widths, of_width, 1)
-        hidden_layer += tf.matmul(hidden, of_first)[:, None] + tf.gather(tf.matmul(hidden, of_last), last)
-        return score(hidden_layer, weights, self.dropout_rate, seed)
-
-    def _chosen(self, scores: tf.Tensor, documents: tf.Tensor) -> tf.Tensor:
-        def choose(scores: np.ndarray, documents: np.ndarray) -> np.ndarray:
-            return best_spans(scores, documents, self.ratio)
-
-        chosen = tf.numpy_function(choose, [scores, documents], tf.int32, stateful=False)
-        return tf.ensure_shape(chosen, (None,))

@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.tasks.layers.crf import CRF
+from elmo_tf.annotated import tag_schemes
+from elmo_tf.tasks.layers.crf import CRF, viterbi
 from tests import checks
 
 SCORES = np.random.default_rng(0).normal(size=(4, 4, 3)).astype(np.float32)
@@ -65,6 +66,14 @@ def test_the_decoded_path_is_the_best_of_all_and_of_the_allowed_ones():
         some = [path for path in ends if all(steps[pair] for pair in itertools.pairwise(path))]
         assert len(some) < len(every)
         assert tuple(best_allowed[row]) == max(some, key=every.get)
+
+
+def test_scores_of_minus_infinity_are_no_error():
+    scores = np.full((1, 3, 5), -np.inf)
+    scores[0, :, [2, 4]] = 0
+    allowed = tag_schemes.allowed(["B-X", "B-Y", "I-X", "I-Y", "O"])
+    weights = [np.where(may, 0.0, -np.inf) for may in allowed]
+    assert viterbi(scores, np.ones((1, 3), bool), *weights) == [[4, 4, 4]]
 
 
 def test_without_boundaries_only_transitions_are_learned():
