@@ -82,17 +82,19 @@ class Task(System):
     # Data.
 
     def read(self, path: str | os.PathLike) -> list[Document]:
-        if _has_json(path):
-            return list(map(cut, coref_jsonlines.read_jsonlines(path)))
-        return list(map(cut, conll2012.read_documents(path)))
+        has_json = first_line(path).lstrip().startswith("{")
+        return list(map(cut, coref_jsonlines.read_jsonlines(path) if has_json else conll2012.read_documents(path)))
 
     def read_unlabelled(self, path: str | os.PathLike) -> list[Document]:
-        if _has_json(path):
-            return list(map(cut, coref_jsonlines.read_jsonlines(path, labelled=False)))
-        if first_line(path).lstrip().startswith("#begin document"):
-            return list(map(cut, conll2012.read_documents(path)))
-        document = coref_jsonlines.document_of_text("\n".join(line for _, line in numbered_lines(path)))
-        return require_some([cut(document)] if document.sentences else [], path, "word")
+        first = first_line(path).lstrip()
+        if first.startswith("{"):
+            found = coref_jsonlines.read_jsonlines(path, labelled=False)
+        elif first.startswith("#begin document"):
+            found = conll2012.read_documents(path)
+        else:
+            document = coref_jsonlines.document_of_text("\n".join(line for _, line in numbered_lines(path)))
+            found = require_some([document] if document.sentences else [], path, "word")
+        return list(map(cut, found))
 
     def example_of(self, item: str | Sequence[Sequence[str]]) -> Document:
         if isinstance(item, str):
@@ -209,7 +211,3 @@ def _cluster_of_each(spans: tf.Tensor, mentions: tf.Tensor) -> tf.Tensor:
     equal = tf.reduce_all(spans[:, None] == mentions[None, :, :2], -1)
     # Without any mention the maximum would be the lowest int32.
     return tf.maximum(tf.reduce_max(tf.where(equal, mentions[None, :, 2], 0), 1), 0)
-
-
-def _has_json(path: str | os.PathLike) -> bool:
-    return first_line(path).lstrip().startswith("{")

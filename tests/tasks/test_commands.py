@@ -1,5 +1,6 @@
 """The command `task`: from files to predictions, as a user types it."""
 
+import functools
 import json
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from elmo_tf import tasks
 from elmo_tf.cli import main
 from elmo_tf.errors import InputError
+from elmo_tf.tasks import trained
 from tests.tasks.small import OWN, SMALL
 
 SENTENCES = [
@@ -36,7 +38,13 @@ def train(capsys, task, data, workdir, *options) -> dict:
     return run(capsys, task, "train", "--train", data, "--dev", data, "--workdir", workdir, *settings, *options)[-1]
 
 
-def test_a_tagger_with_elmo_is_trained_evaluated_and_used(savedmodel, data, tmp_path, capsys, caplog):
+@pytest.fixture
+def loaded_once(monkeypatch):
+    """Tracing a loaded network takes seconds."""
+    monkeypatch.setattr(trained, "load", functools.cache(trained.load))
+
+
+def test_a_tagger_with_elmo_is_trained_evaluated_and_used(savedmodel, data, tmp_path, capsys, caplog, loaded_once):
     workdir = tmp_path / "run"
     options = ["--elmo", savedmodel.path, "--set", "elmo.remember=true"]
     results = train(capsys, "ner", data, workdir, *options)
@@ -61,7 +69,7 @@ def test_a_tagger_with_elmo_is_trained_evaluated_and_used(savedmodel, data, tmp_
         [[0, 1], [1, 2], [3, 6], [6, 7]],
     ]
     (tmp_path / "foreign").write_text("new B-GPE\nyork I-GPE\n\nnew B-LOC\nyork I-LOC\n")
-    system = tasks.load(workdir)
+    system = trained.load(str(workdir), "ner")
     system.evaluate(tmp_path / "foreign")
     warning = f"the system was not trained on these labels of {tmp_path}/foreign: B-GPE, L-GPE; it knows B-LOC, "
     assert warning in caplog.text
@@ -98,7 +106,7 @@ FILES = {
 
 @pytest.mark.slow  # The test above has the commands, test_systems.py the networks.
 @pytest.mark.parametrize("task", FILES)
-def test_other_systems_are_trained_evaluated_and_used(task, tmp_path, capsys):
+def test_other_systems_are_trained_evaluated_and_used(task, tmp_path, capsys, loaded_once):
     labelled, text, items = FILES[task]
     (tmp_path / "data").write_text(labelled)
     (tmp_path / "text").write_text(text)
@@ -111,7 +119,7 @@ def test_other_systems_are_trained_evaluated_and_used(task, tmp_path, capsys):
     # Labels may be there, too.
     assert len(run(capsys, task, "predict", *workdir, "--input", tmp_path / "data")) == results["train_examples"]
     found = run(capsys, task, "predict", *workdir, "--input", tmp_path / "text")
-    assert tasks.load(tmp_path / "run").predict(items) == found
+    assert trained.load(str(tmp_path / "run"), task).predict(items) == found
 
 
 def test_the_list_has_a_line_for_each_system(capsys):

@@ -5,17 +5,32 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf import tasks
-from elmo_tf.tasks import batching
+from elmo_tf import ELMo, tasks
+from elmo_tf.tasks import batching, token_vectors
 from tests import checks
 from tests.helpers import MICRO, slow
 from tests.tasks.small import EXAMPLES, built, recipe_of
 
 
+@pytest.fixture(scope="module")
+def shared_elmo():
+    """Has all systems use one ELMo layer, which then traces the biLM once."""
+    layer = ELMo(MICRO, 2, name="elmo")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(token_vectors, "ELMo", lambda *_, **__: layer)
+        yield
+
+
 @pytest.fixture(scope="module", params=list(tasks.SYSTEMS))
-def with_elmo(request):
+def with_elmo(shared_elmo, request):
     """A system with ELMo at input and output, its network with random weights, and its examples."""
     return built(request.param, MICRO, recipe_of(request.param, "elmo.place=both"))
+
+
+@pytest.fixture(scope="module", params=list(tasks.SYSTEMS))
+def baseline(request):
+    """The same without ELMo."""
+    return built(request.param)
 
 
 def predict(system, network, inputs, examples) -> list:
@@ -73,19 +88,11 @@ def test_every_weight_but_those_of_the_bilm_has_a_gradient(with_elmo):
     assert mixes <= {id(variable) for variable in variables}
 
 
-def test_a_saved_network_gives_the_same_outputs(with_elmo, tmp_path):
-    system, network, examples = with_elmo
-    network.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras", compile=False)
-    inputs = system.inputs(examples)
-    found, expected = (keras.tree.flatten(one(inputs, training=False)) for one in (loaded, network))
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-@pytest.mark.parametrize("task", [slow(name) if name in ("answers", "entailment") else name for name in tasks.SYSTEMS])
-def test_an_example_is_learned_by_heart(task):
-    system, network, examples = built(task)
+@pytest.mark.parametrize(
+    "baseline", [slow(name) if name in ("answers", "entailment") else name for name in tasks.SYSTEMS], indirect=True
+)
+def test_an_example_is_learned_by_heart(baseline):
+    system, network, examples = baseline
     # The shortest: steps of an LSTM take time here.
     examples = [min(examples, key=lambda one: batching.length(system, one))]
     inputs, targets = system.inputs(examples), system.targets(examples)
@@ -103,6 +110,16 @@ def test_an_example_is_learned_by_heart(task):
     losses = [float(step()) for _ in range(16)]
     assert losses[-1] < 0.05 * losses[0], losses
     assert system.scores(examples, predict(system, network, inputs, examples))[system.metric] == 100
+
+
+def test_a_saved_network_gives_the_same_outputs(baseline, tmp_path):
+    system, network, examples = baseline
+    network.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras", compile=False)
+    inputs = system.inputs(examples)
+    found, expected = (keras.tree.flatten(one(inputs, training=False)) for one in (loaded, network))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_a_sentence_in_brackets_is_not_taken_for_a_tree(tmp_path):
