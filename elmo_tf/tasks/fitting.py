@@ -43,12 +43,8 @@ def fit(
     Args:
         system: with its recipe.
         network: from `system.network`, untrained.
-        train: examples to train on.
-        dev: examples whose score chooses the epoch.
+        train, dev: examples to train on, and to choose the epoch by.
         folder: for the state after each epoch, and logs for TensorBoard.
-
-    Returns:
-        one entry for each epoch.
 
     Raises:
         InputError: if the loss is not finite.
@@ -59,7 +55,7 @@ def fit(
     training.optimizer.build(network.trainable_variables)
     state = _State(training, folder)
     history = state.restore()
-    epochs = _Epochs(recipe, system.metric, Predictor(system, network), dev, state, history)
+    epochs = _Epochs(Predictor(system, network), dev, state, history)
     if not epochs.at_end():
         lengths = [batching.length(system, example) for example in train]
         count = len(batching.training_batches(lengths, recipe.batch_size, (recipe.seed, 0)))
@@ -173,13 +169,11 @@ class _State:
 class _Epochs(keras.callbacks.Callback):
     """Between epochs: the dev score, the state, the learning rate, the end."""
 
-    def __init__(
-        self, recipe: Fit, metric: str, predictor: Predictor, dev: Sequence[Example], state: _State, history: History
-    ):
+    def __init__(self, predictor: Predictor, dev: Sequence[Example], state: _State, history: History):
         super().__init__()
-        self._recipe, self._metric, self._predictor, self._dev = recipe, metric, predictor, dev
-        self._state, self._history = state, history
-        self._average = keras.callbacks.SwapEMAWeights() if recipe.ema else None
+        self._recipe, self._metric = predictor.system.recipe.fit, predictor.system.metric
+        self._predictor, self._dev, self._state, self._history = predictor, dev, state, history
+        self._average = keras.callbacks.SwapEMAWeights() if self._recipe.ema else None
 
     def at_end(self) -> bool:
         """Whether all epochs are done, or the last one was scored and patience is exhausted."""

@@ -67,7 +67,7 @@ class CRF(keras.layers.Layer):
         return self._path_score(scores, labels, mask) - self._log_sum_of_paths(scores, mask)
 
     def decode(self, scores: np.ndarray, mask: np.ndarray, allowed: Allowed | None = None) -> list[list[int]]:
-        """Returns the best label sequence of each row, as long as the row has tokens.
+        """Returns the best label sequence of each row, as long as the row has tokens, by Viterbi's algorithm.
 
         Args:
             scores: `(batch, time, num_labels)`.
@@ -105,14 +105,7 @@ class CRF(keras.layers.Layer):
 def viterbi(
     scores: np.ndarray, mask: np.ndarray, begin: np.ndarray, transitions: np.ndarray, end: np.ndarray
 ) -> list[list[int]]:
-    """Returns the best label sequence of each row, as long as the row has tokens.
-
-    Args:
-        scores: `(batch, time, labels)`, each token's own.
-        mask: bool `(batch, time)`, real tokens, with padding on the right only.
-        begin, end: `(labels,)`, added to the first and the last token's scores.
-        transitions: `(labels, labels)`, from and to; -inf is never taken.
-    """
+    """Decodes like `CRF.decode` with given weights: begin and end `(labels,)`, transitions `(from, to)`; -inf forbids."""
     to_label, labels = np.ascontiguousarray(transitions.T), np.arange(len(begin))
     paths = []
     for row, length in zip(np.asarray(scores, np.float64), np.sum(mask, 1), strict=True):

@@ -10,17 +10,8 @@ import tensorflow as tf
 def run(inputs, kernel, recurrent_kernel, bias, mask=None, keep=None, go_backwards=False):
     """Runs the LSTM over all steps, in a graph of its own even when called eagerly.
 
-    Args:
-        inputs: float `(batch, time, dim)`.
-        kernel: `(dim, 6 * units)`; blocks of columns: input, forget, output, highway gate, candidate, projection.
-        recurrent_kernel: `(units, 5 * units)`, without the projection.
-        bias: `(5 * units,)`.
-        mask: bool `(batch, time)`, real positions; None: all.
-        keep: `(batch, units)`, the dropout mask, by which outputs are multiplied; None: no dropout.
-        go_backwards: whether the last position is read first.
-
-    Returns:
-        `(batch, time, units)`, in the order of the inputs, 0 where the mask is False.
+    The arguments and the output `(batch, time, units)` are those of the layer, with its weights `(dim, 6 * units)`,
+    `(units, 5 * units)` and `(5 * units,)`. Outputs are multiplied by the dropout mask `keep`, `(batch, units)`.
     """
     (dim, _), (units, _) = kernel.shape, recurrent_kernel.shape
     return _run(dim, units, inputs, kernel, recurrent_kernel, bias, mask, keep, go_backwards)

@@ -122,13 +122,8 @@ def _in_blocks(
 ) -> tf.Tensor:
     """Returns `attend(vectors, 0)`, float32 `(batch, time, dim)`, computed in blocks of positions.
 
-    Outside of training, memory for scores then does not grow with the square of the length.
-
-    Args:
-        attend: called with the vectors of a block of positions and the index of the first.
-        vectors: float32 `(batch, time, own_dim)`.
-        columns: scores of a position.
-        dim: width of what `attend` returns.
+    Outside of training, memory for scores then does not grow with the square of the length. `attend` is called with the
+    vectors of a block of positions and the index of the first; `columns` is the number of scores of a position.
     """
     batch_size, time = tf.unstack(tf.shape(vectors)[:2])
     size = tf.maximum(1, _MOST_SCORES // tf.maximum(1, batch_size * columns))
