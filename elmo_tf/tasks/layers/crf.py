@@ -105,7 +105,7 @@ class CRF(keras.layers.Layer):
 def viterbi(
     scores: np.ndarray, mask: np.ndarray, begin: np.ndarray, transitions: np.ndarray, end: np.ndarray
 ) -> list[list[int]]:
-    """Decodes like `CRF.decode` with given weights: begin and end `(labels,)`, transitions `(from, to)`; -inf forbids."""
+    """Decodes like `CRF.decode`: `begin` and `end` are `(labels,)`, `transitions` `(from, to)`; -inf forbids."""
     to_label, labels = np.ascontiguousarray(transitions.T), np.arange(len(begin))
     paths = []
     for row, length in zip(np.asarray(scores, np.float64), np.sum(mask, 1), strict=True):
