@@ -9,7 +9,7 @@ from elmo_tf import ELMo, tasks
 from elmo_tf.tasks import batching, token_vectors
 from tests import checks
 from tests.helpers import MICRO, slow
-from tests.tasks.small import EXAMPLES, built, recipe_of
+from tests.tasks.small import built, recipe_of
 
 
 @pytest.fixture(scope="module")
@@ -49,10 +49,6 @@ def assert_same(found, expected) -> None:
         np.testing.assert_allclose(found.probability, expected.probability, **checks.TOLERANCE)
     else:
         assert found == expected
-
-
-def test_there_are_examples_of_every_system():
-    assert EXAMPLES.keys() == tasks.SYSTEMS.keys()
 
 
 def test_padding_and_batch_mates_change_no_prediction(with_elmo):

@@ -1,4 +1,4 @@
-"""Word embedding, spelling and attention, against NumPy."""
+"""Word embedding and spelling, against NumPy."""
 
 import os
 import subprocess
@@ -86,19 +86,6 @@ def test_spelling_is_the_maximum_over_the_windows_of_its_characters(width):
     # Whatever the batch's longest token is.
     np.testing.assert_allclose(layer(TOKENS[:1, :1])[0, 0], found[0, 0], **close)
     assert layer.get_config() == Spelling.from_config(layer.get_config()).get_config()
-
-
-@pytest.mark.parametrize("length", [1, 3])
-def test_the_attention_of_the_systems_is_a_softmax_of_products_over_real_tokens(length):
-    """keras.layers.Attention, as sentiment and entailment use it."""
-    random = np.random.default_rng(1)
-    queries, keys = random.normal(size=(1, 4, 3)), random.normal(size=(1, 4, 3))
-    masks = [tf.constant([[True] * 4]), tf.constant([[place < length for place in range(4)]])]
-    layer = keras.layers.Attention()
-    found = layer([tf.constant(one, tf.float32) for one in (queries, keys)], mask=masks)
-    scores = queries[0] @ keys[0, :length].T
-    weights = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
-    np.testing.assert_allclose(found[0], weights @ keys[0, :length], **checks.FEW)
 
 
 def test_a_file_of_a_model_from_when_the_layers_stood_elsewhere_is_loaded(tmp_path):
