@@ -110,6 +110,6 @@ def _predict(arguments: argparse.Namespace) -> None:
         lines = [line for _, line in numbered_lines(arguments.input) if line.strip()]
         answers = system.predict(lines, arguments.tokenizer)
     else:
-        answers = system.answer(system.system.read_unlabelled(arguments.input))
+        answers = system.predict_examples(system.system.read_unlabelled(arguments.input))
     for line in answers:
         print(json.dumps(line, ensure_ascii=False))

@@ -3,8 +3,8 @@
     tagger = elmo_tf.tasks.load("runs/ner")
     print(tagger.predict([["Anna", "lives", "in", "New", "York"]]))
 
-`elmo_tf.tasks.runs.train` trains one, as `elmo-tf task NAME train` does. A system is one file with its recipe, network
-and scores; everything else here is shared.
+`elmo_tf.tasks.runs.train` trains one, as `elmo-tf task NAME train` does. Each system is one file with its recipe,
+network and scores; everything else here is shared.
 """
 
 import importlib
@@ -24,15 +24,15 @@ SYSTEMS = {
     "answers": "the answer to a question in a paragraph, bidirectional attention and self-attention: F1",
     "coreference": "mentions of the same thing in a document, span ranking: average F1",
 }
-# Those that read one sentence a line, of tokens or of raw text.
+# Those that read one sentence per line, tokens or raw text.
 RAW_TEXT = ("ner", "sentiment")
 
 
 def load(workdir: str | os.PathLike) -> "Trained":
-    """Returns the system that `elmo-tf task NAME train` left in `workdir`.
+    """Returns the system that `elmo-tf task NAME train` trained in `workdir`.
 
     Raises:
-        InputError: if there is none, or its training has not ended.
+        InputError: naming the folder or file, if there is none, or its training has not ended.
     """
     from elmo_tf.tasks import trained  # noqa: PLC0415 - imports Keras
 

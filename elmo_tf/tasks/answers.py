@@ -1,11 +1,10 @@
 """Answers to questions, as a part of a paragraph: the system of Clark and Gardner (Peters et al. 2018, supplement A.4).
 
-Sources of what is set here: [P] the paper, [D] the code of document-qa, with which its figures were made.
+Sources of the settings: [P] the paper, [D] the code of document-qa, with which its figures were made.
 """
 
 import dataclasses
 import logging
-import os
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -18,12 +17,12 @@ from elmo_tf.annotated.squad import Question
 from elmo_tf.errors import InputError
 from elmo_tf.layers.token_mask import TokenMask
 from elmo_tf.tasks.layers.trilinear_attention import BiAttention, SelfAttention
-from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words
+from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words, at_least
 from elmo_tf.tasks.scores import squad_eval
 from elmo_tf.tasks.system import System
-from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, padded
+from elmo_tf.tasks.token_vectors import Tokens, TokenVectors
 
-# Tokens of a paragraph that is trained on at most: memory grows with the square. Of SQuAD none has more than 1,000.
+# Tokens of a training paragraph, as memory grows with the square. SQuAD has none of more than 1,000.
 _LONGEST_TRAINED = 1024
 _FAR = -1e9  # below any score
 
@@ -32,27 +31,24 @@ _log = logging.getLogger("elmo_tf")
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-    """Bidirectional attention with self-attention behind it."""
+    """Bidirectional attention, then self-attention."""
 
     units: int = 90  # of each GRU in each direction, and half the width of the dense layers [P]
     baseline_units: int = 100  # the same without ELMo [D]
-    dropout_rate: float = 0.2  # variational, before and behind each GRU but the last two [D]
+    dropout_rate: float = 0.2  # variational, before and after each GRU but the last two [D]
     longest_answer: int = 17  # tokens [D]
 
     def __post_init__(self) -> None:
-        if self.longest_answer < 1:
-            raise InputError("longest_answer", "at least 1", self.longest_answer)
+        at_least(1, self, "longest_answer")
 
 
 @dataclasses.dataclass(frozen=True)
 class AnswersRecipe(Recipe):
-    """All that can be set."""
-
     network: Network = Network()
 
 
 class Found(NamedTuple):
-    """An answer: its first and last token of the paragraph, and its probability among all that can be given."""
+    """An answer: its first and last token in the paragraph, and its probability among all possible answers."""
 
     first: int
     last: int
@@ -64,20 +60,15 @@ class Task(System):
 
     name = "answers"
     metric = "f1"
+    token_inputs = ("paragraph", "question")
     recipes: ClassVar = {
         "paper": AnswersRecipe(
             words=Words(dim=300, lower=False, trainable=False),  # [D]
             spelling=Spelling(filters=100, dim=20, width=5),  # [D]
             elmo=Elmo(place="both", penalty=0.0, dropout_rate=0.5),  # place [P]; the rest [D]
-            # Batch [P]; the rest [D], which ends after its last epoch alone.
+            # Batch [P]; the rest [D], which always trains to the last epoch.
             fit=Fit(
-                batch_size=45,
-                epochs=24,
-                patience=24,
-                optimizer="adadelta",
-                learning_rate=1.0,
-                epsilon=1e-8,
-                ema=0.999,
+                batch_size=45, epochs=24, patience=24, optimizer="adadelta", learning_rate=1.0, epsilon=1e-8, ema=0.999
             ),
         ),
         "small": AnswersRecipe(
@@ -89,16 +80,10 @@ class Task(System):
         ),
     }
 
-    @classmethod
-    def read(cls, path: str | os.PathLike, recipe: AnswersRecipe) -> list[Question]:
-        return squad.read_questions(path)
+    read = staticmethod(squad.read_questions)
+    read_unlabelled = staticmethod(squad.read_questions_without_answers)
 
-    @classmethod
-    def read_unlabelled(cls, path: str | os.PathLike) -> list[Question]:
-        return squad.read_questions_without_answers(path)
-
-    @classmethod
-    def example_of(cls, item: Sequence[str]) -> Question:
+    def example_of(self, item: Sequence[str]) -> Question:
         if isinstance(item, str) or len(item) != 2 or not all(isinstance(text, str) for text in item):
             raise InputError("sentences", "pairs of a paragraph and a question, two texts", repr(item))
         question = squad.question_of(squad.paragraph_of(item[0]), item[1])
@@ -106,54 +91,45 @@ class Task(System):
             raise InputError("sentences", "a paragraph and a question that have words", repr(item))
         return question
 
-    @classmethod
-    def examples(cls, items: Sequence[Question], training: bool) -> list[Question]:
+    def examples(self, items: Sequence[Question], training: bool) -> list[Question]:
         kept = [one for one in items if not training or len(one.paragraph.words) <= _LONGEST_TRAINED]
         if len(kept) < len(items):
             message = "warning: questions about paragraphs of more than %d tokens are not trained on: %d of %d"
             _log.warning(message, _LONGEST_TRAINED, len(items) - len(kept), len(items))
         return kept
 
-    @classmethod
-    def labels_of(cls, examples: Sequence[Question]) -> list[str]:
+    def labels_of(self, examples: Sequence[Question]) -> list[str]:
         return []
 
-    @classmethod
-    def texts(cls, example: Question) -> list[Tokens]:
+    def texts(self, example: Question) -> list[Tokens]:
         return [example.paragraph.tokens, example.tokens]
 
     def network(self, vectors: TokenVectors) -> keras.Model:
         own = self.recipe.network
         units = own.baseline_units if vectors.elmo is None else own.units
 
-        def varied(hidden: keras.KerasTensor) -> keras.KerasTensor:
+        def dropout(hidden: keras.KerasTensor) -> keras.KerasTensor:
             """Applies variational dropout: one mask for all tokens."""
             return keras.layers.SpatialDropout1D(own.dropout_rate)(hidden)
 
-        inputs = {name: keras.Input((None,), dtype="string", name=name) for name in ("paragraph", "question")}
+        inputs = {name: keras.Input((None,), dtype="string", name=name) for name in self.token_inputs}
         encoder = _bigru(units)
         encoded = []
         for tokens in inputs.values():
             known = vectors(tokens)
-            encoded.append(known.above(varied(encoder(varied(known.below)))))
+            encoded.append(known.above(dropout(encoder(dropout(known.below)))))
         merged = keras.layers.Dense(2 * units, "relu")(BiAttention()(encoded))
-        # What the rest of the paragraph says of each token, added to it.
-        hidden = varied(_bigru(units)(varied(merged)))
-        others = SelfAttention()(hidden)
-        both = keras.layers.Concatenate()([others, hidden, keras.layers.Multiply()([others, hidden])])
-        refined = varied(keras.layers.Add()([merged, keras.layers.Dense(2 * units, "relu")(both)]))
-        # Where an answer begins is known where it ends.
+        # Each token attends to the rest of the paragraph; the result is added to it.
+        hidden = dropout(_bigru(units)(dropout(merged)))
+        attended = SelfAttention()(hidden)
+        both = keras.layers.Concatenate()([attended, hidden, keras.layers.Multiply()([attended, hidden])])
+        refined = dropout(keras.layers.Add()([merged, keras.layers.Dense(2 * units, "relu")(both)]))
+        # The scores of the answer's end also depend on those of its start.
         of_start = _bigru(units)(refined)
         of_end = _bigru(units)(keras.layers.Concatenate()([refined, of_start]))
         real = TokenMask()(inputs["paragraph"])
         outputs = {name: _scores(one, real, name) for name, one in (("start", of_start), ("end", of_end))}
         return keras.Model(inputs, outputs)
-
-    def inputs(self, examples: Sequence[Question]) -> dict[str, np.ndarray]:
-        return {
-            "paragraph": padded([one.paragraph.tokens for one in examples]),
-            "question": padded([one.tokens for one in examples]),
-        }
 
     def targets(self, examples: Sequence[Question]) -> dict[str, np.ndarray]:
         shape = (len(examples), max(len(one.paragraph.words) for one in examples))
@@ -165,34 +141,34 @@ class Task(System):
         return found
 
     def loss(self, network: keras.Model, outputs: Any, targets: dict[str, tf.Tensor]) -> tf.Tensor:
-        """Returns the mean of -log p(start) - log p(end); of several answers the probabilities add up [D]."""
+        """Returns the mean of -log p(start) - log p(end), with the probabilities of several answers added up [D]."""
         losses = []
         for name, scores in outputs.items():
             right = tf.where(targets[name], scores, _FAR)
             losses.append(tf.reduce_logsumexp(scores, -1) - tf.reduce_logsumexp(right, -1))
         return tf.reduce_mean(tf.add_n(losses))
 
-    def answers(self, network: keras.Model, outputs: Any, examples: Sequence[Question]) -> list[Found]:
+    def predict(self, network: keras.Model, outputs: Any, examples: Sequence[Question]) -> list[Found]:
+        most = self.recipe.network.longest_answer
         lengths = [len(one.paragraph.words) for one in examples]
         rows = zip(outputs["start"], outputs["end"], lengths, strict=True)
-        most = self.recipe.network.longest_answer
         return [best_span(start[:length], end[:length], most) for start, end, length in rows]
 
-    def scores(self, examples: Sequence[Question], answers: Sequence[Found]) -> dict[str, float]:
+    def scores(self, examples: Sequence[Question], predictions: Sequence[Found]) -> dict[str, float]:
         gold = {str(number): [answer.text for answer in one.answers] for number, one in enumerate(examples)}
-        pairs = enumerate(zip(examples, answers, strict=True))
+        pairs = enumerate(zip(examples, predictions, strict=True))
         found = {str(number): one.paragraph.text_of(*answer[:2]).text for number, (one, answer) in pairs}
         return squad_eval.score(gold, found)
 
-    def to_json(self, example: Question, answer: Found) -> dict[str, Any]:
-        text, start = example.paragraph.text_of(answer.first, answer.last)
+    def to_json(self, example: Question, prediction: Found) -> dict[str, Any]:
+        text, start = example.paragraph.text_of(prediction.first, prediction.last)
         named = {} if example.id is None else {"id": example.id}
         return named | {
             "question": example.text,
             "answer": text,
             "start": start,
             "end": start + len(text),
-            "probability": round(answer.probability, 4),
+            "probability": round(prediction.probability, 4),
         }
 
 
@@ -202,10 +178,10 @@ def best_span(start: np.ndarray, end: np.ndarray, most: int) -> Found:
     Args:
         start: float `(tokens,)`, each token's score as the first of an answer.
         end: float `(tokens,)`, as the last.
-        most: tokens of an answer.
+        most: tokens of the longest answer.
     """
     start, end = np.asarray(start, np.float64), np.asarray(end, np.float64)
-    # By the number of tokens behind the first one, and by the first one.
+    # Rows by the number of tokens after the first, columns by the first token.
     sums = np.full((min(most, len(start)), len(start)), -np.inf)
     for more, row in enumerate(sums):
         row[: len(start) - more] = start[: len(start) - more] + end[more:]
@@ -215,19 +191,15 @@ def best_span(start: np.ndarray, end: np.ndarray, most: int) -> Found:
 
 
 def _bigru(units: int) -> keras.layers.Layer:
-    """Returns a GRU in each direction, as cuDNN has it, with the initial values of [D]."""
-
-    def initial() -> keras.initializers.Initializer:
-        return keras.initializers.TruncatedNormal(stddev=0.05)
-
-    gru = keras.layers.GRU(
-        units, return_sequences=True, reset_after=True, kernel_initializer=initial(), recurrent_initializer=initial()
-    )
+    """Returns a GRU in each direction, of the kind that cuDNN has, with the initial values of [D]."""
+    kernel, recurrent = (keras.initializers.TruncatedNormal(stddev=0.05) for _ in range(2))
+    options = {"return_sequences": True, "reset_after": True}
+    gru = keras.layers.GRU(units, kernel_initializer=kernel, recurrent_initializer=recurrent, **options)
     return keras.layers.Bidirectional(gru)
 
 
 def _scores(hidden: keras.KerasTensor, real: keras.KerasTensor, name: str) -> keras.KerasTensor:
     """Returns a score for each token, float32 `(batch, time)`, far below all others at padding."""
-    # What is added to all scores has no effect.
+    # A bias, the same for all tokens, would have no effect.
     found = keras.ops.squeeze(keras.layers.Dense(1, use_bias=False, name=name)(hidden), -1)
     return keras.ops.where(real, found, _FAR)

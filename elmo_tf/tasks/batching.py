@@ -1,8 +1,7 @@
-"""Examples to batches: of similar length to train on, and in any order to judge."""
+"""Batches of examples of similar length: in random order for training, by length for prediction."""
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -10,48 +9,48 @@ import tensorflow as tf
 from elmo_tf.tasks.system import Example, System
 
 _POOL = 50  # batches' worth of examples that are sorted by length together
-_TRAINING_TOKENS = 16384  # positions of a training batch at most, padding included, unless one example has more
-_JUDGED_TOKENS = 4096  # the same where nothing is trained
+_TRAINING_TOKENS = 16384  # most positions of a training batch, padding included, unless one example has more
+_PREDICTION_TOKENS = 4096  # the same for prediction
 
 
 def length(system: System, example: Example) -> int:
     """Returns the length of the example's longest token sequence."""
-    return max(len(tokens) for tokens in system.texts(example))
+    return max(map(len, system.texts(example)))
 
 
 def training_batches(
     lengths: Sequence[int], batch_size: int, seed: tuple[int, int], count: int | None = None
 ) -> list[list[int]]:
-    """Returns the places of the examples of each batch, in a random order.
+    """Returns the indices of the examples of each batch, in a random order.
 
     Args:
         lengths: of all examples.
-        batch_size: examples of a batch at most.
-        seed: of the order: a run's and the number of the epoch.
-        count: how many batches; None: as many as it takes. That depends on the order where examples are long. Batches
-            are then split or joined; Keras expects as many in each epoch as in the first.
+        batch_size: most examples of a batch.
+        seed: of the order: the run's seed and the number of the epoch.
+        count: how many batches, for which batches are split or joined, since Keras expects as many in each epoch as in
+            the first; None: as many as it takes, which depends on the order where examples are long.
     """
     random = np.random.default_rng(seed)
     order = random.permutation(len(lengths))
     size = _POOL * batch_size
-    pools = [order[start : start + size] for start in range(0, len(order), size)]
     found = []
-    for pool in pools:
-        found += _cut(sorted(pool.tolist(), key=lengths.__getitem__), lengths, batch_size)
+    for start in range(0, len(order), size):
+        pool = sorted(order[start : start + size].tolist(), key=lengths.__getitem__)
+        found += _cut(pool, lengths, batch_size, _TRAINING_TOKENS)
     if count is not None:
         found = _as_many(found, count, lengths)
     return [found[number] for number in random.permutation(len(found))]
 
 
-def judged_batches(lengths: Sequence[int], most: int) -> list[list[int]]:
-    """Returns the places of the examples of each batch, at most `most`, by ascending length."""
-    return _cut(np.argsort(lengths, kind="stable").tolist(), lengths, most, _JUDGED_TOKENS)
+def prediction_batches(lengths: Sequence[int], most: int) -> list[list[int]]:
+    """Returns the indices of the examples of each batch, at most `most`, by ascending length."""
+    return _cut(np.argsort(lengths, kind="stable").tolist(), lengths, most, _PREDICTION_TOKENS)
 
 
 def dataset(
     system: System,
     examples: Sequence[Example],
-    drawn: Callable[[int], tuple[list[list[int]], np.random.Generator]],
+    epochs: Callable[[int], tuple[list[list[int]], np.random.Generator]],
     first: int,
 ) -> tf.data.Dataset:
     """Returns batches of inputs and targets, one epoch after the other without end.
@@ -59,28 +58,30 @@ def dataset(
     Args:
         system: makes them.
         examples: with labels.
-        drawn: called with the number of each epoch; returns the places of the examples of each batch, and what decides
-            what the system draws.
+        epochs: called with the number of each epoch; returns the indices of the examples of each batch, and the random
+            numbers for `system.drawn`.
         first: the number of the first epoch.
     """
 
     def arrays() -> Iterator[tuple[dict[str, np.ndarray], dict[str, np.ndarray]]]:
         for epoch in itertools.count(first):
-            batches, random = drawn(epoch)
-            for places in batches:
-                chosen = system.drawn([examples[place] for place in places], random)
+            batches, random = epochs(epoch)
+            for batch in batches:
+                chosen = system.drawn([examples[index] for index in batch], random)
                 yield system.inputs(chosen), system.targets(chosen)
 
-    parts = (system.inputs(examples[:1]), system.targets(examples[:1]))
-    signature = tuple({name: _spec(array) for name, array in part.items()} for part in parts)
+    def spec(array: np.ndarray) -> tf.TensorSpec:
+        return tf.TensorSpec([None] * array.ndim, tf.string if array.dtype == object else array.dtype)
+
+    signature = tf.nest.map_structure(spec, (system.inputs(examples[:1]), system.targets(examples[:1])))
     return tf.data.Dataset.from_generator(arrays, output_signature=signature).prefetch(4)
 
 
 def _as_many(batches: list[list[int]], count: int, lengths: Sequence[int]) -> list[list[int]]:
-    """Returns `count` batches: the largest ones are halved, or the smallest ones are joined."""
+    """Returns `count` batches: the largest are halved, or the smallest joined."""
 
     def positions(batch: list[int]) -> int:
-        return len(batch) * max(lengths[place] for place in batch)
+        return len(batch) * max(lengths[index] for index in batch)
 
     batches = list(batches)
     while len(batches) < count:
@@ -94,16 +95,11 @@ def _as_many(batches: list[list[int]], count: int, lengths: Sequence[int]) -> li
     return batches
 
 
-def _cut(order: list[int], lengths: Sequence[int], most: int, most_tokens: int = _TRAINING_TOKENS) -> list[list[int]]:
-    """Returns an order, ascending by length, as batches."""
+def _cut(order: list[int], lengths: Sequence[int], most: int, most_tokens: int) -> list[list[int]]:
+    """Returns batches of examples in an order by ascending length."""
     found: list[list[int]] = []
-    for place in order:
-        if not found or len(found[-1]) == most or lengths[place] * (len(found[-1]) + 1) > most_tokens:
+    for index in order:
+        if not found or len(found[-1]) == most or lengths[index] * (len(found[-1]) + 1) > most_tokens:
             found.append([])
-        found[-1].append(place)
+        found[-1].append(index)
     return found
-
-
-def _spec(array: Any) -> tf.TensorSpec:
-    array = np.asarray(array)
-    return tf.TensorSpec([None] * array.ndim, tf.string if array.dtype == object else array.dtype)

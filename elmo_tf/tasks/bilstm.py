@@ -6,22 +6,20 @@ import keras
 class BiLSTM:
     """Layers of a functional model: variational dropout of the input, then an LSTM in each direction.
 
-    Variational dropout has one mask for all tokens of a sentence. Several inputs share the weights.
+    Variational dropout has one mask for all tokens of a sentence. Several calls share the weights.
 
     Args:
         units: of each direction; the output is twice as wide.
         dropout_rate: of the input.
-        penalty: of the squares of the weights, without the biases.
+        penalty: L2 penalty of the weights, without the biases.
     """
 
     def __init__(self, units: int, dropout_rate: float = 0.0, penalty: float = 0.0):
-        regularizer = keras.regularizers.L2(penalty) if penalty else None
+        penalized = keras.regularizers.L2(penalty) if penalty else None
         self._dropout = keras.layers.SpatialDropout1D(dropout_rate)
-        lstm = keras.layers.LSTM(
-            units, return_sequences=True, kernel_regularizer=regularizer, recurrent_regularizer=regularizer
-        )
-        self._both = keras.layers.Bidirectional(lstm)
+        options = {"return_sequences": True, "kernel_regularizer": penalized, "recurrent_regularizer": penalized}
+        self._lstms = keras.layers.Bidirectional(keras.layers.LSTM(units, **options))
 
     def __call__(self, vectors: keras.KerasTensor) -> keras.KerasTensor:
         """Returns `(batch, time, 2 * units)` for `(batch, time, dim)` with a Keras mask."""
-        return self._both(self._dropout(vectors))
+        return self._lstms(self._dropout(vectors))

@@ -1,4 +1,4 @@
-"""What systems share that give each example one class."""
+"""What the systems that give each example one class share."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from elmo_tf.tasks.system import Example, System
 
 
 class Choice(NamedTuple):
-    """The class that is most probable, and the probability of each."""
+    """The most probable class, and the probability of each."""
 
     label: str
     probabilities: dict[str, float]
@@ -22,29 +22,24 @@ class Classifier(System):
 
     metric = "accuracy"
 
-    @classmethod
-    def labels_of(cls, examples: Sequence[Example]) -> list[str]:
+    def labels_of(self, examples: Sequence[Example]) -> list[str]:
         return sorted({one.label for one in examples})
 
     def targets(self, examples: Sequence[Example]) -> dict[str, np.ndarray]:
-        numbers = {label: number for number, label in enumerate(self.labels)}
-        return {"label": np.array([numbers[one.label] for one in examples], np.int32)}
+        return {"label": np.array([self.labels.index(one.label) for one in examples], np.int32)}
 
     def loss(self, network: keras.Model, outputs: tf.Tensor, targets: dict[str, tf.Tensor]) -> tf.Tensor:
         return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(targets["label"], outputs))
 
-    def answers(self, network: keras.Model, outputs: np.ndarray, examples: Sequence[Example]) -> list[Choice]:
+    def predict(self, network: keras.Model, outputs: np.ndarray, examples: Sequence[Example]) -> list[Choice]:
         scores = np.exp(outputs - outputs.max(-1, keepdims=True))
-        probabilities = scores / scores.sum(-1, keepdims=True)
-        return [
-            Choice(self.labels[row.argmax()], dict(zip(self.labels, row.tolist(), strict=True)))
-            for row in probabilities
-        ]
+        rows = scores / scores.sum(-1, keepdims=True)
+        return [Choice(self.labels[row.argmax()], dict(zip(self.labels, row.tolist(), strict=True))) for row in rows]
 
-    def scores(self, examples: Sequence[Example], answers: Sequence[Choice]) -> dict[str, float]:
-        right = [one.label == answer.label for one, answer in zip(examples, answers, strict=True)]
+    def scores(self, examples: Sequence[Example], predictions: Sequence[Choice]) -> dict[str, float]:
+        right = [one.label == choice.label for one, choice in zip(examples, predictions, strict=True)]
         return {"accuracy": 100 * float(np.mean(right))}
 
-    def to_json(self, example: Example, answer: Choice) -> dict[str, Any]:
-        probabilities = {label: round(value, 4) for label, value in answer.probabilities.items()}
-        return {"label": answer.label, "probabilities": probabilities}
+    def to_json(self, example: Example, prediction: Choice) -> dict[str, Any]:
+        probabilities = {label: round(value, 4) for label, value in prediction.probabilities.items()}
+        return {"label": prediction.label, "probabilities": probabilities}

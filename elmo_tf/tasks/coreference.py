@@ -1,8 +1,8 @@
 """Which words of a document mean the same person or thing: span ranking (Peters et al. 2018, supplement A.6).
 
-Sources of what is set here: [P] the paper, [C] Lee et al. 2017, whose system it is, and its code; [C18] the code of Lee
-et al. 2018, in which ELMo is used. Sentences are encoded one by one [C]. ELMo is not in the vectors that a span's head
-is made of [C18].
+Sources of the settings: [P] the paper, [C] Lee et al. 2017, whose system it is, and its code; [C18] the code of Lee
+et al. 2018, which uses ELMo. Each sentence is encoded by itself [C]. The head of a span is a mean of vectors without
+ELMo [C18].
 """
 
 import dataclasses
@@ -22,9 +22,9 @@ from elmo_tf.tasks.documents import clusters_of, cut, mention_rows, window
 from elmo_tf.tasks.layers.antecedents import NONE, AntecedentScores
 from elmo_tf.tasks.layers.coupled_lstm import CoupledLSTM
 from elmo_tf.tasks.layers.mention_spans import MentionSpans
-from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words
+from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words, at_least, require
 from elmo_tf.tasks.scores import coref_eval
-from elmo_tf.tasks.system import System, checked_tokens
+from elmo_tf.tasks.system import System, checked_tokens, first_line
 from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, joined, padded
 
 
@@ -37,25 +37,20 @@ class Network:
     feature_dim: int = 20  # of the vectors of widths, distances, speakers and genres
     max_width: int = 10  # words of a mention at most
     ratio: float = 0.4  # spans that are kept for each word
-    antecedents: int = 250  # kept spans before a span that it may refer to
-    window: int = 50  # sentences of a document that a training step sees at most, others each time
-    speakers: bool = True  # whether it counts that two mentions have one speaker
-    genres: bool = True  # whether the genre counts, where the documents' names have it
+    antecedents: int = 250  # nearest kept spans that a span may refer to
+    window: int = 50  # sentences of a document in a training step, at most; drawn anew in each epoch
+    speakers: bool = True  # whether "the same speaker" is a feature of a pair of mentions
+    genres: bool = True  # whether the document's genre is one, where its name has it
     lexical_dropout_rate: float = 0.5  # of the words' vectors
-    dropout_rate: float = 0.2  # of the LSTM's output, recurrent and other; of hidden layers and features
+    dropout_rate: float = 0.2  # of the LSTM's output and recurrent state, of hidden layers and features
 
     def __post_init__(self) -> None:
-        for name in ("feature_dim", "max_width", "antecedents", "window"):
-            if getattr(self, name) < 1:
-                raise InputError(name, "at least 1", getattr(self, name))
-        if not self.ratio > 0:
-            raise InputError("ratio", "above 0", self.ratio)
+        at_least(1, self, "feature_dim", "max_width", "antecedents", "window")
+        require(self, "above 0", lambda value: value > 0, "ratio")
 
 
 @dataclasses.dataclass(frozen=True)
 class CoreferenceRecipe(Recipe):
-    """All that can be set."""
-
     network: Network = Network()
 
 
@@ -64,7 +59,7 @@ class Task(System):
 
     name = "coreference"
     metric = "average_f1"
-    judged_together = 1
+    most_predicted = 1
     recipes: ClassVar = {
         "paper": CoreferenceRecipe(
             words=Words(dim=300, lower=False, trainable=False, normalize=True),  # [C], which adds Turian's vectors
@@ -78,7 +73,7 @@ class Task(System):
             words=Words(dim=50, lower=True, trainable=True),
             spelling=Spelling(filters=50, dim=8, width=3),
             elmo=Elmo(place="input", dropout_rate=0.5),
-            # With few documents the first epochs score 0, as no span refers to another yet: patience has to be longer.
+            # With few documents the first epochs score 0, because no span refers to another yet: hence the patience.
             fit=Fit(batch_size=1, epochs=20, patience=10, clip_norm=5.0, decay_rate=0.999, decay_steps=100),
             network=Network(units=100, hidden_units=100, antecedents=100, lexical_dropout_rate=0.4),
         ),
@@ -86,44 +81,40 @@ class Task(System):
 
     # Data.
 
-    @classmethod
-    def read(cls, path: str | os.PathLike, recipe: CoreferenceRecipe) -> list[Document]:
-        if _begins(path, "{"):
-            return _cut(coref_jsonlines.read_jsonlines(path))
-        return _cut(conll2012.read_documents(path))
+    def read(self, path: str | os.PathLike) -> list[Document]:
+        has_json = first_line(path).lstrip().startswith("{")
+        return list(map(cut, coref_jsonlines.read_jsonlines(path) if has_json else conll2012.read_documents(path)))
 
-    @classmethod
-    def read_unlabelled(cls, path: str | os.PathLike) -> list[Document]:
-        if _begins(path, "{"):
-            return _cut(coref_jsonlines.read_jsonlines(path, labelled=False))
-        if _begins(path, "#begin document"):
-            return _cut(conll2012.read_documents(path))
-        text = "\n".join(line for _, line in numbered_lines(path))
-        return _cut(
-            require_some([one for one in [coref_jsonlines.document_of_text(text)] if one.sentences], path, "word")
-        )
+    def read_unlabelled(self, path: str | os.PathLike) -> list[Document]:
+        first = first_line(path).lstrip()
+        if first.startswith("{"):
+            found = coref_jsonlines.read_jsonlines(path, labelled=False)
+        elif first.startswith("#begin document"):
+            found = conll2012.read_documents(path)
+        else:
+            document = coref_jsonlines.document_of_text("\n".join(line for _, line in numbered_lines(path)))
+            found = require_some([document] if document.sentences else [], path, "word")
+        return list(map(cut, found))
 
-    @classmethod
-    def example_of(cls, item: str | Sequence[Sequence[str]]) -> Document:
+    def example_of(self, item: str | Sequence[Sequence[str]]) -> Document:
         if isinstance(item, str):
-            found = coref_jsonlines.document_of_text(item)
-            if not found.sentences:
+            document = coref_jsonlines.document_of_text(item)
+            if not document.sentences:
                 raise InputError("sentences", "a text with words", repr(item))
-            return cut(found)
-        if not isinstance(item, Sequence) or not item:
+        elif not isinstance(item, Sequence) or not item:
             raise InputError("sentences", "documents: lists of sentences, or texts; none of them empty", repr(item))
-        return cut(Document("", [checked_tokens(sentence) for sentence in item]))
+        else:
+            document = Document("", [checked_tokens(sentence) for sentence in item])
+        return cut(document)
 
     def drawn(self, examples: Sequence[Document], random: np.random.Generator) -> list[Document]:
         return [window(one, self.recipe.network.window, random) for one in examples]
 
-    @classmethod
-    def labels_of(cls, examples: Sequence[Document]) -> list[str]:
+    def labels_of(self, examples: Sequence[Document]) -> list[str]:
         """Returns the genres of the documents."""
         return sorted({one.genre for one in examples if one.genre})
 
-    @classmethod
-    def texts(cls, example: Document) -> list[Tokens]:
+    def texts(self, example: Document) -> list[Tokens]:
         return list(example.sentences)
 
     # Network.
@@ -172,60 +163,51 @@ class Task(System):
         clusters = _cluster_of_each(outputs["spans"], targets["mentions"])
         return antecedent_loss(outputs["scores"], clusters)
 
-    # Answers.
+    # Predictions.
 
-    def answers(self, network: keras.Model, outputs: Any, examples: Sequence[Document]) -> list[list[list[Mention]]]:
+    def predict(self, network: keras.Model, outputs: Any, examples: Sequence[Document]) -> list[list[list[Mention]]]:
         return clusters_of(outputs["spans"], outputs["scores"].argmax(1), examples)
 
-    def scores(self, examples: Sequence[Document], answers: Sequence[list[list[Mention]]]) -> dict[str, float]:
-        counts = coref_eval.score([one.clusters for one in examples], answers)
+    def scores(self, examples: Sequence[Document], predictions: Sequence[list[list[Mention]]]) -> dict[str, float]:
+        counts = coref_eval.score([one.clusters for one in examples], predictions)
         return {self.metric: coref_eval.average_f1(counts)} | {
             f"{name}_{measure}": value for name, one in counts.items() for measure, value in one.scores().items()
         }
 
-    def to_json(self, example: Document, answer: list[list[Mention]]) -> dict[str, Any]:
+    def to_json(self, example: Document, prediction: list[list[Mention]]) -> dict[str, Any]:
         words = [word for sentence in example.sentences for word in sentence]
         found = {
             "doc_key": example.key,
             "sentences": example.sentences,
-            "clusters": [[[first, behind - 1] for first, behind in cluster] for cluster in answer],
-            "mentions": [[" ".join(words[first:behind]) for first, behind in cluster] for cluster in answer],
+            "clusters": [[[first, end - 1] for first, end in cluster] for cluster in prediction],
+            "mentions": [[" ".join(words[first:end]) for first, end in cluster] for cluster in prediction],
         }
         if example.offsets:
-            begins, ends = zip(*example.offsets, strict=True)
-            found["offsets"] = [[[begins[first], ends[behind - 1]] for first, behind in cluster] for cluster in answer]
+            starts, ends = zip(*example.offsets, strict=True)
+            found["offsets"] = [[[starts[first], ends[end - 1]] for first, end in cluster] for cluster in prediction]
         return found
 
 
 def antecedent_loss(scores: tf.Tensor, clusters: tf.Tensor) -> tf.Tensor:
-    """Returns minus the log probability that each span refers to any of its right antecedents, summed over spans.
+    """Returns minus the log probability that each span refers to one of its gold antecedents, summed over spans.
 
-    A span without a right antecedent refers to none.
+    A span without a gold antecedent should refer to none.
 
     Args:
         scores: float32 `(spans, 1 + antecedents)`, of `AntecedentScores`.
-        clusters: int32 `(spans,)`, from 1; 0: the span is no mention.
+        clusters: int32 `(spans,)`, from 1; 0 where the span is no gold mention.
     """
     spans, columns = tf.unstack(tf.shape(scores))
     earlier = tf.range(spans)[:, None] - tf.range(1, columns)[None]
     same = tf.gather(clusters, tf.maximum(earlier, 0)) == clusters[:, None]
-    right = same & (clusters > 0)[:, None] & (earlier >= 0) & (scores[:, 1:] > NONE)
-    right = tf.concat([~tf.reduce_any(right, 1, keepdims=True), right], 1)
-    of_right = tf.reduce_logsumexp(tf.where(right, scores, NONE), 1)
-    return tf.reduce_sum(tf.reduce_logsumexp(scores, 1) - of_right)
+    gold = same & (clusters > 0)[:, None] & (earlier >= 0) & (scores[:, 1:] > NONE)
+    gold = tf.concat([~tf.reduce_any(gold, 1, keepdims=True), gold], 1)
+    of_gold = tf.reduce_logsumexp(tf.where(gold, scores, NONE), 1)
+    return tf.reduce_sum(tf.reduce_logsumexp(scores, 1) - of_gold)
 
 
 def _cluster_of_each(spans: tf.Tensor, mentions: tf.Tensor) -> tf.Tensor:
-    """Returns the number of the cluster of each span, int32 `(spans,)`, 0 for one that is no mention."""
+    """Returns the cluster's number of each span, int32 `(spans,)`; 0 where the span is no gold mention."""
     equal = tf.reduce_all(spans[:, None] == mentions[None, :, :2], -1)
-    # Without any mention the maximum would be the smallest number.
+    # Without any mention the maximum would be the lowest int32.
     return tf.maximum(tf.reduce_max(tf.where(equal, mentions[None, :, 2], 0), 1), 0)
-
-
-def _cut(documents: list[Document]) -> list[Document]:
-    return [cut(one) for one in documents]
-
-
-def _begins(path: str | os.PathLike, mark: str) -> bool:
-    """Whether the first line that is not empty begins with a mark."""
-    return next((line for _, line in numbered_lines(path) if line.strip()), "").lstrip().startswith(mark)

@@ -1,4 +1,4 @@
-"""Documents to what the coreference system trains on, and its decisions to clusters. Without TensorFlow."""
+"""Documents for the coreference system: windows to train on, and clusters from its decisions. Without TensorFlow."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -7,12 +7,12 @@ import numpy as np
 
 from elmo_tf.annotated.conll2012 import Document, Mention
 
-# Words of a sentence that the network reads at once: it pads all sentences of a document to the longest one.
+# The network pads all sentences of a document to the longest one.
 _LONGEST_SENTENCE = 256
 
 
 def cut(document: Document) -> Document:
-    """Returns a document in which sentences of more than 256 words are several; the words keep their numbers."""
+    """Returns a document with sentences of more than 256 words split; the words keep their numbers."""
 
     def pieces(rows: list[list[str]]) -> list[list[str]]:
         step = _LONGEST_SENTENCE
@@ -22,15 +22,15 @@ def cut(document: Document) -> Document:
 
 
 def window(document: Document, most: int, random: np.random.Generator) -> Document:
-    """Returns a part of a document: at most `most` sentences in a row, and the mentions in them."""
+    """Returns a random part of a document: at most `most` sentences in a row, and the mentions in them."""
     if len(document.sentences) <= most:
         return document
     first = int(random.integers(len(document.sentences) - most + 1))
     chosen = slice(first, first + most)
     before = sum(map(len, document.sentences[:first]))
-    behind = before + sum(map(len, document.sentences[chosen]))
+    after = before + sum(map(len, document.sentences[chosen]))
     clusters = [
-        [(begin - before, end - before) for begin, end in cluster if before <= begin and end <= behind]
+        [(begin - before, end - before) for begin, end in cluster if before <= begin and end <= after]
         for cluster in document.clusters
     ]
     return Document(document.key, document.sentences[chosen], list(filter(None, clusters)), document.speakers[chosen])
@@ -39,14 +39,14 @@ def window(document: Document, most: int, random: np.random.Generator) -> Docume
 def mention_rows(documents: Sequence[Document]) -> np.ndarray:
     """Returns the mentions of a batch of documents, int32 `(mentions, 3)`.
 
-    A row has its first word and the one behind its last, counted through all documents, and the number of its cluster,
-    from 1 and different in each document.
+    A row has a mention's first word and the one after its last, counted through all documents, and the number of its
+    cluster, from 1 and different in each document.
     """
     rows, before, number = [], 0, 0
     for document in documents:
         for cluster in document.clusters:
             number += 1
-            rows += [(before + first, before + behind, number) for first, behind in cluster]
+            rows += [(before + first, before + end, number) for first, end in cluster]
         before += sum(map(len, document.sentences))
     return np.array(rows, np.int32).reshape(-1, 3)
 
@@ -55,7 +55,7 @@ def clusters_of(spans: np.ndarray, steps: np.ndarray, documents: Sequence[Docume
     """Returns the clusters of each document of a batch: spans that refer to each other, directly or through others.
 
     Args:
-        spans: integers `(spans, 2)`, first word and the one behind the last, counted through all documents.
+        spans: integers `(spans, 2)`, first word and the one after the last, counted through all documents.
         steps: integers `(spans,)`, how many spans before each one its antecedent is; 0: it has none.
         documents: whose spans these are.
     """
@@ -70,5 +70,5 @@ def clusters_of(spans: np.ndarray, steps: np.ndarray, documents: Sequence[Docume
     for cluster in {id(one): one for one in cluster_of.values()}.values():
         owner = int(np.searchsorted(ends, spans[cluster[0], 0], side="right"))
         before = int(ends[owner - 1]) if owner else 0
-        found[owner].append([(int(first) - before, int(behind) - before) for first, behind in spans[cluster]])
+        found[owner].append([(first - before, end - before) for first, end in spans[cluster].tolist()])
     return [sorted(clusters) for clusters in found]

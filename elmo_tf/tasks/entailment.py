@@ -1,16 +1,14 @@
 """Whether a premise entails, contradicts or leaves open a hypothesis: ESIM (Peters et al. 2018, supplement A.3).
 
-Sources of what is set here: [P] the paper, [E] the ESIM of Chen et al. 2017 and its code, [A] AllenNLP 0.9's
+Sources of the settings: [P] the paper, [E] the ESIM of Chen et al. 2017 and its code, [A] AllenNLP 0.9's
 `esim_elmo.jsonnet` for what these leave open.
 """
 
 import dataclasses
-import os
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import keras
-import numpy as np
 
 from elmo_tf.annotated import pairs
 from elmo_tf.annotated.pairs import Pair
@@ -18,9 +16,9 @@ from elmo_tf.errors import InputError
 from elmo_tf.layers.sequence_pooling import SequencePooling
 from elmo_tf.tasks.bilstm import BiLSTM
 from elmo_tf.tasks.classifying import Choice, Classifier
-from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Words
+from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Words, at_least
 from elmo_tf.tasks.system import checked_tokens
-from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, padded
+from elmo_tf.tasks.token_vectors import TokenVectors
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,14 +30,11 @@ class Network:
     penalty: float = 0.0001  # of the squares of all weight matrices, of the model with ELMo only [P]
 
     def __post_init__(self) -> None:
-        if self.penalty < 0:
-            raise InputError("penalty", "at least 0", self.penalty)
+        at_least(0, self, "penalty")
 
 
 @dataclasses.dataclass(frozen=True)
 class EntailmentRecipe(Recipe):
-    """All that can be set."""
-
     network: Network = Network()
 
 
@@ -47,6 +42,7 @@ class Task(Classifier):
     """Classifies pairs of sentences."""
 
     name = "entailment"
+    token_inputs = ("premise", "hypothesis")
     recipes: ClassVar = {
         "paper": EntailmentRecipe(
             words=Words(dim=300, lower=False, trainable=False),  # [P]
@@ -62,23 +58,13 @@ class Task(Classifier):
         ),
     }
 
-    @classmethod
-    def read(cls, path: str | os.PathLike, recipe: EntailmentRecipe) -> list[Pair]:
-        return pairs.read_pairs(path)
+    read = staticmethod(pairs.read_pairs)
+    read_unlabelled = staticmethod(pairs.read_pairs_without_labels)
 
-    @classmethod
-    def read_unlabelled(cls, path: str | os.PathLike) -> list[Pair]:
-        return pairs.read_pairs_without_labels(path)
-
-    @classmethod
-    def example_of(cls, item: Sequence[Sequence[str]]) -> Pair:
+    def example_of(self, item: Sequence[Sequence[str]]) -> Pair:
         if isinstance(item, str) or len(item) != 2:
             raise InputError("sentences", "pairs of premise and hypothesis, lists of tokens", repr(item))
         return Pair(*map(checked_tokens, item))
-
-    @classmethod
-    def texts(cls, example: Pair) -> list[Tokens]:
-        return [example.premise, example.hypothesis]
 
     def network(self, vectors: TokenVectors) -> keras.Model:
         own = self.recipe.network
@@ -86,16 +72,16 @@ class Task(Classifier):
         regularizer = keras.regularizers.L2(penalty) if penalty else None
         encoder, composer = (BiLSTM(own.units, own.dropout_rate, penalty) for _ in range(2))
         compare = keras.layers.Dense(own.units, "relu", kernel_regularizer=regularizer)
-        # Behind the attention, in the model with ELMo [P].
+        # After the attention, in the model with ELMo [P].
         compared_dropout = keras.layers.SpatialDropout1D(own.dropout_rate if vectors.elmo is not None else 0.0)
-        inputs = [keras.Input((None,), dtype="string", name=name) for name in ("premise", "hypothesis")]
+        inputs = {name: keras.Input((None,), dtype="string", name=name) for name in self.token_inputs}
         encoded = []
-        for tokens in inputs:
+        for tokens in inputs.values():
             known = vectors(tokens)
             encoded.append(known.above(encoder(known.below)))
         pooled = []
         for own_side, other_side in (encoded, encoded[::-1]):
-            # What the other sentence says of each token: softmax(X Y^T) Y.
+            # Each token attends to the other sentence: softmax(X Y^T) Y.
             aligned = keras.layers.Attention()([own_side, other_side])
             difference = keras.layers.Subtract()([own_side, aligned])
             product = keras.layers.Multiply()([own_side, aligned])
@@ -105,14 +91,8 @@ class Task(Classifier):
         hidden = keras.layers.Dense(own.units, "relu", kernel_regularizer=regularizer)(hidden)
         hidden = keras.layers.Dropout(own.dropout_rate)(hidden)
         scores = keras.layers.Dense(len(self.labels), kernel_regularizer=regularizer, name="scores")(hidden)
-        return keras.Model(dict(zip(("premise", "hypothesis"), inputs, strict=True)), scores)
+        return keras.Model(inputs, scores)
 
-    def inputs(self, examples: Sequence[Pair]) -> dict[str, np.ndarray]:
-        return {
-            "premise": padded([one.premise for one in examples]),
-            "hypothesis": padded([one.hypothesis for one in examples]),
-        }
-
-    def to_json(self, example: Pair, answer: Choice) -> dict[str, Any]:
+    def to_json(self, example: Pair, prediction: Choice) -> dict[str, Any]:
         sentences = {"premise": example.premise, "hypothesis": example.hypothesis}
-        return sentences | super().to_json(example, answer)
+        return sentences | super().to_json(example, prediction)

@@ -1,7 +1,7 @@
 """Training: Keras's `fit` with early stopping on the dev score, schedules and a state from which it resumes.
 
-All that happens between epochs follows from the history of dev scores: which epoch is best, the learning rate and the
-end. So a killed run resumes from the last epoch that is complete, and ends as if it had not been killed.
+All that happens between epochs follows from the history of dev scores: which epoch is best, the learning rate and when
+to stop. So a killed run resumes after its last complete epoch, and ends as if it had not been killed.
 """
 
 import io
@@ -22,34 +22,29 @@ from elmo_tf.errors import InputError
 from elmo_tf.files import staging
 from elmo_tf.files.progress import ProgressLine
 from elmo_tf.tasks import batching
-from elmo_tf.tasks.judging import Judge
+from elmo_tf.tasks.prediction import Predictor
 from elmo_tf.tasks.recipe import Fit
 from elmo_tf.tasks.system import Example, System
 
 FILE = "state.npz"
-_LOGS = "logs"
 _HISTORY = "history"
 
 _log = logging.getLogger("elmo_tf")
 
-# Of each epoch: loss, dev scores if it was judged, learning rate, seconds.
+# For each epoch: loss, learning rate, seconds, and dev scores unless the epoch was not scored.
 History = list[dict[str, Any]]
 
 
 def fit(
     system: System, network: keras.Model, train: Sequence[Example], dev: Sequence[Example], folder: str | os.PathLike
 ) -> History:
-    """Trains a network and leaves in it the weights of the best epoch; resumes what `folder` has of an earlier run.
+    """Trains a network and sets it to the weights of the best epoch; resumes the run that `folder` has the state of.
 
     Args:
         system: with its recipe.
-        network: of `system.network`, untrained.
-        train: examples to train on.
-        dev: examples whose score chooses the epoch.
+        network: from `system.network`, untrained.
+        train, dev: examples to train on, and to choose the epoch by.
         folder: for the state after each epoch, and logs for TensorBoard.
-
-    Returns:
-        one entry for each epoch.
 
     Raises:
         InputError: if the loss is not finite.
@@ -60,19 +55,19 @@ def fit(
     training.optimizer.build(network.trainable_variables)
     state = _State(training, folder)
     history = state.restore()
-    epochs = _Epochs(recipe, system.metric, Judge(system, network), dev, state, history)
+    epochs = _Epochs(Predictor(system, network), dev, state, history)
     if not epochs.at_end():
         lengths = [batching.length(system, example) for example in train]
         count = len(batching.training_batches(lengths, recipe.batch_size, (recipe.seed, 0)))
 
-        def drawn(epoch: int) -> tuple[list[list[int]], np.random.Generator]:
-            batches = batching.training_batches(lengths, recipe.batch_size, (recipe.seed, epoch), count)
-            return batches, np.random.default_rng((recipe.seed, epoch, 1))
+        def batches(epoch: int) -> tuple[list[list[int]], np.random.Generator]:
+            found = batching.training_batches(lengths, recipe.batch_size, (recipe.seed, epoch), count)
+            return found, np.random.default_rng((recipe.seed, epoch, 1))
 
-        board = keras.callbacks.TensorBoard(str(folder / _LOGS), write_graph=False)
-        data = batching.dataset(system, train, drawn, len(history))
+        board = keras.callbacks.TensorBoard(str(folder / "logs"), write_graph=False)
+        data = batching.dataset(system, train, batches, len(history))
         options = {"epochs": recipe.epochs, "initial_epoch": len(history), "callbacks": [epochs, board]}
-        # With the number of steps, Keras makes none that fails for want of a batch: the optimizer would count it.
+        # Given the number of steps, Keras makes no step that fails for lack of a batch: the optimizer would count it.
         training.fit(data, steps_per_epoch=count, **options, shuffle=False, verbose=0)
     state.use_best()
     return history
@@ -94,13 +89,13 @@ def optimizer(recipe: Fit) -> keras.optimizers.Optimizer:
 
 
 def best_epoch(history: History, metric: str) -> int:
-    """Returns the place of the first epoch with the highest dev score."""
-    scores = [_score(epoch, metric) for epoch in history]
+    """Returns the index of the first epoch with the highest dev score; an epoch without one is never the best."""
+    scores = [epoch["dev"][metric] if "dev" in epoch else -math.inf for epoch in history]
     return scores.index(max(scores))
 
 
 def learning_rate(recipe: Fit, history: History, metric: str, step: int = 0) -> float:
-    """Returns the rate after the epochs of `history` and `step` steps, those of all epochs."""
+    """Returns the rate after the epochs of `history` and `step` steps, counted through all epochs."""
     rate = recipe.learning_rate * recipe.decay_rate ** (step // recipe.decay_steps)
     best, waited = -math.inf, 0
     for score in [epoch["dev"][metric] for epoch in history if recipe.halve_after and "dev" in epoch]:
@@ -111,13 +106,8 @@ def learning_rate(recipe: Fit, history: History, metric: str, step: int = 0) -> 
     return rate
 
 
-def _score(epoch: dict[str, Any], metric: str) -> float:
-    """Returns an epoch's dev score; below all others if it was not judged."""
-    return epoch["dev"][metric] if "dev" in epoch else -math.inf
-
-
 class _Training(keras.Model):
-    """A network while it is trained, with the loss of its system."""
+    """A network in training, with the loss of its system."""
 
     def __init__(self, network: keras.Model, loss: Callable[[Any, Any], tf.Tensor]):
         super().__init__(name="training")
@@ -132,9 +122,9 @@ class _Training(keras.Model):
 
 
 class _State:
-    """What a run needs to go on: the trained weights, the optimizer's, the dropout's seeds, the best epoch's weights.
+    """What a run needs to resume: the trained weights, the optimizer's, the dropout's seeds, the best epoch's weights.
 
-    One file has them and the history of dev scores, so after a kill the best weights are those of the best epoch.
+    They are in one file with the history of dev scores, so that after a kill the best weights are the best epoch's.
     """
 
     def __init__(self, training: _Training, folder: pathlib.Path):
@@ -145,14 +135,14 @@ class _State:
         self.keep_best()
 
     def restore(self) -> History:
-        """Returns the history of the run so far, whose state it sets."""
+        """Sets the state of the run so far, and returns its history."""
         if not self._path.exists():
             return []
         with np.load(self._path) as found:
             arrays = [found[str(number)] for number in range(len(found.files) - 1)]
             history = json.loads(str(found[_HISTORY]))
         if [array.shape for array in arrays] != [tuple(one.shape) for one in (*self._all, *self._weights)]:
-            raise InputError("workdir", "the state of the same network", f"another one: {self._path}")
+            raise InputError(str(self._path), "the state of the same network", "another one")
         for variable, array in zip(self._all, arrays, strict=False):
             variable.assign(array)
         self._best = arrays[len(self._all) :]
@@ -167,7 +157,7 @@ class _State:
         staging.write_file(self._path, content.getvalue())
 
     def keep_best(self) -> None:
-        """Notes the weights as the best epoch's; `save` writes them."""
+        """Keeps the present weights as the best epoch's; `save` writes them."""
         self._best = [np.array(one) for one in self._weights]
 
     def use_best(self) -> None:
@@ -179,23 +169,21 @@ class _State:
 class _Epochs(keras.callbacks.Callback):
     """Between epochs: the dev score, the state, the learning rate, the end."""
 
-    def __init__(self, recipe: Fit, metric: str, judge: Judge, dev: Sequence[Example], state: _State, history: History):
+    def __init__(self, predictor: Predictor, dev: Sequence[Example], state: _State, history: History):
         super().__init__()
-        self._recipe, self._metric, self._judge, self._dev = recipe, metric, judge, dev
-        self._state, self._history = state, history
-        self._average = keras.callbacks.SwapEMAWeights() if recipe.ema else None
-        self._line = ProgressLine(at_once=False)
-        self._started = 0.0
+        self._recipe, self._metric = predictor.system.recipe.fit, predictor.system.metric
+        self._predictor, self._dev, self._state, self._history = predictor, dev, state, history
+        self._average = keras.callbacks.SwapEMAWeights() if self._recipe.ema else None
 
     def at_end(self) -> bool:
-        """Whether all epochs are done, or the last one was judged and patience is exhausted."""
+        """Whether all epochs are done, or the last one was scored and patience is exhausted."""
         done = len(self._history)
-        judged = done and "dev" in self._history[-1]
-        waited = done - 1 - best_epoch(self._history, self._metric) if judged else 0
+        scored = done and "dev" in self._history[-1]
+        waited = done - 1 - best_epoch(self._history, self._metric) if scored else 0
         return done >= self._recipe.epochs or waited >= self._recipe.patience
 
     def on_epoch_begin(self, epoch, logs=None):
-        self._started, self._line = time.monotonic(), ProgressLine(at_once=False)
+        self._started_at, self._line = time.monotonic(), ProgressLine(at_once=False)
         self._set_rate()
 
     def on_train_batch_begin(self, batch, logs=None):
@@ -204,38 +192,34 @@ class _Epochs(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch, logs=None):
         if self._line.due():
-            loss = float(logs["loss"])
-            self._line.show(
-                f"epoch {len(self._history) + 1}, batch {batch + 1} of {self.params['steps']}: loss {loss:.4f} nats"
-            )
+            place = f"epoch {len(self._history) + 1}, batch {batch + 1} of {self.params['steps']}"
+            self._line.show(f"{place}: loss {float(logs['loss']):.4f} nats")
 
     def on_epoch_end(self, epoch, logs=None):
         loss = float(logs["loss"])
         if not math.isfinite(loss):
-            raise InputError(
-                "fit.learning_rate", "one with which the loss stays finite", f"{loss} in epoch {epoch + 1}"
-            )
+            raise InputError("fit.learning_rate", "one that keeps the loss finite", f"{loss} in epoch {epoch + 1}")
         found = {"loss": loss, "learning_rate": float(self.model.optimizer.learning_rate)}
         self._history.append(found)
         text = f"epoch {epoch + 1}: loss {loss:.4f} nats"
         if (epoch + 1) % self._recipe.judge_every == 0 or epoch + 1 == self._recipe.epochs:
-            scores = self._judged()
+            scores = self._score()
             logs |= {f"dev_{name}": score for name, score in scores.items()}
             best = best_epoch(self._history, self._metric)
             text += f", dev {self._metric} {scores[self._metric]:.2f}"
             text += f", best {self._history[best]['dev'][self._metric]:.2f} of epoch {best + 1}"
-        found["seconds"] = round(time.monotonic() - self._started, 1)
+        found["seconds"] = round(time.monotonic() - self._started_at, 1)
         self._state.save(self._history)
         self._line.clear()
         _log.info("%s, %.0f s", text, found["seconds"])
         self.model.stop_training = self.at_end()
 
-    def _judged(self) -> dict[str, float]:
-        """Returns the dev scores of this epoch, which are noted, and keeps its weights if it is the best."""
+    def _score(self) -> dict[str, float]:
+        """Adds the dev scores to this epoch's entry and returns them; keeps the weights if they are the best."""
         if self._average:
             self._average.set_model(self.model)
             self._average.on_test_begin()
-        self._history[-1]["dev"] = scores = self._judge.scores(self._dev)
+        self._history[-1]["dev"] = scores = self._predictor.scores(self._dev)
         if best_epoch(self._history, self._metric) == len(self._history) - 1:
             self._state.keep_best()
         if self._average:

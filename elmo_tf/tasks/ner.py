@@ -1,6 +1,6 @@
 """Named entities, or any other spans of tokens: a biLSTM-CRF (Peters et al. 2018, supplement A.7).
 
-Sources of what is set here: [P] the paper, [A] AllenNLP 0.9's `ner_elmo.jsonnet` for what the paper leaves open.
+Sources of the settings: [P] the paper, [A] AllenNLP 0.9's `ner_elmo.jsonnet` for what the paper leaves open.
 """
 
 import dataclasses
@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from elmo_tf import extras
@@ -19,13 +18,12 @@ from elmo_tf.layers.token_mask import TokenMask
 from elmo_tf.tasks.bilstm import BiLSTM
 from elmo_tf.tasks.layers.crf import CRF
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words
-from elmo_tf.tasks.system import System, checked_tokens
-from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, padded
+from elmo_tf.tasks.system import checked_tokens
+from elmo_tf.tasks.tagging import Tagger
+from elmo_tf.tasks.token_vectors import TokenVectors
 
 with extras.required():
     import seqeval.metrics
-
-_PADDING = -1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,19 +38,16 @@ class Network:
 
 @dataclasses.dataclass(frozen=True)
 class NerRecipe(Recipe):
-    """All that can be set."""
-
     network: Network = Network()
 
 
-class Task(System):
-    """Tags tokens; spans are scored. Inside, tags are BIOUL [A]."""
+class Task(Tagger):
+    """Tags tokens. The network's tags are BIOUL [A], those of files and predictions IOB2."""
 
     name = "ner"
-    metric = "f1"
     recipes: ClassVar = {
         "paper": NerRecipe(
-            words=Words(dim=50),  # Senna's, learned further [P]
+            words=Words(dim=50),  # Senna's, trained further [P]
             spelling=Spelling(filters=128, dim=16, width=3),  # [P]
             elmo=Elmo(place="input", penalty=0.1, dropout_rate=0.0),  # [P]; dropout [A]
             # Adam, rate, clipping [P]; batch, epochs, patience [A].
@@ -66,25 +61,16 @@ class Task(System):
         ),
     }
 
-    @classmethod
-    def read(cls, path: str | os.PathLike, recipe: NerRecipe) -> list[Tagged]:
-        return columns.read_columns(path, column=recipe.network.column)
+    read_unlabelled = staticmethod(columns.read_tokens)
 
-    @classmethod
-    def read_unlabelled(cls, path: str | os.PathLike) -> list[Tagged]:
-        return columns.read_tokens(path)
+    def read(self, path: str | os.PathLike) -> list[Tagged]:
+        return columns.read_columns(path, column=self.recipe.network.column)
 
-    @classmethod
-    def example_of(cls, item: Sequence[str]) -> Tagged:
+    def example_of(self, item: Sequence[str]) -> Tagged:
         return Tagged(checked_tokens(item))
 
-    @classmethod
-    def labels_of(cls, examples: Sequence[Tagged]) -> list[str]:
-        return sorted({tag for one in examples for tag in tag_schemes.to_bioul(one.labels or [])})
-
-    @classmethod
-    def texts(cls, example: Tagged) -> list[Tokens]:
-        return [example.tokens]
+    def tags_of(self, example: Tagged) -> list[str]:
+        return tag_schemes.to_bioul(example.labels or [])
 
     def network(self, vectors: TokenVectors) -> keras.Model:
         own = self.recipe.network
@@ -96,34 +82,18 @@ class Task(System):
         scores = CRF(len(self.labels), boundaries=False, initializer="glorot_normal", name="crf")(scores)  # [A]
         return keras.Model({"tokens": tokens}, {"scores": scores, "mask": TokenMask()(tokens)})
 
-    def inputs(self, examples: Sequence[Tagged]) -> dict[str, np.ndarray]:
-        return {"tokens": padded([one.tokens for one in examples])}
-
-    def targets(self, examples: Sequence[Tagged]) -> dict[str, np.ndarray]:
-        numbers = {label: number for number, label in enumerate(self.labels)}
-        found = np.full((len(examples), max(len(one.tokens) for one in examples)), _PADDING, np.int32)
-        for row, one in zip(found, examples, strict=True):
-            row[: len(one.tokens)] = [numbers[tag] for tag in tag_schemes.to_bioul(one.labels or [])]
-        return {"tags": found}
-
     def loss(self, network: keras.Model, outputs: Any, targets: dict[str, tf.Tensor]) -> tf.Tensor:
         # The sum over the batch, not the mean [A].
         return -tf.reduce_sum(network.get_layer("crf").log_likelihood(outputs["scores"], targets["tags"]))
 
-    def answers(self, network: keras.Model, outputs: Any, examples: Sequence[Tagged]) -> list[list[str]]:
+    def predict(self, network: keras.Model, outputs: Any, examples: Sequence[Tagged]) -> list[list[str]]:
         allowed = tag_schemes.allowed(self.labels)
         paths = network.get_layer("crf").decode(outputs["scores"], outputs["mask"], allowed)
-        tags = [[self.labels[number] for number in path] for path in paths]
-        return [tag_schemes.to_iob2(one, "BIOUL") for one in tags]
+        return [tag_schemes.to_iob2(tags, "BIOUL") for tags in self.named(paths)]
 
-    def scores(self, examples: Sequence[Tagged], answers: Sequence[list[str]]) -> dict[str, float]:
+    def scores(self, examples: Sequence[Tagged], predictions: Sequence[list[str]]) -> dict[str, float]:
         gold = [one.labels for one in examples]
-        measures = ("precision", "recall", "f1")
         return {
-            name: 100 * float(getattr(seqeval.metrics, f"{name}_score")(gold, answers, zero_division=0))
-            for name in measures
+            name: 100 * float(getattr(seqeval.metrics, f"{name}_score")(gold, predictions, zero_division=0))
+            for name in ("precision", "recall", "f1")
         }
-
-    def to_json(self, example: Tagged, answer: list[str]) -> dict[str, Any]:
-        spans = [span._asdict() for span in tag_schemes.spans(answer)]
-        return {"tokens": example.tokens, "tags": answer, "spans": spans}

@@ -1,12 +1,11 @@
 """Who does what to whom: the roles of a predicate's arguments, by interleaved highway LSTMs (supplement A.5).
 
-Sources of what is set here: [P] Peters et al. 2018, [S] He et al. 2017, whose system it is, and its code deep_srl,
+Sources of the settings: [P] Peters et al. 2018, [S] He et al. 2017, whose system it is, and its code deep_srl,
 [A] AllenNLP 0.9's `semantic_role_labeler_elmo.jsonnet` for what these leave open. Where paper and code differ, as in
-what is clipped, it is the paper's.
+what is clipped, the paper counts.
 """
 
 import dataclasses
-import os
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -18,15 +17,15 @@ from elmo_tf.annotated import frames, tag_schemes
 from elmo_tf.annotated.frames import Frame
 from elmo_tf.errors import InputError
 from elmo_tf.layers.token_mask import TokenMask
-from elmo_tf.tasks.best_tags import best_tags
+from elmo_tf.tasks.layers.crf import viterbi
 from elmo_tf.tasks.layers.highway_lstm import HighwayLSTM
-from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Words
+from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Words, at_least
 from elmo_tf.tasks.scores import srl_eval
-from elmo_tf.tasks.system import System, checked_tokens
-from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, joined, padded
+from elmo_tf.tasks.system import checked_tokens
+from elmo_tf.tasks.tagging import PADDING, Tagger
+from elmo_tf.tasks.token_vectors import TokenVectors, joined
 
-_LONGEST = 100  # tokens of a sentence that is trained on [S]
-_PADDING = -1
+_LONGEST = 100  # tokens of a training sentence [S]
 # The predicate's feature.
 _NO_TOKEN, _TOKEN, _PREDICATE = range(3)
 _SCORED = 100  # arguments with a label among the examples from which on the label has a score of its own
@@ -34,31 +33,29 @@ _SCORED = 100  # arguments with a label among the examples from which on the lab
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-    """Highway LSTMs above each other, every second one backwards."""
+    """Stacked highway LSTMs in alternating directions."""
 
     layers: int = 8  # [P]
     units: int = 300  # of each [P]
-    dropout_rate: float = 0.1  # variational, of the output of each, which the next step gets too [P, S]
+    dropout_rate: float = 0.1  # variational, of each layer's output, which is also its recurrent state [P, S]
     predicate_dim: int = 100  # of the vector that says whether a token is the predicate [P]
 
     def __post_init__(self) -> None:
-        for name in ("layers", "predicate_dim"):
-            if getattr(self, name) < 1:
-                raise InputError(name, "at least 1", getattr(self, name))
+        at_least(1, self, "layers", "predicate_dim")
 
 
 @dataclasses.dataclass(frozen=True)
 class RolesRecipe(Recipe):
-    """All that can be set."""
-
     network: Network = Network()
 
 
-class Task(System):
-    """Tags the tokens of a sentence with their roles for one predicate, which is given; whole arguments are scored."""
+class Task(Tagger):
+    """Tags the tokens of a sentence with their roles for one given predicate.
+
+    The items of `read` are sentences, lists of frames.
+    """
 
     name = "roles"
-    metric = "f1"
     recipes: ClassVar = {
         "paper": RolesRecipe(
             words=Words(dim=100, lower=True, trainable=True),  # [P]; lower case [S]
@@ -91,16 +88,10 @@ class Task(System):
         ),
     }
 
-    @classmethod
-    def read(cls, path: str | os.PathLike, recipe: RolesRecipe) -> list[list[Frame]]:
-        return frames.read_frames(path)
+    read = staticmethod(frames.read_frames)
+    read_unlabelled = staticmethod(frames.read_predicates)
 
-    @classmethod
-    def read_unlabelled(cls, path: str | os.PathLike) -> list[Frame]:
-        return frames.read_predicates(path)
-
-    @classmethod
-    def example_of(cls, item: tuple[Sequence[str], int]) -> Frame:
+    def example_of(self, item: tuple[Sequence[str], int]) -> Frame:
         if isinstance(item, str) or not isinstance(item, Sequence) or len(item) != 2:
             expected = "pairs of a sentence, a list of tokens, and the index of a predicate"
             raise InputError("sentences", expected, repr(item))
@@ -109,70 +100,49 @@ class Task(System):
         except frames.WrongFrame as wrong:
             raise InputError("sentences", wrong.expected, wrong.found) from None
 
-    @classmethod
-    def examples(cls, items: Sequence[list[Frame]], training: bool) -> list[Frame]:
+    def examples(self, items: Sequence[list[Frame]], training: bool) -> list[Frame]:
         return [one for sentence in items for one in sentence if not training or len(one.tokens) <= _LONGEST]
 
-    @classmethod
-    def labels_of(cls, examples: Sequence[Frame]) -> list[str]:
-        return sorted({tag for one in examples for tag in one.tags or []})
-
-    @classmethod
-    def texts(cls, example: Frame) -> list[Tokens]:
-        return [example.tokens]
+    def tags_of(self, example: Frame) -> list[str]:
+        return example.tags or []
 
     def network(self, vectors: TokenVectors) -> keras.Model:
         own = self.recipe.network
         tokens = keras.Input((None,), dtype="string", name="tokens")
         predicate = keras.Input((None,), dtype="int32", name="predicate")
         known = vectors(tokens)
-        feature = keras.layers.Embedding(
-            3,
-            own.predicate_dim,
-            keras.initializers.RandomNormal(stddev=0.01),  # [S]
-            mask_zero=True,
-            name="predicate_vectors",
-        )
+        initial = keras.initializers.RandomNormal(stddev=0.01)  # [S]
+        feature = keras.layers.Embedding(3, own.predicate_dim, initial, mask_zero=True, name="predicate_vectors")
         hidden = joined(known.below, feature(predicate))
         for number in range(own.layers):
             hidden = HighwayLSTM(own.units, own.dropout_rate, go_backwards=number % 2 == 1)(hidden)
-        # The layers together are what a biLSTM is elsewhere: ELMo at the output stands above the last one.
+        # The stack is this system's lowest biLSTM: ELMo at the output is joined to the last layer.
         scores = keras.layers.Dense(len(self.labels), kernel_initializer="orthogonal", name="scores")  # [P]
         outputs = {"scores": scores(known.above(hidden)), "mask": TokenMask()(tokens)}
         return keras.Model({"tokens": tokens, "predicate": predicate}, outputs)
 
     def inputs(self, examples: Sequence[Frame]) -> dict[str, np.ndarray]:
-        tokens = padded([one.tokens for one in examples])
-        predicate = np.full(tokens.shape, _NO_TOKEN, np.int32)
-        for row, one in zip(predicate, examples, strict=True):
-            row[: len(one.tokens)] = _TOKEN
-            row[one.predicate] = _PREDICATE
-        return {"tokens": tokens, "predicate": predicate}
-
-    def targets(self, examples: Sequence[Frame]) -> dict[str, np.ndarray]:
-        numbers = {label: number for number, label in enumerate(self.labels)}
-        found = np.full((len(examples), max(len(one.tokens) for one in examples)), _PADDING, np.int32)
-        for row, one in zip(found, examples, strict=True):
-            row[: len(one.tokens)] = [numbers[tag] for tag in one.tags or []]
-        return {"tags": found}
+        inputs = super().inputs(examples)
+        predicate = np.where(inputs["tokens"] == b"", _NO_TOKEN, _TOKEN).astype(np.int32)
+        predicate[range(len(examples)), [one.predicate for one in examples]] = _PREDICATE
+        return inputs | {"predicate": predicate}
 
     def loss(self, network: keras.Model, outputs: Any, targets: dict[str, tf.Tensor]) -> tf.Tensor:
         # The sum over the tokens, the mean over the frames [S].
         tags = targets["tags"]
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.maximum(tags, 0), outputs["scores"])
-        return tf.reduce_mean(tf.reduce_sum(tf.where(tags == _PADDING, 0.0, losses), 1))
+        return tf.reduce_mean(tf.reduce_sum(tf.where(tags == PADDING, 0.0, losses), 1))
 
-    def answers(self, network: keras.Model, outputs: Any, examples: Sequence[Frame]) -> list[list[str]]:
-        # Scores differ from logarithms of probabilities by a number for each token, which is in all paths [S].
-        # An I- that begins a sentence is not allowed, unlike in [S].
-        paths = best_tags(outputs["scores"], outputs["mask"].sum(1), tag_schemes.allowed(self.labels))
-        return [[self.labels[number] for number in path] for path in paths]
+    def predict(self, network: keras.Model, outputs: Any, examples: Sequence[Frame]) -> list[list[str]]:
+        # Scores are log probabilities plus a constant for each token, the same for all paths [S].
+        # No sentence begins with an I-, unlike in [S].
+        allowed = [np.where(may, 0.0, -np.inf) for may in tag_schemes.allowed(self.labels)]
+        return self.named(viterbi(outputs["scores"], outputs["mask"], *allowed))
 
-    def scores(self, examples: Sequence[Frame], answers: Sequence[list[str]]) -> dict[str, float]:
-        counts = srl_eval.by_label([one.tags or [] for one in examples], answers)
+    def scores(self, examples: Sequence[Frame], predictions: Sequence[list[str]]) -> dict[str, float]:
+        counts = srl_eval.by_label(map(self.tags_of, examples), predictions)
         frequent = {label: one.f1 for label, one in counts.items() if one.gold >= _SCORED}
         return sum(counts.values(), srl_eval.Counts()).scores() | frequent
 
-    def to_json(self, example: Frame, answer: list[str]) -> dict[str, Any]:
-        spans = [span._asdict() for span in tag_schemes.spans(answer)]
-        return {"tokens": example.tokens, "predicate": example.predicate, "tags": answer, "spans": spans}
+    def to_json(self, example: Frame, prediction: list[str]) -> dict[str, Any]:
+        return {"tokens": example.tokens, "predicate": example.predicate} | super().to_json(example, prediction)

@@ -1,6 +1,6 @@
 """The class of a sentence: a biattentive classification network (Peters et al. 2018, supplement A.8).
 
-Sources of what is set here: [P] the paper, [M] McCann et al. 2017, whose network it is, [A] AllenNLP 0.9's
+Sources of the settings: [P] the paper, [M] McCann et al. 2017, whose network it is, [A] AllenNLP 0.9's
 `biattentive_classification_network_elmo.jsonnet` for what these leave open.
 """
 
@@ -11,20 +11,18 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import keras
-import numpy as np
 
 from elmo_tf.annotated import classes, numbered_lines, trees
 from elmo_tf.annotated.classes import Classified
 from elmo_tf.annotated.trees import Tree
-from elmo_tf.errors import InputError
 from elmo_tf.layers.sequence_pooling import SequencePooling
 from elmo_tf.tasks.bilstm import BiLSTM
 from elmo_tf.tasks.classifying import Choice, Classifier
-from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Words
-from elmo_tf.tasks.system import checked_tokens
-from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, padded
+from elmo_tf.tasks.recipe import WIDTHS, Elmo, Fit, Recipe, Words, are_widths, require
+from elmo_tf.tasks.system import checked_tokens, first_line
+from elmo_tf.tasks.token_vectors import TokenVectors
 
-_SHORTEST = 4  # tokens of a phrase that is trained on; sentences are whatever their length [P]
+_SHORTEST = 4  # tokens of a training phrase; whole sentences may be shorter [P]
 # Of five classes, as two: the middle one is left out.
 _POLARITY = {"0": "negative", "1": "negative", "3": "positive", "4": "positive"}
 
@@ -33,31 +31,30 @@ _POLARITY = {"0": "negative", "1": "negative", "3": "positive", "4": "positive"}
 class Network:
     """The biattentive classification network, and how many classes the trees have."""
 
-    units: int = 300  # of the layer before the biLSTMs, and of each in each direction [M]
+    units: int = 300  # of the layer before the biLSTMs, and of each biLSTM in each direction [M]
     dropout_rate: float = 0.5  # of the token vectors, with ELMo [A]
     baseline_dropout_rate: float = 0.25  # the same without ELMo [A]
-    encoded_dropout_rate: float = 0.25  # behind the layer before the biLSTMs [A]
+    encoded_dropout_rate: float = 0.25  # after the layer before the biLSTMs [A]
     pooled_dropout_rate: float = 0.1  # [A]
     hidden: tuple = (1200, 600)  # widths of the two ReLU layers [A], which has a maxout of these widths
     hidden_dropout_rate: float = 0.3  # of each [A]
     classes: int = 5  # 5, or 2: the trees' classes 0 and 1 against 3 and 4, without 2
 
     def __post_init__(self) -> None:
-        if self.classes not in (2, 5):
-            raise InputError("classes", "2 or 5", self.classes)
-        if not all(type(width) is int and width >= 1 for width in self.hidden):
-            raise InputError("hidden", "a list of whole numbers, each at least 1", self.hidden)
+        require(self, "2 or 5", lambda value: value in (2, 5), "classes")
+        require(self, WIDTHS, are_widths, "hidden")
 
 
 @dataclasses.dataclass(frozen=True)
 class SentimentRecipe(Recipe):
-    """All that can be set."""
-
     network: Network = Network()
 
 
 class Task(Classifier):
-    """Classifies sentences. Of trees, all phrases of four tokens or more are trained on, and sentences judged [P]."""
+    """Classifies sentences. Of trees, it trains on all phrases of four tokens or more, and is scored on sentences [P].
+
+    The items of `read` are trees; a sentence without one is the only phrase of its own.
+    """
 
     name = "sentiment"
     recipes: ClassVar = {
@@ -75,34 +72,26 @@ class Task(Classifier):
         ),
     }
 
-    @classmethod
-    def read(cls, path: str | os.PathLike, recipe: SentimentRecipe) -> list[Tree]:
+    def read(self, path: str | os.PathLike) -> list[Tree]:
         if not _has_trees(path):
             return [Tree([one]) for one in classes.read_classes(path)]
         found = trees.read_trees(path)
-        if recipe.network.classes == 2:
+        if self.recipe.network.classes == 2:
             found = [polar for tree in found if (polar := _polar(tree)) is not None]
         return numbered_lines.require_some(found, path, "sentence with a class")
 
-    @classmethod
-    def read_unlabelled(cls, path: str | os.PathLike) -> list[Classified]:
+    def read_unlabelled(self, path: str | os.PathLike) -> list[Classified]:
         if _has_trees(path):
             return [Classified(tree.root.tokens) for tree in trees.read_trees(path)]
         return classes.read_sentences(path)
 
-    @classmethod
-    def example_of(cls, item: Sequence[str]) -> Classified:
+    def example_of(self, item: Sequence[str]) -> Classified:
         return Classified(checked_tokens(item))
 
-    @classmethod
-    def examples(cls, items: Sequence[Tree], training: bool) -> list[Classified]:
+    def examples(self, items: Sequence[Tree], training: bool) -> list[Classified]:
         if not training:
             return [tree.root for tree in items]
         return [one for tree in items for one in tree.phrases if one is tree.root or len(one.tokens) >= _SHORTEST]
-
-    @classmethod
-    def texts(cls, example: Classified) -> list[Tokens]:
-        return [example.tokens]
 
     def network(self, vectors: TokenVectors) -> keras.Model:
         own = self.recipe.network
@@ -113,7 +102,7 @@ class Task(Classifier):
         encoded = keras.layers.Dense(own.units, "relu")(encoded)
         encoded = BiLSTM(own.units)(keras.layers.Dropout(own.encoded_dropout_rate)(encoded))
         encoded = known.above(encoded)
-        # Each token with what the sentence says of it: softmax(X X^T) X.
+        # Each token attends to the whole sentence: softmax(X X^T) X.
         context = keras.layers.Attention()([encoded, encoded])
         difference = keras.layers.Subtract()([encoded, context])
         product = keras.layers.Multiply()([encoded, context])
@@ -123,16 +112,12 @@ class Task(Classifier):
             hidden = keras.layers.Dropout(own.hidden_dropout_rate)(keras.layers.Dense(width, "relu")(hidden))
         return keras.Model({"tokens": tokens}, keras.layers.Dense(len(self.labels), name="scores")(hidden))
 
-    def inputs(self, examples: Sequence[Classified]) -> dict[str, np.ndarray]:
-        return {"tokens": padded([one.tokens for one in examples])}
-
-    def to_json(self, example: Classified, answer: Choice) -> dict[str, Any]:
-        return {"tokens": example.tokens} | super().to_json(example, answer)
+    def to_json(self, example: Classified, prediction: Choice) -> dict[str, Any]:
+        return {"tokens": example.tokens} | super().to_json(example, prediction)
 
 
 def _has_trees(path: str | os.PathLike) -> bool:
-    lines = (line for _, line in numbered_lines.numbered_lines(path) if line.strip())
-    first = next(lines, "")
+    first = first_line(path)
     return bool(re.match(r"\(\d+ +[^\s)]", first)) and "\t" not in first
 
 
@@ -140,5 +125,4 @@ def _polar(tree: Tree) -> Tree | None:
     """Returns a tree of two classes; None if the sentence is neither."""
     if tree.root.label not in _POLARITY:
         return None
-    polar = [Classified(one.tokens, _POLARITY[one.label]) for one in tree.phrases if one.label in _POLARITY]
-    return Tree(polar)
+    return Tree([Classified(one.tokens, _POLARITY[one.label]) for one in tree.phrases if one.label in _POLARITY])

@@ -9,76 +9,73 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from elmo_tf.annotated.numbered_lines import numbered_lines
 from elmo_tf.errors import InputError
 from elmo_tf.tasks.recipe import Recipe
-from elmo_tf.tasks.token_vectors import Tokens, TokenVectors
+from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, padded
 
-# Of a system: what the network judges at once. A dataclass of `elmo_tf.annotated`.
+# What the network reads at once: a dataclass of `elmo_tf.annotated`.
 Example = Any
-# Of a system: what `answers` finds of one example.
-Answer = Any
+# What `predict` finds in one example.
+Prediction = Any
 
 
 class System(abc.ABC):
-    """One system: its data, its network, its loss, and how its outputs become answers and scores.
+    """One system: its data, its network, its loss, and how outputs become predictions and scores.
 
     Args:
         recipe: the system's own recipe.
-        labels: what can be answered; of `labels_of`, in its order.
+        labels: the labels that it can predict, in the order of `labels_of`; none before the training data is read.
     """
 
     # As on the command line.
     name: ClassVar[str]
     # The score that chooses the epoch.
     metric: ClassVar[str]
-    # Examples that are judged together at most: 1 where an example is a document.
-    judged_together: ClassVar[int] = 4096
     # By name; the first is the paper's.
     recipes: ClassVar[dict[str, Recipe]]
+    # The network's inputs that are token sequences, in the order of `texts`.
+    token_inputs: ClassVar[tuple[str, ...]] = ("tokens",)
+    # The most examples that are predicted in one batch: 1 where an example is a document.
+    most_predicted: ClassVar[int] = 4096
 
-    def __init__(self, recipe: Any, labels: Sequence[str]):
+    def __init__(self, recipe: Any, labels: Sequence[str] = ()):
         self.recipe = recipe
         self.labels = list(labels)
 
     # Data.
 
-    @classmethod
     @abc.abstractmethod
-    def read(cls, path: str | os.PathLike, recipe: Any) -> list[Any]:
-        """Returns what a file with labels has: sentences, pairs, documents. `fraction` counts these."""
+    def read(self, path: str | os.PathLike) -> list[Any]:
+        """Returns the items of a labelled file: sentences, pairs, documents. `fraction` counts these."""
 
-    @classmethod
     @abc.abstractmethod
-    def read_unlabelled(cls, path: str | os.PathLike) -> list[Example]:
+    def read_unlabelled(self, path: str | os.PathLike) -> list[Example]:
         """Returns the examples of a file without labels."""
 
-    @classmethod
     @abc.abstractmethod
-    def example_of(cls, item: Any) -> Example:
-        """Returns the example without labels that a program asks about, made of lists of tokens.
+    def example_of(self, item: Any) -> Example:
+        """Returns the unlabelled example for an argument of `Trained.predict`, made of lists of tokens.
 
         Raises:
-            InputError: about `sentences`, if it cannot be one.
+            InputError: about `sentences`, if there is none.
         """
 
-    @classmethod
-    def examples(cls, items: Sequence[Any], training: bool) -> list[Example]:
-        """Returns the examples in what `read` returned: to train on, or to judge."""
+    def examples(self, items: Sequence[Any], training: bool) -> list[Example]:
+        """Returns the examples of what `read` returned, for training or for evaluation."""
         return list(items)
 
     def drawn(self, examples: Sequence[Example], random: np.random.Generator) -> list[Example]:
-        """Returns the examples of a training batch with what is drawn anew each time, as a window of a document is."""
+        """Returns a training batch with what is random in each epoch, such as the window of a document."""
         return list(examples)
 
-    @classmethod
     @abc.abstractmethod
-    def labels_of(cls, examples: Sequence[Example]) -> list[str]:
+    def labels_of(self, examples: Sequence[Example]) -> list[str]:
         """Returns the labels of training examples."""
 
-    @classmethod
-    @abc.abstractmethod
-    def texts(cls, example: Example) -> list[Tokens]:
+    def texts(self, example: Example) -> list[Tokens]:
         """Returns the token sequences that go through `TokenVectors`; batches have examples of similar length."""
+        return [getattr(example, name) for name in self.token_inputs]
 
     # Network.
 
@@ -86,9 +83,10 @@ class System(abc.ABC):
     def network(self, vectors: TokenVectors) -> keras.Model:
         """Returns the untrained functional model; its inputs are those of `inputs`."""
 
-    @abc.abstractmethod
     def inputs(self, examples: Sequence[Example]) -> dict[str, np.ndarray]:
         """Returns the network's inputs by name, padded for this batch."""
+        columns = zip(*map(self.texts, examples), strict=True)
+        return {name: padded(texts) for name, texts in zip(self.token_inputs, columns, strict=True)}
 
     @abc.abstractmethod
     def targets(self, examples: Sequence[Example]) -> dict[str, np.ndarray]:
@@ -98,29 +96,30 @@ class System(abc.ABC):
     def loss(self, network: keras.Model, outputs: Any, targets: dict[str, tf.Tensor]) -> tf.Tensor:
         """Returns the loss of a batch, a scalar, without penalties."""
 
-    # Answers.
+    # Predictions.
 
     @abc.abstractmethod
-    def answers(self, network: keras.Model, outputs: Any, examples: Sequence[Example]) -> list[Answer]:
-        """Returns the answer for each example of a batch, given the network's outputs as arrays."""
+    def predict(self, network: keras.Model, outputs: Any, examples: Sequence[Example]) -> list[Prediction]:
+        """Returns the prediction for each example of a batch, given the network's outputs as arrays."""
 
     @abc.abstractmethod
-    def scores(self, examples: Sequence[Example], answers: Sequence[Answer]) -> dict[str, float]:
-        """Returns the scores of all examples in percent, `metric` among them."""
+    def scores(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> dict[str, float]:
+        """Returns the scores over all examples in percent, `metric` among them."""
 
     @abc.abstractmethod
-    def to_json(self, example: Example, answer: Answer) -> dict[str, Any]:
-        """Returns what `predict` says of an example."""
+    def to_json(self, example: Example, prediction: Prediction) -> dict[str, Any]:
+        """Returns what the command `predict` prints for an example."""
 
 
 def checked_tokens(item: Any) -> list[str]:
-    """Returns a sentence of a program that asks.
-
-    Raises:
-        InputError: if it is not a list of tokens.
-    """
+    """Returns an argument of `Trained.predict` as a sentence; `InputError` unless it is a list of tokens."""
     if isinstance(item, str) or not isinstance(item, Sequence) or not item:
         raise InputError("sentences", "lists of tokens, none of them empty", repr(item))
     if not all(isinstance(token, str) and token for token in item):
         raise InputError("sentences", "tokens that are strings, none of them empty", repr(item))
     return list(item)
+
+
+def first_line(path: str | os.PathLike) -> str:
+    """Returns the first line of a file that is not empty, by which its format is recognized."""
+    return next((line for _, line in numbered_lines(path) if line.strip()), "")

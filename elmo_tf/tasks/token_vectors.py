@@ -11,7 +11,6 @@ import numpy as np
 from elmo_tf import sources
 from elmo_tf.annotated.word_vectors import read_word_vectors
 from elmo_tf.elmo import ELMo
-from elmo_tf.errors import renamed
 from elmo_tf.tasks.layers.spelling import Spelling
 from elmo_tf.tasks.layers.word_embedding import WordEmbedding
 from elmo_tf.tasks.recipe import Recipe
@@ -21,21 +20,21 @@ Tokens = Sequence[str]
 
 
 class Vectors(NamedTuple):
-    """What is known of a sentence's tokens: float32 `(batch, time, dim)` each, with one Keras mask."""
+    """A sentence's token vectors, float32 `(batch, time, dim)` each, with one Keras mask."""
 
     # Word vectors and spelling.
     static: keras.KerasTensor
-    # ELMo for the input of the lowest recurrent layer, and for its output, where the recipe has it there.
+    # ELMo for the input of the lowest recurrent layer, and for its output; None where the recipe has none there.
     elmo: keras.KerasTensor | None
     elmo_above: keras.KerasTensor | None
 
     @property
     def below(self) -> keras.KerasTensor:
-        """All that the lowest recurrent layer reads."""
+        """The input of the lowest recurrent layer."""
         return joined(self.static, self.elmo)
 
     def above(self, hidden: keras.KerasTensor) -> keras.KerasTensor:
-        """Returns the lowest recurrent layer's output with ELMo, where the recipe has it there."""
+        """Returns the lowest recurrent layer's output, with ELMo where the recipe has it there."""
         return joined(hidden, self.elmo_above)
 
 
@@ -44,18 +43,17 @@ class TokenVectors:
 
     Args:
         recipe: which vectors there are.
-        words: those that have a vector, and their vectors, of `word_table`.
-        elmo: where the biLM comes from; None: no ELMo.
+        words: those that have a vector, and their vectors, from `word_table`.
+        elmo: the biLM, as for `ELMo`; None: no ELMo.
     """
 
     def __init__(self, recipe: Recipe, words: "WordTable", elmo: sources.Path | None):
-        trainable = recipe.words.trainable or not len(words.vectors)
-        dim = words.vectors.shape[1] if len(words.vectors) else recipe.words.dim
+        from_file = len(words.vectors) > 0
+        trainable = recipe.words.trainable or not from_file
+        dim = words.vectors.shape[1] if from_file else recipe.words.dim
         embedding = WordEmbedding(words.words, dim, recipe.words.lower, trainable, name="words")
-        if len(words.vectors):
-            # Vectors that are not learned tell nothing of unknown words.
-            unknown = None if trainable else np.zeros(dim, np.float32)
-            embedding.set_vectors(words.words[: len(words.vectors)], words.vectors, unknown)
+        if from_file:
+            embedding.set_vectors(words.vectors, zero_unknown=not trainable)
         self._static = [embedding]
         if recipe.spelling.filters:
             own = recipe.spelling
@@ -87,7 +85,7 @@ class TokenVectors:
 
 
 class WordTable(NamedTuple):
-    """Words that get a vector. Those that have one in a file come first."""
+    """The words that get a vector; those that have one in a file come first."""
 
     words: list[str]
     vectors: np.ndarray  # float32 (words of the file, dim)
@@ -99,13 +97,13 @@ def word_table(
     """Returns the words of the data that get a vector.
 
     Args:
-        recipe: says whether vectors are learned and words are in lower case.
+        recipe: says whether vectors are trained and words are in lower case.
         train: sentences of the training data.
         others: sentences of other data, whose words get a vector if the file has one.
         glove: a file of word vectors; None: all are learned.
 
     Raises:
-        InputError: about `glove`, if it cannot be read or has no word of the data.
+        InputError: naming the file, if it cannot be read or has no word of the data.
     """
 
     def words_of(sentences: Iterable[Tokens]) -> Iterator[str]:
@@ -117,26 +115,23 @@ def word_table(
     learned = [word for word, count in sorted(counts.items()) if count >= recipe.words.min_count]
     if glove is None:
         return WordTable(learned, np.zeros((0, 0), np.float32))
-    every = counts.keys() | words_of(others)
-    with renamed(path="glove"):
-        words, vectors = read_word_vectors(glove, every)
+    words, vectors = read_word_vectors(glove, counts.keys() | words_of(others))
     if recipe.words.normalize:
         vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-    there = set(words)
-    more = [word for word in learned if word not in there] if recipe.words.trainable else []
-    return WordTable([*words, *more], vectors)
+    if recipe.words.trainable:
+        words += sorted(set(learned) - set(words))
+    return WordTable(words, vectors)
 
 
 def joined(*vectors: keras.KerasTensor | None) -> keras.KerasTensor:
-    """Returns the vectors that there are, side by side."""
+    """Returns the vectors that are not None, side by side."""
     there = [one for one in vectors if one is not None]
     return keras.layers.Concatenate()(there) if len(there) > 1 else there[0]
 
 
 def padded(sentences: Sequence[Tokens]) -> np.ndarray:
-    """Returns tokens as object `(sentences, longest)` of bytes, padded on the right with `b""`; at least one column."""
-    longest = max(1, *map(len, sentences)) if sentences else 1
-    found = np.full((len(sentences), longest), b"", object)
+    """Returns tokens as object `(sentences, longest)` of bytes, padded on the right with `b""`."""
+    found = np.full((len(sentences), max(map(len, sentences))), b"", object)
     for row, tokens in zip(found, sentences, strict=True):
         row[: len(tokens)] = encoded(tokens)
     return found

@@ -59,48 +59,24 @@ EXAMPLES: dict[str, list[Example]] = {
 }
 # Of all systems: small, and without anything random in training.
 SMALL = [
-    "recipe=small",
-    "words.dim=6",
-    "words.min_count=1",
-    "elmo.dropout_rate=0",
-    "elmo.remember=false",
-    "fit.learning_rate=0.01",
+    *("recipe=small", "words.dim=6", "words.min_count=1"),
+    *("elmo.dropout_rate=0", "elmo.remember=false", "fit.learning_rate=0.01"),
 ]
 OWN = {
-    "ner": ["network.units=8", "network.upper_units=4", "network.dropout_rate=0", "spelling.filters=5"],
-    "sentiment": ["network.units=8", "network.hidden=[8]"]
-    + [f"network.{name}dropout_rate=0" for name in ("", "encoded_", "pooled_", "hidden_")],
-    "entailment": [
-        "network.units=8",
-        "network.dropout_rate=0",
-        "network.penalty=0",
-        "elmo.penalty=0",
-        "fit.halve_after=0",
-    ],
-    "roles": [
-        "network.layers=2",
-        "network.units=8",
-        "network.predicate_dim=3",
-        "network.dropout_rate=0",
-        "elmo.penalty=0",
-    ],
-    "coreference": [
-        "network.units=8",
-        "network.hidden_units=8",
-        "network.feature_dim=4",
-        "network.max_width=3",
-        # More spans than words, so that spans of several words are among them.
-        "network.ratio=1.5",
-        "network.dropout_rate=0",
-        "network.lexical_dropout_rate=0",
-        "spelling.filters=5",
-    ],
-    "answers": ["network.units=6", "network.baseline_units=6", "network.dropout_rate=0", "spelling.filters=5"],
+    "ner": "network.units=8 network.upper_units=4 network.dropout_rate=0 spelling.filters=5",
+    "sentiment": "network.units=8 network.hidden=[8] network.dropout_rate=0 network.encoded_dropout_rate=0 "
+    "network.pooled_dropout_rate=0 network.hidden_dropout_rate=0",
+    "entailment": "network.units=8 network.dropout_rate=0 network.penalty=0 elmo.penalty=0 fit.halve_after=0",
+    "roles": "network.layers=2 network.units=8 network.predicate_dim=3 network.dropout_rate=0 elmo.penalty=0",
+    # More spans than words, so that spans of several words are among them.
+    "coreference": "network.units=8 network.hidden_units=8 network.feature_dim=4 network.max_width=3 network.ratio=1.5 "
+    "network.dropout_rate=0 network.lexical_dropout_rate=0 spelling.filters=5",
+    "answers": "network.units=6 network.baseline_units=6 network.dropout_rate=0 spelling.filters=5",
 }
 
 
 def recipe_of(task: str, *assignments: str) -> Recipe:
-    return chosen(tasks.system_class(task).recipes, [*SMALL, *OWN[task], *assignments])
+    return chosen(tasks.system_class(task).recipes, [*SMALL, *OWN[task].split(), *assignments])
 
 
 def built(
@@ -108,7 +84,7 @@ def built(
 ) -> tuple[System, keras.Model, list[Example]]:
     """Returns a system, its network with weights that the seed decides, and its examples."""
     keras.utils.set_random_seed(0)
-    kind, examples = tasks.system_class(task), EXAMPLES[task]
-    system = kind(recipe or recipe_of(task), kind.labels_of(examples))
-    table = word_table(system.recipe, [tokens for one in examples for tokens in kind.texts(one)], [])
+    system, examples = tasks.system_class(task)(recipe or recipe_of(task)), EXAMPLES[task]
+    system.labels = system.labels_of(examples)
+    table = word_table(system.recipe, [tokens for one in examples for tokens in system.texts(one)], [])
     return system, system.network(TokenVectors(system.recipe, table, elmo)), examples

@@ -1,68 +1,21 @@
-"""Answers to questions, from files to answers, as a user types the commands."""
+"""Answers to questions."""
 
 import itertools
-import json
 import logging
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf import tasks
 from elmo_tf.annotated import squad
-from elmo_tf.cli import main
 from elmo_tf.errors import InputError
-from elmo_tf.tasks import answers, trained
+from elmo_tf.tasks import answers
 from elmo_tf.tasks.answers import Found, Task, best_span
-from elmo_tf.tasks.judging import Judge
-from elmo_tf.tasks.recipe import chosen
+from elmo_tf.tasks.prediction import Predictor
 from tests.tasks.small import EXAMPLES, asked, built
 
 PARAGRAPH = "Anna (born in 1990) sat in\u00a0New York."
-SETTINGS = ["recipe=small", "network.baseline_units=4", "spelling.filters=4", "words.dim=4", "words.min_count=1"]
-
-
-def run(capsys, *arguments) -> list[dict]:
-    status = main(["task", "answers", *map(str, arguments)])
-    captured = capsys.readouterr()
-    assert status == 0, captured.err
-    return [json.loads(line) for line in captured.out.splitlines()]
-
-
-def squad_file(path, *questions: tuple[str, str, str]):
-    """Writes a file in SQuAD's format: questions, their answers and their names about one paragraph."""
-    rows = [
-        {"question": question, "id": name, "answers": [{"text": text, "answer_start": PARAGRAPH.index(text)}]}
-        for question, text, name in questions
-    ]
-    path.write_text(json.dumps({"data": [{"paragraphs": [{"context": PARAGRAPH, "qas": rows}]}]}))
-    return path
-
-
-@pytest.mark.slow  # test_ner.py has the commands, test_systems.py the network
-def test_a_system_is_trained_evaluated_and_asked(tmp_path, capsys, monkeypatch):
-    data = squad_file(tmp_path / "data.json", ("Where?", "New York", "q1"), ("When was she born?", "1990", "q2"))
-    settings = [part for one in [*SETTINGS, "fit.epochs=2"] for part in ("--set", one)]
-    common = ["--train", data, "--dev", data, "--workdir", tmp_path / "run"]
-    results = run(capsys, "train", *common, *settings)[-1]
-    assert (results["task"], results["metric"], results["epochs"], results["train_examples"]) == ("answers", "f1", 2, 2)
-    # Loaded once: tracing the network takes seconds.
-    system = tasks.load(tmp_path / "run")
-    monkeypatch.setattr(trained, "load", lambda *_: system)
-    (evaluation,) = run(capsys, "evaluate", "--workdir", tmp_path / "run", "--data", data)
-    assert evaluation["examples"] == 2
-    assert {name: evaluation[name] for name in ("f1", "exact_match")} == pytest.approx(results["dev"], abs=1e-4)
-    found = run(capsys, "predict", "--workdir", tmp_path / "run", "--input", data)
-    assert [(one["id"], one["question"]) for one in found] == [("q1", "Where?"), ("q2", "When was she born?")]
-    for one in found:
-        assert PARAGRAPH[one["start"] : one["end"]] == one["answer"] != ""
-        assert 0 < one["probability"] <= 1
-    # The same from lines and from a program.
-    lines = [{"paragraph": PARAGRAPH, "question": one["question"]} for one in found]
-    (tmp_path / "lines").write_text("\n".join(map(json.dumps, lines)))
-    expected = [{name: value for name, value in one.items() if name != "id"} for one in found]
-    assert run(capsys, "predict", "--workdir", tmp_path / "run", "--input", tmp_path / "lines") == expected
-    assert system.predict([(PARAGRAPH, one["question"]) for one in found]) == expected
+SYSTEM = Task(Task.recipes["small"])
 
 
 def brute_force(start, end, most) -> tuple[tuple[int, int], float]:
@@ -85,11 +38,10 @@ def test_the_best_span_is_that_of_a_search_through_all(most):
 
 
 def test_the_probabilities_of_several_answers_add_up():
-    system = Task(Task.recipes["small"], [])
     paragraph = squad.paragraph_of("a b c d")
     both = (squad.Answer("b", 2), squad.Answer("b c", 2), squad.Answer("d", 6))
     examples = [squad.question_of(paragraph, "?", answers=both), asked("a b", "?", "b")]
-    targets = system.targets(examples)
+    targets = SYSTEM.targets(examples)
     assert targets["start"].tolist() == [[False, True, False, True], [False, True, False, False]]
     assert targets["end"].tolist() == [[False, True, True, True], [False, True, False, False]]
     scores = {name: np.random.default_rng(seed).normal(size=(2, 4)) for seed, name in enumerate(("start", "end"))}
@@ -99,30 +51,24 @@ def test_the_probabilities_of_several_answers_add_up():
     for name, one in scores.items():
         for row, right, length in zip(np.exp(one), targets[name], (4, 2), strict=True):
             expected -= np.log(row[right].sum() / row[:length].sum()) / 2
-    assert float(system.loss(None, outputs, targets)) == pytest.approx(expected, rel=1e-6)
+    assert float(SYSTEM.loss(None, outputs, targets)) == pytest.approx(expected, rel=1e-6)
 
 
 def test_answers_are_scored_as_text_and_placed_in_the_paragraph():
-    system = Task(Task.recipes["small"], [])
     examples = [asked(PARAGRAPH, "Where?", "New York"), asked(PARAGRAPH, "When?", "in 1990")]
     found = [Found(8, 9, 0.5), Found(4, 4, 0.25)]
-    assert system.scores(examples, found) == {"exact_match": 50, "f1": pytest.approx((1 + 2 / 3) * 50)}
-    assert system.to_json(examples[0], found[0]) == {
-        "question": "Where?",
-        "answer": "New York",
-        "start": 27,
-        "end": 35,
-        "probability": 0.5,
-    }
+    assert SYSTEM.scores(examples, found) == {"exact_match": 50, "f1": pytest.approx((1 + 2 / 3) * 50)}
+    expected = {"question": "Where?", "answer": "New York", "start": 27, "end": 35, "probability": 0.5}
+    assert SYSTEM.to_json(examples[0], found[0]) == expected
 
 
-def test_long_paragraphs_are_judged_but_not_trained_on(monkeypatch, caplog):
+def test_long_paragraphs_are_scored_but_not_trained_on(monkeypatch, caplog):
     monkeypatch.setattr(answers, "_LONGEST_TRAINED", 6)
     caplog.set_level(logging.WARNING, "elmo_tf")
     short = asked("Boris slept", "Who?", "Boris")
     examples = [short, asked("Anna sat in New York .", "Who?", "Anna"), asked("a b c d e f g", "Who?", "a")]
-    assert Task.examples(examples, training=False) == examples
-    assert Task.examples(examples, training=True) == examples[:2]
+    assert SYSTEM.examples(examples, training=False) == examples
+    assert SYSTEM.examples(examples, training=True) == examples[:2]
     (record,) = caplog.records
     assert "paragraphs of more than 6 tokens are not trained on: 1 of 3" in record.getMessage()
 
@@ -130,19 +76,14 @@ def test_long_paragraphs_are_judged_but_not_trained_on(monkeypatch, caplog):
 @pytest.mark.parametrize("item", ["text", ("a",), ("a", "b", "c"), (["a"], "b"), ("a", 3), (" ", "b"), ("a", "\n")])
 def test_a_program_asks_with_two_texts(item):
     with pytest.raises(InputError, match=r"^sentences: expected .*a paragraph and a question.*, found "):
-        Task.example_of(item)
-
-
-def test_an_answer_has_at_least_one_token():
-    with pytest.raises(InputError, match=r"^network.longest_answer: expected at least 1, found 0$"):
-        chosen(Task.recipes, ["network.longest_answer=0"])
+        SYSTEM.example_of(item)
 
 
 @pytest.mark.slow
 def test_a_paragraph_of_5000_tokens_is_answered():
     system, network, _ = built("answers")
-    long = Task.example_of(("Anna sat in New York. " * 834, "Who sat?"))
+    long = SYSTEM.example_of(("Anna sat in New York. " * 834, "Who sat?"))
     assert len(long.paragraph.words) > 5000
-    found, _ = Judge(system, network).answers([long, EXAMPLES["answers"][0]])
+    found, _ = Predictor(system, network).predict([long, EXAMPLES["answers"][0]])
     assert 0 <= found.first <= found.last < len(long.paragraph.words)
     assert 0 < found.probability < 1

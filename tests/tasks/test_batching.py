@@ -1,46 +1,47 @@
 """Batches of examples."""
 
-import itertools
-
 import numpy as np
 
 from elmo_tf.tasks import batching
 
 
-def test_every_example_is_trained_on_once_among_others_of_its_length():
+def indices(batches: list[list[int]]) -> list[int]:
+    return sorted(index for batch in batches for index in batch)
+
+
+def test_every_example_is_trained_on_once_with_others_of_its_length():
     lengths = np.random.default_rng(0).integers(1, 40, 1000).tolist()
     batches = batching.training_batches(lengths, 8, (0, 0))
-    assert sorted(place for batch in batches for place in batch) == list(range(1000))
+    assert indices(batches) == list(range(1000))
     assert all(len(batch) <= 8 for batch in batches)
-    padding = sum(max(lengths[place] for place in batch) * len(batch) for batch in batches) / sum(lengths)
-    assert padding < 1.1
+    padded = sum(max(lengths[index] for index in batch) * len(batch) for batch in batches)
+    assert padded < 1.1 * sum(lengths)
     # Not the short ones first.
     firsts = [lengths[batch[0]] for batch in batches]
     assert abs(np.mean(firsts[:60]) - np.mean(firsts[60:])) < 5
 
 
-def test_the_order_is_that_of_seed_and_epoch():
-    lengths = [1] * 100
-    orders = [batching.training_batches(lengths, 8, seed) for seed in ((0, 0), (0, 0), (0, 1), (1, 0))]
+def test_seed_and_epoch_decide_the_order():
+    orders = [batching.training_batches([1] * 100, 8, seed) for seed in ((0, 0), (0, 0), (0, 1), (1, 0))]
     assert orders[0] == orders[1]
     assert orders[0] != orders[2] != orders[3] != orders[0]
 
 
-def test_long_examples_are_few_in_a_batch():
+def test_a_batch_has_few_long_examples():
     lengths = [3000, 2, 3000, 3000, 3000, 3000, 3000, 20_000]
     sizes = [len(batch) for batch in batching.training_batches(lengths, 8, (0, 0))]
     assert sorted(sizes) == [1, 2, 5]
-    assert batching.judged_batches([3000, 2, 3000], 9) == [[1], [0], [2]]
-    assert batching.judged_batches([3, 2, 1], 2) == [[2, 1], [0]]
+    assert batching.prediction_batches([3000, 2, 3000], 9) == [[1], [0], [2]]
+    assert batching.prediction_batches([3, 2, 1], 2) == [[2, 1], [0]]
 
 
-def test_each_epoch_has_as_many_batches_as_asked_for():
+def test_each_epoch_has_the_requested_number_of_batches():
     lengths = np.random.default_rng(0).choice([5, 40, 3000, 9000], 600).tolist()
     found = [batching.training_batches(lengths, 8, (0, epoch)) for epoch in range(9)]
     counts = [len(batches) for batches in found]
     assert len(set(counts)) > 1  # or there is nothing to make equal
-    for epoch, count in itertools.product(range(9), (min(counts) - 1, max(counts), 599, 600)):
+    for epoch, count in ((0, min(counts) - 1), (1, max(counts)), (2, 600)):
         batches = batching.training_batches(lengths, 8, (0, epoch), count)
         assert len(batches) == count
-        assert sorted(place for batch in batches for place in batch) == list(range(600))
+        assert indices(batches) == list(range(600))
     assert batching.training_batches(lengths, 8, (0, 0), counts[0]) == found[0]

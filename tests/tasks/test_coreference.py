@@ -1,22 +1,19 @@
-"""Coreference, from files to clusters."""
-
-import json
+"""Coreference: windows of documents, clusters, the loss."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf import tasks
 from elmo_tf.annotated.conll2012 import Document
-from elmo_tf.cli import main
 from elmo_tf.errors import InputError
 from elmo_tf.tasks import documents
 from elmo_tf.tasks.coreference import Task, antecedent_loss
 from elmo_tf.tasks.layers.antecedents import NONE
 from elmo_tf.tasks.recipe import chosen
 from tests import checks
-from tests.tasks.small import EXAMPLES, OWN, SMALL, recipe_of
+from tests.tasks.small import EXAMPLES, recipe_of
 
+SYSTEM = Task(Task.recipes["small"])
 LONG = Document(
     "a",
     [["a"] * length for length in (1, 3, 2, 4)],
@@ -42,15 +39,14 @@ def test_a_window_has_some_sentences_and_the_mentions_inside_them():
 
 def test_a_very_long_sentence_is_read_as_several_and_words_keep_their_numbers():
     document = Document("", [["a"], ["b"] * 600], [[(0, 1), (500, 502)]], [["s"], ["t"] * 600])
-    found = Task.example_of([["a"], ["b"] * 600])
-    assert [len(one) for one in found.sentences] == [1, 256, 256, 88]
-    found = documents.cut(document)
-    assert [len(one) for one in found.speakers] == [1, 256, 256, 88]
-    assert found.clusters == document.clusters
+    cut = documents.cut(document)
+    for rows in (cut.sentences, cut.speakers, SYSTEM.example_of([["a"], ["b"] * 600]).sentences):
+        assert [len(row) for row in rows] == [1, 256, 256, 88]
+    assert cut.clusters == document.clusters
 
 
 def test_each_epoch_sees_other_windows_which_the_seed_decides():
-    system = Task(chosen(Task.recipes, ["network.window=1"]), [])
+    system = Task(chosen(Task.recipes, ["network.window=1"]))
     draws = [
         [len(one.sentences[0]) for _ in range(20) for one in system.drawn([LONG], np.random.default_rng(seed))]
         for seed in ((0, 0, 1), (0, 0, 1), (0, 1, 1))
@@ -59,7 +55,7 @@ def test_each_epoch_sees_other_windows_which_the_seed_decides():
 
 
 def test_the_sentences_of_a_window_are_those_whose_layers_elmo_was_told_to_remember():
-    system = Task(recipe_of("coreference", "network.window=1"), [])
+    system = Task(recipe_of("coreference", "network.window=1"))
     examples = EXAMPLES["coreference"]
     known = {tuple(token.encode() for token in tokens) for one in examples for tokens in system.texts(one)}
     for seed in range(5):
@@ -93,18 +89,18 @@ def test_the_loss_is_that_of_all_right_antecedents_together():
     expected = sum(
         np.log(np.exp(row).sum()) - np.log(np.exp(row[places]).sum()) for row, places in zip(scores, right, strict=True)
     )
+    close = {"abs": checks.rounding(4 * 4, 4, 5)}
     found = antecedent_loss(tf.constant(scores, tf.float32), tf.constant(clusters))
-    assert float(found) == pytest.approx(expected, abs=checks.rounding(4 * 4, 4, 5))
+    assert float(found) == pytest.approx(expected, **close)
     # A span of a cluster whose others come later, or were not kept, refers to none.
     one = antecedent_loss(tf.constant(scores[:2], tf.float32), tf.constant([0, 3]))
-    assert float(one) == pytest.approx(np.log(1 + np.exp(scores[1, 1])), abs=checks.rounding(4 * 4, 4, 5))
+    assert float(one) == pytest.approx(np.log(1 + np.exp(scores[1, 1])), **close)
 
 
 def test_what_a_program_asks_about_is_sentences_or_a_text():
-    assert Task.example_of([["Anna", "sat"], ["she"]]) == Document("", [["Anna", "sat"], ["she"]])
-    example = Task.example_of("Anna sat.\n\nShe  slept.")
-    told = Task(Task.recipes["small"], []).to_json(example, [[(0, 1), (3, 4)], [(1, 3), (4, 6)]])
-    assert told == {
+    assert SYSTEM.example_of([["Anna", "sat"], ["she"]]) == Document("", [["Anna", "sat"], ["she"]])
+    example = SYSTEM.example_of("Anna sat.\n\nShe  slept.")
+    assert SYSTEM.to_json(example, [[(0, 1), (3, 4)], [(1, 3), (4, 6)]]) == {
         "doc_key": "",
         "sentences": [["Anna", "sat", "."], ["She", "slept", "."]],
         "clusters": [[[0, 0], [3, 3]], [[1, 2], [4, 5]]],
@@ -125,73 +121,12 @@ def test_what_a_program_asks_about_is_sentences_or_a_text():
 )
 def test_other_things_are_refused(item, message):
     with pytest.raises(InputError, match=f"^sentences: expected {message}$"):
-        Task.example_of(item)
+        SYSTEM.example_of(item)
 
 
-@pytest.mark.parametrize(
-    ("assignment", "message"),
-    [
-        ("network.max_width=0", "at least 1, found 0"),
-        ("network.window=0", "at least 1, found 0"),
-        ("network.ratio=0.0", "above 0, found 0.0"),
-        ("network.hidden_units=0", "at least 1, found 0"),
-        ("network.lexical_dropout_rate=1.0", "0 or more, below 1, found 1.0"),
-    ],
-)
-def test_wrong_settings_are_named(assignment, message):
-    with pytest.raises(InputError, match=f"^{assignment.partition('=')[0]}: expected {message}$"):
-        recipe_of("coreference", assignment)
-
-
-def write_columns(path, texts: list[str]) -> None:
-    """Writes documents in CoNLL-2012's columns; a line of a text has a sentence's words, mentions behind a slash."""
-    lines = []
-    for number, text in enumerate(texts):
-        lines.append(f"#begin document (GUM_news_{number}); part 0")
-        for sentence in text.split("\n"):
-            for word, _, mention in (one.partition("/") for one in sentence.split()):
-                lines.append(f"x 0 0 {word} - - - - - - - {mention or '-'}")
-            lines.append("")
-        lines.append("#end document")
-    path.write_text("\n".join(lines) + "\n")
-
-
-TEXTS = ["Anna/(1 Smith/1) sat .\nShe/(1) slept .", "Boris/(7) saw Anna/(2) .\nHe/(7) saw her/(2) .\nThe end"] * 3
-
-
-@pytest.mark.slow  # test_ner.py has the commands, test_systems.py the network
-def test_a_system_is_trained_and_finds_clusters_in_text(tmp_path, capsys):
-    data, run = tmp_path / "data.conll", tmp_path / "run"
-    write_columns(data, TEXTS)
-    settings = ["fit.epochs=2", "network.window=2", "network.dropout_rate=0.1", "fit.learning_rate=0.03"]
-    settings = [part for one in [*SMALL, *OWN["coreference"], *settings] for part in ("--set", one)]
-    common = ["--train", data, "--dev", data, "--workdir", run, *settings]
-    assert main(["task", "coreference", "train", *map(str, common)]) == 0, capsys.readouterr().err
-    results = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert (results["task"], results["metric"], results["train_examples"]) == ("coreference", "average_f1", 6)
-    assert results["dev"].keys() == {"average_f1"} | {
-        f"{name}_{measure}" for name in ("muc", "bcub", "ceafe") for measure in ("precision", "recall", "f1")
-    }
-    (tmp_path / "text").write_text("Mr. Smith sat.\nShe slept.")
-    (tmp_path / "lines").write_text(json.dumps({"text": "Anna sat."}) + "\n" + json.dumps({"sentences": [["She"]]}))
-    for name, keys, number in (("text", [""], 1), ("lines", ["", ""], 2), ("data.conll", None, 6)):
-        arguments = ["--workdir", str(run), "--input", str(tmp_path / name)]
-        assert main(["task", "coreference", "predict", *arguments]) == 0
-        lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-        assert len(lines) == number
-        assert keys is None or [line["doc_key"] for line in lines] == keys
-    system = tasks.load(run)
-    assert system.system.labels == ["news"]
-    text, sentences = system.predict(["Anna sat. She slept.", [["Anna", "sat", "."], ["She", "slept", "."]]])
-    assert text["clusters"] == sentences["clusters"]
-    for places, words in zip(text["offsets"], text["mentions"], strict=True):
-        assert ["Anna sat. She slept."[begin:end] for begin, end in places] == [
-            word.replace(" .", ".") for word in words
-        ]
-
-
-def test_a_document_is_judged_as_the_files_have_it():
-    system = Task(recipe_of("coreference"), [])
+def test_gold_clusters_score_100_and_none_0():
     examples = EXAMPLES["coreference"]
-    assert system.scores(examples, [one.clusters for one in examples])["average_f1"] == pytest.approx(100)
-    assert system.scores(examples, [[] for _ in examples])["average_f1"] == 0
+    found = SYSTEM.scores(examples, [one.clusters for one in examples])
+    names = [f"{name}_{measure}" for name in ("muc", "bcub", "ceafe") for measure in ("recall", "precision", "f1")]
+    assert found == pytest.approx(dict.fromkeys(["average_f1", *names], 100))
+    assert SYSTEM.scores(examples, [[] for _ in examples])["average_f1"] == 0

@@ -1,8 +1,9 @@
-"""From files to a trained system, with a system of no weight: files, seeds, folders, and wrong input."""
+"""From files to a trained system, with a system of a few weights: files, seeds, folders, and wrong input."""
 
 import json
 import logging
 import re
+import shutil
 import sys
 
 import keras
@@ -23,15 +24,17 @@ SENTENCES = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def with_toy(monkeypatch):
-    monkeypatch.setitem(tasks.SYSTEMS, "toy", "a toy")
-    monkeypatch.setitem(sys.modules, "elmo_tf.tasks.toy", toy)
+@pytest.fixture(autouse=True, scope="module")
+def with_toy():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(tasks.SYSTEMS, "toy", "a toy")
+        patch.setitem(sys.modules, "elmo_tf.tasks.toy", toy)
+        yield
 
 
-@pytest.fixture
-def data(tmp_path):
-    path = tmp_path / "data"
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "data"
     path.write_text("\n".join(SENTENCES) + "\n")
     return path
 
@@ -40,52 +43,52 @@ def train(data, workdir, *assignments, **options):
     return runs.train("toy", data, data, workdir, assignments=["fit.epochs=12", *assignments], **options)
 
 
-def test_a_trained_system_is_loaded_and_asked(data, tmp_path):
-    results = train(data, tmp_path / "run", test=data)
+@pytest.fixture(scope="module")
+def done(data, tmp_path_factory):
+    """The workdir of a complete run, for tests that only read it, and its results."""
+    folder = tmp_path_factory.mktemp("done") / "run"
+    return folder, train(data, folder, test=data)
+
+
+def test_a_trained_system_is_loaded_and_used(data, done):
+    folder, results = done
     assert (results["task"], results["metric"], results["train_examples"]) == ("toy", "accuracy", 24)
     assert results["score"] == results["test"]["accuracy"] == 100
     assert results["best_epoch"] <= results["epochs"] == 12
-    assert {path.name for path in (tmp_path / "run").iterdir()} == {
-        ".lock",
-        trained.CONFIG,
-        trained.MODEL,
-        trained.SCORES,
-        "logs",
-    }
-    system = tasks.load(tmp_path / "run")
+    names = {".lock", "config.json", "model.keras", "scores.json", "logs"}
+    assert {path.name for path in folder.iterdir()} == names
+    system = tasks.load(folder)
     good, bad = system.predict([["a", "fine", "film"], ["poor"]])
     assert (good["label"], good["tokens"], bad["label"]) == ("good", ["a", "fine", "film"], "bad")
     assert sum(good["probabilities"].values()) == pytest.approx(1, abs=1e-3)
     evaluation = system.evaluate(data)
     assert evaluation == {"task": "toy", "metric": "accuracy", "score": 100, "accuracy": 100, "examples": 24}
     # Once more: nothing to do.
-    assert train(data, tmp_path / "run", test=data) == results
+    assert train(data, folder, test=data) == results
 
 
 @pytest.mark.slow
 def test_seeds_share_the_layers_of_the_sentences_and_the_best_is_loaded(data, tmp_path, caplog):
     caplog.set_level(logging.INFO, "elmo_tf")
-    options = {"elmo": MICRO, "seeds": 2}
-    results = train(data, tmp_path / "run", "elmo.place=both", "fit.epochs=2", **options)
+    results = train(data, tmp_path / "run", "elmo.place=both", "fit.epochs=2", elmo=MICRO, seeds=2)
     # One computation for both seeds, of the distinct sentences.
     (line,) = [one.getMessage() for one in caplog.records if "distinct sentences" in one.getMessage()]
     assert line == "ELMo's layers of 24 distinct sentences: 0.00 GB in memory"
     assert results["scores"].keys() == {"seed_0", "seed_1"}
     assert results["best"] in results["scores"]
     assert results["score"] == pytest.approx(sum(results["scores"].values()) / 2)
-    loaded = tasks.load(tmp_path / "run")
     best = json.loads((tmp_path / "run" / results["best"] / trained.SCORES).read_bytes())
-    assert loaded.evaluate(data)["score"] == pytest.approx(best["dev"]["accuracy"], abs=100 / 24 + 1e-4)
+    score = tasks.load(tmp_path / "run").evaluate(data)["score"]
+    assert score == pytest.approx(best["dev"]["accuracy"], abs=100 / 24 + 1e-4)
+    with pytest.raises(InputError, match="expected a new folder, or the same elmo as before, found another content"):
+        train(data, tmp_path / "run" / "seed_0", "elmo.place=both", "fit.epochs=2")
 
 
-def test_a_fraction_of_the_data_is_the_same_for_every_seed(data, tmp_path):
-    results = train(data, tmp_path / "run", "fit.epochs=1", fraction=0.1)
-    assert results["train_examples"] == 3
-
-
-def test_word_vectors_of_a_file_are_used(data, tmp_path):
+def test_a_part_of_the_data_and_word_vectors_of_a_file_are_used(data, tmp_path):
     (tmp_path / "vectors").write_text("fine 1 0 0\npoor 0 1 0\nother 0 0 1\n")
-    train(data, tmp_path / "run", "fit.epochs=1", "words.trainable=false", glove=tmp_path / "vectors")
+    options = {"glove": tmp_path / "vectors", "fraction": 0.1}
+    results = train(data, tmp_path / "run", "fit.epochs=1", "words.trainable=false", **options)
+    assert results["train_examples"] == 3
     embedding = tasks.load(tmp_path / "run").network.get_layer("words")
     assert embedding.words == ["fine", "poor"]
     assert embedding.vectors.numpy().tolist() == [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
@@ -95,16 +98,15 @@ def test_word_vectors_of_a_file_are_used(data, tmp_path):
     ("options", "message"),
     [
         ({"fraction": 0}, "fraction: expected above 0, at most 1, found 0"),
-        (
-            {"assignments": ["fit.epoch=2"]},
-            "assignments: expected the key .* found 'fit.epoch'; did you mean fit.epochs\\?",
-        ),
-        ({"dev": "empty"}, "dev: expected at least one sentence, found none in .*empty"),
-        ({"train": "none"}, "train: expected a readable file, found .*"),
-        ({"train": "wrong"}, "train: expected a label, a tab and a sentence, found 'no tab' in line 2 of .*wrong"),
-        ({"glove": "unequal"}, "glove: expected a word and 2 numbers, found 'film 1' in line 2 of .*unequal"),
-        ({"elmo": "none"}, "elmo: expected a SavedModel, .*, found none of them: .*none"),
-        ({"workdir": "."}, "workdir: expected a new folder, or one of an earlier run, found other files: .*"),
+        ({"seeds": 0}, "seeds: expected at least 1, found 0"),
+        ({"assignments": ["fit.epoch=2"]}, "assignments: expected the key .* found 'fit.epoch'; did you mean .*"),
+        ({"dev": "empty"}, ".*: expected at least one sentence, found none.*"),
+        ({"train": "none"}, ".*: expected a readable file, found .*"),
+        ({"train": "wrong"}, ".*: expected a label, a tab and a sentence, found 'no tab'.*"),
+        ({"glove": "unequal"}, ".*: expected a word and 2 numbers, found 'film 1'.*"),
+        ({"elmo": "none"}, ".*: expected a SavedModel, .*, found .*"),
+        ({"workdir": "."}, ".*/test_wrong[^/]*: expected a new folder, or one of an earlier run, found other files"),
+        ({"workdir": "empty"}, ".*/empty: expected a folder that can be made, found File exists"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -116,8 +118,7 @@ def test_wrong_input_is_named_and_leaves_no_system(data, tmp_path, options, mess
     arguments = {"train": data, "dev": data, "workdir": tmp_path / "run"} | options | paths
     with pytest.raises(InputError, match=f"^{message}$"):
         runs.train("toy", **arguments)
-    assert not (tmp_path / "run" / trained.MODEL).exists()
-    assert not (tmp_path / ".lock").exists()
+    assert {path.name for path in tmp_path.iterdir()} == {"empty", "wrong", "unequal"}
 
 
 def test_a_class_that_was_never_seen_is_reported_and_counts_as_wrong(data, tmp_path, caplog):
@@ -130,14 +131,46 @@ def test_a_class_that_was_never_seen_is_reported_and_counts_as_wrong(data, tmp_p
     assert re.search(r"^epoch 1: loss [\d.]+ nats, dev accuracy ", caplog.messages[-12])
 
 
-def test_a_workdir_of_another_run_is_refused(data, tmp_path):
-    train(data, tmp_path / "run", "fit.epochs=1")
-    with pytest.raises(InputError, match=r"^workdir: expected .* a run with recipe.fit.epochs = 2, found 1"):
-        train(data, tmp_path / "run", "fit.epochs=2")
-    with pytest.raises(InputError, match=r"^workdir: expected a system for ner, found one for toy"):
-        trained.load(tmp_path / "run", "ner")
-    with pytest.raises(InputError, match=r"^workdir: expected a JSON file, found No such file"):
-        tasks.load(tmp_path)
+def test_a_workdir_of_another_run_is_refused(data, done, tmp_path):
+    folder, results = done
+    moved = tmp_path / "moved"
+    moved.write_bytes(data.read_bytes())
+    assert train(moved, folder, test=moved) == results
+    moved.write_text(data.read_text().replace("good", "bad", 1))
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / trained.SCORES).write_text("mine")
+    several = "a new folder, or one of a run with several seeds, found other files"
+    for call, message in (
+        (lambda: train(data, folder, "fit.epochs=2", test=data), "a new .* with recipe.fit.epochs = 2, found 12"),
+        (lambda: train(moved, folder, test=data), "a new folder, or the same train as before, found another content"),
+        (lambda: train(data, folder, test=data, fraction=0.5), "a new .* a run with data.fraction = 0.5, found 1.0"),
+        (lambda: train(data, folder, seeds=2), several),
+        (lambda: train(data, tmp_path / "mine", seeds=2), several),
+        (lambda: trained.load(folder, "ner"), "a system for ner, found one for toy"),
+        (lambda: tasks.load(tmp_path), "a JSON file, found No such file or directory"),
+    ):
+        with pytest.raises(InputError, match=f"^/.*: expected {message}$"):
+            call()
+    assert json.loads((folder / trained.SCORES).read_bytes()) == results
+    assert [path.read_text() for path in (tmp_path / "mine").iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("config.json", '{"task": "toy", "recipe": {}}', "config.json: expected the key labels, found none"),
+        ("config.json", '{"task": "toy", "recipe": {"fit": {"x": 1}}, "labels": []}', "config.json: .* found 'fit.x'"),
+        ("scores.json", '{"best": "../seed_0"}', "scores.json: expected best to be .*, found .../seed_0."),
+        ("model.keras", "", "model.keras: expected a Keras model, found .*"),
+    ],
+)
+def test_a_damaged_file_is_named(done, tmp_path, name, content, message):
+    shutil.copytree(done[0], tmp_path / "run")
+    if name == "scores.json":
+        (tmp_path / "run" / "config.json").unlink()
+    (tmp_path / "run" / name).write_text(content)
+    with pytest.raises(InputError, match=f"^.*/{message}$"):
+        tasks.load(tmp_path / "run")
 
 
 @pytest.mark.parametrize("seeds", [1, slow(2)])
@@ -158,7 +191,7 @@ def test_an_unfinished_training_is_not_loaded_and_resumes(data, tmp_path, monkey
             train(data, tmp_path / "run", "fit.epochs=3", seeds=seeds)
     last = tmp_path / "run" / (f"seed_{seeds - 1}" if seeds > 1 else "")
     (last / ".scores.json.incomplete").touch()  # as a kill leaves it
-    with pytest.raises(InputError, match=r"^workdir: expected a training that has ended, found an"):
+    with pytest.raises(InputError, match=f"^{last}: expected a training that has ended, found an unfinished one$"):
         tasks.load(last)
     found = train(data, tmp_path / "run", "fit.epochs=3", seeds=seeds)
     assert without_seconds(found) == without_seconds(expected)
@@ -166,6 +199,11 @@ def test_an_unfinished_training_is_not_loaded_and_resumes(data, tmp_path, monkey
     first, second = (tasks.load(tmp_path / name).network.get_weights() for name in ("whole", "run"))
     for one, other in zip(first, second, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def without_seconds(results):
+    history = [{key: value for key, value in one.items() if key != "seconds"} for one in results.get("history", [])]
+    return {name: value for name, value in results.items() if name != "seconds"} | {"history": history}
 
 
 def test_a_link_in_the_place_of_the_network_that_is_written_is_not_followed(tmp_path):
@@ -177,48 +215,8 @@ def test_a_link_in_the_place_of_the_network_that_is_written_is_not_followed(tmp_
     assert target.read_bytes() == b"precious"
 
 
-def without_seconds(results):
-    history = [{key: value for key, value in one.items() if key != "seconds"} for one in results.get("history", [])]
-    return {name: value for name, value in results.items() if name != "seconds"} | {"history": history}
-
-
-def test_data_that_changed_are_refused_and_a_copy_elsewhere_is_not(data, tmp_path):
-    results = train(data, tmp_path / "run", "fit.epochs=1")
-    copy = tmp_path / "copy"
-    copy.write_bytes(data.read_bytes())
-    assert train(copy, tmp_path / "run", "fit.epochs=1") == results
-    data.write_text(data.read_text().replace("good", "bad", 1))
-    with pytest.raises(
-        InputError, match=r"^workdir: expected a new folder, or the same train as before, found another"
-    ):
-        train(data, tmp_path / "run", "fit.epochs=1")
-
-
-@pytest.mark.slow
-def test_another_bilm_is_refused(data, tmp_path):
-    keras.utils.set_random_seed(0)
-    train(data, tmp_path / "run", "fit.epochs=1", elmo=MICRO)
-    with pytest.raises(InputError, match=r"^workdir: expected a new folder, or the same elmo as before, found another"):
-        train(data, tmp_path / "run", "fit.epochs=1")
-
-
-def test_the_words_of_a_sentence_count_once_for_all_its_phrases(tmp_path, monkeypatch):
+def test_the_words_of_a_sentence_count_once_for_all_its_phrases(tmp_path):
     path = tmp_path / "trees"
     path.write_text("(3 (2 (2 a) (2 (2 very) (2 (2 warm) (2 film)))) (2 (2 again) (2 a)))\n")
-    monkeypatch.setattr(runs._Run, "train", lambda run, *_: run._table.words)
-    assert runs.train("sentiment", path, path, tmp_path / "run", assignments=["words.min_count=2"]) == ["a"]
-
-
-def test_several_seeds_take_no_folder_that_has_something_else(data, tmp_path):
-    train(data, tmp_path / "run")
-    before = (tmp_path / "run" / trained.SCORES).read_bytes()
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / trained.SCORES).write_text("mine")
-    for folder in ("run", "mine"):
-        with pytest.raises(InputError, match=r"^workdir: expected a new folder, or one of a run with several seeds"):
-            train(data, tmp_path / folder, seeds=2)
-    assert (tmp_path / "run" / trained.SCORES).read_bytes() == before
-    assert (tmp_path / "mine" / trained.SCORES).read_text() == "mine"
-    assert [path.name for path in (tmp_path / "mine").iterdir()] == [trained.SCORES]
-    with pytest.raises(InputError, match=r"^seeds: expected at least 1, found 0$"):
-        train(data, tmp_path / "new", seeds=0)
+    runs.train("toy", path, path, tmp_path / "run", assignments=["words.min_count=2", "fit.epochs=1"])
+    assert tasks.load(tmp_path / "run").network.get_layer("words").words == ["a"]

@@ -5,26 +5,41 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf import tasks
-from elmo_tf.tasks import batching
+from elmo_tf import ELMo, tasks
+from elmo_tf.tasks import batching, token_vectors
 from tests import checks
 from tests.helpers import MICRO, slow
-from tests.tasks.small import EXAMPLES, built, recipe_of
+from tests.tasks.small import built, recipe_of
+
+
+@pytest.fixture(scope="module")
+def shared_elmo():
+    """Has all systems use one ELMo layer, which then traces the biLM once."""
+    layer = ELMo(MICRO, 2, name="elmo")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(token_vectors, "ELMo", lambda *_, **__: layer)
+        yield
 
 
 @pytest.fixture(scope="module", params=list(tasks.SYSTEMS))
-def with_elmo(request):
+def with_elmo(shared_elmo, request):
     """A system with ELMo at input and output, its network with random weights, and its examples."""
     return built(request.param, MICRO, recipe_of(request.param, "elmo.place=both"))
 
 
-def answers(system, network, inputs, examples) -> list:
+@pytest.fixture(scope="module", params=list(tasks.SYSTEMS))
+def baseline(request):
+    """The same without ELMo."""
+    return built(request.param)
+
+
+def predict(system, network, inputs, examples) -> list:
     outputs = keras.tree.map_structure(np.asarray, network(inputs, training=False))
-    return system.answers(network, outputs, examples)
+    return system.predict(network, outputs, examples)
 
 
 def assert_same(found, expected) -> None:
-    """Compares answers: probabilities with a tolerance, all else exactly."""
+    """Compares predictions: probabilities with a tolerance, all else exactly."""
     if hasattr(expected, "probabilities"):
         assert found.label == expected.label
         pair = [list(one.probabilities.values()) for one in (found, expected)]
@@ -36,11 +51,7 @@ def assert_same(found, expected) -> None:
         assert found == expected
 
 
-def test_there_are_examples_of_every_system():
-    assert EXAMPLES.keys() == tasks.SYSTEMS.keys()
-
-
-def test_padding_and_batch_mates_change_no_answer(with_elmo):
+def test_padding_and_batch_mates_change_no_prediction(with_elmo):
     system, network, examples = with_elmo
     inputs = system.inputs(examples)
     padding = {name: b"" if array.dtype == object else 0 for name, array in inputs.items()}
@@ -48,10 +59,10 @@ def test_padding_and_batch_mates_change_no_answer(with_elmo):
         name: np.pad(array, ((0, 0), (0, 4)), constant_values=padding[name]) if array.ndim == 2 else array
         for name, array in inputs.items()
     }
-    together, padded = (answers(system, network, one, examples) for one in (inputs, wide))
+    together, padded = (predict(system, network, one, examples) for one in (inputs, wide))
     # The shortest is padded most.
     number = min(range(len(examples)), key=lambda one: batching.length(system, examples[one]))
-    (alone,) = answers(system, network, system.inputs([examples[number]]), [examples[number]])
+    (alone,) = predict(system, network, system.inputs([examples[number]]), [examples[number]])
     assert_same(together[number], alone)
     for one, other in zip(together, padded, strict=True):
         assert_same(one, other)
@@ -73,19 +84,11 @@ def test_every_weight_but_those_of_the_bilm_has_a_gradient(with_elmo):
     assert mixes <= {id(variable) for variable in variables}
 
 
-def test_a_saved_network_gives_the_same_outputs(with_elmo, tmp_path):
-    system, network, examples = with_elmo
-    network.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras", compile=False)
-    inputs = system.inputs(examples)
-    found, expected = (keras.tree.flatten(one(inputs, training=False)) for one in (loaded, network))
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-@pytest.mark.parametrize("task", [slow(name) if name in ("answers", "entailment") else name for name in tasks.SYSTEMS])
-def test_an_example_is_learned_by_heart(task):
-    system, network, examples = built(task)
+@pytest.mark.parametrize(
+    "baseline", [slow(name) if name in ("answers", "entailment") else name for name in tasks.SYSTEMS], indirect=True
+)
+def test_an_example_is_learned_by_heart(baseline):
+    system, network, examples = baseline
     # The shortest: steps of an LSTM take time here.
     examples = [min(examples, key=lambda one: batching.length(system, one))]
     inputs, targets = system.inputs(examples), system.targets(examples)
@@ -102,11 +105,20 @@ def test_an_example_is_learned_by_heart(task):
 
     losses = [float(step()) for _ in range(16)]
     assert losses[-1] < 0.05 * losses[0], losses
-    (answer,) = answers(system, network, inputs, examples)
-    assert system.scores(examples, [answer])[system.metric] == 100
+    assert system.scores(examples, predict(system, network, inputs, examples))[system.metric] == 100
+
+
+def test_a_saved_network_gives_the_same_outputs(baseline, tmp_path):
+    system, network, examples = baseline
+    network.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras", compile=False)
+    inputs = system.inputs(examples)
+    found, expected = (keras.tree.flatten(one(inputs, training=False)) for one in (loaded, network))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_a_sentence_in_brackets_is_not_taken_for_a_tree(tmp_path):
     (tmp_path / "text").write_text("( laughs ) what a film .\n")
-    (found,) = tasks.system_class("sentiment").read_unlabelled(tmp_path / "text")
+    (found,) = tasks.system_class("sentiment")(recipe_of("sentiment")).read_unlabelled(tmp_path / "text")
     assert found.tokens[:2] == ["(", "laughs"]

@@ -6,7 +6,8 @@ import keras
 
 from elmo_tf.layers.sequence_pooling import SequencePooling
 from elmo_tf.tasks import sentiment
-from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Words
+from elmo_tf.tasks.recipe import Elmo, Fit, Words
+from elmo_tf.tasks.sentiment import SentimentRecipe
 
 
 class Task(sentiment.Task):
@@ -14,8 +15,8 @@ class Task(sentiment.Task):
 
     name = "toy"
     recipes: ClassVar = {
-        "paper": Recipe(words=Words(dim=4, min_count=1), fit=Fit(batch_size=4, epochs=4, learning_rate=0.1)),
-        "small": Recipe(words=Words(dim=2), elmo=Elmo(place="both")),
+        "paper": SentimentRecipe(words=Words(dim=4, min_count=1), fit=Fit(batch_size=4, epochs=4, learning_rate=0.1)),
+        "small": SentimentRecipe(words=Words(dim=2), elmo=Elmo(place="both")),
     }
 
     def network(self, vectors):

@@ -1,4 +1,4 @@
-"""Which earlier span a span refers to: scores of pairs."""
+"""Scores of pairs of spans: which earlier span a span refers to."""
 
 from typing import Any
 
@@ -8,22 +8,22 @@ import tensorflow as tf
 from elmo_tf.tasks.layers.blockwise import in_blocks
 from elmo_tf.tasks.layers.feedforward import ScoreWeights, add_score_weights, dropped, next_seeds, score, two_seeds
 
-NONE = -1e30  # the score of an antecedent that is not there
-# Distances in spans from which on each bin goes: 0, 1, 2, 3, 4, 5-7, 8-15, 16-31, 32-63, 64 and more.
+NONE = -1e30  # the score of a missing antecedent
+# Where each bin of distances in spans begins: 0, 1, 2, 3, 4, 5-7, 8-15, 16-31, 32-63, 64 and more.
 BINS = (0, 1, 2, 3, 4, 5, 8, 16, 32, 64)
 _BLOCK = 16  # spans whose pairs are scored together
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
 class AntecedentScores(keras.layers.Layer):
-    """Scores for each span no antecedent, and the nearest earlier spans of its document.
+    """Scores, for each span, the nearest earlier spans of its document as antecedents; no antecedent scores 0.
 
-    A pair's score is the sum of both spans' own and that of a network with two hidden layers, which reads
-    `[g_i; g_j; g_i * g_j; features]`. Features are learned vectors of the distance in spans, of whether both have one
-    speaker, and of the document's genre. No antecedent scores 0. Pairs are scored in blocks, forward and backward.
+    A pair's score is the sum of both spans' own scores and that of a network with two hidden layers, which reads
+    `[g_i; g_j; g_i * g_j; features]`. Features are learned vectors of the distance in spans, of whether both have the
+    same speaker, and of the document's genre. Pairs are scored in blocks, forward and backward.
 
     Args:
-        most: antecedents of a span at most.
+        most: candidate antecedents of a span.
         feature_dim: of each feature's vector.
         units: of the two hidden layers.
         num_genres: known genres; 0: genre is no feature.
@@ -34,12 +34,12 @@ class AntecedentScores(keras.layers.Layer):
         inputs: a dict: the outputs of `MentionSpans`, `vectors` `(spans, dim)`, `scores` `(spans,)` and `places`
             `(spans, 2)`, and of the sentences
             `documents`: int32 `(sentences,)`, the document of each;
-            `genres`: int32 `(sentences,)`, from 1; 0: none that is known;
+            `genres`: int32 `(sentences,)`, from 1; 0: an unknown one;
             `speakers`: string `(sentences, time)`, of each word.
 
     Returns:
-        float32 `(spans, 1 + antecedents)`: column 0 is no antecedent, column k the span k places before. `NONE` where
-        there is none.
+        float32 `(spans, 1 + antecedents)`: column 0 is no antecedent, column k the span k places before; `NONE` where
+        there is no such span.
 
     Reference:
         Lee et al. 2017, sections 4 and 5.
@@ -79,17 +79,17 @@ class AntecedentScores(keras.layers.Layer):
         facts = self._facts(inputs)
         seed = next_seeds(self._seeds, self.dropout_rate, training)[0]
 
-        def block(first, behind, vectors, early, late, *weights):
+        def block(first, after, vectors, early, late, *weights):
             tables, (product, features, *others) = weights[: len(self._tables)], weights[len(self._tables) :]
             begin = tf.maximum(first - self.most, 0)
             seeds = two_seeds(seed, first)
-            pairs = vectors[first:behind, None] * vectors[None, begin:behind]
-            known = dropped(self._features(tables, facts, first, behind, begin), self.dropout_rate, seeds[0])
+            pairs = vectors[first:after, None] * vectors[None, begin:after]
+            known = dropped(self._features(tables, facts, first, after, begin), self.dropout_rate, seeds[0])
             sums = tf.tensordot(pairs, product, 1) + tf.tensordot(known, features, 1)
-            sums += late[first:behind, None] + early[None, begin:behind]
+            sums += late[first:after, None] + early[None, begin:after]
             found = score(sums, ScoreWeights(product, *others), self.dropout_rate, seeds[1])
-            # From the blocks' columns to those of each span, the nearest first.
-            places = tf.range(first, behind)[:, None] - 1 - tf.range(columns)[None] - begin
+            # From the block's columns to each span's own, the nearest first.
+            places = tf.range(first, after)[:, None] - 1 - tf.range(columns)[None] - begin
             return tf.gather(found, tf.maximum(places, 0), batch_dims=1)
 
         weights = ScoreWeights(*self._score_weights)
@@ -99,12 +99,12 @@ class AntecedentScores(keras.layers.Layer):
         tensors = [vectors, *sums, *self._tables, product, features, *weights[1:]]
         found = in_blocks(block, tensors, spans, _BLOCK)
         antecedents = tf.range(spans)[:, None] - 1 - tf.range(columns)[None]
-        there = antecedents >= 0
+        exists = antecedents >= 0
         antecedents = tf.maximum(antecedents, 0)
-        there &= tf.gather(facts["documents"], antecedents) == facts["documents"][:, None]
+        exists &= tf.gather(facts["documents"], antecedents) == facts["documents"][:, None]
         # Half precision has no number as low as NONE.
         found = tf.cast(found + scores[:, None] + tf.gather(scores, antecedents), tf.float32)
-        found = tf.where(there, found, NONE)
+        found = tf.where(exists, found, NONE)
         return tf.concat([tf.zeros((spans, 1), found.dtype), found], 1)
 
     def compute_mask(self, inputs, mask=None):
@@ -131,26 +131,23 @@ class AntecedentScores(keras.layers.Layer):
         return facts
 
     def _features(
-        self, tables: tuple, facts: dict[str, tf.Tensor], first: tf.Tensor, behind: tf.Tensor, begin: tf.Tensor
+        self, tables: tuple, facts: dict[str, tf.Tensor], first: tf.Tensor, after: tf.Tensor, begin: tf.Tensor
     ) -> tf.Tensor:
         """Returns the features' vectors of a block's pairs, float32 `(spans, earlier ones, features * dim)`."""
-        rest = list(tables)
-        distances = tf.range(first, behind)[:, None] - tf.range(begin, behind)[None]
-        found = [tf.gather(rest.pop(0), distance_bins(distances))]
+        distances = tf.range(first, after)[:, None] - tf.range(begin, after)[None]
+        found = [tf.gather(tables[0], distance_bins(distances))]
         if self.speakers:
             names = facts["speakers"]
-            same = names[first:behind, None] == names[None, begin:behind]
-            found.append(tf.gather(rest.pop(0), tf.cast(same, tf.int32)))
+            same = names[first:after, None] == names[None, begin:after]
+            found.append(tf.gather(tables[1], tf.cast(same, tf.int32)))
         if self.num_genres:
-            # A genre that is not known has the vector 0.
-            vectors = rest.pop(0)
-            known = tf.one_hot(facts["genres"][first:behind] - 1, self.num_genres, dtype=vectors.dtype)
-            genres = tf.matmul(known, vectors)[:, None]
-            found.append(tf.tile(genres, (1, behind - begin, 1)))
+            # An unknown genre has the vector 0.
+            known = tf.one_hot(facts["genres"][first:after] - 1, self.num_genres, dtype=tables[-1].dtype)
+            found.append(tf.tile(tf.matmul(known, tables[-1])[:, None], (1, after - begin, 1)))
         return tf.concat(found, -1)
 
 
 def distance_bins(distances: tf.Tensor) -> tf.Tensor:
-    """Returns the bin of each distance, int32; those below 0 are in the first."""
-    reached = distances[..., None] >= tf.constant(BINS)
-    return tf.maximum(tf.reduce_sum(tf.cast(reached, tf.int32), -1) - 1, 0)
+    """Returns the bin of each distance, int32; the first for distances below 0."""
+    reached = distances[..., None] >= tf.constant(BINS[1:])
+    return tf.reduce_sum(tf.cast(reached, tf.int32), -1)

@@ -1,4 +1,4 @@
-"""A result that is computed in blocks of rows, so that what is needed on the way is never there for all rows."""
+"""A result computed in blocks of rows, so that intermediate values exist for one block only."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,14 +8,14 @@ import tensorflow as tf
 def in_blocks(
     function: Callable[..., tf.Tensor], inputs: Sequence[tf.Tensor], rows: tf.Tensor, block: int
 ) -> tf.Tensor:
-    """Returns the rows that `function` computes a block at a time, one block below the other.
+    """Returns the rows that `function` computes a block at a time, concatenated.
 
-    Backward, each block is computed again: memory holds the values of one block, whatever the number of rows.
+    The backward pass computes each block again: memory holds the values of one block, whatever the number of rows.
 
     Args:
-        function: called with the first row of a block, the row behind its last (int32 scalars) and `inputs`, returns
-            float32 `(block's rows, width)`. It has no variables and nothing random but what its arguments decide.
-        inputs: floating tensors by which there are gradients.
+        function: called with the first row of a block, the row after its last (int32 scalars) and `inputs`, returns
+            float32 `(block's rows, width)`. It uses no variables, and its arguments decide whatever is random.
+        inputs: float tensors, which have gradients.
         rows: int32 scalar, the number of all rows, at least 1.
         block: rows of a block.
     """
@@ -36,7 +36,7 @@ def in_blocks(
         def gradient(upstream: tf.Tensor) -> list[tf.Tensor]:
             def backward(number, *sums):
                 first, last = ends(number)
-                # A tape sees what comes from outside a loop only under new names.
+                # Inside the loop, a tape only records tensors that were made there.
                 own = [tf.identity(one) for one in tensors]
                 with tf.GradientTape() as tape:
                     tape.watch(own)

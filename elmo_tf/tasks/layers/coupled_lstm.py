@@ -1,4 +1,4 @@
-"""An LSTM whose forget gate is what the input gate leaves."""
+"""An LSTM whose forget gate is 1 minus its input gate."""
 
 from typing import Any
 
@@ -15,15 +15,15 @@ class CoupledLSTM(keras.layers.Layer):
     """An LSTM with coupled gates and learned initial states, in one direction.
 
     `c = (1 - i) * c + i * tanh(j)`, `h = sigmoid(o) * tanh(c)`, where `i` is after its sigmoid and `i, j, o` are the
-    columns of `x W + h U + b`. Each row's cell and output begin with values that are learned.
+    columns of `x W + h U + b`. The initial cell and output are learned.
 
     Args:
         units: width of the output.
-        recurrent_dropout_rate: of the output that enters the next step, with one mask for all steps of a row.
+        recurrent_dropout_rate: of the output that the next step reads, with one mask for all steps of a row.
         reverse: whether rows are read from their last real position to their first.
 
     Call arguments:
-        vectors: float32 `(batch, time, dim)`, with a Keras mask that leaves out positions on the right, or without.
+        vectors: float32 `(batch, time, dim)`, with or without a Keras mask of right padding.
 
     Returns:
         float32 `(batch, time, units)`, 0 at padding.
@@ -46,7 +46,7 @@ class CoupledLSTM(keras.layers.Layer):
         self.recurrent_kernel = self.add_weight(
             name="recurrent_kernel", shape=(self.units, width), initializer=orthogonal_blocks(self.units)
         )
-        # Biases and states too are drawn as kernels are, as in the reference.
+        # Biases and states are initialized like kernels, as in the reference.
         self.bias = self.add_weight(name="bias", shape=(width,), initializer="glorot_uniform")
         self.initial_cell = self.add_weight(name="initial_cell", shape=(1, self.units))
         self.initial_output = self.add_weight(name="initial_output", shape=(1, self.units))
@@ -69,7 +69,7 @@ class CoupledLSTM(keras.layers.Layer):
             return cell, tf.tanh(cell) * tf.sigmoid(output_gate)
 
         first = tuple(tf.tile(state, (batch, 1)) for state in (self.initial_cell, self.initial_output))
-        # Steps behind a row's last change nothing before them.
+        # Padding comes after all real steps, so it cannot change them.
         _, outputs = tf.scan(step, tf.transpose(inputs, (1, 0, 2)), first)
         outputs = self._from_start(tf.transpose(outputs, (1, 0, 2)), lengths)
         return outputs * tf.cast(mask, outputs.dtype)[..., None]

@@ -1,30 +1,27 @@
 """A linear-chain conditional random field: scores of whole label sequences."""
 
-from collections.abc import Sequence
-
 import keras
 import numpy as np
 import tensorflow as tf
 
-_FORBIDDEN = -1e30  # a score that no path has; infinite ones would give nan
 # Bool: labels that may begin (labels,), follow each other (from, to), end (labels,).
 Allowed = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
 class CRF(keras.layers.Layer):
-    """Adds to each token's scores of labels what a label's following another one, beginning or ending counts.
+    """Scores label sequences: each token's own scores, transitions between labels, first and last label.
 
-    Called, it returns its inputs: as the last layer of a tagger it holds the weights. The tagger's loss is
-    `-log_likelihood`, its answer `decode`.
+    Called, it returns its inputs: it is the last layer of a tagger and holds the weights. The tagger's loss is
+    `-log_likelihood`, its prediction `decode`.
 
     Args:
         num_labels: labels a token can have.
-        boundaries: whether beginning and ending count.
-        initializer: of the transitions' scores.
+        boundaries: whether the first and the last label have scores of their own.
+        initializer: of the transitions.
 
     Call arguments:
-        scores: float32 `(batch, time, num_labels)`, of each token by itself, with a Keras mask or without.
+        scores: float32 `(batch, time, num_labels)`, each token's own, with or without a Keras mask.
 
     Returns:
         the same.
@@ -64,21 +61,23 @@ class CRF(keras.layers.Layer):
         Returns:
             float32 `(batch,)`; 0 for a row of padding alone.
         """
-        # With half precision, sums over paths are too long for the scores' type.
+        # Sums over paths are too long for half precision.
         scores = tf.cast(scores, self.transitions.dtype)
         mask = tf.cast(labels >= 0, scores.dtype)
         return self._path_score(scores, labels, mask) - self._log_sum_of_paths(scores, mask)
 
     def decode(self, scores: np.ndarray, mask: np.ndarray, allowed: Allowed | None = None) -> list[list[int]]:
-        """Returns the best label sequence of each row, as long as the row has tokens.
+        """Returns the best label sequence of each row, as long as the row has tokens, by Viterbi's algorithm.
 
         Args:
             scores: `(batch, time, num_labels)`.
-            mask: bool `(batch, time)`, real tokens, none of them behind padding.
+            mask: bool `(batch, time)`, real tokens, with padding on the right only.
             allowed: which labels may begin, follow each other and end; None: all.
         """
-        begin, transitions, end = (np.asarray(one) for one in (self.begin, self.transitions, self.end))
-        return viterbi(scores, np.sum(mask, 1), begin, transitions, end, allowed)
+        weights = [np.asarray(one) for one in (self.begin, self.transitions, self.end)]
+        if allowed is not None:
+            weights = [np.where(may, one, -np.inf) for may, one in zip(allowed, weights, strict=True)]
+        return viterbi(scores, mask, *weights)
 
     def _path_score(self, scores: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         labels = tf.maximum(labels, 0)
@@ -90,7 +89,7 @@ class CRF(keras.layers.Layer):
         return inner + ends * mask[:, 0]
 
     def _log_sum_of_paths(self, scores: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-        """Returns the logarithm of the sum over all paths, by the forward algorithm."""
+        """Returns the log of the sum over all paths, by the forward algorithm."""
         first = scores[:, 0] + self.begin
 
         def step(sums, inputs):
@@ -104,38 +103,19 @@ class CRF(keras.layers.Layer):
 
 
 def viterbi(
-    scores: np.ndarray,
-    lengths: Sequence[int],
-    begin: np.ndarray,
-    transitions: np.ndarray,
-    end: np.ndarray,
-    allowed: Allowed | None = None,
+    scores: np.ndarray, mask: np.ndarray, begin: np.ndarray, transitions: np.ndarray, end: np.ndarray
 ) -> list[list[int]]:
-    """Returns the best label sequence of each row.
-
-    Args:
-        scores: `(batch, time, labels)`, of each token by itself.
-        lengths: each row's tokens; the rest is padding.
-        begin, end: `(labels,)`, added to the first and the last token's scores.
-        transitions: `(labels, labels)`, from and to.
-        allowed: which labels may begin, follow each other and end; None: all.
-    """
-    scores = np.asarray(scores, np.float64)
-    if allowed is not None:
-        pairs = zip((begin, transitions, end), allowed, strict=True)
-        begin, transitions, end = (np.where(may, score, _FORBIDDEN) for score, may in pairs)
+    """Decodes like `CRF.decode`: `begin` and `end` are `(labels,)`, `transitions` `(from, to)`; -inf forbids."""
+    to_label, labels = np.ascontiguousarray(transitions.T), np.arange(len(begin))
     paths = []
-    for row, length in zip(scores, lengths, strict=True):
-        if not length:
-            paths.append([])
-            continue
+    for row, length in zip(np.asarray(scores, np.float64), np.sum(mask, 1), strict=True):
         best, before = row[0] + begin, []
         for token in row[1:length]:
-            ways = best[:, None] + transitions
-            before.append(ways.argmax(0))
-            best = ways.max(0) + token
+            ways = best + to_label
+            before.append(ways.argmax(1))
+            best = ways[labels, before[-1]] + token
         path = [int((best + end).argmax())]
         for pointers in reversed(before):
             path.append(int(pointers[path[-1]]))
-        paths.append(path[::-1])
+        paths.append(path[::-1] if length else [])
     return paths

@@ -1,4 +1,4 @@
-"""The feed-forward network that scores spans and pairs of them: two hidden ReLU layers, then a number."""
+"""The feed-forward network that scores spans and pairs of spans: two hidden ReLU layers, then one output."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 _stateless = tf.random.experimental
-# Each integers (2,), or none.
+# Integers (2,) each; None: no dropout.
 Seeds = tuple[tf.Tensor | None, tf.Tensor | None]
 
 
@@ -22,7 +22,7 @@ class ScoreWeights(NamedTuple):
 
 
 def add_score_weights(layer: keras.layers.Layer, dim: int, units: int) -> list[keras.Variable]:
-    """Returns the weights in their order, made as the layer's own; biases are drawn as kernels are."""
+    """Adds the weights to a layer and returns them in order; biases are initialized like kernels."""
     shapes = ((dim, units), (units,), (units, units), (units,), (units, 1), (1,))
     pairs = zip(ScoreWeights._fields, shapes, strict=True)
     return [layer.add_weight(name=name, shape=shape, initializer="glorot_uniform") for name, shape in pairs]
@@ -32,11 +32,11 @@ def score(first: tf.Tensor, weights: ScoreWeights, rate: float = 0.0, seed: tf.T
     """Returns a score for each row.
 
     Args:
-        first: float32 `(..., units)`, the product with the first kernel. It is left to the caller, who may know parts
-            of it for many rows at once.
+        first: float32 `(..., units)`, the product with the first kernel, parts of which the caller may share between
+            rows.
         weights: all of them.
-        rate: of the dropout behind each hidden layer.
-        seed: integers `(2,)`, which decides the dropout; None: no dropout.
+        rate: of the dropout after each hidden layer.
+        seed: integers `(2,)`, of the dropout; None: no dropout.
 
     Returns:
         float32 `(...)`.
@@ -48,17 +48,17 @@ def score(first: tf.Tensor, weights: ScoreWeights, rate: float = 0.0, seed: tf.T
 
 
 def dropped(values: tf.Tensor, rate: float, seed: tf.Tensor | None) -> tf.Tensor:
-    """Returns the values after a dropout that the seed decides; None: as they are."""
+    """Returns the values after dropout with a seed; without one, as they are."""
     return values if seed is None else tf.nn.experimental.stateless_dropout(values, rate, seed)
 
 
 def next_seeds(seeds: keras.random.SeedGenerator, rate: float, training: bool) -> Seeds:
-    """Returns two seeds that no earlier call returned, if there is dropout."""
+    """Returns two new seeds if there is dropout."""
     return two_seeds(tf.convert_to_tensor(seeds.next()) if training and rate else None)
 
 
 def two_seeds(seed: tf.Tensor | None, number: tf.Tensor | int = 0) -> Seeds:
-    """Returns the two seeds that follow from a seed and a number."""
+    """Returns two seeds derived from a seed and a number."""
     if seed is None:
         return None, None
     return tuple(tf.unstack(_stateless.stateless_split(_stateless.stateless_fold_in(seed, number), 2)))

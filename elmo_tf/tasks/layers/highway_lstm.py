@@ -8,34 +8,32 @@ import tensorflow as tf
 from elmo_tf.tasks.layers import highway_lstm_scan
 from elmo_tf.tasks.layers.orthogonal_blocks import orthogonal_blocks
 
-_GATES = ("input_gate", "forget_gate", "output_gate", "highway_gate", "candidate")
+_BLOCKS = 5  # of columns: input, forget, output and highway gate, candidate
+_FORGET_GATE = 1
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
 class HighwayLSTM(keras.layers.Layer):
-    """A long short-term memory with a highway connection around each step, in one direction.
+    """An LSTM with a highway connection around each step, in one direction.
 
-    `h = t * (o * tanh(c)) + (1 - t) * x W_k`, where `t` is the highway gate, a sigmoid as the other gates are, and
+    `h = t * (o * tanh(c)) + (1 - t) * x W_k`, where `t` is the highway gate, a sigmoid like the other gates, and
     `x W_k` the input's linear projection. In training, `h` is multiplied by a dropout mask that is the same at all
     steps of a sequence: the next step and the next layer both get the product.
 
-    Columns of the kernel: input, forget, output and highway gate, candidate, projection of the input; those of the
-    recurrent kernel and the bias are the same without the last. Each block of `units` columns starts orthogonal, the
-    bias at 0, that of the forget gate at 1.
-
-    The input's part of all steps is one product. The rest is one loop with a gradient written by hand.
+    Columns of the kernel: input, forget, output and highway gate, candidate, projection of the input; the recurrent
+    kernel and the bias lack the last. Each block of `units` columns starts orthogonal, the bias at 0 and that of the
+    forget gate at 1.
 
     Args:
         units: width of state and output.
-        dropout_rate: of the output and the recurrent state together, one mask a sequence. What is kept is divided by
-            `1 - dropout_rate`, so that nothing is scaled outside of training.
-        go_backwards: whether it reads from the last position to the first. Unlike Keras's layers, it returns the output
-            in the order of the input all the same.
+        dropout_rate: of the output and the recurrent state together, one mask per sequence.
+        go_backwards: whether it reads from the last position to the first. Unlike in Keras's layers, the output has the
+            order of the input.
         seed: of the dropout.
 
     Call arguments:
         inputs: float `(batch, time, dim)`.
-        mask: bool `(batch, time)`, real positions; None: all. The state passes the others as it is.
+        mask: bool `(batch, time)`, real positions; None: all. Others leave the state unchanged.
         training: whether there is dropout.
 
     Returns:
@@ -63,14 +61,15 @@ class HighwayLSTM(keras.layers.Layer):
         self._random = keras.random.SeedGenerator(seed) if dropout_rate else None
 
     def build(self, input_shape):
-        blocks = len(_GATES)
-        kernel = (input_shape[-1], (blocks + 1) * self.units)
-        recurrent = (self.units, blocks * self.units)
-        self.kernel = self.add_weight(name="kernel", shape=kernel, initializer=orthogonal_blocks(self.units))
-        self.recurrent_kernel = self.add_weight(
-            name="recurrent_kernel", shape=recurrent, initializer=orthogonal_blocks(self.units)
-        )
-        self.bias = self.add_weight(name="bias", shape=recurrent[1:], initializer=_open_forget_gate(self.units))
+        kernel, recurrent = (input_shape[-1], (_BLOCKS + 1) * self.units), (self.units, _BLOCKS * self.units)
+        orthogonal = orthogonal_blocks(self.units)
+        self.kernel = self.add_weight(name="kernel", shape=kernel, initializer=orthogonal)
+        self.recurrent_kernel = self.add_weight(name="recurrent_kernel", shape=recurrent, initializer=orthogonal)
+
+        def open_forget_gate(shape, dtype=None):
+            return tf.cast(tf.range(shape[0]) // self.units == _FORGET_GATE, dtype)
+
+        self.bias = self.add_weight(name="bias", shape=recurrent[1:], initializer=open_forget_gate)
 
     def call(self, inputs, mask=None, training=False):
         keep = None
@@ -86,13 +85,3 @@ class HighwayLSTM(keras.layers.Layer):
     def get_config(self):
         own = ("units", "dropout_rate", "go_backwards", "seed")
         return super().get_config() | {name: getattr(self, name) for name in own}
-
-
-def _open_forget_gate(units: int):
-    """Returns an initializer of a bias that is 1 for the forget gate and 0 for the others."""
-
-    def initial(shape, dtype=None):
-        block = tf.range(shape[0]) // units
-        return tf.cast(block == _GATES.index("forget_gate"), dtype or "float32")
-
-    return initial

@@ -4,56 +4,29 @@ As in `lstmp_training`, arrays have features first and the batch last, so that t
 step's product, and the gradient of the recurrent kernel is one product over all steps.
 """
 
-import functools
-
 import tensorflow as tf
 
 
 def run(inputs, kernel, recurrent_kernel, bias, mask=None, keep=None, go_backwards=False):
-    """Runs the LSTM over all steps, in a graph of its own: called eagerly, the loop is compiled all the same.
+    """Runs the LSTM over all steps, in a graph of its own even when called eagerly.
 
-    Args:
-        inputs: float `(batch, time, dim)`.
-        kernel: `(dim, 6 * units)`; blocks of columns: input, forget, output, highway gate, candidate, projection.
-        recurrent_kernel: `(units, 5 * units)`, without the projection.
-        bias: `(5 * units,)`.
-        mask: bool `(batch, time)`, positions that are read; None: all.
-        keep: `(batch, units)`, what outputs are multiplied by; None: 1.
-        go_backwards: whether the last position is read first.
-
-    Returns:
-        `(batch, time, units)`, in the order of the inputs, 0 where the mask is False.
+    The arguments and the output `(batch, time, units)` are those of the layer, with its weights `(dim, 6 * units)`,
+    `(units, 5 * units)` and `(5 * units,)`. Outputs are multiplied by the dropout mask `keep`, `(batch, units)`.
     """
-    mask = None if mask is None else tf.cast(mask, tf.bool)
-    arrays = (inputs, kernel, recurrent_kernel, bias, mask, keep)
-    batch = ((None, None, inputs.shape[2]), None, None, None, (None, None), (None, recurrent_kernel.shape[0]))
-    specs = (
-        None if array is None else tf.TensorSpec(array.shape if shape is None else shape, array.dtype)
-        for array, shape in zip(arrays, batch, strict=True)
-    )
-    return _graph(go_backwards, *specs)(*(array for array in arrays if array is not None))
+    (dim, _), (units, _) = kernel.shape, recurrent_kernel.shape
+    return _run(dim, units, inputs, kernel, recurrent_kernel, bias, mask, keep, go_backwards)
 
 
-@functools.cache
-def _graph(go_backwards, *specs):
-    """Returns the function of one kind of arguments; where a spec is None, there is none."""
-    there = [spec is not None for spec in specs]
-
-    def call(*given):
-        arrays = iter(given)
-        return _run(go_backwards, *(next(arrays) if one else None for one in there))
-
-    return tf.function(call, input_signature=[spec for spec in specs if spec is not None], autograph=False)
-
-
-def _run(go_backwards, inputs, kernel, recurrent_kernel, bias, mask, keep):
+@tf.function(autograph=False, reduce_retracing=True)
+def _run(dim, units, inputs, kernel, recurrent_kernel, bias, mask, keep, go_backwards):
+    # One graph serves all batches, so shapes are unknown in it.
+    kernel, recurrent_kernel = tf.ensure_shape(kernel, (dim, None)), tf.ensure_shape(recurrent_kernel, (units, None))
     batch_size, num_steps = tf.unstack(tf.shape(inputs)[:2])
-    by_time = tf.reshape(tf.transpose(inputs, (1, 0, 2)), (num_steps * batch_size, inputs.shape[2]))
-    units = recurrent_kernel.shape[0]
+    by_time = tf.reshape(tf.transpose(inputs, (1, 0, 2)), (num_steps * batch_size, dim))
     bias = tf.concat([bias, tf.zeros((units,), bias.dtype)], 0)
     seen = tf.reshape(tf.matmul(by_time, kernel) + bias, (num_steps, batch_size, 6 * units))
     seen = tf.transpose(seen, (0, 2, 1))
-    real = None if mask is None else tf.transpose(mask)[:, None]
+    real = None if mask is None else tf.transpose(tf.cast(mask, tf.bool))[:, None]
     keep = None if keep is None else tf.transpose(keep)
 
     @tf.custom_gradient
@@ -127,7 +100,7 @@ def _forward(seen, recurrent_kernel, real, keep, go_backwards):
 
 
 def _step(seen, products, cell, keep):
-    """Returns gates and candidate after their functions `(5 * units, batch)`, the next cell and the output."""
+    """Returns the activated gates and candidate `(5 * units, batch)`, the next cell and the output."""
     units = cell.shape[0]
     of_gates, of_candidate, straight = tf.split(seen, [4 * units, units, units], 0)
     products, candidate = tf.split(products, [4 * units, units], 0)
@@ -139,7 +112,7 @@ def _step(seen, products, cell, keep):
 
 
 def _step_gradient(gates, cell, earlier_cell, straight, d_output, d_cell, keep):
-    """Returns the gradients of what a step sees `(6 * units, batch)` and of the earlier cell."""
+    """Returns the gradients by a step's input products `(6 * units, batch)` and by the earlier cell."""
     input_gate, forget_gate, output_gate, highway_gate, candidate = tf.split(gates, 5, 0)
     d_output = d_output if keep is None else d_output * keep
     squashed = tf.tanh(cell)

@@ -1,5 +1,6 @@
-"""Spans of a text that may be mentions: their vectors, their scores, and the best of them."""
+"""Spans of a text that may be mentions: their vectors, their scores, and which are kept."""
 
+import functools
 from typing import Any
 
 import keras
@@ -14,30 +15,29 @@ from elmo_tf.tasks.layers.span_pruning import best_spans
 class MentionSpans(keras.layers.Layer):
     """Scores all spans inside sentences, up to a width, and keeps the best that do not cross each other.
 
-    A span's vector is `[x_first; x_last; width; head]`: what an LSTM says of its first and its last word, a learned
-    vector of its width, and the mean of its words' vectors weighted by a softmax of a learned score of what the LSTM
-    says of each. Only kept spans get a vector: the first layer of the scoring network is a sum of products that are
-    computed once for each word.
+    A span's vector is `[x_first; x_last; width; head]`: the LSTM's outputs at its first and last word, a learned vector
+    of its width, and the mean of its words' vectors, weighted by a softmax of scores of the LSTM's outputs. Only kept
+    spans get a vector: the first layer of the scoring network is a sum of products computed once for each word.
 
     Args:
-        max_width: words of a span at most.
-        ratio: spans that are kept for each word of a document.
+        max_width: words of the longest span.
+        ratio: kept spans for each word of a document.
         feature_dim: of a width's vector.
         units: of the two hidden layers of the scoring network.
         dropout_rate: of the hidden layers and the widths' vectors.
 
     Call arguments:
         inputs: a dict; rows are the sentences of one document after the other.
-            `hidden`: float32 `(sentences, time, hidden_dim)`, with a Keras mask or without.
-            `vectors`: float32 `(sentences, time, dim)`, of the words themselves.
+            `hidden`: float32 `(sentences, time, hidden_dim)`, the LSTM's outputs, with or without a Keras mask.
+            `vectors`: float32 `(sentences, time, dim)`, the words' vectors.
             `documents`: int32 `(sentences,)`, ascending: the document of each sentence.
 
     Returns:
         a dict, in the order of the text.
             `vectors`: float32 `(spans, 2 * hidden_dim + feature_dim + dim)`.
             `scores`: float32 `(spans,)`.
-            `spans`: int32 `(spans, 2)`, first word and the one behind the last, counted through all sentences.
-            `places`: int32 `(spans, 2)`, sentence and position in it of the first word.
+            `spans`: int32 `(spans, 2)`, first word and the one after the last, counted through all sentences.
+            `places`: int32 `(spans, 2)`, the first word's sentence and its position there.
 
     Reference:
         Lee et al. 2017, sections 4 and 5.
@@ -64,7 +64,7 @@ class MentionSpans(keras.layers.Layer):
     def build(self, input_shape):
         hidden_dim, dim = input_shape["hidden"][-1], input_shape["vectors"][-1]
         self.widths = self.add_weight(name="widths", shape=(self.max_width, self.feature_dim))
-        # A bias would add the same to all words of a span.
+        # A bias, the same for all words of a span, would have no effect.
         self.head_kernel = self.add_weight(name="head_kernel", shape=(hidden_dim, 1))
         self._parts = (hidden_dim, hidden_dim, self.feature_dim, dim)
         self._score_weights = add_score_weights(self, sum(self._parts), self.units)
@@ -72,7 +72,7 @@ class MentionSpans(keras.layers.Layer):
     def call(self, inputs, mask=None, training=False):
         hidden, vectors, places = self._words(inputs, mask)
         documents = tf.gather(inputs["documents"], places[:, 0])
-        # Of each word's spans, by width: the last word, and whether there is such a span.
+        # For the span of each width that begins with each word: its last word, and whether it exists.
         last = tf.range(tf.shape(hidden)[0])[:, None] + tf.range(self.max_width)
         inside = last < tf.shape(hidden)[0]
         last = tf.where(inside, last, 0)
@@ -81,8 +81,17 @@ class MentionSpans(keras.layers.Layer):
         seeds = next_seeds(self._seeds, self.dropout_rate, training)
         widths = tf.tile(self.widths[None], (tf.shape(hidden)[0], 1, 1))
         widths = dropped(widths, self.dropout_rate, seeds[0])
-        scores = self._scores(hidden, vectors, last, heads, widths, seeds[1])
-        chosen = self._chosen(tf.where(inside, scores, -np.inf), documents)
+        # Of all spans, float32 (words, widths).
+        weights = ScoreWeights(*self._score_weights)
+        of_first, of_last, of_width, of_head = tf.split(tf.convert_to_tensor(weights.first), self._parts)
+        known = tf.gather(tf.matmul(vectors, of_head), last)
+        hidden_layer = tf.einsum("wkt,wtu->wku", heads, known) + tf.tensordot(widths, of_width, 1)
+        hidden_layer += tf.matmul(hidden, of_first)[:, None] + tf.gather(tf.matmul(hidden, of_last), last)
+        scores = score(hidden_layer, weights, self.dropout_rate, seeds[1])
+        choose = functools.partial(best_spans, ratio=self.ratio)
+        spans = [tf.where(inside, scores, -np.inf), documents]
+        chosen = tf.numpy_function(choose, spans, tf.int32, stateful=False)
+        chosen = tf.ensure_shape(chosen, (None,))
         first, width = chosen // self.max_width, chosen % self.max_width
         own = tf.stack([first, width], 1)
         head = tf.einsum("nt,ntd->nd", tf.gather_nd(heads, own), tf.gather(vectors, tf.gather(last, first)))
@@ -119,31 +128,7 @@ class MentionSpans(keras.layers.Layer):
         return tf.gather_nd(hidden, places), tf.gather_nd(vectors, places), places
 
     def _head_weights(self, hidden: tf.Tensor, last: tf.Tensor, inside: tf.Tensor) -> tf.Tensor:
-        """Returns what each word of a span counts, float32 `(words, widths, max_width)`."""
+        """Returns the weights of the words in each span's head, float32 `(words, widths, max_width)`."""
         scores = tf.gather(tf.matmul(hidden, self.head_kernel)[:, 0], last)
         within = tf.range(self.max_width)[None, :] <= tf.range(self.max_width)[:, None]
         return tf.nn.softmax(tf.where(within & inside[:, None], scores[:, None], scores.dtype.min))
-
-    def _scores(
-        self,
-        hidden: tf.Tensor,
-        vectors: tf.Tensor,
-        last: tf.Tensor,
-        heads: tf.Tensor,
-        widths: tf.Tensor,
-        seed: tf.Tensor | None,
-    ) -> tf.Tensor:
-        """Returns the scores of all spans, float32 `(words, widths)`."""
-        weights = ScoreWeights(*self._score_weights)
-        of_first, of_last, of_width, of_head = tf.split(tf.convert_to_tensor(weights.first), self._parts)
-        known = tf.gather(tf.matmul(vectors, of_head), last)
-        hidden_layer = tf.einsum("wkt,wtu->wku", heads, known) + tf.tensordot(widths, of_width, 1)
-        hidden_layer += tf.matmul(hidden, of_first)[:, None] + tf.gather(tf.matmul(hidden, of_last), last)
-        return score(hidden_layer, weights, self.dropout_rate, seed)
-
-    def _chosen(self, scores: tf.Tensor, documents: tf.Tensor) -> tf.Tensor:
-        def choose(scores: np.ndarray, documents: np.ndarray) -> np.ndarray:
-            return best_spans(scores, documents, self.ratio)
-
-        chosen = tf.numpy_function(choose, [scores, documents], tf.int32, stateful=False)
-        return tf.ensure_shape(chosen, (None,))

@@ -1,4 +1,4 @@
-"""The initial values of an LSTM's kernel: an orthogonal matrix for each gate."""
+"""An initializer of LSTM kernels: an orthogonal matrix for each gate."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Which of all spans of a text are kept: the best that do not cross each other."""
+"""Which spans of a text are kept: the best that do not cross each other."""
 
 import itertools
 
@@ -6,15 +6,15 @@ import numpy as np
 
 
 def best_spans(scores: np.ndarray, documents: np.ndarray, ratio: float) -> np.ndarray:
-    """Returns the spans that are kept, in the order of the text: by first word, then by last.
+    """Returns the kept spans, in the order of the text: by first word, then by last.
 
-    Spans are taken by descending score until there are `floor(ratio * words)` of a document, at least one; one that
-    crosses a kept span (overlaps it, and neither is inside the other) is left out.
+    Spans are kept by descending score until a document has `floor(ratio * words)`, at least one, except those that
+    cross a kept span: that overlap it while neither is inside the other.
 
     Args:
-        scores: float `(words, max_width)`, of the span of each width that begins with a word; -inf: there is none.
+        scores: float `(words, max_width)`, of the span of each width that begins with a word; -inf if there is none.
         documents: integers `(words,)`, ascending: the document of each word.
-        ratio: spans that are kept for each word.
+        ratio: kept spans for each word.
 
     Returns:
         int32 `(kept,)`: `word * max_width + width - 1`.
@@ -35,7 +35,7 @@ def _best_of_document(scores: np.ndarray, most: int) -> np.ndarray:
     words, max_width = scores.shape
     flat = scores.ravel()
     order = np.argsort(-flat, kind="stable")[: np.count_nonzero(flat > -np.inf)]
-    # Of the kept spans that begin with a word, the last word; of those that end with it, the first.
+    # Of the longest kept span that begins with each word, the last word; of the longest that ends with it, the first.
     last_from, first_to = [-1] * words, list(range(words))
     kept: list[int] = []
     for place in order.tolist():

@@ -7,15 +7,12 @@ import keras
 import tensorflow as tf
 
 _FAR = -1e9  # below any score
-# Of all rows, computed at once: 64 MB. A row of 5,000 tokens has 25,000,000 with itself.
+# Computed at once, for all rows: 64 MB. A row of 5,000 tokens has 25,000,000 scores with itself.
 _MOST_SCORES = 2**24
 
 
 class _Trilinear(keras.layers.Layer):
-    """`score(x, y) = w1 x + w2 y + (w3 * x) y`: what both attentions share.
-
-    A constant added to all scores has no effect, so there is none.
-    """
+    """`score(x, y) = w1 x + w2 y + (w3 * x) y`: what both attentions share. A bias would have no effect."""
 
     def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
@@ -38,12 +35,13 @@ class _Trilinear(keras.layers.Layer):
 class BiAttention(_Trilinear):
     """Attention of a context to a query and of the query to the context.
 
-    With `a_x` the mean of the query's vectors, weighted by a softmax of their scores with the context's `x`, and `b`
-    the mean of the context's vectors, weighted by a softmax of each one's highest score: `[x; a_x; x * a_x; x * b]`.
+    `[x; a_x; x * a_x; x * b]` for each context vector `x`, where `a_x` is the mean of the query's vectors, weighted by
+    a softmax of their scores with `x`, and `b` the mean of the context's vectors, weighted by a softmax of each one's
+    highest score.
 
     Call arguments:
-        inputs: context, float32 `(batch, time, dim)`, and query `(batch, query_time, dim)`, each with a Keras mask or
-            without; every row of both has a real position.
+        inputs: context, float32 `(batch, time, dim)`, and query `(batch, query_time, dim)`, each with or without a
+            Keras mask; every row of both has a real position.
 
     Returns:
         float32 `(batch, time, 4 * dim)` with the context's mask.
@@ -80,11 +78,11 @@ class BiAttention(_Trilinear):
 class SelfAttention(_Trilinear):
     """Attention of each position of a sequence to all others, or to nothing.
 
-    A position does not attend to itself. `exp(nothing)` is one more term in the denominator of the softmax, `nothing`
-    being learned from -1: what a position takes from the others may be little.
+    A position does not attend to itself. `exp(nothing)`, learned from -1, is one more term in the denominator of the
+    softmax: the weights of the other positions may sum to little.
 
     Call arguments:
-        vectors: float32 `(batch, time, dim)`, with a Keras mask or without.
+        vectors: float32 `(batch, time, dim)`, with or without a Keras mask.
 
     Returns:
         float32 `(batch, time, dim)`, the weighted sums, with the same mask.
@@ -122,15 +120,10 @@ def _real(vectors: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
 def _in_blocks(
     attend: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], vectors: tf.Tensor, columns: tf.Tensor, dim: int
 ) -> tf.Tensor:
-    """Returns `attend(vectors, 0)`, float32 `(batch, time, dim)`, computed for some positions after others.
+    """Returns `attend(vectors, 0)`, float32 `(batch, time, dim)`, computed in blocks of positions.
 
-    So the memory for scores does not grow with the square of the length where nothing is trained.
-
-    Args:
-        attend: is called with the vectors of some positions and the number of the first.
-        vectors: float32 `(batch, time, own_dim)`.
-        columns: scores of a position.
-        dim: of what `attend` returns.
+    Outside of training, memory for scores then does not grow with the square of the length. `attend` is called with the
+    vectors of a block of positions and the index of the first; `columns` is the number of scores of a position.
     """
     batch_size, time = tf.unstack(tf.shape(vectors)[:2])
     size = tf.maximum(1, _MOST_SCORES // tf.maximum(1, batch_size * columns))
@@ -141,7 +134,7 @@ def _in_blocks(
     def step(number: tf.Tensor, blocks: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
         start = number * size
         found = attend(vectors[:, start : start + size], start)
-        # The positions first: blocks are joined at their first axis.
+        # Positions first: `concat` joins blocks along their first axis.
         return number + 1, blocks.write(number, tf.transpose(found, (1, 0, 2)))
 
     _, blocks = tf.while_loop(lambda number, _: number * size < time, step, (0, blocks))

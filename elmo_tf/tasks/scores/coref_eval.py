@@ -38,7 +38,7 @@ def average_f1(counts: dict[str, Counts]) -> float:
 
 
 def _muc(key: list[set[Mention]], response: list[set[Mention]]) -> Counts:
-    """Links that remain when a cluster is divided as the other side divides its mentions."""
+    """Links that remain in each cluster when it is divided as the other side divides its mentions."""
 
     def links(clusters: list[set[Mention]], others: list[set[Mention]]) -> tuple[int, int]:
         place = {mention: number for number, other in enumerate(others) for mention in other}
@@ -49,7 +49,7 @@ def _muc(key: list[set[Mention]], response: list[set[Mention]]) -> Counts:
 
 
 def _b_cubed(key: list[set[Mention]], response: list[set[Mention]]) -> Counts:
-    """For each mention, the part of its cluster that the other side has together with it."""
+    """For each mention, the share of its cluster that the other side puts in the same cluster."""
 
     def overlap(clusters: list[set[Mention]], others: list[set[Mention]]) -> tuple[float, int]:
         place = {mention: other for other in others for mention in other}
@@ -61,11 +61,11 @@ def _b_cubed(key: list[set[Mention]], response: list[set[Mention]]) -> Counts:
 
 
 def _ceafe(key: list[set[Mention]], response: list[set[Mention]]) -> Counts:
-    """The likeness, 2 |K and R| / (|K| + |R|), of clusters that are matched one to one for the largest sum."""
+    """The similarity, 2 |K and R| / (|K| + |R|), of clusters matched one to one for the largest sum."""
     if not key or not response:
         return Counts(0, len(key), 0, len(response))
-    likeness = np.array([[2 * len(one & other) / (len(one) + len(other)) for other in response] for one in key])
-    matched = float(likeness[scipy.optimize.linear_sum_assignment(-likeness)].sum())
+    similarity = np.array([[2 * len(one & other) / (len(one) + len(other)) for other in response] for one in key])
+    matched = float(similarity[scipy.optimize.linear_sum_assignment(-similarity)].sum())
     return Counts(matched, len(key), matched, len(response))
 
 

@@ -1,16 +1,16 @@
-"""Counts of what is right, from which precision, recall and F1 are computed."""
+"""Counts of correct predictions, from which precision, recall and F1 are computed."""
 
 import dataclasses
 
 
 @dataclasses.dataclass(frozen=True)
 class Counts:
-    """What was found and is right, of what was found, of what there is. CEAFe and B-cubed count fractions."""
+    """What is gold, what was predicted, and how much of each is right; CEAFe and B-cubed count fractions."""
 
-    recalled: float = 0  # what there is and was found
-    gold: float = 0  # what there is
-    precise: float = 0  # what was found and is right
-    predicted: float = 0  # what was found
+    recalled: float = 0  # gold and predicted
+    gold: float = 0
+    precise: float = 0  # predicted and right
+    predicted: float = 0
 
     def __add__(self, other: "Counts") -> "Counts":
         pairs = zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)
@@ -18,12 +18,12 @@ class Counts:
 
     @property
     def recall(self) -> float:
-        """In percent; 0 if there is nothing to find."""
+        """In percent; 0 if there is nothing gold."""
         return 100 * self.recalled / self.gold if self.gold else 0.0
 
     @property
     def precision(self) -> float:
-        """In percent; 0 if nothing was found."""
+        """In percent; 0 if nothing was predicted."""
         return 100 * self.precise / self.predicted if self.predicted else 0.0
 
     @property

@@ -1,8 +1,8 @@
 """F1 of semantic roles, as CoNLL-2005's `srl-eval.pl` computes it.
 
 Carreras and Màrquez 2005, Introduction to the CoNLL-2005 Shared Task. An argument is right if its label and all its
-tokens are. The predicate itself (`V`) does not count. Arguments of several pieces, where `C-X` continues the `X` before
-it, count as one.
+tokens are. The predicate itself (`V`) does not count. An argument in several pieces, where `C-X` continues the last
+`X`, counts as one.
 """
 
 import collections
@@ -14,7 +14,7 @@ from elmo_tf.tasks.scores.f1 import Counts
 _PREDICATE = "V"
 _CONTINUATION = "C-"
 
-# A label and the pieces: first token, and the one behind the last.
+# A label and the pieces: first token, and the one after the last.
 Argument = tuple[str, tuple[tuple[int, int], ...]]
 
 
@@ -40,10 +40,7 @@ def by_label(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]) 
 
 
 def arguments_of(tags: Sequence[str]) -> list[Argument]:
-    """Returns the arguments of one predicate, the predicate left out.
-
-    A continuation without anything to continue is an argument with its own label.
-    """
+    """Returns one predicate's arguments, without the predicate; a `C-X` without an `X` is an argument of its own."""
     found: list[tuple[str, list[tuple[int, int]]]] = []
     for start, end, kind in tag_schemes.spans(tags):
         continued = [pieces for label, pieces in found if _CONTINUATION + label == kind]

@@ -40,32 +40,27 @@ def layer():
     return checks.randomize(made)
 
 
-def test_outputs_are_those_of_the_formulas_and_zero_at_padding(layer):
-    found = layer(tf.constant(VECTORS), mask=tf.constant(MASK)).numpy()
-    for row, vectors, length in zip(found, VECTORS, LENGTHS, strict=True):
-        np.testing.assert_allclose(row[:length], expected(layer, vectors[:length]), **CLOSE)
-        assert not row[length:].any()
-    np.testing.assert_allclose(layer(tf.constant(VECTORS[:1]))[0], expected(layer, VECTORS[0]), **CLOSE)
+def with_weights_of(layer: CoupledLSTM, **options) -> CoupledLSTM:
+    made = CoupledLSTM.from_config(layer.get_config() | options)
+    made.build(VECTORS.shape)
+    made.set_weights(layer.get_weights())
+    return made
 
 
-def test_backward_is_forward_on_the_reversed_row(layer):
-    backward = CoupledLSTM.from_config(layer.get_config() | {"reverse": True})
-    backward.build(VECTORS.shape)
-    backward.set_weights(layer.get_weights())
-    found = backward(tf.constant(VECTORS), mask=tf.constant(MASK)).numpy()
+@pytest.mark.parametrize("step", [1, -1], ids=["forward", "backward"])
+def test_outputs_are_those_of_the_formulas_and_zero_at_padding(layer, step):
+    made = with_weights_of(layer, reverse=step == -1)
+    found = made(tf.constant(VECTORS), mask=tf.constant(MASK)).numpy()
     for row, vectors, length in zip(found, VECTORS, LENGTHS, strict=True):
-        np.testing.assert_allclose(row[:length], expected(layer, vectors[:length][::-1])[::-1], **CLOSE)
+        np.testing.assert_allclose(row[:length], expected(layer, vectors[:length][::step])[::step], **CLOSE)
         assert not row[length:].any()
+    np.testing.assert_allclose(made(tf.constant(VECTORS[:1]))[0], expected(layer, VECTORS[0][::step])[::step], **CLOSE)
 
 
 def test_dropout_has_one_mask_for_all_steps_and_only_in_training(layer, monkeypatch):
-    made = CoupledLSTM(UNITS, recurrent_dropout_rate=0.4)
-    made.build(VECTORS.shape)
-    made.set_weights(layer.get_weights())
-    vectors = tf.constant(VECTORS)
+    made, vectors = with_weights_of(layer, recurrent_dropout_rate=0.4), tf.constant(VECTORS)
     np.testing.assert_array_equal(made(vectors), layer(vectors))
-    masks = []
-    draw = keras.random.dropout
+    masks, draw = [], keras.random.dropout
 
     def drawn(*arguments, **options):
         masks.append(draw(*arguments, **options))

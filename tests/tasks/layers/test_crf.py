@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.tasks.layers.crf import CRF
+from elmo_tf.annotated import tag_schemes
+from elmo_tf.tasks.layers.crf import CRF, viterbi
 from tests import checks
 
 SCORES = np.random.default_rng(0).normal(size=(4, 4, 3)).astype(np.float32)
@@ -28,14 +29,19 @@ def path_score(layer: CRF, scores, path) -> float:
     )
 
 
+def scored_paths(layer: CRF, row: int) -> dict[tuple[int, ...], float]:
+    """All paths of a row's length with their scores."""
+    paths = itertools.product(range(3), repeat=LENGTHS[row])
+    return {path: path_score(layer, SCORES[row, : LENGTHS[row]], path) for path in paths}
+
+
 def test_likelihood_is_that_of_the_path_among_all_of_its_length():
     layer = crf()
     found = layer.log_likelihood(tf.constant(SCORES), tf.constant(LABELS)).numpy()
     for row, length in enumerate(LENGTHS[:3]):
-        paths = itertools.product(range(3), repeat=length)
-        every = np.logaddexp.reduce([path_score(layer, SCORES[row, :length], path) for path in paths])
-        own = path_score(layer, SCORES[row, :length], tuple(LABELS[row, :length]))
-        np.testing.assert_allclose(found[row], own - every, **checks.TOLERANCE)
+        every = scored_paths(layer, row)
+        expected = every[tuple(LABELS[row, :length])] - np.logaddexp.reduce(list(every.values()))
+        np.testing.assert_allclose(found[row], expected, **checks.TOLERANCE)
     assert found[3] == 0
 
 
@@ -46,35 +52,28 @@ def test_likelihood_of_scores_in_half_precision_is_computed_in_float32():
     np.testing.assert_array_equal(found, expected)
 
 
-def test_the_decoded_path_is_the_best_of_all():
-    layer = crf()
-    found = layer.decode(SCORES, np.arange(4) < np.array(LENGTHS)[:, None])
-    assert [len(path) for path in found] == LENGTHS
-    for row, length in enumerate(LENGTHS[:3]):
-        paths = itertools.product(range(3), repeat=length)
-        assert tuple(found[row]) == max(
-            paths, key=lambda path, row=row: path_score(layer, SCORES[row, : len(path)], path)
-        )
-
-
-def test_only_allowed_paths_are_decoded():
-    layer = crf()
+def test_the_decoded_path_is_the_best_of_all_and_of_the_allowed_ones():
+    layer, mask = crf(), np.arange(4) < np.array(LENGTHS)[:, None]
     random = np.random.default_rng(2)
     begin, steps, end = allowed = tuple(random.random(shape) < 0.6 for shape in ((3,), (3, 3), (3,)))
     begin[0] = steps[0, 0] = end[0] = True
-    found = layer.decode(SCORES, np.arange(4) < np.array(LENGTHS)[:, None], allowed)
-    for row, length in enumerate(LENGTHS[:3]):
-        paths = [
-            path
-            for path in itertools.product(range(3), repeat=length)
-            if allowed[0][path[0]]
-            and all(allowed[1][pair] for pair in itertools.pairwise(path))
-            and allowed[2][path[-1]]
-        ]
-        assert len(paths) < 3**length
-        assert tuple(found[row]) == max(
-            paths, key=lambda path, row=row: path_score(layer, SCORES[row, : len(path)], path)
-        )
+    best, best_allowed = layer.decode(SCORES, mask), layer.decode(SCORES, mask, allowed)
+    assert [len(path) for path in best] == [len(path) for path in best_allowed] == LENGTHS
+    for row in range(3):
+        every = scored_paths(layer, row)
+        assert tuple(best[row]) == max(every, key=every.get)
+        ends = [path for path in every if begin[path[0]] and end[path[-1]]]
+        some = [path for path in ends if all(steps[pair] for pair in itertools.pairwise(path))]
+        assert len(some) < len(every)
+        assert tuple(best_allowed[row]) == max(some, key=every.get)
+
+
+def test_scores_of_minus_infinity_are_no_error():
+    scores = np.full((1, 3, 5), -np.inf)
+    scores[0, :, [2, 4]] = 0
+    allowed = tag_schemes.allowed(["B-X", "B-Y", "I-X", "I-Y", "O"])
+    weights = [np.where(may, 0.0, -np.inf) for may in allowed]
+    assert viterbi(scores, np.ones((1, 3), bool), *weights) == [[4, 4, 4]]
 
 
 def test_without_boundaries_only_transitions_are_learned():
@@ -86,13 +85,9 @@ def test_without_boundaries_only_transitions_are_learned():
 
 def test_padding_changes_nothing_and_one_step_changes_every_weight():
     layer = crf()
-    wide = np.pad(SCORES, ((0, 0), (0, 3), (0, 0)), constant_values=9)
-    labels = np.pad(LABELS, ((0, 0), (0, 3)), constant_values=-1)
+    wide = tf.constant(np.pad(SCORES, ((0, 0), (0, 3), (0, 0)), constant_values=9))
+    labels = tf.constant(np.pad(LABELS, ((0, 0), (0, 3)), constant_values=-1))
     expected = layer.log_likelihood(tf.constant(SCORES), tf.constant(LABELS))
-    np.testing.assert_allclose(
-        layer.log_likelihood(tf.constant(wide), tf.constant(labels)), expected, **checks.TOLERANCE
-    )
-    loss = lambda: -tf.reduce_sum(layer.log_likelihood(tf.constant(SCORES), tf.constant(LABELS)))  # noqa: E731
-    assert checks.unchanged_by_a_step(layer, loss) == []
-    assert CRF.from_config(layer.get_config()).num_labels == 3
+    np.testing.assert_allclose(layer.log_likelihood(wide, labels), expected, **checks.TOLERANCE)
+    assert checks.unchanged_by_a_step(layer, lambda: -tf.reduce_sum(layer.log_likelihood(wide, labels))) == []
     np.testing.assert_array_equal(layer(SCORES), SCORES)

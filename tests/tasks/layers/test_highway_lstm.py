@@ -78,21 +78,6 @@ def test_gradients_of_a_float64_layer_equal_differences(go_backwards):
     checks.assert_gradients(total, [one.numpy() for one in given], [one.numpy() for one in found])
 
 
-@pytest.mark.parametrize("go_backwards", [False, True])
-def test_padding_on_the_right_changes_nothing(go_backwards):
-    layer = layer_of(go_backwards=go_backwards)
-    short = tf.constant(INPUTS[:, :4], tf.float32)
-    wide = tf.constant(np.pad(INPUTS[:, :4], ((0, 0), (0, 2), (0, 0)), constant_values=9), tf.float32)
-    found = layer(wide, mask=tf.sequence_mask([4] * BATCH, TIME))
-    np.testing.assert_allclose(found[:, :4], layer(short), **TOLERANCE)
-
-
-def test_backwards_is_forwards_on_the_reversed_sequence_in_the_order_of_the_input():
-    layer, other = layer_of(), layer_of(go_backwards=True)
-    inputs = tf.constant(INPUTS, tf.float32)
-    np.testing.assert_allclose(other(inputs), layer(inputs[:, ::-1])[:, ::-1], **TOLERANCE)
-
-
 def test_a_dropped_unit_is_dropped_at_all_steps_of_a_sequence_and_nothing_is_outside_of_training():
     layer = layer_of(dropout_rate=0.5, seed=3)
     inputs = tf.constant(INPUTS, tf.float32)
@@ -117,5 +102,4 @@ def test_each_gate_starts_orthonormal_and_the_forget_gate_open():
 def test_its_configuration_makes_it_again():
     config = HighwayLSTM(4, 0.1, go_backwards=True, seed=2).get_config()
     assert HighwayLSTM.from_config(config).get_config() == config
-    own = {name: config[name] for name in ("units", "dropout_rate", "go_backwards", "seed")}
-    assert own == {"units": 4, "dropout_rate": 0.1, "go_backwards": True, "seed": 2}
+    assert config.items() >= {"units": 4, "dropout_rate": 0.1, "go_backwards": True, "seed": 2}.items()

@@ -1,4 +1,4 @@
-"""Word embedding, spelling and attention, against NumPy."""
+"""Word embedding and spelling, against NumPy."""
 
 import os
 import subprocess
@@ -22,16 +22,19 @@ MASK = [[True, True, True, False], [True, True, False, False]]
 
 def test_words_have_their_vectors_and_all_others_one():
     layer = WordEmbedding(["anna", "naïve", "x"], 2, lower=True)
-    layer.set_vectors(["naïve", "anna"], np.array([[3, 4], [1, 2]]), np.array([5, 6]))
-    found = layer(TOKENS)
+    layer.vectors.assign([[5, 6], [0, 0], [0, 0], [7, 8]])
+    layer.set_vectors(np.array([[1, 2], [3, 4]]))
+    np.testing.assert_array_equal(layer.vectors, [[5, 6], [1, 2], [3, 4], [7, 8]])
     expected = [[[1, 2], [5, 6], [3, 4], [0, 0]], [[5, 6], [1, 2], [0, 0], [0, 0]]]
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(layer(TOKENS), expected)
     np.testing.assert_array_equal(layer.compute_mask(TOKENS), MASK)
     cased = WordEmbedding(["anna"], 2)
     vectors = cased(TOKENS).numpy()
     assert (vectors[0, 0] == vectors[1, 0]).all() and (vectors[0, 0] != vectors[1, 1]).any()
     again = WordEmbedding.from_config(layer.get_config())
     assert (again.words, again.lower, again.dim) == (layer.words, True, 2)
+    layer.set_vectors(np.array([[1, 2]]), zero_unknown=True)
+    np.testing.assert_array_equal(layer.vectors, [[0, 0], [1, 2], [3, 4], [7, 8]])
 
 
 @pytest.mark.slow
@@ -78,23 +81,11 @@ def test_spelling_is_the_maximum_over_the_windows_of_its_characters(width):
         [spelled(layer, token.decode()) if real else np.zeros(dim) for token, real in zip(*pair, strict=True)]
         for pair in zip(TOKENS.numpy(), MASK, strict=True)
     ]
-    np.testing.assert_allclose(found, expected, atol=checks.rounding(4 * 5 + 1, 10), rtol=0)
+    close = {"rtol": 0, "atol": checks.rounding(4 * 5 + 1, 10)}
+    np.testing.assert_allclose(found, expected, **close)
     # Whatever the batch's longest token is.
-    np.testing.assert_allclose(layer(TOKENS[:1, :1])[0, 0], found[0, 0], atol=checks.rounding(4 * 5 + 1, 10), rtol=0)
+    np.testing.assert_allclose(layer(TOKENS[:1, :1])[0, 0], found[0, 0], **close)
     assert layer.get_config() == Spelling.from_config(layer.get_config()).get_config()
-
-
-@pytest.mark.parametrize("length", [1, 3])
-def test_the_attention_of_the_systems_is_a_softmax_of_products_over_real_tokens(length):
-    """keras.layers.Attention, as sentiment and entailment use it."""
-    random = np.random.default_rng(1)
-    queries, keys = random.normal(size=(1, 4, 3)), random.normal(size=(1, 4, 3))
-    masks = [tf.constant([[True] * 4]), tf.constant([[place < length for place in range(4)]])]
-    layer = keras.layers.Attention()
-    found = layer([tf.constant(one, tf.float32) for one in (queries, keys)], mask=masks)
-    scores = queries[0] @ keys[0, :length].T
-    weights = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
-    np.testing.assert_allclose(found[0], weights @ keys[0, :length], **checks.FEW)
 
 
 def test_a_file_of_a_model_from_when_the_layers_stood_elsewhere_is_loaded(tmp_path):

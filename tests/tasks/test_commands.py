@@ -1,0 +1,141 @@
+"""The command `task`: from files to predictions, as a user types it."""
+
+import functools
+import json
+
+import pytest
+
+from elmo_tf import tasks
+from elmo_tf.cli import main
+from elmo_tf.errors import InputError
+from elmo_tf.tasks import trained
+from tests.tasks.small import OWN, SMALL
+
+SENTENCES = [
+    "anna/B-PER sat/O in/O new/B-LOC york/I-LOC",
+    "new/B-LOC york/I-LOC sleeps/O",
+    "the/O cat/O and/O anna/B-PER smith/I-PER",
+    "boris/B-PER sat/O there/O",
+] * 6
+
+
+@pytest.fixture
+def data(tmp_path):
+    path = tmp_path / "data"
+    path.write_text("\n".join("".join(f"{one.replace('/', ' ')}\n" for one in line.split()) for line in SENTENCES))
+    return path
+
+
+def run(capsys, *arguments) -> list[dict]:
+    status = main(["task", *map(str, arguments)])
+    captured = capsys.readouterr()
+    assert status == 0, captured.err
+    return [json.loads(line) for line in captured.out.splitlines()]
+
+
+def train(capsys, task, data, workdir, *options) -> dict:
+    settings = [part for one in [*SMALL, *OWN[task].split(), "fit.epochs=2"] for part in ("--set", one)]
+    return run(capsys, task, "train", "--train", data, "--dev", data, "--workdir", workdir, *settings, *options)[-1]
+
+
+@pytest.fixture
+def loaded_once(monkeypatch):
+    """Tracing a loaded network takes seconds."""
+    monkeypatch.setattr(trained, "load", functools.cache(trained.load))
+
+
+def test_a_tagger_with_elmo_is_trained_evaluated_and_used(savedmodel, data, tmp_path, capsys, caplog, loaded_once):
+    workdir = tmp_path / "run"
+    options = ["--elmo", savedmodel.path, "--set", "elmo.remember=true"]
+    results = train(capsys, "ner", data, workdir, *options)
+    assert (results["task"], results["metric"], results["epochs"]) == ("ner", "f1", 2)
+    (evaluation,) = run(capsys, "ner", "evaluate", "--workdir", workdir, "--data", data)
+    assert evaluation["examples"] == len(SENTENCES)
+    # In training, the layers were computed once, in float16: a close decision may differ.
+    assert evaluation["score"] == pytest.approx(results["score"], abs=5)
+    (tmp_path / "text").write_text("anna sat there\n\nnew york\n")
+    lines = run(capsys, "ner", "predict", "--workdir", workdir, "--input", tmp_path / "text")
+    assert [one["tokens"] for one in lines] == [["anna", "sat", "there"], ["new", "york"]]
+    assert all(len(one["tags"]) == len(one["tokens"]) for one in lines)
+    (tmp_path / "text").write_text("Zo\u00eb, in New York.\n\n\u00ab\U0001f600 new\u00bb\n", "utf-8")
+    raw = ["--input", tmp_path / "text", "--tokenizer", "unicode"]
+    lines = run(capsys, "ner", "predict", "--workdir", workdir, *raw)
+    assert [one["tokens"] for one in lines] == [
+        ["Zo\u00eb", ",", "in", "New", "York", "."],
+        ["\u00ab", "\U0001f600", "new", "\u00bb"],
+    ]
+    assert [one["offsets"] for one in lines] == [
+        [[0, 3], [3, 4], [5, 7], [8, 11], [12, 16], [16, 17]],
+        [[0, 1], [1, 2], [3, 6], [6, 7]],
+    ]
+    (tmp_path / "foreign").write_text("new B-GPE\nyork I-GPE\n\nnew B-LOC\nyork I-LOC\n")
+    system = trained.load(str(workdir), "ner")
+    system.evaluate(tmp_path / "foreign")
+    warning = f"the system was not trained on these labels of {tmp_path}/foreign: B-GPE, L-GPE; it knows B-LOC, "
+    assert warning in caplog.text
+    with pytest.raises(InputError, match=r"^tokenizer: expected unicode, for ner or sentiment, found 'whitespace' for"):
+        system.predict(["new york"], tokenizer="whitespace")
+
+
+PARAGRAPH = "Anna (born in 1990) sat in\u00a0New York."
+QUESTIONS = [
+    {"question": question, "id": name, "answers": [{"text": text, "answer_start": PARAGRAPH.index(text)}]}
+    for question, text, name in (("Where?", "New York", "q1"), ("When was she born?", "1990", "q2"))
+]
+FRAMES = """1 anna saw boris ||| B-A0 B-V B-A1
+1 boris slept ||| B-A0 B-V
+3 the cat that slept saw anna ||| B-A0 I-A0 B-R-A0 B-V O O
+4 the cat that slept saw anna ||| B-A0 I-A0 I-A0 I-A0 B-V B-A1
+"""
+DOCUMENTS = [
+    {"doc_key": "GUM_news_1", "sentences": [["Anna", "Smith"], ["She", "slept"]], "clusters": [[[0, 1], [2, 2]]]},
+    {"sentences": [["Boris", "sat"], ["He", "slept"], ["The", "end"]], "clusters": [[[0, 0], [2, 2]]]},
+] * 3
+TEXT = "Mr. Smith sat.\nShe slept."
+# Labelled data; a file to predict; the same in a program.
+FILES = {
+    "roles": (FRAMES, "1 anna slept |||\n0 go , anna |||\n", [(["anna", "slept"], 1), (["go", ",", "anna"], 0)]),
+    "answers": (
+        json.dumps({"data": [{"paragraphs": [{"context": PARAGRAPH, "qas": QUESTIONS}]}]}),
+        "\n".join(json.dumps({"paragraph": PARAGRAPH, "question": one["question"]}) for one in QUESTIONS),
+        [(PARAGRAPH, one["question"]) for one in QUESTIONS],
+    ),
+    "coreference": ("\n".join(map(json.dumps, DOCUMENTS)), TEXT, [TEXT]),
+}
+
+
+@pytest.mark.slow  # The test above has the commands, test_systems.py the networks.
+@pytest.mark.parametrize("task", FILES)
+def test_other_systems_are_trained_evaluated_and_used(task, tmp_path, capsys, loaded_once):
+    labelled, text, items = FILES[task]
+    (tmp_path / "data").write_text(labelled)
+    (tmp_path / "text").write_text(text)
+    results = train(capsys, task, tmp_path / "data", tmp_path / "run")
+    assert (results["task"], results["metric"]) == (task, tasks.system_class(task).metric)
+    workdir = ["--workdir", tmp_path / "run"]
+    (evaluation,) = run(capsys, task, "evaluate", *workdir, "--data", tmp_path / "data")
+    assert evaluation["examples"] == results["train_examples"]
+    assert {name: evaluation[name] for name in results["dev"]} == pytest.approx(results["dev"], abs=1e-4)
+    # Labels may be there, too.
+    assert len(run(capsys, task, "predict", *workdir, "--input", tmp_path / "data")) == results["train_examples"]
+    found = run(capsys, task, "predict", *workdir, "--input", tmp_path / "text")
+    assert trained.load(str(tmp_path / "run"), task).predict(items) == found
+
+
+def test_the_list_has_a_line_for_each_system(capsys):
+    assert main(["task"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(tasks.SYSTEMS)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--set", "fit.epochs=0"], "--set fit.epochs: expected at least 1, found 0"),
+        (["--set", "recipe=big"], "--set recipe: expected one of paper, small, found 'big'"),
+        (["--fraction", "2"], "--fraction: expected above 0, at most 1, found 2.0"),
+    ],
+)
+def test_wrong_arguments_are_named_by_their_flags(data, tmp_path, capsys, options, message):
+    common = ["--train", data, "--dev", data, "--workdir", tmp_path / "run"]
+    assert main(["task", "ner", "train", *map(str, common), *options]) == 1
+    assert capsys.readouterr().err.splitlines()[-1] == f"elmo-tf: error: {message}"
