@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from elmo_tf.annotated import conll2012, coref_jsonlines
 from elmo_tf.annotated.conll2012 import Document, Mention
-from elmo_tf.annotated.numbered_lines import numbered_lines, require_some
+from elmo_tf.annotated.numbered_lines import lines, require_some
 from elmo_tf.errors import InputError
 from elmo_tf.tasks.documents import clusters_of, cut, mention_rows, window
 from elmo_tf.tasks.layers.antecedents import NONE, AntecedentScores
@@ -92,7 +92,7 @@ class Task(System):
         elif first.startswith("#begin document"):
             found = conll2012.read_documents(path)
         else:
-            document = coref_jsonlines.document_of_text("\n".join(line for _, line in numbered_lines(path)))
+            document = coref_jsonlines.document_of_text("\n".join(line.text for line in lines(path)))
             found = require_some([document] if document.sentences else [], path, "word")
         return list(map(cut, found))
 

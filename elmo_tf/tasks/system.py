@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.annotated.numbered_lines import numbered_lines
+from elmo_tf.annotated.numbered_lines import filled_lines
 from elmo_tf.errors import InputError
 from elmo_tf.tasks.recipe import Recipe
 from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, padded
@@ -122,4 +122,4 @@ def checked_tokens(item: Any) -> list[str]:
 
 def first_line(path: str | os.PathLike) -> str:
     """Returns the first line of a file that is not empty, by which its format is recognized."""
-    return next((line for _, line in numbered_lines(path) if line.strip()), "")
+    return next((line.text for line in filled_lines(path)), "")
