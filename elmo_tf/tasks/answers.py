@@ -17,7 +17,7 @@ from elmo_tf.annotated.squad import Question
 from elmo_tf.errors import InputError
 from elmo_tf.layers.token_mask import TokenMask
 from elmo_tf.tasks.layers.trilinear_attention import BiAttention, SelfAttention
-from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words, at_least
+from elmo_tf.tasks.recipe import Elmo, Fit, Positive, Rate, Recipe, Spelling, Words
 from elmo_tf.tasks.scores import squad_eval
 from elmo_tf.tasks.system import System
 from elmo_tf.tasks.token_vectors import Tokens, TokenVectors
@@ -33,13 +33,10 @@ _log = logging.getLogger("elmo_tf")
 class Network:
     """Bidirectional attention, then self-attention."""
 
-    units: int = 90  # of each GRU in each direction, and half the width of the dense layers [P]
-    baseline_units: int = 100  # the same without ELMo [D]
-    dropout_rate: float = 0.2  # variational, before and after each GRU but the last two [D]
-    longest_answer: int = 17  # tokens [D]
-
-    def __post_init__(self) -> None:
-        at_least(1, self, "longest_answer")
+    units: Positive = 90  # of each GRU in each direction, and half the width of the dense layers [P]
+    baseline_units: Positive = 100  # the same without ELMo [D]
+    dropout_rate: Rate = 0.2  # variational, before and after each GRU but the last two [D]
+    longest_answer: Positive = 17  # tokens [D]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -190,7 +187,7 @@ def best_span(start: np.ndarray, end: np.ndarray, most: int) -> Found:
     return Found(int(first), int(first + more), float(probability))
 
 
-def _bigru(units: int) -> keras.layers.Layer:
+def _bigru(units: Positive) -> keras.layers.Layer:
     """Returns a GRU in each direction, of the kind that cuDNN has, with the initial values of [D]."""
     kernel, recurrent = (keras.initializers.TruncatedNormal(stddev=0.05) for _ in range(2))
     options = {"return_sequences": True, "reset_after": True}

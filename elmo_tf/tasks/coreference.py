@@ -22,7 +22,7 @@ from elmo_tf.tasks.documents import clusters_of, cut, mention_rows, window
 from elmo_tf.tasks.layers.antecedents import NONE, AntecedentScores
 from elmo_tf.tasks.layers.coupled_lstm import CoupledLSTM
 from elmo_tf.tasks.layers.mention_spans import MentionSpans
-from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words, at_least, require
+from elmo_tf.tasks.recipe import AboveZero, Elmo, Fit, Positive, Rate, Recipe, Spelling, Words
 from elmo_tf.tasks.scores import coref_eval
 from elmo_tf.tasks.system import System, checked_tokens, first_line
 from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, joined, padded
@@ -32,21 +32,17 @@ from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, joined, padded
 class Network:
     """The span ranking system; numbers are [C]'s."""
 
-    units: int = 200  # of the LSTM in each direction
-    hidden_units: int = 150  # of both hidden layers of the networks that score spans and pairs
-    feature_dim: int = 20  # of the vectors of widths, distances, speakers and genres
-    max_width: int = 10  # words of a mention at most
-    ratio: float = 0.4  # spans that are kept for each word
-    antecedents: int = 250  # nearest kept spans that a span may refer to
-    window: int = 50  # sentences of a document in a training step, at most; drawn anew in each epoch
+    units: Positive = 200  # of the LSTM in each direction
+    hidden_units: Positive = 150  # of both hidden layers of the networks that score spans and pairs
+    feature_dim: Positive = 20  # of the vectors of widths, distances, speakers and genres
+    max_width: Positive = 10  # words of a mention at most
+    ratio: AboveZero = 0.4  # spans that are kept for each word
+    antecedents: Positive = 250  # nearest kept spans that a span may refer to
+    window: Positive = 50  # sentences of a document in a training step, at most; drawn anew in each epoch
     speakers: bool = True  # whether "the same speaker" is a feature of a pair of mentions
     genres: bool = True  # whether the document's genre is one, where its name has it
-    lexical_dropout_rate: float = 0.5  # of the words' vectors
-    dropout_rate: float = 0.2  # of the LSTM's output and recurrent state, of hidden layers and features
-
-    def __post_init__(self) -> None:
-        at_least(1, self, "feature_dim", "max_width", "antecedents", "window")
-        require(self, "above 0", lambda value: value > 0, "ratio")
+    lexical_dropout_rate: Rate = 0.5  # of the words' vectors
+    dropout_rate: Rate = 0.2  # of the LSTM's output and recurrent state, of hidden layers and features
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,7 +16,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.layers.sequence_pooling import SequencePooling
 from elmo_tf.tasks.bilstm import BiLSTM
 from elmo_tf.tasks.classifying import Choice, Classifier
-from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Words, at_least
+from elmo_tf.tasks.recipe import Elmo, Fit, NotNegative, Positive, Rate, Recipe, Words
 from elmo_tf.tasks.system import checked_tokens
 from elmo_tf.tasks.token_vectors import TokenVectors
 
@@ -25,12 +25,9 @@ from elmo_tf.tasks.token_vectors import TokenVectors
 class Network:
     """ESIM, the sequence model."""
 
-    units: int = 300  # of each LSTM in each direction, and of the dense layers [P]
-    dropout_rate: float = 0.5  # variational before each LSTM; plain before each dense layer of the classifier [P]
-    penalty: float = 0.0001  # of the squares of all weight matrices, of the model with ELMo only [P]
-
-    def __post_init__(self) -> None:
-        at_least(0, self, "penalty")
+    units: Positive = 300  # of each LSTM in each direction, and of the dense layers [P]
+    dropout_rate: Rate = 0.5  # variational before each LSTM; plain before each dense layer of the classifier [P]
+    penalty: NotNegative = 0.0001  # of the squares of all weight matrices, of the model with ELMo only [P]
 
 
 @dataclasses.dataclass(frozen=True)

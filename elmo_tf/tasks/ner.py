@@ -17,7 +17,7 @@ from elmo_tf.annotated.columns import Tagged
 from elmo_tf.layers.token_mask import TokenMask
 from elmo_tf.tasks.bilstm import BiLSTM
 from elmo_tf.tasks.layers.crf import CRF
-from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words
+from elmo_tf.tasks.recipe import Elmo, Fit, Positive, Rate, Recipe, Spelling, Words
 from elmo_tf.tasks.system import checked_tokens
 from elmo_tf.tasks.tagging import Tagger
 from elmo_tf.tasks.token_vectors import TokenVectors
@@ -30,9 +30,9 @@ with extras.required():
 class Network:
     """The biLSTM-CRF, and which column it learns."""
 
-    units: int = 200  # of the first biLSTM, in each direction [P]
-    upper_units: int = 100  # of the second [P]
-    dropout_rate: float = 0.5  # variational, of the input of both [P]; the rate is [A]'s
+    units: Positive = 200  # of the first biLSTM, in each direction [P]
+    upper_units: Positive = 100  # of the second [P]
+    dropout_rate: Rate = 0.5  # variational, of the input of both [P]; the rate is [A]'s
     column: int = -1  # of the tags in files of columns: -1 is the last, 2 CoNLL-2003's chunks
 
 

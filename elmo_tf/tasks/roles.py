@@ -19,7 +19,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.layers.token_mask import TokenMask
 from elmo_tf.tasks.layers.crf import viterbi
 from elmo_tf.tasks.layers.highway_lstm import HighwayLSTM
-from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Words, at_least
+from elmo_tf.tasks.recipe import Elmo, Fit, Positive, Rate, Recipe, Words
 from elmo_tf.tasks.scores import srl_eval
 from elmo_tf.tasks.system import checked_tokens
 from elmo_tf.tasks.tagging import PADDING, Tagger
@@ -35,13 +35,10 @@ _SCORED = 100  # arguments with a label among the examples from which on the lab
 class Network:
     """Stacked highway LSTMs in alternating directions."""
 
-    layers: int = 8  # [P]
-    units: int = 300  # of each [P]
-    dropout_rate: float = 0.1  # variational, of each layer's output, which is also its recurrent state [P, S]
-    predicate_dim: int = 100  # of the vector that says whether a token is the predicate [P]
-
-    def __post_init__(self) -> None:
-        at_least(1, self, "layers", "predicate_dim")
+    layers: Positive = 8  # [P]
+    units: Positive = 300  # of each [P]
+    dropout_rate: Rate = 0.1  # variational, of each layer's output, which is also its recurrent state [P, S]
+    predicate_dim: Positive = 100  # of the vector that says whether a token is the predicate [P]
 
 
 @dataclasses.dataclass(frozen=True)

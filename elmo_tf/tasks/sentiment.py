@@ -15,10 +15,11 @@ import keras
 from elmo_tf.annotated import classes, numbered_lines, trees
 from elmo_tf.annotated.classes import Classified
 from elmo_tf.annotated.trees import Tree
+from elmo_tf.errors import InputError
 from elmo_tf.layers.sequence_pooling import SequencePooling
 from elmo_tf.tasks.bilstm import BiLSTM
 from elmo_tf.tasks.classifying import Choice, Classifier
-from elmo_tf.tasks.recipe import WIDTHS, Elmo, Fit, Recipe, Words, are_widths, require
+from elmo_tf.tasks.recipe import Elmo, Fit, Positive, Rate, Recipe, Widths, Words
 from elmo_tf.tasks.system import checked_tokens, first_line
 from elmo_tf.tasks.token_vectors import TokenVectors
 
@@ -31,18 +32,18 @@ _POLARITY = {"0": "negative", "1": "negative", "3": "positive", "4": "positive"}
 class Network:
     """The biattentive classification network, and how many classes the trees have."""
 
-    units: int = 300  # of the layer before the biLSTMs, and of each biLSTM in each direction [M]
-    dropout_rate: float = 0.5  # of the token vectors, with ELMo [A]
-    baseline_dropout_rate: float = 0.25  # the same without ELMo [A]
-    encoded_dropout_rate: float = 0.25  # after the layer before the biLSTMs [A]
-    pooled_dropout_rate: float = 0.1  # [A]
-    hidden: tuple = (1200, 600)  # widths of the two ReLU layers [A], which has a maxout of these widths
-    hidden_dropout_rate: float = 0.3  # of each [A]
+    units: Positive = 300  # of the layer before the biLSTMs, and of each biLSTM in each direction [M]
+    dropout_rate: Rate = 0.5  # of the token vectors, with ELMo [A]
+    baseline_dropout_rate: Rate = 0.25  # the same without ELMo [A]
+    encoded_dropout_rate: Rate = 0.25  # after the layer before the biLSTMs [A]
+    pooled_dropout_rate: Rate = 0.1  # [A]
+    hidden: Widths = (1200, 600)  # widths of the two ReLU layers [A], which has a maxout of these widths
+    hidden_dropout_rate: Rate = 0.3  # of each [A]
     classes: int = 5  # 5, or 2: the trees' classes 0 and 1 against 3 and 4, without 2
 
     def __post_init__(self) -> None:
-        require(self, "2 or 5", lambda value: value in (2, 5), "classes")
-        require(self, WIDTHS, are_widths, "hidden")
+        if self.classes not in (2, 5):
+            raise InputError("classes", "2 or 5", self.classes)
 
 
 @dataclasses.dataclass(frozen=True)
