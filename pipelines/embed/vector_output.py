@@ -18,15 +18,13 @@ import numpy as np
 
 from elmo_tf.embedder import Words
 from elmo_tf.files import staging
-from elmo_tf.files.json_file import Object, Whole
 from elmo_tf.pipelines.embed import text_chunks
-from elmo_tf.pipelines.running import journal
+from elmo_tf.pipelines.running.journal import Journal, Result
 from elmo_tf.pipelines.text import filesystems
 from elmo_tf.records import record_folder, wire
 from elmo_tf.savedmodel import vector_files
 
 _FRAME = "frame"  # the phase's name in the journal
-_FRAME_SCHEMA = Object({"size": Whole()})
 _PLACE = np.dtype(np.int64)  # of a value in the file of places
 _META_BYTES = 1 << 14  # size of the blocks of metadata
 _REASON = re.compile(r"error message = '([^']+)'")  # the operating system's, in an error of HDF5
@@ -68,25 +66,24 @@ class Shards(NamedTuple):
 class Hdf5(NamedTuple):
     """One file, in the journal of a local folder until it is finished."""
 
-    notes: journal.Journal
+    journal: Journal
 
     @property
     def path(self) -> str:
         """The path of the unfinished file."""
-        return self.notes.path("vectors.hdf5")
+        return self.journal.path("vectors.hdf5")
 
     @property
     def _places(self) -> str:
-        return self.notes.path("places")
+        return self.journal.path("places")
 
     def is_framed(self) -> bool:
         """Whether the frame is complete; if not, nothing that was written earlier is of use."""
-        done = self.notes.result(_FRAME, 0, _FRAME_SCHEMA)
-        return done is not None and os.path.exists(self.path) and os.path.getsize(self.path) == done["size"]
+        return self.journal.result(_FRAME, 0, Result) is not None
 
     def is_moved(self) -> bool:
         """Whether `finish` has moved the file."""
-        return self.notes.result(_FRAME, 0, _FRAME_SCHEMA) is not None and not os.path.lexists(self.path)
+        return self.journal.count(_FRAME) > 0 and not os.path.lexists(self.path)
 
     def make_frame(self, lengths: Iterable[np.ndarray], layout: Layout, info: dict[str, Any]) -> None:
         """Makes a file with a dataset for each line, without values.
@@ -115,7 +112,8 @@ class Hdf5(NamedTuple):
                 raise
             reason = _REASON.search(str(error))
             raise filesystems.WriteError(f"cannot write {self.path}: {reason[1] if reason else error}") from None
-        self.notes.done(_FRAME, 0, {"size": os.path.getsize(self.path)})
+        files = {path: os.path.getsize(path) for path in (self.path, self._places)}
+        self.journal.done(_FRAME, 0, Result(files=files))
 
     def write(self, chunk: text_chunks.Chunk, lines: Sequence[Words], found: Sequence[np.ndarray]) -> dict[str, int]:
         """Writes the vectors of a chunk to their places; returns the size of the file, by its path."""

@@ -8,6 +8,7 @@ The same input, options and seed give the same bytes with every runner and numbe
 import collections
 import dataclasses
 import functools
+import itertools
 import logging
 import time
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from typing import Any
 from apache_beam.options.pipeline_options import PipelineOptions
 
 import elmo_tf
-from elmo_tf.errors import InputError, renamed
+from elmo_tf.errors import InputError
 from elmo_tf.files.progress import counted
 from elmo_tf.pipelines.preprocess import info, job
 from elmo_tf.pipelines.preprocess.config import PreprocessConfig
@@ -44,7 +45,7 @@ def preprocess(config: PreprocessConfig, load_tensorflow: Callable[[], None] | N
         load_tensorflow: called before the pipeline runs if this process will use TensorFlow.
 
     Raises:
-        InputError: naming the field of `config`, if it or a file cannot be used; nothing is written then.
+        InputError: if a field of `config` or a file cannot be used, which it names; nothing is written then.
         OSError: if reading or writing fails or a worker process dies. The same configuration resumes.
     """
     beam_options, unknown = runner_options.parse(config.beam)
@@ -66,32 +67,32 @@ def _run(
     elif load_tensorflow and config.tokenizer == "unicode":
         load_tensorflow()
     given = _read_vocabulary(config.vocab) if config.vocab else None
-    corpus = job_config.corpus(config.input, config.folders.values())
+    folders, settings = config.folders, config.split_settings()
+    corpus = job_config.corpus(config.input, folders.values())
     size = sum(file.text_size for file in corpus)
     num_shards = config.shards or -(-size // _SHARD_BYTES) or 1
-    settings = config.split_settings()
-    work = job.Job(config.folders, settings, corpora.plan(corpus, num_shards), num_shards, beam_options)
+    tasks = corpora.plan(corpus, num_shards)
     if given:
-        _check_order(given, work, config.vocab)
-    outputs = {name: path for name, path in (("output", config.output), ("heldout", config.heldout)) if path}
-    with journal.unfinished(
-        outputs, _plan(config, corpus, given), functools.partial(runner_options.end_job, beam_options)
-    ) as resumed:
+        _check_order(given, tasks, settings, config.vocab)
+    end_job = functools.partial(runner_options.end_job, beam_options)
+    with journal.unfinished([*folders.values()], _plan(config, corpus, given), end_job) as resumed:
         guess = "" if all(file.is_divisible for file in corpus) else "about "
         _log.info("reading %s, %s%s of text", counted(len(corpus), "file"), guess, report.megabytes(size))
         if resumed:
             _log.info("resuming an earlier run; its finished files are kept")
+        notes = journal.opened(config.output)
+        work = job.Job(notes, folders, settings, size, len(tasks), num_shards, beam_options)
         with job_config.hint():
             words, types = (given, None) if given else work.count(config.min_count or 1, config.max_vocab)
             work.keep(words)
             read, written = work.shuffle() if config.shuffle else work.write()
-        shared = info.describe(config, settings, corpus, words, types, [result["irregular"] for result in read])
-        statistics = [shard for result in written for shard in result["shards"]]
-        infos = {split: info.of_split(split, statistics, shared, num_shards) for split in work.folders}
+        shared = info.describe(config, settings, corpus, words, types, [result.irregular for result in read])
+        statistics = [shard for result in written for shard in result.shards]
+        infos = {split: info.of_split(split, statistics, shared, num_shards) for split in folders}
         _check_splits(infos)
-        for split, folder in work.folders.items():
+        for split, folder in folders.items():
             filesystems.write_json(filesystems.join(folder, record_folder.INFO_FILE), infos[split])
-    _log.info("%s", info.summary(infos, outputs.values(), time.monotonic() - start))
+    _log.info("%s", info.summary(infos, folders.values(), time.monotonic() - start))
     _warn(infos)
     return infos[sentences.TRAIN]
 
@@ -108,50 +109,44 @@ def _warn(infos: dict[str, dict[str, Any]]) -> None:
 def _check(config: PreprocessConfig) -> None:
     """Raises `InputError` for what can be checked before any work."""
     config.split_settings()
-    with renamed(folder="output"):
-        journal.check(config.output)
+    for folder in config.folders.values():
+        journal.check(folder)
     if config.heldout:
-        with renamed(folder="heldout"):
-            journal.check(config.heldout)
         one, other = (f"{path}/" for path in config.folders.values())
         separate = not one.startswith(other) and not other.startswith(one)
-        require("heldout", separate, "a folder that neither contains `output` nor is inside it", config.heldout)
+        require("heldout", separate, "a folder that neither contains the output nor is inside it", config.heldout)
 
 
 def _plan(
     config: PreprocessConfig, corpus: list[corpora.TextFile], given: vocabulary.Vocabulary | None
 ) -> dict[str, Any]:
     """Returns everything that the output depends on, as JSON."""
-    times = filesystems.at_once(filesystems.last_changed, [file.path for file in corpus])
     return {
         "arguments": {**config.asked("vocab"), "heldout": config.heldout is not None},
-        "inputs": [[*file, changed] for file, changed in zip(corpus, times, strict=True)],
         "vocabulary": given and given.sha256(),
         "version": elmo_tf.__version__,
+        **journal.plan_input(corpus),
     }
 
 
 def _read_vocabulary(path: str) -> vocabulary.Vocabulary:
-    with renamed(path="vocab"):
-        filesystems.check_store(path)
+    filesystems.check_store(path)
     try:
         content = filesystems.read(path)
     except OSError as error:
-        reason = getattr(error.__cause__, "strerror", None) or error
-        raise InputError("vocab", "a file that can be read", f"{reason}: {path}") from None
-    words, _ = vocabulary.from_published(content, path)
-    return words
+        raise InputError(path, "a vocabulary", getattr(error.__cause__, "strerror", None) or error) from None
+    return vocabulary.from_published(content, path)[0]
 
 
-def _check_order(words: vocabulary.Vocabulary, work: job.Job, source: str) -> None:
+def _check_order(
+    words: vocabulary.Vocabulary, tasks: list[corpora.Task], settings: sentences.Settings, source: str
+) -> None:
     """Raises `InputError` if the words are clearly not in descending order of their counts in a sample of the text."""
-    reader = sentences.Reader(work.settings)
-    chosen = work.tasks[:: -(-len(work.tasks) // _SAMPLES)]
-    blocks = [next(iter(reader.read(task)), None) for task in chosen]
-    found = collections.Counter()
-    for block in filter(None, blocks):
-        for sentence in block.sentences[sentences.TRAIN]:
-            found.update(words.ids(sentence))
+    reader, found = sentences.Reader(settings), collections.Counter()
+    for task in tasks[:: -(-len(tasks) // _SAMPLES)]:
+        for block in itertools.islice(reader.read(task), 1):
+            for sentence in block.sentences[sentences.TRAIN]:
+                found.update(words.ids(sentence))
     vocabulary.check_order(words, [found[number] for number in range(len(words))], source)
 
 
