@@ -139,13 +139,17 @@ def open_shards(
         yield shards
 
 
-class Converter:
-    """Turns tasks into records. Create it on the worker: it reads the vocabulary in the output folder."""
+class TextStep(do_once.DoOnce):
+    """A step whose tasks are parts of the text, which become records."""
 
-    def __init__(self, folder: str, settings: sentences.Settings):
-        path = filesystems.join(folder, record_folder.VOCABULARY_FILE)
+    def __init__(self, journal: Journal, folders: dict[str, str], settings: sentences.Settings):
+        super().__init__(journal)
+        self._folders, self._settings = folders, settings
+
+    def setup(self) -> None:
+        path = filesystems.join(self._journal.folder, record_folder.VOCABULARY_FILE)
         self._encoder = Encoder(vocabulary.from_bytes(filesystems.read(path), path))
-        self._reader = sentences.Reader(settings)
+        self._reader = sentences.Reader(self._settings)
 
     def convert(
         self, task: corpora.Task, progress: task_progress.TaskProgress, irregular: collections.Counter
@@ -159,17 +163,6 @@ class Converter:
             progress.add(batch.size, *counts.tolist())
 
 
-class TextStep(do_once.DoOnce):
-    """A step whose tasks are parts of the text."""
-
-    def __init__(self, journal: Journal, folders: dict[str, str], settings: sentences.Settings):
-        super().__init__(journal)
-        self._folders, self._settings = folders, settings
-
-    def setup(self) -> None:
-        self._converter = Converter(self._journal.folder, self._settings)
-
-
 class WriteTask(TextStep):
     """`corpora.Task` -> its shards, in the order of the text."""
 
@@ -181,11 +174,9 @@ class WriteTask(TextStep):
         self._num_shards = num_shards
 
     def do(self, task: corpora.Task, progress: task_progress.TaskProgress) -> Written:
-        irregular = collections.Counter()
+        irregular, numbers = collections.Counter(), itertools.cycle(task.shards)
         with open_shards(self._folders, task.shards, self._num_shards) as shards:
-            for encoded, number in zip(
-                self._converter.convert(task, progress, irregular), itertools.cycle(task.shards), strict=False
-            ):
+            for encoded, number in zip(self.convert(task, progress, irregular), numbers, strict=False):
                 for split in self._folders:
                     shards[split, number].write(encoded[split])
             return written(shards.values(), irregular)

@@ -86,7 +86,7 @@ class Scatter(shards.TextStep):
                 file = stack.enter_context(filesystems.create(_path(self._journal, task.number, split, "run")))
                 random = np.random.default_rng([self._settings.seed, task.number, index])
                 written[split] = _Scattered(file, self._num_buckets, random)
-            for encoded in self._converter.convert(task, progress, irregular):
+            for encoded in self.convert(task, progress, irregular):
                 for split, scattered in written.items():
                     scattered.write(encoded[split])
             sizes = {}

@@ -12,6 +12,7 @@ RUN is the id: workers of an earlier run that still write do not reach the files
 """
 
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -50,12 +51,12 @@ class Journal(NamedTuple):
     """The journal of a run in an output folder."""
 
     folder: str
-    run: str = ""  # its id
+    run: str  # its id
 
     def path(self, name: str) -> str:
         """Returns the path of a file of the run."""
         stem, ending = os.path.splitext(name)
-        return shared_path(self.folder, f"{stem}.{self.run}{ending}" if self.run else name)
+        return shared_path(self.folder, f"{stem}.{self.run}{ending}")
 
     def result(self, phase: str, number: int, kind: type[_Result]) -> _Result | None:
         """Returns the result of a task; None if it is not done, its result is damaged or a file of it not whole."""
@@ -94,10 +95,7 @@ class Journal(NamedTuple):
 
     def corpus(self) -> list[corpora.TextFile]:
         """Returns the files to read, on a worker too: a pipeline that holds them would grow with their number."""
-        plan = _read_plan(self.folder)
-        if plan is None:
-            path = shared_path(self.folder, _PLAN)
-            raise filesystems.ReadError(f"cannot read {path}: No such file; {filesystems.UNSEEN}")
+        plan = json.loads(filesystems.read(shared_path(self.folder, _PLAN)))
         return [corpora.TextFile(*file) for *file, _ in plan[_INPUT]]
 
     def results_path(self, phase: str) -> str:

@@ -16,7 +16,7 @@ import pytest
 
 from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
-from elmo_tf.pipelines.preprocess import counts, shards, shuffle
+from elmo_tf.pipelines.preprocess import shards, shuffle
 from elmo_tf.pipelines.running import journal
 from elmo_tf.pipelines.text import filesystems
 from tests.helpers import slow
@@ -151,8 +151,8 @@ def test_a_failing_disk_under_the_input_leaves_what_is_done(corpus, process, tmp
 
 def test_two_runs_do_not_write_one_folder(corpus, process, tmp_path):
     plan = {"some": "plan"}
-    with journal.unfinished({"output": str(tmp_path / "output")}, plan):
-        with pytest.raises(InputError, match=r"^output: expected a folder that no other run writes, found one in use"):
+    with journal.unfinished([str(tmp_path / "output")], plan):
+        with pytest.raises(InputError, match=r"/output: expected a folder that no other run writes, found one in use"):
             process(corpus(b"a b\n"))
         assert journal.plan_of(str(tmp_path / "output")) == plan
 
@@ -160,7 +160,7 @@ def test_two_runs_do_not_write_one_folder(corpus, process, tmp_path):
 def test_a_folder_of_somebody_else_is_refused(corpus, process, tmp_path):
     (tmp_path / "output").mkdir()
     (tmp_path / "output" / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"^output: expected a folder that does not exist yet"):
+    with pytest.raises(InputError, match=r"/output: expected a folder that does not exist yet"):
         process(corpus(b"a b\n"))
     assert os.listdir(tmp_path / "output") == ["notes.txt"]
 
@@ -210,39 +210,6 @@ def test_an_interrupted_call_of_the_library_keeps_its_notes(corpus, tmp_path, mo
     with pytest.raises(KeyboardInterrupt):
         jobs.run("preprocess", ["--input", *corpus(b"a b\n"), "--output", str(tmp_path / "output")])
     assert (tmp_path / "output" / "_unfinished" / "plan.json").exists()
-
-
-def cut(content: bytes) -> bytes:
-    return content[: content.index(b"\n") + 1]
-
-
-DAMAGES = {
-    "missing": None,
-    "empty": lambda _: b"",
-    "cut": cut,
-    "changed": lambda content: content.replace(b" 1", b" 2"),
-}
-
-
-@pytest.mark.parametrize("damage", [slow("missing"), slow("empty"), "cut", slow("changed")])
-def test_missing_or_damaged_counts_are_an_error_and_counted_again(corpus, process, tmp_path, monkeypatch, damage):
-    paths, damage = corpus(b"".join(b"a word%d\n" % number for number in range(1000))), DAMAGES[damage]
-    read = counts.read_counts
-
-    def damaged(folder: str):
-        part = max(pathlib.Path(folder, "_unfinished").glob("counts-*"), key=lambda path: path.stat().st_size)
-        part.unlink() if damage is None else part.write_bytes(damage(part.read_bytes()))
-        return read(folder)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(counts, "read_counts", damaged)
-        found = "missing" if damage is None or not damage(b"a 1\n") else "damaged"
-        expected = (
-            rf"^cannot read .*counts-\d\d\.\w+: the word counts are {found}; run the same command again to resume$"
-        )
-        with pytest.raises(filesystems.ReadError, match=expected):
-            process(paths)
-    assert contents(process(paths)) == contents(process(paths, output="whole"))
 
 
 @pytest.mark.slow
