@@ -25,10 +25,11 @@ from apache_beam.options.pipeline_options import (
     GoogleCloudOptions,
     PipelineOptions,
     PortableOptions,
+    SparkRunnerOptions,
     StandardOptions,
 )
 from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
-from apache_beam.runners.portability import flink_runner, job_server
+from apache_beam.runners.portability import flink_runner, job_server, spark_runner
 from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from elmo_tf.errors import InputError
@@ -281,19 +282,22 @@ def _job_server(options: PipelineOptions) -> job_server.JavaJarJobServer | None:
         flink = options.view_as(FlinkRunnerOptions)
         flink.flink_master = flink_cluster.address(options) or flink.flink_master
         return flink_runner.FlinkJarJobServer(options)
+    if runner == "SparkRunner" and not options.view_as(SparkRunnerOptions).spark_submit_uber_jar:
+        return spark_runner.SparkJarJobServer(options)
     return None
 
 
 @contextlib.contextmanager
 def _running(server: job_server.JavaJarJobServer) -> Iterator[str]:
     """Yields the address of a job server, which runs while the block runs."""
+    parameter = "flink_job_server_jar" if isinstance(server, flink_runner.FlinkJarJobServer) else "spark_job_server_jar"
     with tempfile.TemporaryDirectory(prefix="elmo-tf-job-server-") as folder:
         server._local_temp_root = folder
         try:
             command, endpoint = server.subprocess_cmd_and_endpoint()
         except (OSError, ValueError) as error:
             reason = " ".join(str(error).split())
-            raise InputError("flink_job_server_jar", "a jar, or a network to download it from", reason) from None
+            raise InputError(parameter, "a jar, or a network to download it from", reason) from None
         log = pathlib.Path(folder, "log")
         with log.open("wb") as out:
             process = _start([str(part) for part in command], out)

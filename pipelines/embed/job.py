@@ -62,7 +62,7 @@ class Job(NamedTuple):
         else:
             output = vector_output.Hdf5(journal)
             if not output.is_framed():
-                journal.forget(EmbedChunk.phase)
+                filesystems.delete(journal.done_paths(EmbedChunk.phase))
                 output.make_frame(text_chunks.line_lengths(journal, len(texts)), self.layout, about)
             self._embed(texts, num_chunks, output)
             output.finish(self.config.output)
@@ -90,7 +90,7 @@ class Job(NamedTuple):
         """Logs the size of the vectors that are not written yet, and warns if the disk cannot hold them."""
         folder = self.journal.folder
         # Chunks have about the same number of tokens.
-        left = 1 - self.journal.count(EmbedChunk.phase) / num_chunks
+        left = 1 - len(self.journal.done_paths(EmbedChunk.phase)) / num_chunks
         num_tokens = round(left * about["tokens"])
         size = num_tokens * self.layout.token_bytes + round(left * about["lines"]) * _LINE_BYTES
         _log.info("%s tokens to embed, %s of vectors", f"{num_tokens:,}", report.megabytes(size))

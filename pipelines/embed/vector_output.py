@@ -83,7 +83,7 @@ class Hdf5(NamedTuple):
 
     def is_moved(self) -> bool:
         """Whether `finish` has moved the file."""
-        return self.journal.count(_FRAME) > 0 and not os.path.lexists(self.path)
+        return bool(self.journal.done_paths(_FRAME)) and not os.path.lexists(self.path)
 
     def make_frame(self, lengths: Iterable[np.ndarray], layout: Layout, info: dict[str, Any]) -> None:
         """Makes a file with a dataset for each line, without values.

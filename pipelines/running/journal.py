@@ -34,7 +34,6 @@ JOB = "job.json"
 _OWNER = "owner.json"
 _PLAN = "plan.json"
 _RUN, _INPUT = "run", "input"  # keys of a plan: the run's id, and the files to read
-_SHARED = (_PLAN, JOB, _OWNER)  # files that belong to no single run
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,15 +82,11 @@ class Journal(NamedTuple):
                 return results
         raise filesystems.ReadError(f"cannot read {path}: the result of a task is missing or damaged")
 
-    def count(self, phase: str) -> int:
-        """Returns how many tasks have a result, by one request to the store."""
-        name = re.compile(rf"{re.escape(phase)}-\d+\.{self.run}\.json")
-        return sum(map(bool, map(name.fullmatch, filesystems.sizes(shared_path(self.folder)))))
-
-    def forget(self, phase: str) -> None:
-        """Deletes the results of a phase, so that none of its tasks counts as done."""
-        names = filesystems.sizes(shared_path(self.folder))
-        filesystems.delete(shared_path(self.folder, name) for name in names if name.startswith(f"{phase}-"))
+    def done_paths(self, phase: str) -> list[str]:
+        """Returns the paths of the results of a phase, by one request to the store."""
+        name = re.compile(rf"{phase}-\d+\.{self.run}\.json")
+        names = filter(name.fullmatch, filesystems.sizes(shared_path(self.folder)))
+        return [shared_path(self.folder, name) for name in names]
 
     def corpus(self) -> list[corpora.TextFile]:
         """Returns the files to read, on a worker too: a pipeline that holds them would grow with their number."""
@@ -273,7 +268,7 @@ def _clear(folder: str, everything: bool) -> None:
     """Deletes what no run can use of a folder and its journal, or everything but the files that runs share."""
     for name in filesystems.sizes(shared_path(folder)):
         useless = name.endswith(PROGRESS_ENDING) or filesystems.is_temporary(name)
-        if useless or (everything and name not in _SHARED):
+        if useless or (everything and name not in (_PLAN, JOB, _OWNER)):
             filesystems.delete([shared_path(folder, name)])
     for name in filesystems.sizes(folder):
         useless = name == record_folder.MARKER_FILE or filesystems.is_temporary(name)

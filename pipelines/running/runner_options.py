@@ -84,8 +84,8 @@ def parse(arguments: Sequence[str]) -> tuple[PipelineOptions, list[str]]:
 
 def uses_processes(options: PipelineOptions) -> bool:
     """Whether the options ask for several worker processes of the in-memory runner."""
-    several = options.view_as(DirectOptions).direct_running_mode == "multi_processing"
-    return several and options.view_as(StandardOptions).runner == DEFAULT_RUNNER
+    direct, runner = options.view_as(DirectOptions), options.view_as(StandardOptions).runner
+    return direct.direct_running_mode == "multi_processing" and runner == DEFAULT_RUNNER
 
 
 def processes_per_machine(options: PipelineOptions) -> int | None:
@@ -159,11 +159,7 @@ def end_job(options: PipelineOptions, note: str) -> None:
 
 
 def execute(pipeline: beam.Pipeline, note: str) -> None:
-    """Runs `pipeline` to its end.
-
-    Args:
-        pipeline: what to run.
-        note: of `job_service.begin_job`, for a remote runner; deleted if the job is known to have ended.
+    """Runs `pipeline` to its end, on a remote runner with the note of `job_service.begin_job`.
 
     Raises:
         InputError, ReadError, WriteError: what a step raised.

@@ -84,35 +84,25 @@ def _path(journal: Journal, phase: str) -> str:
 
 @contextlib.contextmanager
 def watched(doing: str, journal: Journal, phase: str, num_tasks: int, size: int) -> Iterator[None]:
-    """Shows the progress of a phase on stderr until the block ends.
+    """Shows the progress of a phase on stderr until the block ends, under the name `doing`.
 
-    Args:
-        doing: what to call the phase, such as "counting".
-        journal: where its tasks write. In a remote store the number of results is shown: Flink reports Beam's counters
-            only when a job has ended.
-        phase: its name in the journal.
-        num_tasks: its tasks.
-        size: bytes that all of them read.
+    If the journal is in a remote store, the number of results is shown: Flink reports Beam's counters only when a job
+    has ended.
     """
     line, stop, start = ProgressLine(at_once=False), threading.Event(), time.monotonic()
     is_near = filesystems.is_local(journal.folder)
     progress = PhaseProgress(journal, phase)
-    reused = 0 if is_near else journal.count(phase)
-
-    def text() -> str | None:
-        seconds = time.monotonic() - start
-        if is_near:
-            return describe(progress.amount(), size, seconds)
-        # Tasks that only count leave no results.
-        done = journal.count(phase)
-        return describe_tasks(done, reused, num_tasks, seconds) if done else None
+    reused = 0 if is_near else len(journal.done_paths(phase))
 
     def show() -> None:
         while not stop.wait(_POLL_SECONDS if is_near else _FAR_SECONDS):
-            if line.due():
-                with contextlib.suppress(OSError):
-                    if found := text():
-                        line.show(f"{doing} {found}")
+            seconds = time.monotonic() - start
+            with contextlib.suppress(OSError):
+                if line.due() and is_near:
+                    line.show(f"{doing} {describe(progress.amount(), size, seconds)}")
+                # Tasks that only count leave no results.
+                elif line.due() and (done := len(journal.done_paths(phase))):
+                    line.show(f"{doing} {describe_tasks(done, reused, num_tasks, seconds)}")
 
     thread = threading.Thread(target=show, daemon=True)
     thread.start()

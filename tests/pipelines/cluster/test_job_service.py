@@ -224,12 +224,12 @@ def test_a_note_with_another_address_than_the_options_have_sends_nothing_there(f
     assert note.exists()
 
 
-@pytest.mark.parametrize("content", [b'{"runner": "PortableRunner", "address": "", "name": "mine"}', b"{"])
+@pytest.mark.parametrize("content", [b'{"runner": "SparkRunner", "address": "", "name": "mine"}', b"{"])
 def test_a_job_of_which_nobody_knows_that_it_has_ended_is_refused_with_what_to_do(tmp_path, content):
     note = tmp_path / "job.json"
     note.write_bytes(content)
     with pytest.raises(ChildProcessError, match=rf"of an earlier run may go on; .*once it has ended, delete {note}"):
-        job_service.end_job(PipelineOptions(["--runner=PortableRunner"]), str(note))
+        job_service.end_job(PipelineOptions(["--runner=SparkRunner"]), str(note))
     assert note.exists()
 
 
@@ -347,7 +347,7 @@ def test_an_error_of_the_operating_system_in_a_worker_is_one_line(options, error
         (["--direct_num_workers=3", "--direct_running_mode=multi_processing"], 3),
         (["--direct_num_workers=0", "--direct_running_mode=multi_processing"], 0),
         (["--runner=FlinkRunner"], 1),
-        (["--runner=PortableRunner", "--sdk_worker_parallelism=4"], 4),
+        (["--runner=SparkRunner", "--sdk_worker_parallelism=4"], 4),
         (["--runner=DataflowRunner"], 0),
         (["--runner=DataflowRunner", "--experiments=no_use_multiple_sdk_containers"], 1),
     ],

@@ -1,7 +1,6 @@
 """Embedding that is killed, runs out of disk or gets other options meanwhile; and worker processes."""
 
 import itertools
-import json
 import os
 import pathlib
 import random
@@ -77,9 +76,7 @@ def test_what_is_whole_is_used_again_and_what_is_not_is_not(arguments, tmp_path,
         shard.write_bytes(b"cut")  # by somebody else
     changes = {"--layers=top": "layers all, now top", "--batch-tokens=99": "batch_tokens 2048, now 99"}
     for option, difference in changes.items():
-        with pytest.raises(
-            InputError, match=rf": expected the command that began it, found other options: {difference}\. "
-        ):
+        with pytest.raises(InputError, match=rf": expected the command that .* found other options: {difference}\. "):
             jobs.run("embed", arguments("output", *options, option))
     written.append(None)
     jobs.run("embed", arguments("output", *options))
@@ -225,9 +222,7 @@ def test_a_disk_too_small_for_the_frame_alone_is_reported(tmp_path):
     with small_disk(tmp_path / "disk", "100k") as disk:
         (disk / "_unfinished").mkdir()
         output, layout = vector_output.Hdf5(journal.Journal(str(disk), "run")), vector_output.Layout((3, 16), "float32")
-        with pytest.raises(
-            filesystems.WriteError, match=r"^cannot write /.*vectors.run.hdf5: No space left on device$"
-        ):
+        with pytest.raises(filesystems.WriteError, match=r"^cannot write /.*vectors.run.hdf5: No space left"):
             output.make_frame([np.ones(1000, np.int64)], layout, {})
         assert not output.is_framed()
 

@@ -76,15 +76,11 @@ def test_a_model_is_read_from_any_file_system_of_beam(savedmodel, expected, monk
         for folder in ("memory://models/mine", "memory://models/mine/10/"):
             embedder = ElmoModelHandler(folder, "mix").load_model()
             np.testing.assert_allclose(embedder.encode(TEXTS, "mix")[0].vectors, expected[0], **checks.TOLERANCE)
-        with pytest.raises(
-            InputError, match=r"^memory://models/other: expected a folder with saved_model.pb, found none$"
-        ):
+        with pytest.raises(InputError, match=r"^memory://models/other: expected a folder with saved_model.pb"):
             ElmoModelHandler("memory://models/other").load_model()
         for name in ("../../outside", "/outside"):
             STORE[f"memory://models/mine/10/{name}"] = b"of somebody who may write there"
-            with pytest.raises(
-                InputError, match=r"^memory://models/mine: expected files in the model's folder, found one outs"
-            ):
+            with pytest.raises(InputError, match=r"^memory://models/mine: expected files in the model's folder"):
                 ElmoModelHandler("memory://models/mine").load_model()
             del STORE[f"memory://models/mine/10/{name}"]
         del STORE["memory://models/mine/10/assets/config.json"]
@@ -105,9 +101,7 @@ def test_a_model_is_fetched_where_beam_lists_one_folder_at_a_time(savedmodel):
                 fetched = {str(one.relative_to(path)): one for one in pathlib.Path(path).rglob("*") if one.is_file()}
                 assert fetched.keys() == files.keys()
                 assert all(one.read_bytes() == files[name].read_bytes() for name, one in fetched.items())
-        with pytest.raises(
-            InputError, match=r"^folders://models/other: expected a folder with saved_model.pb, found none$"
-        ):
+        with pytest.raises(InputError, match=r"^folders://models/other: expected a folder with saved_model.pb"):
             ElmoModelHandler("folders://models/other").load_model()
     finally:
         STORE.clear()

@@ -126,7 +126,7 @@ def test_an_empty_output_folder_is_filled(corpus, process, tmp_path):
         ("--vocab={folder}/missing", "{folder}/missing: expected a vocabulary, found No such file or directory"),
         (
             "--heldout={folder}/corpus/0.txt/a",
-            "{folder}/corpus/0.txt/a: expected a folder that can be made, found Not ",
+            "{folder}/corpus/0.txt/a: expected a folder that can be made",
         ),
         ("--min-count=9", "--min-count: expected at most 1, the count of the most frequent word, found 9"),
     ],

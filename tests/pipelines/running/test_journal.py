@@ -71,13 +71,13 @@ def test_a_late_result_of_another_run_counts_for_no_task(tmp_path):
         (tmp_path / "shard-0").write_bytes(b"old")
         late.done("write", 0, result)
         now = journal.opened(str(tmp_path))
-        assert (now.result("write", 0, Result), now.count("write")) == (None, 0)
+        assert (now.result("write", 0, Result), now.done_paths("write")) == (None, [])
         now.done("write", 0, result)
         raise KeyboardInterrupt
     with journal.unfinished(outputs, {"plan": "new"}) as resumed:
         assert resumed
         now = journal.opened(str(tmp_path))
-        assert (now.result("write", 0, Result), now.count("write")) == (result, 1)
+        assert (now.result("write", 0, Result), len(now.done_paths("write"))) == (result, 1)
 
 
 def test_the_job_of_an_earlier_run_is_ended_before_anything_changes(tmp_path):
@@ -247,7 +247,8 @@ def test_the_progress_of_tasks_is_added_up_and_damaged_lines_are_left_out(tmp_pa
         progress = task_progress.TaskProgress(notes, "write")
         progress.add(*amount)
         progress.write()
-        pathlib.Path(notes.path("write.progress")).open("ab").write(b"1 x\n\xff\n1 2 3 4 5\n")
+        with open(notes.path("write.progress"), "ab") as file:
+            file.write(b"1 x\n\xff\n1 2 3 4 5\n")
         assert phase.amount().bytes == {5: 5, 1: 6, 0: 6}[amount[0]]
     assert phase.amount() == (6, 3, 4, 7)
 
