@@ -226,7 +226,7 @@ def test_an_error_in_a_worker_is_one_line(tmp_path, runner, request):
     first, *between, last = finished(process).splitlines()
     assert process.returncode == 1
     assert first == "reading 1 file, 0.0 kB of text"
-    assert between == [] or runner in ("threads", "portable")  # of which Beam prints the traceback
+    assert between == [] or runner in ("threads", "embedded", "portable")  # of which Beam prints the traceback
     assert re.search(r"^elmo-tf: error: .*expected regular text, found bytes that are not UTF-8 on line 2", last)
     assert os.listdir(tmp_path) == ["a.txt"]
 
