@@ -88,24 +88,18 @@ class KeepText(do_once.DoOnce):
 
 def line_lengths(journal: Journal, num_texts: int) -> Iterator[np.ndarray]:
     """Yields the number of tokens of each line, int64, for each of the files that `KeepText` wrote."""
-    for index in filesystems.at_once(lambda text: _read_index(journal, text), range(num_texts)):
-        yield index[:, 0]
+    return (index[:, 0] for index in _indexes(journal, num_texts))
 
 
 def cut(journal: Journal, num_texts: int, num_chunks: int, num_tokens: int) -> Iterator[Chunk]:
     """Yields chunks of about the same number of tokens.
 
-    Chunk n begins with the first line that has at least `n / num_chunks` of all tokens before it.
-
-    Args:
-        journal: that `KeepText` has written to.
-        num_texts: its tasks.
-        num_chunks: chunks to make; some are empty if there are few lines.
-        num_tokens: tokens of all lines, more than 0.
+    Chunk n begins with the first line that has at least `n / num_chunks` of all `num_tokens` tokens before it. Some are
+    empty if there are few lines.
     """
     chunk = Chunk(0, 0, 0, 0, ())
     before = 0
-    for text, index in enumerate(filesystems.at_once(lambda text: _read_index(journal, text), range(num_texts))):
+    for text, index in enumerate(_indexes(journal, num_texts)):
         if not len(index):
             continue
         # Of each line, and of the end: the tokens before it in all texts, and its place in this one.
@@ -151,9 +145,10 @@ def lines_by_source(results: Iterable[Kept]) -> dict[str, int]:
     return dict(counts)
 
 
-def _read_index(journal: Journal, text: int) -> np.ndarray:
-    """Returns the numbers of tokens and bytes of each line of a text, int64 `(lines, 2)`."""
-    return np.frombuffer(filesystems.read(_index_path(journal, text)), _INDEX_TYPE).reshape(-1, 2).astype(np.int64)
+def _indexes(journal: Journal, num_texts: int) -> Iterator[np.ndarray]:
+    """Yields the numbers of tokens and bytes of each line, int64 `(lines, 2)`, for each text."""
+    for content in filesystems.at_once(filesystems.read, (_index_path(journal, text) for text in range(num_texts))):
+        yield np.frombuffer(content, _INDEX_TYPE).reshape(-1, 2).astype(np.int64)
 
 
 def _index_path(journal: Journal, number: int) -> str:

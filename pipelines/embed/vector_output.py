@@ -86,15 +86,12 @@ class Hdf5(NamedTuple):
         return bool(self.journal.done_paths(_FRAME)) and not os.path.lexists(self.path)
 
     def make_frame(self, lengths: Iterable[np.ndarray], layout: Layout, info: dict[str, Any]) -> None:
-        """Makes a file with a dataset for each line, without values.
+        """Makes a file with a dataset for each line, without values, and with `info` as its attribute.
 
-        Args:
-            lengths: the numbers of tokens of consecutive lines, any number of lines at a time.
-            layout: of the vectors.
-            info: the value of the attribute.
+        `lengths` are the numbers of tokens of consecutive lines, any number of lines at a time.
 
         Raises:
-            WriteError: if the disk is full, for example.
+            filesystems.WriteError: if the disk is full, for example.
         """
         text = json.dumps(info)
         if len(text) > _MOST_INFO:
@@ -117,18 +114,16 @@ class Hdf5(NamedTuple):
 
     def write(self, chunk: text_chunks.Chunk, lines: Sequence[Words], found: Sequence[np.ndarray]) -> dict[str, int]:
         """Writes the vectors of a chunk to their places; returns the size of the file, by its path."""
-        # The file holds no words.
-        del lines
+        del lines  # the file holds no words
         begin, end = (_PLACE.itemsize * number for number in (chunk.first_line, chunk.first_line + chunk.lines))
         places = np.frombuffer(filesystems.read_range(self._places, begin, end), _PLACE).tolist()
         try:
-            descriptor = os.open(self.path, os.O_WRONLY | os.O_NOFOLLOW)
-            try:
+            with open(self.path, "r+b", opener=staging.no_link) as file:
                 for place, values in zip(places, found, strict=True):
-                    _write_at(descriptor, memoryview(values.reshape(-1)).cast("B"), place)
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+                    file.seek(place)
+                    file.write(values.tobytes())
+                file.flush()
+                os.fsync(file.fileno())
         except OSError as error:
             raise filesystems.WriteError(f"cannot write {self.path}: {error.strerror}") from error
         return {self.path: os.path.getsize(self.path)}
@@ -170,9 +165,3 @@ def _add_datasets(file: h5py.File, first: int, lengths: np.ndarray, layout: Layo
         dataset = h5py.h5d.create(file.id, b"%d" % (first + number), kind, space, create)
         places[number] = dataset.get_offset() or 0
     return places
-
-
-def _write_at(descriptor: int, content: memoryview, place: int) -> None:
-    while content:
-        written = os.pwrite(descriptor, content, place)
-        content, place = content[written:], place + written

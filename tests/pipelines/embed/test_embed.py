@@ -122,14 +122,6 @@ def test_an_hdf5_file_is_like_that_of_other_tools_and_says_what_it_is(embedded, 
     assert about["irregular"]["blank_lines"] == {"count": 2, "rule": "kept as a sentence without tokens"}
 
 
-@pytest.mark.slow
-def test_values_are_all_written_where_the_system_takes_a_few_bytes_at_a_time(embedded, corpus, monkeypatch):
-    whole = embedded(corpus(b"a b c\n"), output="whole")
-    write = os.pwrite
-    monkeypatch.setattr(os, "pwrite", lambda file, content, place: write(file, content[:7], place))
-    assert embedded(corpus(b"a b c\n")).read_bytes() == whole.read_bytes()
-
-
 def test_lines_are_numbered_through_all_files_whatever_becomes_of_them(embedded, corpus, tmp_path):
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
