@@ -18,7 +18,7 @@ from elmo_tf.savedmodel import neighbors, vector_files
 
 # Of sentences that are sorted by length before they are embedded; the first group is what the mean is taken over.
 _GROUP_TOKENS = neighbors.MEAN_TOKENS
-MIX = "elmo"  # in the place of a layer's number
+MIX = "elmo"  # instead of a layer's number
 
 Line = tuple[int, embedder.Words]  # its number, from 0, and its tokens
 Embedded = tuple[int, embedder.Words, np.ndarray]  # and their vectors

@@ -1,8 +1,8 @@
 """The output of vectors: TFRecord shards, one per chunk, or one HDF5 file.
 
-With the HDF5 library only one process can write, and a kill may leave its file unreadable. So the library writes only
-the frame: all datasets, whose sizes follow from the text, with space for their values. Workers then write the values to
-their places as bytes. After a kill the same bytes are written again.
+The HDF5 library lets only one process write, and a kill may leave its file unreadable. So it writes only the frame: all
+datasets, whose sizes follow from the text, with space for their values. Workers then write the values as bytes, and
+after a kill the same bytes again.
 """
 
 import contextlib

@@ -98,7 +98,7 @@ def _run(
 
 
 def _warn(infos: dict[str, dict[str, Any]]) -> None:
-    """Warns if much of the corpus is not text."""
+    """Warns if many lines are not UTF-8."""
     dropped = infos[sentences.TRAIN]["irregular"]["invalid_utf8_lines"]["count"]
     share = dropped / (dropped + sum(about["sentences"] for about in infos.values()))
     if share > _MANY_INVALID:
@@ -141,7 +141,7 @@ def _read_vocabulary(path: str) -> vocabulary.Vocabulary:
 def _check_order(
     words: vocabulary.Vocabulary, tasks: list[corpora.Task], settings: sentences.Settings, source: str
 ) -> None:
-    """Raises `InputError` if the words are clearly not in descending order of their counts in a sample of the text."""
+    """Raises `InputError` unless the words are roughly in descending order of their counts in a sample of the text."""
     reader, found = sentences.Reader(settings), collections.Counter()
     for task in tasks[:: -(-len(tasks) // _SAMPLES)]:
         for block in itertools.islice(reader.read(task), 1):

@@ -1,4 +1,4 @@
-"""Sentences to shards of TFRecords, as a Beam transform.
+"""Sentences to shards of TFRecords, as a Beam step.
 
 A worker writes whole shards itself: the local runner keeps in memory what passes through Beam's shuffle or its TFRecord
 sink, and both take several times as long.
@@ -49,7 +49,7 @@ class Encoded(NamedTuple):
 
 
 class Encoder:
-    """Encodes sentences with the ids of a vocabulary."""
+    """Encodes sentences as records."""
 
     def __init__(self, words: vocabulary.Vocabulary):
         # Records hold ids as varints.

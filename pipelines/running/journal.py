@@ -1,9 +1,9 @@
 """The journal of an unfinished output folder: what is done already, so that a killed run can be resumed.
 
-FOLDER/_unfinished/plan.json             what was asked for: only a command with the same plan resumes; and the run's id
+FOLDER/_unfinished/plan.json             all that the output depends on, and the run's id; the same plan resumes
                    PHASE-00012.RUN.json  the result of a finished task
-                   PHASE-results.RUN.json  the results of all tasks of a finished phase
-                   PHASE.RUN.progress    what the tasks of a phase have done, line by line
+                   PHASE-results.RUN.json  all results of a finished phase
+                   PHASE.RUN.progress    the progress of running tasks, line by line
                    owner.json            who writes the folder, if it is in a remote store
                    job.json              the last job on a cluster, until it has ended
 FOLDER/_SUCCESS                          written last
@@ -145,12 +145,12 @@ def check(folder: str) -> None:
         found = filesystems.match(filesystems.join(folder, "**"))
         is_free = all(file.path.startswith(shared_path(folder) + "/") for file in found)
     else:
-        # A folder with nothing but a journal is that of a run that was killed before it wrote anything.
+        # With nothing but a journal, a run was killed before it wrote anything.
         is_free = not os.path.lexists(folder) or (os.path.isdir(folder) and {*os.listdir(folder)} <= {UNFINISHED})
     if is_free or plan_of(folder) is not None:
         return
     if is_marked(folder):
-        # Of a run that was killed while it tidied up.
+        # A run was killed while it deleted its journal.
         filesystems.delete_folder(shared_path(folder))
     raise _exists(folder)
 
@@ -212,7 +212,7 @@ def unfinished(
 
 
 def discard(folder: str) -> None:
-    """Deletes an unfinished folder; if it holds files of somebody else, these and the folder stay."""
+    """Deletes an unfinished folder, but no files that the jobs have not written."""
     _clear(folder, everything=True)
     filesystems.delete_folder(shared_path(folder))
     if filesystems.is_local(folder):
@@ -246,7 +246,7 @@ def _remove(folders: Iterable[pathlib.Path]) -> None:
 
 
 def _begin(folder: str, plan: dict[str, Any], resumed: bool) -> None:
-    """Deletes what an earlier run left, all of it or only what no run can use, and writes the plan."""
+    """Deletes leftovers of an earlier run, or all of it unless resumed, and writes the plan."""
     path = shared_path(folder, _PLAN)
     if not resumed:
         # No command has an empty plan, so nobody resumes if this run is killed while it deletes.
@@ -256,7 +256,7 @@ def _begin(folder: str, plan: dict[str, Any], resumed: bool) -> None:
 
 
 def _mark(folders: Iterable[str]) -> None:
-    """Marks folders as finished, without what workers left that were killed and whose tasks others have done."""
+    """Marks folders as finished, and deletes leftovers of workers that were killed."""
     for folder in folders:
         left = filter(filesystems.is_temporary, filesystems.sizes(folder))
         filesystems.delete([filesystems.join(folder, name) for name in left])
@@ -265,7 +265,7 @@ def _mark(folders: Iterable[str]) -> None:
 
 
 def _clear(folder: str, everything: bool) -> None:
-    """Deletes what no run can use of a folder and its journal, or everything but the files that runs share."""
+    """Deletes leftovers from a folder and its journal, or everything that runs do not share."""
     for name in filesystems.sizes(shared_path(folder)):
         useless = name.endswith(PROGRESS_ENDING) or filesystems.is_temporary(name)
         if useless or (everything and name not in (_PLAN, JOB, _OWNER)):

@@ -138,12 +138,12 @@ def _is_of_others(record: logging.LogRecord) -> bool:
 
 
 def is_remote(options: PipelineOptions) -> bool:
-    """Whether the runner goes on without this process."""
+    """Whether jobs run outside of this process, and continue if it dies."""
     return options.view_as(StandardOptions).runner in _REMOTE
 
 
 def connected(options: PipelineOptions, unknown: Sequence[str] = ()) -> contextlib.AbstractContextManager:
-    """Sees to it that the runner takes the pipelines of the block: see `job_service.connected`."""
+    """Connects to a remote runner for the pipelines of the block: see `job_service.connected`."""
     if not is_remote(options):
         return contextlib.nullcontext()
     from elmo_tf.pipelines.cluster import job_service

@@ -115,7 +115,7 @@ def watched(doing: str, journal: Journal, phase: str, num_tasks: int, size: int)
 
 
 def describe(amount: Amount, size: int, seconds: float) -> str:
-    """Returns in words how much of `size` bytes is done, with the speed of these `seconds` and the time left."""
+    """Returns a text: how much of `size` bytes is done, the speed in these `seconds`, the time left."""
     left = _time_left(amount.bytes - amount.reused_bytes, size - amount.bytes, seconds)
     return (
         f"{min(amount.bytes / max(size, 1), 1):.0%}  {amount.sentences:,} sentences  {amount.tokens:,} tokens  "
@@ -124,7 +124,7 @@ def describe(amount: Amount, size: int, seconds: float) -> str:
 
 
 def describe_tasks(done: int, reused: int, count: int, seconds: float) -> str:
-    """Returns in words how many of `count` tasks are done, `reused` of them by an earlier run, and the time left."""
+    """Returns a text: how many of `count` tasks are done, `reused` of them by an earlier run, and the time left."""
     return f"{done:,} of {count:,} tasks  {_time_left(done - reused, count - done, seconds)}"
 
 

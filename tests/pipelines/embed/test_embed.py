@@ -243,9 +243,6 @@ def test_a_model_that_cannot_be_used_is_refused_and_nothing_is_left(savedmodel, 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--shards=2"], r"^shards: expected format tfrecord with it, found format hdf5"),
-        (["--batch-tokens=0"], r"^batch_tokens: expected at least 1, found 0"),
-        (["--line=part"], r"^line: expected .* unicode with it"),
         (["--output=gs://bucket/file"], r"^gs://bucket/file: expected a local path for HDF5"),
         (["--output={there}"], r"/there: expected a file that does not exist yet, found one$"),
         (["--output={folder}"], r"/folder: expected a file that does not exist yet, found a folder$"),
