@@ -22,7 +22,7 @@ from elmo_tf.files.progress import counted
 from elmo_tf.pipelines.embed import embed_step, job, model_handler, vector_output
 from elmo_tf.pipelines.embed.config import EmbedConfig
 from elmo_tf.pipelines.running import journal, processes, runner_options
-from elmo_tf.pipelines.text import corpora, filesystems, job_config
+from elmo_tf.pipelines.text import filesystems, job_config
 from elmo_tf.pipelines.text.job_config import require
 
 _log = logging.getLogger("elmo_tf")
@@ -76,7 +76,12 @@ def _run(
     folder = config.folder
     corpus = job_config.corpus(config.input, [folder])
     sha256 = model.sha256()
-    plan = _plan(config, corpus, sha256)
+    plan = {
+        **config.asked("savedmodel", "processes_per_machine"),
+        **journal.plan_input(corpus),
+        "savedmodel": sha256,
+        "version": elmo_tf.__version__,
+    }
     _check_plan(folder, plan)
     end_job = functools.partial(runner_options.end_job, beam_options)
     with journal.unfinished([folder], plan, end_job) as resumed:
@@ -115,16 +120,6 @@ def _discard_left(folder: str) -> None:
     elif vector_output.Hdf5(journal.opened(folder)).is_moved():
         with journal.locked(folder):
             journal.discard(folder)
-
-
-def _plan(config: EmbedConfig, corpus: list[corpora.TextFile], sha256: str) -> dict[str, Any]:
-    """Returns everything that the output depends on, as JSON, by field."""
-    return {
-        **config.asked("savedmodel", "processes_per_machine"),
-        **journal.plan_input(corpus),
-        "savedmodel": sha256,
-        "version": elmo_tf.__version__,
-    }
 
 
 def _check_plan(folder: str, plan: dict[str, Any]) -> None:
