@@ -51,6 +51,18 @@ def arguments(savedmodel, corpus, tmp_path):
     return make
 
 
+def interrupted(monkeypatch, name: str, arguments: list[str]) -> None:
+    """Embeds to HDF5 until a method of `Hdf5` is called, which is interrupted."""
+
+    def interrupt(*_) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(vector_output.Hdf5, name, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            jobs.run("embed", arguments)
+
+
 @pytest.mark.parametrize("kind", [slow("hdf5"), "tfrecord"])
 def test_what_is_whole_is_used_again_and_what_is_not_is_not(arguments, tmp_path, monkeypatch, kind):
     writer, options = KINDS[kind]
@@ -58,14 +70,14 @@ def test_what_is_whole_is_used_again_and_what_is_not_is_not(arguments, tmp_path,
     jobs.run("embed", arguments("whole", *options))
     write, written = writer.write, []
 
-    def interrupted(self, chunk, *rest):
+    def interrupt(self, chunk, *rest):
         if chunk.number == 3 and chunk.number not in written:
             written.append(chunk.number)
             raise KeyboardInterrupt
         written.append(chunk.number)
         return write(self, chunk, *rest)
 
-    monkeypatch.setattr(writer, "write", interrupted)
+    monkeypatch.setattr(writer, "write", interrupt)
     with pytest.raises(KeyboardInterrupt, match=r"^interrupted; run the same command again to resume$"):
         jobs.run("embed", arguments("output", *options))
     assert written == [0, 1, 2, 3]
@@ -90,14 +102,7 @@ def test_what_is_whole_is_used_again_and_what_is_not_is_not(arguments, tmp_path,
 def test_another_model_or_text_does_not_resume_it(arguments, tmp_path, monkeypatch, change):
     given = arguments("output")
     given[1] = str(shutil.copytree(given[1], tmp_path / "model"))
-
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(vector_output.Hdf5, "write", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            jobs.run("embed", given)
+    interrupted(monkeypatch, "write", given)
     changed = pathlib.Path(given[3]) if change == "text" else next((tmp_path / "model" / "variables").glob("*.data*"))
     content = bytearray(changed.read_bytes())
     content[7] ^= 1
@@ -145,13 +150,7 @@ def test_a_run_killed_after_its_file_was_moved_leaves_nothing_for_long(arguments
 
 
 def test_a_file_that_appears_at_the_output_does_not_cost_what_is_done(arguments, tmp_path, monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(vector_output.Hdf5, "write", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            jobs.run("embed", arguments("output"))
+    interrupted(monkeypatch, "write", arguments("output"))
     (tmp_path / "output").touch()
     with pytest.raises(InputError, match=r"/output: expected a file that does not exist yet"):
         jobs.run("embed", arguments("output"))
@@ -162,14 +161,7 @@ def test_a_file_that_appears_at_the_output_does_not_cost_what_is_done(arguments,
 def test_without_its_frame_an_hdf5_file_is_written_again(arguments, tmp_path, monkeypatch):
     monkeypatch.setattr(job, "_CHUNK_BYTES", 1 << 15)
     jobs.run("embed", arguments("whole"))
-
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(vector_output.Hdf5, "finish", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            jobs.run("embed", arguments("output"))
+    interrupted(monkeypatch, "finish", arguments("output"))
     (vectors,) = (tmp_path / "output.unfinished" / "_unfinished").glob("vectors*.hdf5")
     vectors.write_bytes(b"cut")
     jobs.run("embed", arguments("output"))
