@@ -68,23 +68,19 @@ class CountTask(beam.DoFn):
         yield from map(GlobalWindows.windowed_value, _by_part(self._counts))
 
 
-class WriteVocabulary(beam.PTransform):
+@beam.ptransform_fn
+def write_vocabulary(
+    tasks: beam.PCollection, journal: Journal, settings: sentences.Settings, min_count: int, max_size: int | None
+) -> beam.PCollection:
     """`corpora.Task`s -> a vocabulary of the training split in the journal, and the result `Counted`."""
-
-    def __init__(self, journal: Journal, settings: sentences.Settings, min_count: int, max_size: int | None):
-        super().__init__()
-        self._journal, self._settings, self._min_count, self._max_size = journal, settings, min_count, max_size
-
-    @beam.typehints.no_annotations
-    def expand(self, tasks: beam.PCollection) -> beam.PCollection:
-        return (
-            tasks
-            | "CountWords" >> beam.ParDo(CountTask(self._journal, self._settings))
-            | "GroupParts" >> beam.GroupByKey()
-            | "AddCounts" >> beam.Map(_add, self._min_count)
-            | "ListParts" >> beam.combiners.ToList()
-            | "WriteVocabulary" >> beam.Map(_write, self._journal, self._max_size)
-        )
+    return (
+        tasks
+        | "CountWords" >> beam.ParDo(CountTask(journal, settings))
+        | "GroupParts" >> beam.GroupByKey()
+        | "AddCounts" >> beam.Map(_add, min_count)
+        | "ListParts" >> beam.combiners.ToList()
+        | "WriteVocabulary" >> beam.Map(_write, journal, max_size)
+    )
 
 
 def path(journal: Journal) -> str:

@@ -124,7 +124,7 @@ class _Job(NamedTuple):
         """
         result = self.journal.result(counts.VOCABULARY, 0, counts.Counted)
         if not result:
-            counting = counts.WriteVocabulary(self.journal, self.settings, min_count, max_size)
+            counting = counts.write_vocabulary(self.journal, self.settings, min_count, max_size)
             do_once.run("counting", self.journal, counts.PHASE, self._tasks, counting, self.beam_options)
         path = counts.path(self.journal)
         words = vocabulary.from_bytes(filesystems.read(path), path)

@@ -69,26 +69,20 @@ class DoOnce(beam.DoFn):
         return number, json.dumps(msgspec.to_builtins(result))
 
 
-class _DoAll(beam.PTransform):
+@beam.ptransform_fn
+def _do_all(tasks: beam.PCollection, step: DoOnce, path: str) -> beam.PCollection:
     """Tasks -> the file of their results."""
-
-    def __init__(self, step: DoOnce, journal: Journal):
-        super().__init__()
-        self._step, self._path = step, journal.results_path(step.phase)
-
-    @beam.typehints.no_annotations
-    def expand(self, tasks: beam.PCollection) -> beam.PCollection:
-        return (
-            tasks
-            | "DoTasks" >> beam.ParDo(self._step)
-            | "ListResults" >> beam.combiners.ToList()
-            | "WriteResults" >> beam.Map(_write_results, self._path)
-        )
+    return (
+        tasks
+        | "DoTasks" >> beam.ParDo(step)
+        | "ListResults" >> beam.combiners.ToList()
+        | "WriteResults" >> beam.Map(_write_results, path)
+    )
 
 
 def run_step(doing: str, journal: Journal, step: DoOnce, tasks: Tasks, beam_options: PipelineOptions) -> list[Any]:
     """Runs a pipeline of one step and returns the results of its tasks, in order; see `run`."""
-    run(doing, journal, step.phase, tasks, _DoAll(step, journal), beam_options)
+    run(doing, journal, step.phase, tasks, _do_all(step, journal.results_path(step.phase)), beam_options)
     return journal.results(step.phase, tasks.count, step.kind)
 
 
