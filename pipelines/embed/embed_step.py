@@ -13,7 +13,8 @@ from apache_beam.utils.shared import Shared
 from elmo_tf import embedder
 from elmo_tf.errors import InputError
 from elmo_tf.files.json_file import Count
-from elmo_tf.pipelines.embed import model_handler, text_chunks, vector_output
+from elmo_tf.pipelines.embed import text_chunks, vector_output
+from elmo_tf.pipelines.embed.model_handler import ElmoModelHandler
 from elmo_tf.pipelines.running import do_once, task_progress
 from elmo_tf.pipelines.running.journal import Journal, Result
 from elmo_tf.pipelines.text import filesystems
@@ -47,7 +48,7 @@ class Settings(NamedTuple):
         if filesystems.is_local(path) and not (models.is_name(path) or os.path.exists(path)):
             raise filesystems.ReadError(f"cannot load the SavedModel {path}: {filesystems.UNSEEN}")
         try:
-            return model_handler.load(path, self.batch_tokens, self.num_threads())
+            return ElmoModelHandler(path, self.layers, self.batch_tokens, self.num_threads()).load_model()
         except InputError as error:
             reason = str(error).partition(": ")[2] or str(error)
             raise filesystems.ReadError(f"cannot load the SavedModel: {reason}") from None

@@ -67,7 +67,8 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
 
     def load_model(self) -> embedder.Embedder:
         """Returns the loaded model. Beam calls it once in a process, or on a machine with `large_model`."""
-        return load(self._savedmodel, self._batch_tokens, self._num_threads)
+        with on_this_machine(self._savedmodel) as (path, _):
+            return embedder.Embedder(sources.find(path), self._batch_tokens, self._num_threads)
 
     def run_inference(
         self,
@@ -83,12 +84,6 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
     def get_metrics_namespace(self) -> str:
         """Returns the name under which Beam counts inferences and their time."""
         return "embed"
-
-
-def load(savedmodel: str, batch_tokens: int, num_threads: int | None) -> embedder.Embedder:
-    """Returns a model from any of Beam's file systems."""
-    with on_this_machine(savedmodel) as (path, _):
-        return embedder.Embedder(sources.find(path), batch_tokens, num_threads)
 
 
 @contextlib.contextmanager
