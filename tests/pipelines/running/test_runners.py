@@ -218,9 +218,11 @@ def test_a_runner_that_starts_prism_or_was_never_run_is_refused(name):
         runner_options.make_pipeline(options)
 
 
-@pytest.mark.parametrize("runner", EVERY_RUNNER)
+@pytest.mark.parametrize("runner", ["default", *EVERY_RUNNER])
 def test_an_error_in_a_worker_is_one_line(tmp_path, runner, request):
-    beam_options = RUNNERS[runner][0] or request.getfixturevalue("job_service")
+    beam_options = RUNNERS.get(runner, ([],))[0]
+    if beam_options is None:
+        beam_options = request.getfixturevalue("job_service")
     (tmp_path / "a.txt").write_bytes(b"fine\n\xff\n")
     process = start("--input", tmp_path / "a.txt", f"--output={tmp_path / 'output'}", "--strict", *beam_options)
     first, *between, last = finished(process).splitlines()
@@ -229,14 +231,6 @@ def test_an_error_in_a_worker_is_one_line(tmp_path, runner, request):
     assert between == [] or runner in ("threads", "embedded", "portable")  # of which Beam prints the traceback
     assert re.search(r"^elmo-tf: error: .*expected regular text, found bytes that are not UTF-8 on line 2", last)
     assert os.listdir(tmp_path) == ["a.txt"]
-
-
-@pytest.mark.parametrize("beam_options", [[], RUNNERS["bundles"][0]], ids=["default", "bundles"])
-def test_where_no_worker_of_beam_prints_it_an_error_has_no_traceback(tmp_path, beam_options):
-    (tmp_path / "a.txt").write_bytes(b"fine\n\xff\n")
-    err = finished(start("--input", tmp_path / "a.txt", f"--output={tmp_path / 'output'}", "--strict", *beam_options))
-    assert "elmo-tf: error: " in err
-    assert "Traceback" not in err
 
 
 @pytest.mark.slow
