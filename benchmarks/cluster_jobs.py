@@ -89,7 +89,7 @@ def _num_done(output: pathlib.Path) -> int:
     for folder in folders:
         with contextlib.suppress(OSError):
             found += sum(name.startswith(("write-0", "gather-0", "embed-0")) for name in os.listdir(folder))
-    return found // 2  # with the files of their progress
+    return found
 
 
 def _same(one: pathlib.Path, other: pathlib.Path) -> bool:

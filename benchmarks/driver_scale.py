@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT))
 
 from elmo_tf import config as config_lib  # noqa: E402
 from elmo_tf import sources  # noqa: E402
-from elmo_tf.pipelines.embed import handler, job  # noqa: E402
+from elmo_tf.pipelines.embed import job  # noqa: E402
 from elmo_tf.pipelines.embed.config import EmbedConfig  # noqa: E402
 from elmo_tf.pipelines.running import do_once, journal, runner_options  # noqa: E402
 from elmo_tf.pipelines.text import corpora  # noqa: E402
@@ -171,8 +171,8 @@ class SimulatedFileSystem(FileSystem):
 class Workers:
     """Writes what workers would, at once."""
 
-    def __init__(self, num_chunks: int, text_bytes: int):
-        self._num_chunks = num_chunks
+    def __init__(self, num_texts: int, num_chunks: int, text_bytes: int):
+        self._num_texts, self._num_chunks = num_texts, num_chunks
         lines = max(1, text_bytes // (LINE_TOKENS * TOKEN_BYTES))
         lengths = np.full((lines, 2), (LINE_TOKENS, LINE_TOKENS * TOKEN_BYTES), "<u4")
         self._lines, self._index = lines, lengths.tobytes()
@@ -181,29 +181,30 @@ class Workers:
     def execute(self, pipeline: beam.Pipeline, note: str) -> None:
         """Stands in the place of `runner_options.execute`."""
         self._notes = journal.opened(FOLDER)
-        phase = next(phase for phase in ("text", handler.PHASE) if phase.capitalize() in pipeline.applied_labels)
+        phase = next(phase for phase in ("text", "embed") if phase.capitalize() in pipeline.applied_labels)
         self.graphs[phase] = len(pipeline.to_runner_api().SerializeToString())
         getattr(self, f"_{phase}")()
         self.store_bytes = STORE.memory()
 
     def _text(self) -> None:
-        count = len(json.loads(STORE.files[self._notes.path("text-tasks.json")]))
-        results = [self._result(number) for number in range(count)]
-        content = json.dumps({"numbers": list(range(count)), "results": results}).encode()
-        STORE.files[self._notes.path("text-results.json")] = content
+        results = [self._result(number) for number in range(self._num_texts)]
+        STORE.files[self._notes.results_path("text")] = json.dumps(results).encode()
 
     def _result(self, number: int) -> dict:
         index, text = (self._notes.path(f"text-{number:05d}.{ending}") for ending in ("lengths", "txt"))
         STORE.files[index], STORE.files[text] = self._index, self._lines * LINE_TOKENS * TOKEN_BYTES
         STORE.files[self._notes.path(f"text-{number:05d}.json")] = 300
         tokens = self._lines * LINE_TOKENS
-        counts = {"lines": {"a.txt": self._lines}, "lengths": self._lines, "tokens": tokens}
-        return {"irregular": {}, **counts, "files": {text: 1}}
+        return {"irregular": {}, "lines": {"a.txt": self._lines}, "tokens": tokens, "files": {text: 1}}
 
     def _embed(self) -> None:
+        results = []
         for number in range(self._num_chunks):
-            STORE.files[self._notes.path(f"{handler.PHASE}-{number:05d}.json")] = 100
-            STORE.files[f"{FOLDER}/{record_folder.shard_name(number, self._num_chunks)}"] = 64 << 20
+            STORE.files[self._notes.path(f"embed-{number:05d}.json")] = 100
+            path = f"{FOLDER}/{record_folder.shard_name(number, self._num_chunks)}"
+            STORE.files[path] = 64 << 20
+            results.append({"files": {path: 64 << 20}, "first_line": number, "lines": 1, "tokens": 1})
+        STORE.files[self._notes.results_path("embed")] = json.dumps(results).encode()
 
 
 def main() -> None:
@@ -215,20 +216,21 @@ def main() -> None:
     model = sources.SavedModel("model", config_lib.ModelConfig())
     num_tokens = arguments.chunks * job._CHUNK_BYTES // (3 * 1024 * 4)
     text = corpora.TextFile("simulated://bucket/a.txt", num_tokens * TOKEN_BYTES)
-    workers = Workers(arguments.chunks, min(text.size, job._TEXT_BYTES))
+    num_texts = -(-text.size // job._TEXT_BYTES)
+    workers = Workers(num_texts, arguments.chunks, min(text.size, job._TEXT_BYTES))
     STORE.seconds = arguments.milliseconds / 1000
     do_once.runner_options.execute = workers.execute
     config = EmbedConfig(savedmodel="model", input="a", output=FOLDER, format="tfrecord", shards=arguments.chunks)
     beam_options, _ = runner_options.parse(config.beam)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     start = time.monotonic()
-    with journal.unfinished({"output": FOLDER}, {"a": "plan"}):
-        job.Job(FOLDER, model, "model", "0" * 64, config, beam_options).run([text])
+    with journal.unfinished([FOLDER], {"a": "plan"}):
+        job.Job(journal.opened(FOLDER), model, "model", "0" * 64, config, beam_options).run([text])
     seconds = time.monotonic() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     found = {
         "chunks": arguments.chunks,
-        "texts": -(-text.size // job._TEXT_BYTES),
+        "texts": num_texts,
         "milliseconds": arguments.milliseconds,
         "seconds": round(seconds, 1),
         "peak_mb": round(peak),

@@ -1,10 +1,9 @@
-"""How long a shuffle of `preprocess` waits for a store that is far away: its driver, and a worker with one shard.
+"""How long a worker of `preprocess --shuffle` waits for a store that is far away to gather one shard.
 
     .venv/bin/python benchmarks/shuffle_store.py [--tasks 1000] [--milliseconds 20]
 
 The store is the simulated one of `driver_scale.py`. Every task of the first part has left a record for each of as many
-shards. Prints what the driver asks to tell where each shard's records are, and what a worker asks to gather a shard;
-the last line is JSON.
+shards. Prints the seconds and requests of a worker that gathers a shard; the last line is JSON.
 """
 
 import argparse
@@ -33,7 +32,7 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=1000, metavar="N", help="tasks, and shards (1,000)")
     parser.add_argument("--milliseconds", type=float, default=20, metavar="MS", help="of a question to the store (20)")
     arguments = parser.parse_args()
-    num_tasks, notes = arguments.tasks, journal.Journal(FOLDER)
+    num_tasks, notes = arguments.tasks, journal.Journal(FOLDER, "run")
 
     index = np.zeros((num_tasks, len(shards.COUNTED) + 2), np.int64)
     index[:, -2:] = np.arange(num_tasks)[:, None] * len(FRAME) + (0, len(FRAME))
@@ -43,13 +42,14 @@ def main() -> None:
         paths = {shuffle._path(notes, number, SPLIT, ending): content for ending, content in files.items()}
         STORE.files |= paths
         results.append({"files": {path: len(content) for path, content in paths.items()}})
+    STORE.files[notes.results_path(shuffle.Scatter.phase)] = json.dumps(results).encode()
     STORE.seconds = arguments.milliseconds / 1000
 
-    places, driver = _timed(lambda: shuffle.write_places(notes, [SPLIT], results, num_tasks))
-    gather = shuffle.Gather({SPLIT: FOLDER}, num_tasks, num_tasks, places, 0)
+    gather = shuffle.Gather(notes, {SPLIT: FOLDER}, 0, num_tasks, num_tasks, num_tasks)
+    gather.setup()
     (found, _), worker = _timed(lambda: gather._bucket(SPLIT, num_tasks // 2))
     assert found == [FRAME] * num_tasks
-    measured = {"tasks": num_tasks, "milliseconds": arguments.milliseconds, "driver": driver, "worker": worker}
+    measured = {"tasks": num_tasks, "milliseconds": arguments.milliseconds, "worker": worker}
     for name, value in measured.items():
         print(f"{name:<16} {value}")
     print(json.dumps(measured))

@@ -34,7 +34,7 @@ class EmbedConfig(job_config.JobConfig):
         for name in ("shards", "batch_tokens", "processes_per_machine"):
             self.require_at_least(name, 1)
         no_shards = self.shards is None or self.format == "tfrecord"
-        require("shards", no_shards, "`format` tfrecord with it", "`format` hdf5")
+        require("shards", no_shards, "format tfrecord with it", "format hdf5")
 
     @property
     def folder(self) -> str:

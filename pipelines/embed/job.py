@@ -10,9 +10,11 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from elmo_tf import sources
 from elmo_tf.files.progress import counted
-from elmo_tf.pipelines.embed import handler, text_chunks, vector_output
+from elmo_tf.pipelines.embed import text_chunks, vector_output
 from elmo_tf.pipelines.embed.config import EmbedConfig
-from elmo_tf.pipelines.running import do_once, journal, report, runner_options
+from elmo_tf.pipelines.embed.embed_step import EmbedChunk, Embedded, Settings
+from elmo_tf.pipelines.running import do_once, report, runner_options
+from elmo_tf.pipelines.running.journal import Journal
 from elmo_tf.pipelines.text import corpora, filesystems
 from elmo_tf.pipelines.text.job_config import require
 from elmo_tf.records import record_folder
@@ -28,17 +30,12 @@ _log = logging.getLogger("elmo_tf")
 class Job(NamedTuple):
     """What to do."""
 
-    folder: str
+    journal: Journal
     model: sources.Source
     savedmodel: str  # where workers find it
     sha256: str  # of the model
     config: EmbedConfig
     beam_options: PipelineOptions
-
-    @property
-    def notes(self) -> journal.Journal:
-        """The journal of all phases."""
-        return journal.opened(self.folder)
 
     @property
     def layout(self) -> vector_output.Layout:
@@ -52,31 +49,33 @@ class Job(NamedTuple):
             InputError: if the text or the model cannot be used.
             OSError: if reading or writing fails.
         """
+        journal, folder = self.journal, self.journal.folder
         texts = self._number(corpus)
         about = self._describe(texts)
         require("input", about["tokens"] > 0, "text", "no words")
         num_chunks = self._num_chunks(about["tokens"])
-        chunks = list(text_chunks.cut(self.notes, len(texts), num_chunks, about["tokens"]))
-        self._check_room(chunks)
+        self._check_room(about, num_chunks)
         if self.config.format == "tfrecord":
-            self._embed(chunks, vector_output.Shards(self.folder, num_chunks))
-            about["shards"] = self._shards(chunks)
-            filesystems.write_json(filesystems.join(self.folder, record_folder.INFO_FILE), about)
+            written = self._embed(texts, num_chunks, vector_output.Shards(folder, num_chunks))
+            about["shards"] = [_describe_shard(one) for one in written]
+            filesystems.write_json(filesystems.join(folder, record_folder.INFO_FILE), about)
         else:
-            output = vector_output.Hdf5(self.notes)
+            output = vector_output.Hdf5(journal)
             if not output.is_framed():
-                self.notes.forget(handler.PHASE)
-                output.make_frame(text_chunks.line_lengths(self.notes, len(texts)), self.layout, about)
-            self._embed(chunks, output)
+                filesystems.delete(journal.done_paths(EmbedChunk.phase))
+                output.make_frame(text_chunks.line_lengths(journal, len(texts)), self.layout, about)
+            self._embed(texts, num_chunks, output)
             output.finish(self.config.output)
         return about
 
-    def _number(self, corpus: list[corpora.TextFile]) -> list[dict[str, Any]]:
+    def _number(self, corpus: list[corpora.TextFile]) -> list[text_chunks.Kept]:
         """Reads the text and numbers its lines; returns the results of the tasks, in the order of the text."""
-        count = -(-sum(file.text_size for file in corpus) // _TEXT_BYTES) or 1
-        tasks = corpora.plan_in_order(corpus, count)
-        step = text_chunks.KeepText(self.folder, self.config.settings())
-        return do_once.run_step("reading", self.notes, step, tasks, self.beam_options)
+        journal, size = self.journal, sum(file.text_size for file in corpus)
+        count = -(-size // _TEXT_BYTES) or 1
+        # Lines are numbered through all files, which needs a plan of all of them.
+        tasks = do_once.Tasks(lambda: corpora.plan_in_order(journal.corpus(), count), count, size)
+        step = text_chunks.KeepText(journal, self.config.settings())
+        return do_once.run_step("reading", journal, step, tasks, self.beam_options)
 
     def _num_chunks(self, num_tokens: int) -> int:
         size, asked = num_tokens * self.layout.token_bytes, self.config.shards
@@ -87,43 +86,36 @@ class Job(NamedTuple):
         require("shards", asked is None or asked >= least, expected, asked)
         return asked or -(-size // _CHUNK_BYTES)
 
-    def _check_room(self, chunks: list[text_chunks.Chunk]) -> None:
+    def _check_room(self, about: dict[str, Any], num_chunks: int) -> None:
         """Logs the size of the vectors that are not written yet, and warns if the disk cannot hold them."""
-        done = self.notes.numbers(handler.PHASE)
-        left = [chunk for chunk in chunks if chunk.number not in done]
-        num_tokens = sum(chunk.tokens for chunk in left)
-        size = num_tokens * self.layout.token_bytes + _LINE_BYTES * sum(chunk.lines for chunk in left)
+        folder = self.journal.folder
+        # Chunks have about the same number of tokens.
+        left = 1 - len(self.journal.done_paths(EmbedChunk.phase)) / num_chunks
+        num_tokens = round(left * about["tokens"])
+        size = num_tokens * self.layout.token_bytes + round(left * about["lines"]) * _LINE_BYTES
         _log.info("%s tokens to embed, %s of vectors", f"{num_tokens:,}", report.megabytes(size))
-        if filesystems.is_local(self.folder) and size > (free := shutil.disk_usage(self.folder).free):
+        if filesystems.is_local(folder) and size > (free := shutil.disk_usage(folder).free):
             _log.warning("warning: the disk has room for only %s", report.megabytes(free))
 
-    def _embed(self, chunks: list[text_chunks.Chunk], output: vector_output.Shards | vector_output.Hdf5) -> None:
-        config = self.config
-        processes = config.processes_per_machine
-        if processes is None:
-            processes = runner_options.processes_per_machine(self.beam_options)
-        settings = handler.Settings(self.savedmodel, config.layers, self.layout, config.batch_tokens, processes)
-        transform = handler.EmbedChunks(self.folder, settings, output)
-        do_once.run("embedding", self.notes, handler.PHASE, chunks, transform, self.beam_options)
+    def _embed(
+        self, texts: list[text_chunks.Kept], num_chunks: int, output: vector_output.Shards | vector_output.Hdf5
+    ) -> list[Embedded]:
+        config, journal = self.config, self.journal
+        num_processes = config.processes_per_machine
+        if num_processes is None:
+            num_processes = runner_options.processes_per_machine(self.beam_options)
+        settings = Settings(self.savedmodel, config.layers, self.layout, config.batch_tokens, num_processes)
+        num_texts, num_tokens = len(texts), sum(text.tokens for text in texts)
+        size = sum(size for text in texts for path, size in text.files.items() if path.endswith(".txt"))
+        tasks = do_once.Tasks(lambda: text_chunks.cut(journal, num_texts, num_chunks, num_tokens), num_chunks, size)
+        step = EmbedChunk(journal, settings, output)
+        return do_once.run_step("embedding", journal, step, tasks, self.beam_options)
 
-    def _shards(self, chunks: list[text_chunks.Chunk]) -> list[dict[str, Any]]:
-        """Returns the descriptions of the shards, one per chunk. Raises `ReadError` if one is missing."""
-        done, sizes = self.notes.numbers(handler.PHASE), filesystems.sizes(self.folder)
-        described = []
-        for chunk in chunks:
-            name = record_folder.shard_name(chunk.number, len(chunks))
-            if chunk.number not in done or name not in sizes:
-                path = filesystems.join(self.folder, name)
-                raise filesystems.ReadError(f"cannot read {path}: vectors are missing")
-            about = {"first_line": chunk.first_line, "lines": chunk.lines, "tokens": chunk.tokens}
-            described.append({"name": name, **about, "bytes": sizes[name]})
-        return described
-
-    def _describe(self, texts: list[dict[str, Any]]) -> dict[str, Any]:
+    def _describe(self, texts: list[text_chunks.Kept]) -> dict[str, Any]:
         settings, config = self.config.settings(), self.config
         irregular = collections.Counter()
         for text in texts:
-            irregular.update(text["irregular"])
+            irregular.update(text.irregular)
         inputs, first = [], 0
         for source, count in text_chunks.lines_by_source(texts).items():
             inputs.append({"name": os.path.basename(source), "first_line": first, "lines": count})
@@ -134,7 +126,7 @@ class Job(NamedTuple):
             "dtype": config.dtype,
             "token_shape": self.layout.token_shape,
             "lines": first,
-            "tokens": sum(text["tokens"] for text in texts),
+            "tokens": sum(text.tokens for text in texts),
             "savedmodel_sha256": self.sha256,
             "tokenizer": settings.tokenizer,
             "line": settings.line,
@@ -144,6 +136,12 @@ class Job(NamedTuple):
             "inputs": inputs,
             "versions": report.versions(),
         }
+
+
+def _describe_shard(written: Embedded) -> dict[str, Any]:
+    ((path, size),) = written.files.items()
+    about = {"first_line": written.first_line, "lines": written.lines, "tokens": written.tokens}
+    return {"name": os.path.basename(path), **about, "bytes": size}
 
 
 def summary(about: dict[str, Any], output: str, seconds: float) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from apache_beam.ml.inference.base import ModelHandler, PredictionResult
 
 from elmo_tf import embedder, sources
-from elmo_tf.errors import InputError, renamed
+from elmo_tf.errors import InputError
 from elmo_tf.pipelines.text import filesystems
 from elmo_tf.savedmodel import contract
 
@@ -67,7 +67,7 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
 
     def load_model(self) -> embedder.Embedder:
         """Returns the loaded model. Beam calls it once in a process, or on a machine with `large_model`."""
-        with on_this_machine(self._savedmodel) as (path, _), renamed(source="savedmodel"):
+        with on_this_machine(self._savedmodel) as (path, _):
             return embedder.Embedder(sources.find(path), self._batch_tokens, self._num_threads)
 
     def run_inference(
@@ -96,8 +96,7 @@ def on_this_machine(savedmodel: str) -> Iterator[tuple[str, str]]:
     if filesystems.is_local(savedmodel):
         yield savedmodel, savedmodel
         return
-    with renamed(path="savedmodel"):
-        filesystems.check_store(savedmodel)
+    filesystems.check_store(savedmodel)
     folder = savedmodel.rstrip("/") + "/"
     files = {found.path.removeprefix(folder): found.path for found in filesystems.match(folder + "**")}
     # Stores have objects that stand for folders.
@@ -107,13 +106,13 @@ def on_this_machine(savedmodel: str) -> Iterator[tuple[str, str]]:
     if contract.GRAPH_FILE not in files:
         newest = max((name for name in versions if name.isdecimal()), key=int, default=None)
         if newest is None:
-            raise InputError("savedmodel", f"a folder with {contract.GRAPH_FILE}", f"none: {savedmodel}")
+            raise InputError(savedmodel, f"a folder with {contract.GRAPH_FILE}", "none")
         files = {name.removeprefix(f"{newest}/"): path for name, path in files.items() if name.startswith(f"{newest}/")}
         source = folder + newest
     for name, path in files.items():
         # Whoever can write to a store chooses names.
         if name.startswith("/") or ".." in pathlib.PurePosixPath(name).parts:
-            raise InputError("savedmodel", "files in the model's folder", f"one outside: {path}")
+            raise InputError(savedmodel, "files in the model's folder", f"one outside: {path}")
     with tempfile.TemporaryDirectory(prefix="elmo-tf-") as copy:
         for name, path in files.items():
             place = pathlib.Path(copy, name)

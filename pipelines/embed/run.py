@@ -17,12 +17,12 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 import elmo_tf
 from elmo_tf import sources
-from elmo_tf.errors import InputError, renamed
+from elmo_tf.errors import InputError
 from elmo_tf.files.progress import counted
-from elmo_tf.pipelines.embed import handler, job, model_handler, vector_output
+from elmo_tf.pipelines.embed import embed_step, job, model_handler, vector_output
 from elmo_tf.pipelines.embed.config import EmbedConfig
 from elmo_tf.pipelines.running import journal, processes, runner_options
-from elmo_tf.pipelines.text import corpora, filesystems, job_config
+from elmo_tf.pipelines.text import filesystems, job_config
 from elmo_tf.pipelines.text.job_config import require
 
 _log = logging.getLogger("elmo_tf")
@@ -53,11 +53,10 @@ def embed(config: EmbedConfig, load_tensorflow: Callable[[], None] | None = None
         runner_options.connected(beam_options, unknown),
         model_handler.on_this_machine(config.savedmodel) as (path, remote),
     ):
-        with renamed(source="savedmodel"):
-            model = sources.find(path)
+        model = sources.find(path)
         if isinstance(model, sources.Workdir):
             expected = "an exported model or published files, which do not change; export the workdir first"
-            raise InputError("savedmodel", expected, f"a workdir: {path}")
+            raise InputError(path, expected, "a workdir")
         savedmodel = model.name if filesystems.is_local(remote) else remote
         return _run(config, model, savedmodel, beam_options, load_tensorflow)
 
@@ -71,16 +70,21 @@ def _run(
 ) -> dict[str, Any]:
     start = time.monotonic()
     if runner_options.uses_processes(beam_options):
-        processes.prepare([handler.__name__])
+        processes.prepare([embed_step.__name__])
     elif load_tensorflow:
         load_tensorflow()
     folder = config.folder
     corpus = job_config.corpus(config.input, [folder])
     sha256 = model.sha256()
-    plan = _plan(config, corpus, sha256)
+    plan = {
+        **config.asked("savedmodel", "processes_per_machine"),
+        **journal.plan_input(corpus),
+        "savedmodel": sha256,
+        "version": elmo_tf.__version__,
+    }
     _check_plan(folder, plan)
     end_job = functools.partial(runner_options.end_job, beam_options)
-    with journal.unfinished({"output": folder}, plan, end_job) as resumed:
+    with journal.unfinished([folder], plan, end_job) as resumed:
         _log.info("embedding %s with %s", counted(len(corpus), "file"), savedmodel)
         if model.tokenizer != config.tokenizer:
             text = "warning: this text is split by the tokenizer %s, but the model's signature default uses %s"
@@ -88,7 +92,7 @@ def _run(
         if resumed:
             _log.info("resuming an earlier run; its finished files are kept")
         with job_config.hint():
-            about = job.Job(folder, model, savedmodel, sha256, config, beam_options).run(corpus)
+            about = job.Job(journal.opened(folder), model, savedmodel, sha256, config, beam_options).run(corpus)
     if config.format == "hdf5":
         journal.discard(folder)
     _log.info("%s", job.summary(about, config.output, time.monotonic() - start))
@@ -100,55 +104,32 @@ def _check(config: EmbedConfig) -> None:
     config.settings()
     if config.format == "hdf5":
         output = config.output
-        local = "a local path for HDF5 (`format` tfrecord can write to remote stores)"
-        require("output", filesystems.is_local(output), local, output)
+        local = "a local path for HDF5 (the format tfrecord can be written to remote stores)"
+        require(output, filesystems.is_local(output), local, "a remote one")
         if os.path.lexists(output):
             _discard_left(config.folder)
             found = "a folder" if os.path.isdir(output) else "one"
-            raise InputError("output", "a file that does not exist yet", f"{found}: {output}")
-    with renamed(folder="output"):
-        journal.check(config.folder)
+            raise InputError(output, "a file that does not exist yet", found)
+    journal.check(config.folder)
 
 
 def _discard_left(folder: str) -> None:
     """Deletes the folder of a run that was killed after it had moved its file to the output."""
-    with renamed(folder="output"):
-        if journal.plan_of(folder) is None and journal.is_marked(folder):
+    if journal.plan_of(folder) is None and journal.is_marked(folder):
+        journal.discard(folder)
+    elif vector_output.Hdf5(journal.opened(folder)).is_moved():
+        with journal.locked(folder):
             journal.discard(folder)
-        elif vector_output.Hdf5(journal.opened(folder)).is_moved():
-            with journal.locked(folder, "output"):
-                journal.discard(folder)
-
-
-def _plan(config: EmbedConfig, corpus: list[corpora.TextFile], sha256: str) -> dict[str, Any]:
-    """Returns everything that the output depends on, as JSON, by field."""
-    times = filesystems.at_once(filesystems.last_changed, [file.path for file in corpus])
-    return {
-        **config.asked("savedmodel", "processes_per_machine"),
-        "input": [[*file, changed] for file, changed in zip(corpus, times, strict=True)],
-        "savedmodel": sha256,
-        "version": elmo_tf.__version__,
-    }
 
 
 def _check_plan(folder: str, plan: dict[str, Any]) -> None:
     """Raises `InputError` if another command began to write the folder, which may hold hours of work."""
-    with renamed(folder="output"):
-        stored = journal.plan_of(folder)
-    if not stored or stored == plan:
-        return
-    differences = [
-        _difference(name, stored.get(name), value) for name, value in plan.items() if stored.get(name) != value
-    ]
-    raise InputError(
-        "output",
-        "the command that began it",
-        f"one begun with {'; '.join(differences)}. Run that command to resume, or delete {folder}",
-    )
-
-
-def _difference(name: str, stored: Any, value: Any) -> str:
-    if name in ("input", "savedmodel"):
-        return f"another `{name}`"
-    before, now = ("not given" if one is None else one for one in (stored, value))
-    return f"`{name}` {before}, now {now}"
+    stored = journal.plan_of(folder)
+    if stored and stored != plan:
+        different = [
+            f"another {name}" if name in ("input", "savedmodel") else f"{name} {stored.get(name)}, now {value}"
+            for name, value in plan.items()
+            if stored.get(name) != value
+        ]
+        found = f"other options: {'; '.join(different)}. Run that command to resume, or delete {folder}"
+        raise InputError(folder, "the command that began it", found)

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 
 from elmo_tf import embedder, sources
-from elmo_tf.errors import InputError, renamed
+from elmo_tf.errors import InputError
 from elmo_tf.files.progress import ProgressLine
 from elmo_tf.pipelines.running import task_progress
 from elmo_tf.pipelines.text import corpora, sentences
@@ -18,7 +18,7 @@ from elmo_tf.savedmodel import neighbors, vector_files
 
 # Of sentences that are sorted by length before they are embedded; the first group is what the mean is taken over.
 _GROUP_TOKENS = neighbors.MEAN_TOKENS
-MIX = "elmo"  # in the place of a layer's number
+MIX = "elmo"  # instead of a layer's number
 
 Line = tuple[int, embedder.Words]  # its number, from 0, and its tokens
 Embedded = tuple[int, embedder.Words, np.ndarray]  # and their vectors
@@ -44,31 +44,28 @@ class Search(NamedTuple):
             InputError: if the word is not in the sentence or the text, or a file cannot be used.
         """
         query = neighbors.find_query(self.word, self.sentence, self.position)
-        with renamed(source="savedmodel"):
-            source = sources.find(self.savedmodel)
+        source = sources.find(self.savedmodel)
         layer = self._layer(source)
-        file, about = _open_vectors(self.vectors) if self.vectors else (None, None)
-        with renamed(patterns="text"):
-            corpus = corpora.match([self.text])
+        file, about = vector_files.open_hdf5(self.vectors) if self.vectors else (None, None)
+        corpus = corpora.match([self.text])
         if about:
             _check_vectors(about, source, layer, self.vectors)
         model = embedder.Embedder(source)
         target = _of_layer(next(model.embed([query.sentence]))[1], layer, model)[query.position]
         progress = _Progress(corpus)
-        lines = _lines(corpus, about)
+        lines = self._lines(corpus, about)
         if self.same_word:
             lines = _with_word(lines, query.word, progress)
         if file is None:
             embedded = _embed(lines, layer, model, progress)
         else:
-            embedded = progress.along(_read(file, about, lines, layer, model))
+            embedded = progress.along(self._read(file, about, lines, layer, model))
         try:
-            with renamed(input="text", strict="text"):
-                uses = neighbors.nearest_uses(query, target, embedded, self.count, self.same_word)
+            uses = neighbors.nearest_uses(query, target, embedded, self.count, self.same_word)
         finally:
-            progress.clear()
+            progress.line.clear()
         wanted = f"a line with the word {self.word!r}" if self.same_word else "a sentence"
-        require("text", bool(uses), f"{wanted}, other than `sentence`", f"none in {self.text}")
+        require(self.text, bool(uses), f"{wanted}, other than the one given", "none")
         return query, uses
 
     def _layer(self, source: sources.Source) -> int | None:
@@ -76,6 +73,38 @@ class Search(NamedTuple):
         names = [MIX, *map(str, range(source.num_layers))]
         require("layer", self.layer in names, f"one of {', '.join(names)}", self.layer)
         return None if self.layer == MIX else int(self.layer)
+
+    def _lines(self, corpus: list[corpora.TextFile], about: dict[str, Any] | None) -> Iterator[Line]:
+        """Yields the numbered sentences of a text, read with the settings of its vectors, if given."""
+        about = about or {"tokenizer": "whitespace", "line": sentences.SENTENCE}
+        settings = sentences.Settings(about["tokenizer"], about["line"], False, 0, None)
+        refused = () if "lines" in about else ("invalid_utf8_lines",)
+        reader, first = sentences.Reader(settings, numbered=True, refused=refused), 0
+        for task in corpora.plan_in_order(corpus, 1):
+            for numbered in reader.read_numbered(task):
+                yield from enumerate(numbered.sentences, first)
+                first += len(numbered.sentences)
+        if "lines" in about and first != about["lines"]:
+            raise InputError(self.text, f"the {about['lines']:,} lines of {self.vectors}", f"{first:,}")
+
+    def _read(
+        self,
+        file: h5py.File,
+        about: dict[str, Any],
+        lines: Iterable[Line],
+        layer: int | None,
+        model: embedder.Embedder,
+    ) -> Iterator[Embedded]:
+        """Yields the lines with the vectors of a layer that a file holds."""
+        num_dims = 3 if about["layers"] == "all" else 2
+        for number, words in lines:
+            dataset = file.get(str(number)) if number < about["lines"] else None
+            num_tokens = dataset.shape[-2] if isinstance(dataset, h5py.Dataset) and dataset.ndim == num_dims else 0
+            if num_tokens != len(words):
+                found = f"{len(words)} tokens instead of {num_tokens} on line {number:,} (from 0)"
+                raise InputError(self.text, f"the text of {self.vectors}", found)
+            if words:
+                yield number, words, _of_layer(dataset, layer, model) if num_dims == 3 else dataset[...]
 
 
 def as_json(query: neighbors.Query, uses: list[neighbors.Use]) -> str:
@@ -93,14 +122,12 @@ def as_json(query: neighbors.Query, uses: list[neighbors.Use]) -> str:
 
 def as_table(uses: list[neighbors.Use]) -> str:
     """Returns a line per use: similarity, number of the line in the text, the sentence with the word marked."""
-    width = max(len(f"{use.line:,}") for use in uses)
-    return "\n".join(f"{use.similarity:6.3f}  {use.line:>{width},}  {_marked(use)}" for use in uses)
-
-
-def _marked(use: neighbors.Use) -> str:
-    words = list(use.sentence)
-    words[use.position] = f"[{words[use.position]}]"
-    return " ".join(words)
+    width, rows = max(len(f"{use.line:,}") for use in uses), []
+    for use in uses:
+        words = list(use.sentence)
+        words[use.position] = f"[{words[use.position]}]"
+        rows.append(f"{use.similarity:6.3f}  {use.line:>{width},}  {' '.join(words)}")
+    return "\n".join(rows)
 
 
 class _Progress:
@@ -108,7 +135,7 @@ class _Progress:
 
     def __init__(self, corpus: list[corpora.TextFile]):
         self._size = sum(file.text_size for file in corpus)
-        self._amount, self._start, self._line = task_progress.Amount(), time.monotonic(), ProgressLine(at_once=False)
+        self._amount, self._start, self.line = task_progress.Amount(), time.monotonic(), ProgressLine(at_once=False)
 
     def add(self, sentences: list[embedder.Words], skipped: bool = False) -> None:
         """Counts sentences of the text that are done."""
@@ -116,32 +143,15 @@ class _Progress:
         size = len(sentences) * (not num_tokens) + num_tokens + sum(sum(map(len, words)) for words in sentences)
         amount = (size,) if skipped else (size, len(sentences), num_tokens)
         self._amount += task_progress.Amount(*amount)
-        if self._line.due():
+        if self.line.due():
             seconds = time.monotonic() - self._start
-            self._line.show(f"searching {task_progress.describe(self._amount, self._size, seconds)}")
+            self.line.show(f"searching {task_progress.describe(self._amount, self._size, seconds)}")
 
     def along(self, lines: Iterable[Embedded]) -> Iterator[Embedded]:
         """Yields lines and counts them."""
         for line in lines:
             yield line
             self.add([line[1]])
-
-    def clear(self) -> None:
-        self._line.clear()
-
-
-def _lines(corpus: list[corpora.TextFile], about: dict[str, Any] | None) -> Iterator[Line]:
-    """Yields the numbered sentences of a text, read with the settings of its vectors, if given."""
-    about = about or {"tokenizer": "whitespace", "line": sentences.SENTENCE}
-    settings = sentences.Settings(about["tokenizer"], about["line"], False, 0, None)
-    refused = () if "lines" in about else ("invalid_utf8_lines",)
-    reader, first = sentences.Reader(settings, numbered=True, refused=refused), 0
-    for task in corpora.plan_in_order(corpus, 1):
-        for numbered in reader.read_numbered(task):
-            yield from enumerate(numbered.sentences, first)
-            first += len(numbered.sentences)
-    if "lines" in about and first != about["lines"]:
-        raise InputError("text", f"the {about['lines']:,} lines of `vectors`", f"{first:,}")
 
 
 def _with_word(lines: Iterable[Line], word: bytes, progress: _Progress) -> Iterator[Line]:
@@ -177,39 +187,15 @@ def _groups(lines: Iterable[Line]) -> Iterator[list[Line]]:
     yield group
 
 
-def _open_vectors(path: str) -> tuple[h5py.File, dict[str, Any]]:
-    """Returns a file of vectors and its description. Raises `InputError` naming `vectors`."""
-    file, about = vector_files.open_hdf5(path)
-    if about["line"] not in sentences.LINES:
-        file.close()
-        raise InputError("vectors", f"line to be {' or '.join(sentences.LINES)}", f"{about['line']}: {path}")
-    return file, about
-
-
 def _check_vectors(about: dict[str, Any], source: sources.Source, layer: int | None, path: str) -> None:
     """Raises `InputError` unless the vectors are those of the model, and include the layer."""
+    line = about["line"]
+    require(path, line in sentences.LINES, f"line to be {' or '.join(sentences.LINES)}", line)
     same = about["savedmodel_sha256"] == source.sha256()
-    require("vectors", same, f"vectors of the model {source.name}", f"those of another: {path}")
+    require(path, same, f"vectors of the model {source.name}", "those of another")
     enough = {"mix": layer is None, "top": layer == source.num_layers - 1, "average": False, "sum": False, "all": True}
     wanted = "all layers" if layer is None else f"layer {layer}"
-    require(
-        "vectors", enough[about["layers"]], f"{wanted} in it", f"`elmo-tf embed --layers {about['layers']}`: {path}"
-    )
-
-
-def _read(
-    file: h5py.File, about: dict[str, Any], lines: Iterable[Line], layer: int | None, model: embedder.Embedder
-) -> Iterator[Embedded]:
-    """Yields the lines with the vectors of a layer that a file holds."""
-    num_dims = 3 if about["layers"] == "all" else 2
-    for number, words in lines:
-        dataset = file.get(str(number)) if number < about["lines"] else None
-        num_tokens = dataset.shape[-2] if isinstance(dataset, h5py.Dataset) and dataset.ndim == num_dims else 0
-        if num_tokens != len(words):
-            found = f"{len(words)} tokens instead of {num_tokens} on line {number:,} (from 0)"
-            raise InputError("text", "the text of `vectors`", found)
-        if words:
-            yield number, words, _of_layer(dataset, layer, model) if num_dims == 3 else dataset[...]
+    require(path, enough[about["layers"]], wanted, f"elmo-tf embed --layers {about['layers']}")
 
 
 def _of_layer(layers: np.ndarray | h5py.Dataset, layer: int | None, model: embedder.Embedder) -> np.ndarray:

@@ -6,19 +6,19 @@ tokenizers. Vectors take hundreds of times as much space as their text, so the c
 
 import collections
 import itertools
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from elmo_tf.embedder import PIECE_TOKENS, Words
-from elmo_tf.files.json_file import MapOf, Object, Whole
-from elmo_tf.pipelines.running import do_once, journal, task_progress
+from elmo_tf.files.json_file import Count
+from elmo_tf.pipelines.running import do_once, task_progress
+from elmo_tf.pipelines.running.journal import Journal, Result
 from elmo_tf.pipelines.text import corpora, filesystems, sentences
 
 PHASE = "text"
 _INDEX_TYPE = np.dtype("<u4")
-_ROW_BYTES = 2 * _INDEX_TYPE.itemsize  # of the lengths of a line
 
 
 class Piece(NamedTuple):
@@ -44,72 +44,62 @@ class Chunk(NamedTuple):
         return sum(piece.end - piece.start for piece in self.pieces)
 
 
+class Kept(Result):
+    """What was kept of a task's text."""
+
+    lines: dict[str, Count]  # by source
+    tokens: Count
+
+
 class KeepText(do_once.DoOnce):
-    """`corpora.Task` -> a file in the journal of `folder` with its sentences, one per line, tokens between spaces.
+    """`corpora.Task` -> a file in the journal with its sentences, one per line, tokens between spaces.
 
     If lines are sentences, blank and dropped lines are blank lines of the file. A second file has the number of tokens
-    and of bytes of each line, so that chunks are cut without reading the text. The result has the number of lines of
-    each source.
+    and of bytes of each line, so that chunks are cut without reading the text.
     """
 
     phase = PHASE
-    schema = Object(
-        {
-            **do_once.FILES.required,
-            "irregular": MapOf(Whole()),
-            "lines": MapOf(Whole()),
-            "lengths": Whole(),  # rows of the second file, which earlier versions did not write
-            "tokens": Whole(),
-        }
-    )
+    kind = Kept
 
-    def __init__(self, folder: str, settings: sentences.Settings):
-        super().__init__(folder)
+    def __init__(self, journal: Journal, settings: sentences.Settings):
+        super().__init__(journal)
         self._settings = settings
 
     def setup(self) -> None:
         self._reader = sentences.Reader(self._settings, numbered=True)
 
-    def do(self, task: corpora.Task, progress: task_progress.TaskProgress) -> dict[str, Any]:
+    def do(self, task: corpora.Task, progress: task_progress.TaskProgress) -> Kept:
         path, index_path = _path(self._journal, task.number), _index_path(self._journal, task.number)
         irregular, lines = collections.Counter(), collections.Counter()
-        size = num_lines = num_tokens = 0
+        size = index_size = num_tokens = 0
         with filesystems.create(path) as file, filesystems.create(index_path) as index:
             for numbered in self._reader.read_numbered(task):
                 lengths = list(map(len, numbered.sentences))
                 texts = [b" ".join(words) + b"\n" for words in numbered.sentences]
                 size += file.write(b"".join(texts))
-                index.write(np.array([lengths, list(map(len, texts))], _INDEX_TYPE).T.tobytes())
-                num_lines += len(lengths)
+                index_size += index.write(np.array([lengths, list(map(len, texts))], _INDEX_TYPE).T.tobytes())
                 num_tokens += sum(lengths)
                 lines[numbered.source] += len(lengths)
                 irregular.update(numbered.irregular)
                 irregular["long_sentences"] += sum(length > PIECE_TOKENS for length in lengths)
                 progress.add(numbered.size, len(lengths), sum(lengths))
-        sizes = {path: size, index_path: num_lines * _ROW_BYTES}
-        return {"irregular": irregular, "lines": lines, "lengths": num_lines, "tokens": num_tokens, "files": sizes}
+        return Kept(files={path: size, index_path: index_size}, irregular=irregular, lines=lines, tokens=num_tokens)
 
 
-def line_lengths(notes: journal.Journal, num_texts: int) -> Iterator[np.ndarray]:
+def line_lengths(journal: Journal, num_texts: int) -> Iterator[np.ndarray]:
     """Yields the number of tokens of each line, int64, for each of the files that `KeepText` wrote."""
-    for index in filesystems.at_once(lambda text: _read_index(notes, text), range(num_texts)):
-        yield index[:, 0]
+    return (index[:, 0] for index in _indexes(journal, num_texts))
 
 
-def cut(notes: journal.Journal, num_texts: int, num_chunks: int, num_tokens: int) -> Iterator[Chunk]:
+def cut(journal: Journal, num_texts: int, num_chunks: int, num_tokens: int) -> Iterator[Chunk]:
     """Yields chunks of about the same number of tokens.
 
-    Chunk n begins with the first line that has at least `n / num_chunks` of all tokens before it.
-
-    Args:
-        notes: the journal that `KeepText` has written to.
-        num_texts: its tasks.
-        num_chunks: chunks to make; some are empty if there are few lines.
-        num_tokens: tokens of all lines, more than 0.
+    Chunk n begins with the first line that has at least `n / num_chunks` of all `num_tokens` tokens before it. Some are
+    empty if there are few lines.
     """
     chunk = Chunk(0, 0, 0, 0, ())
     before = 0
-    for text, index in enumerate(filesystems.at_once(lambda text: _read_index(notes, text), range(num_texts))):
+    for text, index in enumerate(_indexes(journal, num_texts)):
         if not len(index):
             continue
         # Of each line, and of the end: the tokens before it in all texts, and its place in this one.
@@ -132,11 +122,11 @@ def cut(notes: journal.Journal, num_texts: int, num_chunks: int, num_tokens: int
         yield Chunk(number, chunk.first_line + chunk.lines, 0, 0, ())
 
 
-def read(notes: journal.Journal, chunk: Chunk) -> list[Words]:
+def read(journal: Journal, chunk: Chunk) -> list[Words]:
     """Returns the sentences of a chunk."""
     found: list[bytes] = []
     for piece in chunk.pieces:
-        found += filesystems.read_range(_path(notes, piece.text), piece.start, piece.end).split(b"\n")[:-1]
+        found += filesystems.read_range(_path(journal, piece.text), piece.start, piece.end).split(b"\n")[:-1]
     return [line.split() for line in found]
 
 
@@ -147,26 +137,23 @@ def rules(settings: sentences.Settings) -> dict[str, str]:
     }
 
 
-def lines_by_source(results: list[dict[str, Any]]) -> dict[str, int]:
+def lines_by_source(results: Iterable[Kept]) -> dict[str, int]:
     """Returns the number of lines of each source, in the order of their numbers."""
     counts = collections.Counter()
-    for source, count in itertools.chain.from_iterable(result["lines"].items() for result in results):
-        counts[source] += count
+    for result in results:
+        counts.update(result.lines)
     return dict(counts)
 
 
-def _read_index(notes: journal.Journal, text: int) -> np.ndarray:
-    """Returns the numbers of tokens and bytes of each line of a text, int64 `(lines, 2)`."""
-    path = _index_path(notes, text)
-    content = filesystems.read(path)
-    if len(content) % _ROW_BYTES:
-        raise filesystems.ReadError(f"cannot read {path}: the lengths of the lines are damaged")
-    return np.frombuffer(content, _INDEX_TYPE).reshape(-1, 2).astype(np.int64)
+def _indexes(journal: Journal, num_texts: int) -> Iterator[np.ndarray]:
+    """Yields the numbers of tokens and bytes of each line, int64 `(lines, 2)`, for each text."""
+    for content in filesystems.at_once(filesystems.read, (_index_path(journal, text) for text in range(num_texts))):
+        yield np.frombuffer(content, _INDEX_TYPE).reshape(-1, 2).astype(np.int64)
 
 
-def _index_path(notes: journal.Journal, number: int) -> str:
-    return notes.path(f"{PHASE}-{number:05d}.lengths")
+def _index_path(journal: Journal, number: int) -> str:
+    return journal.path(f"{PHASE}-{number:05d}.lengths")
 
 
-def _path(notes: journal.Journal, number: int) -> str:
-    return notes.path(f"{PHASE}-{number:05d}.txt")
+def _path(journal: Journal, number: int) -> str:
+    return journal.path(f"{PHASE}-{number:05d}.txt")

@@ -1,8 +1,8 @@
 """The output of vectors: TFRecord shards, one per chunk, or one HDF5 file.
 
-With the HDF5 library only one process can write, and a kill may leave its file unreadable. So the library writes only
-the frame: all datasets, whose sizes follow from the text, with space for their values. Workers then write the values to
-their places as bytes. After a kill the same bytes are written again.
+The HDF5 library lets only one process write, and a kill may leave its file unreadable. So it writes only the frame: all
+datasets, whose sizes follow from the text, with space for their values. Workers then write the values as bytes, and
+after a kill the same bytes again.
 """
 
 import contextlib
@@ -18,15 +18,13 @@ import numpy as np
 
 from elmo_tf.embedder import Words
 from elmo_tf.files import staging
-from elmo_tf.files.json_file import Object, Whole
 from elmo_tf.pipelines.embed import text_chunks
-from elmo_tf.pipelines.running import journal
+from elmo_tf.pipelines.running.journal import Journal, Result
 from elmo_tf.pipelines.text import filesystems
 from elmo_tf.records import record_folder, wire
 from elmo_tf.savedmodel import vector_files
 
 _FRAME = "frame"  # the phase's name in the journal
-_FRAME_SCHEMA = Object({"size": Whole()})
 _PLACE = np.dtype(np.int64)  # of a value in the file of places
 _META_BYTES = 1 << 14  # size of the blocks of metadata
 _REASON = re.compile(r"error message = '([^']+)'")  # the operating system's, in an error of HDF5
@@ -68,36 +66,32 @@ class Shards(NamedTuple):
 class Hdf5(NamedTuple):
     """One file, in the journal of a local folder until it is finished."""
 
-    notes: journal.Journal
+    journal: Journal
 
     @property
     def path(self) -> str:
         """The path of the unfinished file."""
-        return self.notes.path("vectors.hdf5")
+        return self.journal.path("vectors.hdf5")
 
     @property
     def _places(self) -> str:
-        return self.notes.path("places")
+        return self.journal.path("places")
 
     def is_framed(self) -> bool:
         """Whether the frame is complete; if not, nothing that was written earlier is of use."""
-        done = self.notes.result(_FRAME, 0, _FRAME_SCHEMA)
-        return done is not None and os.path.exists(self.path) and os.path.getsize(self.path) == done["size"]
+        return self.journal.result(_FRAME, 0, Result) is not None
 
     def is_moved(self) -> bool:
         """Whether `finish` has moved the file."""
-        return self.notes.result(_FRAME, 0, _FRAME_SCHEMA) is not None and not os.path.lexists(self.path)
+        return bool(self.journal.done_paths(_FRAME)) and not os.path.lexists(self.path)
 
     def make_frame(self, lengths: Iterable[np.ndarray], layout: Layout, info: dict[str, Any]) -> None:
-        """Makes a file with a dataset for each line, without values.
+        """Makes a file with a dataset for each line, without values, and with `info` as its attribute.
 
-        Args:
-            lengths: the numbers of tokens of consecutive lines, any number of lines at a time.
-            layout: of the vectors.
-            info: the value of the attribute.
+        `lengths` are the numbers of tokens of consecutive lines, any number of lines at a time.
 
         Raises:
-            WriteError: if the disk is full, for example.
+            filesystems.WriteError: if the disk is full, for example.
         """
         text = json.dumps(info)
         if len(text) > _MOST_INFO:
@@ -115,22 +109,21 @@ class Hdf5(NamedTuple):
                 raise
             reason = _REASON.search(str(error))
             raise filesystems.WriteError(f"cannot write {self.path}: {reason[1] if reason else error}") from None
-        self.notes.done(_FRAME, 0, {"size": os.path.getsize(self.path)})
+        files = {path: os.path.getsize(path) for path in (self.path, self._places)}
+        self.journal.done(_FRAME, 0, Result(files=files))
 
     def write(self, chunk: text_chunks.Chunk, lines: Sequence[Words], found: Sequence[np.ndarray]) -> dict[str, int]:
         """Writes the vectors of a chunk to their places; returns the size of the file, by its path."""
-        # The file holds no words.
-        del lines
+        del lines  # the file holds no words
         begin, end = (_PLACE.itemsize * number for number in (chunk.first_line, chunk.first_line + chunk.lines))
         places = np.frombuffer(filesystems.read_range(self._places, begin, end), _PLACE).tolist()
         try:
-            descriptor = os.open(self.path, os.O_WRONLY | os.O_NOFOLLOW)
-            try:
+            with open(self.path, "r+b", opener=staging.no_link) as file:
                 for place, values in zip(places, found, strict=True):
-                    _write_at(descriptor, memoryview(values.reshape(-1)).cast("B"), place)
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+                    file.seek(place)
+                    file.write(values.tobytes())
+                file.flush()
+                os.fsync(file.fileno())
         except OSError as error:
             raise filesystems.WriteError(f"cannot write {self.path}: {error.strerror}") from error
         return {self.path: os.path.getsize(self.path)}
@@ -172,9 +165,3 @@ def _add_datasets(file: h5py.File, first: int, lengths: np.ndarray, layout: Layo
         dataset = h5py.h5d.create(file.id, b"%d" % (first + number), kind, space, create)
         places[number] = dataset.get_offset() or 0
     return places
-
-
-def _write_at(descriptor: int, content: memoryview, place: int) -> None:
-    while content:
-        written = os.pwrite(descriptor, content, place)
-        content, place = content[written:], place + written

@@ -1,34 +1,51 @@
-"""Text to word counts, as Beam transforms."""
+"""Text to a vocabulary, as Beam transforms."""
 
 import collections
 import itertools
 import zlib
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 
-from elmo_tf.pipelines.running import journal, task_progress
+from elmo_tf.files.json_file import Count
+from elmo_tf.pipelines.running import task_progress
+from elmo_tf.pipelines.running.journal import Journal, Result
 from elmo_tf.pipelines.text import corpora, filesystems, sentences
+from elmo_tf.records import record_folder
+from elmo_tf.text import vocabulary
 
 PHASE = "count"
-_PARTS = 32  # files of counts, so that no worker has to hold all words
+VOCABULARY = "vocabulary"  # the phase of its result in the journal
+_PARTS = 32  # of the words, so that no worker has to add the counts of all
 _MOST_DISTINCT = 2_000_000  # words that a worker counts before it emits the counts, some 250 MB
-_CHECKSUM = b"%08x\n"  # the last line of a part: CRC-32 of the lines before
 
-Counts = list[tuple[bytes, int]]  # words, each once, and how often they occur
+
+class Counted(Result):
+    """What was counted for a vocabulary."""
+
+    types: Count  # distinct words
+    most: Count  # occurrences of the most frequent word
+
+
+class _Part(NamedTuple):
+    """Words, each of them in this part only."""
+
+    lines: bytes  # of those that are frequent enough, with their counts
+    types: int
+    most: int
 
 
 class CountTask(beam.DoFn):
-    """`corpora.Task` -> `(part, lines)`: for each file of counts lines of words and their counts in the training split.
+    """`corpora.Task` -> `(part, lines)`: lines of words and their counts in the training split.
 
     A word is usually in one line per bundle. As elements of their own, all words would take as long to pass through
     Beam's shuffle as to count.
     """
 
-    def __init__(self, folder: str, settings: sentences.Settings):
-        self._journal = journal.opened(folder)
-        self._settings = settings
+    def __init__(self, journal: Journal, settings: sentences.Settings):
+        self._journal, self._settings = journal, settings
 
     def setup(self) -> None:
         self._reader = sentences.Reader(self._settings)
@@ -37,7 +54,7 @@ class CountTask(beam.DoFn):
         self._counts = collections.Counter()
 
     def process(self, task: corpora.Task) -> Iterator[tuple[int, bytes]]:
-        progress = task_progress.TaskProgress(self._journal, PHASE, task.number)
+        progress = task_progress.TaskProgress(self._journal, PHASE)
         for batch in self._reader.read(task):
             words = list(itertools.chain.from_iterable(batch.sentences[sentences.TRAIN]))
             self._counts.update(words)
@@ -51,44 +68,24 @@ class CountTask(beam.DoFn):
         yield from map(GlobalWindows.windowed_value, _by_part(self._counts))
 
 
-class WriteCounts(beam.PTransform):
-    """Counts the words of the training split, and writes the counts to `_PARTS` files in the journal of `folder`.
-
-    Input: `corpora.Task`s.
-    """
-
-    def __init__(self, folder: str, settings: sentences.Settings):
-        super().__init__()
-        self._folder, self._settings = folder, settings
-
-    @beam.typehints.no_annotations
-    def expand(self, tasks: beam.PCollection) -> beam.PCollection:
-        words = tasks | "CountWords" >> beam.ParDo(CountTask(self._folder, self._settings))
-        # Each is written even if no word belongs to it.
-        every_part = tasks.pipeline | "EveryPart" >> beam.Create([(part, b"") for part in range(_PARTS)])
-        return (
-            (words, every_part)
-            | "AddEveryPart" >> beam.Flatten()
-            | "GroupParts" >> beam.GroupByKey()
-            | "WriteParts" >> beam.Map(_write, journal.opened(self._folder))
-        )
+@beam.ptransform_fn
+def write_vocabulary(
+    tasks: beam.PCollection, journal: Journal, settings: sentences.Settings, min_count: int, max_size: int | None
+) -> beam.PCollection:
+    """`corpora.Task`s -> a vocabulary of the training split in the journal, and the result `Counted`."""
+    return (
+        tasks
+        | "CountWords" >> beam.ParDo(CountTask(journal, settings))
+        | "GroupParts" >> beam.GroupByKey()
+        | "AddCounts" >> beam.Map(_add, min_count)
+        | "ListParts" >> beam.combiners.ToList()
+        | "WriteVocabulary" >> beam.Map(_write, journal, max_size)
+    )
 
 
-def read_counts(folder: str) -> Iterator[Counts]:
-    """Yields what `WriteCounts` wrote, file by file, each word once in all.
-
-    Raises:
-        filesystems.ReadError: if a file is missing or damaged.
-    """
-    notes = journal.opened(folder)
-    for part in range(_PARTS):
-        path = _path(notes, part)
-        content = filesystems.read(path) if filesystems.exists(path) else b""
-        lines = content[: -len(_CHECKSUM % 0)]
-        if content != lines + _CHECKSUM % zlib.crc32(lines):
-            found = "damaged" if content else "missing"
-            raise filesystems.ReadError(f"cannot read {path}: the word counts are {found}")
-        yield _read_lines(lines)
+def path(journal: Journal) -> str:
+    """Returns the path of the vocabulary."""
+    return journal.path(record_folder.VOCABULARY_FILE)
 
 
 def _by_part(counts: collections.Counter) -> Iterator[tuple[int, bytes]]:
@@ -100,18 +97,24 @@ def _by_part(counts: collections.Counter) -> Iterator[tuple[int, bytes]]:
         yield part, b"".join(found)
 
 
-def _read_lines(lines: bytes) -> Counts:
-    return [(word, int(count)) for word, count in map(bytes.split, lines.splitlines())]
+def _read(lines: bytes) -> Iterator[tuple[bytes, int]]:
+    return ((word, int(count)) for word, count in map(bytes.split, lines.splitlines()))
 
 
-def _write(grouped: tuple[int, Iterable[bytes]], notes: journal.Journal) -> None:
-    part, found = grouped
+@beam.typehints.no_annotations
+def _add(grouped: tuple[int, Iterable[bytes]], min_count: int) -> _Part:
     totals = collections.Counter()
-    for word, count in itertools.chain.from_iterable(map(_read_lines, found)):
+    for word, count in itertools.chain.from_iterable(map(_read, grouped[1])):
         totals[word] += count
-    lines = b"".join(b"%s %d\n" % pair for pair in totals.items())
-    filesystems.write(_path(notes, part), lines + _CHECKSUM % zlib.crc32(lines))
+    lines = b"".join(b"%s %d\n" % (word, count) for word, count in totals.items() if count >= min_count)
+    return _Part(lines, len(totals), max(totals.values()))
 
 
-def _path(notes: journal.Journal, part: int) -> str:
-    return notes.path(f"counts-{part:02d}")
+@beam.typehints.no_annotations
+def _write(parts: list[_Part], journal: Journal, max_size: int | None) -> None:
+    counts = itertools.chain.from_iterable(_read(part.lines) for part in parts)
+    content = vocabulary.from_counts(counts, max_size=max_size).to_bytes()
+    filesystems.write(path(journal), content)
+    most = max((part.most for part in parts), default=0)
+    types = sum(part.types for part in parts)
+    journal.done(VOCABULARY, 0, Counted(files={path(journal): len(content)}, types=types, most=most))

@@ -63,17 +63,20 @@ def describe(
     }
 
 
-def of_split(split: str, written: Iterable[dict[str, Any]], about: dict[str, Any], num_shards: int) -> dict[str, Any]:
+def of_split(
+    split: str, written: Iterable[shards.Statistics], about: dict[str, Any], num_shards: int
+) -> dict[str, Any]:
     """Returns the `info.json` of a split, given the statistics of all shards and what both splits share."""
-    ours = sorted((shard for shard in written if shard["split"] == split), key=lambda shard: shard["number"])
+    ours = sorted((shard for shard in written if shard.split == split), key=lambda shard: shard.number)
     described = [
         {
-            "name": record_folder.shard_name(shard["number"], num_shards),
-            **{name: shard[name] for name in ("sentences", "tokens", "bytes", "sha256")},
+            "name": record_folder.shard_name(shard.number, num_shards),
+            **{name: shard.counts[name] for name in ("sentences", "tokens", "bytes")},
+            "sha256": shard.sha256,
         }
         for shard in ours
     ]
-    totals = {name: sum(shard[name] for shard in ours) for name in shards.COUNTED}
+    totals = {name: sum(shard.counts[name] for shard in ours) for name in shards.COUNTED}
     return {"format_version": record_folder.FORMAT_VERSION, "split": split, **totals, **about, "shards": described}
 
 

@@ -8,19 +8,21 @@ The same input, options and seed give the same bytes with every runner and numbe
 import collections
 import dataclasses
 import functools
+import itertools
 import logging
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
 import elmo_tf
-from elmo_tf.errors import InputError, renamed
+from elmo_tf.errors import InputError
 from elmo_tf.files.progress import counted
-from elmo_tf.pipelines.preprocess import info, job
+from elmo_tf.pipelines.preprocess import counts, info, shards, shuffle
 from elmo_tf.pipelines.preprocess.config import PreprocessConfig
-from elmo_tf.pipelines.running import journal, processes, report, runner_options
+from elmo_tf.pipelines.running import do_once, journal, processes, report, runner_options
+from elmo_tf.pipelines.running.journal import Journal, Result
 from elmo_tf.pipelines.text import corpora, filesystems, job_config, sentences
 from elmo_tf.pipelines.text.job_config import require
 from elmo_tf.records import record_folder
@@ -44,7 +46,7 @@ def preprocess(config: PreprocessConfig, load_tensorflow: Callable[[], None] | N
         load_tensorflow: called before the pipeline runs if this process will use TensorFlow.
 
     Raises:
-        InputError: naming the field of `config`, if it or a file cannot be used; nothing is written then.
+        InputError: if a field of `config` or a file cannot be used, which it names; nothing is written then.
         OSError: if reading or writing fails or a worker process dies. The same configuration resumes.
     """
     beam_options, unknown = runner_options.parse(config.beam)
@@ -62,42 +64,100 @@ def _run(
 ) -> dict[str, Any]:
     start = time.monotonic()
     if runner_options.uses_processes(beam_options):
-        processes.prepare([job.__name__])
+        processes.prepare([__name__])
     elif load_tensorflow and config.tokenizer == "unicode":
         load_tensorflow()
     given = _read_vocabulary(config.vocab) if config.vocab else None
-    corpus = job_config.corpus(config.input, config.folders.values())
+    folders, settings = config.folders, config.split_settings()
+    corpus = job_config.corpus(config.input, folders.values())
     size = sum(file.text_size for file in corpus)
     num_shards = config.shards or -(-size // _SHARD_BYTES) or 1
-    settings = config.split_settings()
-    work = job.Job(config.folders, settings, corpora.plan(corpus, num_shards), num_shards, beam_options)
+    tasks = corpora.plan(corpus, num_shards)
     if given:
-        _check_order(given, work, config.vocab)
-    outputs = {name: path for name, path in (("output", config.output), ("heldout", config.heldout)) if path}
-    with journal.unfinished(
-        outputs, _plan(config, corpus, given), functools.partial(runner_options.end_job, beam_options)
-    ) as resumed:
+        _check_order(given, tasks, settings, config.vocab)
+    plan = {
+        "arguments": {**config.asked("vocab"), "heldout": config.heldout is not None},
+        "vocabulary": given and given.sha256(),
+        "version": elmo_tf.__version__,
+        **journal.plan_input(corpus),
+    }
+    end_job = functools.partial(runner_options.end_job, beam_options)
+    with journal.unfinished([*folders.values()], plan, end_job) as resumed:
         guess = "" if all(file.is_divisible for file in corpus) else "about "
         _log.info("reading %s, %s%s of text", counted(len(corpus), "file"), guess, report.megabytes(size))
         if resumed:
             _log.info("resuming an earlier run; its finished files are kept")
+        work = _Job(journal.opened(config.output), folders, settings, size, len(tasks), num_shards, beam_options)
         with job_config.hint():
             words, types = (given, None) if given else work.count(config.min_count or 1, config.max_vocab)
-            work.keep(words)
+            # For the next phases, and for readers of the records.
+            for folder in folders.values():
+                filesystems.write(filesystems.join(folder, record_folder.VOCABULARY_FILE), words.to_bytes())
             read, written = work.shuffle() if config.shuffle else work.write()
-        shared = info.describe(config, settings, corpus, words, types, [result["irregular"] for result in read])
-        statistics = [shard for result in written for shard in result["shards"]]
-        infos = {split: info.of_split(split, statistics, shared, num_shards) for split in work.folders}
+        shared = info.describe(config, settings, corpus, words, types, [result.irregular for result in read])
+        statistics = [shard for result in written for shard in result.shards]
+        infos = {split: info.of_split(split, statistics, shared, num_shards) for split in folders}
         _check_splits(infos)
-        for split, folder in work.folders.items():
+        for split, folder in folders.items():
             filesystems.write_json(filesystems.join(folder, record_folder.INFO_FILE), infos[split])
-    _log.info("%s", info.summary(infos, outputs.values(), time.monotonic() - start))
+    _log.info("%s", info.summary(infos, folders.values(), time.monotonic() - start))
     _warn(infos)
     return infos[sentences.TRAIN]
 
 
+class _Job(NamedTuple):
+    """The pipelines, one after the other; each leaves its results in the journal."""
+
+    journal: Journal  # in the folder of the training split
+    folders: dict[str, str]  # of each split
+    settings: sentences.Settings
+    size: int  # bytes of text
+    num_tasks: int
+    num_shards: int
+    beam_options: PipelineOptions
+
+    def count(self, min_count: int, max_size: int | None) -> tuple[vocabulary.Vocabulary, int]:
+        """Returns the vocabulary of the training split, and the number of distinct words counted for it.
+
+        Raises:
+            InputError: if no word is frequent enough.
+        """
+        result = self.journal.result(counts.VOCABULARY, 0, counts.Counted)
+        if not result:
+            counting = counts.write_vocabulary(self.journal, self.settings, min_count, max_size)
+            do_once.run("counting", self.journal, counts.PHASE, self._tasks, counting, self.beam_options)
+        path = counts.path(self.journal)
+        words = vocabulary.from_bytes(filesystems.read(path), path)
+        result = result or self.journal.result(counts.VOCABULARY, 0, counts.Counted)
+        if result.types and len(words) == len(vocabulary.SPECIAL_TOKENS):
+            expected = f"at most {result.most}, the count of the most frequent word"
+            raise InputError("min_count", expected, min_count)
+        return words, result.types
+
+    def write(self) -> tuple[Sequence[Result], Sequence[shards.Written]]:
+        """Writes the shards in the order of the text; returns the results of reading it and of writing them."""
+        step = shards.WriteTask(self.journal, self.folders, self.settings, self.num_shards)
+        written = do_once.run_step("writing", self.journal, step, self._tasks, self.beam_options)
+        return written, written
+
+    def shuffle(self) -> tuple[Sequence[Result], Sequence[shards.Written]]:
+        """Writes the shards shuffled; returns the results of reading the text and of writing them."""
+        num_buckets = self.num_shards * max(1, -(-self.size // (self.num_shards * shuffle.BUCKET_BYTES)))
+        scatter = shuffle.Scatter(self.journal, self.folders, self.settings, num_buckets)
+        read = do_once.run_step("shuffling, part 1 of 2:", self.journal, scatter, self._tasks, self.beam_options)
+        gather = shuffle.Gather(self.journal, self.folders, self.settings.seed, self.num_shards, num_buckets, len(read))
+        tasks = shuffle.gather_tasks(read, self.num_shards)
+        return read, do_once.run_step("shuffling, part 2 of 2:", self.journal, gather, tasks, self.beam_options)
+
+    @property
+    def _tasks(self) -> do_once.Tasks:
+        """The parts of the text. The order of the sentences needs a plan of all files, which is made on a worker."""
+        journal, num_shards = self.journal, self.num_shards
+        return do_once.Tasks(lambda: corpora.plan(journal.corpus(), num_shards), self.num_tasks, self.size)
+
+
 def _warn(infos: dict[str, dict[str, Any]]) -> None:
-    """Warns if much of the corpus is not text."""
+    """Warns if many lines are not UTF-8."""
     dropped = infos[sentences.TRAIN]["irregular"]["invalid_utf8_lines"]["count"]
     share = dropped / (dropped + sum(about["sentences"] for about in infos.values()))
     if share > _MANY_INVALID:
@@ -108,50 +168,32 @@ def _warn(infos: dict[str, dict[str, Any]]) -> None:
 def _check(config: PreprocessConfig) -> None:
     """Raises `InputError` for what can be checked before any work."""
     config.split_settings()
-    with renamed(folder="output"):
-        journal.check(config.output)
+    for folder in config.folders.values():
+        journal.check(folder)
     if config.heldout:
-        with renamed(folder="heldout"):
-            journal.check(config.heldout)
         one, other = (f"{path}/" for path in config.folders.values())
         separate = not one.startswith(other) and not other.startswith(one)
-        require("heldout", separate, "a folder that neither contains `output` nor is inside it", config.heldout)
-
-
-def _plan(
-    config: PreprocessConfig, corpus: list[corpora.TextFile], given: vocabulary.Vocabulary | None
-) -> dict[str, Any]:
-    """Returns everything that the output depends on, as JSON."""
-    times = filesystems.at_once(filesystems.last_changed, [file.path for file in corpus])
-    return {
-        "arguments": {**config.asked("vocab"), "heldout": config.heldout is not None},
-        "inputs": [[*file, changed] for file, changed in zip(corpus, times, strict=True)],
-        "vocabulary": given and given.sha256(),
-        "version": elmo_tf.__version__,
-    }
+        require("heldout", separate, "a folder that neither contains the output nor is inside it", config.heldout)
 
 
 def _read_vocabulary(path: str) -> vocabulary.Vocabulary:
-    with renamed(path="vocab"):
-        filesystems.check_store(path)
+    filesystems.check_store(path)
     try:
         content = filesystems.read(path)
     except OSError as error:
-        reason = getattr(error.__cause__, "strerror", None) or error
-        raise InputError("vocab", "a file that can be read", f"{reason}: {path}") from None
-    words, _ = vocabulary.from_published(content, path)
-    return words
+        raise InputError(path, "a vocabulary", getattr(error.__cause__, "strerror", None) or error) from None
+    return vocabulary.from_published(content, path)[0]
 
 
-def _check_order(words: vocabulary.Vocabulary, work: job.Job, source: str) -> None:
-    """Raises `InputError` if the words are clearly not in descending order of their counts in a sample of the text."""
-    reader = sentences.Reader(work.settings)
-    chosen = work.tasks[:: -(-len(work.tasks) // _SAMPLES)]
-    blocks = [next(iter(reader.read(task)), None) for task in chosen]
-    found = collections.Counter()
-    for block in filter(None, blocks):
-        for sentence in block.sentences[sentences.TRAIN]:
-            found.update(words.ids(sentence))
+def _check_order(
+    words: vocabulary.Vocabulary, tasks: list[corpora.Task], settings: sentences.Settings, source: str
+) -> None:
+    """Raises `InputError` unless the words are roughly in descending order of their counts in a sample of the text."""
+    reader, found = sentences.Reader(settings), collections.Counter()
+    for task in tasks[:: -(-len(tasks) // _SAMPLES)]:
+        for block in itertools.islice(reader.read(task), 1):
+            for sentence in block.sentences[sentences.TRAIN]:
+                found.update(words.ids(sentence))
     vocabulary.check_order(words, [found[number] for number in range(len(words))], source)
 
 

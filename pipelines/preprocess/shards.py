@@ -1,4 +1,4 @@
-"""Sentences to shards of TFRecords, as a Beam transform.
+"""Sentences to shards of TFRecords, as a Beam step.
 
 A worker writes whole shards itself: the local runner keeps in memory what passes through Beam's shuffle or its TFRecord
 sink, and both take several times as long.
@@ -9,22 +9,36 @@ import contextlib
 import hashlib
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
+import msgspec
 import numpy as np
 
-from elmo_tf.files.json_file import ListOf, MapOf, Object, Text, Whole
+from elmo_tf.files.json_file import Count
 from elmo_tf.pipelines.running import do_once, task_progress
+from elmo_tf.pipelines.running.journal import Journal, Result
 from elmo_tf.pipelines.text import corpora, filesystems, sentences
 from elmo_tf.records import record_folder, wire
 from elmo_tf.text import char_ids, vocabulary
 
 COUNTED = ("sentences", "tokens", "characters", "unknown_tokens", "reserved_tokens", "cut_tokens", "bytes")
-_STATISTICS = Object(
-    {"split": Text(), "number": Whole(), "path": Text(), **dict.fromkeys(COUNTED, Whole()), "sha256": Text()}
-)
-RESULT = Object({**do_once.FILES.required, "shards": ListOf(_STATISTICS)})
 _MOST_BYTES = char_ids.MAX_CHARS_PER_TOKEN - char_ids.NUM_MARKS  # of a word; the rest is cut off
+
+
+class Statistics(msgspec.Struct, frozen=True, kw_only=True):
+    """What a shard holds."""
+
+    split: str
+    number: Count
+    path: str
+    counts: dict[str, Count]  # by COUNTED
+    sha256: str
+
+
+class Written(Result):
+    """What was written to shards."""
+
+    shards: list[Statistics]
 
 
 class Encoded(NamedTuple):
@@ -35,7 +49,7 @@ class Encoded(NamedTuple):
 
 
 class Encoder:
-    """Encodes sentences with the ids of a vocabulary."""
+    """Encodes sentences as records."""
 
     def __init__(self, words: vocabulary.Vocabulary):
         # Records hold ids as varints.
@@ -92,8 +106,8 @@ def _is_reserved(words: list[bytes], text: bytes) -> np.ndarray:
 class Shard:
     """One TFRecord file while it is written, and its statistics."""
 
-    def __init__(self, file: BinaryIO, **about: Any):
-        self._file, self._about = file, about
+    def __init__(self, file: BinaryIO, split: str, number: int, path: str):
+        self._file, self._about = file, {"split": split, "number": number, "path": path}
         self._checksum = hashlib.sha256()
         self._totals = np.zeros(len(COUNTED), np.int64)
 
@@ -104,10 +118,10 @@ class Shard:
         self._checksum.update(content)
         self._totals += encoded.counts.sum(axis=0)
 
-    def statistics(self) -> dict[str, Any]:
-        """Returns the totals of what is written so far, as JSON."""
-        totals = dict(zip(COUNTED, self._totals.tolist(), strict=True))
-        return {**self._about, **totals, "sha256": self._checksum.hexdigest()}
+    def statistics(self) -> Statistics:
+        """Returns the totals of what is written so far."""
+        counts = dict(zip(COUNTED, self._totals.tolist(), strict=True))
+        return Statistics(**self._about, counts=counts, sha256=self._checksum.hexdigest())
 
 
 @contextlib.contextmanager
@@ -121,17 +135,21 @@ def open_shards(
             for number in numbers:
                 path = filesystems.join(folder, record_folder.shard_name(number, num_shards))
                 file = stack.enter_context(filesystems.create(path))
-                shards[split, number] = Shard(file, split=split, number=number, path=path)
+                shards[split, number] = Shard(file, split, number, path)
         yield shards
 
 
-class Converter:
-    """Turns tasks into records. Create it on the worker: it reads the vocabulary in the output folder."""
+class TextStep(do_once.DoOnce):
+    """A step whose tasks are parts of the text, which become records."""
 
-    def __init__(self, folder: str, settings: sentences.Settings):
-        path = filesystems.join(folder, record_folder.VOCABULARY_FILE)
+    def __init__(self, journal: Journal, folders: dict[str, str], settings: sentences.Settings):
+        super().__init__(journal)
+        self._folders, self._settings = folders, settings
+
+    def setup(self) -> None:
+        path = filesystems.join(self._journal.folder, record_folder.VOCABULARY_FILE)
         self._encoder = Encoder(vocabulary.from_bytes(filesystems.read(path), path))
-        self._reader = sentences.Reader(settings)
+        self._reader = sentences.Reader(self._settings)
 
     def convert(
         self, task: corpora.Task, progress: task_progress.TaskProgress, irregular: collections.Counter
@@ -145,30 +163,27 @@ class Converter:
             progress.add(batch.size, *counts.tolist())
 
 
-class WriteTask(do_once.DoOnce):
-    """`corpora.Task` -> its shards, in the order of the text. The result holds the statistics of the shards."""
+class WriteTask(TextStep):
+    """`corpora.Task` -> its shards, in the order of the text."""
 
     phase = "write"
-    schema = Object({**RESULT.required, "irregular": MapOf(Whole())})
+    kind = Written
 
-    def __init__(self, folders: dict[str, str], num_shards: int, settings: sentences.Settings):
-        super().__init__(folders[sentences.TRAIN])
-        self._folders, self._num_shards, self._settings = folders, num_shards, settings
+    def __init__(self, journal: Journal, folders: dict[str, str], settings: sentences.Settings, num_shards: int):
+        super().__init__(journal, folders, settings)
+        self._num_shards = num_shards
 
-    def setup(self) -> None:
-        self._converter = Converter(self._folders[sentences.TRAIN], self._settings)
-
-    def do(self, task: corpora.Task, progress: task_progress.TaskProgress) -> dict[str, Any]:
-        irregular = collections.Counter()
+    def do(self, task: corpora.Task, progress: task_progress.TaskProgress) -> Written:
+        irregular, numbers = collections.Counter(), itertools.cycle(task.shards)
         with open_shards(self._folders, task.shards, self._num_shards) as shards:
-            for encoded, number in zip(
-                self._converter.convert(task, progress, irregular), itertools.cycle(task.shards), strict=False
-            ):
+            for encoded, number in zip(self.convert(task, progress, irregular), numbers, strict=False):
                 for split in self._folders:
                     shards[split, number].write(encoded[split])
-            statistics = [shard.statistics() for shard in shards.values()]
-        return {
-            "irregular": irregular,
-            "shards": statistics,
-            "files": {shard["path"]: shard["bytes"] for shard in statistics},
-        }
+            return written(shards.values(), irregular)
+
+
+def written(shards: Iterable[Shard], irregular: dict[str, int]) -> Written:
+    """Returns the result of a task that has written shards."""
+    statistics = [shard.statistics() for shard in shards]
+    files = {one.path: one.counts["bytes"] for one in statistics}
+    return Written(files=files, irregular=irregular, shards=statistics)

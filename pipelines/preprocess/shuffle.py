@@ -1,20 +1,21 @@
 """A global shuffle on disk: every record goes to a random bucket, then each bucket is shuffled in memory.
 
-A task writes one file per split. It consists of runs, each sorted by bucket. A shard consists of one or more buckets,
-each small enough for memory. The order depends only on the seed and the plan of the tasks.
+A task writes two files per split: its records in runs, each sorted by bucket, and the places of each bucket in them.
+A shard consists of one or more buckets, each small enough for memory. The order depends only on the seed and on the
+tasks, which need a plan of the whole text for it.
 """
 
 import collections
 import contextlib
 import itertools
-from collections.abc import Iterable, Iterator
-from typing import Any, BinaryIO, NamedTuple
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from elmo_tf.files.json_file import MapOf, Object, Whole
-from elmo_tf.pipelines.preprocess import bucket_places, shards
-from elmo_tf.pipelines.running import do_once, journal, task_progress
+from elmo_tf.pipelines.preprocess import shards
+from elmo_tf.pipelines.running import do_once, task_progress
+from elmo_tf.pipelines.running.journal import Journal, Result
 from elmo_tf.pipelines.text import corpora, filesystems, sentences
 
 BUCKET_BYTES = 64 << 20  # of records, roughly, that are shuffled in memory at a time
@@ -68,20 +69,16 @@ class _Scattered:
         return np.concatenate([self._counts, *self._places], 1)
 
 
-class Scatter(do_once.DoOnce):
+class Scatter(shards.TextStep):
     """`corpora.Task` -> in the journal, a file of runs and an index of the places of each bucket in them."""
 
     phase = "scatter"
-    schema = Object({**do_once.FILES.required, "irregular": MapOf(Whole())})
 
-    def __init__(self, folders: dict[str, str], num_buckets: int, settings: sentences.Settings):
-        super().__init__(folders[sentences.TRAIN])
-        self._folders, self._num_buckets, self._settings = folders, num_buckets, settings
+    def __init__(self, journal: Journal, folders: dict[str, str], settings: sentences.Settings, num_buckets: int):
+        super().__init__(journal, folders, settings)
+        self._num_buckets = num_buckets
 
-    def setup(self) -> None:
-        self._converter = shards.Converter(self._folders[sentences.TRAIN], self._settings)
-
-    def do(self, task: corpora.Task, progress: task_progress.TaskProgress) -> dict[str, Any]:
+    def do(self, task: corpora.Task, progress: task_progress.TaskProgress) -> Result:
         irregular = collections.Counter()
         with contextlib.ExitStack() as stack:
             written = {}
@@ -89,39 +86,42 @@ class Scatter(do_once.DoOnce):
                 file = stack.enter_context(filesystems.create(_path(self._journal, task.number, split, "run")))
                 random = np.random.default_rng([self._settings.seed, task.number, index])
                 written[split] = _Scattered(file, self._num_buckets, random)
-            for encoded in self._converter.convert(task, progress, irregular):
+            for encoded in self.convert(task, progress, irregular):
                 for split, scattered in written.items():
                     scattered.write(encoded[split])
-            for scattered in written.values():
-                scattered.flush()
             sizes = {}
             for split, scattered in written.items():
-                index = scattered.index()
-                filesystems.write(_path(self._journal, task.number, split, "index"), index.tobytes())
-                sizes[_path(self._journal, task.number, split, "index")] = index.nbytes
+                scattered.flush()
                 sizes[_path(self._journal, task.number, split, "run")] = scattered.size
-            return {"irregular": irregular, "files": sizes}
+                path, index = _path(self._journal, task.number, split, "index"), scattered.index()
+                filesystems.write(path, index.tobytes())
+                sizes[path] = index.nbytes
+        return Result(files=sizes, irregular=irregular)
 
 
 class Gather(do_once.DoOnce):
-    """`GatherTask` -> the shards of that number, from their buckets. The result holds the shards' statistics."""
+    """`GatherTask` -> the shards of that number, from their buckets."""
 
     phase = "gather"
-    schema = shards.RESULT
+    kind = shards.Written
 
     def __init__(
         self,
+        journal: Journal,
         folders: dict[str, str],
+        seed: int,
         num_shards: int,
         num_buckets: int,
-        places: dict[str, bucket_places.Places],  # by split
-        seed: int,
+        num_tasks: int,  # of `Scatter`
     ):
-        super().__init__(folders[sentences.TRAIN])
-        self._folders, self._num_shards, self._num_buckets = folders, num_shards, num_buckets
-        self._places, self._seed = places, seed
+        super().__init__(journal)
+        self._folders, self._seed = folders, seed
+        self._num_shards, self._num_buckets, self._num_tasks = num_shards, num_buckets, num_tasks
 
-    def do(self, task: GatherTask, progress: task_progress.TaskProgress) -> dict[str, Any]:
+    def setup(self) -> None:
+        self._scattered = self._journal.results(Scatter.phase, self._num_tasks, Result)
+
+    def do(self, task: GatherTask, progress: task_progress.TaskProgress) -> shards.Written:
         per_shard = self._num_buckets // self._num_shards
         with shards.open_shards(self._folders, [task.number], self._num_shards) as opened:
             for number, split in enumerate(self._folders):
@@ -133,44 +133,37 @@ class Gather(do_once.DoOnce):
                     opened[split, task.number].write(shards.Encoded(shuffled, counts[None]))
                     amount = (counts[shards.COUNTED.index(name)] for name in ("bytes", "sentences", "tokens"))
                     progress.add(*map(int, amount))
-            statistics = [shard.statistics() for shard in opened.values()]
-        return {"shards": statistics, "files": {shard["path"]: shard["bytes"] for shard in statistics}}
+            return shards.written(opened.values(), {})
 
     def _bucket(self, split: str, bucket: int) -> tuple[list[bytes], np.ndarray]:
         """Returns a bucket's records, in the order of the tasks, and the sums of their counts."""
-        counts, places = self._places[split].read(bucket)
+        counts = np.zeros(len(shards.COUNTED), np.int64)
 
-        def read(place: list[int]) -> bytes:
-            number, start, end = place
-            return filesystems.read_range(_path(self._journal, number, split, "run"), start, end)
+        def read(number: int) -> tuple[np.ndarray, list[bytes]]:
+            path, index = (_path(self._journal, number, split, ending) for ending in ("run", "index"))
+            size = self._scattered[number].files[index] // self._num_buckets
+            row = np.frombuffer(filesystems.read_range(index, bucket * size, (bucket + 1) * size), np.int64)
+            runs = row[len(counts) :].reshape(-1, 2).tolist()
+            return row[: len(counts)], [filesystems.read_range(path, *run) for run in runs if run[0] < run[1]]
 
         is_near = filesystems.is_local(self._journal.folder)
-        segments = (map if is_near else filesystems.at_once)(read, places.tolist())
-        return list(itertools.chain.from_iterable(map(_frames, segments))), counts
+        found = []
+        for added, segments in (map if is_near else filesystems.at_once)(read, range(self._num_tasks)):
+            counts += added
+            found.extend(itertools.chain.from_iterable(map(_frames, segments)))
+        return found, counts
 
 
-def write_places(
-    notes: journal.Journal, splits: Iterable[str], results: list[dict[str, Any]], num_buckets: int
-) -> dict[str, bucket_places.Places]:
-    """Writes where the records of each bucket are, given the results of `Scatter`; returns the places of each split."""
-    found = {}
-    for split in splits:
-        paths = [_path(notes, number, split, "index") for number in range(len(results))]
-        indexes = [
-            bucket_places.Index(path, result["files"][path]) for path, result in zip(paths, results, strict=True)
-        ]
-        found[split] = bucket_places.write(notes, split, indexes, num_buckets, len(shards.COUNTED))
-    return found
-
-
-def gather_tasks(results: list[dict[str, Any]], num_shards: int) -> list[GatherTask]:
+def gather_tasks(results: list[Result], num_shards: int) -> do_once.Tasks:
     """Returns the tasks of `Gather`, given the results of `Scatter`."""
-    size = sum(size for result in results for path, size in result["files"].items() if path.endswith(".run"))
-    return [GatherTask(number, size // num_shards) for number in range(num_shards)]
+    size = sum(size for result in results for path, size in result.files.items() if path.endswith(".run"))
+    return do_once.Tasks(
+        lambda: (GatherTask(number, size // num_shards) for number in range(num_shards)), num_shards, size
+    )
 
 
-def _path(notes: journal.Journal, number: int, split: str, ending: str) -> str:
-    return notes.path(f"{Scatter.phase}-{number:05d}-{split}.{ending}")
+def _path(journal: Journal, number: int, split: str, ending: str) -> str:
+    return journal.path(f"{Scatter.phase}-{number:05d}-{split}.{ending}")
 
 
 def _frames(segment: bytes) -> Iterator[bytes]:

@@ -1,82 +1,109 @@
 """The journal of an unfinished output folder: what is done already, so that a killed run can be resumed.
 
-FOLDER/_unfinished/plan.json             what was asked for: only a command with the same plan resumes; and the run's id
+FOLDER/_unfinished/plan.json             all that the output depends on, and the run's id; the same plan resumes
                    PHASE-00012.RUN.json  the result of a finished task
-                   PHASE-00012.RUN.beat  the progress of a task
-                   PHASE-tasks.RUN.json, PHASE-results.RUN.json: see `do_once`
+                   PHASE-results.RUN.json  all results of a finished phase
+                   PHASE.RUN.progress    the progress of running tasks, line by line
                    owner.json            who writes the folder, if it is in a remote store
                    job.json              the last job on a cluster, until it has ended
 FOLDER/_SUCCESS                          written last
 
-RUN is the id. Workers of an earlier run that still write do not reach the files of another run.
+RUN is the id: workers of an earlier run that still write do not reach the files of another run.
 """
 
 import contextlib
+import json
 import os
 import pathlib
 import re
 import uuid
-from collections.abc import Callable, Collection, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
-from elmo_tf.errors import InputError, renamed
-from elmo_tf.files import lock, staging
-from elmo_tf.files.json_file import Object, Schema
-from elmo_tf.pipelines.text import filesystems
+import msgspec
+
+from elmo_tf.errors import InputError
+from elmo_tf.files import json_file, lock, staging
+from elmo_tf.files.json_file import Count
+from elmo_tf.pipelines.text import corpora, filesystems
 from elmo_tf.records import record_folder
 
 UNFINISHED = "_unfinished"
-PROGRESS_ENDING = ".beat"
+PROGRESS_ENDING = ".progress"
 JOB = "job.json"
 _OWNER = "owner.json"
-_RUN = "run"  # the key of the id in a plan
 _PLAN = "plan.json"
-_KEPT = (_PLAN, JOB, _OWNER)
+_RUN, _INPUT = "run", "input"  # keys of a plan: the run's id, and the files to read
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """What a task has done. A step's results may have more fields."""
+
+    files: dict[str, Count]  # the size of each file that it wrote, by path
+    irregular: dict[str, Count] = {}  # how often each rule for irregular text applied
+
+
+_Result = TypeVar("_Result", bound=Result)
 
 
 class Journal(NamedTuple):
-    """The journal of a run in an output folder. Variables of this type are called `notes`."""
+    """The journal of a run in an output folder."""
 
     folder: str
-    run: str = ""  # its id
-
-    @property
-    def mark(self) -> str:
-        """What stands before the ending of every file of the run."""
-        return f".{self.run}" if self.run else ""
+    run: str  # its id
 
     def path(self, name: str) -> str:
         """Returns the path of a file of the run."""
         stem, ending = os.path.splitext(name)
-        return shared_path(self.folder, f"{stem}{self.mark}{ending}")
+        return shared_path(self.folder, f"{stem}.{self.run}{ending}")
 
-    def result(self, phase: str, number: int, schema: Schema) -> Any | None:
-        """Returns the result of a task; None if there is none, or it is damaged or does not fit the schema."""
+    def result(self, phase: str, number: int, kind: type[_Result]) -> _Result | None:
+        """Returns the result of a task; None if it is not done, its result is damaged or a file of it not whole."""
         path = self._result_path(phase, number)
-        return filesystems.read_json(path, schema) if filesystems.exists(path) else None
+        if not filesystems.exists(path):
+            return None
+        try:
+            result = json_file.parse_as(filesystems.read(path), kind, path)
+        except InputError:
+            return None
+        is_whole = result.files and all(filesystems.size(path) == size for path, size in result.files.items())
+        return result if is_whole else None
 
-    def numbers(self, phase: str) -> set[int]:
-        """Returns the numbers of the tasks with a result, by one question to the store."""
-        name = re.compile(rf"{re.escape(phase)}-(\d+){re.escape(self.mark)}\.json")
-        found = map(name.fullmatch, filesystems.sizes(filesystems.join(self.folder, UNFINISHED)))
-        return {int(match[1]) for match in found if match}
-
-    def done(self, phase: str, number: int, result: Any) -> None:
+    def done(self, phase: str, number: int, result: Result) -> None:
         """Records that a task is done and all its files are complete."""
-        filesystems.write_json(self._result_path(phase, number), result)
+        filesystems.write_json(self._result_path(phase, number), msgspec.to_builtins(result))
 
-    def forget(self, phase: str) -> None:
-        """Deletes the results of a phase, so that none of its tasks counts as done."""
-        names = filesystems.sizes(filesystems.join(self.folder, UNFINISHED))
-        filesystems.delete(shared_path(self.folder, name) for name in names if name.startswith(f"{phase}-"))
+    def results(self, phase: str, count: int, kind: type[_Result]) -> list[_Result]:
+        """Returns the results of all tasks of a finished phase, in order. Raises `ReadError` if one is missing."""
+        path = self.results_path(phase)
+        with contextlib.suppress(InputError):
+            results = json_file.parse_as(filesystems.read(path), list[kind], path)
+            if len(results) == count:
+                return results
+        raise filesystems.ReadError(f"cannot read {path}: the result of a task is missing or damaged")
+
+    def done_paths(self, phase: str) -> list[str]:
+        """Returns the paths of the results of a phase, by one request to the store."""
+        name = re.compile(rf"{phase}-\d+\.{self.run}\.json")
+        names = filter(name.fullmatch, filesystems.sizes(shared_path(self.folder)))
+        return [shared_path(self.folder, name) for name in names]
+
+    def corpus(self) -> list[corpora.TextFile]:
+        """Returns the files to read, on a worker too: a pipeline that holds them would grow with their number."""
+        plan = json.loads(filesystems.read(shared_path(self.folder, _PLAN)))
+        return [corpora.TextFile(*file) for *file, _ in plan[_INPUT]]
+
+    def results_path(self, phase: str) -> str:
+        """Returns the path of the results of a phase."""
+        return self.path(f"{phase}-results.json")
 
     def _result_path(self, phase: str, number: int) -> str:
         return self.path(f"{phase}-{number:05d}.json")
 
 
-def shared_path(folder: str, name: str) -> str:
-    """Returns the path of a file among the notes that belongs to no single run."""
-    return filesystems.join(folder, UNFINISHED, name)
+def shared_path(folder: str, *name: str) -> str:
+    """Returns the path of a file that belongs to no single run, or of all of the journal."""
+    return filesystems.join(folder, UNFINISHED, *name)
 
 
 def opened(folder: str) -> Journal:
@@ -84,84 +111,10 @@ def opened(folder: str) -> Journal:
     return Journal(folder, str((_read_plan(folder) or {}).get(_RUN, "")))
 
 
-def check(folder: str) -> None:
-    """Raises `InputError` unless `folder` does not exist, is empty or is unfinished."""
-    with renamed(path="folder"):
-        filesystems.check_store(folder)
-    path = pathlib.Path(os.path.abspath(folder))
-    if not filesystems.is_local(folder):
-        notes = filesystems.join(folder, UNFINISHED) + "/"
-        found = filesystems.match(filesystems.join(folder, "**"))
-        is_free = all(file.path.startswith(notes) for file in found)
-    else:
-        # A folder with nothing but a journal is that of a run that was killed before it wrote anything.
-        is_free = not os.path.lexists(path) or (
-            path.is_dir() and {entry.name for entry in path.iterdir()} <= {UNFINISHED}
-        )
-    if not is_free and plan_of(folder) is None:
-        if is_marked(folder):
-            # Of a run that was killed while it tidied up.
-            filesystems.delete_folder(filesystems.join(folder, UNFINISHED))
-        raise _exists(folder)
-
-
-def is_marked(folder: str) -> bool:
-    """Whether a folder has the marker of a finished one."""
-    return filesystems.exists(filesystems.join(folder, record_folder.MARKER_FILE))
-
-
-@contextlib.contextmanager
-def unfinished(
-    outputs: dict[str, str], plan: dict[str, Any], end_job: Callable[[str], None] | None = None
-) -> Iterator[bool]:
-    """Keeps output folders unfinished until the block ends. Call `check` on each before.
-
-    The folders get their markers when the block ends without an exception. After an `InputError` neither they nor
-    parents made for them remain. After any other exception they stay as they are, and `unfinished` with the same plan
-    resumes.
-
-    Args:
-        outputs: the folders, by the parameter that gave each.
-        plan: everything that the contents of the folders depend on, as JSON.
-        end_job: ends the job of an earlier run, given the path of its note, or raises; called before anything changes.
-
-    Yields:
-        Whether this resumes an earlier run. If not, the folders are empty except for the journal.
-
-    Raises:
-        InputError: naming the parameter, if a folder cannot be made, another run is writing it, or one has finished it
-            since `check`.
-    """
-    with contextlib.ExitStack() as stack:
-        made = _make(outputs)
-        try:
-            for parameter, folder in outputs.items():
-                stack.enter_context(locked(folder, parameter))
-            resumed = all([_has_plan(folder, plan, parameter) for parameter, folder in outputs.items()])
-            for parameter, folder in outputs.items():
-                if not resumed and is_marked(folder):
-                    with renamed(folder=parameter):
-                        raise _exists(folder)
-        except InputError:
-            _remove(made)
-            raise
-        if end_job:
-            for note in filter(filesystems.exists, [shared_path(folder, JOB) for folder in outputs.values()]):
-                end_job(note)
-        run = opened(next(iter(outputs.values()))).run if resumed else uuid.uuid4().hex[:8]
-        try:
-            for folder in outputs.values():
-                _begin(folder, {**plan, _RUN: run}, resumed)
-            yield resumed
-            _mark(outputs.values())
-        except InputError:
-            # A resumed folder holds work of an earlier run.
-            if not resumed:
-                for folder in outputs.values():
-                    discard(folder)
-                _remove(made)
-            raise
-        _tidy(outputs.values())
+def plan_input(corpus: Sequence[corpora.TextFile]) -> dict[str, Any]:
+    """Returns the part of a plan that says which files are read, and when they were last changed."""
+    times = filesystems.at_once(filesystems.last_changed, [file.path for file in corpus])
+    return {_INPUT: [[*file, changed] for file, changed in zip(corpus, times, strict=True)]}
 
 
 def plan_of(folder: str) -> dict[str, Any] | None:
@@ -179,48 +132,113 @@ def _read_plan(folder: str) -> dict[str, Any] | None:
     path = shared_path(folder, _PLAN)
     if not filesystems.exists(path):
         return None
-    plan = filesystems.read_json(path, Object({}))
-    if plan is None:
-        raise InputError("folder", "an unfinished folder with an intact plan", f"a damaged one: {path}")
-    return plan
+    try:
+        return json_file.parse_as(filesystems.read(path), dict[str, Any], path)
+    except InputError:
+        raise InputError(folder, "an unfinished folder with an intact plan", f"a damaged one: {path}") from None
+
+
+def check(folder: str) -> None:
+    """Raises `InputError` unless `folder` does not exist, is empty or is unfinished."""
+    filesystems.check_store(folder)
+    if not filesystems.is_local(folder):
+        found = filesystems.match(filesystems.join(folder, "**"))
+        is_free = all(file.path.startswith(shared_path(folder) + "/") for file in found)
+    else:
+        # With nothing but a journal, a run was killed before it wrote anything.
+        is_free = not os.path.lexists(folder) or (os.path.isdir(folder) and {*os.listdir(folder)} <= {UNFINISHED})
+    if is_free or plan_of(folder) is not None:
+        return
+    if is_marked(folder):
+        # A run was killed while it deleted its journal.
+        filesystems.delete_folder(shared_path(folder))
+    raise _exists(folder)
+
+
+def is_marked(folder: str) -> bool:
+    """Whether a folder has the marker of a finished one."""
+    return filesystems.exists(filesystems.join(folder, record_folder.MARKER_FILE))
+
+
+@contextlib.contextmanager
+def unfinished(
+    folders: Sequence[str], plan: dict[str, Any], end_job: Callable[[str], None] | None = None
+) -> Iterator[bool]:
+    """Keeps output folders unfinished until the block ends. Call `check` on each before.
+
+    The folders get their markers when the block ends without an exception. After an `InputError` neither they nor
+    parents made for them remain. After any other exception they stay as they are, and `unfinished` with the same plan
+    resumes.
+
+    Args:
+        folders: the output folders; the first has the journal of all tasks.
+        plan: everything that the contents of the folders depend on, as JSON.
+        end_job: ends the job of an earlier run, given the path of its note, or raises; called before anything changes.
+
+    Yields:
+        Whether this resumes an earlier run. If not, the folders are empty except for the journal.
+
+    Raises:
+        InputError: if a folder cannot be made, another run is writing it, or one has finished it since `check`.
+    """
+    with contextlib.ExitStack() as stack:
+        made, new = _make(folders), []
+        try:
+            for folder in folders:
+                stack.enter_context(locked(folder))
+            resumed = all([plan_of(folder) == plan for folder in folders])
+            if not resumed and (finished := [folder for folder in folders if is_marked(folder)]):
+                raise _exists(finished[0])
+            for folder in folders:
+                if end_job and filesystems.exists(note := shared_path(folder, JOB)):
+                    end_job(note)
+            run = opened(folders[0]).run if resumed else uuid.uuid4().hex[:8]
+            # A resumed folder holds work of an earlier run, which stays.
+            new = [] if resumed else folders
+            for folder in folders:
+                _begin(folder, {**plan, _RUN: run}, resumed)
+            yield resumed
+            _mark(folders)
+        except InputError:
+            for folder in new:
+                discard(folder)
+            _remove(made)
+            raise
+        # The plans first: without one nobody resumes with the rest of a journal.
+        for folder in folders:
+            filesystems.delete([shared_path(folder, _PLAN)])
+        for folder in folders:
+            filesystems.delete_folder(shared_path(folder))
 
 
 def discard(folder: str) -> None:
-    """Deletes an unfinished folder; if it holds files of somebody else, these and the folder stay."""
+    """Deletes an unfinished folder, but no files that the jobs have not written."""
     _clear(folder, everything=True)
-    filesystems.delete_folder(filesystems.join(folder, UNFINISHED))
+    filesystems.delete_folder(shared_path(folder))
     if filesystems.is_local(folder):
         _remove([pathlib.Path(folder)])
 
 
-def _has_plan(folder: str, plan: dict[str, Any], parameter: str) -> bool:
-    with renamed(folder=parameter):
-        return plan_of(folder) == plan
-
-
 def _exists(folder: str) -> InputError:
-    found = "a finished one" if is_marked(folder) else "one"
-    return InputError("folder", "a folder that does not exist yet", f"{found}: {folder}")
+    return InputError(folder, "a folder that does not exist yet", "a finished one" if is_marked(folder) else "one")
 
 
-def _make(outputs: dict[str, str]) -> list[pathlib.Path]:
+def _make(folders: Iterable[str]) -> list[pathlib.Path]:
     """Makes local folders with a journal in each; returns all that were made. Remote stores need no folders."""
     made: list[pathlib.Path] = []
-    for parameter, folder in outputs.items():
-        if not filesystems.is_local(folder):
-            continue
-        notes = pathlib.Path(os.path.abspath(folder), UNFINISHED)
-        missing = [path for path in (notes, *notes.parents) if not path.exists()]
+    for folder in filter(filesystems.is_local, folders):
+        path = pathlib.Path(os.path.abspath(folder), UNFINISHED)
+        missing = [parent for parent in (path, *path.parents) if not parent.exists()]
         try:
-            notes.mkdir(parents=True, exist_ok=True)
+            path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             _remove(made + missing)
-            raise InputError(parameter, "a folder that can be made", f"{error.strerror}: {folder}") from None
-        made.extend(missing)
+            raise InputError(folder, "a folder that can be made", error.strerror) from None
+        made += missing
     return made
 
 
-def _remove(folders: list[pathlib.Path]) -> None:
+def _remove(folders: Iterable[pathlib.Path]) -> None:
     """Removes those folders that are empty."""
     for path in sorted(folders, key=lambda path: len(path.parts), reverse=True):
         with contextlib.suppress(OSError):
@@ -228,7 +246,7 @@ def _remove(folders: list[pathlib.Path]) -> None:
 
 
 def _begin(folder: str, plan: dict[str, Any], resumed: bool) -> None:
-    """Deletes what an earlier run left, all of it or only what no run can use, and writes the plan."""
+    """Deletes leftovers of an earlier run, or all of it unless resumed, and writes the plan."""
     path = shared_path(folder, _PLAN)
     if not resumed:
         # No command has an empty plan, so nobody resumes if this run is killed while it deletes.
@@ -237,8 +255,8 @@ def _begin(folder: str, plan: dict[str, Any], resumed: bool) -> None:
     filesystems.write_json(path, plan)
 
 
-def _mark(folders: Collection[str]) -> None:
-    """Marks folders as finished, without what workers left that were killed and whose tasks others have done."""
+def _mark(folders: Iterable[str]) -> None:
+    """Marks folders as finished, and deletes leftovers of workers that were killed."""
     for folder in folders:
         left = filter(filesystems.is_temporary, filesystems.sizes(folder))
         filesystems.delete([filesystems.join(folder, name) for name in left])
@@ -246,41 +264,31 @@ def _mark(folders: Collection[str]) -> None:
         filesystems.write(filesystems.join(folder, record_folder.MARKER_FILE), b"")
 
 
-def _tidy(folders: Collection[str]) -> None:
-    """Deletes the journals of finished folders."""
-    # The plan first: without it nobody resumes with the rest of the journal.
-    for folder in folders:
-        filesystems.delete([shared_path(folder, _PLAN)])
-    for folder in folders:
-        filesystems.delete_folder(filesystems.join(folder, UNFINISHED))
-
-
 def _clear(folder: str, everything: bool) -> None:
-    notes = filesystems.join(folder, UNFINISHED)
-    for place in (notes, folder):
-        for name in filesystems.sizes(place):
-            if place == notes:
-                is_useless, is_ours = name.endswith(PROGRESS_ENDING), name not in _KEPT
-            else:
-                is_useless, is_ours = name == record_folder.MARKER_FILE, record_folder.is_own_file(name)
-            if is_useless or filesystems.is_temporary(name) or (everything and is_ours):
-                filesystems.delete([filesystems.join(place, name)])
+    """Deletes leftovers from a folder and its journal, or everything that runs do not share."""
+    for name in filesystems.sizes(shared_path(folder)):
+        useless = name.endswith(PROGRESS_ENDING) or filesystems.is_temporary(name)
+        if useless or (everything and name not in (_PLAN, JOB, _OWNER)):
+            filesystems.delete([shared_path(folder, name)])
+    for name in filesystems.sizes(folder):
+        useless = name == record_folder.MARKER_FILE or filesystems.is_temporary(name)
+        if useless or (everything and record_folder.is_own_file(name)):
+            filesystems.delete([filesystems.join(folder, name)])
 
 
 @contextlib.contextmanager
-def locked(folder: str, parameter: str) -> Iterator[None]:
+def locked(folder: str) -> Iterator[None]:
     """Keeps other runs out of a folder: of a local one those on this machine, of a remote one all."""
     if not filesystems.is_local(folder):
         from elmo_tf.pipelines.cluster import owner
 
-        with renamed(folder=parameter), owner.owned(folder, shared_path(folder, _OWNER)):
+        with owner.owned(folder, shared_path(folder, _OWNER)):
             yield
         return
-    notes = staging.no_link(os.path.join(folder, UNFINISHED), os.O_RDONLY)
-    if not lock.acquire(notes, folder):
-        os.close(notes)
-        raise InputError(parameter, "a folder that no other run writes", f"one in use: {folder}")
+    descriptor = staging.no_link(shared_path(folder), os.O_RDONLY)
     try:
+        if not lock.acquire(descriptor, folder):
+            raise InputError(folder, "a folder that no other run writes", "one in use")
         yield
     finally:
-        os.close(notes)
+        os.close(descriptor)

@@ -3,14 +3,9 @@
 from typing import Any
 
 import grpc
-from apache_beam.runners.direct.direct_runner import SwitchingDirectRunner
 from apache_beam.runners.portability import abstract_job_service, local_job_service
 from apache_beam.runners.portability.fn_api_runner import worker_handlers
-from apache_beam.runners.portability.prism_runner import PrismRunner
-from apache_beam.runners.runner import PipelineRunner
 from apache_beam.runners.worker import worker_pool_main
-
-from elmo_tf.errors import InputError
 
 # Each makes servers through its global name `grpc`.
 _MODULES = (abstract_job_service, local_job_service, worker_handlers, worker_pool_main)
@@ -34,10 +29,3 @@ def restrict() -> None:
     """Has the servers that Beam starts in this process from now on listen on loopback addresses only."""
     for module in _MODULES:
         module.grpc = _LoopbackGrpc()
-
-
-def check_runner(runner: PipelineRunner) -> None:
-    """Raises `InputError` if the runner starts Prism, a Go program, whose servers listen on all addresses."""
-    if isinstance(runner, (SwitchingDirectRunner, PrismRunner)):
-        expected = "one that listens on loopback addresses only, such as FnApiRunner"
-        raise InputError("runner", expected, f"{type(runner).__name__}, which starts Prism")

@@ -1,7 +1,7 @@
 """Worker processes of the in-memory runner that start at once, and whose death ends the job.
 
-Beam's own multi-processing mode starts a new Python for every worker of every pipeline, and waits for ever when a
-worker dies. Here workers are forked from a process that has already imported what they need.
+Beam's own multi-processing mode starts a new Python for every worker of every pipeline, and hangs when a worker dies.
+Here workers are forked from a process that has already imported what they need.
 """
 
 import logging
@@ -46,10 +46,9 @@ class WorkerProcesses(environments.DefaultEnvironment):
 
 
 class Connection:
-    """The runner's control connection to a worker, which also knows the requests without a response.
+    """The runner's control connection to a worker; it can answer open requests when the worker is dead.
 
-    The runner sends every request through it. It waits for the response for ever, so someone has to give one in the
-    place of a dead worker.
+    Beam's runner waits for responses without a timeout.
     """
 
     def __init__(self, connection: worker_handlers.ControlConnection):
@@ -65,7 +64,7 @@ class Connection:
         return future
 
     def fail(self, error: str) -> None:
-        """Gives `error` as the response to all requests without one."""
+        """Answers all open requests with an error."""
         with self._lock:
             for future in self._open:
                 if not future.is_done():
@@ -78,7 +77,7 @@ class Connection:
 
 @worker_handlers.WorkerHandler.register_environment(_URN, None)
 class _Handler(worker_handlers.GrpcWorkerHandler):
-    """Starts one process. If it ends too early, all requests to it fail."""
+    """Starts one process. If it dies, all requests to it fail."""
 
     def __init__(self, payload, state, provision_info, grpc_server):
         super().__init__(state, provision_info, grpc_server)

@@ -1,4 +1,4 @@
-"""A job's report of what it has done: counts and sizes in words, a table, the versions of the software."""
+"""What the jobs' reports share: a table, irregular text, sizes, versions of the software."""
 
 import platform
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ def table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def describe_irregular(found: dict[str, dict[str, Any]]) -> str:
-    """Returns in words what was irregular, with a line for each rule that applied."""
+    """Returns a text about irregular input, with a line for each rule that applied."""
     applied = [
         f"\n  {name.replace('_', ' ')}: {one['count']:,}, {one['rule']}" for name, one in found.items() if one["count"]
     ]

@@ -25,14 +25,14 @@ from elmo_tf.errors import InputError
 from elmo_tf.pipelines.running import loopback, processes
 from elmo_tf.pipelines.text import filesystems
 
-# In memory, in this process or with --direct_num_workers in several, without a network. Beam's own default,
-# DirectRunner, first tries to download a binary.
+# In memory, in this process or with --direct_num_workers in several, without a network.
 DEFAULT_RUNNER = "FnApiRunner"
-# Those that hand the pipeline to another program.
-_PORTABLE = ("PortableRunner", "FlinkRunner", "SparkRunner")
+_PORTABLE = ("PortableRunner", "FlinkRunner")  # hand the pipeline to another program
 _REMOTE = (*_PORTABLE, "DataflowRunner")
-# Beam's options that errors speak of.
-PARAMETERS = ("runner", "flink_master", "flink_version", "flink_job_server_jar", "spark_job_server_jar", "job_endpoint")
+# Not Beam's own default, DirectRunner, nor PrismRunner: both start a Go program that listens on all addresses.
+_RUNNERS = (DEFAULT_RUNNER, "BundleBasedDirectRunner", *_REMOTE)
+# Beam's options that errors name.
+PARAMETERS = ("runner", "flink_master", "flink_version", "flink_job_server_jar", "job_endpoint")
 _LOGGERS = {
     "apache_beam": logging.WARNING,
     # These print errors of steps, which are raised again here.
@@ -84,8 +84,8 @@ def parse(arguments: Sequence[str]) -> tuple[PipelineOptions, list[str]]:
 
 def uses_processes(options: PipelineOptions) -> bool:
     """Whether the options ask for several worker processes of the in-memory runner."""
-    several = options.view_as(DirectOptions).direct_running_mode == "multi_processing"
-    return several and options.view_as(StandardOptions).runner == DEFAULT_RUNNER
+    direct, runner = options.view_as(DirectOptions), options.view_as(StandardOptions).runner
+    return direct.direct_running_mode == "multi_processing" and runner == DEFAULT_RUNNER
 
 
 def processes_per_machine(options: PipelineOptions) -> int | None:
@@ -108,27 +108,28 @@ def make_pipeline(options: PipelineOptions) -> beam.Pipeline:
     level.
 
     Raises:
-        InputError: if they name an unknown runner, or one that needs further options.
+        InputError: if the runner is unknown, or needs further options.
     """
+    runner = options.view_as(StandardOptions).runner
+    if runner not in _RUNNERS:
+        raise InputError("runner", f"one of {', '.join(_RUNNERS)}", runner)
     loopback.restrict()
     worker = options.view_as(WorkerOptions)
     verbose = worker.default_sdk_harness_log_level or worker.sdk_harness_log_level_overrides
-    for name, level in () if verbose else _LOGGERS.items():
-        if logging.getLogger(name).level == logging.NOTSET:
-            logging.getLogger(name).setLevel(level)
     if not verbose:
+        for name, level in _LOGGERS.items():
+            if logging.getLogger(name).level == logging.NOTSET:
+                logging.getLogger(name).setLevel(level)
         logging.getLogger().addFilter(_is_of_others)
-    if verbose or not uses_processes(options):
-        try:
-            pipeline = beam.Pipeline(options=options)
-        except ValueError as error:
-            raise InputError("runner", "one that can run", " ".join(str(error).split())) from None
-        loopback.check_runner(pipeline.runner)
-        return pipeline
-    options = PipelineOptions.from_dictionary(options.get_all_options(drop_default=True))
-    # Otherwise the runner would start its own kind of workers.
-    options.view_as(DirectOptions).direct_running_mode = ""
-    return beam.Pipeline(FnApiRunner(processes.WorkerProcesses()), options)
+        if uses_processes(options):
+            options = PipelineOptions.from_dictionary(options.get_all_options(drop_default=True))
+            # Otherwise the runner would start its own kind of workers.
+            options.view_as(DirectOptions).direct_running_mode = ""
+            return beam.Pipeline(FnApiRunner(processes.WorkerProcesses()), options)
+    try:
+        return beam.Pipeline(options=options)
+    except ValueError as error:
+        raise InputError("runner", "one with all its options", " ".join(str(error).split())) from None
 
 
 def _is_of_others(record: logging.LogRecord) -> bool:
@@ -137,12 +138,12 @@ def _is_of_others(record: logging.LogRecord) -> bool:
 
 
 def is_remote(options: PipelineOptions) -> bool:
-    """Whether the runner goes on without this process."""
+    """Whether jobs run outside of this process, and continue if it dies."""
     return options.view_as(StandardOptions).runner in _REMOTE
 
 
 def connected(options: PipelineOptions, unknown: Sequence[str] = ()) -> contextlib.AbstractContextManager:
-    """Sees to it that the runner takes the pipelines of the block: see `job_service.connected`."""
+    """Connects to a remote runner for the pipelines of the block: see `job_service.connected`."""
     if not is_remote(options):
         return contextlib.nullcontext()
     from elmo_tf.pipelines.cluster import job_service
@@ -158,11 +159,7 @@ def end_job(options: PipelineOptions, note: str) -> None:
 
 
 def execute(pipeline: beam.Pipeline, note: str) -> None:
-    """Runs `pipeline` to its end.
-
-    Args:
-        pipeline: what to run.
-        note: of `job_service.begin_job`, for a remote runner; deleted if the job is known to have ended.
+    """Runs `pipeline` to its end, on a remote runner with the note of `job_service.begin_job`.
 
     Raises:
         InputError, ReadError, WriteError: what a step raised.
@@ -182,28 +179,20 @@ def execute(pipeline: beam.Pipeline, note: str) -> None:
             raise KeyboardInterrupt from None
         if processes.DIED in text or (not job_service and processes.CLOSED in text):
             raise ChildProcessError(processes.DIED.removeprefix("elmo_tf: ")) from None
-        if own := own_error(text) or _system_error(text) or (job_service and job_service.error(text)):
+        if own := own_error(text) or (job_service and job_service.error(text)):
             raise own from None
         raise
     if state not in (None, PipelineState.DONE):
         raise ChildProcessError(f"the pipeline ended as {state}; see the runner's log for the reason")
 
 
-def _system_error(text: str) -> filesystems.ReadError | None:
-    """Returns the last error of the operating system in the text of an exception from a worker; None if none is."""
-    found = _SYSTEM_ERROR.findall(text)
-    if not found:
-        return None
-    reason, _, path = _STEP.sub("", found[-1]).partition(": ")
-    return filesystems.ReadError(f"cannot read or write {path or 'a file'}: {reason}")
-
-
 def own_error(text: str) -> Exception | None:
-    """Returns the last error of this project in the text of an exception from a worker; None if there is none."""
-    found = _OWN_ERROR.findall(text)
-    if not found:
-        return None
-    kind, message = found[-1]
-    message = _STEP.sub("", message)
+    """Returns the last error of this project, or else of the operating system, in the text of a worker's exception."""
     kinds = {"ReadError": filesystems.ReadError, "WriteError": filesystems.WriteError}
-    return kinds[kind](message) if kind in kinds else InputError.from_message(message)
+    if found := _OWN_ERROR.findall(text):
+        kind, message = found[-1]
+        return kinds.get(kind, InputError.from_message)(_STEP.sub("", message))
+    if found := _SYSTEM_ERROR.findall(text):
+        reason, _, path = _STEP.sub("", found[-1]).partition(": ")
+        return filesystems.ReadError(f"cannot read or write {path or 'a file'}: {reason}")
+    return None

@@ -1,10 +1,7 @@
-"""The progress of tasks, which they write to the journal, and the line that shows it: share done, speed, time left."""
+"""The progress of tasks, and the line that shows it: share done, speed, time left."""
 
 import contextlib
 import datetime
-import json
-import os
-import re
 import threading
 import time
 from collections.abc import Iterator
@@ -13,14 +10,13 @@ from typing import NamedTuple
 from apache_beam.metrics import Metrics
 
 from elmo_tf.files import staging
-from elmo_tf.files.json_file import Row, Whole
 from elmo_tf.files.progress import ProgressLine
-from elmo_tf.pipelines.running import journal
+from elmo_tf.pipelines.running.journal import PROGRESS_ENDING, Journal
 from elmo_tf.pipelines.text import filesystems
 
 _WRITE_SECONDS = 0.5
 _POLL_SECONDS = 0.5
-_FAR_SECONDS = 20.0  # between two questions to a remote store
+_FAR_SECONDS = 20.0  # between two requests to a remote store
 
 
 class Amount(NamedTuple):
@@ -35,38 +31,15 @@ class Amount(NamedTuple):
         return Amount(*map(sum, zip(self, other, strict=True)))
 
 
-_AMOUNT = Row((Whole(),) * len(Amount._fields))
-
-
-class PhaseProgress:
-    """Sums the progress that the tasks of a phase have written. There may be thousands: only changed files are read."""
-
-    def __init__(self, notes: journal.Journal, phase: str):
-        self._pattern = re.compile(rf"{phase}-\d+{re.escape(notes.mark + journal.PROGRESS_ENDING)}")
-        self._folder = os.path.join(notes.folder, journal.UNFINISHED)
-        self._known: dict[str, tuple[int, Amount]] = {}
-
-    def amount(self) -> Amount:
-        """Returns what the tasks have done so far."""
-        with os.scandir(self._folder) as entries:
-            for entry in entries:
-                if self._pattern.fullmatch(entry.name):
-                    changed = entry.stat().st_mtime_ns
-                    if self._known.get(entry.name, (None,))[0] != changed:
-                        self._known[entry.name] = changed, _read_amount(entry.path)
-        return sum((amount for _, amount in self._known.values()), Amount())
-
-
 class TaskProgress:
-    """Counts the progress of a task: in Beam's counters and, every half second, in its file of a local folder.
+    """Counts the progress of a task: in Beam's counters and, every half second, by a line in a local file.
 
-    In a remote store files cost too much.
+    Remote stores have no such files, as nothing can be appended to theirs.
     """
 
-    def __init__(self, notes: journal.Journal, phase: str, number: int):
-        path = notes.path(f"{phase}-{number:05d}{journal.PROGRESS_ENDING}")
-        self._path = path if filesystems.is_local(notes.folder) else None
-        self._amount = Amount()
+    def __init__(self, journal: Journal, phase: str):
+        self._path = _path(journal, phase) if filesystems.is_local(journal.folder) else None
+        self._amount = Amount()  # not written yet
         self._counters = [Metrics.counter(phase, name) for name in Amount._fields]
         self._written = time.monotonic()
 
@@ -80,53 +53,56 @@ class TaskProgress:
 
     def write(self) -> None:
         """Writes the amount now."""
-        self._written = time.monotonic()
         if self._path:
-            # The task itself reports a full disk.
-            with contextlib.suppress(OSError):
-                with open(f"{self._path}.new", "w", opener=staging.no_link) as file:
-                    json.dump(self._amount, file)
-                os.replace(f"{self._path}.new", self._path)
+            # The task itself reports a full disk. Workers append short lines, which do not mix.
+            with contextlib.suppress(OSError), open(self._path, "a", opener=staging.no_link) as file:
+                file.write(" ".join(map(str, self._amount)) + "\n")
+        self._amount, self._written = Amount(), time.monotonic()
 
 
-def _read_amount(path: str) -> Amount:
-    """Returns the progress of a task; none if the file is damaged."""
-    value = filesystems.read_json(path, _AMOUNT)
-    return Amount() if value is None else Amount(*value)
+class PhaseProgress:
+    """Sums the progress that the tasks of a phase have written."""
+
+    def __init__(self, journal: Journal, phase: str):
+        self._path, self._read, self._amount = _path(journal, phase), 0, Amount()
+
+    def amount(self) -> Amount:
+        """Returns what the tasks have done so far."""
+        with contextlib.suppress(FileNotFoundError), open(self._path, "rb") as file:
+            file.seek(self._read)
+            for line in file:
+                # A line of a worker that was killed may be damaged.
+                with contextlib.suppress(ValueError, TypeError):
+                    self._amount += Amount(*map(int, line.split()))
+            self._read = file.tell()
+        return self._amount
+
+
+def _path(journal: Journal, phase: str) -> str:
+    return journal.path(f"{phase}{PROGRESS_ENDING}")
 
 
 @contextlib.contextmanager
-def watched(doing: str, notes: journal.Journal, phase: str, num_tasks: int, size: int) -> Iterator[None]:
-    """Shows the progress of a phase on stderr until the block ends.
+def watched(doing: str, journal: Journal, phase: str, num_tasks: int, size: int) -> Iterator[None]:
+    """Shows the progress of a phase on stderr until the block ends, under the name `doing`.
 
-    Args:
-        doing: what to call the phase, such as "counting".
-        notes: where its tasks write their progress. In a remote store they do not, and the number of results is shown:
-            Flink tells Beam's counters only once a job has ended.
-        phase: its name in the journal.
-        num_tasks: its tasks.
-        size: bytes that all of them read.
+    If the journal is in a remote store, the number of results is shown: Flink reports Beam's counters only when a job
+    has ended.
     """
     line, stop, start = ProgressLine(at_once=False), threading.Event(), time.monotonic()
-    is_near = filesystems.is_local(notes.folder)
-    progress = PhaseProgress(notes, phase)
-    reused = 0 if is_near else len(notes.numbers(phase))
-
-    def text() -> str | None:
-        seconds = time.monotonic() - start
-        if is_near:
-            return describe(progress.amount(), size, seconds)
-        # Tasks that only count leave no results.
-        done = len(notes.numbers(phase))
-        return describe_tasks(done, reused, num_tasks, seconds) if done else None
+    is_near = filesystems.is_local(journal.folder)
+    progress = PhaseProgress(journal, phase)
+    reused = 0 if is_near else len(journal.done_paths(phase))
 
     def show() -> None:
         while not stop.wait(_POLL_SECONDS if is_near else _FAR_SECONDS):
-            if line.due():
-                # A file may be replaced while it is read.
-                with contextlib.suppress(OSError):
-                    if found := text():
-                        line.show(f"{doing} {found}")
+            seconds = time.monotonic() - start
+            with contextlib.suppress(OSError):
+                if line.due() and is_near:
+                    line.show(f"{doing} {describe(progress.amount(), size, seconds)}")
+                # Tasks that only count leave no results.
+                elif line.due() and (done := len(journal.done_paths(phase))):
+                    line.show(f"{doing} {describe_tasks(done, reused, num_tasks, seconds)}")
 
     thread = threading.Thread(target=show, daemon=True)
     thread.start()
@@ -139,7 +115,7 @@ def watched(doing: str, notes: journal.Journal, phase: str, num_tasks: int, size
 
 
 def describe(amount: Amount, size: int, seconds: float) -> str:
-    """Returns in words how much of `size` bytes is done, with the speed of these `seconds` and the time left."""
+    """Returns a text: how much of `size` bytes is done, the speed in these `seconds`, the time left."""
     left = _time_left(amount.bytes - amount.reused_bytes, size - amount.bytes, seconds)
     return (
         f"{min(amount.bytes / max(size, 1), 1):.0%}  {amount.sentences:,} sentences  {amount.tokens:,} tokens  "
@@ -148,7 +124,7 @@ def describe(amount: Amount, size: int, seconds: float) -> str:
 
 
 def describe_tasks(done: int, reused: int, count: int, seconds: float) -> str:
-    """Returns in words how many of `count` tasks are done, `reused` of them by an earlier run, and the time left."""
+    """Returns a text: how many of `count` tasks are done, `reused` of them by an earlier run, and the time left."""
     return f"{done:,} of {count:,} tasks  {_time_left(done - reused, count - done, seconds)}"
 
 

@@ -15,8 +15,7 @@ from elmo_tf import embedder as embedding
 from elmo_tf import sources
 from elmo_tf.beam import ElmoModelHandler
 from elmo_tf.errors import InputError
-from elmo_tf.pipelines.embed import handler as embed_handler
-from elmo_tf.pipelines.embed import model_handler
+from elmo_tf.pipelines.embed import embed_step, model_handler
 from tests import checks
 from tests.pipelines import folder_store  # noqa: F401 - a file system of Beam
 from tests.pipelines.memory_store import STORE
@@ -77,15 +76,15 @@ def test_a_model_is_read_from_any_file_system_of_beam(savedmodel, expected, monk
         for folder in ("memory://models/mine", "memory://models/mine/10/"):
             embedder = ElmoModelHandler(folder, "mix").load_model()
             np.testing.assert_allclose(embedder.encode(TEXTS, "mix")[0].vectors, expected[0], **checks.TOLERANCE)
-        with pytest.raises(InputError, match=r"^savedmodel: expected a folder with saved_model.pb, found none: m"):
+        with pytest.raises(InputError, match=r"^memory://models/other: expected a folder with saved_model.pb"):
             ElmoModelHandler("memory://models/other").load_model()
         for name in ("../../outside", "/outside"):
             STORE[f"memory://models/mine/10/{name}"] = b"of somebody who may write there"
-            with pytest.raises(InputError, match=r"^savedmodel: expected files in the model's folder, found one outs"):
+            with pytest.raises(InputError, match=r"^memory://models/mine: expected files in the model's folder"):
                 ElmoModelHandler("memory://models/mine").load_model()
             del STORE[f"memory://models/mine/10/{name}"]
         del STORE["memory://models/mine/10/assets/config.json"]
-        with pytest.raises(InputError, match=r"^savedmodel: expected the file assets/config.json"):
+        with pytest.raises(InputError, match=r"expected the file assets/config.json"):
             ElmoModelHandler("memory://models/mine").load_model()
     finally:
         STORE.clear()
@@ -102,7 +101,7 @@ def test_a_model_is_fetched_where_beam_lists_one_folder_at_a_time(savedmodel):
                 fetched = {str(one.relative_to(path)): one for one in pathlib.Path(path).rglob("*") if one.is_file()}
                 assert fetched.keys() == files.keys()
                 assert all(one.read_bytes() == files[name].read_bytes() for name, one in fetched.items())
-        with pytest.raises(InputError, match=r"^savedmodel: expected a folder with saved_model.pb, found none: f"):
+        with pytest.raises(InputError, match=r"^folders://models/other: expected a folder with saved_model.pb"):
             ElmoModelHandler("folders://models/other").load_model()
     finally:
         STORE.clear()
@@ -113,9 +112,7 @@ def test_what_cannot_be_used_is_named(savedmodel):
         InputError, match=r"^layers: expected one of all, top, average, sum, mix, or a layer's number, found 'best'$"
     ):
         ElmoModelHandler(savedmodel.path, "best")
-    with pytest.raises(
-        InputError, match=r"^savedmodel: expected a local path, or for nowhere:// an .*, found nowhere://a$"
-    ):
+    with pytest.raises(InputError, match=r"expected a local path, or for nowhere:// an "):
         ElmoModelHandler("nowhere://a").load_model()
     embedder = ElmoModelHandler(savedmodel.path).load_model()
     for wrong, expected in ((3, "sentences, or lists of tokens"), (["a", 3], "tokens that are str or bytes")):
@@ -133,5 +130,5 @@ def test_the_tokenizer_of_the_model_splits_sentences(savedmodel):
 @pytest.mark.parametrize(("processes", "threads"), [(None, None), (0, 1), (1, 6), (2, 3), (4, 1), (9, 1)])
 def test_a_process_computes_with_its_share_of_the_cores_that_it_may_use(monkeypatch, processes, threads):
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(6)), raising=False)
-    settings = embed_handler.Settings("", "all", None, 1, processes)
+    settings = embed_step.Settings("", "all", None, 1, processes)
     assert settings.num_threads() == threads

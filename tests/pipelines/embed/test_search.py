@@ -133,19 +133,19 @@ def test_the_table_is_aligned_and_marks_the_word(search):
     [
         (
             {"text": "missing"},
-            r"text: expected a file, folder or glob that matches files, found no such file: missing",
+            r"expected a file, folder or glob that matches files, found no such file",
         ),
-        ({"text": b"bank\nna\xefve bank\n"}, r"text: .* bytes that are not UTF-8 on line 2 of /.*text.txt"),
-        ({"text": b""}, r"text: expected a sentence, other than `sentence`, found none in /.*text.txt"),
-        ({"text": QUERY.encode()}, r"text: expected a sentence, other than `sentence`, found none"),
-        ({"word": "green", "same_word": True, "text": b"grey\n"}, r"text: expected a line with the word 'green'"),
-        ({"layer": "3"}, r"layer: expected one of elmo, 0, 1, 2, found 3"),
-        ({"layer": "-1"}, r"layer: expected one of elmo, 0, 1, 2, found -1"),
-        ({"vectors": "missing"}, r"vectors: expected an HDF5 file of `elmo-tf embed`, found none: missing"),
+        ({"text": b"bank\nna\xefve bank\n"}, r"bytes that are not UTF-8 on line 2"),
+        ({"text": b""}, r"text.txt: expected a sentence, other than the one given, found none$"),
+        ({"text": QUERY.encode()}, r"text.txt: expected a sentence, other than the one given, found none$"),
+        ({"word": "green", "same_word": True, "text": b"grey\n"}, r"text.txt: expected a line with the word 'green'"),
+        ({"layer": "3"}, r"^layer: expected one of elmo, 0, 1, 2, found 3"),
+        ({"layer": "-1"}, r"^layer: expected one of elmo, 0, 1, 2, found -1"),
+        ({"vectors": "missing"}, r"expected an HDF5 file of .*, found none"),
     ],
 )
 def test_what_cannot_be_used_is_refused(search, change, message):
-    with pytest.raises(InputError, match=f"^{message}"):
+    with pytest.raises(InputError, match=message):
         search(**change)
 
 
@@ -155,17 +155,17 @@ def test_what_cannot_be_used_is_refused(search, change, message):
         (
             [],
             {"text": b"a bank\n"},
-            r"text: expected the text of `vectors`, found 2 tokens instead of 9 on line 0",
+            r"text.txt: expected the text of .*, found 2 tokens instead of 9 on line 0",
         ),
         (
             [],
             {"text": TEXT + b"more\n"},
-            r"text: expected the text of `vectors`, found 1 tokens instead of 0 on line 8",
+            r"text.txt: expected the text of .*, found 1 tokens instead of 0 on line 8",
         ),
-        ([], {"text": TEXT[: TEXT.rindex(b"the\tbank")]}, r"text: expected the 8 lines of `vectors`, found 7"),
-        (["--layers=top"], {"layer": "1"}, r"vectors: expected layer 1 in it, found `elmo-tf embed --layers top`: "),
-        (["--layers=average"], {}, r"vectors: expected all layers in it, found `elmo-tf embed --layers average`: "),
-        (["--savedmodel"], {}, r"vectors: expected vectors of the model .*, found those of another: "),
+        ([], {"text": TEXT[: TEXT.rindex(b"the\tbank")]}, r"text.txt: expected the 8 lines of .*, found 7$"),
+        (["--layers=top"], {"layer": "1"}, r": expected layer 1, found elmo-tf embed --layers top$"),
+        (["--layers=average"], {}, r": expected all layers, found elmo-tf embed --layers average$"),
+        (["--savedmodel"], {}, r": expected vectors of the model .*, found those of another$"),
     ],
 )
 def test_vectors_of_something_else_are_refused(savedmodel, search, embedded, tmp_path, options, asked, message):
@@ -177,7 +177,7 @@ def test_vectors_of_something_else_are_refused(savedmodel, search, embedded, tmp
         checksums.write(model)
         options = []
     text = asked.get("text", TEXT)
-    with pytest.raises(InputError, match=f"^{message}"):
+    with pytest.raises(InputError, match=message):
         search(**{"text": text, "vectors": str(embedded(*options)), "savedmodel": str(model)} | asked)
 
 
@@ -212,7 +212,7 @@ def test_a_damaged_description_of_vectors_is_one_clear_error(search, embedded, t
         about = json.loads(file.attrs[vector_files.INFO_ATTRIBUTE])
         damaged = change.decode() if isinstance(change, bytes) else json.dumps(about | change)
         file.attrs[vector_files.INFO_ATTRIBUTE] = damaged
-    with pytest.raises(InputError, match=r"^vectors: expected (?!an HDF5 file).*, found .*: .*vectors$"):
+    with pytest.raises(InputError, match=r"vectors: expected (?!an HDF5 file).*, found "):
         search(vectors=str(path))
 
 
@@ -220,7 +220,5 @@ def test_vectors_without_some_lines_are_refused(search, embedded, tmp_path):
     path = shutil.copy(embedded(), tmp_path / "vectors")
     with h5py.File(path, "r+") as file:
         del file["2"]
-    with pytest.raises(
-        InputError, match=r"^text: expected the text of `vectors`, found 2 tokens instead of 0 on line 2"
-    ):
+    with pytest.raises(InputError, match=r"text.txt: expected the text of .*, found 2 tokens instead of 0 on line 2"):
         search(vectors=str(path))

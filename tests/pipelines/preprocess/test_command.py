@@ -85,9 +85,8 @@ def test_records_hold_what_tensorflow_and_beam_read(corpus, process, tmp_path):
     assert copied.read_bytes() == record == next(record_folder.read_shard(shard))
 
 
-@pytest.mark.parametrize("num_shards", [1, 3, 11])
-@pytest.mark.parametrize("kind", ["plain", "gzip", "mixed"])
-def test_shards_hold_every_sentence_once(corpus, process, monkeypatch, num_shards, kind):
+@pytest.mark.parametrize(("kind", "num_shards"), [("plain", 11), ("gzip", 3), ("mixed", 1), ("mixed", 11)])
+def test_shards_hold_every_sentence_once(corpus, process, monkeypatch, kind, num_shards):
     monkeypatch.setattr("elmo_tf.pipelines.text.reading.BLOCK_BYTES", 256)
     texts = {"a": ODD, "b": many_lines(40), "c": b"\n", "d": many_lines(3, seed=1).removesuffix(b"\n")}
     zipped = {"plain": "", "gzip": "abcd", "mixed": "bd"}[kind]

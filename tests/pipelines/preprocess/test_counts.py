@@ -6,6 +6,7 @@ import zlib
 import pytest
 
 from elmo_tf.pipelines.preprocess import counts
+from elmo_tf.pipelines.running.journal import Journal
 from elmo_tf.pipelines.text import corpora, sentences
 
 SETTINGS = sentences.Settings("whitespace", line="sentence", strict=False, seed=0, heldout_fraction=None)
@@ -14,7 +15,7 @@ SETTINGS = sentences.Settings("whitespace", line="sentence", strict=False, seed=
 @pytest.fixture
 def step(tmp_path) -> counts.CountTask:
     (tmp_path / "_unfinished").mkdir()
-    made = counts.CountTask(str(tmp_path), SETTINGS)
+    made = counts.CountTask(Journal(str(tmp_path), "run"), SETTINGS)
     made.setup()
     return made
 

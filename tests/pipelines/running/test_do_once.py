@@ -1,112 +1,84 @@
-"""Tasks reach workers as files: the same tasks, results in order, and a graph that does not grow with them."""
+"""Tasks are made on workers: results in order, and a graph that does not grow with tasks or files."""
 
-import json
+from typing import NamedTuple
 
-import apache_beam as beam
 import pytest
 
-from elmo_tf.files.json_file import Object, Whole
-from elmo_tf.pipelines.embed import text_chunks
-from elmo_tf.pipelines.preprocess import shuffle
-from elmo_tf.pipelines.running import do_once, journal, runner_options
-from elmo_tf.pipelines.text import corpora, filesystems
-
-TASKS = [
-    corpora.Task(0, (0, 3), (corpora.Slice(corpora.TextFile("a.gz", 7, "*"), part=1, parts=2),)),
-    corpora.Task(1, (1,), (corpora.Slice(corpora.TextFile("caf\u00e9\udcff", 7), 1, 3),) * 2),
-    corpora.Task(2, (2,), ()),
-]
-CHUNKS = [text_chunks.Chunk(0, 0, 2, 3, (text_chunks.Piece(0, 1, 2), text_chunks.Piece(1, 0, 9)))]
+from elmo_tf.files.json_file import Count
+from elmo_tf.pipelines.running import do_once, runner_options
+from elmo_tf.pipelines.running.journal import Journal, Result
+from elmo_tf.pipelines.text import filesystems
 
 
-@pytest.fixture
-def notes(tmp_path) -> journal.Journal:
-    (tmp_path / "_unfinished").mkdir()
-    return journal.Journal(str(tmp_path))
+class Task(NamedTuple):
+    number: int
+    size: int = 1
 
 
-@pytest.mark.parametrize(
-    "tasks", [TASKS, CHUNKS, [shuffle.GatherTask(0, 5)]], ids=lambda tasks: type(tasks[0]).__name__
-)
-def test_a_task_is_the_same_after_json(tasks):
-    assert [do_once.decoded(type(task), json.loads(json.dumps(task))) for task in tasks] == tasks
-
-
-@pytest.mark.parametrize("row", [[0], [0, "5"], [True, 5], "05", 3, None, [0, 5, 6]])
-def test_another_value_is_no_task(row):
-    with pytest.raises((TypeError, ValueError)):
-        do_once.decoded(shuffle.GatherTask, row)
+class Squared(Result):
+    square: Count
 
 
 class Square(do_once.DoOnce):
     phase = "square"
-    schema = Object({"square": Whole()})
+    kind = Squared
 
     def do(self, task, progress):
-        return {"square": task.number**2, "files": {}}
+        return Squared(files={}, square=task.number**2)
 
 
-def test_results_come_in_the_order_of_the_tasks(notes):
-    options, _ = runner_options.parse([])
-    tasks = (shuffle.GatherTask(number, 1) for number in range(11))
-    found = do_once.run_step("squaring", notes, Square(notes.folder), tasks, options)
-    assert [result["square"] for result in found] == [number**2 for number in range(11)]
+@pytest.fixture
+def journal(tmp_path) -> Journal:
+    (tmp_path / "_unfinished").mkdir()
+    return Journal(str(tmp_path), "run")
 
 
-class Ignored(beam.PTransform):
-    """Does nothing with the tasks."""
-
-    def expand(self, tasks):
-        return tasks
+def run_step(journal: Journal, count: int) -> list[Squared]:
+    tasks = do_once.Tasks(lambda: map(Task, range(count)), count, count)
+    return do_once.run_step("squaring", journal, Square(journal), tasks, runner_options.parse([])[0])
 
 
-def test_the_graph_does_not_grow_with_the_tasks(notes, monkeypatch):
+def test_results_come_in_the_order_of_the_tasks(journal):
+    assert [result.square for result in run_step(journal, 11)] == [number**2 for number in range(11)]
+
+
+def test_the_graph_does_not_grow_with_the_tasks(journal, monkeypatch):
     sizes = []
 
-    def measured(pipeline: beam.Pipeline, note: str) -> None:
+    def measured(pipeline, note: str) -> None:
         sizes.append(len(pipeline.to_runner_api().SerializeToString()))
 
     monkeypatch.setattr(runner_options, "execute", measured)
+    monkeypatch.setattr(Journal, "results", lambda *_: [])
     for count in (2000, 7000):
-        tasks = (shuffle.GatherTask(number, 1) for number in range(count))
-        do_once.run("squaring", notes, "square", tasks, Ignored(), runner_options.parse([])[0])
+        run_step(journal, count)
     # The graph holds pickled functions, whose size differs by a few bytes from one time to the next. Every task would
     # take at least one byte.
     assert abs(sizes[0] - sizes[1]) < 1000
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        None,
-        b"{",
-        b'{"numbers": [0], "results": [{}]}',
-        b'{"numbers": [0, 1], "results": [{}]}',
-        b'{"numbers": [0, 1], "results": [{}, 1]}',
-        b'{"numbers": [1, 0], "results": [{}, {}]}',
-    ],
-)
-def test_results_that_are_missing_or_damaged_are_an_error(notes, tmp_path, content):
-    path = tmp_path / "_unfinished" / "x-results.json"
-    path.write_bytes(b'{"numbers": [0, 1], "results": [{}, {"a": 1}]}')
-    assert do_once.results(notes, "x", 2, Object({})) == [{}, {"a": 1}]
+DAMAGED = [None, b"{", b"[{}]", b'[{"files": {}}]', b'[{"files": {}}, 1]', b'[{"files": {}}, {"files": {"a": -1}}]']
+
+
+@pytest.mark.parametrize("content", DAMAGED)
+def test_results_that_are_missing_or_damaged_are_an_error(journal, tmp_path, content):
+    path = tmp_path / "_unfinished" / "x-results.run.json"
+    path.write_bytes(b'[{"files": {}}, {"files": {"a": 1}}]')
+    assert [result.files for result in journal.results("x", 2, Result)] == [{}, {"a": 1}]
     path.unlink() if content is None else path.write_bytes(content)
-    with pytest.raises(filesystems.ReadError, match=r"^cannot read .*x-results\.json: the result of a task is m"):
-        do_once.results(notes, "x", 2, Object({}))
+    found = "No such file" if content is None else "the result of a task is missing or damaged"
+    with pytest.raises(filesystems.ReadError, match=rf"^cannot read .*x-results\.run\.json: {found}"):
+        journal.results("x", 2, Result)
 
 
-def test_a_plan_that_a_worker_cannot_see_or_read_is_one_line(notes):
-    with pytest.raises(filesystems.ReadError, match="No such file; all workers need it under this path"):
-        list(do_once.read_tasks("x", notes, shuffle.GatherTask))
-    for content in (b"{", b"[[0]]", b"[1]", b"3"):
-        filesystems.write(notes.path("x-tasks.json"), content)
-        with pytest.raises(filesystems.ReadError, match="the plan of the tasks is damaged"):
-            list(do_once.read_tasks("x", notes, shuffle.GatherTask))
+def test_a_plan_that_a_worker_cannot_see_is_one_line(tmp_path):
+    with pytest.raises(filesystems.ReadError, match="No such file or directory; all workers need it under this path"):
+        Journal(str(tmp_path), "run").corpus()
 
 
 def test_answers_come_in_order_and_few_wait_in_memory():
     asked = []
     answers = filesystems.at_once(lambda number: asked.append(number) or number, range(1000))
     assert next(answers) == 0
-    assert len(asked) <= filesystems._READERS
+    assert len(asked) <= 16
     assert list(answers) == list(range(1, 1000))

@@ -7,8 +7,9 @@ import pathlib
 import pytest
 
 from elmo_tf.errors import InputError
-from elmo_tf.pipelines.running import do_once, journal, task_progress
-from elmo_tf.pipelines.text import corpora, filesystems
+from elmo_tf.pipelines.running import journal, task_progress
+from elmo_tf.pipelines.running.journal import Journal, Result
+from elmo_tf.pipelines.text import filesystems
 from elmo_tf.records import record_folder
 
 PLAN = {"some": "plan"}
@@ -44,7 +45,7 @@ def test_a_folder_with_notes_alone_is_free(corpus, process, tmp_path):
 @pytest.mark.parametrize("after", range(4))
 @pytest.mark.parametrize("then", ["old plan", "new plan"])
 def test_what_a_kill_has_left_of_another_run_is_not_resumed(tmp_path, monkeypatch, after, then):
-    outputs = {"output": str(tmp_path)}
+    outputs = [str(tmp_path)]
     with pytest.raises(KeyboardInterrupt), journal.unfinished(outputs, {"plan": "old plan"}):
         for name in ("vocab.txt", "shard-0.tfrecord", "_unfinished/write-00000.json", "_unfinished/counts-00"):
             (tmp_path / name).write_bytes(b"old")
@@ -62,27 +63,25 @@ def test_what_a_kill_has_left_of_another_run_is_not_resumed(tmp_path, monkeypatc
 
 def test_a_late_result_of_another_run_counts_for_no_task(tmp_path):
     """The job of a command that was killed goes on: its workers write results of another plan."""
-    outputs, task = {"output": str(tmp_path)}, corpora.Task(0, (0,), ())
-    result = {"files": {str(tmp_path / "shard-0"): 3}}
+    outputs, result = [str(tmp_path)], Result(files={str(tmp_path / "shard-0"): 3})
     with pytest.raises(KeyboardInterrupt), journal.unfinished(outputs, {"plan": "old"}):
         late = journal.opened(str(tmp_path))
         raise KeyboardInterrupt
     with pytest.raises(KeyboardInterrupt), journal.unfinished(outputs, {"plan": "new"}):
         (tmp_path / "shard-0").write_bytes(b"old")
         late.done("write", 0, result)
-        notes = journal.opened(str(tmp_path))
-        assert do_once.done(notes, "write", task) is None
-        assert notes.numbers("write") == set()
-        notes.done("write", 0, result)
+        now = journal.opened(str(tmp_path))
+        assert (now.result("write", 0, Result), now.done_paths("write")) == (None, [])
+        now.done("write", 0, result)
         raise KeyboardInterrupt
     with journal.unfinished(outputs, {"plan": "new"}) as resumed:
         assert resumed
-        assert do_once.done(journal.opened(str(tmp_path)), "write", task) == result
-        assert journal.opened(str(tmp_path)).numbers("write") == {0}
+        now = journal.opened(str(tmp_path))
+        assert (now.result("write", 0, Result), len(now.done_paths("write"))) == (result, 1)
 
 
 def test_the_job_of_an_earlier_run_is_ended_before_anything_changes(tmp_path):
-    outputs, note = {"output": str(tmp_path)}, tmp_path / "_unfinished" / "job.json"
+    outputs, note = [str(tmp_path)], tmp_path / "_unfinished" / "job.json"
     with pytest.raises(KeyboardInterrupt), journal.unfinished(outputs, {"plan": "old"}):
         (tmp_path / "shard-0.tfrecord").write_bytes(b"old")
         note.write_bytes(b"{}")
@@ -102,7 +101,7 @@ def test_the_job_of_an_earlier_run_is_ended_before_anything_changes(tmp_path):
 
 @pytest.mark.parametrize("resumed", [False, True])
 def test_what_an_earlier_run_has_done_stays_when_input_turns_out_wrong(tmp_path, resumed):
-    outputs, plan = {"output": str(tmp_path / "output")}, {"plan": "plan"}
+    outputs, plan = [str(tmp_path / "output")], {"plan": "plan"}
     if resumed:
         with pytest.raises(KeyboardInterrupt), journal.unfinished(outputs, plan):
             (tmp_path / "output" / "hours.hdf5").touch()
@@ -128,7 +127,7 @@ def test_a_run_killed_between_the_markers_is_resumed(corpus, process, tmp_path, 
         with pytest.raises(KeyboardInterrupt):
             process(paths, *options)
     assert (outputs[0] / "_SUCCESS").exists()
-    with pytest.raises(InputError, match=r"^output: expected a folder that does not exist yet"):
+    with pytest.raises(InputError, match=r"/output: expected a folder that does not exist yet"):
         process(paths, *options, "--seed=1")  # would throw away what is finished
     assert (outputs[0] / "_SUCCESS").exists()
     process(paths, *options)
@@ -143,26 +142,26 @@ def test_a_run_killed_while_it_tidies_up_is_finished(corpus, process, tmp_path, 
         process(paths)
     assert record_folder.open_folder(tmp_path / "output").info["sentences"] == 1
     assert (tmp_path / "output" / "_unfinished").exists()
-    with pytest.raises(InputError, match=r"^output: expected a folder that does not exist yet, found a finished one"):
+    with pytest.raises(InputError, match=r"/output: expected a folder that does not exist yet, found a finished one"):
         process(paths)
     assert not (tmp_path / "output" / "_unfinished").exists()
 
 
 def test_a_folder_that_another_run_has_finished_meanwhile_stays(tmp_path):
     folder = tmp_path / "output"
-    with journal.unfinished({"output": str(folder)}, PLAN):
+    with journal.unfinished([str(folder)], PLAN):
         # By another run, which continues later.
         journal.check(str(folder))
         (folder / "vocab.txt").write_bytes(b"mine")
     before = contents(folder)
-    refused = pytest.raises(InputError, match=r"^output: expected a folder that does not exist yet")
-    with refused, journal.unfinished({"output": str(folder)}, {"another": "plan"}):
+    refused = pytest.raises(InputError, match=r"/output: expected a folder that does not exist yet")
+    with refused, journal.unfinished([str(folder)], {"another": "plan"}):
         pass
     assert contents(folder) == before == [{"vocab.txt": b"mine", "_SUCCESS": b""}]
 
 
 def test_a_folder_is_kept_until_it_is_tidy(tmp_path, monkeypatch):
-    outputs = {"output": str(tmp_path / "output")}
+    outputs = [str(tmp_path / "output")]
     tidy, refused = filesystems.delete_folder, []
 
     def watched(path: str) -> None:
@@ -180,19 +179,19 @@ def test_a_folder_is_kept_until_it_is_tidy(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("busy", ["output", "heldout"])
 def test_beside_a_folder_that_is_being_written_no_other_is_left(tmp_path, busy):
-    outputs = {name: str(tmp_path / "new" / name) for name in ("output", "heldout")}
-    with journal.unfinished({busy: outputs[busy]}, PLAN):
-        refused = pytest.raises(InputError, match=f"^{busy}: expected a folder that no other run writes, found one in")
+    outputs = [str(tmp_path / "new" / name) for name in ("output", "heldout")]
+    with journal.unfinished([str(tmp_path / "new" / busy)], PLAN):
+        refused = pytest.raises(InputError, match=f"/{busy}: expected a folder that no other run writes, found one in")
         with refused, journal.unfinished(outputs, PLAN):
             pass
         assert os.listdir(tmp_path / "new") == [busy]
 
 
 def test_what_a_kill_left_among_the_notes_is_deleted(tmp_path):
-    outputs = {"output": str(tmp_path)}
+    outputs = [str(tmp_path)]
     notes = tmp_path / "_unfinished"
     with pytest.raises(KeyboardInterrupt), journal.unfinished(outputs, PLAN):
-        for name in ("scatter-00000-train.run.tmp-0", "scatter-00000-train.run", "scatter-00001.beat"):
+        for name in ("scatter-00000-train.run.tmp-0", "scatter-00000-train.run", "scatter.progress"):
             (notes / name).write_bytes(b"0")
         raise KeyboardInterrupt
     with journal.unfinished(outputs, PLAN) as resumed:
@@ -201,7 +200,7 @@ def test_what_a_kill_left_among_the_notes_is_deleted(tmp_path):
 
 
 def test_a_finished_folder_has_nothing_of_a_worker_that_was_killed(tmp_path):
-    with journal.unfinished({"output": str(tmp_path)}, PLAN):
+    with journal.unfinished([str(tmp_path)], PLAN):
         (tmp_path / "shard-0.tmp-0").write_bytes(b"half")
         (tmp_path / "shard-0").write_bytes(b"whole")
     assert contents(tmp_path) == [{"shard-0": b"whole", "_SUCCESS": b""}]
@@ -216,10 +215,10 @@ def test_a_damaged_plan_is_an_error_and_nothing_is_deleted(tmp_path, content):
     (folder / "_unfinished").mkdir(parents=True)
     (folder / "_unfinished" / "plan.json").write_bytes(content)
     (folder / "vocab.txt").write_bytes(b"hours of work")
-    expected = r"expected an unfinished folder with an intact plan, found a damaged one: .*plan\.json$"
-    with pytest.raises(InputError, match=rf"^folder: {expected}"):
+    expected = rf"^{folder}: expected an unfinished folder with an intact plan, found a damaged one: .*plan\.json$"
+    with pytest.raises(InputError, match=expected):
         journal.check(str(folder))
-    with pytest.raises(InputError, match=rf"^output: {expected}"), journal.unfinished({"output": str(folder)}, PLAN):
+    with pytest.raises(InputError, match=expected), journal.unfinished([str(folder)], PLAN):
         pass
     assert (folder / "vocab.txt").read_bytes() == b"hours of work"
     assert (folder / "_unfinished" / "plan.json").read_bytes() == content
@@ -230,36 +229,38 @@ def test_a_damaged_plan_is_an_error_and_nothing_is_deleted(tmp_path, content):
     [*DAMAGED.values(), b'{"files": {}}', b'{"files": {"a": -1}}', b'{"files": {"a": true}}', b'{"files": [1]}'],
 )
 def test_a_damaged_result_is_that_of_no_task(tmp_path, content):
-    notes = journal.Journal(str(tmp_path))
+    notes, result = Journal(str(tmp_path), "run"), Result(files={str(tmp_path / "a"): 1})
     (tmp_path / "_unfinished").mkdir()
     (tmp_path / "a").write_bytes(b"1")
-    notes.done("write", 3, {"files": {str(tmp_path / "a"): 1}})
-    task = corpora.Task(3, (3,), ())
-    assert do_once.done(notes, "write", task) == {"files": {str(tmp_path / "a"): 1}}
+    notes.done("write", 3, result)
+    assert notes.result("write", 3, Result) == result
     pathlib.Path(notes.path("write-00003.json")).write_bytes(content)
-    assert do_once.done(notes, "write", task) is None
+    assert notes.result("write", 3, Result) is None
 
 
-def test_damaged_progress_counts_as_none(tmp_path):
-    notes = journal.Journal(str(tmp_path))
+def test_the_progress_of_tasks_is_added_up_and_damaged_lines_are_left_out(tmp_path):
+    notes = Journal(str(tmp_path), "run")
     (tmp_path / "_unfinished").mkdir()
-    progress = task_progress.TaskProgress(notes, "write", 0)
-    progress.add(5, 2, 3)
-    progress.write()
-    contents = [b"[]", b"[1]", b"{}", b"null", b"[1, 2, 3, null]", b"\xff"]
-    for number, content in enumerate(contents, 1):
-        (tmp_path / "_unfinished" / f"write-{number:05d}.beat").write_bytes(content)
-    assert task_progress.PhaseProgress(notes, "write").amount() == (5, 2, 3, 0)
+    phase = task_progress.PhaseProgress(notes, "write")
+    assert phase.amount() == (0, 0, 0, 0)
+    for amount in ((5, 2, 3), (1, 1, 1), (0, 0, 0, 7)):
+        progress = task_progress.TaskProgress(notes, "write")
+        progress.add(*amount)
+        progress.write()
+        with open(notes.path("write.progress"), "ab") as file:
+            file.write(b"1 x\n\xff\n1 2 3 4 5\n")
+        assert phase.amount().bytes == {5: 5, 1: 6, 0: 6}[amount[0]]
+    assert phase.amount() == (6, 3, 4, 7)
 
 
 def test_a_failed_run_deletes_no_file_of_somebody_else(tmp_path):
     folder = tmp_path / "output"
-    with pytest.raises(InputError, match="wrong"), journal.unfinished({"output": str(folder)}, PLAN):
+    with pytest.raises(InputError, match="wrong"), journal.unfinished([str(folder)], PLAN):
         (folder / "info.json").write_bytes(b"ours")
         (folder / "notes.txt").write_bytes(b"mine")
-        (folder / "my.beat").write_bytes(b"mine")
+        (folder / "my.progress").write_bytes(b"mine")
         raise InputError("wrong")
-    assert sorted(os.listdir(folder)) == ["my.beat", "notes.txt"]
+    assert sorted(os.listdir(folder)) == ["my.progress", "notes.txt"]
 
 
 def test_a_journal_that_is_a_link_is_refused_and_nothing_behind_it_is_touched(tmp_path):
@@ -270,6 +271,6 @@ def test_a_journal_that_is_a_link_is_refused_and_nothing_behind_it_is_touched(tm
     (output / "_unfinished").symlink_to(target)
     journal.check(str(output))
     message = rf"^{output}/_unfinished: expected no link, found one, which is not followed$"
-    with pytest.raises(InputError, match=message), journal.unfinished({"output": str(output)}, PLAN):
+    with pytest.raises(InputError, match=message), journal.unfinished([str(output)], PLAN):
         pass
     assert contents(target) == [{"precious": b"content"}]

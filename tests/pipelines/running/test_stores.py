@@ -110,17 +110,15 @@ def test_an_interrupted_run_is_resumed_in_a_store(monkeypatch):
 
 def test_wrong_input_leaves_nothing_in_a_store_and_no_folder_of_another_is_touched():
     STORE["memory://corpus/bad.txt"] = b"\xff\n"
-    with pytest.raises(InputError, match=r"^strict: .* line 1 of memory://corpus/bad.txt"):
+    with pytest.raises(InputError, match=r"line 1 of memory://corpus/bad.txt"):
         run("--input=memory://corpus/bad.txt", "--strict")
     assert written("memory://out") == {}
     STORE["memory://out/train/mine"] = b"mine"
-    with pytest.raises(
-        InputError, match=r"^output: expected a folder that does not exist yet, found one: memory://out"
-    ):
+    with pytest.raises(InputError, match=r"^memory://out/train: expected a folder that does not exist yet, found one$"):
         run("--input=memory://corpus")
     assert written("memory://out") == {"/train/mine": b"mine"}
     del STORE["memory://out/train/mine"]
-    with pytest.raises(InputError, match=r"^input: expected a file, folder or glob that matches files, found no such"):
+    with pytest.raises(InputError, match=r"expected a file, folder or glob that matches files, found no such"):
         run("--input=memory://nothing")
 
 
