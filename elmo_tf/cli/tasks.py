@@ -6,7 +6,6 @@ import json
 from elmo_tf import config as config_lib
 from elmo_tf import tasks
 from elmo_tf.cli.arguments import add_command, positive
-from elmo_tf.errors import renamed
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
@@ -20,15 +19,10 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         _add_train(actions, name)
         evaluate = add_command(actions, "evaluate", _evaluate, "print the scores on a file with labels", on_gpu=True)
         evaluate.add_argument("--data", required=True, metavar="FILE", help="in a format of the task")
-        predict = add_command(
-            actions,
-            "predict",
-            _predict,
-            "print a line of JSON for each sentence",
-            on_gpu=True,
-            parameters={"path": "--input"},
+        predict = add_command(actions, "predict", _predict, "print a line of JSON for each sentence", on_gpu=True)
+        predict.add_argument(
+            "--input", dest="path", required=True, metavar="FILE", help="plain text, or a format of the task"
         )
-        predict.add_argument("--input", required=True, metavar="FILE", help="plain text, or a format of the task")
         if name in tasks.RAW_TEXT:
             predict.add_argument(
                 "--tokenizer",
@@ -43,7 +37,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 
 def _add_train(actions: argparse._SubParsersAction, name: str) -> None:
     help_text = "train a system; run again with the same --workdir to resume. The last line is JSON with the scores"
-    parser = add_command(actions, "train", _train, help_text, on_gpu=True, parameters={"recipe": "--set recipe"})
+    parser = add_command(actions, "train", _train, help_text, on_gpu=True)
     parser.set_defaults(task=name)
     for option, about in (("train", "labeled data"), ("dev", "labeled data that chooses the best epoch")):
         parser.add_argument(f"--{option}", required=True, metavar="FILE", help=f"{about}, plain or compressed")
@@ -79,19 +73,19 @@ def _train(arguments: argparse.Namespace) -> None:
     from elmo_tf.tasks import runs
 
     recipe = next(iter(tasks.system_class(arguments.task).recipes.values()))
-    with renamed(**{key: f"--set {key}" for key in config_lib.keys(type(recipe))}):
-        results = runs.train(
-            arguments.task,
-            arguments.train,
-            arguments.dev,
-            arguments.workdir,
-            arguments.test,
-            arguments.elmo,
-            arguments.glove,
-            arguments.fraction,
-            arguments.seeds,
-            arguments.assignments,
-        )
+    arguments.parser.set_defaults(settings=["recipe", *config_lib.keys(type(recipe))])
+    results = runs.train(
+        arguments.task,
+        arguments.train,
+        arguments.dev,
+        arguments.workdir,
+        arguments.test,
+        arguments.elmo,
+        arguments.glove,
+        arguments.fraction,
+        arguments.seeds,
+        arguments.assignments,
+    )
     print(json.dumps({name: value for name, value in results.items() if name != "history"}))
 
 
@@ -107,9 +101,9 @@ def _predict(arguments: argparse.Namespace) -> None:
 
     system = trained.load(arguments.workdir, arguments.task)
     if getattr(arguments, "tokenizer", None):
-        lines = [line for _, line in numbered_lines(arguments.input) if line.strip()]
+        lines = [line for _, line in numbered_lines(arguments.path) if line.strip()]
         answers = system.predict(lines, arguments.tokenizer)
     else:
-        answers = system.answer(system.system.read_unlabelled(arguments.input))
+        answers = system.answer(system.system.read_unlabelled(arguments.path))
     for line in answers:
         print(json.dumps(line, ensure_ascii=False))

@@ -24,8 +24,8 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         _train,
         "train a biLM on records; run again with the same --workdir to resume",
         on_gpu=True,
-        parameters={"config": "--preset, --set", "name": "--preset", "strategy": "--gpus"},
     )
+    train.set_defaults(other_flags={"config": "--preset, --set", "name": "--preset", "strategy": "--gpus"})
     train.add_argument("--preset", metavar="NAME", help=f"{', '.join(config_lib.PRESETS)}; not needed to resume")
     train.add_argument(
         "--paper-recipe",
@@ -35,14 +35,8 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     )
     _add_training_arguments(train)
 
-    finetune = add_command(
-        commands,
-        "finetune",
-        _finetune,
-        "train a language model further on other text",
-        on_gpu=True,
-        parameters={"config": "--set", "strategy": "--gpus"},
-    )
+    finetune = add_command(commands, "finetune", _finetune, "train a language model further on other text", on_gpu=True)
+    finetune.set_defaults(other_flags={"config": "--set", "strategy": "--gpus"})
     finetune.add_argument("--from", dest="source", required=True, metavar="WORKDIR", help="the model to start from")
     _add_training_arguments(finetune)
 
@@ -53,7 +47,6 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "print held-out perplexity as JSON, from the full softmax in float32 (TF32 on GPUs that have it). `tokens` are "
         "predicted in each direction: the `words` of the text, which preprocess counts, and one boundary per sentence",
         on_gpu=True,
-        parameters={"checkpoint": "--checkpoint"},
     )
     evaluate.add_argument("--workdir", required=True, metavar="DIR", help="made by `elmo-tf train`")
     evaluate.add_argument("--data", required=True, metavar="DIR", help="records made with the workdir's vocabulary")
@@ -168,7 +161,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     unigram = None
     if arguments.unigram is not None:  # refused before the evaluation, which takes long
         unigram = api.open_records(arguments.unigram, open_workdir(arguments.workdir), "unigram")
-    result = api.evaluate(arguments.workdir, arguments.data, arguments.which, arguments.batch_size)
+    result = api.evaluate(arguments.workdir, arguments.data, arguments.checkpoint, arguments.batch_size)
     found = dataclasses.asdict(result)
     if unigram is not None:
         found["unigram_perplexity"] = unigram_perplexity(unigram, record_folder.open_folder(arguments.data))
