@@ -12,7 +12,6 @@ import sys
 import threading
 import weakref
 
-import keras
 import numpy as np
 import pytest
 
@@ -23,7 +22,7 @@ from elmo_tf.cli import jobs
 from elmo_tf.savedmodel import verification
 from elmo_tf.workdir.folder import new_workdir
 from tests import checks
-from tests.helpers import MICRO, MICRO_CONFIG, slow, write_records
+from tests.helpers import MICRO_CONFIG, slow, write_records
 from tests.published import published_files
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -185,6 +184,7 @@ def test_export_and_import_write_the_savedmodel_that_their_options_describe(
     place, tmp_path, monkeypatch, command, capsys
 ):
     monkeypatch.chdir(place)
+    monkeypatch.setattr(verification, "problems_in_fresh_process", lambda _: [])  # test_whole_way.py has one
     values = published_files.options()
     options, weights = published_files.write_pair(tmp_path, values, published_files.draw_hdf5(values))
     source = "--workdir trained" if command == "export" else f"--options {options} --weights {weights}"
@@ -261,9 +261,7 @@ def test_an_error_is_all_that_a_user_sees(place):
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_closed_stdout_ends_a_command_quietly(tmp_path, unbuffered):
-    inputs = keras.Input((None,), dtype="string")
-    keras.Model(inputs, elmo_tf.ELMo(MICRO)(inputs)).save(tmp_path / "one.keras")
-    command = [sys.executable, "-m", "elmo_tf.cli", "weights-plot", "--model", "one.keras", "--output", "plot.png"]
+    command = [sys.executable, "-m", "elmo_tf.cli", "models"]
     read_end, write_end = os.pipe()
     os.close(read_end)
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": unbuffered}
@@ -274,7 +272,6 @@ def test_a_closed_stdout_ends_a_command_quietly(tmp_path, unbuffered):
     finally:
         os.close(write_end)
     assert (done.returncode, done.stderr) == (141, "")
-    assert (tmp_path / "plot.png").exists()
 
 
 def test_a_broken_pipe_of_another_kind_is_an_error(capsys, monkeypatch):
