@@ -245,17 +245,25 @@ def test_neighbors_considers_all_words_unless_told_otherwise(place, capsys, monk
     assert lines == {"": [0, 1], "--any-word": [0, 1], "--same-word": [1]}
 
 
-def test_an_error_is_all_that_a_user_sees(place):
+LOADED = """
+import sys
+from elmo_tf import cli
+print(cli.main(sys.argv[1:]), *[name in sys.modules for name in ("tensorflow", "sklearn", "matplotlib")])
+import sklearn, matplotlib
+"""
+
+
+def test_an_error_is_all_that_a_user_sees_and_needless_modules_are_not_loaded(place):
     environment = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
     done = subprocess.run(
-        [sys.executable, "-m", "elmo_tf.cli", *f"{EVALUATE} bad_variables".split()],
+        [sys.executable, "-c", LOADED, *f"{EVALUATE} bad_variables".split()],
         cwd=place,
         env=environment | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (0, "1 True False False\n"), done.stderr
     assert re.fullmatch(r"elmo-tf: error: bad_variables/.*\n", done.stderr), done.stderr
 
 

@@ -182,7 +182,7 @@ def test_the_program_with_another_tokenizer_keeps_german_ordinals_and_abbreviati
     assert lines == ["Am 3. Oktober , z. B. in Berlin .", "Das Haus .", "Ein Haus ."]
 
 
-@pytest.mark.slow  # a process that loads TensorFlow; `test_quiet.py` tests the same of the commands
+@pytest.mark.slow  # a process that loads TensorFlow; `test_cli.py` tests the same of the commands
 def test_the_program_that_quietens_tensorflow_keeps_its_start_up_notes_and_no_errors_off_stderr():
     (program,) = blocks("docs/troubleshooting.md", "python")
     program += "tf.constant(1)\nos.write(2, b'an error')\n"

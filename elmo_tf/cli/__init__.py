@@ -76,14 +76,14 @@ def _interrupts_sent_again() -> Iterator[None]:
         time.sleep(0.01)
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
-    def note(unraisable) -> None:
+    def on_unraisable(unraisable) -> None:
         if issubclass(unraisable.exc_type, KeyboardInterrupt):
             # Not `threading`, whose locks the interrupted code may hold.
             _thread.start_new_thread(send_again, ())
         else:
             hook(unraisable)
 
-    sys.unraisablehook = note
+    sys.unraisablehook = on_unraisable
     try:
         yield
     finally:
