@@ -10,7 +10,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.files import staging
 from elmo_tf.savedmodel import contract
 
-# Options of `_add_savedmodel_arguments` that are arguments of `writing.export`, where their defaults stand.
+# Options of `_add_savedmodel_arguments` that are arguments of `writing.export`.
 _SETTINGS = ("mix", "gamma", "tokenizer", "warm_text")
 
 
@@ -54,33 +54,24 @@ def _add_import(commands: argparse._SubParsersAction) -> None:
 
 
 def _add_savedmodel_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--mix",
-        default=argparse.SUPPRESS,
-        metavar="MIX",
-        help="weights of the layers: average (default), top, the number of a layer, or one number per layer before the "
-        "softmax, token layer first: 0.1,0.5,-0.2",
+    # An option that is not given has the default of `writing.export`.
+    not_given = argparse.SUPPRESS
+    add = parser.add_argument
+    help_text = (
+        "weights of the layers: average (default), top, the number of a layer, or one number per layer before the "
+        "softmax, token layer first: 0.1,0.5,-0.2"
     )
-    parser.add_argument("--gamma", type=float, default=argparse.SUPPRESS, help="scale of the ELMo vector (1)")
-    parser.add_argument(
-        "--tokenizer",
-        choices=contract.TOKENIZERS,
-        default=argparse.SUPPRESS,
-        help="how the signature default splits sentences: whitespace (default), or unicode, as preprocess "
-        "--tokenizer unicode does; programs that load such a model have to import tensorflow_text first",
+    add("--mix", default=not_given, metavar="MIX", help=help_text)
+    add("--gamma", type=float, default=not_given, help="scale of the ELMo vector (1)")
+    help_text = (
+        "how the signature default splits sentences: whitespace (default), or unicode, as preprocess --tokenizer "
+        "unicode does; programs that load such a model have to import tensorflow_text first"
     )
-    parser.add_argument(
-        "--initial-state",
-        choices=("zero", "warm"),
-        default="zero",
-        help="the LSTM states before a sentence: zero (default), or their average after the text of --warm-text",
-    )
-    parser.add_argument(
-        "--warm-text",
-        default=argparse.SUPPRESS,
-        metavar="FILE",
-        help="typical sentences, one per line; the first 1,024 are read",
-    )
+    add("--tokenizer", choices=contract.TOKENIZERS, default=not_given, help=help_text)
+    help_text = "the LSTM states before a sentence: zero (default), or their average after the text of --warm-text"
+    add("--initial-state", choices=("zero", "warm"), default="zero", help=help_text)
+    help_text = "typical sentences, one per line; the first 1,024 are read"
+    add("--warm-text", default=not_given, metavar="FILE", help=help_text)
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -16,52 +16,41 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     for name, about in tasks.SYSTEMS.items():
         parser = names.add_parser(name, help=about, description=about, allow_abbrev=False)
         actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-        _add_train(actions, name)
+        train = _add_train(actions)
         evaluate = add_command(actions, "evaluate", _evaluate, "print the scores on a file with labels", on_gpu=True)
         evaluate.add_argument("--data", required=True, metavar="FILE", help="in a format of the task")
         predict = add_command(actions, "predict", _predict, "print a line of JSON for each sentence", on_gpu=True)
-        predict.add_argument(
-            "--input", dest="path", required=True, metavar="FILE", help="plain text, or a format of the task"
-        )
+        help_text = "plain text, or a format of the task"
+        predict.add_argument("--input", dest="path", required=True, metavar="FILE", help=help_text)
         if name in tasks.RAW_TEXT:
-            predict.add_argument(
-                "--tokenizer",
-                choices=("unicode",),
-                help="split lines of raw text into tokens, and print the characters at which each begins and ends "
-                "(default: white space separates tokens)",
+            help_text = (
+                "split lines of raw text into tokens, and print the characters at which each begins and ends (default: "
+                "white space separates tokens)"
             )
-        for one in (evaluate, predict):
-            one.add_argument("--workdir", required=True, metavar="DIR", help="made by `train`")
+            predict.add_argument("--tokenizer", choices=("unicode",), help=help_text)
+        for one in (train, evaluate, predict):
+            help_text = "made if it does not exist" if one is train else "made by `train`"
+            one.add_argument("--workdir", required=True, metavar="DIR", help=help_text)
             one.set_defaults(task=name)
 
 
-def _add_train(actions: argparse._SubParsersAction, name: str) -> None:
+def _add_train(actions: argparse._SubParsersAction) -> argparse.ArgumentParser:
     help_text = "train a system; run again with the same --workdir to resume. The last line is JSON with the scores"
     parser = add_command(actions, "train", _train, help_text, on_gpu=True)
-    parser.set_defaults(task=name)
-    for option, about in (("train", "labeled data"), ("dev", "labeled data that chooses the best epoch")):
-        parser.add_argument(f"--{option}", required=True, metavar="FILE", help=f"{about}, plain or compressed")
-    parser.add_argument("--test", metavar="FILE", help="labeled data that is scored once, at the end")
-    parser.add_argument(
-        "--elmo", metavar="MODEL", help="a SavedModel, a workdir or a model's name; without it a baseline is trained"
+    add = parser.add_argument
+    add("--train", required=True, metavar="FILE", help="labeled data, plain or compressed")
+    add("--dev", required=True, metavar="FILE", help="labeled data that chooses the best epoch, plain or compressed")
+    add("--test", metavar="FILE", help="labeled data that is scored once, at the end")
+    add("--elmo", metavar="MODEL", help="a SavedModel, a workdir or a model's name; without it a baseline is trained")
+    add("--glove", metavar="FILE", help="word vectors as text; without it they are learned")
+    add("--fraction", type=float, default=1.0, metavar="F", help="part of the training data to use (default: 1)")
+    add("--seeds", type=positive, default=1, metavar="N", help="number of runs, each in a folder (default: 1)")
+    help_text = (
+        "recipe=small (two cores, little data) instead of the paper's; or any other setting (an unknown key is "
+        "answered with the nearest one, or with all); may be repeated"
     )
-    parser.add_argument("--glove", metavar="FILE", help="word vectors as text; without it they are learned")
-    parser.add_argument(
-        "--fraction", type=float, default=1.0, metavar="F", help="part of the training data to use (default: 1)"
-    )
-    parser.add_argument(
-        "--seeds", type=positive, default=1, metavar="N", help="number of runs, each in a folder (default: 1)"
-    )
-    parser.add_argument("--workdir", required=True, metavar="DIR", help="made if it does not exist")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        dest="assignments",
-        metavar="KEY=VALUE",
-        help="recipe=small (two cores, little data) instead of the paper's; or any other setting (an unknown key is "
-        "answered with the nearest one, or with all); may be repeated",
-    )
+    add("--set", action="append", default=[], dest="assignments", metavar="KEY=VALUE", help=help_text)
+    return parser
 
 
 def _list(_: argparse.Namespace) -> None:
