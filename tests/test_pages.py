@@ -197,4 +197,5 @@ def test_the_program_of_the_page_about_python_runs(folder, records):
     (folder / "data").mkdir()
     for name in ("train", "heldout"):
         (folder / "data" / name).symlink_to(records.path)
-    assert set(run(program).model.signatures) >= {"default", "tokens", "char_ids"}
+    assert run(program).vectors.shape == (1, 256)
+    assert (folder / "savedmodels" / "mine" / "2").is_dir()
