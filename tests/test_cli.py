@@ -1,4 +1,4 @@
-"""The command line: every wrong input, and help."""
+"""The command line: every kind of wrong input, and help."""
 
 import errno
 import json
@@ -12,7 +12,6 @@ import sys
 import threading
 import weakref
 
-import keras
 import numpy as np
 import pytest
 
@@ -23,7 +22,7 @@ from elmo_tf.cli import jobs
 from elmo_tf.savedmodel import verification
 from elmo_tf.workdir.folder import new_workdir
 from tests import checks
-from tests.helpers import MICRO, MICRO_CONFIG, slow, write_records
+from tests.helpers import MICRO_CONFIG, slow, write_records
 from tests.published import published_files
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -34,8 +33,8 @@ def place(records, workdir, savedmodel, tmp_path_factory):
     """A folder with everything that the wrong commands below name."""
     folder = tmp_path_factory.mktemp("place")
     shutil.copytree(records.path, folder / "records")
-    shutil.copytree(workdir.path, folder / "workdir")
-    shutil.copytree(savedmodel.path, folder / "model")
+    shutil.copytree(workdir.path, folder / "trained")
+    shutil.copytree(savedmodel.path, folder / "mine")
     write_records(folder / "other", ["another text"])
 
     def changed(name: str, source: str, file: str, content: bytes | None) -> None:
@@ -44,21 +43,11 @@ def place(records, workdir, savedmodel, tmp_path_factory):
         path.unlink() if content is None else path.write_bytes(content)
 
     changed("no_marker", "records", "_SUCCESS", None)
-    changed("bad_info", "records", "info.json", b"{")
-    changed("bad_words", "records", "vocab.txt", b"<S>\n</S>\n<UNK>\nthe\n")
-    changed("bad_shard", "records", "shard-00000-of-00002.tfrecord", b"")
-    changed("bad_config", "workdir", "config.json", b'{"model": ')
-    changed("odd_config", "workdir", "config.json", b'{"models": {}}')
-    changed("bad_progress", "workdir", "checkpoints/step-00000003/progress.json", b"{")
-    changed("bad_states", "workdir", "checkpoints/step-00000003/states.npz", b"PK")
-    data = "checkpoints/step-00000003/variables.data-00000-of-00001"
-    changed("bad_variables", "workdir", data, b"\0" * 99)
-    whole = (workdir.path / data).read_bytes()
-    changed("bad_bits", "workdir", data, whole[:-500] + bytes(400) + whole[-100:])
-    changed("no_index", "workdir", "checkpoints/step-00000003/variables.index", None)
-    changed("no_model", "model", "saved_model.pb", None)
-    changed("no_asset", "model", "assets/config.json", None)
-    changed("bad_graph", "model", "saved_model.pb", b"\n")
+    changed("bad_config", "trained", "config.json", b'{"model": ')
+    changed("bad_variables", "trained", "checkpoints/step-00000003/variables.data-00000-of-00001", b"\0" * 99)
+    changed("no_graph", "mine", "saved_model.pb", None)
+    changed("no_asset", "mine", "assets/config.json", None)
+    changed("bad_graph", "mine", "saved_model.pb", b"\n")
     with new_workdir(folder / "untrained", MICRO_CONFIG, records.vocabulary):
         pass
     with new_workdir(folder / "no_softmax", MICRO_CONFIG, None):
@@ -66,11 +55,6 @@ def place(records, workdir, savedmodel, tmp_path_factory):
     (folder / "text.txt").write_text("the cat sat\na bank\n")
     (folder / "empty.txt").touch()
     (folder / "latin1.txt").write_bytes("fine\nna\u00efve\n".encode("latin-1"))
-    counted = "".join(f"w{number:02d} " * (30 - number) for number in range(30))
-    (folder / "counted.txt").write_text(f"{counted}\n")
-    words = b"".join(b"w%02d\n" % number for number in reversed(range(30)))
-    (folder / "reversed.txt").write_bytes(b"<S>\n</S>\n<UNK>\n" + words)
-    (folder / "unordered.txt").write_bytes(b"the\n<S>\n</S>\n<UNK>\n")
     return folder
 
 
@@ -79,40 +63,32 @@ def snapshot(folder: pathlib.Path) -> dict[str, bytes | None]:
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 
 
+def about(path: str, expected: str) -> str:
+    """Returns a pattern of an error about a file, which begins with its path (or with the option that gave it)."""
+    return rf"(?=.*{path})(--[\w-]+|DIR|\S*{path}\S*): expected {expected}"
+
+
 PRESETS = "tiny, small, medium, original"
 PREPROCESS = "preprocess --output new/data --heldout new/heldout --heldout-fraction 0.5 --input"
 TRAIN = "train --data records --workdir new/workdir --preset tiny"
-FINETUNE = "finetune --from workdir --data records --workdir new/workdir"
+FINETUNE = "finetune --from trained --data records --workdir new/workdir"
 EVALUATE = "evaluate --data records --workdir"
-EXPORT = "export --workdir workdir --output new/model"
+EXPORT = "export --workdir trained --output new/model"
 MIX = "average, top, a layer from 0 to 2 or 3 finite numbers, one per layer"
-NEIGHBORS = "neighbors --savedmodel model --text text.txt --word bank --sentence bank"
+NEIGHBORS = "neighbors --savedmodel mine --text text.txt --word bank --sentence bank"
+OTHER_WORDS = "records made with the model's vocabulary "
 
 WRONG = [
-    (f"{PREPROCESS} missing.txt", "--input: expected a file, folder or glob that matches files, found .*missing.txt"),
+    (f"{PREPROCESS} missing.txt", about("missing.txt", "a file, folder or glob that matches files")),
     (f"{PREPROCESS} empty.txt", "--input: expected text, found no words"),
-    (f"{PREPROCESS} text.txt latin1.txt --strict", "--strict: .* not UTF-8 on line 2 of .*latin1.txt"),
-    (
-        "preprocess --input text.txt --output records",
-        "--output: expected a folder that does not exist yet, found a finished one: /.*/records$",
-    ),
-    (
-        f"{PREPROCESS} counted.txt --vocab unordered.txt",
-        "unordered.txt: expected <S>, </S>, <UNK> as its first three lines, found .*'the'",
-    ),
-    (
-        "preprocess --input counted.txt --output new/data --vocab reversed.txt",
-        "reversed.txt: expected words by descending count",
-    ),
-    ("preprocess --input text.txt --output new/data --vocab missing.txt", "--vocab: expected a file .*missing.txt"),
-    (TRAIN.replace("tiny", "huge"), f"--preset: expected one of {PRESETS}, found 'huge'$"),
+    (f"{PREPROCESS} text.txt latin1.txt --strict", ".* not UTF-8 on line 2 of .*latin1.txt"),
+    ("preprocess --input text.txt --output records", about("records", "a folder that does not exist yet")),
+    (f"{PREPROCESS} text.txt --vocab missing.txt", about("missing.txt", "a file")),
     (TRAIN.replace("tiny", "tny"), f"--preset: expected one of {PRESETS}, found 'tny'; did you mean tiny\\?$"),
     (TRAIN.replace("--preset tiny", ""), f"--preset: expected one of {PRESETS} for a new workdir, found none"),
     (
         f"{TRAIN} --set rate=1",
-        "--set: expected one of the keys "
-        + ", ".join(re.escape(key) for key in sorted(config_lib.keys()))
-        + ", found 'rate'$",
+        f"--set: expected one of the keys {re.escape(', '.join(sorted(config_lib.keys())))}, found 'rate'$",
     ),
     (
         f"{TRAIN} --set train.learning_rat=1",
@@ -120,105 +96,61 @@ WRONG = [
     ),
     (f"{TRAIN} --set train.epochs", "--set: expected key=value, found 'train.epochs'"),
     (f"{TRAIN} --set train.epochs=many", "--set train.epochs: expected int, found 'many'"),
-    (f"{TRAIN} --set train.learning_rate=-1", "--set train.learning_rate: expected float > 0.0, found -1"),
-    (TRAIN.replace("records", "missing"), "--data: expected a finished folder .* found no such folder.*: missing"),
-    (
-        TRAIN.replace("records", "no_marker"),
-        "--data: expected a finished folder .* found no _SUCCESS marker .*no_marker",
-    ),
-    (TRAIN.replace("records", "bad_info"), "bad_info/info.json: expected JSON, found "),
-    (TRAIN.replace("records", "bad_words"), "--data: expected the vocabulary that info.json describes.*bad_words"),
-    (TRAIN.replace("records", "bad_shard"), "--data: expected [0-9]+ bytes, found 0: bad_shard/shard-00000"),
-    (f"{TRAIN} --heldout no_marker", "--heldout: expected a finished folder .*no_marker"),
-    (f"{TRAIN} --heldout other", "--heldout: expected records made with the model's vocabulary .*: other"),
     (f"{TRAIN} --patience 3", "--set train.patience: expected --heldout with it, found none"),
-    (
-        f"{TRAIN} --set model.lstm.units=1000000000",
-        "--preset, --set: expected a model that fits into",
-    ),
+    (f"{TRAIN} --set model.lstm.units=1000000000", "--preset, --set: expected a model that fits into"),
     (f"{TRAIN} --gpus 99", r"--gpus: expected different ones of the GPUs here, .*, found '99'"),
-    (f"{TRAIN} --gpus all", r"--gpus: expected different ones of the GPUs here, .*, found 'all'"),
-    ("evaluate --workdir w --data records --gpus 99", r"--gpus: expected different ones of the GPUs here, .* '99'"),
-    ("task ner predict --workdir w --input text.txt --gpus 99", r"--gpus: expected different ones of the GPUs here"),
+    ("task ner predict --workdir w --input text.txt --gpus all", r"--gpus: expected different ones .*, found 'all'"),
+    (TRAIN.replace("records", "missing"), about("missing", "a finished folder .* found no such folder")),
+    (f"{TRAIN} --heldout no_marker", about("no_marker", "a finished folder .* found no _SUCCESS marker")),
+    (f"{TRAIN} --heldout other", about("other", OTHER_WORDS)),
+    (TRAIN.replace("new/workdir", "other"), about("other", "a workdir of `elmo-tf train`, or a folder that is empty")),
+    ("train --data other --workdir trained", about("other", OTHER_WORDS)),
     (
-        TRAIN.replace("new/workdir", "other"),
-        "--workdir: expected a workdir of `elmo-tf train`, or a folder that is empty or does not exist, found",
-    ),
-    ("train --data other --workdir workdir", "--data: expected records made with the model's vocabulary .*: other"),
-    (
-        "train --data records --workdir workdir --preset tiny",
+        "train --data records --workdir trained --preset tiny",
         "--preset.*: expected the same model, .*units=24.* found .*units=512",
     ),
     ("train --data records --workdir bad_config", "bad_config/config.json: expected JSON, found "),
-    ("train --data records --workdir odd_config", "odd_config/config.json: expected .* the keys .*, found 'models'"),
-    ("train --data records --workdir bad_states", ".*expected an intact checkpoint, found .*"),
-    (
-        FINETUNE.replace("from workdir", "from missing"),
-        "--from: expected a workdir of `elmo-tf train`, found .*missing",
-    ),
-    (FINETUNE.replace("new/workdir", "workdir"), "--workdir: expected another folder than --from, found the same: "),
+    (FINETUNE.replace("from trained", "from missing"), about("missing", "a workdir of `elmo-tf train`")),
+    (FINETUNE.replace("new/workdir", "trained"), about("trained", "another folder than --from, found the same")),
     (f"{FINETUNE} --set model.lstm.units=25", "--set: expected the same model, model.lstm.units=24, found .*units=25"),
-    (f"{FINETUNE} --heldout other", "--heldout: expected records made with the model's vocabulary .*: other"),
-    (f"{EVALUATE} missing", "--workdir: expected a workdir of `elmo-tf train`, found no config.json in missing"),
-    (
-        f"{EVALUATE} workdir --checkpoint best",
-        "--checkpoint: expected an evaluation on held-out text for best",
-    ),
-    (f"{EVALUATE} workdir --checkpoint 4", "--checkpoint: expected latest, best or one of the steps 3, found '4'"),
-    (f"{EVALUATE} untrained", "--workdir: expected a workdir with a checkpoint, found none in untrained"),
-    (f"{EVALUATE} no_softmax", "--workdir: expected a model with a softmax, found one without"),
-    (f"{EVALUATE} bad_config", "bad_config/config.json: expected JSON, found "),
-    (f"{EVALUATE} bad_progress", "bad_progress/.*step-00000003: expected an intact checkpoint, found "),
+    (f"{EVALUATE} missing", about("missing", "a workdir of `elmo-tf train`, found no config.json")),
+    (f"{EVALUATE} trained --checkpoint best", "--checkpoint: expected an evaluation on held-out text for best"),
+    (f"{EVALUATE} trained --checkpoint 4", "--checkpoint: expected latest, best or one of the steps 3, found '4'"),
+    (f"{EVALUATE} untrained", about("untrained", "a workdir with a checkpoint")),
+    (f"{EVALUATE} no_softmax", "(--workdir|no_softmax): expected a model with a softmax, found one without"),
     (f"{EVALUATE} bad_variables", "bad_variables/.*step-00000003: expected an intact checkpoint, found "),
-    (f"{EVALUATE} bad_bits", "bad_bits/.*step-00000003: expected an intact checkpoint, found "),
-    (f"{EVALUATE} no_index", "no_index/.*step-00000003: expected an intact checkpoint, found "),
-    (
-        "evaluate --data other --workdir workdir",
-        "--data: expected records made with the model's vocabulary of [0-9]+ words .*, found another one of 5: other",
-    ),
-    ("evaluate --data workdir --workdir workdir", "--data: expected a finished folder .* found no _SUCCESS marker"),
-    (
-        f"{EVALUATE} workdir --unigram other",
-        "--unigram: expected records made with the model's vocabulary of .*, found another one of 5: other",
-    ),
-    (f"{EVALUATE} workdir --unigram workdir", "--unigram: expected a finished folder .* found no _SUCCESS marker"),
-    (EXPORT.replace("--workdir workdir", "--workdir records"), "--workdir: expected a workdir .*in records"),
-    (EXPORT.replace("--workdir workdir", "--workdir bad_variables"), ".*expected an intact checkpoint"),
-    (EXPORT.replace("new/model", "text.txt"), "--output: expected a folder .*, found a file: text.txt"),
+    (f"{EVALUATE} trained --unigram other", about("other", OTHER_WORDS)),
+    (f"{EVALUATE} trained --unigram trained", about("trained", "a finished folder .* found no _SUCCESS marker")),
+    (EXPORT.replace("trained", "records"), about("records", "a workdir ")),
+    (EXPORT.replace("new/model", "text.txt"), about("text.txt", "a folder .*, found a file")),
     (f"{EXPORT} --mix bottom", f"--mix: expected {MIX}, found 'bottom'"),
-    (f"{EXPORT} --mix 1,2", f"--mix: expected {MIX}, found '1,2'"),
     (f"{EXPORT} --gamma nan", "--gamma: expected a finite number, found nan"),
     (f"{EXPORT} --initial-state warm", "--initial-state, --warm-text: expected both .*, found no --warm-text"),
     (f"{EXPORT} --warm-text text.txt", "--initial-state, --warm-text: expected both .*, found no --initial-state warm"),
-    (
-        f"{EXPORT} --initial-state warm --warm-text missing.txt",
-        "--warm-text: expected a text file, .*missing.txt",
-    ),
-    (f"{EXPORT} --initial-state warm --warm-text empty.txt", "--warm-text: expected a text with words, .*empty.txt"),
-    (
-        NEIGHBORS.replace("model model", "model missing"),
-        "--savedmodel: expected a SavedModel, .*, found none of them: missing",
-    ),
+    (f"{EXPORT} --initial-state warm --warm-text missing.txt", about("missing.txt", "a text file")),
+    (NEIGHBORS.replace("mine", "missing"), about("missing", "a SavedModel, .*, found none of them")),
     (NEIGHBORS.replace("--word bank", "--word tree"), "--sentence: expected the word 'tree' in it, found 'bank'"),
-    (
-        "import smal --output new/model",
-        r"NAME: expected one of the models books, .*, found 'smal'; did you mean small\?",
-    ),
-    ("verify bok", r"DIR: expected a folder with saved_model.pb, or one of .*, found none: bok; did you mean books\?"),
+    (NEIGHBORS.replace("text.txt", "missing.txt"), about("missing.txt", "a file, folder or glob that matches files")),
+    ("import smal --output new/model", r"(NAME|smal): expected one of the models books, .*; did you mean small\?"),
+    ("verify bok", r"(DIR|bok): expected a folder with saved_model.pb, or one of .*; did you mean books\?"),
     ("import small", "NAME: expected --output, --workdir or both with it, found neither"),
     ("import small --options a.json --output new/model", "--options: expected none with a .* model's name, found a.js"),
+    ("import small --vocab a --workdir new/w", "--vocab: expected --checkpoint with it, found published weights"),
     (
         "import --weights text.txt --output new/model",
         "--options: expected a file, which belongs to --weights, found none",
     ),
-    ("verify no_model", "DIR: expected a folder with saved_model.pb, found none: no_model"),
-    ("verify no_asset", "DIR: expected the file assets/config.json, found none in no_asset"),
-    ("verify bad_graph", r"DIR: expected \d+ bytes in saved_model.pb, found 1: bad_graph"),
     (
-        NEIGHBORS.replace("text.txt", "missing.txt"),
-        "--text: expected a file, folder or glob that matches files, found .*missing.txt",
+        "import --checkpoint a --options b --output new/model",
+        "--checkpoint: expected --vocab and --workdir with it, and no --output; export later, found --output",
     ),
-    (NEIGHBORS.replace("text.txt", "latin1.txt"), "--text: .* not UTF-8 on line 2 of .*latin1.txt"),
+    (
+        "import small --workdir new/w --gamma 2",
+        "--mix, --gamma, --tokenizer, --initial-state: expected --output with settings .*, found --workdir alone",
+    ),
+    ("verify no_graph", about("no_graph", "a folder with saved_model.pb")),
+    ("verify no_asset", about("no_asset", "the file assets/config.json")),
+    ("verify bad_graph", about("bad_graph", r"\d+ bytes in saved_model.pb, found 1")),
 ]
 
 
@@ -252,9 +184,10 @@ def test_export_and_import_write_the_savedmodel_that_their_options_describe(
     place, tmp_path, monkeypatch, command, capsys
 ):
     monkeypatch.chdir(place)
+    monkeypatch.setattr(verification, "problems_in_fresh_process", lambda _: [])  # test_whole_way.py has one
     values = published_files.options()
     options, weights = published_files.write_pair(tmp_path, values, published_files.draw_hdf5(values))
-    source = "--workdir workdir" if command == "export" else f"--options {options} --weights {weights}"
+    source = "--workdir trained" if command == "export" else f"--options {options} --weights {weights}"
     described = "--mix top --gamma 2 --tokenizer unicode --initial-state warm --warm-text text.txt"
     assert cli.main(f"{command} {source} --output {tmp_path}/model {described}".split()) == 0
     assert capsys.readouterr().out == f"{tmp_path}/model/1\n"
@@ -273,23 +206,18 @@ def test_export_and_import_write_the_savedmodel_that_their_options_describe(
         ("", "COMMAND"),
         ("embroider", "invalid choice: 'embroider' .*train.*\\)$"),
         ("trian", r"invalid choice: 'trian' .*; did you mean train\?$"),
-        ("probe possible", r"invalid choice: 'possible' \(choose from '?pos'?, '?wsd'?\)$"),
         ("probe poss", r"invalid choice: 'poss' .*; did you mean pos\?$"),
         ("train --data records", "required: --workdir"),
         (f"{TRAIN} --steps -1", "--steps: expected a whole number, at least 0, found '-1'"),
-        (f"{TRAIN} --steps ten", "--steps: expected a whole number, at least 0, found 'ten'"),
         (f"{TRAIN} --epochs 0", "--epochs: expected a whole number, at least 1, found '0'"),
         (f"{TRAIN} --steps 1 --epochs 1", "not allowed with"),
         (f"{TRAIN} --stepz 1", "unrecognized arguments: --stepz"),
-        (f"{EVALUATE} workdir --batch-size 0", "--batch-size: expected a whole number, at least 1, found '0'"),
         (f"{EXPORT} --gamma large", "--gamma: invalid float value: 'large'"),
         ("preprocess --output new/data", "required: --input"),
         ("corpus", "required: CORPUS"),
         ("import --output new/model", "one of the arguments NAME --weights --checkpoint is required"),
         ("import small --weights text.txt --output new/model", "argument --weights: not allowed with argument NAME"),
-        ("corpus lm1b", "required: --output"),
         ("corpus lm1b --output new/corpus --url http://host/ --archive text.txt", "not allowed with"),
-        ("preprocess --input text.txt --output new/data --shards many", "--shards: invalid int value: 'many'"),
     ],
 )
 def test_wrong_usage_ends_with_status_2_and_nothing_is_left_behind(place, command, message, capsys, monkeypatch):
@@ -317,25 +245,31 @@ def test_neighbors_considers_all_words_unless_told_otherwise(place, capsys, monk
     assert lines == {"": [0, 1], "--any-word": [0, 1], "--same-word": [1]}
 
 
-def test_an_error_is_all_that_a_user_sees(place):
+LOADED = """
+import sys
+from elmo_tf import cli
+print(cli.main(sys.argv[1:]), *[name in sys.modules for name in ("tensorflow", "sklearn", "matplotlib")])
+import sklearn, matplotlib
+"""
+
+
+def test_an_error_is_all_that_a_user_sees_and_needless_modules_are_not_loaded(place):
     environment = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
     done = subprocess.run(
-        [sys.executable, "-m", "elmo_tf.cli", *f"{EVALUATE} bad_variables".split()],
+        [sys.executable, "-c", LOADED, *f"{EVALUATE} bad_variables".split()],
         cwd=place,
         env=environment | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (0, "1 True False False\n"), done.stderr
     assert re.fullmatch(r"elmo-tf: error: bad_variables/.*\n", done.stderr), done.stderr
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_closed_stdout_ends_a_command_quietly(tmp_path, unbuffered):
-    inputs = keras.Input((None,), dtype="string")
-    keras.Model(inputs, elmo_tf.ELMo(MICRO)(inputs)).save(tmp_path / "one.keras")
-    command = [sys.executable, "-m", "elmo_tf.cli", "weights-plot", "--model", "one.keras", "--output", "plot.png"]
+    command = [sys.executable, "-m", "elmo_tf.cli", "models"]
     read_end, write_end = os.pipe()
     os.close(read_end)
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": unbuffered}
@@ -346,7 +280,6 @@ def test_a_closed_stdout_ends_a_command_quietly(tmp_path, unbuffered):
     finally:
         os.close(write_end)
     assert (done.returncode, done.stderr) == (141, "")
-    assert (tmp_path / "plot.png").exists()
 
 
 def test_a_broken_pipe_of_another_kind_is_an_error(capsys, monkeypatch):

@@ -76,18 +76,11 @@ def run_without(absent: set[str], code: str) -> subprocess.CompletedProcess:
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.slow
-def test_every_public_name_imports_without_extras():
-    done = run_without(set(extras._EXTRAS), "import elmo_tf\nfrom elmo_tf import *\nprint(len(elmo_tf.__all__))")
-    assert (done.returncode, done.stdout) == (0, f"{len(elmo_tf.__all__)}\n"), done.stderr
-
-
 @pytest.mark.parametrize(
     ("command", "missing"),
     [
         ("preprocess --input text --output data", "apache-beam: install elmo-tf with the extra [beam]"),
         ("preprocess --help", "apache-beam: install elmo-tf with the extra [beam]"),
-        ("embed --savedmodel model --input text --output out", "apache-beam: install elmo-tf with the extra [beam]"),
         ("weights-plot --model model --output plot", "matplotlib: install elmo-tf with the extra [tasks]"),
     ],
 )
@@ -190,7 +183,7 @@ def test_setup_installs_again_when_the_requirements_are_newer(checkout):
     later = (checkout.folder / ".venv" / "installed").stat().st_mtime + 10
     os.utime(checkout.folder / "pyproject.toml", (later, later))
     done = checkout.setup()
-    assert "Installing into .venv" in done.stdout
+    assert "Installing TensorFlow" in done.stdout
     assert "Making .venv" not in done.stdout
 
 
@@ -309,13 +302,6 @@ def test_a_program_trains_and_embeds_with_the_wheel_alone(installed, savedmodel,
     assert pathlib.Path(file).is_relative_to(installed[1].parent)
     assert 1 < perplexity < 1000
     assert (of_savedmodels, of_layer) == ([[3, 16]] * 3, [1, 2, 16])
-
-
-@pytest.mark.slow
-def test_the_installed_command_names_the_extra_that_is_missing(installed, tmp_path):
-    done = run_outside(tmp_path, installed[1] / "elmo-tf", "preprocess", "--input", "text", "--output", "data")
-    expected = (1, "", "elmo-tf: error: needs apache-beam: install elmo-tf with the extra [beam]\n")
-    assert (done.returncode, done.stdout, done.stderr) == expected
 
 
 @pytest.mark.slow

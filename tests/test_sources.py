@@ -95,13 +95,9 @@ def test_the_first_program_tells_two_senses_apart_and_writes_nothing(home, capsy
     assert not home.exists()
 
 
-@pytest.mark.parametrize(
-    ("page", "last"),
-    [("docs/models.md", "['A', 'bank', 'of', 'the', 'river', '.'] (6, 256)"), ("docs/books-model.md", "(9, 256)")],
-)
-def test_the_first_program_of_a_page_runs_as_it_stands(capsys, page, last):
-    first_program(page)
-    assert capsys.readouterr().out.splitlines()[-1] == last
+def test_the_program_of_the_page_about_models_runs_as_it_stands(capsys):
+    first_program("docs/models.md")
+    assert capsys.readouterr().out.splitlines()[-1] == "['A', 'bank', 'of', 'the', 'river', '.'] (6, 256)"
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import random
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -56,8 +57,8 @@ def sentences(count: int = 400) -> list[str]:
     return lines
 
 
-def elmo_tf(folder: pathlib.Path, *arguments: str | os.PathLike) -> str:
-    """Runs a command in a process of its own, as a user would in `folder`; returns what it wrote to stdout."""
+def run_alone(folder: pathlib.Path, *arguments: str) -> str:
+    """Runs a command in a process of its own, as a user would in `folder`; returns what it wrote to stderr."""
     environment = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
     done = subprocess.run(
         [sys.executable, "-m", "elmo_tf.cli", *arguments],
@@ -67,10 +68,9 @@ def elmo_tf(folder: pathlib.Path, *arguments: str | os.PathLike) -> str:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert not NOISE.search(done.stderr), done.stderr
-    (folder / "stderr").write_text(done.stderr)
-    return done.stdout
+    return done.stderr
 
 
 def words_of(folder: record_folder.Records) -> list[str]:
@@ -103,12 +103,25 @@ def assert_exported(savedmodel: pathlib.Path, workdir: Workdir, weights: np.ndar
     }
 
 
-def assert_neighbors(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture) -> None:
+@pytest.fixture
+def run(tmp_path, capsys):
+    """Runs a command in this process, which saves the time to load TensorFlow; returns what it wrote to stdout."""
+
+    def run_here(*arguments: str) -> str:
+        capsys.readouterr()
+        with contextlib.chdir(tmp_path):
+            assert cli.main(list(arguments)) == 0
+        return capsys.readouterr().out
+
+    return run_here
+
+
+def assert_neighbors(run: Callable[..., str]) -> None:
     """The nearest uses of a word are printed, and come out the same from vectors that `embed` has made."""
     query = "zoë sat on the bank of the river at night ."
     found = ["--savedmodel", "models/bank/1", "--text", "text.txt", "--word", "bank", "--same-word"]
     found += ["--sentence", query]
-    lines = elmo_tf(tmp_path, "neighbors", *found, "--count", "5").splitlines()
+    lines = run("neighbors", *found, "--count", "5").splitlines()
     assert len(lines) == 5
     pattern = r" (\d\.\d{3})  +([\d,]+)  (\S+ sat on the \[bank\] of the .*)"
     uses = [re.fullmatch(pattern, line).groups() for line in lines]
@@ -117,46 +130,36 @@ def assert_neighbors(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture) -> N
     assert similarities[0] > 0.8
     for _, number, marked in uses:
         assert sentences()[int(number.replace(",", ""))] == re.sub(r"[\[\]]", "", marked)
-    elmo_tf(tmp_path, "embed", "--savedmodel", "models/bank", "--input", "text.txt", "--output", "vectors.hdf5")
-    capsys.readouterr()
-    with contextlib.chdir(tmp_path):
-        assert cli.main(["neighbors", *found, "--vectors", "vectors.hdf5", "--json"]) == 0
-    again = json.loads(capsys.readouterr().out)
+    run("embed", "--savedmodel", "models/bank", "--input", "text.txt", "--output", "vectors.hdf5")
+    again = json.loads(run("neighbors", *found, "--vectors", "vectors.hdf5", "--json"))
     assert [use["line"] for use in again["uses"]][:5] == [int(number.replace(",", "")) for _, number, _ in uses]
 
 
-def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, capsys, monkeypatch):
+def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, run, monkeypatch):
     text = tmp_path / "text.txt"
     text.write_text("".join(f"{line}\n" for line in sentences()), "utf-8")
 
     split = ["--heldout", "held", "--heldout-fraction", "0.1", "--min-count", "2"]
-    assert elmo_tf(tmp_path, "preprocess", "--input", "text.txt", "--output", "data", *split) == ""
+    run_alone(tmp_path, "preprocess", "--input", "text.txt", "--output", "data", *split)
     data, heldout = (record_folder.open_folder(tmp_path / name) for name in ("data", "held"))
     assert 10 < len(words_of(heldout)) < 100
     assert collections.Counter(words_of(data) + words_of(heldout)) == collections.Counter(sentences())
 
-    workdir = tmp_path / "work"
-    train = ["train", "--data", str(data.path), "--workdir", str(workdir)]
-    assert cli.main([*train, "--preset", "tiny", "--paper-recipe", *SET, "--steps", "0"]) == 0
-    evaluate = ["evaluate", "--workdir", str(workdir), "--data", str(heldout.path)]
-    capsys.readouterr()
-    assert cli.main([*evaluate, "--batch-size", "2"]) == 0
-    before = json.loads(capsys.readouterr().out)
+    train = ["train", "--data", "data", "--workdir", "work"]
+    run(*train, "--preset", "tiny", "--paper-recipe", *SET, "--steps", "0")
+    evaluate = ["evaluate", "--workdir", "work", "--data", "held", "--batch-size", "2"]
+    before = json.loads(run(*evaluate))
 
-    resume = ["train", "--data", "data", "--workdir", "work", "--heldout", "held", "--steps", str(STEPS)]
-    assert elmo_tf(tmp_path, *resume) == ""
-    told = (tmp_path / "stderr").read_text()
-    assert f"training: step 0 to {STEPS}, " in told
-    assert re.search(rf"step {STEPS}/{STEPS} .* tokens/s", told)
-    assert re.search(rf"step {STEPS}: held-out perplexity [\d.]+ \(forward [\d.]+, backward [\d.]+\)", told)
-    opened = open_workdir(workdir)
+    log = run_alone(tmp_path, *train, "--heldout", "held", "--steps", str(STEPS))
+    assert f"training: step 0 to {STEPS}, " in log
+    assert re.search(rf"step {STEPS}/{STEPS} .* tokens/s", log)
+    assert re.search(rf"step {STEPS}: held-out perplexity [\d.]+ \(forward [\d.]+, backward [\d.]+\)", log)
+    opened = open_workdir(tmp_path / "work")
     asked = [f"{key}={value}" for key, value in SETTINGS.items()]
     assert opened.config == config_lib.override(config_lib.with_paper_recipe(config_lib.preset("tiny")), asked)
     assert opened.vocabulary.tokens == data.vocabulary.tokens
 
-    more = ["--batch-size", "2", "--unigram", "data"]
-    printed = elmo_tf(tmp_path, "evaluate", "--workdir", "work", "--data", "held", *more)
-    after = json.loads(printed.splitlines()[-1])
+    after = json.loads(run(*evaluate, "--unigram", "data"))
     assert list(before)[:5] == ["forward_perplexity", "backward_perplexity", "perplexity", "tokens", "unknown_rate"]
     assert list(after) == [*before, "unigram_perplexity"]
     assert after["tokens"] == before["tokens"] == heldout.info["tokens"] + heldout.info["sentences"]
@@ -167,15 +170,14 @@ def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, capsys, monk
     assert after["perplexity"] < after["unigram_perplexity"] / 2
 
     options = ["--mix", "0.5,0,1", "--gamma", "2"]
-    assert elmo_tf(tmp_path, "export", "--workdir", "work", "--output", "models/bank", *options) == "models/bank/1\n"
+    assert run("export", "--workdir", "work", "--output", "models/bank", *options) == "models/bank/1\n"
     assert os.listdir(tmp_path / "models" / "bank") == ["1"]
     weights = 2 * np.exp([0.5, 0, 1]) / np.exp([0.5, 0, 1]).sum()
     assert_exported(tmp_path / "models" / "bank" / "1", opened, weights)
     with monkeypatch.context() as patch:  # which the export has just been through
         patch.setattr(verification, "problems_in_fresh_process", lambda _: [])
-        assert cli.main(["verify", str(tmp_path / "models" / "bank")]) == 0
-    assert capsys.readouterr().out.count("models/bank/1: ") == 2
+        assert run("verify", "models/bank").count("models/bank/1: ") == 2
 
-    assert_neighbors(tmp_path, capsys)
+    assert_neighbors(run)
 
-    assert sorted(os.listdir(tmp_path)) == ["data", "held", "models", "stderr", "text.txt", "vectors.hdf5", "work"]
+    assert sorted(os.listdir(tmp_path)) == ["data", "held", "models", "text.txt", "vectors.hdf5", "work"]

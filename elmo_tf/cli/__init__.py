@@ -6,8 +6,10 @@ Logs go to stderr, results to stdout.
 
 import _thread
 import contextlib
+import itertools
 import logging
 import os
+import re
 import select
 import signal
 import sys
@@ -18,8 +20,7 @@ from collections.abc import Iterator
 
 from elmo_tf import __version__
 from elmo_tf.cli import corpus, models, probes, quiet, scores, tasks, training, use
-from elmo_tf.cli.arguments import Parser
-from elmo_tf.cli.flags import in_flags
+from elmo_tf.cli.arguments import Parser, flags_of
 from elmo_tf.errors import InputError, memory_explained
 from elmo_tf.extras import check_keras_backend, missing_extra
 
@@ -41,14 +42,14 @@ def main(argv: list[str] | None = None) -> int:
                 jobs.run(argv[0], argv[1:], load_tensorflow=lambda: quiet.load_tensorflow(on_gpu))
             else:
                 arguments = _parser().parse_args(argv)
-                flags = arguments.flags()
+                flags = flags_of(arguments.parser)
                 if arguments.needs_tensorflow:
                     check_keras_backend()
                     quiet.load_tensorflow(arguments.on_gpu, arguments.gpus)
                 arguments.run(arguments)
         sys.stdout.flush()
     except InputError as error:
-        return _fail(in_flags(error, flags), debug)
+        return _fail(_as_typed(error, flags, argv), debug)
     except ModuleNotFoundError as error:
         if (message := missing_extra(error)) is None:
             raise
@@ -75,18 +76,35 @@ def _interrupts_sent_again() -> Iterator[None]:
         time.sleep(0.01)
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
-    def note(unraisable) -> None:
+    def on_unraisable(unraisable) -> None:
         if issubclass(unraisable.exc_type, KeyboardInterrupt):
             # Not `threading`, whose locks the interrupted code may hold.
             _thread.start_new_thread(send_again, ())
         else:
             hook(unraisable)
 
-    sys.unraisablehook = note
+    sys.unraisablehook = on_unraisable
     try:
         yield
     finally:
         sys.unraisablehook = hook
+
+
+def _as_typed(error: InputError, flags: dict[str, str], argv: list[str]) -> str:
+    """Returns the error's message with an option for the parameter at its start. A path stays as it is.
+
+    Args:
+        error: about one parameter or path, or several between `", "`.
+        flags: what a user types for each parameter.
+        argv: the command line. After an option, `data` is a folder of that name, not the parameter.
+    """
+    message = str(error)
+    values = {word for option, word in itertools.pairwise(argv) if option.startswith("--")}
+    if error.parameter not in values:
+        first = ", ".join(flags.get(name, name) for name in error.parameter.split(", "))
+        message = first + message.removeprefix(error.parameter)
+    # To be cut, with `import re`, once no message has parameters in backticks.
+    return re.sub(r"`([a-z]\w*)`", lambda name: flags.get(name[1], name[0]), message)
 
 
 def _fail(message: object, debug: bool) -> int:

@@ -4,7 +4,7 @@ import argparse
 import re
 from collections.abc import Callable
 
-from elmo_tf.cli.flags import flags_of
+from elmo_tf import config as config_lib
 from elmo_tf.errors import suggestion
 
 SAVEDMODEL = "a version's folder, a model's (newest version), or the name of a published model (`elmo-tf models`)"
@@ -26,7 +26,6 @@ def add_command(
     help_text: str,
     on_gpu: bool = False,
     needs_tensorflow: bool = True,
-    parameters: dict[str, str] | None = None,
 ) -> argparse.ArgumentParser:
     """Adds a command and returns its parser.
 
@@ -35,30 +34,31 @@ def add_command(
         on_gpu: whether it uses GPUs that are there, and has `--gpus`. Others run on the CPU, where TensorFlow computes
             with more precision.
         needs_tensorflow: whether it waits for TensorFlow to load, which takes seconds.
-        parameters: flags of the library's parameters that do not have the name of the option they come from.
     """
     added = commands.add_parser(name, help=help_text, description=help_text, allow_abbrev=False)
     if on_gpu:
         added.add_argument("--gpus", metavar="0,1,..", help="GPUs to use (default: all, or the CPU if there is none)")
-    added.set_defaults(
-        run=run,
-        on_gpu=on_gpu,
-        gpus=None,
-        needs_tensorflow=needs_tensorflow,
-        flags=lambda: flags_of(added) | (parameters or {}),
-    )
+    added.set_defaults(run=run, on_gpu=on_gpu, gpus=None, needs_tensorflow=needs_tensorflow, parser=added)
     return added
+
+
+def flags_of(parser: argparse.ArgumentParser) -> dict[str, str]:
+    """Returns what a user types for each parameter: an option, the name of a positional argument, or `--set KEY`."""
+    flags = {key: f"--set {key}" for key in parser.get_default("settings") or config_lib.keys()}
+    for action in parser._actions:
+        flags[action.dest] = action.option_strings[-1] if action.option_strings else str(action.metavar or action.dest)
+    return flags | (parser.get_default("other_flags") or {})
 
 
 def add_checkpoint_argument(parser: argparse.ArgumentParser) -> None:
     """Adds `--checkpoint`, which of a workdir's checkpoints to use."""
     parser.add_argument(
         "--checkpoint",
-        dest="which",
         default="latest",
         metavar="WHICH",
         help="latest (default), best (by held-out perplexity while training) or a step",
     )
+    parser.set_defaults(other_flags={"which": "--checkpoint"})
 
 
 def positive(text: str) -> int:

@@ -18,8 +18,8 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "download, check and unpack the 1 Billion Word benchmark, and print its folder. Needs 6 GB of disk (1.8 GB for "
         "the download, 4.2 GB for the text). The same command resumes after an interruption",
         needs_tensorflow=False,
-        parameters={"source": "--url"},
     )
+    lm1b.set_defaults(other_flags={"source": "--url"})
     lm1b.add_argument("--output", required=True, metavar="DIR", help="folder for the training and held-out text")
     source = lm1b.add_mutually_exclusive_group()
     source.add_argument("--url", help="a mirror of the archive, which must have the same checksum")

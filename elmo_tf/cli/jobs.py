@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from elmo_tf import embedder
-from elmo_tf.cli.flags import flags_of
+from elmo_tf.cli.arguments import flags_of
 from elmo_tf.errors import InputError
 from elmo_tf.pipelines.embed import EmbedConfig, embed
 from elmo_tf.pipelines.embed import config as embed_config

@@ -4,7 +4,6 @@ import argparse
 import json
 
 from elmo_tf.cli.arguments import SAVEDMODEL, add_command, natural
-from elmo_tf.errors import renamed
 from elmo_tf.files import staging
 
 _SEMCOR = (
@@ -18,26 +17,29 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     help_text = "measure what each layer of a model knows"
     probe = commands.add_parser("probe", help=help_text, description=help_text, allow_abbrev=False)
     tasks = probe.add_subparsers(title="tasks", metavar="TASK", required=True)
-    pos = add_command(
-        tasks, "pos", _pos, "part-of-speech tagging by a linear classifier on each layer and on their learned mix"
-    )
+    _add_pos(tasks)
+    _add_wsd(tasks)
+    _add_weights_plot(commands)
+    _add_projector(commands)
+
+
+def _add_pos(tasks: argparse._SubParsersAction) -> None:
+    help_text = "part-of-speech tagging by a linear classifier on each layer and on their learned mix"
+    pos = add_command(tasks, "pos", _pos, help_text)
+    pos.set_defaults(other_flags={"path": "--output"})
     _add_probe_arguments(pos, "CoNLL-U, plain or compressed")
     pos.add_argument("--test", required=True, metavar="FILE", help="CoNLL-U, plain or compressed")
     pos.add_argument("--tags", choices=("upos", "xpos"), default="upos", help="the column of tags to read (upos)")
     pos.add_argument("--seed", type=natural, default=0, metavar="N", help="random seed of the mix's training (0)")
-    wsd = add_command(
-        tasks,
-        "wsd",
-        _wsd,
-        "word sense disambiguation by the nearest average vector of the training senses",
-        parameters={"sentences": "--train"},
-    )
+
+
+def _add_wsd(tasks: argparse._SubParsersAction) -> None:
+    help_text = "word sense disambiguation by the nearest average vector of the training senses"
+    wsd = add_command(tasks, "wsd", _wsd, help_text)
+    wsd.set_defaults(other_flags={"sentences": "--train", "path": "--output"})
     _add_probe_arguments(wsd, _SEMCOR)
-    wsd.add_argument(
-        "--test",
-        metavar="FILE",
-        help="as --train; without it, every fifth document of --train is held out",
-    )
+    test_help = "as --train; without it, every fifth document of --train is held out"
+    wsd.add_argument("--test", metavar="FILE", help=test_help)
     wsd.add_argument(
         "--sense-index",
         metavar="FILE",
@@ -52,34 +54,31 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     )
     blimp.add_argument("--output", required=True, metavar="DIR", help="a new folder for a table, JSON and a plot")
 
-    plot = add_command(
-        commands,
-        "weights-plot",
-        _weights_plot,
-        "draw the layer weights that models have learned",
-        needs_tensorflow=False,
-        parameters={"mixes": "--model"},
-    )
+
+def _add_weights_plot(commands: argparse._SubParsersAction) -> None:
+    help_text = "draw the layer weights that models have learned"
+    plot = add_command(commands, "weights-plot", _weights_plot, help_text, needs_tensorflow=False)
+    plot.set_defaults(other_flags={"model": "--model"})
     plot.add_argument(
         "--model",
         required=True,
         action="append",
+        dest="mixes",
         metavar="FILE",
         help="a .keras file with an ELMo layer; may be repeated",
     )
     plot.add_argument("--output", required=True, metavar="FILE", help="a PNG file, replaced if it is there")
 
-    projector = add_command(
-        commands,
-        "projector",
-        _projector,
-        "write the uses of one word for TensorBoard's projector and print the command that shows them",
-        parameters={"sentences": "--semcor"},
-    )
+
+def _add_projector(commands: argparse._SubParsersAction) -> None:
+    help_text = "write the uses of one word for TensorBoard's projector and print the command that shows them"
+    projector = add_command(commands, "projector", _projector, help_text)
+    projector.set_defaults(other_flags={"path": "--logdir"})
     projector.add_argument("--savedmodel", required=True, metavar="DIR", help=SAVEDMODEL)
     source = projector.add_mutually_exclusive_group(required=True)
     source.add_argument("--text", metavar="FILE", help="one tokenized sentence per line")
-    source.add_argument("--semcor", metavar="FILE", help=f"{_SEMCOR}; uses are labeled with their senses")
+    semcor_help = f"{_SEMCOR}; uses are labeled with their senses"
+    source.add_argument("--semcor", dest="sentences", metavar="FILE", help=semcor_help)
     projector.add_argument(
         "--word", required=True, metavar="W", help="with --text a token, with --semcor a lemma: play or play%%2"
     )
@@ -96,12 +95,8 @@ def _pos(arguments: argparse.Namespace) -> None:
     from elmo_tf.annotated import conllu
     from elmo_tf.probes import pos
 
-    with renamed(path="output"):
-        staging.check_absent(arguments.output)
-    with renamed(path="train"):
-        train = conllu.read_conllu(arguments.train, arguments.tags)
-    with renamed(path="test"):
-        test = conllu.read_conllu(arguments.test, arguments.tags)
+    staging.check_absent(arguments.output)
+    train, test = (conllu.read_conllu(path, arguments.tags) for path in (arguments.train, arguments.test))
     _finish(pos.probe(arguments.savedmodel, train, test, arguments.seed), "pos", arguments)
 
 
@@ -109,19 +104,10 @@ def _wsd(arguments: argparse.Namespace) -> None:
     from elmo_tf.annotated import semcor
     from elmo_tf.probes import wsd
 
-    with renamed(path="output"):
-        staging.check_absent(arguments.output)
-    with renamed(path="train"):
-        train = semcor.read_semcor(arguments.train)
-    if arguments.test is None:
-        train, test = wsd.split(train)
-    else:
-        with renamed(path="test"):
-            test = semcor.read_semcor(arguments.test)
-    first_senses = None
-    if arguments.sense_index is not None:
-        with renamed(path="sense_index"):
-            first_senses = semcor.read_first_senses(arguments.sense_index)
+    staging.check_absent(arguments.output)
+    train = semcor.read_semcor(arguments.train)
+    train, test = wsd.split(train) if arguments.test is None else (train, semcor.read_semcor(arguments.test))
+    first_senses = None if arguments.sense_index is None else semcor.read_first_senses(arguments.sense_index)
     _finish(wsd.probe(arguments.savedmodel, train, test, first_senses), "wsd", arguments)
 
 
@@ -142,7 +128,7 @@ def _finish(results, name: str, arguments: argparse.Namespace) -> None:
 def _weights_plot(arguments: argparse.Namespace) -> None:
     from elmo_tf.probes import learned_weights
 
-    mixes = learned_weights.read_all(arguments.model)
+    mixes = learned_weights.read_all(arguments.mixes)
     learned_weights.plot(mixes, arguments.output)
     for mix in mixes:
         print(mix.name, "  ".join(f"{weight:.3f}" for weight in mix.weights), f" gamma {mix.gamma:.3f}", sep="  ")
@@ -153,13 +139,10 @@ def _projector(arguments: argparse.Namespace) -> None:
     from elmo_tf.annotated import semcor
     from elmo_tf.probes import projector
 
-    with renamed(path="logdir"):
-        staging.check_absent(arguments.logdir)
+    staging.check_absent(arguments.logdir)
     if arguments.text is not None:
         uses = projector.uses_in_lines(arguments.text, arguments.word)
     else:
-        with renamed(path="semcor"):
-            sentences = semcor.read_semcor(arguments.semcor)
-        uses = projector.uses_with_senses(sentences, arguments.word)
+        uses = projector.uses_with_senses(semcor.read_semcor(arguments.sentences), arguments.word)
     projector.write(arguments.savedmodel, uses, arguments.logdir)
     print(f"tensorboard --logdir {arguments.logdir}")

@@ -6,7 +6,6 @@ import json
 from elmo_tf import config as config_lib
 from elmo_tf import tasks
 from elmo_tf.cli.arguments import add_command, positive
-from elmo_tf.errors import renamed
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
@@ -17,57 +16,41 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     for name, about in tasks.SYSTEMS.items():
         parser = names.add_parser(name, help=about, description=about, allow_abbrev=False)
         actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-        _add_train(actions, name)
+        train = _add_train(actions)
         evaluate = add_command(actions, "evaluate", _evaluate, "print the scores on a file with labels", on_gpu=True)
         evaluate.add_argument("--data", required=True, metavar="FILE", help="in a format of the task")
-        predict = add_command(
-            actions,
-            "predict",
-            _predict,
-            "print a line of JSON for each sentence",
-            on_gpu=True,
-            parameters={"path": "--input"},
-        )
-        predict.add_argument("--input", required=True, metavar="FILE", help="plain text, or a format of the task")
+        predict = add_command(actions, "predict", _predict, "print a line of JSON for each sentence", on_gpu=True)
+        help_text = "plain text, or a format of the task"
+        predict.add_argument("--input", dest="path", required=True, metavar="FILE", help=help_text)
         if name in tasks.RAW_TEXT:
-            predict.add_argument(
-                "--tokenizer",
-                choices=("unicode",),
-                help="split lines of raw text into tokens, and print the characters at which each begins and ends "
-                "(default: white space separates tokens)",
+            help_text = (
+                "split lines of raw text into tokens, and print the characters at which each begins and ends (default: "
+                "white space separates tokens)"
             )
-        for one in (evaluate, predict):
-            one.add_argument("--workdir", required=True, metavar="DIR", help="made by `train`")
+            predict.add_argument("--tokenizer", choices=("unicode",), help=help_text)
+        for one in (train, evaluate, predict):
+            help_text = "made if it does not exist" if one is train else "made by `train`"
+            one.add_argument("--workdir", required=True, metavar="DIR", help=help_text)
             one.set_defaults(task=name)
 
 
-def _add_train(actions: argparse._SubParsersAction, name: str) -> None:
+def _add_train(actions: argparse._SubParsersAction) -> argparse.ArgumentParser:
     help_text = "train a system; run again with the same --workdir to resume. The last line is JSON with the scores"
-    parser = add_command(actions, "train", _train, help_text, on_gpu=True, parameters={"recipe": "--set recipe"})
-    parser.set_defaults(task=name)
-    for option, about in (("train", "labeled data"), ("dev", "labeled data that chooses the best epoch")):
-        parser.add_argument(f"--{option}", required=True, metavar="FILE", help=f"{about}, plain or compressed")
-    parser.add_argument("--test", metavar="FILE", help="labeled data that is scored once, at the end")
-    parser.add_argument(
-        "--elmo", metavar="MODEL", help="a SavedModel, a workdir or a model's name; without it a baseline is trained"
+    parser = add_command(actions, "train", _train, help_text, on_gpu=True)
+    add = parser.add_argument
+    add("--train", required=True, metavar="FILE", help="labeled data, plain or compressed")
+    add("--dev", required=True, metavar="FILE", help="labeled data that chooses the best epoch, plain or compressed")
+    add("--test", metavar="FILE", help="labeled data that is scored once, at the end")
+    add("--elmo", metavar="MODEL", help="a SavedModel, a workdir or a model's name; without it a baseline is trained")
+    add("--glove", metavar="FILE", help="word vectors as text; without it they are learned")
+    add("--fraction", type=float, default=1.0, metavar="F", help="part of the training data to use (default: 1)")
+    add("--seeds", type=positive, default=1, metavar="N", help="number of runs, each in a folder (default: 1)")
+    help_text = (
+        "recipe=small (two cores, little data) instead of the paper's; or any other setting (an unknown key is "
+        "answered with the nearest one, or with all); may be repeated"
     )
-    parser.add_argument("--glove", metavar="FILE", help="word vectors as text; without it they are learned")
-    parser.add_argument(
-        "--fraction", type=float, default=1.0, metavar="F", help="part of the training data to use (default: 1)"
-    )
-    parser.add_argument(
-        "--seeds", type=positive, default=1, metavar="N", help="number of runs, each in a folder (default: 1)"
-    )
-    parser.add_argument("--workdir", required=True, metavar="DIR", help="made if it does not exist")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        dest="assignments",
-        metavar="KEY=VALUE",
-        help="recipe=small (two cores, little data) instead of the paper's; or any other setting (an unknown key is "
-        "answered with the nearest one, or with all); may be repeated",
-    )
+    add("--set", action="append", default=[], dest="assignments", metavar="KEY=VALUE", help=help_text)
+    return parser
 
 
 def _list(_: argparse.Namespace) -> None:
@@ -79,19 +62,19 @@ def _train(arguments: argparse.Namespace) -> None:
     from elmo_tf.tasks import runs
 
     recipe = next(iter(tasks.system_class(arguments.task).recipes.values()))
-    with renamed(**{key: f"--set {key}" for key in config_lib.keys(type(recipe))}):
-        results = runs.train(
-            arguments.task,
-            arguments.train,
-            arguments.dev,
-            arguments.workdir,
-            arguments.test,
-            arguments.elmo,
-            arguments.glove,
-            arguments.fraction,
-            arguments.seeds,
-            arguments.assignments,
-        )
+    arguments.parser.set_defaults(settings=["recipe", *config_lib.keys(type(recipe))])
+    results = runs.train(
+        arguments.task,
+        arguments.train,
+        arguments.dev,
+        arguments.workdir,
+        arguments.test,
+        arguments.elmo,
+        arguments.glove,
+        arguments.fraction,
+        arguments.seeds,
+        arguments.assignments,
+    )
     print(json.dumps({name: value for name, value in results.items() if name != "history"}))
 
 
@@ -107,9 +90,9 @@ def _predict(arguments: argparse.Namespace) -> None:
 
     system = trained.load(arguments.workdir, arguments.task)
     if getattr(arguments, "tokenizer", None):
-        lines = [line for _, line in numbered_lines(arguments.input) if line.strip()]
+        lines = [line for _, line in numbered_lines(arguments.path) if line.strip()]
         answers = system.predict(lines, arguments.tokenizer)
     else:
-        answers = system.predict_examples(system.system.read_unlabelled(arguments.input))
+        answers = system.predict_examples(system.system.read_unlabelled(arguments.path))
     for line in answers:
         print(json.dumps(line, ensure_ascii=False))

@@ -17,88 +17,56 @@ if TYPE_CHECKING:
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
     """Adds the commands of this file."""
-    train = add_command(
-        commands,
-        "train",
-        _train,
-        "train a biLM on records; run again with the same --workdir to resume",
-        on_gpu=True,
-        parameters={"config": "--preset, --set", "name": "--preset", "strategy": "--gpus"},
+    help_text = "train a biLM on records; run again with the same --workdir to resume"
+    train = add_command(commands, "train", _train, help_text, on_gpu=True)
+    train.set_defaults(other_flags={"config": "--preset, --set", "name": "--preset", "strategy": "--gpus"})
+    add = train.add_argument
+    add("--preset", metavar="NAME", help=f"{', '.join(config_lib.PRESETS)}; not needed to resume")
+    help_text = (
+        "train a smaller preset as the released model was trained: Adagrad, constant rate, dropout 0.1; in an existing "
+        "workdir it replaces these settings, as --set does"
     )
-    train.add_argument("--preset", metavar="NAME", help=f"{', '.join(config_lib.PRESETS)}; not needed to resume")
-    train.add_argument(
-        "--paper-recipe",
-        action="store_true",
-        help="train a smaller preset as the released model was trained: Adagrad, constant rate, dropout 0.1; in an "
-        "existing workdir it replaces these settings, as --set does",
-    )
+    add("--paper-recipe", action="store_true", help=help_text)
     _add_training_arguments(train)
 
-    finetune = add_command(
-        commands,
-        "finetune",
-        _finetune,
-        "train a language model further on other text",
-        on_gpu=True,
-        parameters={"config": "--set", "strategy": "--gpus"},
-    )
+    help_text = "train a language model further on other text"
+    finetune = add_command(commands, "finetune", _finetune, help_text, on_gpu=True)
+    finetune.set_defaults(other_flags={"config": "--set", "strategy": "--gpus"})
     finetune.add_argument("--from", dest="source", required=True, metavar="WORKDIR", help="the model to start from")
     _add_training_arguments(finetune)
 
-    evaluate = add_command(
-        commands,
-        "evaluate",
-        _evaluate,
+    help_text = (
         "print held-out perplexity as JSON, from the full softmax in float32 (TF32 on GPUs that have it). `tokens` are "
-        "predicted in each direction: the `words` of the text, which preprocess counts, and one boundary per sentence",
-        on_gpu=True,
-        parameters={"checkpoint": "--checkpoint"},
+        "predicted in each direction: the `words` of the text, which preprocess counts, and one boundary per sentence"
     )
-    evaluate.add_argument("--workdir", required=True, metavar="DIR", help="made by `elmo-tf train`")
-    evaluate.add_argument("--data", required=True, metavar="DIR", help="records made with the workdir's vocabulary")
+    evaluate = add_command(commands, "evaluate", _evaluate, help_text, on_gpu=True)
+    add = evaluate.add_argument
+    add("--workdir", required=True, metavar="DIR", help="made by `elmo-tf train`")
+    add("--data", required=True, metavar="DIR", help="records made with the workdir's vocabulary")
     add_checkpoint_argument(evaluate)
-    evaluate.add_argument(
-        "--batch-size",
-        type=positive,
-        metavar="N",
-        help="streams that the sentences are divided into, the LSTM state carried along each; another number gives a "
-        "slightly different result (the workdir's train.batch_size, as `train --heldout` uses)",
+    help_text = (
+        "parallel streams that the sentences are divided into, the LSTM state carried along each; another number gives "
+        "a slightly different result (the workdir's train.batch_size, as `train --heldout` uses)"
     )
-    evaluate.add_argument(
-        "--unigram", metavar="DIR", help="also print the perplexity of a unigram model of these records"
-    )
+    add("--batch-size", type=positive, metavar="N", help=help_text)
+    add("--unigram", metavar="DIR", help="also print the perplexity of a unigram model of these records")
 
 
 def _add_training_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--data", required=True, metavar="DIR", help="records to train on")
-    parser.add_argument(
-        "--workdir", required=True, metavar="DIR", help="checkpoints and logs; made if it does not exist"
-    )
-    parser.add_argument("--heldout", metavar="DIR", help="records to evaluate on; see train.eval_steps")
+    add = parser.add_argument
+    add("--data", required=True, metavar="DIR", help="records to train on")
+    add("--workdir", required=True, metavar="DIR", help="checkpoints and logs; made if it does not exist")
+    add("--heldout", metavar="DIR", help="records to evaluate on; see train.eval_steps")
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--steps", type=natural, metavar="N", help="train up to this step (instead of --epochs)")
-    length.add_argument(
-        "--epochs",
-        type=positive,
-        metavar="N",
-        help="train up to this many passes over the data (train.epochs, 10 by default)",
-    )
-    parser.add_argument(
-        "--patience",
-        type=natural,
-        metavar="N",
-        help="stop after N evaluations without a better --heldout perplexity (train.patience, 0 by default: never)",
-    )
-    parser.add_argument("--seed", type=natural, metavar="N", help="random seed (train.seed; default: 0)")
-    parser.add_argument("--profile", action="store_true", help="profile five steps for TensorBoard")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        dest="assignments",
-        metavar="KEY=VALUE",
-        help="change a setting (docs/settings.md lists all); may be repeated",
-    )
+    help_text = "train up to this many passes over the data (train.epochs, 10 by default)"
+    length.add_argument("--epochs", type=positive, metavar="N", help=help_text)
+    help_text = "stop after N evaluations without a better --heldout perplexity (train.patience, 0 by default: never)"
+    add("--patience", type=natural, metavar="N", help=help_text)
+    add("--seed", type=natural, metavar="N", help="random seed (train.seed; default: 0)")
+    add("--profile", action="store_true", help="profile five steps for TensorBoard")
+    help_text = "change a setting (docs/settings.md lists all); may be repeated"
+    add("--set", action="append", default=[], dest="assignments", metavar="KEY=VALUE", help=help_text)
 
 
 def _train(arguments: argparse.Namespace) -> None:
@@ -163,7 +131,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     unigram = None
     if arguments.unigram is not None:  # refused before the evaluation, which takes long
         unigram = api.open_records(arguments.unigram, open_workdir(arguments.workdir))
-    result = api.evaluate(arguments.workdir, arguments.data, arguments.which, arguments.batch_size)
+    result = api.evaluate(arguments.workdir, arguments.data, arguments.checkpoint, arguments.batch_size)
     found = dataclasses.asdict(result)
     if unigram is not None:
         found["unigram_perplexity"] = unigram_perplexity(unigram, record_folder.open_folder(arguments.data))

@@ -88,7 +88,7 @@ def test_of_two_runs_that_begin_at_the_same_time_one_stops():
 def test_a_run_that_waits_is_stopped_and_the_error_names_its_folder():
     """Beam's runner has the main thread wait for a future."""
     refused = pytest.raises(InputError, match=f"^{FOLDER}: .* in use by process 7 on elsewhere")
-    with refused, journal.unfinished({"output": FOLDER}, {"a": "plan"}):
+    with refused, journal.unfinished([FOLDER], {"a": "plan"}):
         STORE[NOTE] = another_note()
         start = time.monotonic()
         concurrent.futures.Future().result(60)
@@ -103,7 +103,7 @@ def test_a_run_in_another_thread_is_stopped_and_the_main_thread_is_not():
 
     def run() -> None:
         try:
-            with journal.unfinished({"output": FOLDER}, {"a": "plan"}):
+            with journal.unfinished([FOLDER], {"a": "plan"}):
                 STORE[NOTE] = another_note()
                 for _ in range(500):  # until the heart interrupts
                     time.sleep(0.01)
@@ -132,11 +132,11 @@ def test_a_note_that_is_being_replaced_counts():
 
 
 def test_a_second_command_is_refused_and_the_first_one_keeps_its_files():
-    with journal.unfinished({"output": FOLDER}, {"a": "plan"}):
+    with journal.unfinished([FOLDER], {"a": "plan"}):
         STORE[f"{FOLDER}/vocab.txt.tmp-1"] = b"being written"
         journal.check(FOLDER)
         refused = pytest.raises(InputError, match=rf"^{FOLDER}: .* found one in use by process \d+ on ")
-        with refused, journal.unfinished({"output": FOLDER}, {"a": "plan"}):
+        with refused, journal.unfinished([FOLDER], {"a": "plan"}):
             pass
         assert f"{FOLDER}/vocab.txt.tmp-1" in STORE
     assert list(STORE) == [f"{FOLDER}/_SUCCESS"]
@@ -145,6 +145,6 @@ def test_a_second_command_is_refused_and_the_first_one_keeps_its_files():
 def test_a_folder_with_a_note_alone_is_free():
     STORE[NOTE] = another_note()
     journal.check(FOLDER)
-    with journal.unfinished({"output": FOLDER}, {"a": "plan"}) as resumed:
+    with journal.unfinished([FOLDER], {"a": "plan"}) as resumed:
         assert not resumed
     assert list(STORE) == [f"{FOLDER}/_SUCCESS"]
