@@ -82,7 +82,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, float]:
         "copy_seconds": time.process_time() - start,
         "peak_rss_mb": peak / 1024,
         "rss_before_mb": before / 1024,
-        "records_mb": sum(shard["bytes"] for shard in records.info["shards"]) / 1e6,
+        "records_mb": sum(shard.bytes for shard in records.info.shards) / 1e6,
     }
 
 

@@ -51,23 +51,6 @@ def reason(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def renamed(**names: str) -> Iterator[None]:
-    """Has an `InputError` raised in the block speak of the caller's parameters.
-
-    `with renamed(path="heldout"): open_folder(heldout)`: what `open_folder` says of its `path` is said of `heldout`.
-
-    Args:
-        names: the caller's parameter for each of the callee's.
-    """
-    try:
-        yield
-    except InputError as error:
-        error.parameter = ", ".join(names.get(name, name) for name in error.parameter.split(", "))
-        error.args = InputError(error.parameter, error.expected, error.found).args
-        raise
-
-
-@contextlib.contextmanager
 def memory_explained(parameters: str = "memory", expected: str = "enough of it for this command") -> Iterator[None]:
     """Turns TensorFlow's or Python's error about too little memory into an `InputError`.
 

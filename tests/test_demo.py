@@ -50,8 +50,8 @@ def test_the_demo_goes_from_text_to_the_nearest_uses(tmp_path):
     data, heldout = (record_folder.open_folder(folder / name) for name in ("records", "heldout"))
     lines = (folder / "topics.txt").read_text("utf-8").splitlines()
     assert lines == list(demo.tokenized_sentences())
-    assert data.info["sentences"] + heldout.info["sentences"] == len(lines)
-    assert 0.03 < heldout.info["sentences"] / len(lines) < 0.07
+    assert data.info.sentences + heldout.info.sentences == len(lines)
+    assert 0.03 < heldout.info.sentences / len(lines) < 0.07
     assert checkpoints.latest(open_workdir(folder / "tiny")).name == "step-00000002"
 
     (before,) = re.findall(r"step 0: held-out perplexity ([\d.]+) ", done.stderr)

@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from elmo_tf import cli
-from elmo_tf.errors import InputError, renamed
+from elmo_tf.errors import InputError
 from elmo_tf.training import finetuning
 
 FINETUNE = ["finetune", "--from", "old", "--data", "corpus", "--workdir", "workdir"]
@@ -46,12 +46,3 @@ def test_debug_prints_the_traceback_behind_an_error(capsys):
     err = capsys.readouterr().err
     assert "Traceback" in err
     assert err.splitlines()[-1].startswith("elmo-tf: error: ")
-
-
-def test_a_caller_s_names_stand_for_the_callee_s():
-    with (
-        pytest.raises(InputError, match=r"^heldout, other: expected a folder, found none$") as caught,
-        renamed(path="heldout"),
-    ):
-        raise InputError("path, other", "a folder", "none")
-    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)

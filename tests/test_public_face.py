@@ -96,7 +96,7 @@ def test_evaluate_takes_what_train_returns_and_a_checkpoint(workdir, records):
 def test_evaluate_takes_another_number_of_streams(workdir, records):
     found = elmo_tf.evaluate(workdir, records.path, batch_size=3)
     assert (found.streams, found.unroll_steps) == (3, workdir.config.train.unroll_steps)
-    assert found.tokens == records.info["tokens"] + records.info["sentences"]
+    assert found.tokens == records.info.tokens + records.info.sentences
 
 
 def test_export_writes_what_its_arguments_describe_and_where_it_comes_from(workdir, tmp_path):

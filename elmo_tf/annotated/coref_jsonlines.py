@@ -58,7 +58,7 @@ def document_of_text(text: str, key: str = "") -> Document:
 
 
 def _document(line: Line, labelled: bool) -> Document:
-    row = json_file.parse_as(line.text, _LabelledRow if labelled else _Row, line.place)
+    row = json_file.parse(line.text, _LabelledRow if labelled else _Row, line.place)
     if row.sentences is msgspec.UNSET:
         if row.text is None:
             raise line.wrong("sentences or text")

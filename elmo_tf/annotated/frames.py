@@ -133,7 +133,7 @@ def _frame_of_text(line: Line, labelled: bool) -> list[Frame]:
 
 
 def _frames_of_json(line: Line, labelled: bool) -> list[Frame]:
-    row = json_file.parse_as(line.text, _Row, line.place)
+    row = json_file.parse(line.text, _Row, line.place)
     frames = [row] if row.frames is None else row.frames
     if labelled and any(one.tags is None for one in frames):
         raise line.wrong("tags with each pred")

@@ -26,9 +26,5 @@ def read_minimal_pairs(path: str | os.PathLike) -> list[MinimalPair]:
     Reference:
         Warstadt et al. 2020, "BLiMP: The Benchmark of Linguistic Minimal Pairs for English".
     """
-    found = [
-        json_file.parse_as(line, MinimalPair, f"{path}, line {number}")
-        for number, line in numbered_lines.numbered_lines(path)
-        if line.strip()
-    ]
+    found = [json_file.parse(line.text, MinimalPair, line.place) for line in numbered_lines.filled_lines(path)]
     return numbered_lines.require_some(found, path, "pair of sentences")

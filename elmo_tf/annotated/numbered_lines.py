@@ -55,11 +55,6 @@ def lines(path: str | os.PathLike) -> Iterator[Line]:
         raise InputError(name, "a readable file", reason(error)) from None
 
 
-def numbered_lines(path: str | os.PathLike) -> Iterator[tuple[int, str]]:
-    """Yields number and text of each line; raises as `lines` does."""
-    return ((line.number, line.text) for line in lines(path))
-
-
 def filled_lines(path: str | os.PathLike) -> Iterator[Line]:
     """Yields the lines that are not blank; raises as `lines` does."""
     return (line for line in lines(path) if line.text.strip())

@@ -63,7 +63,7 @@ def _rows(path: str | os.PathLike, min_columns: int) -> Iterator[tuple[Line, dic
     for line in itertools.chain([first], lines):
         fields = line.text.split("\t")
         if is_json:
-            yield line, json_file.parse_as(line.text, dict, line.place)
+            yield line, json_file.parse(line.text, dict, line.place)
         elif min_columns <= len(fields) <= 3:
             yield line, dict(zip(_NAMES[-len(fields) :], fields, strict=True))
         else:

@@ -160,7 +160,7 @@ def _is_lines(content: str) -> bool:
 
 
 def _of_articles(path: str | os.PathLike, content: str, with_answers: bool) -> Iterator[Question]:
-    articles = json_file.parse_as(content, _File, str(path)).data
+    articles = json_file.parse(content, _File, str(path)).data
     for stored in (paragraph for article in articles for paragraph in article.paragraphs):
         paragraph = paragraph_of(stored.context)
         for row in stored.qas:
@@ -174,7 +174,7 @@ def _of_articles(path: str | os.PathLike, content: str, with_answers: bool) -> I
 def _of_lines(path: str | os.PathLike) -> Iterator[Question]:
     last = paragraph_of("")
     for line in numbered_lines.filled_lines(path):
-        row = json_file.parse_as(line.text, _Row, line.place)
+        row = json_file.parse(line.text, _Row, line.place)
         context = row.paragraph if row.context is None else row.context
         if context is None:
             raise line.wrong("a JSON object with context and question")

@@ -9,7 +9,6 @@ import contextlib
 import itertools
 import logging
 import os
-import re
 import select
 import signal
 import sys
@@ -100,11 +99,10 @@ def _as_typed(error: InputError, flags: dict[str, str], argv: list[str]) -> str:
     """
     message = str(error)
     values = {word for option, word in itertools.pairwise(argv) if option.startswith("--")}
-    if error.parameter not in values:
-        first = ", ".join(flags.get(name, name) for name in error.parameter.split(", "))
-        message = first + message.removeprefix(error.parameter)
-    # To be cut, with `import re`, once no message has parameters in backticks.
-    return re.sub(r"`([a-z]\w*)`", lambda name: flags.get(name[1], name[0]), message)
+    if error.parameter in values:
+        return message
+    first = ", ".join(flags.get(name, name) for name in error.parameter.split(", "))
+    return first + message.removeprefix(error.parameter)
 
 
 def _fail(message: object, debug: bool) -> int:

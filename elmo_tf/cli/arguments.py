@@ -58,7 +58,6 @@ def add_checkpoint_argument(parser: argparse.ArgumentParser) -> None:
         metavar="WHICH",
         help="latest (default), best (by held-out perplexity while training) or a step",
     )
-    parser.set_defaults(other_flags={"which": "--checkpoint"})
 
 
 def positive(text: str) -> int:

@@ -19,7 +19,6 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "the download, 4.2 GB for the text). The same command resumes after an interruption",
         needs_tensorflow=False,
     )
-    lm1b.set_defaults(other_flags={"source": "--url"})
     lm1b.add_argument("--output", required=True, metavar="DIR", help="folder for the training and held-out text")
     source = lm1b.add_mutually_exclusive_group()
     source.add_argument("--url", help="a mirror of the archive, which must have the same checksum")

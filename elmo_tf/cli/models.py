@@ -39,7 +39,6 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 def _add_import(commands: argparse._SubParsersAction) -> None:
     help_text = "turn a published model, published files or a bilm-tf checkpoint into a SavedModel or a workdir"
     parser = add_command(commands, "import", _import, help_text)
-    parser.set_defaults(other_flags={"path": "--workdir"})
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument(
         "name", nargs="?", metavar="NAME", help="a published model: `elmo-tf models` lists them; fetched once"

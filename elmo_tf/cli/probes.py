@@ -26,7 +26,6 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 def _add_pos(tasks: argparse._SubParsersAction) -> None:
     help_text = "part-of-speech tagging by a linear classifier on each layer and on their learned mix"
     pos = add_command(tasks, "pos", _pos, help_text)
-    pos.set_defaults(other_flags={"path": "--output"})
     _add_probe_arguments(pos, "CoNLL-U, plain or compressed")
     pos.add_argument("--test", required=True, metavar="FILE", help="CoNLL-U, plain or compressed")
     pos.add_argument("--tags", choices=("upos", "xpos"), default="upos", help="the column of tags to read (upos)")
@@ -36,7 +35,6 @@ def _add_pos(tasks: argparse._SubParsersAction) -> None:
 def _add_wsd(tasks: argparse._SubParsersAction) -> None:
     help_text = "word sense disambiguation by the nearest average vector of the training senses"
     wsd = add_command(tasks, "wsd", _wsd, help_text)
-    wsd.set_defaults(other_flags={"sentences": "--train", "path": "--output"})
     _add_probe_arguments(wsd, _SEMCOR)
     test_help = "as --train; without it, every fifth document of --train is held out"
     wsd.add_argument("--test", metavar="FILE", help=test_help)
@@ -58,7 +56,6 @@ def _add_wsd(tasks: argparse._SubParsersAction) -> None:
 def _add_weights_plot(commands: argparse._SubParsersAction) -> None:
     help_text = "draw the layer weights that models have learned"
     plot = add_command(commands, "weights-plot", _weights_plot, help_text, needs_tensorflow=False)
-    plot.set_defaults(other_flags={"model": "--model"})
     plot.add_argument(
         "--model",
         required=True,
@@ -73,7 +70,6 @@ def _add_weights_plot(commands: argparse._SubParsersAction) -> None:
 def _add_projector(commands: argparse._SubParsersAction) -> None:
     help_text = "write the uses of one word for TensorBoard's projector and print the command that shows them"
     projector = add_command(commands, "projector", _projector, help_text)
-    projector.set_defaults(other_flags={"path": "--logdir"})
     projector.add_argument("--savedmodel", required=True, metavar="DIR", help=SAVEDMODEL)
     source = projector.add_mutually_exclusive_group(required=True)
     source.add_argument("--text", metavar="FILE", help="one tokenized sentence per line")

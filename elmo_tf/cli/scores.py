@@ -26,10 +26,10 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 
 def _score(arguments: argparse.Namespace) -> None:
     import elmo_tf
-    from elmo_tf.annotated.numbered_lines import numbered_lines
+    from elmo_tf.annotated.numbered_lines import lines as read_lines
 
     model = elmo_tf.load(arguments.model)
-    lines = (line for _, line in numbered_lines(arguments.input))
+    lines = (line.text for line in read_lines(arguments.input))
     while chunk := list(itertools.islice(lines, _LINES_AT_ONCE)):
         for one in model.score(chunk):
             line = {

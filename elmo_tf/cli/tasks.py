@@ -85,12 +85,12 @@ def _evaluate(arguments: argparse.Namespace) -> None:
 
 
 def _predict(arguments: argparse.Namespace) -> None:
-    from elmo_tf.annotated.numbered_lines import numbered_lines
+    from elmo_tf.annotated.numbered_lines import filled_lines
     from elmo_tf.tasks import trained
 
     system = trained.load(arguments.workdir, arguments.task)
     if getattr(arguments, "tokenizer", None):
-        lines = [line for _, line in numbered_lines(arguments.path) if line.strip()]
+        lines = [line.text for line in filled_lines(arguments.path)]
         answers = system.predict(lines, arguments.tokenizer)
     else:
         answers = system.predict_examples(system.system.read_unlabelled(arguments.path))

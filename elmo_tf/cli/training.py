@@ -19,7 +19,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     """Adds the commands of this file."""
     help_text = "train a biLM on records; run again with the same --workdir to resume"
     train = add_command(commands, "train", _train, help_text, on_gpu=True)
-    train.set_defaults(other_flags={"config": "--preset, --set", "name": "--preset", "strategy": "--gpus"})
+    train.set_defaults(other_flags={"config": "--preset, --set", "strategy": "--gpus"})
     add = train.add_argument
     add("--preset", metavar="NAME", help=f"{', '.join(config_lib.PRESETS)}; not needed to resume")
     help_text = (

@@ -65,7 +65,7 @@ def read_options(options: str | os.PathLike, vocab_size: int | None = None) -> c
     Raises:
         InputError: if the file is missing or not JSON, or a key is missing, unknown or has an unsupported value.
     """
-    return parse_options(json_file.read_as(options, dict), vocab_size, str(options))
+    return parse_options(json_file.read(options, dict), vocab_size, str(options))
 
 
 def parse_options(options: dict[str, Any], vocab_size: int | None = None, source: str = "options") -> config_lib.Config:

@@ -9,7 +9,7 @@ import os
 import pathlib
 import struct
 from collections.abc import Iterator
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 import numpy as np
@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError
 
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
-from elmo_tf.files.json_file import Count, Text
+from elmo_tf.files.json_file import Count
 from elmo_tf.records import example_proto, wire
 from elmo_tf.text import vocabulary as vocabulary_lib
 
@@ -25,8 +25,8 @@ FORMAT_VERSION = 1
 INFO_FILE = "info.json"
 VOCABULARY_FILE = "vocab.txt"
 MARKER_FILE = "_SUCCESS"  # written last: a folder without it is not finished
-SHARD_NAME = Text(r"shard-[0-9]+-of-[0-9]+\.tfrecord")  # what `shard_name` returns
-_ShardName = Annotated[str, msgspec.Meta(pattern=rf"\A{SHARD_NAME.pattern}\Z")]
+# What `shard_name` returns.
+ShardName = Annotated[str, msgspec.Meta(pattern=r"\Ashard-[0-9]+-of-[0-9]+\.tfrecord\Z")]
 _Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 # A TFRecord is a header (length and its checksum), then the data, then the checksum of the data.
 _HEADER = struct.Struct("<QI")
@@ -38,17 +38,10 @@ class _Version(msgspec.Struct, frozen=True):
     format_version: Count
 
 
-class _Keyed(msgspec.Struct, frozen=True):
-    """Attributes that may be written as keys: `info["tokens"]`."""
-
-    def __getitem__(self, name: str) -> Any:
-        return getattr(self, name)
-
-
-class ShardInfo(_Keyed, frozen=True):
+class ShardInfo(msgspec.Struct, frozen=True):
     """What `info.json` says of a shard."""
 
-    name: _ShardName
+    name: ShardName
     sentences: Count
     bytes: Count
     sha256: _Sha256
@@ -60,7 +53,7 @@ class VocabularyInfo(msgspec.Struct, frozen=True):
     sha256: _Sha256
 
 
-class Info(_Keyed, frozen=True):
+class Info(msgspec.Struct, frozen=True):
     """The part of `info.json` that readers use; the rest is for people."""
 
     sentences: Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
@@ -131,10 +124,10 @@ def open_folder(path: str | os.PathLike) -> Records:
 def _read_info(folder: pathlib.Path) -> Info:
     """Returns the checked contents of `info.json`."""
     file = folder / INFO_FILE
-    version = json_file.read_as(file, _Version).format_version
+    version = json_file.read(file, _Version).format_version
     if version != FORMAT_VERSION:
         raise InputError(str(file), f"records of format {FORMAT_VERSION}", version)
-    info = json_file.read_as(file, Info)
+    info = json_file.read(file, Info)
     in_shards = sum(shard.sentences for shard in info.shards)
     if in_shards != info.sentences:
         raise InputError(str(file), f"shards with {info.sentences} sentences in all", in_shards)

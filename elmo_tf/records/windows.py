@@ -99,7 +99,7 @@ class Position:
     @classmethod
     def from_json(cls, text: str, source: str = "position") -> "Position":
         """Returns the position that `to_json` wrote; raises `InputError` naming `source` if it is not one."""
-        return cls(*msgspec.structs.astuple(json_file.parse_as(text, _StoredPosition, source)), source)
+        return cls(*msgspec.structs.astuple(json_file.parse(text, _StoredPosition, source)), source)
 
 
 class Windows:

@@ -46,10 +46,10 @@ def write(folder: pathlib.Path, config: config_lib.Config, provenance: dict[str,
 def read_config(savedmodel: pathlib.Path) -> config_lib.ModelConfig:
     """Returns the configuration of a SavedModel's network; `InputError` if the file is missing or damaged."""
     file = savedmodel / contract.CONFIG_FILE
-    model = json_file.read_as(file, _Config).model
+    model = json_file.read(file, _Config).model
     return config_lib.from_dict(msgspec.structs.asdict(model), config_lib.ModelConfig, "model.", str(file))
 
 
 def read_provenance(savedmodel: pathlib.Path) -> Provenance:
     """Returns the provenance of a SavedModel; `InputError` if the file is missing or damaged."""
-    return json_file.read_as(savedmodel / contract.PROVENANCE_FILE, Provenance)
+    return json_file.read(savedmodel / contract.PROVENANCE_FILE, Provenance)

@@ -9,7 +9,7 @@ TFRecord: a folder of shards with `info.json` and the marker `_SUCCESS`; a `tf.t
 
 import os
 import pathlib
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import h5py
 import msgspec
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 FORMAT_VERSION = "vectors-1"
 INFO_ATTRIBUTE = "elmo_tf"
-_ShardName = Annotated[str, msgspec.Meta(pattern=rf"\A{record_folder.SHARD_NAME.pattern}\Z")]
 
 
 class _Info(msgspec.Struct, frozen=True):
@@ -41,7 +40,7 @@ class _Info(msgspec.Struct, frozen=True):
 
 
 class _Shard(msgspec.Struct, frozen=True):
-    name: _ShardName
+    name: record_folder.ShardName
 
 
 class _FolderInfo(_Info, frozen=True):
@@ -65,8 +64,8 @@ def open_hdf5(vectors: str | os.PathLike) -> tuple[h5py.File, dict[str, Any]]:
         info = file.attrs.get(INFO_ATTRIBUTE)
         if not isinstance(info, (str, bytes)):
             raise InputError(path, expected, "another program's")
-        json_file.parse_as(info, _Info, path)
-        return file, json_file.parse_as(info, dict, path)
+        json_file.parse(info, _Info, path)
+        return file, json_file.parse(info, dict, path)
     except InputError:
         file.close()
         raise
@@ -86,7 +85,7 @@ def read_tfrecords(folder: str | os.PathLike) -> "tf.data.Dataset":
     folder = pathlib.Path(folder)
     if not (folder / record_folder.MARKER_FILE).is_file():
         raise InputError(str(folder), "a finished folder of elmo-tf embed", "none")
-    info = json_file.read_as(folder / record_folder.INFO_FILE, _FolderInfo)
+    info = json_file.read(folder / record_folder.INFO_FILE, _FolderInfo)
     features = {
         "line": tf.io.FixedLenFeature([], tf.int64),
         "tokens": tf.io.RaggedFeature(tf.string),

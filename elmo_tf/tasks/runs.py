@@ -132,7 +132,7 @@ class _Runs:
                 trained.write_json(folder / trained.CONFIG, config)
             if (folder / trained.SCORES).exists():
                 _log.info("already trained: %s", folder)
-                results = json_file.read_as(folder / trained.SCORES, dict[str, Any])
+                results = json_file.read(folder / trained.SCORES, dict[str, Any])
             else:
                 keras.utils.set_random_seed(recipe.fit.seed)
                 network = self._network(system, folder)
@@ -222,7 +222,7 @@ def _check(folder: pathlib.Path, config: dict[str, Any]) -> None:
         if _names(folder):
             raise InputError(str(folder), "a new folder, or one of an earlier run", "other files")
         return
-    wanted, stored = _flat(config), _flat(json_file.read_as(path, dict[str, Any]))
+    wanted, stored = _flat(config), _flat(json_file.read(path, dict[str, Any]))
     for name, value in wanted.items():
         # Files may have moved: their checksums count.
         if stored.get(name) == value or (name.startswith("data.") and name != "data.fraction"):

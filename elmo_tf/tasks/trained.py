@@ -104,8 +104,8 @@ def load(workdir: str | os.PathLike, task: str | None = None) -> Trained:
     """
     folder = pathlib.Path(workdir)
     if not (folder / CONFIG).exists() and (folder / SCORES).exists():
-        folder /= json_file.read_as(folder / SCORES, _SeveralSeeds).best
-    config = json_file.read_as(folder / CONFIG, _Config)
+        folder /= json_file.read(folder / SCORES, _SeveralSeeds).best
+    config = json_file.read(folder / CONFIG, _Config)
     if config.task not in ([task] if task else tasks.SYSTEMS):
         raise InputError(str(workdir), f"a system for {task or ' or '.join(tasks.SYSTEMS)}", f"one for {config.task}")
     if not (folder / SCORES).exists():

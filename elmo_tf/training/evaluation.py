@@ -179,12 +179,12 @@ def evaluate(
 
 def num_tokens(records: record_folder.Records) -> int:
     """Returns how many tokens each direction predicts in a text: its words, and a boundary for each sentence."""
-    return records.info["tokens"] + records.info["sentences"]
+    return records.info.tokens + records.info.sentences
 
 
 def text_id(records: record_folder.Records, *more: int) -> str:
     """Returns a checksum of the text of `records` and of the given numbers."""
-    shards = [shard["sha256"] for shard in records.info["shards"]]
+    shards = [shard.sha256 for shard in records.info.shards]
     return hashlib.sha256(" ".join([*shards, *map(str, more)]).encode()).hexdigest()
 
 
@@ -199,7 +199,7 @@ def check_records(workdir: Workdir, records: record_folder.Records) -> None:
             "(elmo-tf preprocess --vocab)",
             f"another one of {len(records.vocabulary):,}",
         )
-    stored, needed = records.info["max_chars_per_token"], workdir.config.model.char_cnn.max_chars_per_token
+    stored, needed = records.info.max_chars_per_token, workdir.config.model.char_cnn.max_chars_per_token
     if stored < needed:
         raise InputError(str(records.path), f"records with at least {needed} characters per token", stored)
 

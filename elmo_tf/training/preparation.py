@@ -79,7 +79,7 @@ def describe(workdir: Workdir, state: TrainState, checkpointing: Checkpointing, 
     devices.warn_of_unused_gpus()
     trainer, info, epochs = state.trainer, state.records.info, state.epochs
     parameters = sum(variable.shape.num_elements() for variable in trainer.variables)
-    words, sentences = info["tokens"], info["sentences"]
+    words, sentences = info.tokens, info.sentences
     replicas = counted(trainer.strategy.num_replicas_in_sync, "replica")
     for line in (
         f"model: {parameters:,} parameters, softmax included",

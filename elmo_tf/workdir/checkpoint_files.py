@@ -119,7 +119,7 @@ def check(folder: pathlib.Path) -> None:
     """Raises `DamagedError`, naming the folder, unless every file has the size and checksum of the manifest."""
     with _damage_named(folder):
         source = folder / MANIFEST_FILE
-        manifest = json_file.parse_as(source.read_bytes(), dict[str, _File], str(source))
+        manifest = json_file.parse(source.read_bytes(), dict[str, _File], str(source))
         for name in {PROGRESS_FILE, f"{_VARIABLES}.index"} - manifest.keys():
             raise _damaged(folder, f"no {name} in {MANIFEST_FILE}")
         for name, described in manifest.items():

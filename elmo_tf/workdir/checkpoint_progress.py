@@ -63,12 +63,12 @@ class Progress:
     def read(cls, folder: pathlib.Path, num_layers: int) -> "Progress":
         """Reads what `write` wrote, of a network with `num_layers` LSTM layers per direction."""
         file = folder / PROGRESS_FILE
-        stored = json_file.parse_as(file.read_bytes(), _ProgressFile, str(file))
+        stored = json_file.parse(file.read_bytes(), _ProgressFile, str(file))
         states = None
         if (folder / STATES_FILE).exists():
             with np.load(folder / STATES_FILE) as arrays:
                 states = _unnamed(arrays, num_layers)
-        position = None if stored.position is None else Position.from_json(stored.position)
+        position = None if stored.position is None else Position.from_json(stored.position, str(file))
         counts = stored.unroll_steps, stored.offset_step or 0, stored.epoch_offset or 0.0
         return cls(stored.step, position, stored.data_id, states, *counts)
 

@@ -128,7 +128,7 @@ def open_workdir(workdir: str | os.PathLike) -> Workdir:
     if not is_workdir(folder):
         raise InputError(str(workdir), "a workdir of elmo-tf train", f"no {CONFIG_FILE} in it")
     file = folder / CONFIG_FILE
-    values = json_file.read_as(file, dict)
+    values = json_file.read(file, dict)
     config = config_lib.from_dict(values, source=str(file))
     config_lib.check_complete(values, str(file))
     source = folder / VOCABULARY_FILE

@@ -210,7 +210,7 @@ def _parsed(path: str | os.PathLike, line: bytes, number: int) -> StepLine | Hel
     if not _is_evaluation(line):
         with contextlib.suppress(msgspec.DecodeError):
             return _STEP.decode(line)
-    return json_file.parse_as(line, HeldoutLine if _is_evaluation(line) else StepLine, f"{path}, line {number}")
+    return json_file.parse(line, HeldoutLine if _is_evaluation(line) else StepLine, f"{path}, line {number}")
 
 
 def _lines(path: pathlib.Path) -> Iterator[tuple[bytes, int]]:

@@ -140,7 +140,7 @@ def _own_folder(output: pathlib.Path) -> Iterator[None]:
 def _finished(output: pathlib.Path, source: Source) -> dict[str, int] | None:
     """Returns the files in the manifest if all are there; None if not, or if the manifest is damaged."""
     try:
-        manifest = json_file.read_as(output / MANIFEST_FILE, _Manifest)
+        manifest = json_file.read(output / MANIFEST_FILE, _Manifest)
     except InputError:
         return None
     files = manifest.files

@@ -63,7 +63,7 @@ class Journal(NamedTuple):
         if not filesystems.exists(path):
             return None
         try:
-            result = json_file.parse_as(filesystems.read(path), kind, path)
+            result = json_file.parse(filesystems.read(path), kind, path)
         except InputError:
             return None
         is_whole = result.files and all(filesystems.size(path) == size for path, size in result.files.items())
@@ -77,7 +77,7 @@ class Journal(NamedTuple):
         """Returns the results of all tasks of a finished phase, in order. Raises `ReadError` if one is missing."""
         path = self.results_path(phase)
         with contextlib.suppress(InputError):
-            results = json_file.parse_as(filesystems.read(path), list[kind], path)
+            results = json_file.parse(filesystems.read(path), list[kind], path)
             if len(results) == count:
                 return results
         raise filesystems.ReadError(f"cannot read {path}: the result of a task is missing or damaged")
@@ -133,7 +133,7 @@ def _read_plan(folder: str) -> dict[str, Any] | None:
     if not filesystems.exists(path):
         return None
     try:
-        return json_file.parse_as(filesystems.read(path), dict[str, Any], path)
+        return json_file.parse(filesystems.read(path), dict[str, Any], path)
     except InputError:
         raise InputError(folder, "an unfinished folder with an intact plan", f"a damaged one: {path}") from None
 

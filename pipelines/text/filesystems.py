@@ -152,11 +152,10 @@ def _next(path: str, file: BinaryIO) -> bytes:
 
 
 def read_json(path: str, kind: Any) -> Any | None:
-    """Returns the value in a JSON file as a `kind` (see `json_file.read_as`); None if it is damaged or does not fit."""
+    """Returns the value in a JSON file as a `kind` (see `json_file.read`); None if it is damaged or does not fit."""
     content = read(path)
-    parse = json_file.parse if hasattr(kind, "check") else json_file.parse_as
     try:
-        return parse(content, kind, path)
+        return json_file.parse(content, kind, path)
     except InputError:
         return None
 

@@ -29,9 +29,9 @@ GOOD = {"count": 3, "size": 2, "pair": ["a", 9], "files": {"x": 0}, "else": None
 
 def test_what_fits_is_returned_without_keys_that_nobody_asked_about(tmp_path):
     (tmp_path / "file.json").write_text(json.dumps(GOOD))
-    assert json_file.read_as(tmp_path / "file.json", Info) == Info(3, 2.0, ("a", 9), {"x": 0})
-    assert json_file.parse_as('{"count": 1, "size": 0, "pair": null}', Info, "text") == Info(1, 0.0, None)
-    assert math.isnan(json_file.parse_as("NaN", float, "text"))
+    assert json_file.read(tmp_path / "file.json", Info) == Info(3, 2.0, ("a", 9), {"x": 0})
+    assert json_file.parse('{"count": 1, "size": 0, "pair": null}', Info, "text") == Info(1, 0.0, None)
+    assert math.isnan(json_file.parse("NaN", float, "text"))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_what_does_not_fit_is_named(tmp_path, content, message):
     path = tmp_path / "file.json"
     path.write_bytes(content if isinstance(content, bytes) else json.dumps(GOOD | content).encode())
     with pytest.raises(InputError) as caught:
-        json_file.read_as(path, Info)
+        json_file.read(path, Info)
     assert str(caught.value).startswith(f"{path}: {message}")
     assert "\n" not in str(caught.value) and len(str(caught.value)) < len(str(path)) + 200
 
@@ -74,7 +74,7 @@ def test_what_does_not_fit_is_named(tmp_path, content, message):
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
     for path, found in ((tmp_path / "none", "No such file"), (tmp_path, "Is a directory")):
         with pytest.raises(InputError, match=rf"^{path}: expected a JSON file, found {found}"):
-            json_file.read_as(path, Info)
+            json_file.read(path, Info)
 
 
 def test_an_error_about_a_key_becomes_one_about_the_file():

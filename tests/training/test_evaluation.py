@@ -130,7 +130,7 @@ def test_evaluate_prints_the_last_figure_of_train_or_train_says_why_not(records,
         assert shown in caplog.text
     else:
         assert shown.endswith(", bfloat16 products (elmo-tf evaluate: float32)")
-    assert found["tokens"] == found["words"] + len(SENTENCES) == records.info["tokens"] + records.info["sentences"]
+    assert found["tokens"] == found["words"] + len(SENTENCES) == records.info.tokens + records.info.sentences
 
 
 def test_evaluate_computes_on_all_gpus_or_those_it_is_given(records, tmp_path):

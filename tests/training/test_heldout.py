@@ -88,7 +88,7 @@ def test_parts_are_the_first_windows_whichever_replicas_compute_them(records):
     # Three streams: the second replica has a row without text.
     evaluator = Evaluator(bilm)
     part, whole = evaluator.parts(records, [4, None], 3, 5)
-    assert part.tokens == 4 * 3 * 5 < whole.tokens == records.info["tokens"] + records.info["sentences"]
+    assert part.tokens == 4 * 3 * 5 < whole.tokens == records.info.tokens + records.info.sentences
     assert whole == evaluator(records, 3, 5)
     replicated = Evaluator(copy, strategy).parts(records, [4, None], 3, 5)
     for one, other in zip((part, whole), replicated, strict=True):

@@ -114,7 +114,7 @@ def test_a_task_with_several_shards_deals_its_blocks_out(corpus, process, monkey
     text = many_lines(200)
     folder = process(corpus(**{"a.gz": gzip.compress(text)}), "--shards=11")
     assert multiset(read(folder)) == multiset([line.split() for line in text.splitlines()])
-    assert min(shard["sentences"] for shard in record_folder.open_folder(folder).info["shards"]) > 0
+    assert min(shard.sentences for shard in record_folder.open_folder(folder).info.shards) > 0
 
 
 def test_info_counts_what_was_written(corpus, process):

@@ -140,7 +140,7 @@ def test_a_run_killed_while_it_tidies_up_is_finished(corpus, process, tmp_path, 
     interrupted(monkeypatch, "delete_folder", 0)
     with pytest.raises(KeyboardInterrupt):
         process(paths)
-    assert record_folder.open_folder(tmp_path / "output").info["sentences"] == 1
+    assert record_folder.open_folder(tmp_path / "output").info.sentences == 1
     assert (tmp_path / "output" / "_unfinished").exists()
     with pytest.raises(InputError, match=r"/output: expected a folder that does not exist yet, found a finished one"):
         process(paths)
