@@ -208,7 +208,7 @@ PRESETS: dict[str, Config] = {
 def preset(name: str) -> Config:
     """Returns the preset called `name`; raises `InputError`, listing all presets, if there is none."""
     if name not in PRESETS:
-        raise InputError("name", f"one of {', '.join(PRESETS)}", repr(name) + suggestion(name, PRESETS))
+        raise InputError("preset", f"one of {', '.join(PRESETS)}", repr(name) + suggestion(name, PRESETS))
     return PRESETS[name]
 
 

@@ -1,7 +1,6 @@
 """Vectors of sentences: what programs, Beam's workers, the probes and the command line use."""
 
 import contextlib
-import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
@@ -47,6 +46,7 @@ class Embedder:
         if num_threads is not None:
             _share_machine(num_threads)
         self.source, self._batch_tokens = source, batch_tokens
+        self._made_scorer: Scorer | None = None
         self._model = source.model()
 
     def __repr__(self) -> str:
@@ -115,9 +115,10 @@ class Embedder:
         """
         sentences = _split(texts, self.source.tokenizer)
         found: dict[int, Score] = {}
+        scorer = self._scorer()
         # Sentences without tokens have a boundary to predict.
         for batch in batches([len(sentence) + 1 for sentence in sentences], self._batch_tokens):
-            for place, score in zip(batch, self._scorer.score([sentences[place] for place in batch]), strict=True):
+            for place, score in zip(batch, scorer.score([sentences[place] for place in batch]), strict=True):
                 found[place] = score
             if progress:
                 progress(len(found), len(sentences))
@@ -138,11 +139,13 @@ class Embedder:
             InputError: if the text does not have the place once, or the source has no softmax.
         """
         tokens, place = _with_place(text, word, self.source.tokenizer)
-        return list(self._scorer.fill(tokens, place, top))
+        return list(self._scorer().fill(tokens, place, top))
 
-    @functools.cached_property
     def _scorer(self) -> Scorer:
-        return Scorer(self.source.language_model())
+        # Not a property: Beam's shared processes read every attribute of what they share.
+        if self._made_scorer is None:
+            self._made_scorer = Scorer(self.source.language_model())
+        return self._made_scorer
 
     def mix_weights(self) -> np.ndarray:
         """Returns the factor of each layer in the ELMo vector, float32 `(num_layers,)`: gamma times its weight."""

@@ -64,8 +64,8 @@ def snapshot(folder: pathlib.Path) -> dict[str, bytes | None]:
 
 
 def about(path: str, expected: str) -> str:
-    """Returns a pattern of an error about a file, which begins with its path (or with the option that gave it)."""
-    return rf"(?=.*{path})(--[\w-]+|DIR|\S*{path}\S*): expected {expected}"
+    """Returns a pattern of an error about a file, which begins with its path."""
+    return rf"\S*{path}\S*: expected {expected}"
 
 
 PRESETS = "tiny, small, medium, original"
@@ -81,9 +81,9 @@ OTHER_WORDS = "records made with the model's vocabulary "
 WRONG = [
     (f"{PREPROCESS} missing.txt", about("missing.txt", "a file, folder or glob that matches files")),
     (f"{PREPROCESS} empty.txt", "--input: expected text, found no words"),
-    (f"{PREPROCESS} text.txt latin1.txt --strict", ".* not UTF-8 on line 2 of .*latin1.txt"),
+    (f"{PREPROCESS} text.txt latin1.txt --strict", ".*latin1.txt: .* not UTF-8 on line 2$"),
     ("preprocess --input text.txt --output records", about("records", "a folder that does not exist yet")),
-    (f"{PREPROCESS} text.txt --vocab missing.txt", about("missing.txt", "a file")),
+    (f"{PREPROCESS} text.txt --vocab missing.txt", about("missing.txt", "a vocabulary, found No such file")),
     (TRAIN.replace("tiny", "tny"), f"--preset: expected one of {PRESETS}, found 'tny'; did you mean tiny\\?$"),
     (TRAIN.replace("--preset tiny", ""), f"--preset: expected one of {PRESETS} for a new workdir, found none"),
     (
@@ -96,24 +96,24 @@ WRONG = [
     ),
     (f"{TRAIN} --set train.epochs", "--set: expected key=value, found 'train.epochs'"),
     (f"{TRAIN} --set train.epochs=many", "--set train.epochs: expected int, found 'many'"),
-    (f"{TRAIN} --patience 3", "--set train.patience: expected --heldout with it, found none"),
+    (f"{TRAIN} --patience 3", "--set train.patience: expected a held-out text with it, found none"),
     (f"{TRAIN} --set model.lstm.units=1000000000", "--preset, --set: expected a model that fits into"),
     (f"{TRAIN} --gpus 99", r"--gpus: expected different ones of the GPUs here, .*, found '99'"),
     ("task ner predict --workdir w --input text.txt --gpus all", r"--gpus: expected different ones .*, found 'all'"),
     (TRAIN.replace("records", "missing"), about("missing", "a finished folder .* found no such folder")),
     (f"{TRAIN} --heldout no_marker", about("no_marker", "a finished folder .* found no _SUCCESS marker")),
     (f"{TRAIN} --heldout other", about("other", OTHER_WORDS)),
-    (TRAIN.replace("new/workdir", "other"), about("other", "a workdir of `elmo-tf train`, or a folder that is empty")),
+    (TRAIN.replace("new/workdir", "other"), about("other", "a workdir of elmo-tf train, or a folder that is empty")),
     ("train --data other --workdir trained", about("other", OTHER_WORDS)),
     (
         "train --data records --workdir trained --preset tiny",
         "--preset.*: expected the same model, .*units=24.* found .*units=512",
     ),
     ("train --data records --workdir bad_config", "bad_config/config.json: expected JSON, found "),
-    (FINETUNE.replace("from trained", "from missing"), about("missing", "a workdir of `elmo-tf train`")),
-    (FINETUNE.replace("new/workdir", "trained"), about("trained", "another folder than --from, found the same")),
+    (FINETUNE.replace("from trained", "from missing"), about("missing", "a workdir of elmo-tf train")),
+    (FINETUNE.replace("new/workdir", "trained"), about("trained", "another folder than the source, found the same")),
     (f"{FINETUNE} --set model.lstm.units=25", "--set: expected the same model, model.lstm.units=24, found .*units=25"),
-    (f"{EVALUATE} missing", about("missing", "a workdir of `elmo-tf train`, found no config.json")),
+    (f"{EVALUATE} missing", about("missing", "a workdir of elmo-tf train, found no config.json in it")),
     (f"{EVALUATE} trained --checkpoint best", "--checkpoint: expected an evaluation on held-out text for best"),
     (f"{EVALUATE} trained --checkpoint 4", "--checkpoint: expected latest, best or one of the steps 3, found '4'"),
     (f"{EVALUATE} untrained", about("untrained", "a workdir with a checkpoint")),
@@ -150,7 +150,7 @@ WRONG = [
     ),
     ("verify no_graph", about("no_graph", "a folder with saved_model.pb")),
     ("verify no_asset", about("no_asset", "the file assets/config.json")),
-    ("verify bad_graph", about("bad_graph", r"\d+ bytes in saved_model.pb, found 1")),
+    ("verify bad_graph", about("bad_graph", r"\d+ bytes, found 1")),
 ]
 
 

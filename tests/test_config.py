@@ -41,7 +41,7 @@ def test_original_is_the_released_models_recipe():
 
 
 def test_an_unknown_preset_is_answered_with_all_of_them():
-    with pytest.raises(InputError, match=r"^name: expected one of tiny, small, medium, original, found 'large'"):
+    with pytest.raises(InputError, match=r"^preset: expected one of tiny, small, medium, original, found 'large'"):
         config.preset("large")
     with pytest.raises(InputError, match=r"found 'orginal'; did you mean original\?$"):
         config.preset("orginal")

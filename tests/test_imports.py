@@ -17,7 +17,7 @@ FLOORS = (
     {"elmo_tf.config", "elmo_tf.files", "elmo_tf.text"},
     {"elmo_tf.annotated", "elmo_tf.layers", "elmo_tf.records"},
     {"elmo_tf.bilm", "elmo_tf.tasks.layers"},
-    {"elmo_tf.workdir"},
+    {"elmo_tf.scoring", "elmo_tf.workdir"},
     {"elmo_tf.published"},
     {"elmo_tf.savedmodel"},
     {"elmo_tf.sources"},

@@ -162,7 +162,7 @@ def test_from_text_to_the_nearest_uses_as_a_user_types_it(tmp_path, run, monkeyp
     after = json.loads(run(*evaluate, "--unigram", "data"))
     assert list(before)[:5] == ["forward_perplexity", "backward_perplexity", "perplexity", "tokens", "unknown_rate"]
     assert list(after) == [*before, "unigram_perplexity"]
-    assert after["tokens"] == before["tokens"] == heldout.info["tokens"] + heldout.info["sentences"]
+    assert after["tokens"] == before["tokens"] == heldout.info.tokens + heldout.info.sentences
     assert after["unknown_rate"] == before["unknown_rate"] > 0  # a number is there once
     for name in ("forward_perplexity", "backward_perplexity", "perplexity"):
         assert 1 < after[name] < before[name] / 2

@@ -6,6 +6,7 @@ Logs go to stderr, results to stdout.
 
 import _thread
 import contextlib
+import functools
 import itertools
 import logging
 import os
@@ -15,7 +16,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from elmo_tf import __version__
 from elmo_tf.cli import corpus, models, probes, quiet, scores, tasks, training, use
@@ -30,25 +31,25 @@ def main(argv: list[str] | None = None) -> int:
     debug = "--debug" in argv
     argv = [argument for argument in argv if argument != "--debug"]
     _configure_logging()
-    flags: dict[str, str] = {}
+    flags: Callable[[], dict[str, str]] = dict
     try:
         with _interrupts_sent_again(), memory_explained():
             if argv[:1] in (["preprocess"], ["embed"]):  # their options are Beam's as well
                 from elmo_tf.cli import jobs
 
-                flags = jobs.flags(argv[0])
+                flags = functools.partial(jobs.flags, argv[0])
                 on_gpu = argv[0] == "embed"
                 jobs.run(argv[0], argv[1:], load_tensorflow=lambda: quiet.load_tensorflow(on_gpu))
             else:
                 arguments = _parser().parse_args(argv)
-                flags = flags_of(arguments.parser)
+                flags = functools.partial(flags_of, arguments.parser)
                 if arguments.needs_tensorflow:
                     check_keras_backend()
                     quiet.load_tensorflow(arguments.on_gpu, arguments.gpus)
                 arguments.run(arguments)
         sys.stdout.flush()
     except InputError as error:
-        return _fail(_as_typed(error, flags, argv), debug)
+        return _fail(_as_typed(error, flags(), argv), debug)
     except ModuleNotFoundError as error:
         if (message := missing_extra(error)) is None:
             raise

@@ -35,7 +35,7 @@ def test_wrong_text_ends_it_with_the_status_of_the_command(tmp_path, capfd):
     with pytest.raises(SystemExit) as ended:
         learning.main(["--train", str(tmp_path / "none"), "--heldout", "none", "--output", str(tmp_path / "out")])
     assert ended.value.code == 1
-    assert "--input: expected" in capfd.readouterr().err
+    assert "none: expected a file" in capfd.readouterr().err
 
 
 @pytest.mark.slow

@@ -261,7 +261,7 @@ def test_an_options_file_that_is_not_there_or_not_json_is_refused(tmp_path):
     path.write_bytes(b"[]")
     assert message_of(read_options, path) == f"{path}: expected object, found a list of 0"
     path.write_text(json.dumps(files.options(n_layers=0)))
-    assert message_of(read_options, path) == f"{path}: expected lstm.n_layers to be at least 1, found 0"
+    assert message_of(read_options, path) == f"{path}: expected lstm.n_layers to be int >= 1, found 0"
 
 
 def test_a_dump_touches_no_folder_in_use_and_leaves_nothing_when_it_fails(tmp_path, monkeypatch):

@@ -159,7 +159,11 @@ def test_a_workdir_of_another_run_is_refused(data, done, tmp_path):
     ("name", "content", "message"),
     [
         ("config.json", '{"task": "toy", "recipe": {}}', "config.json: expected the key labels, found none"),
-        ("config.json", '{"task": "toy", "recipe": {"fit": {"x": 1}}, "labels": []}', "config.json: .* found 'fit.x'"),
+        (
+            "config.json",
+            '{"task": "toy", "recipe": {"fit": {"x": 1}}, "labels": []}',
+            "config.json: expected the key of a setting, found 'fit.x'.*",
+        ),
         ("scores.json", '{"best": "../seed_0"}', "scores.json: expected best to be .*, found .../seed_0."),
         ("model.keras", "", "model.keras: expected a Keras model, found .*"),
     ],

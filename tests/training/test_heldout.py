@@ -28,7 +28,7 @@ SHAPE = {"batch_size": 4, "unroll_steps": 5}  # 20 tokens per window
 
 def parts(tokens: int, **config) -> list[heldout.Part]:
     """Returns the parts of a held-out text of so many tokens, a sentence boundary included."""
-    info = {"tokens": tokens - 1, "sentences": 1, "shards": [{"sha256": "abc"}]}
+    info = types.SimpleNamespace(tokens=tokens - 1, sentences=1, shards=[types.SimpleNamespace(sha256="abc")])
     return heldout.parts(types.SimpleNamespace(info=info), TrainConfig(**SHAPE | config))
 
 

@@ -110,7 +110,7 @@ def test_an_interrupted_run_is_resumed_in_a_store(monkeypatch):
 
 def test_wrong_input_leaves_nothing_in_a_store_and_no_folder_of_another_is_touched():
     STORE["memory://corpus/bad.txt"] = b"\xff\n"
-    with pytest.raises(InputError, match=r"line 1 of memory://corpus/bad.txt"):
+    with pytest.raises(InputError, match=r"^memory://corpus/bad.txt: .* on line 1$"):
         run("--input=memory://corpus/bad.txt", "--strict")
     assert written("memory://out") == {}
     STORE["memory://out/train/mine"] = b"mine"
