@@ -45,7 +45,7 @@ class Trace:
         except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError) as error:
             raise InputError(str(path), "an .npz file", error) from None
         self.path = str(path)
-        options = json_file.parse(str(self["options"]), dict, self.path)
+        options = json_file.parse(str(self["options"]), dict, f"{self.path}, options")
         self.vocab_size = options.get("n_tokens_vocab")
         self.config = parse_options(options, source=self.path)
         recipe = self.config.train

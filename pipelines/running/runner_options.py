@@ -44,7 +44,7 @@ _LOGGERS = {
 }
 # Of an exception in a worker most runners pass on only the text: its traceback, or a repr of that. Beam adds the step's
 # name to an exception's first argument, so it may be anywhere in the message.
-_OWN_ERROR = re.compile(r"(CorpusError|InputError|ReadError|WriteError): (.*?)(?=\\n|\n|$)")
+_OWN_ERROR = re.compile(r"(InputError|ReadError|WriteError): (.*?)(?=\\n|\n|$)")
 _SYSTEM_ERROR = re.compile(r"\w+Error: \[Errno \d+\] (.*?)(?=\\n|\n|$)")
 _STEP = re.compile(r" \[while running '.*?'\]")
 

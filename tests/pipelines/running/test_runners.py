@@ -129,8 +129,8 @@ TEXTS = {
         InputError("input", "text", "none: /x")
     ),
     # Beam adds the step to the first argument, and raises the error again.
-    "RuntimeError: elmo_tf.pipelines.text.reading.CorpusError: strict: expected regular text, found a NUL\n\nDuring.\n"
-    "elmo_tf.pipelines.text.reading.CorpusError: strict [while running 'W']: expected regular text, found a NUL\n\n": (
+    "RuntimeError: elmo_tf.errors.InputError: strict: expected regular text, found a NUL\n\nDuring.\n"
+    "elmo_tf.errors.InputError: strict [while running 'W']: expected regular text, found a NUL\n\n": (
         InputError("strict", "regular text", "a NUL")
     ),
     "RuntimeError: b'...\\nInputError: input: expected a, found b in /it, found c [while running \\'W\\']\\n'": (
