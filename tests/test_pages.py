@@ -167,7 +167,7 @@ def test_the_program_that_calls_the_jobs_runs_as_a_file(folder):
     (folder / "program.py").write_text(program)
     done = subprocess.run([sys.executable, "program.py"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    held_out = record_folder.open_folder(folder / "data" / "heldout").info["sentences"]
+    held_out = record_folder.open_folder(folder / "data" / "heldout").info.sentences
     size = 3 + 3 + 400 - held_out // 2  # <S> and the like, the words before the number, the numbers
     assert done.stdout == f"{4 * (800 - held_out)} {size}\n800 (16,)\n"
     assert (folder / "vectors.hdf5").exists()
