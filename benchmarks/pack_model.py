@@ -1,7 +1,7 @@
-"""Makes the two files of the model in the box from what `elmo-tf dump-weights` has written.
+"""Makes the files of the model in the box from what `elmo-tf dump-weights` has written.
 
-    elmo-tf dump-weights --workdir runs/books --output build/books
-    python benchmarks/pack_model.py build/books elmo_tf/published/books --divide-tokens-by 8
+    elmo-tf dump-weights --workdir runs/english --output build/english --softmax
+    python benchmarks/pack_model.py build/english elmo_tf/published/english --divide-tokens-by 4
 
 The vectors of a trained token layer are often several times as long as those of the LSTM layers, so an average of the
 layers is hardly more than the token layer. `--divide-tokens-by` divides the token vectors by a power of two and
@@ -17,6 +17,7 @@ import json
 import os
 import pathlib
 import shutil
+import tempfile
 from typing import Any
 
 import h5py
@@ -24,57 +25,67 @@ import numpy as np
 
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
-from elmo_tf.published.models import OPTIONS_FILE, WEIGHTS_FILE
+from elmo_tf.published.models import OPTIONS_FILE, SOFTMAX_FILE, VOCABULARY_FILE, WEIGHTS_FILE
 
-_MOST_BYTES = 10_000_000
+_MOST_BYTES = 40_000_000
 
 
 def pack(dumped: str | os.PathLike, output: str | os.PathLike, divide_tokens_by: int = 1) -> dict[str, Any]:
-    """Writes `options.json` and a smaller `weights.hdf5` to the folder `output`, in place of older ones.
+    """Writes the files of `elmo-tf dump-weights` to the folder `output`, smaller, in place of older ones.
 
     Args:
-        dumped: the folder of `elmo-tf dump-weights`.
+        dumped: the folder of `elmo-tf dump-weights`, with or without a softmax.
         output: made if it does not exist.
         divide_tokens_by: a power of two.
 
     Returns:
-        `parameters`; `bytes` of the two files; `largest_change`, the largest rounding error relative to the largest
-        weight of its array; `size` and `sha256` of `weights.hdf5`, for the row in `elmo_tf/published/models.py`.
+        `parameters` of the network; `bytes` of all files; `largest_change`, the largest rounding error relative to the
+        largest weight of its array; `size` and `sha256` of `weights.hdf5`, for the row in
+        `elmo_tf/published/models.py`.
 
     Raises:
         InputError: if a weight is too large for float16, `divide_tokens_by` is no power of two, or the files have more
-            than 10 MB.
+            than 40 MB.
     """
     dumped, output = pathlib.Path(dumped), pathlib.Path(output)
     output.mkdir(parents=True, exist_ok=True)
-    parameters, largest_change = 0, 0.0
-    small = output / f".{WEIGHTS_FILE}.incomplete"
-    try:
-        with h5py.File(dumped / WEIGHTS_FILE) as source, h5py.File(small, "w", track_order=False) as packed:
-            arrays, rounded = _arrays(source), {}
-            for name, values in arrays.items():
-                with np.errstate(over="ignore"):
-                    rounded[name] = values.astype(np.float16).astype(np.float32)
-                if not np.isfinite(rounded[name]).all():
-                    raise InputError(str(dumped), f"weights of {name} below {np.finfo(np.float16).max}", "larger ones")
-                change = np.abs(rounded[name] - values).max() / max(np.abs(values).max(), 1e-30)
-                parameters, largest_change = parameters + values.size, max(largest_change, float(change))
-            _divide_tokens(rounded, divide_tokens_by)
-            for name, values in rounded.items():
-                halves = values.astype(np.float16)
-                stored = halves if np.array_equal(halves, values) else values  # too small for float16 after a division
-                packed.create_dataset(name, data=stored, compression="gzip", shuffle=True, track_times=False)
-        size = small.stat().st_size + (dumped / OPTIONS_FILE).stat().st_size
+    with tempfile.TemporaryDirectory(dir=output) as scratch:
+        packed = pathlib.Path(scratch)
+        parameters, largest_change = _round(dumped / WEIGHTS_FILE, packed / WEIGHTS_FILE, divide_tokens_by)
+        shutil.copyfile(dumped / OPTIONS_FILE, packed / OPTIONS_FILE)
+        if (dumped / SOFTMAX_FILE).exists():
+            largest_change = max(largest_change, _round(dumped / SOFTMAX_FILE, packed / SOFTMAX_FILE)[1])
+            shutil.copyfile(dumped / VOCABULARY_FILE, packed / VOCABULARY_FILE)
+        size = sum(path.stat().st_size for path in packed.iterdir())
         if size > _MOST_BYTES:
             raise InputError(str(dumped), f"a model of at most {_MOST_BYTES:,} bytes when packed", f"{size:,}")
-        small.replace(output / WEIGHTS_FILE)
-    finally:
-        small.unlink(missing_ok=True)
-    shutil.copyfile(dumped / OPTIONS_FILE, output / OPTIONS_FILE)
+        for path in packed.iterdir():
+            path.replace(output / path.name)
     staging.sync(output)
     weights = (output / WEIGHTS_FILE).read_bytes()
     row = {"size": len(weights), "sha256": hashlib.sha256(weights).hexdigest()}
     return {"parameters": parameters, "bytes": size, "largest_change": largest_change} | row
+
+
+def _round(source: pathlib.Path, target: pathlib.Path, divide_tokens_by: int = 1) -> tuple[int, float]:
+    """Writes the arrays of an HDF5 file in float16; returns their number of values and the largest rounding error."""
+    with h5py.File(source) as file:
+        arrays = _arrays(file)
+    rounded, changes = {}, []
+    for name, values in arrays.items():
+        with np.errstate(over="ignore"):
+            rounded[name] = values.astype(np.float16).astype(np.float32)
+        if not np.isfinite(rounded[name]).all():
+            raise InputError(str(source), f"weights of {name} below {np.finfo(np.float16).max}", "larger ones")
+        changes.append(np.abs(rounded[name] - values).max() / max(np.abs(values).max(), 1e-30))
+    if divide_tokens_by != 1:
+        _divide_tokens(rounded, divide_tokens_by)
+    with h5py.File(target, "w", track_order=False) as packed:
+        for name, values in rounded.items():
+            halves = values.astype(np.float16)
+            stored = halves if np.array_equal(halves, values) else values  # too small for float16 after a division
+            packed.create_dataset(name, data=stored, compression="gzip", shuffle=True, track_times=False)
+    return sum(values.size for values in arrays.values()), float(max(changes))
 
 
 def _arrays(file: h5py.File) -> dict[str, np.ndarray]:
@@ -98,7 +109,7 @@ def main() -> None:
     """Runs the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("dumped", help="the folder of `elmo-tf dump-weights`")
-    parser.add_argument("output", help="elmo_tf/published/books")
+    parser.add_argument("output", help="elmo_tf/published/english")
     parser.add_argument("--divide-tokens-by", type=int, default=1, metavar="N", help="a power of two (1)")
     print(json.dumps(pack(**vars(parser.parse_args()))))
 

@@ -184,6 +184,13 @@ class Published(Source):
 
         return weights.load(self.options, self.weights)[1]
 
+    def language_model(self) -> LanguageModel:
+        from elmo_tf.bilm.packed import PackedBiLM  # noqa: PLC0415 - see the top
+        from elmo_tf.published import weights  # noqa: PLC0415
+
+        found = weights.load_softmax(self.weights.parent, self.config)
+        return LanguageModel(PackedBiLM.of(self.network()), *found) if found else super().language_model()
+
 
 def find(source: Path) -> Source:
     """Returns what `source` is: see `elmo_tf.load`. A folder comes before a published model of the same name.

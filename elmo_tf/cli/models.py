@@ -33,6 +33,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     dump = add_command(commands, "dump-weights", _dump_weights, help_text)
     dump.add_argument("--workdir", required=True, metavar="DIR", help="a workdir of `elmo-tf train`")
     dump.add_argument("--output", required=True, metavar="DIR", help="a new folder")
+    dump.add_argument("--softmax", action="store_true", help="write softmax.hdf5 and vocab.txt too, for elmo_tf alone")
     add_checkpoint_argument(dump)
 
 
@@ -177,4 +178,4 @@ def _import_published(arguments: argparse.Namespace) -> None:
 def _dump_weights(arguments: argparse.Namespace) -> None:
     from elmo_tf.training import importing
 
-    print(importing.dump_weights(arguments.workdir, arguments.output, arguments.checkpoint))
+    print(importing.dump_weights(arguments.workdir, arguments.output, arguments.checkpoint, arguments.softmax))

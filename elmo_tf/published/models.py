@@ -12,6 +12,9 @@ MIRROR_VARIABLE = "ELMO_TF_MIRROR"
 # Names of a model's two files on this machine.
 OPTIONS_FILE = "options.json"
 WEIGHTS_FILE = "weights.hdf5"
+# Beside them in a folder with a softmax, which published files never have.
+SOFTMAX_FILE = "softmax.hdf5"
+VOCABULARY_FILE = "vocab.txt"
 
 _NOT_STATED = "not stated"
 _NEWS = "1 Billion Word, 0.8 G tokens of news"

@@ -17,8 +17,11 @@ from elmo_tf.bilm.model import BiLM
 from elmo_tf.bilm.names import relative_names
 from elmo_tf.errors import InputError, is_about_memory, reason
 from elmo_tf.files.staging import new_folder
-from elmo_tf.published.models import OPTIONS_FILE, WEIGHTS_FILE
+from elmo_tf.layers.sampled_softmax import SampledSoftmax
+from elmo_tf.published.models import OPTIONS_FILE, SOFTMAX_FILE, VOCABULARY_FILE, WEIGHTS_FILE
 from elmo_tf.published.options import read_options, write_options
+from elmo_tf.text import vocabulary as vocabulary_lib
+from elmo_tf.text.vocabulary import Vocabulary
 
 # BiLM's variable (`bilm.names`), the HDF5 file's dataset, bilm-tf's variable below `lm/`; {n} numbers convolutions and
 # layers.
@@ -85,12 +88,16 @@ class Source(NamedTuple):
     read: Callable[[str], np.ndarray]  # returns the array of that name
 
 
-def assign(source: Source, targets: dict[str, tuple[tf.Variable | keras.Variable, tuple[int, ...]]]) -> None:
+# Variable and expected shape, by name.
+Targets = dict[str, tuple[tf.Variable | keras.Variable, tuple[int, ...]]]
+
+
+def assign(source: Source, targets: Targets) -> None:
     """Reads every array of `source` into its variable, one at a time, after comparing all names and shapes.
 
     Args:
         source: the arrays; the names of a single LSTM layer may lack its number.
-        targets: variable and expected shape, by name.
+        targets: the variables.
 
     Raises:
         InputError: naming the first array that is missing, unknown, of another shape, or not of finite floats.
@@ -122,12 +129,16 @@ def read_weights(weights: str | os.PathLike, bilm: BiLM) -> None:
     Raises:
         InputError: if the file is missing or damaged, or does not fit the network (`assign`).
     """
-    targets = {name.hdf5: (name.variable, name.shape) for name in names(bilm) if name.hdf5 is not None}
-    _check_file(weights)
+    _read(weights, {name.hdf5: (name.variable, name.shape) for name in names(bilm) if name.hdf5 is not None})
+
+
+def _read(path: str | os.PathLike, targets: Targets) -> None:
+    """Reads an HDF5 file into its variables; raises `InputError` as `assign`, or if the file is missing or damaged."""
+    _check_file(path)
     expected = "a whole HDF5 file"
-    with guarded(h5py.File, expected, weights)(weights, "r") as file:
-        shapes = guarded(_shapes, expected, weights)(file)
-        assign(Source(weights, shapes, guarded(lambda name: file[name][()], expected, weights)), targets)
+    with guarded(h5py.File, expected, path)(path, "r") as file:
+        shapes = guarded(_shapes, expected, path)(file)
+        assign(Source(path, shapes, guarded(lambda name: file[name][()], expected, path)), targets)
 
 
 def guarded(function: Callable, expected: str, source: str | os.PathLike) -> Callable:
@@ -169,11 +180,38 @@ def load(options: str | os.PathLike, weights: str | os.PathLike) -> tuple[config
     return config, bilm
 
 
-def dump(bilm: BiLM, output: str | os.PathLike) -> pathlib.Path:
-    """Writes `options.json` and `weights.hdf5` to the new folder `output`, both or nothing."""
+def load_softmax(folder: pathlib.Path, config: config_lib.ModelConfig) -> tuple[SampledSoftmax, Vocabulary] | None:
+    """Returns the softmax and its words that are beside the weights in `folder`, or None if there are none.
+
+    Raises:
+        InputError: if a file is damaged, or the two do not fit each other or the network.
+    """
+    if not (folder / SOFTMAX_FILE).is_file() or not (folder / VOCABULARY_FILE).is_file():
+        return None
+    words = vocabulary_lib.from_bytes((folder / VOCABULARY_FILE).read_bytes(), str(folder / VOCABULARY_FILE))
+    softmax = SampledSoftmax(len(words))
+    softmax.build((None, config.lstm.projection_dim))
+    _read(folder / SOFTMAX_FILE, {variable.name: (variable, tuple(variable.shape)) for variable in softmax.variables})
+    return softmax, words
+
+
+def dump(bilm: BiLM, output: str | os.PathLike, vocabulary: Vocabulary | None = None) -> pathlib.Path:
+    """Writes `options.json` and `weights.hdf5` to the new folder `output`, all or nothing.
+
+    Args:
+        bilm: the network.
+        output: the folder.
+        vocabulary: the words of the network's softmax, which is then written to `softmax.hdf5`, and they to
+            `vocab.txt`; other programs ignore these files.
+    """
     with new_folder(output) as folder:
         write_options(bilm.config, folder / OPTIONS_FILE)
         write_weights(bilm, folder / WEIGHTS_FILE)
+        if vocabulary is not None:
+            (folder / VOCABULARY_FILE).write_bytes(vocabulary.to_bytes())
+            with h5py.File(folder / SOFTMAX_FILE, "w") as file:
+                for variable in bilm.softmax.variables:
+                    file.create_dataset(variable.name, data=keras.ops.convert_to_numpy(variable), dtype="float32")
     return pathlib.Path(output)
 
 

@@ -52,7 +52,7 @@ def import_checkpoint(
 
 
 def dump_weights(
-    workdir: str | os.PathLike, output: str | os.PathLike, checkpoint: str = checkpoints.LATEST
+    workdir: str | os.PathLike, output: str | os.PathLike, checkpoint: str = checkpoints.LATEST, softmax: bool = False
 ) -> pathlib.Path:
     """Writes the network of a workdir's checkpoint as `options.json` and `weights.hdf5` in a new folder.
 
@@ -60,11 +60,15 @@ def dump_weights(
         workdir: the workdir to read from.
         output: the folder to make.
         checkpoint: as for `checkpoints.load`.
+        softmax: whether to write the softmax as well, as `softmax.hdf5` and `vocab.txt`.
 
     Raises:
-        InputError: if there is no checkpoint, or `output` is in use.
+        InputError: if there is no checkpoint, or no softmax to write, or `output` is in use.
     """
-    return published_weights.dump(open_workdir(workdir).trained_bilm(checkpoint), output)
+    opened = open_workdir(workdir)
+    if softmax and opened.vocabulary is None:
+        raise InputError(str(opened.path), "a model with a softmax", "one without")
+    return published_weights.dump(opened.trained_bilm(checkpoint), output, opened.vocabulary if softmax else None)
 
 
 def save_new(

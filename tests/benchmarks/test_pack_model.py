@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import elmo_tf
 from benchmarks import pack_model
 from elmo_tf.errors import InputError
 from elmo_tf.files import download
 from elmo_tf.published import weights as published_weights
+from elmo_tf.training import importing
 from tests.published import published_files
 
 
@@ -68,6 +70,19 @@ def test_dividing_the_token_layer_leaves_the_bits_of_all_other_layers(dumped, tm
         pack_model.pack(dumped, tmp_path / "divided", divide_tokens_by=6)
 
 
+def test_the_softmax_is_packed_too_and_the_folder_scores(workdir, tmp_path):
+    importing.dump_weights(workdir, tmp_path / "dumped", softmax=True)
+    pack_model.pack(tmp_path / "dumped", tmp_path / "packed")
+    names = {"options.json", "weights.hdf5", "softmax.hdf5", "vocab.txt"}
+    assert {path.name for path in (tmp_path / "packed").iterdir()} == names
+    expected, packed = (elmo_tf.load(one).score(["the cat sat"])[0] for one in (workdir, tmp_path / "packed"))
+    # Of each weight 11 bits are kept; a log-probability of this network moves by far less than 0.05.
+    np.testing.assert_allclose(packed.forward_log_probs, expected.forward_log_probs, atol=0.05)
+    (tmp_path / "packed" / "softmax.hdf5").write_bytes(b"no")
+    with pytest.raises(InputError, match=r"softmax.hdf5: expected a whole HDF5 file"):
+        elmo_tf.load(tmp_path / "packed").score(["the cat sat"])
+
+
 def test_weights_too_large_for_float16_are_refused_and_nothing_is_replaced(dumped, tmp_path):
     with h5py.File(dumped / "weights.hdf5", "a") as file:
         file["CNN/b_cnn_0"][0] = 1e6
@@ -76,7 +91,7 @@ def test_weights_too_large_for_float16_are_refused_and_nothing_is_replaced(dumpe
     assert list((tmp_path / "books").iterdir()) == []
 
 
-def test_a_model_of_more_than_10_mb_is_refused(dumped, tmp_path, monkeypatch):
+def test_a_model_that_is_too_large_is_refused(dumped, tmp_path, monkeypatch):
     monkeypatch.setattr(pack_model, "_MOST_BYTES", 100)
     with pytest.raises(InputError, match="expected a model of at most 100 bytes when packed"):
         pack_model.pack(dumped, tmp_path / "books")
