@@ -277,7 +277,7 @@ def test_the_wheel_has_every_module_and_the_mark_of_its_type_hints(installed):
     listing = subprocess.run([sys.executable, "-m", "zipfile", "-l", installed[0]], capture_output=True, check=True)
     found = {line.split()[0] for line in listing.stdout.decode().splitlines()[1:]}
     sources = {str(installed_name(path)) for room in ("elmo_tf", "pipelines") for path in (ROOT / room).rglob("*.py")}
-    box = {str(path.relative_to(ROOT)) for path in (ROOT / "elmo_tf" / "published" / "books").glob("*")}
+    box = {str(path.relative_to(ROOT)) for path in (ROOT / "elmo_tf" / "published").glob("*/*")}
     assert {name for name in found if ".dist-info/" not in name} == sources | box | {"elmo_tf/py.typed"}
 
 

@@ -35,7 +35,7 @@ def probe(source: str | os.PathLike, pairs: Sequence[MinimalPair]) -> Results:
         pairs: of any number of paradigms.
 
     Returns:
-    XX the share of ties and the number of pairs that differ in unknown words alone.
+    XX the number of ties and of pairs that differ in unknown words alone.
 
     Raises:
         InputError: if there is no such model, or it has no softmax.
@@ -65,7 +65,7 @@ def probe(source: str | os.PathLike, pairs: Sequence[MinimalPair]) -> Results:
     details = {
         "pairs": len(pairs),
         "num_paradigms": len(paradigms),
-        "ties": float(np.mean(wins["both"] == 0.5)),
+        "ties": int(np.sum(wins["both"] == 0.5)),
         "pairs_that_differ_in_unknown_words_alone": sum(map(_same_words, good, bad)),
         "paradigms": paradigms,
     }

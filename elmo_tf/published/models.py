@@ -92,6 +92,16 @@ def _allennlp(size: str, folder: str = "", weights: str = "weights") -> tuple[st
 _ORIGINAL = "2x4096_512_2048cnn_2xhighway"
 _PT = "contributed/pt"
 MODELS = (
+    PublishedModel(
+        "english",
+        "old and modern English prose",
+        "English",
+        7_053_008,
+        256,
+        size=13_313_762,
+        sha256="3754ca3f6fc230bef12bc72d76883840c4b49407b5c5567d549a99ad90c50fc9",
+        license="CC BY-SA 4.0",
+    ),
     _row("books", "public-domain books and textbooks", 2_996_432, 256, license="Apache-2.0"),
     _row("small", _NEWS, 13_593_296, 256, *_allennlp("2x1024_128_2048cnn_1xhighway")),
     _row("medium", _NEWS, 28_027_728, 512, *_allennlp("2x2048_256_2048cnn_1xhighway")),

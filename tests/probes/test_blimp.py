@@ -48,7 +48,7 @@ def test_accuracies_are_those_of_the_scores_by_paradigm_and_by_term(workdir, dat
         assert found["paradigms"]["order"][name] == order
         assert found["scores"]["word_order"][name] == pytest.approx((order + expected[3]) / 2)
         assert found["scores"]["all"][name] == pytest.approx((expected[0] + order + expected[3]) / 3)
-    assert (found["pairs"], found["num_paradigms"], found["ties"]) == (4, 3, 0.25)
+    assert (found["pairs"], found["num_paradigms"], found["ties"]) == (4, 3, 1)
     assert found["pairs_that_differ_in_unknown_words_alone"] == 2
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"blimp.json", "blimp.png", "blimp.txt"}
 

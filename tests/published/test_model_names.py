@@ -60,7 +60,7 @@ def left_in(home: pathlib.Path) -> list[str]:
 def test_the_table_has_one_row_a_name_and_the_sizes_of_the_presets_of_that_name():
     rows = {model.name: model for model in models.MODELS}
     assert len(rows) == len(models.MODELS)
-    assert [name for name, model in rows.items() if model.comes_with_package] == ["books"]
+    assert [name for name, model in rows.items() if model.comes_with_package] == ["english", "books"]
     for name, model in rows.items():
         if name in config_lib.PRESETS:
             assert model.dim == 2 * config_lib.PRESETS[name].model.lstm.projection_dim
@@ -83,7 +83,7 @@ def test_addresses_are_those_in_use_and_a_mirror_takes_their_place(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("smal", r"expected one of the models books, small, medium, .*, found no such model; did you mean small\?"),
+        ("smal", r"expected one of the models english, books, small, medium, .*, found no such model; did you mean small\?"),
         ("ELMoForManyLangs", "expected a model in the format of bilm-tf .*, found PyTorch files"),
         ("nlpl", "expected a model in the format of bilm-tf .*, found in its older list, .*PyTorch"),
     ],
