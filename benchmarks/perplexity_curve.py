@@ -23,7 +23,7 @@ _TICKS = (20, 30, 40, 50, 60, 80, 100, 150, 200, 300, 500, 1000)
 
 
 def points(workdir: pathlib.Path, replicas: int = 1) -> list[tuple[float, float]]:
-    """Returns millions of training tokens and the perplexity at that point, for each evaluation of a run.
+    """Returns millions of training tokens and the perplexity at that point, for each comparable evaluation of a run.
 
     Args:
         workdir: of `elmo-tf train`.
@@ -38,7 +38,7 @@ def points(workdir: pathlib.Path, replicas: int = 1) -> list[tuple[float, float]
     found = metrics_file.evaluations(run.metrics)
     if not found:
         raise InputError(str(workdir), "a run with evaluations on held-out text", "none")
-    return [(one.step * tokens / 1e6, one.perplexity) for one in found]
+    return [(one.step * tokens / 1e6, one.perplexity) for one in metrics_file.comparable(found)]
 
 
 def draw(curve: list[tuple[float, float]], path: pathlib.Path) -> None:

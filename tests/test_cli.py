@@ -131,7 +131,10 @@ WRONG = [
     (NEIGHBORS.replace("mine", "missing"), about("missing", "a SavedModel, .*, found none of them")),
     (NEIGHBORS.replace("--word bank", "--word tree"), "--sentence: expected the word 'tree' in it, found 'bank'"),
     (NEIGHBORS.replace("text.txt", "missing.txt"), about("missing.txt", "a file, folder or glob that matches files")),
-    ("import smal --output new/model", r"(NAME|smal): expected one of the models english, books, .*; did you mean small\?"),
+    (
+        "import smal --output new/model",
+        r"(NAME|smal): expected one of the models english, books, .*; did you mean small\?",
+    ),
     ("verify bok", r"(DIR|bok): expected a folder with saved_model.pb, or one of .*; did you mean books\?"),
     ("import small", "NAME: expected --output, --workdir or both with it, found neither"),
     ("import small --options a.json --output new/model", "--options: expected none with a .* model's name, found a.js"),

@@ -152,7 +152,9 @@ def test_what_is_no_source_is_reported_with_the_names_of_models(use, given):
     first, found = (
         (given, "none of them") if isinstance(given, str) and given else ("source", given or "an empty string")
     )
-    message = rf"^{first}: expected a SavedModel, .*, or one of the models english, books, .*, found {re.escape(str(found))}"
+    message = (
+        rf"^{first}: expected a SavedModel, .*, or one of the models english, books, .*, found {re.escape(str(found))}"
+    )
     with pytest.raises(InputError, match=message):
         use(given)
 

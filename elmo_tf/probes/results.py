@@ -61,7 +61,9 @@ class Results:
         # A bare Figure needs no display.
         figure = Figure(figsize=(1.1 * len(values) + 2, 3.6), layout="constrained")
         axes = figure.subplots()
-        bars = axes.bar([row.name for row in self.rows], values, color=[_COLORS[row.kind] for row in self.rows])
+        bars = axes.bar(
+            [row.name.replace("_", "\n") for row in self.rows], values, color=[_COLORS[row.kind] for row in self.rows]
+        )
         axes.bar_label(bars, fmt="%.1f")
         axes.set_ylim(0, 105)
         axes.set_ylabel(f"{measure} (%)")
