@@ -119,6 +119,14 @@ def test_an_export_with_the_softmax_scores_in_a_process_that_knows_tensorflow_al
     assert exported.fill("the [MASK] sat", top=1)[0].token == model.fill("the [MASK] sat", top=1)[0].token
 
 
+def test_the_model_that_comes_with_the_package_prefers_grammar_and_knows_who_lends_money():
+    english = elmo_tf.load("english")
+    good, bad = english.score(["The keys to the cabinet are on the table .", "The keys to the cabinet is on the table ."])
+    assert good.total > bad.total + 2
+    words = [one.token for one in english.fill("He [MASK] to London yesterday .", top=5)]
+    assert "went" in words[:2]
+
+
 def test_a_source_without_a_softmax_is_refused(savedmodel):
     with pytest.raises(InputError, match="expected a model with its softmax"):
         elmo_tf.load(savedmodel.path).score(["a dog"])
