@@ -121,7 +121,7 @@ def test_an_export_with_the_softmax_scores_in_a_process_that_knows_tensorflow_al
 
 def test_the_model_that_comes_with_the_package_prefers_grammar_and_knows_who_lends_money():
     english = elmo_tf.load("english")
-    good, bad = english.score(["The keys to the cabinet are on the table .", "The keys to the cabinet is on the table ."])
+    good, bad = english.score([f"The keys to the cabinet {verb} on the table ." for verb in ("are", "is")])
     assert good.total > bad.total + 2
     words = [one.token for one in english.fill("He [MASK] to London yesterday .", top=5)]
     assert "went" in words[:2]
