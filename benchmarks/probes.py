@@ -28,6 +28,8 @@ FILES = {
     "wsd": {"train": "semcor30/semcor30.tsv.xz"},
 }
 
+TIMES = ("seconds", "cpu_seconds", "command")  # what `result` adds to a command's own values
+
 
 def main(argv: list[str] | None = None) -> None:
     """Runs the chosen probes that have no result yet, and prints all results."""

@@ -51,11 +51,12 @@ def probe(source: str | os.PathLike, train: list[Tagged], test: list[Tagged], se
     layers = [vectors.embed(source, part, [[(n, n + 1) for n in range(len(one))] for one in part]) for part in tokens]
     rows = [Row("most frequent tag", "baseline", {_MEASURE: _most_frequent(train, test)})]
     for number in range(layers[0].shape[1]):
-        accuracy = _accuracy(*(one[:, number].astype(np.float32) for one in layers), *answers)
+        found = classify(*(one[:, number].astype(np.float32) for one in layers), answers[0])
+        accuracy = float(np.mean(found == answers[1]))
         rows.append(Row(f"layer {number}", "layer", {_MEASURE: accuracy}))
     weights = _learned_weights(layers[0], answers[0], len(tags), seed)
     mixed = [np.einsum("j,njd->nd", weights.astype(np.float32), one, dtype=np.float32) for one in layers]
-    rows.append(Row("mix", "mix", {_MEASURE: _accuracy(*mixed, *answers)}))
+    rows.append(Row("mix", "mix", {_MEASURE: float(np.mean(classify(*mixed, answers[0]) == answers[1]))}))
     details = {
         "train_tokens": len(answers[0]),
         "test_tokens": len(answers[1]),
@@ -76,15 +77,20 @@ def _check(sentences: list[Tagged], parameter: str) -> None:
             raise InputError(parameter, f"{len(tokens)} tags for as many tokens", found)
 
 
-def _accuracy(train: np.ndarray, test: np.ndarray, train_answers: np.ndarray, test_answers: np.ndarray) -> float:
-    """Returns the accuracy of a logistic regression on float32 `(tokens, dim)` features, standardized in place."""
+def classify(train: np.ndarray, test: np.ndarray, answers: np.ndarray) -> np.ndarray:
+    """Returns what a logistic regression that has learned the `answers` of `train` finds for `test`.
+
+    Args:
+        train, test: float32 `(tokens, dim)` features, standardized in place.
+        answers: `(tokens,)` of `train`.
+    """
     scaler = sklearn.preprocessing.StandardScaler(copy=False).fit(train)
     model = sklearn.linear_model.LogisticRegression(max_iter=_MAX_ITERATIONS, tol=1e-3)
     # One thread: if another program uses a core, several threads wait ten times as long as they compute.
     with warnings.catch_warnings(), threadpoolctl.threadpool_limits(1):
         warnings.simplefilter("ignore", sklearn.exceptions.ConvergenceWarning)  # see _MAX_ITERATIONS
-        model.fit(scaler.transform(train), train_answers)
-    return float(np.mean(model.predict(scaler.transform(test)) == test_answers))
+        model.fit(scaler.transform(train), answers)
+    return model.predict(scaler.transform(test))
 
 
 class _Rows(keras.layers.Layer):

@@ -2,7 +2,7 @@
 
 import collections
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -80,6 +80,19 @@ def probe(
         "ambiguous_rate": round(float(np.mean(ambiguous)), 4),
     }
     return Results("WSD", rows, details)
+
+
+def f1(vectors: Sequence[np.ndarray], parts: Sequence[list[SenseSentence]]) -> float:
+    """Returns the F1 of the nearest sense average, as `probe` does.
+
+    Args:
+        vectors: float32 `(uses, dim)`, of all uses in training and in test.
+        parts: the sentences to train and to test on.
+    """
+    answers = [np.array([use.sense for one in part for use in one.uses]) for part in parts]
+    lemmas = [[use.lemma for one in part for use in one.uses] for part in parts]
+    found = _nearest(list(vectors), answers[0], lemmas[1], _senses(lemmas[0], answers[0]))
+    return _scores(answers[1], found, np.ones(len(found), bool))["F1"]
 
 
 def _embed(source: str | os.PathLike, sentences: list[SenseSentence]) -> np.ndarray:
