@@ -1,6 +1,6 @@
 """Draws the held-out perplexity of a training run over the tokens it has seen.
 
-    python benchmarks/perplexity_curve.py runs/books docs/books-model.png
+    python benchmarks/perplexity_curve.py runs/english docs/english-model.png
 
 The evaluations are those in `metrics.jsonl` of the workdir, which `elmo-tf train --heldout` makes at each checkpoint.
 Prints a line of JSON with the first and the last one.

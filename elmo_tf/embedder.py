@@ -192,7 +192,7 @@ class Embedder:
 def load(source: sources.Path) -> Embedder:
     """Returns a model that is ready to encode sentences.
 
-        elmo = elmo_tf.load("books")
+        elmo = elmo_tf.load("english")
         for one in elmo.encode(["The bank lends money .", "A bank of the river ."]):
             print(one.tokens, one.vectors.shape)
 

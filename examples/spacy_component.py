@@ -19,7 +19,7 @@ from spacy.util import minibatch
 import elmo_tf
 
 
-@Language.factory("elmo", default_config={"source": "books"})
+@Language.factory("elmo", default_config={"source": "english"})
 def make_elmo(nlp: Language, name: str, source: str) -> "ElmoTensors":
     """Returns the component; `source` is a SavedModel, a workdir, or the name of a published model."""
     return ElmoTensors(source)

@@ -133,9 +133,9 @@ WRONG = [
     (NEIGHBORS.replace("text.txt", "missing.txt"), about("missing.txt", "a file, folder or glob that matches files")),
     (
         "import smal --output new/model",
-        r"(NAME|smal): expected one of the models english, books, .*; did you mean small\?",
+        r"(NAME|smal): expected one of the models english, small, .*; did you mean small\?",
     ),
-    ("verify bok", r"(DIR|bok): expected a folder with saved_model.pb, or one of .*; did you mean books\?"),
+    ("verify englis", r"(DIR|englis): expected a folder with saved_model.pb, or one of .*; did you mean english\?"),
     ("import small", "NAME: expected --output, --workdir or both with it, found neither"),
     ("import small --options a.json --output new/model", "--options: expected none with a .* model's name, found a.js"),
     ("import small --vocab a --workdir new/w", "--vocab: expected --checkpoint with it, found published weights"),

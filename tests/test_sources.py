@@ -34,7 +34,7 @@ def of_all_kinds(savedmodel, workdir, tmp_path_factory):
         "workdir": workdir,
         "files": folder,
         "pair": pair,
-        "name": "books",
+        "name": "english",
     }
 
 
@@ -102,13 +102,13 @@ def test_the_program_of_the_page_about_models_runs_as_it_stands(capsys):
 
 @pytest.mark.slow
 def test_a_name_is_verified_by_its_files(capsys):
-    assert cli.main(["verify", "books"]) == 0
-    assert capsys.readouterr().out.endswith("weights.hdf5: 5,693,448 bytes, intact by its SHA-256\n")
+    assert cli.main(["verify", "english"]) == 0
+    assert capsys.readouterr().out.endswith("weights.hdf5: 13,313,762 bytes, intact by its SHA-256\n")
 
 
 def test_a_real_model_says_which_use_of_a_word_is_meant():
     uses = ["She sat on the bank of the river .", "He swam to the other bank .", "The bank lends money to farmers ."]
-    found = elmo_tf.load("books").encode(uses, "top")
+    found = elmo_tf.load("english").encode(uses, "top")
     river, shore, money = (one.vectors[one.tokens.index("bank")] for one in found)
 
     def cosine(one: np.ndarray, other: np.ndarray) -> float:
@@ -120,23 +120,23 @@ def test_a_real_model_says_which_use_of_a_word_is_meant():
 @pytest.mark.slow
 def test_import_makes_a_savedmodel_of_a_name(tmp_path, capsys):
     workdir = tmp_path / "workdir"
-    command = ["import", "books", "--mix", "top", "--output", str(tmp_path / "mine"), "--workdir", str(workdir)]
+    command = ["import", "english", "--mix", "top", "--output", str(tmp_path / "mine"), "--workdir", str(workdir)]
     assert cli.main(command) == 0
     version, made = capsys.readouterr().out.split()
     assert made == str(workdir)
     provenance = json.loads((pathlib.Path(version) / "assets" / "provenance.json").read_text())
-    assert (provenance["model"], provenance["weights"]["sha256"]) == ("books", models.find("books").sha256)
-    top = elmo_tf.load("books").encode(["a bank"], "top")[0].vectors
+    assert (provenance["model"], provenance["weights"]["sha256"]) == ("english", models.find("english").sha256)
+    top = elmo_tf.load("english").encode(["a bank"], "top")[0].vectors
     for path in (version, tmp_path / "mine"):
         np.testing.assert_allclose(elmo_tf.load(path).encode(["a bank"])[0].vectors, top, **checks.TOLERANCE)
 
 
 def test_a_folder_with_a_model_comes_before_the_name(savedmodel, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "books").mkdir()
-    assert sources.find("books").name == "books"
-    (tmp_path / "books" / "3").symlink_to(savedmodel.path)
-    assert sources.find("books").name == str(tmp_path / "books" / "3")
+    (tmp_path / "english").mkdir()
+    assert sources.find("english").name == "english"
+    (tmp_path / "english" / "3").symlink_to(savedmodel.path)
+    assert sources.find("english").name == str(tmp_path / "english" / "3")
 
 
 def test_a_models_folder_stands_for_its_newest_version(savedmodel, tmp_path):
@@ -153,7 +153,7 @@ def test_what_is_no_source_is_reported_with_the_names_of_models(use, given):
         (given, "none of them") if isinstance(given, str) and given else ("source", given or "an empty string")
     )
     message = (
-        rf"^{first}: expected a SavedModel, .*, or one of the models english, books, .*, found {re.escape(str(found))}"
+        rf"^{first}: expected a SavedModel, .*, or one of the models english, small, .*, found {re.escape(str(found))}"
     )
     with pytest.raises(InputError, match=message):
         use(given)

@@ -69,18 +69,16 @@ class PublishedModel:
 
 # Bytes and SHA-256 of weights, read in public sources; each checksum comes from one third party.
 _CHECKS = {
-    "books": (5_693_448, "9eb5c464ec21415144756bd387eb1be25c7be20bebaaaf27185d12c3ee808947"),
     "small": (54_402_456, "747ba97abce8a5f446558369e10bb0f7931437a46867476fdd156f5d7f576229"),
     "original": (374_434_792, "a6b92b9ccbb13fe489faacd2221c795d4bebe84b75f8aded9d85ea464fa5c994"),
 }
 
 
 def _row(
-    name: str, about: str, parameters: int, dim: int, *paths: str, language: str = "English", license: str = _NOT_STATED
+    name: str, about: str, parameters: int, dim: int, options: str, weights: str, language: str = "English"
 ) -> PublishedModel:
-    return PublishedModel(
-        name, about, language, parameters, dim, *(paths or ("", "")), *_CHECKS.get(name, (None, None)), license
-    )
+    checks = _CHECKS.get(name, (None, None))
+    return PublishedModel(name, about, language, parameters, dim, options, weights, *checks)
 
 
 def _allennlp(size: str, folder: str = "", weights: str = "weights") -> tuple[str, str]:
@@ -102,7 +100,6 @@ MODELS = (
         sha256="3754ca3f6fc230bef12bc72d76883840c4b49407b5c5567d549a99ad90c50fc9",
         license="CC BY-SA 4.0",
     ),
-    _row("books", "public-domain books and textbooks", 2_996_432, 256, license="Apache-2.0"),
     _row("small", _NEWS, 13_593_296, 256, *_allennlp("2x1024_128_2048cnn_1xhighway")),
     _row("medium", _NEWS, 28_027_728, 512, *_allennlp("2x2048_256_2048cnn_1xhighway")),
     _row("original", _NEWS, 93_600_848, 1024, *_allennlp(_ORIGINAL)),
@@ -127,6 +124,8 @@ MODELS = (
         language="Portuguese",
     ),
 )
+
+_REPLACED = "books"  # a smaller model that came with the package before `english`
 
 # Collections that are not in the table, and why.
 _OTHER_FORMATS = {
@@ -163,5 +162,7 @@ def expected_names() -> str:
 
 
 def suggested(name: object) -> str:
-    """Returns what an error adds to a wrong name: a similar one, if any."""
+    """Returns what an error adds to a wrong name: a similar one, or what has replaced it."""
+    if name == _REPLACED:
+        return "; english has replaced it"
     return suggestion(str(name), [model.name for model in MODELS])

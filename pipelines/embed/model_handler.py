@@ -26,7 +26,7 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
             vectors = (
                 pipeline
                 | beam.Create(["The bank lends money .", "A bank of the river ."])
-                | RunInference(ElmoModelHandler("books"))
+                | RunInference(ElmoModelHandler("english"))
                 | beam.Map(lambda result: result.inference.vectors)
             )
 

@@ -27,7 +27,7 @@ def dumped(tmp_path):
 
 
 def test_packed_files_are_smaller_and_load_with_the_weights_rounded_to_float16(dumped, tmp_path):
-    output = tmp_path / "books"
+    output = tmp_path / "packed"
     (output).mkdir()
     (output / "README.md").write_text("a model card")
     about = pack_model.pack(dumped, output)
@@ -46,11 +46,11 @@ def test_packed_files_are_smaller_and_load_with_the_weights_rounded_to_float16(d
 
 def test_the_command_prints_json_and_replaces_older_files(dumped, tmp_path):
     for _ in range(2):
-        command = [sys.executable, "-m", "benchmarks.pack_model", str(dumped), str(tmp_path / "books")]
+        command = [sys.executable, "-m", "benchmarks.pack_model", str(dumped), str(tmp_path / "packed")]
         done = subprocess.run(command, capture_output=True, check=True)
         about = json.loads(done.stdout)
         assert about.keys() == {"parameters", "bytes", "largest_change", "size", "sha256"}
-        download.check(tmp_path / "books" / "weights.hdf5", about["size"], about["sha256"])
+        download.check(tmp_path / "packed" / "weights.hdf5", about["size"], about["sha256"])
 
 
 def test_dividing_the_token_layer_leaves_the_bits_of_all_other_layers(dumped, tmp_path):
@@ -87,11 +87,11 @@ def test_weights_too_large_for_float16_are_refused_and_nothing_is_replaced(dumpe
     with h5py.File(dumped / "weights.hdf5", "a") as file:
         file["CNN/b_cnn_0"][0] = 1e6
     with pytest.raises(InputError, match="expected weights of CNN/b_cnn_0 below 65504"):
-        pack_model.pack(dumped, tmp_path / "books")
-    assert list((tmp_path / "books").iterdir()) == []
+        pack_model.pack(dumped, tmp_path / "packed")
+    assert list((tmp_path / "packed").iterdir()) == []
 
 
 def test_a_model_that_is_too_large_is_refused(dumped, tmp_path, monkeypatch):
     monkeypatch.setattr(pack_model, "_MOST_BYTES", 100)
     with pytest.raises(InputError, match="expected a model of at most 100 bytes when packed"):
-        pack_model.pack(dumped, tmp_path / "books")
+        pack_model.pack(dumped, tmp_path / "packed")

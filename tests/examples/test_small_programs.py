@@ -49,7 +49,7 @@ def test_a_dataset_has_the_tokens_and_vectors_of_each_sentence(savedmodel, tmp_p
 
 
 def test_a_text_that_is_not_there_is_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["embed_dataset.py", "--savedmodel", "books", "--text", str(tmp_path / "none")])
+    monkeypatch.setattr(sys, "argv", ["embed_dataset.py", "--savedmodel", "english", "--text", str(tmp_path / "none")])
     with pytest.raises(InputError, match=f"^{tmp_path}/none: expected a file with one sentence per line, found none$"):
         imported("embed_dataset").main()
 
