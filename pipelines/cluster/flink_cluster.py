@@ -47,12 +47,9 @@ def check(options: PipelineOptions) -> None:
 
 
 def cancel(where: str, name: str, seconds: float, appears: float = 0) -> bool:
-    """Cancels the jobs with this name on the cluster at `where`; returns whether none is left.
+    """Cancels the jobs with this name on the cluster at `where`, and waits some seconds; returns whether none is left.
 
-    Args:
-        where, name: the cluster's address and the jobs' name.
-        seconds: how long to wait for their end.
-        appears: how long to wait for a job that may not have reached the cluster yet.
+    `appears` is how long to wait for a job that may not have reached the cluster yet.
     """
     start = time.monotonic()
     while (waited := time.monotonic() - start) < seconds:

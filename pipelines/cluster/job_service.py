@@ -48,11 +48,8 @@ class _Note(msgspec.Struct, frozen=True):
 def connected(options: PipelineOptions, unknown: Sequence[str] = ()) -> Iterator[None]:
     """Provides a job service for the pipelines of the block, and sets its address in `options`.
 
-    While the block runs, SIGTERM and SIGHUP end the job as Ctrl-C does.
-
-    Args:
-        options: Beam's.
-        unknown: arguments that Beam's Python code does not know, so the service has to.
+    While the block runs, SIGTERM and SIGHUP end the job as Ctrl-C does. The service has to know the arguments that are
+    `unknown` to Beam's Python code.
 
     Raises:
         InputError: if there is no cluster, it has another version, or the service does not know an option.

@@ -46,54 +46,52 @@ def owned(folder: str, path: str) -> Iterator[None]:
     _wait_for_silence(folder, path)
     heart = _Heart(path, threading.current_thread())
     heart.beat()
-    thread = threading.Thread(target=heart.run, daemon=True)
-    thread.start()
+    heart.start()
     try:
         yield
         heart.check()
     except KeyboardInterrupt:
-        if heart.owner:
-            raise _in_use(folder, heart.owner) from None
-        raise
+        if not heart.owner:
+            raise
     finally:
         heart.stopping.set()
-        thread.join()
+        heart.join()
         if not heart.owner:
             filesystems.delete([path])
     if heart.owner:
         raise _in_use(folder, heart.owner)
 
 
-class _Heart:
+class _Heart(threading.Thread):
     """Changes this run's note regularly, and interrupts the run's thread if another run has taken the note."""
 
     def __init__(self, path: str, thread: threading.Thread):
-        self._thread = thread
+        super().__init__(daemon=True)
+        self._interrupted = thread
         self.stopping = threading.Event()
         self.owner = ""  # another run that has taken the folder
-        self._path, self._run, self._count = path, uuid.uuid4().hex, 0
+        self._path, self._id, self._count = path, uuid.uuid4().hex, 0
         self._who = f"process {os.getpid()} on {socket.gethostname()}"
 
     def beat(self) -> None:
         """Changes the note."""
         self._count += 1
-        filesystems.write_json(self._path, {"run": self._run, "who": self._who, "beat": self._count})
+        filesystems.write_json(self._path, {"run": self._id, "who": self._who, "beat": self._count})
 
     def check(self) -> None:
         """Notes who has taken the folder, if another run has."""
         note = _read(self._path)
-        if note and note.run != self._run:
+        if note and note.run != self._id:
             self.owner = note.who
 
     def run(self) -> None:
-        """Beats until it is stopped."""
         wait = _FIRST_SECONDS
         while not self.stopping.wait(wait):
             # If the store fails, the tasks report it.
             with contextlib.suppress(OSError):
                 self.check()
                 if self.owner:
-                    _interrupt(self._thread)
+                    _interrupt(self._interrupted)
                     return
                 self.beat()
             wait = _BEAT_SECONDS

@@ -5,6 +5,7 @@
 
 import contextlib
 import errno
+import functools
 import os
 import threading
 from collections.abc import Iterator
@@ -17,7 +18,6 @@ from apache_beam.options.pipeline_options import PipelineOptions, S3Options
 _WITHOUT_CREDENTIALS = 401
 _CONNECTIONS = 32  # two files for each thread that may ask at a time; boto3's default is 10
 
-_clients: dict[tuple, Any] = {}
 _lock = threading.Lock()
 
 
@@ -51,13 +51,12 @@ class Client(boto3_client.Client):
     def __init__(self, options: PipelineOptions | dict[str, Any]):
         if boto3_client.boto3 is None:
             raise ModuleNotFoundError("No module named 'boto3'", name="boto3")
-        # With the process id: a connection must not be used on both sides of a fork.
-        settings = _settings(options)
-        key = (os.getpid(), *settings.items())
+        if isinstance(options, PipelineOptions):
+            options = options.view_as(S3Options).get_all_options(current_only=True)
+        settings = sorted(item for item in options.items() if item[0].startswith("s3_"))
         with _lock:
-            if key not in _clients:
-                _clients[key] = _connection(settings)
-        self.client = _clients[key]
+            # With the process id: a connection must not be used on both sides of a fork.
+            self.client = _connection(os.getpid(), tuple(settings))
         self._download_request = self._download_stream = None
         self._download_pos = 0
 
@@ -98,16 +97,11 @@ def check(path: str) -> None:
         raise OSError(answer.get("Message") or str(error)) from None
 
 
-def _settings(options: PipelineOptions | dict[str, Any]) -> dict[str, Any]:
-    """Returns the options for S3."""
-    if isinstance(options, PipelineOptions):
-        options = options.view_as(S3Options).get_all_options(current_only=True)
-    return {name: value for name, value in sorted(options.items()) if name.startswith("s3_")}
-
-
-def _connection(settings: dict[str, Any]) -> Any:
+@functools.cache
+def _connection(process: int, options: tuple[tuple[str, Any], ...]) -> Any:
     """Returns the boto3 client that Beam's client makes, with more connections."""
-    session = boto3_client.boto3.session
+    del process
+    session, settings = boto3_client.boto3.session, dict(options)
     return session.Session().client(
         service_name="s3",
         region_name=settings.get("s3_region_name"),

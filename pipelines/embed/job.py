@@ -75,7 +75,7 @@ class Job(NamedTuple):
         # Lines are numbered through all files, which needs a plan of all of them.
         tasks = do_once.Tasks(lambda: corpora.plan_in_order(journal.corpus(), count), count, size)
         step = text_chunks.KeepText(journal, self.config.settings())
-        return do_once.run_step("reading", journal, step, tasks, self.beam_options)
+        return do_once.run_step("reading", step, tasks, self.beam_options)
 
     def _num_chunks(self, num_tokens: int) -> int:
         size, asked = num_tokens * self.layout.token_bytes, self.config.shards
@@ -108,16 +108,14 @@ class Job(NamedTuple):
         num_texts, num_tokens = len(texts), sum(text.tokens for text in texts)
         size = sum(size for text in texts for path, size in text.files.items() if path.endswith(".txt"))
         tasks = do_once.Tasks(lambda: text_chunks.cut(journal, num_texts, num_chunks, num_tokens), num_chunks, size)
-        step = EmbedChunk(journal, settings, output)
-        return do_once.run_step("embedding", journal, step, tasks, self.beam_options)
+        return do_once.run_step("embedding", EmbedChunk(journal, settings, output), tasks, self.beam_options)
 
     def _describe(self, texts: list[text_chunks.Kept]) -> dict[str, Any]:
         settings, config = self.config.settings(), self.config
-        irregular = collections.Counter()
+        inputs, first, lines = [], 0, collections.Counter()
         for text in texts:
-            irregular.update(text.irregular)
-        inputs, first = [], 0
-        for source, count in text_chunks.lines_by_source(texts).items():
+            lines.update(text.lines)
+        for source, count in lines.items():
             inputs.append({"name": os.path.basename(source), "first_line": first, "lines": count})
             first += count
         return {
@@ -130,9 +128,7 @@ class Job(NamedTuple):
             "savedmodel_sha256": self.sha256,
             "tokenizer": settings.tokenizer,
             "line": settings.line,
-            "irregular": {
-                name: {"count": irregular[name], "rule": rule} for name, rule in text_chunks.rules(settings).items()
-            },
+            "irregular": report.irregular(texts, text_chunks.rules(settings)),
             "inputs": inputs,
             "versions": report.versions(),
         }

@@ -12,7 +12,7 @@ from apache_beam.ml.inference.base import ModelHandler, PredictionResult
 from elmo_tf import embedder, sources
 from elmo_tf.errors import InputError
 from elmo_tf.pipelines.text import filesystems
-from elmo_tf.savedmodel import contract
+from elmo_tf.savedmodel import contract, finding
 
 
 class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Embedder]):
@@ -102,9 +102,9 @@ def on_this_machine(savedmodel: str) -> Iterator[tuple[str, str]]:
     # Stores have objects that stand for folders.
     files = {name: path for name, path in files.items() if name and not name.endswith("/")}
     source = savedmodel
-    versions = [name.partition("/")[0] for name in files if name.endswith(f"/{contract.GRAPH_FILE}")]
     if contract.GRAPH_FILE not in files:
-        newest = max((name for name in versions if name.isdecimal()), key=int, default=None)
+        graphs = (name.partition("/") for name in files)
+        newest = finding.newest_of(version for version, _, name in graphs if name == contract.GRAPH_FILE)
         if newest is None:
             raise InputError(savedmodel, f"a folder with {contract.GRAPH_FILE}", "none")
         files = {name.removeprefix(f"{newest}/"): path for name, path in files.items() if name.startswith(f"{newest}/")}

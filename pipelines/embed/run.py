@@ -6,7 +6,6 @@ The same text, options and number of threads give the same bytes with every runn
 """
 
 import dataclasses
-import functools
 import logging
 import os
 import time
@@ -54,9 +53,8 @@ def embed(config: EmbedConfig, load_tensorflow: Callable[[], None] | None = None
         model_handler.on_this_machine(config.savedmodel) as (path, remote),
     ):
         model = sources.find(path)
-        if isinstance(model, sources.Workdir):
-            expected = "an exported model or published files, which do not change; export the workdir first"
-            raise InputError(path, expected, "a workdir")
+        stays = "an exported model or published files, which do not change; export the workdir first"
+        require(path, not isinstance(model, sources.Workdir), stays, "a workdir")
         savedmodel = model.name if filesystems.is_local(remote) else remote
         return _run(config, model, savedmodel, beam_options, load_tensorflow)
 
@@ -83,16 +81,12 @@ def _run(
         "version": elmo_tf.__version__,
     }
     _check_plan(folder, plan)
-    end_job = functools.partial(runner_options.end_job, beam_options)
-    with journal.unfinished([folder], plan, end_job) as resumed:
+    with journal.unfinished([folder], plan, beam_options):
         _log.info("embedding %s with %s", counted(len(corpus), "file"), savedmodel)
         if model.tokenizer != config.tokenizer:
             text = "warning: this text is split by the tokenizer %s, but the model's signature default uses %s"
             _log.warning(text, config.tokenizer, model.tokenizer)
-        if resumed:
-            _log.info("resuming an earlier run; its finished files are kept")
-        with job_config.hint():
-            about = job.Job(journal.opened(folder), model, savedmodel, sha256, config, beam_options).run(corpus)
+        about = job.Job(journal.opened(folder), model, savedmodel, sha256, config, beam_options).run(corpus)
     if config.format == "hdf5":
         journal.discard(folder)
     _log.info("%s", job.summary(about, config.output, time.monotonic() - start))
@@ -103,23 +97,19 @@ def _check(config: EmbedConfig) -> None:
     """Raises `InputError` for what can be checked before any work."""
     config.settings()
     if config.format == "hdf5":
-        output = config.output
+        output, folder = config.output, config.folder
         local = "a local path for HDF5 (the format tfrecord can be written to remote stores)"
         require(output, filesystems.is_local(output), local, "a remote one")
         if os.path.lexists(output):
-            _discard_left(config.folder)
+            # A run may have been killed after it had moved its file to the output.
+            if journal.plan_of(folder) is None and journal.is_marked(folder):
+                journal.discard(folder)
+            elif vector_output.Hdf5(journal.opened(folder)).is_moved():
+                with journal.locked(folder):
+                    journal.discard(folder)
             found = "a folder" if os.path.isdir(output) else "one"
             raise InputError(output, "a file that does not exist yet", found)
     journal.check(config.folder)
-
-
-def _discard_left(folder: str) -> None:
-    """Deletes the folder of a run that was killed after it had moved its file to the output."""
-    if journal.plan_of(folder) is None and journal.is_marked(folder):
-        journal.discard(folder)
-    elif vector_output.Hdf5(journal.opened(folder)).is_moved():
-        with journal.locked(folder):
-            journal.discard(folder)
 
 
 def _check_plan(folder: str, plan: dict[str, Any]) -> None:

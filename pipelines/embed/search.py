@@ -56,12 +56,9 @@ class Search(NamedTuple):
         lines = self._lines(corpus, about)
         if self.same_word:
             lines = _with_word(lines, query.word, progress)
-        if file is None:
-            embedded = _embed(lines, layer, model, progress)
-        else:
-            embedded = progress.along(self._read(file, about, lines, layer, model))
+        embedded = _embed(lines, layer, model) if file is None else self._read(file, about, lines, layer, model)
         try:
-            uses = neighbors.nearest_uses(query, target, embedded, self.count, self.same_word)
+            uses = neighbors.nearest_uses(query, target, progress.along(embedded), self.count, self.same_word)
         finally:
             progress.line.clear()
         wanted = f"a line with the word {self.word!r}" if self.same_word else "a sentence"
@@ -80,20 +77,15 @@ class Search(NamedTuple):
         settings = sentences.Settings(about["tokenizer"], about["line"], False, 0, None)
         refused = () if "lines" in about else ("invalid_utf8_lines",)
         reader, first = sentences.Reader(settings, numbered=True, refused=refused), 0
-        for task in corpora.plan_in_order(corpus, 1):
-            for numbered in reader.read_numbered(task):
-                yield from enumerate(numbered.sentences, first)
-                first += len(numbered.sentences)
+        (task,) = corpora.plan_in_order(corpus, 1)
+        for numbered in reader.read_numbered(task):
+            yield from enumerate(numbered.sentences, first)
+            first += len(numbered.sentences)
         if "lines" in about and first != about["lines"]:
             raise InputError(self.text, f"the {about['lines']:,} lines of {self.vectors}", f"{first:,}")
 
     def _read(
-        self,
-        file: h5py.File,
-        about: dict[str, Any],
-        lines: Iterable[Line],
-        layer: int | None,
-        model: embedder.Embedder,
+        self, file: h5py.File, about: dict[str, Any], lines: Iterable[Line], layer: int | None, model: embedder.Embedder
     ) -> Iterator[Embedded]:
         """Yields the lines with the vectors of a layer that a file holds."""
         num_dims = 3 if about["layers"] == "all" else 2
@@ -137,12 +129,10 @@ class _Progress:
         self._size = sum(file.text_size for file in corpus)
         self._amount, self._start, self.line = task_progress.Amount(), time.monotonic(), ProgressLine(at_once=False)
 
-    def add(self, sentences: list[embedder.Words], skipped: bool = False) -> None:
-        """Counts sentences of the text that are done."""
-        num_tokens = sum(map(len, sentences))
-        size = len(sentences) * (not num_tokens) + num_tokens + sum(sum(map(len, words)) for words in sentences)
-        amount = (size,) if skipped else (size, len(sentences), num_tokens)
-        self._amount += task_progress.Amount(*amount)
+    def add(self, words: embedder.Words, skipped: bool = False) -> None:
+        """Counts a sentence of the text that is done."""
+        size = sum(map(len, words)) + max(1, len(words))  # with white space
+        self._amount += task_progress.Amount(*(size,) if skipped else (size, 1, len(words)))
         if self.line.due():
             seconds = time.monotonic() - self._start
             self.line.show(f"searching {task_progress.describe(self._amount, self._size, seconds)}")
@@ -151,7 +141,7 @@ class _Progress:
         """Yields lines and counts them."""
         for line in lines:
             yield line
-            self.add([line[1]])
+            self.add(line[1])
 
 
 def _with_word(lines: Iterable[Line], word: bytes, progress: _Progress) -> Iterator[Line]:
@@ -159,21 +149,14 @@ def _with_word(lines: Iterable[Line], word: bytes, progress: _Progress) -> Itera
         if word in words:
             yield number, words
         else:
-            progress.add([words], skipped=True)
+            progress.add(words, skipped=True)
 
 
-def _embed(
-    lines: Iterable[Line], layer: int | None, model: embedder.Embedder, progress: _Progress
-) -> Iterator[Embedded]:
+def _embed(lines: Iterable[Line], layer: int | None, model: embedder.Embedder) -> Iterator[Embedded]:
     """Yields the lines with the vectors of a layer, which it computes for many lines at a time."""
     for group in _groups(lines):
-        found = [words for _, words in group]
-
-        def count(places: list[int], found: list[embedder.Words] = found) -> None:
-            progress.add([found[place] for place in places])
-
-        for place, vectors in model.embed(found, "mix" if layer is None else "all", count):
-            yield *group[place], vectors if layer is None else vectors[layer]
+        for place, vectors in model.embed([words for _, words in group], "mix" if layer is None else layer):
+            yield *group[place], vectors
 
 
 def _groups(lines: Iterable[Line]) -> Iterator[list[Line]]:

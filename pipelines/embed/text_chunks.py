@@ -6,7 +6,7 @@ tokenizers. Vectors take hundreds of times as much space as their text, so the c
 
 import collections
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -135,14 +135,6 @@ def rules(settings: sentences.Settings) -> dict[str, str]:
     return sentences.rules(settings, numbered=True) | {
         "long_sentences": f"embedded in pieces of {PIECE_TOKENS:,} tokens, each without knowing the others"
     }
-
-
-def lines_by_source(results: Iterable[Kept]) -> dict[str, int]:
-    """Returns the number of lines of each source, in the order of their numbers."""
-    counts = collections.Counter()
-    for result in results:
-        counts.update(result.lines)
-    return dict(counts)
 
 
 def _indexes(journal: Journal, num_texts: int) -> Iterator[np.ndarray]:

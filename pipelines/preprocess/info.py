@@ -1,6 +1,5 @@
 """The contents of `info.json`, which are the same for every run of the same command."""
 
-import collections
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -9,9 +8,12 @@ from elmo_tf.files.progress import counted
 from elmo_tf.pipelines.preprocess import shards
 from elmo_tf.pipelines.preprocess.config import PreprocessConfig
 from elmo_tf.pipelines.running import report
+from elmo_tf.pipelines.running.journal import Result
 from elmo_tf.pipelines.text import corpora, sentences
 from elmo_tf.records import record_folder
 from elmo_tf.text import char_ids, vocabulary
+
+_ROWS = ("", "folder", "sentences", "tokens", "unknown", "cut at 48 bytes", "like <S> or </S>", "records")
 
 
 def describe(
@@ -20,21 +22,13 @@ def describe(
     corpus: list[corpora.TextFile],
     words: vocabulary.Vocabulary,
     types: int | None,
-    irregular: Iterable[dict[str, int]],
+    read: Iterable[Result],
 ) -> dict[str, Any]:
     """Returns the part of `info.json` that both splits share.
 
-    Args:
-        config: of the job.
-        settings: how text became sentences.
-        corpus: the files that were read.
-        words: the vocabulary.
-        types: distinct words of the training split; None if they were not counted.
-        irregular: for each task, how often each of `lines.RULES` applied.
+    `types` is the number of distinct words of the training split, None if they were not counted; `read` are the results
+    of the tasks that read the text.
     """
-    totals = collections.Counter()
-    for counts in irregular:
-        totals.update(counts)
     return {
         "seed": settings.seed,
         "tokenizer": settings.tokenizer,
@@ -42,13 +36,10 @@ def describe(
         "shuffled": config.shuffle,
         "max_chars_per_token": char_ids.MAX_CHARS_PER_TOKEN,
         "heldout_fraction": settings.heldout_fraction,
-        "irregular": {name: {"count": totals[name], "rule": rule} for name, rule in sentences.rules(settings).items()},
+        "irregular": report.irregular(read, sentences.rules(settings)),
         "inputs": [
-            {
-                "name": os.path.basename(file.path),
-                "bytes": file.size,
-                **({"members": file.members} if file.members else {}),
-            }
+            {"name": os.path.basename(file.path), "bytes": file.size}
+            | ({"members": file.members} if file.members else {})
             for file in corpus
         ],
         "vocabulary": {
@@ -63,14 +54,12 @@ def describe(
     }
 
 
-def of_split(
-    split: str, written: Iterable[shards.Statistics], about: dict[str, Any], num_shards: int
-) -> dict[str, Any]:
+def of_split(split: str, written: Iterable[shards.Statistics], about: dict[str, Any]) -> dict[str, Any]:
     """Returns the `info.json` of a split, given the statistics of all shards and what both splits share."""
     ours = sorted((shard for shard in written if shard.split == split), key=lambda shard: shard.number)
     described = [
         {
-            "name": record_folder.shard_name(shard.number, num_shards),
+            "name": os.path.basename(shard.path),
             **{name: shard.counts[name] for name in ("sentences", "tokens", "bytes")},
             "sha256": shard.sha256,
         }
@@ -85,24 +74,24 @@ def summary(infos: dict[str, dict[str, Any]], folders: Iterable[str], seconds: f
     first = infos[sentences.TRAIN]
     words, total = first["vocabulary"], sum(one["tokens"] for one in infos.values())
     types = "" if words["types"] is None else f" of {words['types']:,} in the text"
-    rows = [
-        ("", *infos),
-        # A name that is not UTF-8 has characters that a log file in UTF-8 cannot take.
-        ("folder", *(os.fsencode(folder).decode(errors="replace") for folder in folders)),
-        ("sentences", *(f"{one['sentences']:,}" for one in infos.values())),
-        ("tokens", *(f"{one['tokens']:,}" for one in infos.values())),
-        ("unknown", *(f"{one['unknown_tokens'] / one['tokens']:.2%}" for one in infos.values())),
-        ("cut at 48 bytes", *(f"{one['cut_tokens']:,} tokens" for one in infos.values())),
-        ("like <S> or </S>", *(f"{one['reserved_tokens']:,} tokens" for one in infos.values())),
+    columns = [
         (
-            "records",
-            *(f"{report.megabytes(one['bytes'])}, {counted(len(one['shards']), 'file')}" for one in infos.values()),
-        ),
+            split,
+            # A name that is not UTF-8 has characters that a log file in UTF-8 cannot take.
+            os.fsencode(folder).decode(errors="replace"),
+            f"{one['sentences']:,}",
+            f"{one['tokens']:,}",
+            f"{one['unknown_tokens'] / one['tokens']:.2%}",
+            f"{one['cut_tokens']:,} tokens",
+            f"{one['reserved_tokens']:,} tokens",
+            f"{report.megabytes(one['bytes'])}, {counted(len(one['shards']), 'file')}",
+        )
+        for (split, one), folder in zip(infos.items(), folders, strict=True)
     ]
     size = sum(file["bytes"] for file in first["inputs"])
     return "\n".join(
         [
-            *report.table(rows),
+            *report.table([*zip(_ROWS, *columns, strict=True)]),
             f"vocabulary: {words['size'] - len(vocabulary.SPECIAL_TOKENS):,} words{types}, and <S>, </S>, <UNK>",
             f"input: {counted(len(first['inputs']), 'file')}, {report.megabytes(size)}; "
             + report.describe_irregular(first["irregular"]),

@@ -7,7 +7,6 @@ The same input, options and seed give the same bytes with every runner and numbe
 
 import collections
 import dataclasses
-import functools
 import itertools
 import logging
 import time
@@ -22,7 +21,7 @@ from elmo_tf.files.progress import counted
 from elmo_tf.pipelines.preprocess import counts, info, shards, shuffle
 from elmo_tf.pipelines.preprocess.config import PreprocessConfig
 from elmo_tf.pipelines.running import do_once, journal, processes, report, runner_options
-from elmo_tf.pipelines.running.journal import Journal, Result
+from elmo_tf.pipelines.running.journal import Result
 from elmo_tf.pipelines.text import corpora, filesystems, job_config, sentences
 from elmo_tf.pipelines.text.job_config import require
 from elmo_tf.records import record_folder
@@ -54,13 +53,22 @@ def preprocess(config: PreprocessConfig, load_tensorflow: Callable[[], None] | N
     config = dataclasses.replace(config, output=job_config.real_path(config.output), heldout=heldout)
     # Fails if the runner is not available.
     runner_options.make_pipeline(beam_options)
-    _check(config)
+    settings = config.split_settings()
+    for folder in config.folders.values():
+        journal.check(folder)
+    if heldout:
+        one, other = f"{config.output}/", f"{heldout}/"
+        separate = not one.startswith(other) and not other.startswith(one)
+        require("heldout", separate, "a folder that neither contains the output nor is inside it", heldout)
     with runner_options.connected(beam_options, unknown):
-        return _run(config, beam_options, load_tensorflow)
+        return _run(config, settings, beam_options, load_tensorflow)
 
 
 def _run(
-    config: PreprocessConfig, beam_options: PipelineOptions, load_tensorflow: Callable[[], None] | None
+    config: PreprocessConfig,
+    settings: sentences.Settings,
+    beam_options: PipelineOptions,
+    load_tensorflow: Callable[[], None] | None,
 ) -> dict[str, Any]:
     start = time.monotonic()
     if runner_options.uses_processes(beam_options):
@@ -68,7 +76,7 @@ def _run(
     elif load_tensorflow and config.tokenizer == "unicode":
         load_tensorflow()
     given = _read_vocabulary(config.vocab) if config.vocab else None
-    folders, settings = config.folders, config.split_settings()
+    folders = config.folders
     corpus = job_config.corpus(config.input, folders.values())
     size = sum(file.text_size for file in corpus)
     num_shards = config.shards or -(-size // _SHARD_BYTES) or 1
@@ -81,22 +89,19 @@ def _run(
         "version": elmo_tf.__version__,
         **journal.plan_input(corpus),
     }
-    end_job = functools.partial(runner_options.end_job, beam_options)
-    with journal.unfinished([*folders.values()], plan, end_job) as resumed:
+    with journal.unfinished([*folders.values()], plan, beam_options):
         guess = "" if all(file.is_divisible for file in corpus) else "about "
         _log.info("reading %s, %s%s of text", counted(len(corpus), "file"), guess, report.megabytes(size))
-        if resumed:
-            _log.info("resuming an earlier run; its finished files are kept")
-        work = _Job(journal.opened(config.output), folders, settings, size, len(tasks), num_shards, beam_options)
-        with job_config.hint():
-            words, types = (given, None) if given else work.count(config.min_count or 1, config.max_vocab)
-            # For the next phases, and for readers of the records.
-            for folder in folders.values():
-                filesystems.write(filesystems.join(folder, record_folder.VOCABULARY_FILE), words.to_bytes())
-            read, written = work.shuffle() if config.shuffle else work.write()
-        shared = info.describe(config, settings, corpus, words, types, [result.irregular for result in read])
+        output = shards.Output(journal.opened(config.output), folders, settings, num_shards)
+        work = _Job(output, size, len(tasks), beam_options)
+        words, types = (given, None) if given else work.count(config.min_count or 1, config.max_vocab)
+        # For the next phases, and for readers of the records.
+        for folder in folders.values():
+            filesystems.write(filesystems.join(folder, record_folder.VOCABULARY_FILE), words.to_bytes())
+        read, written = work.shuffle() if config.shuffle else work.write()
+        shared = info.describe(config, settings, corpus, words, types, read)
         statistics = [shard for result in written for shard in result.shards]
-        infos = {split: info.of_split(split, statistics, shared, num_shards) for split in folders}
+        infos = {split: info.of_split(split, statistics, shared) for split in folders}
         _check_splits(infos)
         for split, folder in folders.items():
             filesystems.write_json(filesystems.join(folder, record_folder.INFO_FILE), infos[split])
@@ -108,12 +113,9 @@ def _run(
 class _Job(NamedTuple):
     """The pipelines, one after the other; each leaves its results in the journal."""
 
-    journal: Journal  # in the folder of the training split
-    folders: dict[str, str]  # of each split
-    settings: sentences.Settings
+    output: shards.Output
     size: int  # bytes of text
     num_tasks: int
-    num_shards: int
     beam_options: PipelineOptions
 
     def count(self, min_count: int, max_size: int | None) -> tuple[vocabulary.Vocabulary, int]:
@@ -122,37 +124,37 @@ class _Job(NamedTuple):
         Raises:
             InputError: if no word is frequent enough.
         """
-        result = self.journal.result(counts.VOCABULARY, 0, counts.Counted)
+        notes = self.output.journal
+        result = notes.result(counts.VOCABULARY, 0, counts.Counted)
         if not result:
-            counting = counts.write_vocabulary(self.journal, self.settings, min_count, max_size)
-            do_once.run("counting", self.journal, counts.PHASE, self._tasks, counting, self.beam_options)
-        path = counts.path(self.journal)
+            counting = counts.write_vocabulary(notes, self.output.settings, min_count, max_size)
+            do_once.run("counting", notes, counts.PHASE, self._tasks, counting, self.beam_options)
+        path = counts.path(notes)
         words = vocabulary.from_bytes(filesystems.read(path), path)
-        result = result or self.journal.result(counts.VOCABULARY, 0, counts.Counted)
+        result = result or notes.result(counts.VOCABULARY, 0, counts.Counted)
         if result.types and len(words) == len(vocabulary.SPECIAL_TOKENS):
             expected = f"at most {result.most}, the count of the most frequent word"
             raise InputError("min_count", expected, min_count)
         return words, result.types
 
     def write(self) -> tuple[Sequence[Result], Sequence[shards.Written]]:
-        """Writes the shards in the order of the text; returns the results of reading it and of writing them."""
-        step = shards.WriteTask(self.journal, self.folders, self.settings, self.num_shards)
-        written = do_once.run_step("writing", self.journal, step, self._tasks, self.beam_options)
+        """Writes the shards in the order of the text; returns the results of reading the text and of writing them."""
+        written = do_once.run_step("writing", shards.WriteTask(self.output), self._tasks, self.beam_options)
         return written, written
 
     def shuffle(self) -> tuple[Sequence[Result], Sequence[shards.Written]]:
-        """Writes the shards shuffled; returns the results of reading the text and of writing them."""
-        num_buckets = self.num_shards * max(1, -(-self.size // (self.num_shards * shuffle.BUCKET_BYTES)))
-        scatter = shuffle.Scatter(self.journal, self.folders, self.settings, num_buckets)
-        read = do_once.run_step("shuffling, part 1 of 2:", self.journal, scatter, self._tasks, self.beam_options)
-        gather = shuffle.Gather(self.journal, self.folders, self.settings.seed, self.num_shards, num_buckets, len(read))
-        tasks = shuffle.gather_tasks(read, self.num_shards)
-        return read, do_once.run_step("shuffling, part 2 of 2:", self.journal, gather, tasks, self.beam_options)
+        """Writes the shards shuffled; returns the same."""
+        num_shards = self.output.num_shards
+        num_buckets = num_shards * max(1, -(-self.size // (num_shards * shuffle.BUCKET_BYTES)))
+        scatter = shuffle.Scatter(self.output, num_buckets)
+        read = do_once.run_step("shuffling, part 1 of 2:", scatter, self._tasks, self.beam_options)
+        gather, tasks = shuffle.Gather(self.output, num_buckets, len(read)), shuffle.gather_tasks(read, num_shards)
+        return read, do_once.run_step("shuffling, part 2 of 2:", gather, tasks, self.beam_options)
 
     @property
     def _tasks(self) -> do_once.Tasks:
         """The parts of the text. The order of the sentences needs a plan of all files, which is made on a worker."""
-        journal, num_shards = self.journal, self.num_shards
+        journal, num_shards = self.output.journal, self.output.num_shards
         return do_once.Tasks(lambda: corpora.plan(journal.corpus(), num_shards), self.num_tasks, self.size)
 
 
@@ -163,17 +165,6 @@ def _warn(infos: dict[str, dict[str, Any]]) -> None:
     if share > _MANY_INVALID:
         text = "warning: dropped %s lines (%.0f %%) that are not UTF-8; the setting strict makes them an error"
         _log.warning(text, f"{dropped:,}", 100 * share)
-
-
-def _check(config: PreprocessConfig) -> None:
-    """Raises `InputError` for what can be checked before any work."""
-    config.split_settings()
-    for folder in config.folders.values():
-        journal.check(folder)
-    if config.heldout:
-        one, other = (f"{path}/" for path in config.folders.values())
-        separate = not one.startswith(other) and not other.startswith(one)
-        require("heldout", separate, "a folder that neither contains the output nor is inside it", config.heldout)
 
 
 def _read_vocabulary(path: str) -> vocabulary.Vocabulary:

@@ -124,32 +124,26 @@ class Shard:
         return Statistics(**self._about, counts=counts, sha256=self._checksum.hexdigest())
 
 
-@contextlib.contextmanager
-def open_shards(
-    folders: dict[str, str], numbers: Iterable[int], num_shards: int
-) -> Iterator[dict[tuple[str, int], Shard]]:
-    """Yields shards to write, by split and number. The files appear when the block ends without an exception."""
-    with contextlib.ExitStack() as stack:
-        shards = {}
-        for split, folder in folders.items():
-            for number in numbers:
-                path = filesystems.join(folder, record_folder.shard_name(number, num_shards))
-                file = stack.enter_context(filesystems.create(path))
-                shards[split, number] = Shard(file, split, number, path)
-        yield shards
+class Output(NamedTuple):
+    """The records to make."""
+
+    journal: Journal  # in the folder of the training split
+    folders: dict[str, str]  # of each split
+    settings: sentences.Settings
+    num_shards: int
 
 
 class TextStep(do_once.DoOnce):
     """A step whose tasks are parts of the text, which become records."""
 
-    def __init__(self, journal: Journal, folders: dict[str, str], settings: sentences.Settings):
-        super().__init__(journal)
-        self._folders, self._settings = folders, settings
+    def __init__(self, output: Output):
+        super().__init__(output.journal)
+        self._output = output
 
     def setup(self) -> None:
         path = filesystems.join(self._journal.folder, record_folder.VOCABULARY_FILE)
         self._encoder = Encoder(vocabulary.from_bytes(filesystems.read(path), path))
-        self._reader = sentences.Reader(self._settings)
+        self._reader = sentences.Reader(self._output.settings)
 
     def convert(
         self, task: corpora.Task, progress: task_progress.TaskProgress, irregular: collections.Counter
@@ -169,17 +163,24 @@ class WriteTask(TextStep):
     phase = "write"
     kind = Written
 
-    def __init__(self, journal: Journal, folders: dict[str, str], settings: sentences.Settings, num_shards: int):
-        super().__init__(journal, folders, settings)
-        self._num_shards = num_shards
-
     def do(self, task: corpora.Task, progress: task_progress.TaskProgress) -> Written:
         irregular, numbers = collections.Counter(), itertools.cycle(task.shards)
-        with open_shards(self._folders, task.shards, self._num_shards) as shards:
+        with open_shards(self._output, task.shards) as shards:
             for encoded, number in zip(self.convert(task, progress, irregular), numbers, strict=False):
-                for split in self._folders:
+                for split in self._output.folders:
                     shards[split, number].write(encoded[split])
             return written(shards.values(), irregular)
+
+
+@contextlib.contextmanager
+def open_shards(output: Output, numbers: Iterable[int]) -> Iterator[dict[tuple[str, int], Shard]]:
+    """Yields shards to write, by split and number. The files appear when the block ends without an exception."""
+    with contextlib.ExitStack() as stack:
+        shards = {}
+        for (split, folder), number in itertools.product(output.folders.items(), numbers):
+            path = filesystems.join(folder, record_folder.shard_name(number, output.num_shards))
+            shards[split, number] = Shard(stack.enter_context(filesystems.create(path)), split, number, path)
+        yield shards
 
 
 def written(shards: Iterable[Shard], irregular: dict[str, int]) -> Written:

@@ -16,7 +16,7 @@ import numpy as np
 from elmo_tf.pipelines.preprocess import shards
 from elmo_tf.pipelines.running import do_once, task_progress
 from elmo_tf.pipelines.running.journal import Journal, Result
-from elmo_tf.pipelines.text import corpora, filesystems, sentences
+from elmo_tf.pipelines.text import corpora, filesystems
 
 BUCKET_BYTES = 64 << 20  # of records, roughly, that are shuffled in memory at a time
 _RUN_BYTES = 32 << 20  # of records that a task keeps in memory before it writes them
@@ -24,7 +24,7 @@ _FRAME_BYTES = 16  # of a TFRecord, in addition to the data
 
 
 class GatherTask(NamedTuple):
-    """A shard to gather, of either split."""
+    """A shard to gather, of each split."""
 
     number: int
     size: int  # bytes
@@ -74,17 +74,17 @@ class Scatter(shards.TextStep):
 
     phase = "scatter"
 
-    def __init__(self, journal: Journal, folders: dict[str, str], settings: sentences.Settings, num_buckets: int):
-        super().__init__(journal, folders, settings)
+    def __init__(self, output: shards.Output, num_buckets: int):
+        super().__init__(output)
         self._num_buckets = num_buckets
 
     def do(self, task: corpora.Task, progress: task_progress.TaskProgress) -> Result:
         irregular = collections.Counter()
         with contextlib.ExitStack() as stack:
             written = {}
-            for index, split in enumerate(self._folders):
+            for index, split in enumerate(self._output.folders):
                 file = stack.enter_context(filesystems.create(_path(self._journal, task.number, split, "run")))
-                random = np.random.default_rng([self._settings.seed, task.number, index])
+                random = np.random.default_rng([self._output.settings.seed, task.number, index])
                 written[split] = _Scattered(file, self._num_buckets, random)
             for encoded in self.convert(task, progress, irregular):
                 for split, scattered in written.items():
@@ -105,31 +105,22 @@ class Gather(do_once.DoOnce):
     phase = "gather"
     kind = shards.Written
 
-    def __init__(
-        self,
-        journal: Journal,
-        folders: dict[str, str],
-        seed: int,
-        num_shards: int,
-        num_buckets: int,
-        num_tasks: int,  # of `Scatter`
-    ):
-        super().__init__(journal)
-        self._folders, self._seed = folders, seed
-        self._num_shards, self._num_buckets, self._num_tasks = num_shards, num_buckets, num_tasks
+    def __init__(self, output: shards.Output, num_buckets: int, num_tasks: int):
+        """`num_tasks` is the number of tasks of `Scatter`."""
+        super().__init__(output.journal)
+        self._output, self._num_buckets, self._num_tasks = output, num_buckets, num_tasks
 
     def setup(self) -> None:
         self._scattered = self._journal.results(Scatter.phase, self._num_tasks, Result)
 
     def do(self, task: GatherTask, progress: task_progress.TaskProgress) -> shards.Written:
-        per_shard = self._num_buckets // self._num_shards
-        with shards.open_shards(self._folders, [task.number], self._num_shards) as opened:
-            for number, split in enumerate(self._folders):
+        per_shard = self._num_buckets // self._output.num_shards
+        with shards.open_shards(self._output, [task.number]) as opened:
+            for number, split in enumerate(self._output.folders):
                 for bucket in range(task.number * per_shard, (task.number + 1) * per_shard):
                     found, counts = self._bucket(split, bucket)
-                    random = np.random.default_rng([self._seed, bucket, number])
-                    order = random.permutation(len(found))
-                    shuffled = [found[index] for index in order]
+                    random = np.random.default_rng([self._output.settings.seed, bucket, number])
+                    shuffled = [found[index] for index in random.permutation(len(found))]
                     opened[split, task.number].write(shards.Encoded(shuffled, counts[None]))
                     amount = (counts[shards.COUNTED.index(name)] for name in ("bytes", "sentences", "tokens"))
                     progress.add(*map(int, amount))
@@ -157,9 +148,8 @@ class Gather(do_once.DoOnce):
 def gather_tasks(results: list[Result], num_shards: int) -> do_once.Tasks:
     """Returns the tasks of `Gather`, given the results of `Scatter`."""
     size = sum(size for result in results for path, size in result.files.items() if path.endswith(".run"))
-    return do_once.Tasks(
-        lambda: (GatherTask(number, size // num_shards) for number in range(num_shards)), num_shards, size
-    )
+    each = size // num_shards
+    return do_once.Tasks(lambda: (GatherTask(number, each) for number in range(num_shards)), num_shards, size)
 
 
 def _path(journal: Journal, number: int, split: str, ending: str) -> str:

@@ -80,29 +80,17 @@ def _do_all(tasks: beam.PCollection, step: DoOnce, path: str) -> beam.PCollectio
     )
 
 
-def run_step(doing: str, journal: Journal, step: DoOnce, tasks: Tasks, beam_options: PipelineOptions) -> list[Any]:
+def run_step(doing: str, step: DoOnce, tasks: Tasks, beam_options: PipelineOptions) -> list[Any]:
     """Runs a pipeline of one step and returns the results of its tasks, in order; see `run`."""
+    journal = step._journal
     run(doing, journal, step.phase, tasks, _do_all(step, journal.results_path(step.phase)), beam_options)
     return journal.results(step.phase, tasks.count, step.kind)
 
 
 def run(
-    doing: str,
-    journal: Journal,
-    phase: str,
-    tasks: Tasks,
-    transform: beam.PTransform,
-    beam_options: PipelineOptions,
+    doing: str, journal: Journal, phase: str, tasks: Tasks, transform: beam.PTransform, beam_options: PipelineOptions
 ) -> None:
-    """Runs a pipeline that does the tasks of a phase, and shows its progress.
-
-    Args:
-        doing: what to call the phase, such as "counting".
-        journal: where the tasks write.
-        phase: its name in the journal.
-        tasks: at least one.
-        transform: what to do with a collection of tasks.
-        beam_options: Beam's.
+    """Runs a pipeline that does the tasks of a phase, and shows its progress with the words `doing`.
 
     Raises:
         InputError, ReadError, WriteError: what a step raised.

@@ -13,19 +13,21 @@ RUN is the id: workers of an earlier run that still write do not reach the files
 
 import contextlib
 import json
+import logging
 import os
 import pathlib
 import re
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
+from apache_beam.options.pipeline_options import PipelineOptions
 
 from elmo_tf.errors import InputError
-from elmo_tf.files import json_file, lock, staging
+from elmo_tf.files import lock, staging
 from elmo_tf.files.json_file import Count
-from elmo_tf.pipelines.text import corpora, filesystems
+from elmo_tf.pipelines.text import corpora, filesystems, job_config
 from elmo_tf.records import record_folder
 
 UNFINISHED = "_unfinished"
@@ -34,6 +36,7 @@ JOB = "job.json"
 _OWNER = "owner.json"
 _PLAN = "plan.json"
 _RUN, _INPUT = "run", "input"  # keys of a plan: the run's id, and the files to read
+_log = logging.getLogger("elmo_tf")
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,14 +63,9 @@ class Journal(NamedTuple):
     def result(self, phase: str, number: int, kind: type[_Result]) -> _Result | None:
         """Returns the result of a task; None if it is not done, its result is damaged or a file of it not whole."""
         path = self._result_path(phase, number)
-        if not filesystems.exists(path):
-            return None
-        try:
-            result = json_file.parse(filesystems.read(path), kind, path)
-        except InputError:
-            return None
-        is_whole = result.files and all(filesystems.size(path) == size for path, size in result.files.items())
-        return result if is_whole else None
+        result = filesystems.read_json(path, kind) if filesystems.exists(path) else None
+        files = result.files if result else {}
+        return result if files and all(filesystems.size(path) == size for path, size in files.items()) else None
 
     def done(self, phase: str, number: int, result: Result) -> None:
         """Records that a task is done and all its files are complete."""
@@ -76,11 +74,10 @@ class Journal(NamedTuple):
     def results(self, phase: str, count: int, kind: type[_Result]) -> list[_Result]:
         """Returns the results of all tasks of a finished phase, in order. Raises `ReadError` if one is missing."""
         path = self.results_path(phase)
-        with contextlib.suppress(InputError):
-            results = json_file.parse(filesystems.read(path), list[kind], path)
-            if len(results) == count:
-                return results
-        raise filesystems.ReadError(f"cannot read {path}: the result of a task is missing or damaged")
+        results = filesystems.read_json(path, list[kind])
+        if results is None or len(results) != count:
+            raise filesystems.ReadError(f"cannot read {path}: the result of a task is missing or damaged")
+        return results
 
     def done_paths(self, phase: str) -> list[str]:
         """Returns the paths of the results of a phase, by one request to the store."""
@@ -132,10 +129,9 @@ def _read_plan(folder: str) -> dict[str, Any] | None:
     path = shared_path(folder, _PLAN)
     if not filesystems.exists(path):
         return None
-    try:
-        return json_file.parse(filesystems.read(path), dict[str, Any], path)
-    except InputError:
-        raise InputError(folder, "an unfinished folder with an intact plan", f"a damaged one: {path}") from None
+    if (plan := filesystems.read_json(path, dict[str, Any])) is None:
+        raise InputError(folder, "an unfinished folder with an intact plan", f"a damaged one: {path}")
+    return plan
 
 
 def check(folder: str) -> None:
@@ -162,18 +158,18 @@ def is_marked(folder: str) -> bool:
 
 @contextlib.contextmanager
 def unfinished(
-    folders: Sequence[str], plan: dict[str, Any], end_job: Callable[[str], None] | None = None
+    folders: Sequence[str], plan: dict[str, Any], beam_options: PipelineOptions | None = None
 ) -> Iterator[bool]:
     """Keeps output folders unfinished until the block ends. Call `check` on each before.
 
     The folders get their markers when the block ends without an exception. After an `InputError` neither they nor
     parents made for them remain. After any other exception they stay as they are, and `unfinished` with the same plan
-    resumes.
+    resumes; the exception says so.
 
     Args:
         folders: the output folders; the first has the journal of all tasks.
         plan: everything that the contents of the folders depend on, as JSON.
-        end_job: ends the job of an earlier run, given the path of its note, or raises; called before anything changes.
+        beam_options: Beam's; with them, a remote job that an earlier run has left is ended before anything changes.
 
     Yields:
         Whether this resumes an earlier run. If not, the folders are empty except for the journal.
@@ -190,14 +186,23 @@ def unfinished(
             if not resumed and (finished := [folder for folder in folders if is_marked(folder)]):
                 raise _exists(finished[0])
             for folder in folders:
-                if end_job and filesystems.exists(note := shared_path(folder, JOB)):
-                    end_job(note)
+                if beam_options and filesystems.exists(note := shared_path(folder, JOB)):
+                    from elmo_tf.pipelines.cluster import job_service
+
+                    job_service.end_job(beam_options, note)
             run = opened(folders[0]).run if resumed else uuid.uuid4().hex[:8]
             # A resumed folder holds work of an earlier run, which stays.
             new = [] if resumed else folders
             for folder in folders:
-                _begin(folder, {**plan, _RUN: run}, resumed)
-            yield resumed
+                if not resumed:
+                    # No command has an empty plan, so nobody resumes if this run is killed while it deletes.
+                    filesystems.write_json(shared_path(folder, _PLAN), {})
+                _clear(folder, everything=not resumed)
+                filesystems.write_json(shared_path(folder, _PLAN), {**plan, _RUN: run})
+            if resumed:
+                _log.info("resuming an earlier run; its finished files are kept")
+            with job_config.hint():
+                yield resumed
             _mark(folders)
         except InputError:
             for folder in new:
@@ -228,13 +233,12 @@ def _make(folders: Iterable[str]) -> list[pathlib.Path]:
     made: list[pathlib.Path] = []
     for folder in filter(filesystems.is_local, folders):
         path = pathlib.Path(os.path.abspath(folder), UNFINISHED)
-        missing = [parent for parent in (path, *path.parents) if not parent.exists()]
+        made += [parent for parent in (path, *path.parents) if not parent.exists()]
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            _remove(made + missing)
+            _remove(made)
             raise InputError(folder, "a folder that can be made", error.strerror) from None
-        made += missing
     return made
 
 
@@ -243,16 +247,6 @@ def _remove(folders: Iterable[pathlib.Path]) -> None:
     for path in sorted(folders, key=lambda path: len(path.parts), reverse=True):
         with contextlib.suppress(OSError):
             path.rmdir()
-
-
-def _begin(folder: str, plan: dict[str, Any], resumed: bool) -> None:
-    """Deletes leftovers of an earlier run, or all of it unless resumed, and writes the plan."""
-    path = shared_path(folder, _PLAN)
-    if not resumed:
-        # No command has an empty plan, so nobody resumes if this run is killed while it deletes.
-        filesystems.write_json(path, {})
-    _clear(folder, everything=not resumed)
-    filesystems.write_json(path, plan)
 
 
 def _mark(folders: Iterable[str]) -> None:
@@ -266,14 +260,14 @@ def _mark(folders: Iterable[str]) -> None:
 
 def _clear(folder: str, everything: bool) -> None:
     """Deletes leftovers from a folder and its journal, or everything that runs do not share."""
-    for name in filesystems.sizes(shared_path(folder)):
-        useless = name.endswith(PROGRESS_ENDING) or filesystems.is_temporary(name)
-        if useless or (everything and name not in (_PLAN, JOB, _OWNER)):
-            filesystems.delete([shared_path(folder, name)])
-    for name in filesystems.sizes(folder):
-        useless = name == record_folder.MARKER_FILE or filesystems.is_temporary(name)
-        if useless or (everything and record_folder.is_own_file(name)):
-            filesystems.delete([filesystems.join(folder, name)])
+    notes = shared_path(folder)
+    for place, is_left, is_ours in (
+        (notes, lambda name: name.endswith(PROGRESS_ENDING), lambda name: name not in (_PLAN, JOB, _OWNER)),
+        (folder, record_folder.MARKER_FILE.__eq__, record_folder.is_own_file),
+    ):
+        for name in filesystems.sizes(place):
+            if is_left(name) or filesystems.is_temporary(name) or (everything and is_ours(name)):
+                filesystems.delete([filesystems.join(place, name)])
 
 
 @contextlib.contextmanager

@@ -45,34 +45,11 @@ class WorkerProcesses(environments.DefaultEnvironment):
         return WorkerProcesses(capabilities, artifacts, resource_hints)
 
 
-class Connection:
-    """The runner's control connection to a worker; it can answer open requests when the worker is dead.
-
-    Beam's runner waits for responses without a timeout.
-    """
-
-    def __init__(self, connection: worker_handlers.ControlConnection):
-        self._connection = connection
-        self._lock = threading.Lock()
-        self._open: list[worker_handlers.ControlFuture] = []
-
-    def push(self, request: beam_fn_api_pb2.InstructionRequest) -> worker_handlers.ControlFuture:
-        """Sends a request; returns its future response."""
-        future = self._connection.push(request)
-        with self._lock:
-            self._open = [one for one in self._open if not one.is_done()] + [future]
-        return future
-
-    def fail(self, error: str) -> None:
-        """Answers all open requests with an error."""
-        with self._lock:
-            for future in self._open:
-                if not future.is_done():
-                    future.set(beam_fn_api_pb2.InstructionResponse(instruction_id=future.instruction_id, error=error))
-
-    def close(self) -> None:
-        """Ends the connection."""
-        self._connection.close()
+def fail_requests(connection: worker_handlers.ControlConnection) -> None:
+    """Answers all open requests to a dead worker with an error: Beam's runner waits without a timeout."""
+    for identifier, future in list(connection._futures_by_id.items()):
+        if not future.is_done():
+            future.set(beam_fn_api_pb2.InstructionResponse(instruction_id=identifier, error=DIED))
 
 
 @worker_handlers.WorkerHandler.register_environment(_URN, None)
@@ -81,7 +58,6 @@ class _Handler(worker_handlers.GrpcWorkerHandler):
 
     def __init__(self, payload, state, provision_info, grpc_server):
         super().__init__(state, provision_info, grpc_server)
-        self.control_conn = Connection(self.control_conn)
         self._stopping = threading.Event()
 
     def start_worker(self) -> None:
@@ -104,7 +80,7 @@ class _Handler(worker_handlers.GrpcWorkerHandler):
         self._process.join()
         # The runner may send further requests before it gives up.
         while not self._stopping.is_set():
-            self.control_conn.fail(DIED)
+            fail_requests(self.control_conn)
             self._stopping.wait(_POLL_SECONDS)
 
 

@@ -1,12 +1,14 @@
 """What the jobs' reports share: a table, irregular text, sizes, versions of the software."""
 
+import collections
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import apache_beam as beam
 
 import elmo_tf
+from elmo_tf.pipelines.running.journal import Result
 
 
 def versions() -> dict[str, str]:
@@ -22,6 +24,14 @@ def table(rows: Sequence[Sequence[str]]) -> list[str]:
     """Returns rows as lines with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def irregular(results: Iterable[Result], rules: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """Returns how often each of the `rules` for irregular text applied in all tasks, as JSON."""
+    totals = collections.Counter()
+    for result in results:
+        totals.update(result.irregular)
+    return {name: {"count": totals[name], "rule": rule} for name, rule in rules.items()}
 
 
 def describe_irregular(found: dict[str, dict[str, Any]]) -> str:

@@ -151,13 +151,6 @@ def connected(options: PipelineOptions, unknown: Sequence[str] = ()) -> contextl
     return job_service.connected(options, unknown)
 
 
-def end_job(options: PipelineOptions, note: str) -> None:
-    """Ends the job of an earlier run that left a note: see `job_service.end_job`."""
-    from elmo_tf.pipelines.cluster import job_service
-
-    job_service.end_job(options, note)
-
-
 def execute(pipeline: beam.Pipeline, note: str) -> None:
     """Runs `pipeline` to its end, on a remote runner with the note of `job_service.begin_job`.
 

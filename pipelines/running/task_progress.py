@@ -60,22 +60,18 @@ class TaskProgress:
         self._amount, self._written = Amount(), time.monotonic()
 
 
-class PhaseProgress:
-    """Sums the progress that the tasks of a phase have written."""
-
-    def __init__(self, journal: Journal, phase: str):
-        self._path, self._read, self._amount = _path(journal, phase), 0, Amount()
-
-    def amount(self) -> Amount:
-        """Returns what the tasks have done so far."""
-        with contextlib.suppress(FileNotFoundError), open(self._path, "rb") as file:
-            file.seek(self._read)
+def amounts(journal: Journal, phase: str) -> Iterator[Amount]:
+    """Yields, each time it is asked, what the tasks of a phase have done so far."""
+    read, total = 0, Amount()
+    while True:
+        with contextlib.suppress(OSError), open(_path(journal, phase), "rb") as file:
+            file.seek(read)
             for line in file:
                 # A line of a worker that was killed may be damaged.
                 with contextlib.suppress(ValueError, TypeError):
-                    self._amount += Amount(*map(int, line.split()))
-            self._read = file.tell()
-        return self._amount
+                    total += Amount(*map(int, line.split()))
+            read = file.tell()
+        yield total
 
 
 def _path(journal: Journal, phase: str) -> str:
@@ -91,7 +87,7 @@ def watched(doing: str, journal: Journal, phase: str, num_tasks: int, size: int)
     """
     line, stop, start = ProgressLine(at_once=False), threading.Event(), time.monotonic()
     is_near = filesystems.is_local(journal.folder)
-    progress = PhaseProgress(journal, phase)
+    done_amounts = amounts(journal, phase)
     reused = 0 if is_near else len(journal.done_paths(phase))
 
     def show() -> None:
@@ -99,7 +95,7 @@ def watched(doing: str, journal: Journal, phase: str, num_tasks: int, size: int)
             seconds = time.monotonic() - start
             with contextlib.suppress(OSError):
                 if line.due() and is_near:
-                    line.show(f"{doing} {describe(progress.amount(), size, seconds)}")
+                    line.show(f"{doing} {describe(next(done_amounts), size, seconds)}")
                 # Tasks that only count leave no results.
                 elif line.due() and (done := len(journal.done_paths(phase))):
                     line.show(f"{doing} {describe_tasks(done, reused, num_tasks, seconds)}")

@@ -98,22 +98,17 @@ def connect(*options: str) -> None:
 
 
 def test_options_of_the_job_service_pass_through(service):
-    given = ["--runner=PortableRunner", f"--job_endpoint={service}", "--checkpointing_interval=1000"]
-    options, unknown = runner_options.parse(given)
-    assert unknown == ["--checkpointing_interval=1000"]
-    with job_service.connected(options, unknown):
-        pass
-    connect("--runner=PortableRunner", f"--job_endpoint={service}", "--checkpointing_interval", "1000")
+    where = ["--runner=PortableRunner", f"--job_endpoint={service}"]
+    assert runner_options.parse([*where, "--checkpointing_interval=1000"])[1] == ["--checkpointing_interval=1000"]
+    connect(*where, "--checkpointing_interval=1000")
+    connect(*where, "--checkpointing_interval", "1000")
     with pytest.raises(InputError, match=r"^runner: expected options that .*, found unknown ones: --chekpointing=1$"):
-        connect("--runner=PortableRunner", f"--job_endpoint={service}", "--chekpointing=1")
+        connect(*where, "--chekpointing=1")
 
 
-def test_without_a_job_service_an_unknown_option_is_refused():
+def test_without_a_job_service_an_unknown_option_and_the_address_are_refused():
     with pytest.raises(InputError, match=r"^beam: expected options of Beam, found unrecognized .*: --checkp\S+=1000$"):
         parsed("--checkpointing_interval=1000")
-
-
-def test_an_address_without_a_job_service_is_refused():
     with pytest.raises(InputError, match=r"^job_endpoint: expected the address of a job service that answers"):
         connect("--runner=PortableRunner", "--job_endpoint=localhost:1")
 
@@ -140,13 +135,10 @@ def test_an_address_without_a_cluster_is_refused(service):
             connect("--runner=FlinkRunner", f"--flink_master={address}")
 
 
-def test_only_jobs_with_the_name_are_cancelled_on_flink(flink):
+def test_only_jobs_with_the_name_are_cancelled_on_flink_even_if_they_arrive_later(flink):
     assert flink_cluster.cancel(f"http://{flink}", "mine", 5)
     assert [job["state"] for job in FakeFlink.jobs] == ["CANCELED", "RUNNING", "FINISHED"]
     assert not flink_cluster.cancel("http://127.0.0.1:1", "mine", 0.1)
-
-
-def test_a_job_not_yet_on_flink_is_cancelled_when_it_arrives(flink):
     late = {"jid": "d4", "name": "late", "state": "RUNNING"}
     threading.Timer(0.2, FakeFlink.jobs.append, [late]).start()
     assert flink_cluster.cancel(f"http://{flink}", "late", 5, appears=2)
@@ -172,10 +164,6 @@ def test_a_job_counts_as_cancelled_when_flink_says_so(flink, monkeypatch, tmp_pa
     assert not note.exists()
     monkeypatch.setattr(job_service, "_CANCEL_SECONDS", 0.2)
     assert "could not be cancelled" in job_service.cancel_job(Result(), "http://127.0.0.1:1", "mine", str(note))
-
-
-def test_a_job_servers_own_report_is_quoted_as_such(tmp_path):
-    note = tmp_path / "job.json"
     note.touch()
     found = job_service.cancel_job(Result(), None, "mine", str(note))
     assert found == "the job server says that the job is cancelled; see the runner's own page"
@@ -274,13 +262,9 @@ def test_a_signal_that_ends_the_command_is_an_interrupt_while_it_has_a_remote_jo
     assert signal.getsignal(number) == signal.SIG_DFL
     with runner_options.connected(parsed()):
         assert signal.getsignal(number) == signal.SIG_DFL
-
-
-def test_a_signal_that_is_ignored_stays_ignored(service, handled):
-    handled(signal.SIGHUP, signal.SIG_IGN)
-    options = parsed("--runner=PortableRunner", f"--job_endpoint={service}")
+    handled(number, signal.SIG_IGN)
     with job_service.connected(options):
-        os.kill(os.getpid(), signal.SIGHUP)
+        os.kill(os.getpid(), number)  # stays ignored
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs prctl of Linux")

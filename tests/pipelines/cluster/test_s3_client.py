@@ -35,7 +35,7 @@ class Boto3:
     made = 0
 
     def __init__(self, settings: dict):
-        Boto3.made += 1
+        Boto3.made, Boto3.last = Boto3.made + 1, self
         self.settings = settings
         self.asked: list[tuple[str, dict]] = []
 
@@ -57,7 +57,7 @@ def boto3(monkeypatch) -> type[Boto3]:
     fake = types.SimpleNamespace(session=types.SimpleNamespace(Session=lambda: session, Config=config))
     monkeypatch.setattr(boto3_client, "boto3", fake)
     monkeypatch.setattr(boto3_client, "Client", boto3_client.Client)  # which a test replaces
-    monkeypatch.setattr(s3_client, "_clients", {})
+    s3_client._connection.cache_clear()
     monkeypatch.setattr(Boto3, "made", 0)
     monkeypatch.setattr(Boto3, "error", None)
     monkeypatch.setattr(boto3_client.retry.Clock, "sleep", lambda self, seconds: pytest.fail("asked again"))
@@ -125,8 +125,9 @@ def test_requests_without_credentials_are_not_repeated(boto3):
 def test_a_bucket_that_cannot_be_listed_is_refused_in_the_words_of_the_store(boto3, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
     filesystems.check_store("s3://bucket/some/part-*")
-    (client,) = s3_client._clients.values()
-    assert client.asked == [("list_objects_v2", {"Bucket": "bucket", "Prefix": "some/part-", "MaxKeys": 1})]
+    assert boto3.last.asked == [
+        ("list_objects_v2", {"Bucket": "bucket", "Prefix": "some/part-", "MaxKeys": 1})
+    ]
     boto3.error = Refused()
     expected = "^s3://bucket: expected a path in a store that answers, found Access Denied$"
     with pytest.raises(InputError, match=expected):

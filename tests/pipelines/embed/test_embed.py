@@ -204,19 +204,8 @@ def spoil(savedmodel, folder: pathlib.Path, what: str) -> None:
     shutil.copytree(savedmodel.path, folder)
     if what == "no config":
         (folder / "assets" / "config.json").unlink()
-    elif what == "no variables":
-        shutil.rmtree(folder / "variables")
-    elif what == "cut":
+    else:
         (folder / "saved_model.pb").write_bytes((folder / "saved_model.pb").read_bytes()[:999])
-    elif what == "other size":
-        config = json.loads((folder / "assets" / "config.json").read_text())
-        config["model"]["lstm"]["projection_dim"] = 5
-        (folder / "assets" / "config.json").write_text(json.dumps(config))
-    elif what == "foreign":
-        module = tf.Module()
-        module.double = tf.function(lambda x: 2 * x, input_signature=[tf.TensorSpec((), tf.float32)])
-        tf.saved_model.save(module, str(folder))
-        shutil.copytree(savedmodel.path / "assets", folder / "assets", dirs_exist_ok=True)
 
 
 @pytest.mark.parametrize(
@@ -225,10 +214,7 @@ def spoil(savedmodel, folder: pathlib.Path, what: str) -> None:
         ("missing", r"expected a SavedModel, .*, found none of them"),
         ("workdir", r"expected an exported model or published files, .*, found a workdir"),
         ("no config", r"expected the file assets/config.json, found none"),
-        ("no variables", r"expected the file variables/variables.data\S+, found none"),
         ("cut", r"expected \d+ bytes.*, found 999"),
-        ("other size", r"expected \d+ bytes.*, found \d+"),
-        ("foreign", r"expected \d+ bytes.*, found \d+"),
     ],
 )
 def test_a_model_that_cannot_be_used_is_refused_and_nothing_is_left(savedmodel, tmp_path, corpus, what, message):
@@ -246,14 +232,8 @@ def test_a_model_that_cannot_be_used_is_refused_and_nothing_is_left(savedmodel, 
         (["--output=gs://bucket/file"], r"^gs://bucket/file: expected a local path for HDF5"),
         (["--output={there}"], r"/there: expected a file that does not exist yet, found one$"),
         (["--output={folder}"], r"/folder: expected a file that does not exist yet, found a folder$"),
-        (
-            ["--output={folder}", "--format=tfrecord"],
-            r"/folder: expected a folder that does not exist yet, found one$",
-        ),
-        (
-            ["--output={there}/a"],
-            r"there/a.unfinished: expected a folder that can be made, found Not a directory$",
-        ),
+        (["--output={folder}", "--format=tfrecord"], r"/folder: expected a folder that does not exist yet, found one$"),
+        (["--output={there}/a"], r"there/a.unfinished: expected a folder that can be made, found Not a directory$"),
         (["--input", "{folder}/missing"], r"expected a file, folder or glob "),
         (["--input", "{blank}"], r"^input: expected text, found no words"),
         (["--strict", "--input", "{blank}"], r"expected regular text, found a blank line on line 1"),
@@ -265,14 +245,7 @@ def test_what_cannot_be_used_is_refused_and_nothing_is_left(savedmodel, tmp_path
         (tmp_path / name).write_text(text)
     before = sorted(tmp_path.rglob("*"))
     places = {name: tmp_path / name for name in ("there", "folder", "blank")}
-    given = [
-        "--savedmodel",
-        str(savedmodel.path),
-        "--input",
-        str(tmp_path / "there"),
-        "--output",
-        str(tmp_path / "out"),
-    ]
+    given = [f"--savedmodel={savedmodel.path}", f"--input={tmp_path / 'there'}", f"--output={tmp_path / 'out'}"]
     with pytest.raises(InputError, match=message):
         jobs.run("embed", [*given, *(option.format(**places) for option in options)])
     assert sorted(tmp_path.rglob("*")) == before

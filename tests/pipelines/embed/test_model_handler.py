@@ -20,7 +20,6 @@ from tests import checks
 from tests.pipelines import folder_store  # noqa: F401 - a file system of Beam
 from tests.pipelines.memory_store import STORE
 
-_load_here = sources.SavedModel.model
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
 TEXTS = ["the cat  sat", "", b"na\xc3\xafve", ["a b", "c"], [b"the", b"cat", b"sat"]]
@@ -60,49 +59,32 @@ def test_the_processes_of_a_machine_can_share_one_copy(savedmodel, expected):
     run(handler, expected)
 
 
-@pytest.mark.slow
-def test_a_model_is_read_from_any_file_system_of_beam(savedmodel, expected, monkeypatch):
-    objects = {
-        f"memory://models/mine/{version}/{path.relative_to(savedmodel.path)}": path.read_bytes()
-        for version in (9, 10)
-        for path in savedmodel.path.rglob("*")
-        if path.is_file()
-    }
-    objects["memory://models/mine/9/saved_model.pb"] = b"an older version"
-    objects["memory://models/mine/10/variables/"] = b""  # as stores have for folders
-    monkeypatch.setattr(sources.SavedModel, "model", _load_here)
-    STORE.update(objects)
-    try:
-        for folder in ("memory://models/mine", "memory://models/mine/10/"):
-            embedder = ElmoModelHandler(folder, "mix").load_model()
-            np.testing.assert_allclose(embedder.encode(TEXTS, "mix")[0].vectors, expected[0], **checks.TOLERANCE)
-        with pytest.raises(InputError, match=r"^memory://models/other: expected a folder with saved_model.pb"):
-            ElmoModelHandler("memory://models/other").load_model()
-        for name in ("../../outside", "/outside"):
-            STORE[f"memory://models/mine/10/{name}"] = b"of somebody who may write there"
-            with pytest.raises(InputError, match=r"^memory://models/mine: expected files in the model's folder"):
-                ElmoModelHandler("memory://models/mine").load_model()
-            del STORE[f"memory://models/mine/10/{name}"]
-        del STORE["memory://models/mine/10/assets/config.json"]
-        with pytest.raises(InputError, match=r"expected the file assets/config.json"):
-            ElmoModelHandler("memory://models/mine").load_model()
-    finally:
-        STORE.clear()
-
-
-def test_a_model_is_fetched_where_beam_lists_one_folder_at_a_time(savedmodel):
+# Beam lists a whole tree of the one, and one folder at a time of the other.
+@pytest.mark.parametrize("store", ["memory://models/mine", "folders://models/mine"])
+def test_the_newest_version_is_fetched_from_any_file_system_of_beam(savedmodel, store):
     files = {str(path.relative_to(savedmodel.path)): path for path in savedmodel.path.rglob("*") if path.is_file()}
     for version in (9, 10):
-        STORE.update({f"folders://models/mine/{version}/{name}": path.read_bytes() for name, path in files.items()})
+        STORE.update({f"{store}/{version}/{name}": path.read_bytes() for name, path in files.items()})
+    STORE[f"{store}/9/saved_model.pb"] = b"an older version"
+    if store.startswith("memory"):
+        STORE[f"{store}/10/variables/"] = b""  # as stores have for folders
     try:
-        for folder in ("folders://models/mine", "folders://models/mine/10/"):
+        for folder in (store, f"{store}/10/"):
             with model_handler.on_this_machine(folder) as (path, source):
-                assert source.rstrip("/") == "folders://models/mine/10"
+                assert source.rstrip("/") == f"{store}/10"
                 fetched = {str(one.relative_to(path)): one for one in pathlib.Path(path).rglob("*") if one.is_file()}
                 assert fetched.keys() == files.keys()
                 assert all(one.read_bytes() == files[name].read_bytes() for name, one in fetched.items())
-        with pytest.raises(InputError, match=r"^folders://models/other: expected a folder with saved_model.pb"):
-            ElmoModelHandler("folders://models/other").load_model()
+        with pytest.raises(InputError, match=r"^\w+://models/other: expected a folder with saved_model.pb"):
+            ElmoModelHandler(store.replace("mine", "other")).load_model()
+        for name in ("../../outside", "/outside") if store.startswith("memory") else ():
+            STORE[f"{store}/10/{name}"] = b"of somebody who may write there"
+            with pytest.raises(InputError, match=r"^memory://models/mine: expected files in the model's folder"):
+                ElmoModelHandler(store).load_model()
+            del STORE[f"{store}/10/{name}"]
+        del STORE[f"{store}/10/assets/config.json"]
+        with pytest.raises(InputError, match=r"expected the file assets/config.json"):
+            ElmoModelHandler(store).load_model()
     finally:
         STORE.clear()
 

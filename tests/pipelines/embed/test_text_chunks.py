@@ -1,6 +1,5 @@
 """Text as numbered sentences: one per line of any length; chunks hold each once."""
 
-import collections
 import io
 import pathlib
 import tarfile
@@ -111,4 +110,3 @@ def test_the_result_has_lines_tokens_and_what_was_irregular(kept, monkeypatch):
     found = {name: count for name, count in result.irregular.items() if count}
     assert found == dict.fromkeys(("blank_lines", "invalid_utf8_lines", "long_sentences", "unterminated_lines"), 1)
     assert text_chunks.rules(SETTINGS).keys() >= found.keys()
-    assert collections.Counter(text_chunks.lines_by_source([result, result])) == {source: 8}

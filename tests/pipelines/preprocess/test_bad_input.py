@@ -46,14 +46,6 @@ def test_an_unusable_file_is_named(corpus, process, tmp_path, case, given):
     assert leftovers(tmp_path) == []
 
 
-def test_input_that_names_no_file_is_refused(corpus, process, tmp_path):
-    corpus(b"a\n")
-    for wrong in ("missing.txt", "*.text"):
-        with pytest.raises(InputError, match=r"expected a file, folder or glob that matches files, found "):
-            process([str(tmp_path / "corpus" / wrong)])
-    assert leftovers(tmp_path) == []
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -14,10 +14,8 @@ import time
 
 import pytest
 
-from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
-from elmo_tf.pipelines.preprocess import shards, shuffle
-from elmo_tf.pipelines.running import journal
+from elmo_tf.pipelines.preprocess import shards
 from elmo_tf.pipelines.text import filesystems
 from tests.helpers import slow
 from tests.pipelines.disks import small_disk
@@ -88,6 +86,7 @@ def test_what_is_whole_is_used_again_and_what_is_not_is_not(corpus, process, tmp
     assert not (output / "_SUCCESS").exists()
     written = sorted(output.glob("*.tfrecord"))
     assert len(written) == 3
+    assert (output / "_unfinished" / "plan.json").exists()
     written[1].write_bytes(b"cut")  # by somebody else
     (output / "shard-00004-of-00005.tfrecord.tmp-0").write_bytes(b"left by a kill")
     times = [path.stat().st_mtime_ns for path in written]
@@ -149,22 +148,6 @@ def test_a_failing_disk_under_the_input_leaves_what_is_done(corpus, process, tmp
     assert contents(process(paths, "--shards=3")) == contents(process(paths, "--shards=3", output="fresh"))
 
 
-def test_two_runs_do_not_write_one_folder(corpus, process, tmp_path):
-    plan = {"some": "plan"}
-    with journal.unfinished([str(tmp_path / "output")], plan):
-        with pytest.raises(InputError, match=r"/output: expected a folder that no other run writes, found one in use"):
-            process(corpus(b"a b\n"))
-        assert journal.plan_of(str(tmp_path / "output")) == plan
-
-
-def test_a_folder_of_somebody_else_is_refused(corpus, process, tmp_path):
-    (tmp_path / "output").mkdir()
-    (tmp_path / "output" / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"/output: expected a folder that does not exist yet"):
-        process(corpus(b"a b\n"))
-    assert os.listdir(tmp_path / "output") == ["notes.txt"]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [[], PROCESSES])
 def test_a_full_disk_is_reported_and_more_room_is_enough_to_resume(corpus, process, tmp_path, workers):
@@ -205,13 +188,6 @@ def test_sigint_ends_like_any_command_and_leaves_what_is_done(corpus, tmp_path, 
     assert all(json.loads(note.read_text())["shards"] for note in notes)
 
 
-def test_an_interrupted_call_of_the_library_keeps_its_notes(corpus, tmp_path, monkeypatch):
-    interrupt(monkeypatch, shards.WriteTask, after=0)
-    with pytest.raises(KeyboardInterrupt):
-        jobs.run("preprocess", ["--input", *corpus(b"a b\n"), "--output", str(tmp_path / "output")])
-    assert (tmp_path / "output" / "_unfinished" / "plan.json").exists()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", [None, b"<S>\n</S>\n<UNK>\na\n"], ids=["missing", "shorter"])
 def test_a_damaged_vocabulary_of_an_earlier_run_is_counted_again(corpus, process, tmp_path, monkeypatch, damage):
@@ -223,21 +199,3 @@ def test_a_damaged_vocabulary_of_an_earlier_run_is_counted_again(corpus, process
     (words,) = (tmp_path / "output" / "_unfinished").glob("vocab*.txt")
     words.unlink() if damage is None else words.write_bytes(damage)
     assert contents(process(paths, "--shards=3")) == contents(process(paths, "--shards=3", output="whole"))
-
-
-DAMAGED = [b'{"files": {"x": 1}, "irregular": 3}', b"{", b"[]", b"{}", b'{"files": {}}', b'{"files": {"x": 1}}']
-
-
-@pytest.mark.parametrize("order", [slow([]), ["--shuffle"]], ids=["in order", "shuffled"])
-def test_damaged_results_are_made_again(corpus, process, tmp_path, monkeypatch, order):
-    paths = corpus(b"a b c\n" * 1000)
-    options = ["--shards=3", *order]
-    with monkeypatch.context() as patch:
-        interrupt(patch, shuffle.Gather if order else shards.WriteTask, after=2)
-        with pytest.raises(KeyboardInterrupt):
-            process(paths, *options)
-    found = list((tmp_path / "output" / "_unfinished").glob("*-[0-9]*.json"))
-    assert len(found) == (6 if order else 3)
-    for path, content in zip(found, DAMAGED, strict=False):
-        path.write_bytes(content)
-    assert contents(process(paths, *options)) == contents(process(paths, *options, output="whole"))

@@ -35,7 +35,7 @@ def journal(tmp_path) -> Journal:
 
 def run_step(journal: Journal, count: int) -> list[Squared]:
     tasks = do_once.Tasks(lambda: map(Task, range(count)), count, count)
-    return do_once.run_step("squaring", journal, Square(journal), tasks, runner_options.parse([])[0])
+    return do_once.run_step("squaring", Square(journal), tasks, runner_options.parse([])[0])
 
 
 def test_results_come_in_the_order_of_the_tasks(journal):

@@ -5,8 +5,10 @@ import os
 import pathlib
 
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
 
 from elmo_tf.errors import InputError
+from elmo_tf.pipelines.cluster import job_service
 from elmo_tf.pipelines.running import journal, task_progress
 from elmo_tf.pipelines.running.journal import Journal, Result
 from elmo_tf.pipelines.text import filesystems
@@ -80,23 +82,22 @@ def test_a_late_result_of_another_run_counts_for_no_task(tmp_path):
         assert (now.result("write", 0, Result), len(now.done_paths("write"))) == (result, 1)
 
 
-def test_the_job_of_an_earlier_run_is_ended_before_anything_changes(tmp_path):
+def test_the_job_of_an_earlier_run_is_ended_before_anything_changes(tmp_path, monkeypatch):
     outputs, note = [str(tmp_path)], tmp_path / "_unfinished" / "job.json"
     with pytest.raises(KeyboardInterrupt), journal.unfinished(outputs, {"plan": "old"}):
         (tmp_path / "shard-0.tfrecord").write_bytes(b"old")
         note.write_bytes(b"{}")
         raise KeyboardInterrupt
 
-    def refuse(path: str) -> None:
-        assert path == str(note)
-        raise ChildProcessError("it goes on")
-
-    with pytest.raises(ChildProcessError, match="it goes on"), journal.unfinished(outputs, PLAN, refuse):
+    options = PipelineOptions()
+    with pytest.raises(ChildProcessError, match="may still be running"), journal.unfinished(outputs, PLAN, options):
         pass
     assert (tmp_path / "shard-0.tfrecord").exists()
     assert journal.plan_of(str(tmp_path)) == {"plan": "old"}
-    with journal.unfinished(outputs, PLAN, os.remove):
+    monkeypatch.setattr(job_service, "end_job", lambda options, note: os.remove(note))
+    with journal.unfinished(outputs, PLAN, options):
         assert not (tmp_path / "shard-0.tfrecord").exists()
+        assert not note.exists()
 
 
 @pytest.mark.parametrize("resumed", [False, True])
@@ -135,11 +136,20 @@ def test_a_run_killed_between_the_markers_is_resumed(corpus, process, tmp_path, 
     assert not [output for output in outputs if (output / "_unfinished").exists()]
 
 
-def test_a_run_killed_while_it_tidies_up_is_finished(corpus, process, tmp_path, monkeypatch):
+def test_a_run_killed_while_it_tidies_up_is_finished_and_its_folder_is_kept_until_then(
+    corpus, process, tmp_path, monkeypatch
+):
     paths = corpus(b"a b\n")
-    interrupted(monkeypatch, "delete_folder", 0)
-    with pytest.raises(KeyboardInterrupt):
-        process(paths)
+
+    def killed(path: str) -> None:
+        with pytest.raises(InputError, match="found one in use"), journal.unfinished([str(tmp_path / "output")], PLAN):
+            pass
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(filesystems, "delete_folder", killed)
+        with pytest.raises(KeyboardInterrupt):
+            process(paths)
     assert record_folder.open_folder(tmp_path / "output").info.sentences == 1
     assert (tmp_path / "output" / "_unfinished").exists()
     with pytest.raises(InputError, match=r"/output: expected a folder that does not exist yet, found a finished one"):
@@ -158,23 +168,6 @@ def test_a_folder_that_another_run_has_finished_meanwhile_stays(tmp_path):
     with refused, journal.unfinished([str(folder)], {"another": "plan"}):
         pass
     assert contents(folder) == before == [{"vocab.txt": b"mine", "_SUCCESS": b""}]
-
-
-def test_a_folder_is_kept_until_it_is_tidy(tmp_path, monkeypatch):
-    outputs = [str(tmp_path / "output")]
-    tidy, refused = filesystems.delete_folder, []
-
-    def watched(path: str) -> None:
-        with pytest.raises(InputError) as error, journal.unfinished(outputs, PLAN):
-            pass
-        refused.append(str(error.value))
-        tidy(path)
-
-    monkeypatch.setattr(filesystems, "delete_folder", watched)
-    with journal.unfinished(outputs, PLAN):
-        pass
-    assert len(refused) == 1
-    assert "found one in use" in refused[0]
 
 
 @pytest.mark.parametrize("busy", ["output", "heldout"])
@@ -197,10 +190,7 @@ def test_what_a_kill_left_among_the_notes_is_deleted(tmp_path):
     with journal.unfinished(outputs, PLAN) as resumed:
         assert resumed
         assert sorted(os.listdir(notes)) == ["plan.json", "scatter-00000-train.run"]
-
-
-def test_a_finished_folder_has_nothing_of_a_worker_that_was_killed(tmp_path):
-    with journal.unfinished([str(tmp_path)], PLAN):
+        # Of a worker that is killed in this run.
         (tmp_path / "shard-0.tmp-0").write_bytes(b"half")
         (tmp_path / "shard-0").write_bytes(b"whole")
     assert contents(tmp_path) == [{"shard-0": b"whole", "_SUCCESS": b""}]
@@ -241,16 +231,24 @@ def test_a_damaged_result_is_that_of_no_task(tmp_path, content):
 def test_the_progress_of_tasks_is_added_up_and_damaged_lines_are_left_out(tmp_path):
     notes = Journal(str(tmp_path), "run")
     (tmp_path / "_unfinished").mkdir()
-    phase = task_progress.PhaseProgress(notes, "write")
-    assert phase.amount() == (0, 0, 0, 0)
+    amounts = task_progress.amounts(notes, "write")
+    assert next(amounts) == (0, 0, 0, 0)
     for amount in ((5, 2, 3), (1, 1, 1), (0, 0, 0, 7)):
         progress = task_progress.TaskProgress(notes, "write")
         progress.add(*amount)
         progress.write()
         with open(notes.path("write.progress"), "ab") as file:
             file.write(b"1 x\n\xff\n1 2 3 4 5\n")
-        assert phase.amount().bytes == {5: 5, 1: 6, 0: 6}[amount[0]]
-    assert phase.amount() == (6, 3, 4, 7)
+        assert next(amounts).bytes == {5: 5, 1: 6, 0: 6}[amount[0]]
+    assert next(amounts) == (6, 3, 4, 7)
+
+
+def test_what_an_earlier_run_has_done_does_not_count_for_the_time_left():
+    amount = task_progress.Amount(bytes=600, sentences=10, tokens=100, reused_bytes=400)
+    assert task_progress.describe(amount, 1000, 50.0) == "60%  10 sentences  100 tokens  2 tokens/s  0:01:40 left"
+    assert task_progress.describe_tasks(1_200, 200, 3_200, 60.0) == "1,200 of 3,200 tasks  0:02:00 left"
+    assert task_progress.describe_tasks(200, 200, 3_200, 60.0) == "200 of 3,200 tasks  time left unknown"
+    assert task_progress.describe_tasks(1, 0, 1, 60.0) == "1 of 1 tasks  0:00:00 left"
 
 
 def test_a_failed_run_deletes_no_file_of_somebody_else(tmp_path):

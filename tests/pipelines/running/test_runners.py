@@ -158,15 +158,15 @@ def test_an_exception_of_another_kind_is_none_of_ours():
 
 
 def test_requests_to_a_dead_worker_fail_in_this_version_of_beam():
-    """`processes` relies on the runner's sending requests through `control_conn`, and on this interface of it."""
-    connection = processes.Connection(worker_handlers.ControlConnection())
+    """`processes` relies on the runner's sending requests through `control_conn`, and on what that keeps of them."""
+    connection = worker_handlers.ControlConnection()
     answered, lost = (connection.push(beam_fn_api_pb2.InstructionRequest()) for _ in range(2))
     answered.set(beam_fn_api_pb2.InstructionResponse(instruction_id=answered.instruction_id))
-    connection.fail(processes.DIED)
+    processes.fail_requests(connection)
     assert (answered.get(timeout=1).error, lost.get(timeout=1).error) == ("", processes.DIED)
     later = connection.push(beam_fn_api_pb2.InstructionRequest())
     assert not later.is_done()
-    connection.fail(processes.DIED)
+    processes.fail_requests(connection)
     assert later.get(timeout=1).error == processes.DIED
 
 

@@ -44,15 +44,15 @@ def test_a_store_gets_the_same_bytes_as_a_folder(process, corpus, tmp_path, patt
         assert found == {path.name: path.read_bytes() for path in folder.iterdir()}  # and no notes are left
 
 
-def test_a_slash_at_the_end_of_an_output_makes_no_other_name():
+def test_a_vocabulary_is_read_from_a_store_and_a_slash_at_the_end_of_an_output_makes_no_other_name():
+    STORE["memory://corpus/deep/vocab"] = b"<S>\n</S>\n<UNK>\nis\nin\n"
     outputs = ["--output=memory://out/a/", "--heldout=memory://out/b/", "--heldout-fraction=0.5"]
-    jobs.run("preprocess", ["--input=memory://corpus/", *outputs])
-    assert {path.rpartition("/")[0] for path in STORE} == {
-        "memory://corpus",
-        "memory://corpus/deep",
-        "memory://out/a",
-        "memory://out/b",
-    }
+    jobs.run("preprocess", ["--input=memory://corpus/*.txt", *outputs, "--vocab=memory://corpus/deep/vocab"])
+    folders = {"memory://corpus", "memory://corpus/deep", "memory://out/a", "memory://out/b"}
+    assert {path.rpartition("/")[0] for path in STORE} == folders
+    info = json.loads(STORE["memory://out/a/info.json"])
+    assert info["vocabulary"]["size"] == 5
+    assert info["unknown_tokens"] == info["tokens"] / 2
 
 
 def test_the_times_of_many_files_are_asked_at_once(monkeypatch):
@@ -67,16 +67,6 @@ def test_the_times_of_many_files_are_asked_at_once(monkeypatch):
 
     monkeypatch.setattr(MemoryFileSystem, "last_updated", meet)
     run("--input=memory://corpus")
-
-
-def test_a_vocabulary_is_read_from_a_store():
-    STORE["memory://corpus/vocab.txt"] = b"<S>\n</S>\n<UNK>\nis\nin\n"
-    jobs.run(
-        "preprocess", ["--input=memory://corpus/a.txt", "--output=memory://out/x", "--vocab=memory://corpus/vocab.txt"]
-    )
-    info = json.loads(STORE["memory://out/x/info.json"])
-    assert info["vocabulary"]["size"] == 5
-    assert info["unknown_tokens"] == info["tokens"] / 2
 
 
 @pytest.mark.slow
