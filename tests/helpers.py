@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import pathlib
@@ -98,6 +99,17 @@ def example(tokens: list[bytes], words: vocabulary_lib.Vocabulary) -> bytes:
     cut = [token[: char_ids.MAX_CHARS_PER_TOKEN - char_ids.NUM_MARKS] for token in tokens]
     ids = [vocabulary_lib.BEGIN_ID, *words.ids(tokens), vocabulary_lib.END_ID]
     return wire.encode_example(wire.varints(ids), b"".join(cut), bytes(map(len, cut)))
+
+
+def sentences_of(folder: record_folder.Records) -> list[tuple[list[int], list[bytes]]]:
+    """Returns token ids and stored words of each sentence in a folder, as TensorFlow reads it."""
+    found = []
+    for record in tf.data.TFRecordDataset(list(map(str, folder.shards))).as_numpy_iterator():
+        feature = tf.train.Example.FromString(record).features.feature
+        text, lengths = (feature[name].bytes_list.value[0] for name in ("char_ids", "char_lengths"))
+        places = itertools.pairwise(itertools.accumulate(lengths, initial=0))
+        found.append((list(feature["token_ids"].int64_list.value), [text[start:end] for start, end in places]))
+    return found
 
 
 def batch_char_ids(sentences: list[list[bytes]], max_length: int | None = None) -> np.ndarray:

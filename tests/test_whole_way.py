@@ -21,7 +21,7 @@ from elmo_tf.records import record_folder
 from elmo_tf.records.unigram import unigram_perplexity
 from elmo_tf.savedmodel import verification
 from elmo_tf.workdir.folder import Workdir, open_workdir
-from tests import checks
+from tests import checks, helpers
 from tests.helpers import batch_char_ids
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -75,15 +75,9 @@ def run_alone(folder: pathlib.Path, *arguments: str) -> str:
 
 def words_of(folder: record_folder.Records) -> list[str]:
     """Returns the folder's sentences as text."""
-    found = []
-    for shard in folder.shards:
-        for record in record_folder.read_shard(shard):
-            sentence = record_folder.decode_example(record)
-            ends = np.cumsum(sentence.char_lengths, dtype=np.int64)
-            words = np.split(sentence.char_bytes, ends[:-1])
-            found.append(b" ".join(word.tobytes() for word in words).decode())
-            assert folder.vocabulary.ids(word.tobytes() for word in words) == sentence.token_ids[1:-1].tolist()
-    return found
+    found = helpers.sentences_of(folder)
+    assert all(folder.vocabulary.ids(words) == token_ids[1:-1] for token_ids, words in found)
+    return [b" ".join(words).decode() for _, words in found]
 
 
 def assert_exported(savedmodel: pathlib.Path, workdir: Workdir, weights: np.ndarray) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from elmo_tf.errors import InputError
-from elmo_tf.records import examples, record_folder
+from elmo_tf.records import examples, record_folder, wire
 from elmo_tf.text import char_ids as char_ids_lib
 
 _POOL_SHARDS = 8  # shards in memory at a time
@@ -27,7 +27,7 @@ class Block:
         max_chars_per_token: character ids per token.
 
     Raises:
-        record_folder.UnfitRecordError: for a record that is not a sentence.
+        examples.UnfitRecordError: for a record that is not a sentence.
     """
 
     def __init__(self, records: list[bytes], vocab_size: int, max_chars_per_token: int):
@@ -67,10 +67,10 @@ class _Pool:
         records = [contents[owner][start:end] for owner, start, end in places]
         try:
             return Block(records, vocab_size, max_chars_per_token)
-        except record_folder.UnfitRecordError as error:
+        except examples.UnfitRecordError as error:
             number = numbers[error.number]
             shard = self._shards[int(self._owners(number))]
-            offset = self._starts[number] - record_folder.HEADER_BYTES
+            offset = self._starts[number] - wire.HEADER_BYTES
             raise InputError(str(shard.path), f"a sentence at byte {offset}", error.found) from None
 
     def split(self, order: np.ndarray) -> list[np.ndarray]:

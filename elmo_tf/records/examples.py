@@ -1,14 +1,12 @@
 """Decodes many serialized `tf.train.Example`s at once, because protobuf takes too long sentence by sentence.
 
-Examples that `wire.encode_example` wrote are read with array arithmetic, all records at once. Other valid Examples
-(features in another order, unpacked numbers, ...) are first rewritten in that layout.
+Records have the layout that `wire.encode_example` writes, so array arithmetic reads all of them at once.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from elmo_tf.records import record_folder, wire
 from elmo_tf.text import vocabulary as vocabulary_lib
 
 # Protobuf: a field is a tag (number * 8 + type), and for type 2 a length and so many bytes.
@@ -19,13 +17,26 @@ _VARINT_BYTES = 10  # at most: 7 bits a byte
 _MARGIN = 32  # zeros after the last record, so that reading a header past its end stays within the array
 
 
+class UnfitRecordError(Exception):
+    """A record is not a sentence.
+
+    Attributes:
+        found: what it is.
+        number: its index among the records given.
+    """
+
+    def __init__(self, found: str, number: int):
+        super().__init__(found, number)
+        self.found, self.number = found, number
+
+
 class Sentences(NamedTuple):
-    """Sentences end to end; see `record_folder.Sentence`."""
+    """Sentences end to end."""
 
     num_tokens: np.ndarray  # int64 (num_sentences,), <S> and </S> included
     token_ids: np.ndarray  # int32 (sum(num_tokens),)
-    char_lengths: np.ndarray  # uint8 (sum(num_tokens - 2),)
-    char_bytes: np.ndarray  # uint8 (sum(char_lengths),)
+    char_lengths: np.ndarray  # uint8 (sum(num_tokens - 2),), without <S> and </S>
+    char_bytes: np.ndarray  # uint8 (sum(char_lengths),), the bytes of the words
 
 
 def decode_examples(records: list[bytes], vocab_size: int) -> Sentences:
@@ -36,15 +47,11 @@ def decode_examples(records: list[bytes], vocab_size: int) -> Sentences:
         vocab_size: exclusive limit of the token ids.
 
     Raises:
-        record_folder.UnfitRecordError: if one is not an Example, lacks a feature, or its features do not fit together.
+        UnfitRecordError: if one has another layout, or its features do not fit together.
     """
     data, fields, regular = _locate(records)
-    if not regular.all():
-        records = [
-            record if good else _rewrite(number, record)
-            for number, (record, good) in enumerate(zip(records, regular, strict=True))
-        ]
-        data, fields, _ = _locate(records)
+    for number in np.flatnonzero(~regular)[:1]:
+        raise UnfitRecordError("bytes that elmo-tf preprocess does not write", number)
     (char_bytes, num_bytes), (char_lengths, num_words), (token_ids, num_id_bytes) = (
         (data[_ranges(starts, sizes)], sizes) for starts, sizes in fields
     )
@@ -52,10 +59,10 @@ def decode_examples(records: list[bytes], vocab_size: int) -> Sentences:
     num_spelled = _sums(char_lengths, num_words)
     for number in np.flatnonzero(num_tokens != num_words + 2)[:1]:
         found = f"{num_tokens[number]} token_ids, not two more than {num_words[number]} char_lengths"
-        raise record_folder.UnfitRecordError(found, number)
+        raise UnfitRecordError(found, number)
     for number in np.flatnonzero(num_spelled != num_bytes)[:1]:
         found = f"{num_bytes[number]} bytes of char_ids, not {num_spelled[number]}, the sum of char_lengths"
-        raise record_folder.UnfitRecordError(found, number)
+        raise UnfitRecordError(found, number)
     last = np.cumsum(num_tokens) - 1
     first = last + 1 - num_tokens
     wrong = (ids < 0) | (ids >= vocab_size)
@@ -67,7 +74,7 @@ def decode_examples(records: list[bytes], vocab_size: int) -> Sentences:
             f"{ids[place]} as number {place - first[number]} of {num_tokens[number]} token_ids, which should begin "
             f"with {vocabulary_lib.BEGIN_ID}, end with {vocabulary_lib.END_ID} and be below {vocab_size}"
         )
-        raise record_folder.UnfitRecordError(found, number)
+        raise UnfitRecordError(found, number)
     return Sentences(num_tokens, ids.astype(np.int32), char_lengths, char_bytes)
 
 
@@ -157,13 +164,3 @@ def _sums(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     sums = np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
     ends = np.cumsum(sizes)
     return sums[ends] - sums[ends - sizes]
-
-
-def _rewrite(number: int, record: bytes) -> bytes:
-    """Returns a record in the layout of `wire.encode_example`."""
-    try:
-        sentence = record_folder.decode_example(record)
-    except record_folder.UnfitRecordError as error:
-        raise record_folder.UnfitRecordError(error.found, number) from None
-    token_ids, char_bytes, char_lengths = sentence
-    return wire.encode_example(wire.varints(token_ids.tolist()), char_bytes.tobytes(), char_lengths.tobytes())

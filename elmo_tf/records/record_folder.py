@@ -4,21 +4,18 @@ One `tf.train.Example` per sentence: `token_ids` (int64 list, with `<S>` and `</
 each inner token, end to end) and `char_lengths` (bytes: one uint8 per token). Any TFRecord reader can read the shards.
 """
 
-import functools
 import os
 import pathlib
-import struct
 from collections.abc import Iterator
 from typing import Annotated, NamedTuple
 
 import msgspec
 import numpy as np
-from google.protobuf.message import DecodeError
 
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
 from elmo_tf.files.json_file import Count
-from elmo_tf.records import example_proto, wire
+from elmo_tf.records import wire
 from elmo_tf.text import vocabulary as vocabulary_lib
 
 FORMAT_VERSION = 1
@@ -28,14 +25,6 @@ MARKER_FILE = "_SUCCESS"  # written last: a folder without it is not finished
 # What `shard_name` returns.
 ShardName = Annotated[str, msgspec.Meta(pattern=r"\Ashard-[0-9]+-of-[0-9]+\.tfrecord\Z")]
 _Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
-# A TFRecord is a header (length and its checksum), then the data, then the checksum of the data.
-_HEADER = struct.Struct("<QI")
-HEADER_BYTES = _HEADER.size
-_CHECKSUM_BYTES = 4
-
-
-class _Version(msgspec.Struct, frozen=True):
-    format_version: Count
 
 
 class ShardInfo(msgspec.Struct, frozen=True):
@@ -56,19 +45,12 @@ class VocabularyInfo(msgspec.Struct, frozen=True):
 class Info(msgspec.Struct, frozen=True):
     """The part of `info.json` that readers use; the rest is for people."""
 
+    format_version: Annotated[int, msgspec.Meta(ge=FORMAT_VERSION, le=FORMAT_VERSION)]
     sentences: Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
     tokens: Count
     max_chars_per_token: Annotated[int, msgspec.Meta(ge=3, le=257)]
     vocabulary: VocabularyInfo
     shards: list[ShardInfo]
-
-
-class Sentence(NamedTuple):
-    """One sentence of n words."""
-
-    token_ids: np.ndarray  # int64 (n + 2,), with <S> and </S>
-    char_bytes: np.ndarray  # uint8 (sum(char_lengths),), the words' bytes
-    char_lengths: np.ndarray  # uint8 (n,)
 
 
 class Records(NamedTuple):
@@ -124,46 +106,11 @@ def open_folder(path: str | os.PathLike) -> Records:
 def _read_info(folder: pathlib.Path) -> Info:
     """Returns the checked contents of `info.json`."""
     file = folder / INFO_FILE
-    version = json_file.read(file, _Version).format_version
-    if version != FORMAT_VERSION:
-        raise InputError(str(file), f"records of format {FORMAT_VERSION}", version)
     info = json_file.read(file, Info)
     in_shards = sum(shard.sentences for shard in info.shards)
     if in_shards != info.sentences:
         raise InputError(str(file), f"shards with {info.sentences} sentences in all", in_shards)
     return info
-
-
-class UnfitRecordError(InputError):
-    """A record is not a sentence.
-
-    Attributes:
-        number: its index among the records given.
-    """
-
-    def __init__(self, found: str, number: int = 0):
-        super().__init__(f"record {number}", "a sentence", found)
-        self.number = number
-
-    def __reduce__(self):
-        return type(self), (self.found, self.number)
-
-
-def decode_example(record: bytes) -> Sentence:
-    """Returns the sentence of a serialized `tf.train.Example`; for many, see `examples.decode_examples`.
-
-    Raises:
-        UnfitRecordError: if it is not an Example with these features.
-    """
-    try:
-        feature = example_proto.Example.FromString(record).features.feature
-    except DecodeError:
-        raise UnfitRecordError("bytes that are not a tf.train.Example") from None
-    token_ids = np.array(feature["token_ids"].int64_list.value, np.int64)
-    values = [feature[name].bytes_list.value for name in ("char_ids", "char_lengths")]
-    if len(token_ids) == 0 or any(len(value) != 1 for value in values):
-        raise UnfitRecordError("no token_ids, or not exactly one value of char_ids and of char_lengths")
-    return Sentence(token_ids, *(np.frombuffer(value[0], np.uint8) for value in values))
 
 
 class Shard(NamedTuple):
@@ -183,38 +130,26 @@ def load_shard(path: str | os.PathLike) -> Shard:
     """
     content = pathlib.Path(path).read_bytes()
     ends = np.fromiter(_ends(content, path), np.int64)
-    starts = np.append(0, ends + _CHECKSUM_BYTES)[:-1] + HEADER_BYTES
+    starts = np.append(0, ends + wire.CHECKSUM_BYTES)[:-1] + wire.HEADER_BYTES
     return Shard(pathlib.Path(path), content, starts, ends)
 
 
-def read_shard(path: str | os.PathLike) -> Iterator[bytes]:
-    """Yields the records of a TFRecord file.
-
-    Raises:
-        InputError: if a checksum is wrong or the file ends within a record.
-    """
-    content = pathlib.Path(path).read_bytes()
-    start = HEADER_BYTES
-    for end in _ends(content, path):
-        yield content[start:end]
-        start = end + _CHECKSUM_BYTES + HEADER_BYTES
+def read_shard(path: str | os.PathLike) -> list[bytes]:
+    """Returns the records of a TFRecord file; raises `InputError` as `load_shard`."""
+    shard = load_shard(path)
+    return [shard.content[start:end] for start, end in zip(shard.starts, shard.ends, strict=True)]
 
 
 def _ends(content: bytes, path: str | os.PathLike) -> Iterator[int]:
     """Yields where the data of each record ends, its checksums verified."""
     position = 0
     while position < len(content):
-        start = position + HEADER_BYTES
-        length, checksum = _HEADER.unpack_from(content, position) if start <= len(content) else (0, None)
-        if _length_checksum(length) != checksum:
+        start = position + wire.HEADER_BYTES
+        length = int.from_bytes(content[position : position + 8], "little")
+        if content[position:start] != wire.frame_header(length):
             raise InputError(str(path), f"a TFRecord at byte {position}", "damaged data")
         end = start + length
-        if wire.masked_crc(content[start:end]) != content[end : end + _CHECKSUM_BYTES]:
+        if wire.masked_crc(content[start:end]) != content[end : end + wire.CHECKSUM_BYTES]:
             raise InputError(str(path), f"an intact TFRecord at byte {position}", "a wrong checksum")
         yield end
-        position = end + _CHECKSUM_BYTES
-
-
-@functools.lru_cache(maxsize=1 << 12)
-def _length_checksum(length: int) -> int:
-    return int.from_bytes(wire.masked_crc(struct.pack("<Q", length)), "little")
+        position = end + wire.CHECKSUM_BYTES

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from elmo_tf.records import record_folder
+from elmo_tf.records import examples, record_folder
 from elmo_tf.text.vocabulary import BEGIN_ID
 
 
@@ -15,9 +15,8 @@ def unigram_perplexity(records: record_folder.Records, heldout: record_folder.Re
     def counts(folder: record_folder.Records) -> np.ndarray:
         total = np.zeros(len(folder.vocabulary), np.int64)
         for shard in folder.shards:
-            ids = [record_folder.decode_example(record).token_ids for record in record_folder.read_shard(shard)]
-            if ids:
-                total += np.bincount(np.concatenate(ids), minlength=len(total))
+            if records := record_folder.read_shard(shard):
+                total += np.bincount(examples.decode_examples(records, len(total)).token_ids, minlength=len(total))
         total[BEGIN_ID] = 0
         return total
 

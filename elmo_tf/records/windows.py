@@ -5,7 +5,6 @@ over (bilm-tf, `bilm/data.py`, `BidirectionalLMDataset`). Both directions read t
 each from its end.
 """
 
-import base64
 import collections
 import concurrent.futures
 import dataclasses
@@ -20,7 +19,7 @@ import numpy as np
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
 from elmo_tf.files.json_file import Count
-from elmo_tf.records import record_folder
+from elmo_tf.records import examples, record_folder
 from elmo_tf.records.blocks import Block, read_epoch
 from elmo_tf.records.streams import Part, Streams
 from elmo_tf.text import char_ids as char_ids_lib
@@ -93,8 +92,7 @@ class Position:
 
     def to_json(self) -> str:
         """Returns the position as JSON."""
-        rows = [row and [base64.b64encode(row[0]).decode(), row[1]] for row in self.rows]
-        return json.dumps({"epoch": self.epoch, "sentence": self.sentence, "rows": rows})
+        return json.dumps(msgspec.to_builtins(_StoredPosition(self.epoch, self.sentence, self.rows)))
 
     @classmethod
     def from_json(cls, text: str, source: str = "position") -> "Position":
@@ -178,7 +176,7 @@ class Windows:
         records, used, streams = zip(*rows, strict=True)
         try:
             block = Block(list(records), len(self.records.vocabulary), self.max_chars_per_token)
-        except record_folder.UnfitRecordError as error:
+        except examples.UnfitRecordError as error:
             stream = streams[error.number]
             raise InputError(self._position.source, f"a sentence in stream {stream}", error.found) from None
         for stream, taken, length in zip(streams, used, block.num_tokens.tolist(), strict=True):

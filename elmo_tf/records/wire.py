@@ -11,6 +11,8 @@ from collections.abc import Iterable
 import google_crc32c
 import numpy as np
 
+# A TFRecord is a header (length and its checksum), then the data, then the checksum of the data.
+HEADER_BYTES, CHECKSUM_BYTES = 12, 4
 # Fields of tf.train.Feature: int64_list, bytes_list.
 _INT64_KIND, _BYTES_KIND = 3, 1
 _LENGTH_DELIMITED = 2  # wire type of every field here
@@ -74,7 +76,7 @@ def encode_vectors(line: int, tokens: list[bytes], vectors: np.ndarray) -> bytes
 
 def frame(record: bytes) -> bytes:
     """Returns `record` as in a TFRecord file: length, checksum of the length, data, checksum of the data."""
-    return _frame_header(len(record)) + record + masked_crc(record)
+    return frame_header(len(record)) + record + masked_crc(record)
 
 
 def masked_crc(data: bytes) -> bytes:
@@ -84,7 +86,8 @@ def masked_crc(data: bytes) -> bytes:
 
 
 @functools.lru_cache(maxsize=1 << 16)
-def _frame_header(length: int) -> bytes:
+def frame_header(length: int) -> bytes:
+    """Returns the header of a TFRecord whose data have `length` bytes."""
     packed = struct.pack("<Q", length)
     return packed + masked_crc(packed)
 

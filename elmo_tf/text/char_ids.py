@@ -31,21 +31,7 @@ def encode_tokens(tokens: list[bytes], max_chars_per_token: int = MAX_CHARS_PER_
     marks.
     """
     lengths = np.array([len(token) for token in tokens], np.int64)
-    return encode_bytes(np.frombuffer(b"".join(tokens), np.uint8), lengths, max_chars_per_token)
-
-
-def encode_bytes(values: np.ndarray, lengths: np.ndarray, max_chars_per_token: int = MAX_CHARS_PER_TOKEN) -> np.ndarray:
-    """Returns the character ids of tokens whose bytes are stored end to end.
-
-    Args:
-        values: uint8 `(sum(lengths),)`, the tokens' bytes.
-        lengths: integers `(num_tokens,)`, bytes per token.
-        max_chars_per_token: ids per token; longer tokens are cut.
-
-    Returns:
-        int32 `(num_tokens, max_chars_per_token)`.
-    """
-    words = Words(values, lengths, max_chars_per_token)
+    words = Words(np.frombuffer(b"".join(tokens), np.uint8), lengths, max_chars_per_token)
     return words.char_ids(np.arange(len(lengths))).astype(np.int32)
 
 
@@ -53,7 +39,9 @@ class Words:
     """Tokens stored end to end in bytes; returns the character ids of many at a time.
 
     Args:
-        values, lengths, max_chars_per_token: as for `encode_bytes`.
+        values: uint8 `(sum(lengths),)`, the tokens' bytes.
+        lengths: integers `(num_tokens,)`, bytes per token.
+        max_chars_per_token: ids per token; longer tokens are cut.
     """
 
     def __init__(self, values: np.ndarray, lengths: np.ndarray, max_chars_per_token: int = MAX_CHARS_PER_TOKEN):

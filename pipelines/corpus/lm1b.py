@@ -85,11 +85,13 @@ def fetch(
             _log.info("nothing to do in %s: %s", output, _describe(files, source))
             return files
         downloaded = output / f"{source.root}.tar.gz"
-        if archive is None:
-            _download(source, downloaded)
-        else:
-            _check_room(output, source, None)
+        _check_room(output, source, downloaded if archive is None else None)
+        if archive is not None:
             download.check(pathlib.Path(archive), source.size, source.sha256)
+        else:
+            if downloaded.exists():  # left by a run that ended while it unpacked; it is checked again
+                downloaded.rename(download.part_of(downloaded))
+            download.download(source.url, source.size, source.sha256, downloaded)
         files = _unpack(pathlib.Path(archive or downloaded), output, source)
         manifest = {"url": source.url, "sha256": source.sha256, "bytes": source.size, "files": files}
         with _new_file(output / MANIFEST_FILE) as file:
@@ -98,30 +100,22 @@ def fetch(
             downloaded.unlink()
         # A partial download may be left if the archive was given later.
         download.part_of(downloaded).unlink(missing_ok=True)
-    _log.info("ready in %s: %s; now, for example:\n%s", output, _describe(files, source), _next_command(output, source))
+    text = shlex.quote(str(output / source.folders[0] / "*"))
+    command = f"elmo-tf preprocess --input {text} --min-count 3 --output data/lm1b"
+    _log.info("ready in %s: %s; now, for example:\n%s", output, _describe(files, source), command)
     return files
-
-
-def _download(source: Source, path: pathlib.Path) -> None:
-    _check_room(path.parent, source, path)
-    if path.exists():  # left by a run that ended while it unpacked; it is checked again
-        path.rename(download.part_of(path))
-    download.download(source.url, source.size, source.sha256, path)
 
 
 @contextlib.contextmanager
 def _own_folder(output: pathlib.Path) -> Iterator[None]:
     """Makes and locks the folder. After an exception, removes the folders made here if they are empty."""
-    if output.exists() and not output.is_dir():
-        raise InputError(str(output), "a folder", "a file")
     made = [path for path in (output, *output.parents) if not path.exists()]
-    descriptor = None
     try:
-        try:
-            output.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(output, os.O_RDONLY)
-        except OSError as error:
-            raise InputError(str(output), "a folder to write in", error.strerror) from None
+        output.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(output, os.O_RDONLY)
+    except OSError as error:
+        raise InputError(str(output), "a folder to write in", error.strerror) from None
+    try:
         if not lock.acquire(descriptor, output):
             raise InputError(str(output), "a folder that no other run writes", "one in use")
         yield
@@ -133,8 +127,7 @@ def _own_folder(output: pathlib.Path) -> Iterator[None]:
             _log.info("interrupted; run the same command again to resume with the files in %s", output)
         raise
     finally:
-        if descriptor is not None:
-            os.close(descriptor)
+        os.close(descriptor)
 
 
 def _finished(output: pathlib.Path, source: Source) -> dict[str, int] | None:
@@ -146,8 +139,7 @@ def _finished(output: pathlib.Path, source: Source) -> dict[str, int] | None:
     files = manifest.files
     if manifest.sha256 != source.sha256 or not files:
         return None
-    lost = [name for name, size in files.items() if not _is_whole(output / name, size)]
-    if lost:
+    if lost := [name for name, size in files.items() if not _is_whole(output / name, size)]:
         _log.info("%d files are missing or changed in %s, for example %s", len(lost), output, lost[0])
     return None if lost else files
 
@@ -223,8 +215,3 @@ def _new_file(path: pathlib.Path) -> Iterator[BinaryIO]:
 def _describe(files: dict[str, int], source: Source) -> str:
     counts = [f"{sum(name.startswith(f'{folder}/') for name in files)} files in {folder}" for folder in source.folders]
     return f"{' and '.join(counts)}, {sum(files.values()):,} bytes"
-
-
-def _next_command(output: pathlib.Path, source: Source) -> str:
-    text = shlex.quote(str(output / source.folders[0] / "*"))
-    return f"elmo-tf preprocess --input {text} --min-count 3 --output data/lm1b"

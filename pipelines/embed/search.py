@@ -78,7 +78,7 @@ class Search(NamedTuple):
         refused = () if "lines" in about else ("invalid_utf8_lines",)
         reader, first = sentences.Reader(settings, numbered=True, refused=refused), 0
         (task,) = corpora.plan_in_order(corpus, 1)
-        for numbered in reader.read_numbered(task):
+        for numbered in reader.read(task):
             yield from enumerate(numbered.sentences, first)
             first += len(numbered.sentences)
         if "lines" in about and first != about["lines"]:

@@ -73,7 +73,7 @@ class KeepText(do_once.DoOnce):
         irregular, lines = collections.Counter(), collections.Counter()
         size = index_size = num_tokens = 0
         with filesystems.create(path) as file, filesystems.create(index_path) as index:
-            for numbered in self._reader.read_numbered(task):
+            for numbered in self._reader.read(task):
                 lengths = list(map(len, numbered.sentences))
                 texts = [b" ".join(words) + b"\n" for words in numbered.sentences]
                 size += file.write(b"".join(texts))

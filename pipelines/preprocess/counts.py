@@ -56,9 +56,9 @@ class CountTask(beam.DoFn):
     def process(self, task: corpora.Task) -> Iterator[tuple[int, bytes]]:
         progress = task_progress.TaskProgress(self._journal, PHASE)
         for batch in self._reader.read(task):
-            words = list(itertools.chain.from_iterable(batch.sentences[sentences.TRAIN]))
+            words = list(itertools.chain.from_iterable(self._settings.split(batch.sentences)[sentences.TRAIN]))
             self._counts.update(words)
-            progress.add(batch.size, sum(map(len, batch.sentences.values())), len(words))
+            progress.add(batch.size, len(batch.sentences), len(words))
             if len(self._counts) >= _MOST_DISTINCT:
                 yield from _by_part(self._counts)
                 self._counts.clear()

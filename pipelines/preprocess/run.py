@@ -183,7 +183,7 @@ def _check_order(
     reader, found = sentences.Reader(settings), collections.Counter()
     for task in tasks[:: -(-len(tasks) // _SAMPLES)]:
         for block in itertools.islice(reader.read(task), 1):
-            for sentence in block.sentences[sentences.TRAIN]:
+            for sentence in settings.split(block.sentences)[sentences.TRAIN]:
                 found.update(words.ids(sentence))
     vocabulary.check_order(words, [found[number] for number in range(len(words))], source)
 

@@ -18,10 +18,11 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
 
+import zstandard
 from apache_beam.io.filesystem import BeamIOError
 
 from elmo_tf.errors import InputError
-from elmo_tf.pipelines.text import corpora, filesystems, zstd
+from elmo_tf.pipelines.text import corpora, filesystems, pieces
 
 BLOCK_BYTES = 1 << 17  # read at a time: enough to convert in bulk, and fits in the cache
 LONGEST_BYTES = 1 << 12  # kept of a token that fills a block; the rest is skipped
@@ -34,10 +35,10 @@ _OPEN: dict[str, Callable[[BinaryIO], BinaryIO]] = {
     ".gz": lambda file: gzip.GzipFile(fileobj=file),
     ".bz2": bz2.open,
     ".xz": lzma.open,
-    ".zst": zstd.open_file,
+    ".zst": pieces.open_zstd,
 }
 _OPEN |= {f".t{ending[1:]}": _OPEN[ending] for ending in _OPEN}  # .tgz and so on
-_BROKEN = (EOFError, zlib.error, lzma.LZMAError, zstd.Error, tarfile.TarError, OSError)
+_BROKEN = (EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError, tarfile.TarError, OSError)
 
 
 class Block(NamedTuple):

@@ -30,10 +30,16 @@ class Settings(NamedTuple):
     seed: int  # decides which sentences are held out
     heldout_fraction: float | None  # of the distinct sentences; None: hold out none
 
-    def split(self, words: Words) -> str:
-        """Returns the split of a sentence, which depends only on its words and the seed."""
-        digest = hashlib.blake2b(b" ".join(words), digest_size=8, key=self.seed.to_bytes(8, "little")).digest()
-        return HELDOUT if int.from_bytes(digest, "little") < self.heldout_fraction * 2**64 else TRAIN
+    def split(self, sentences: list[Words]) -> dict[str, list[Words]]:
+        """Returns the sentences of each split, which depends only on a sentence's words and the seed."""
+        if self.heldout_fraction is None:
+            return {TRAIN: sentences, HELDOUT: []}
+        found: dict[str, list[Words]] = {TRAIN: [], HELDOUT: []}
+        key, limit = self.seed.to_bytes(8, "little"), self.heldout_fraction * 2**64
+        for words in sentences:
+            digest = hashlib.blake2b(b" ".join(words), digest_size=8, key=key).digest()
+            found[HELDOUT if int.from_bytes(digest, "little") < limit else TRAIN].append(words)
+        return found
 
 
 def rules(settings: Settings, numbered: bool = False) -> dict[str, str]:
@@ -49,19 +55,11 @@ def rules(settings: Settings, numbered: bool = False) -> dict[str, str]:
     return found
 
 
-class Numbered(NamedTuple):
-    """The sentences of one block of text."""
-
-    source: str  # the file, or the archive with the member's name
-    sentences: list[Words]  # see `Reader.read_numbered`
-    irregular: collections.Counter  # see `lines.RULES`
-    size: int  # bytes of text
-
-
 class Batch(NamedTuple):
     """The sentences of one block of text."""
 
-    sentences: dict[str, list[Words]]  # by split, in the text's order; none is empty
+    source: str  # the file, or the archive with the member's name
+    sentences: list[Words]  # in the text's order; none is empty, unless they are numbered
     irregular: collections.Counter  # see `lines.RULES`
     size: int  # bytes of text
 
@@ -71,7 +69,8 @@ class Reader:
 
     Args:
         settings: how text becomes sentences.
-        numbered: whether every line, if lines are sentences, yields exactly one.
+        numbered: whether every line, if lines are sentences, yields exactly one, of any length; blank and dropped
+            lines yield one without tokens.
         refused: names in `lines.RULES` of text that is an error even if the settings are not strict.
     """
 
@@ -90,43 +89,21 @@ class Reader:
             self._tokenize = functools.partial(_split_unicode, breaking=settings.line != SENTENCE)
 
     def read(self, task: corpora.Task) -> Iterator[Batch]:
-        """Yields the sentences of a task. Raises `InputError`."""
+        """Yields the sentences of a task. Raises `InputError`, also if a numbered line has more than `MOST_TOKENS`."""
         for part in task.slices:
-            for block in reading.read_blocks(part, self._settings.line == PART):
-                words, irregular = self._split(block, part.file)
-                yield Batch(self._splits(list(filter(None, words))), irregular, len(block.data))
-
-    def _splits(self, sentences: list[Words]) -> dict[str, list[Words]]:
-        if self._settings.heldout_fraction is None:
-            return {TRAIN: sentences, HELDOUT: []}
-        found: dict[str, list[Words]] = {TRAIN: [], HELDOUT: []}
-        for sentence in sentences:
-            found[self._settings.split(sentence)].append(sentence)
-        return found
-
-    def read_numbered(self, task: corpora.Task) -> Iterator[Numbered]:
-        """Yields the sentences of a task in order.
-
-        If lines are sentences, each line yields one, of any length; blank and dropped lines yield one without tokens.
-        Otherwise every sentence has tokens.
-
-        Raises:
-            InputError: also if a line that is one sentence has more than `MOST_TOKENS`.
-        """
-        for part in task.slices:
-            unfinished: list[Numbered] = []  # the beginning of a line that continues in the next block
+            unfinished: list[Batch] = []  # the beginning of a line that continues in the next block
             for block in reading.read_blocks(part, self._settings.line == PART):
                 found, irregular = self._split(block, part.file)
                 if not self._numbered:
-                    yield Numbered(block.source, list(filter(None, found)), irregular, len(block.data))
+                    yield Batch(block.source, list(filter(None, found)), irregular, len(block.data))
                     continue
                 if unfinished and block.is_continuation:
                     found[0] = unfinished.pop().sentences[0] + found[0]
                     if len(found[0]) > MOST_TOKENS:
                         raise _long_line(block, part.file)
                 yield from unfinished
-                unfinished = [Numbered(block.source, [found.pop()], collections.Counter(), 0)] if block.is_cut else []
-                yield Numbered(block.source, found, irregular, len(block.data))
+                unfinished = [Batch(block.source, [found.pop()], collections.Counter(), 0)] if block.is_cut else []
+                yield Batch(block.source, found, irregular, len(block.data))
             yield from unfinished
 
     def _split(self, block: reading.Block, file: corpora.TextFile) -> tuple[list[Words], collections.Counter]:

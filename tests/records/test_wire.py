@@ -9,14 +9,15 @@ import tensorflow as tf
 from elmo_tf.records import wire
 
 
-def example(token_ids: list[int], text: bytes, lengths: bytes) -> bytes:
+def example(**features: list[int] | list[bytes]) -> bytes:
     """Returns what TensorFlow's class writes."""
-    feature = {
-        "token_ids": tf.train.Feature(int64_list=tf.train.Int64List(value=token_ids)),
-        "char_ids": tf.train.Feature(bytes_list=tf.train.BytesList(value=[text])),
-        "char_lengths": tf.train.Feature(bytes_list=tf.train.BytesList(value=[lengths])),
-    }
-    return tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString(deterministic=True)
+    made = tf.train.Example()
+    for name, values in features.items():
+        feature = made.features.feature[name]
+        kind = feature.int64_list if values and isinstance(values[0], int) else feature.bytes_list
+        kind.SetInParent()
+        kind.value.extend(values)
+    return made.SerializeToString(deterministic=True)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 20, 40, 130, 500, 5000])
@@ -26,7 +27,7 @@ def test_examples_are_the_bytes_of_protobuf(count):
     lengths = bytes(choose.randrange(49) for _ in range(count))
     text = choose.randbytes(sum(lengths))
     written = wire.encode_example(b"".join(map(wire.varint, token_ids)), text, lengths)
-    assert written == example(token_ids, text, lengths)
+    assert written == example(token_ids=token_ids, char_ids=[text], char_lengths=[lengths])
 
 
 @pytest.mark.parametrize(("line", "num_tokens"), [(0, 0), (1, 1), (127, 2), (128, 30), (2**40, 300)])
@@ -35,12 +36,7 @@ def test_examples_of_vectors_are_the_bytes_of_protobuf(line, num_tokens, dtype):
     choose = random.Random(num_tokens)
     tokens = [choose.randbytes(choose.choice([0, 1, 127, 128, 1000])) for _ in range(num_tokens)]
     vectors = np.random.default_rng(0).normal(size=(3, num_tokens, 50)).astype(dtype)
-    feature = {
-        "dtype": tf.train.Feature(bytes_list=tf.train.BytesList(value=[dtype.encode()])),
-        "line": tf.train.Feature(int64_list=tf.train.Int64List(value=[line])),
-        "shape": tf.train.Feature(int64_list=tf.train.Int64List(value=vectors.shape)),
-        "tokens": tf.train.Feature(bytes_list=tf.train.BytesList(value=tokens)),
-        "vectors": tf.train.Feature(bytes_list=tf.train.BytesList(value=[vectors.tobytes()])),
-    }
-    expected = tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString(deterministic=True)
+    expected = example(
+        dtype=[dtype.encode()], line=[line], shape=vectors.shape, tokens=tokens, vectors=[vectors.tobytes()]
+    )
     assert wire.encode_vectors(line, tokens, vectors) == expected

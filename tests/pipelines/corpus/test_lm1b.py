@@ -1,7 +1,6 @@
 """`elmo-tf corpus lm1b` and what is under it, on a small archive of the same layout."""
 
 import dataclasses
-import errno
 import fcntl
 import hashlib
 import io
@@ -173,15 +172,7 @@ def test_a_file_that_was_lost_or_cut_is_put_back_and_the_others_are_not_written_
     assert {name for name in FILES if after[name] != before[name]} == {lost, cut}
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"{",
-        b"{}",
-        b'{"sha256": "{sha256}", "files": {}}',
-        b'{"sha256": "{sha256}", "files": {"a": "1"}}',
-    ],
-)
+@pytest.mark.parametrize("content", [b"{", b"{}", b'{"sha256": "{sha256}", "files": {}}'])
 def test_a_damaged_manifest_is_written_again(source, output, content):
     lm1b.fetch(output, source, keep_archive=True)
     (output / "lm1b.json").write_bytes(content.replace(b"{sha256}", source.sha256.encode()))
@@ -246,14 +237,11 @@ def test_an_archive_already_there_is_checked_unpacked_and_kept(command, server, 
     assert command("--output", output, "--archive", tmp_path / "mine.tgz") == 0
     assert_complete(output)
     assert (tmp_path / "mine.tgz").read_bytes() == PACKED
-    assert server.ranges == []
-
-
-def test_an_archive_in_the_output_folder_may_be_named_too(source, output):
-    output.mkdir(parents=True)
+    (output / lm1b.MANIFEST_FILE).unlink()
     (output / ARCHIVE).write_bytes(PACKED)
-    lm1b.fetch(output, source, output / ARCHIVE)
+    assert command("--output", output, "--archive", output / ARCHIVE) == 0  # it may be in the output folder
     assert_complete(output, ARCHIVE)
+    assert server.ranges == []
 
 
 def test_a_mirror_is_asked_when_it_is_named(command, server, source, output, monkeypatch):
@@ -275,7 +263,7 @@ ARCHIVES = {"cut.tgz": PACKED[:-9], "bad.tgz": bytes(len(PACKED))}
         ("--archive bad.tgz", "bad.tgz: expected a file with SHA-256 [0-9a-f]{64}, found [0-9a-f]{64}"),
         ("--url http://127.0.0.1:1/", "http://127.0.0.1:1/: expected .* bytes, found a connection that failed .*"),
         ("--url file:///mine.tgz", "file:///mine.tgz: expected an http:// or https:// address, found .*"),
-        ("--output cut.tgz", "cut.tgz: expected a folder, found a file"),
+        ("--output cut.tgz", "cut.tgz: expected a folder to write in, found File exists"),
         ("--output cut.tgz/new", "cut.tgz/new: expected a folder to write in, found Not a directory"),
     ],
 )
@@ -320,15 +308,6 @@ def test_two_runs_do_not_work_in_one_folder(source, server, output):
     os.close(other)
     lm1b.fetch(output, source)
     lm1b.fetch(output, source)
-
-
-def test_a_file_system_without_locks_will_do(source, output, monkeypatch):
-    def flock(*_):
-        raise OSError(errno.EBADF, "Bad file descriptor")
-
-    monkeypatch.setattr(fcntl, "flock", flock)
-    lm1b.fetch(output, source)
-    assert_complete(output)
 
 
 def test_the_command_waits_neither_for_tensorflow_nor_for_beam(tmp_path):

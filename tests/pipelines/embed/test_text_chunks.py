@@ -22,7 +22,7 @@ def numbered(
     return [
         (pathlib.Path(block.source).name, words)
         for task in corpora.plan_in_order(corpora.match(paths), count)
-        for block in reader.read_numbered(task)
+        for block in reader.read(task)
         for words in block.sentences
     ]
 

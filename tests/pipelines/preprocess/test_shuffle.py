@@ -1,6 +1,7 @@
 """The shuffle on disk: every sentence once, in an order that the seed decides, whatever fits into memory at a time."""
 
 import collections
+import itertools
 import json
 import pathlib
 
@@ -10,19 +11,16 @@ import pytest
 from elmo_tf.pipelines.preprocess import shuffle
 from elmo_tf.pipelines.text import filesystems
 from elmo_tf.records import record_folder
+from tests import helpers
 
 COUNT = 900
 
 
 def numbers(folder: pathlib.Path) -> list[list[int]]:
     """Returns the numbers of the sentences, by shard."""
-    return [
-        [
-            int(record_folder.decode_example(record).char_bytes.tobytes().decode().removeprefix("number"))
-            for record in record_folder.read_shard(shard)
-        ]
-        for shard in record_folder.open_folder(folder).shards
-    ]
+    records = record_folder.open_folder(folder)
+    found = iter([int(b"".join(words).decode().removeprefix("number")) for _, words in helpers.sentences_of(records)])
+    return [list(itertools.islice(found, shard.sentences)) for shard in records.info.shards]
 
 
 @pytest.fixture
