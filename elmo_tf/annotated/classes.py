@@ -15,11 +15,7 @@ class Classified:
 
 
 def read_classes(path: str | os.PathLike) -> list[Classified]:
-    """Returns the sentences of a file with a label, a tab and a sentence per line; white space separates the tokens.
-
-    Raises:
-        InputError: naming the line without a label or a sentence; or if there is no sentence.
-    """
+    """Returns the sentences of a file with a label, a tab and a sentence per line; white space separates the tokens."""
     found = []
     for line in numbered_lines.filled_lines(path):
         label, _, sentence = line.text.partition("\t")
@@ -30,10 +26,6 @@ def read_classes(path: str | os.PathLike) -> list[Classified]:
 
 
 def read_sentences(path: str | os.PathLike) -> list[Classified]:
-    """Returns sentences without labels, one per line; text before a tab is ignored.
-
-    Raises:
-        InputError: if it cannot be read or has no sentence.
-    """
+    """Returns sentences without labels, one per line; text before a tab is ignored."""
     sentences = (line.text.rpartition("\t")[2].split() for line in numbered_lines.lines(path))
     return numbered_lines.require_some([Classified(tokens) for tokens in sentences if tokens], path, "sentence")

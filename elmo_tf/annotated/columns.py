@@ -19,25 +19,15 @@ class Tagged:
     labels: list[str] | None = None
 
 
-def read_columns(path: str | os.PathLike, scheme: str = "auto", column: int = -1) -> list[Tagged]:
+def read_columns(path: str | os.PathLike, column: int = -1) -> list[Tagged]:
     """Returns the sentences of a file with a token and a tag per line, and blank lines between sentences.
 
-    Tabs or white space separate the columns; the first has the tokens. Tags become IOB2, where every span begins with
-    `B-`. Lines of `-DOCSTART-` are ignored.
-
-    Args:
-        path: the file.
-        scheme: `"IOB1"`, `"IOB2"`, `"BIOUL"`, or `"auto"`: BIOUL if the file has a tag `L-` or `U-` (or `E-` or `S-`,
-            as BIOES calls them), otherwise either of the other two.
-        column: which column has the tags; the last by default.
-
-    Raises:
-        InputError: naming the line without a tag, or with one that cannot follow the tag before it; or if there is no
-            sentence.
+    Tabs or white space separate the columns; the first has the tokens, the one with index `column` the tags: BIOUL if
+    the file has a tag `L-` or `U-` (or `E-` or `S-`, as BIOES calls them), otherwise IOB1 or IOB2. They become IOB2,
+    where every span begins with `B-`. Lines of `-DOCSTART-` are ignored.
     """
     blocks = [rows for block in numbered_lines.blocks(path) if (rows := _rows(block, column))]
-    if scheme == "auto":
-        scheme = tag_schemes.scheme_of(tag for rows in blocks for _, _, tag in rows)
+    scheme = tag_schemes.scheme_of(tag for rows in blocks for _, _, tag in rows)
     sentences = []
     for rows in blocks:
         try:
@@ -54,9 +44,6 @@ def read_tokens(path: str | os.PathLike) -> list[Tagged]:
 
     The lines before the first blank line decide. If there are several, all with as many columns, the last of which is
     a tag, or with one token each, these are columns. If there is one, all lines of the file decide.
-
-    Raises:
-        InputError: if it cannot be read or has no sentence, or a line of columns has no tag.
     """
     blocks = [[line.text.split() for line in block] for block in numbered_lines.blocks(path)]
     rows = [fields for block in blocks for fields in block]

@@ -47,9 +47,6 @@ def read_documents(path: str | os.PathLike) -> list[Document]:
     The fourth column has the words, the last the mentions that begin `(1`, end `1)` or are one word `(1)`, several
     separated by `|`. Of twelve columns or more the tenth has the speaker. A line `#begin document (NAME); part N`
     begins a document. Lines that begin with `#` and a space are comments. A document without words is left out.
-
-    Raises:
-        InputError: naming the line that has other columns or a bracket without its partner; or if there is no document.
     """
     documents: list[Document] = []
     mentions, word = _Mentions(), 0

@@ -17,9 +17,6 @@ def read_conllu(path: str | os.PathLike, column: str = "upos") -> list[Tagged]:
     Args:
         path: the file.
         column: `"upos"` or `"xpos"`.
-
-    Raises:
-        InputError: naming the line that is not CoNLL-U or has no tag; or if there is no sentence.
     """
     sentences = []
     for block in numbered_lines.blocks(path):

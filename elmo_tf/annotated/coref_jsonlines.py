@@ -23,13 +23,11 @@ class _Row(msgspec.Struct, frozen=True):
     speakers: list[list[str]] | None = None
 
 
-class _LabelledRow(msgspec.Struct, frozen=True):
+class _LabelledRow(_Row, frozen=True, kw_only=True):
     """A document with clusters."""
 
     sentences: list[list[str]]
     clusters: list[list[tuple[Count, Count]]]  # the first and the last word of each mention
-    doc_key: str | None = None
-    speakers: list[list[str]] | None = None
 
 
 def read_jsonlines(path: str | os.PathLike, labelled: bool = True) -> list[Document]:
@@ -41,10 +39,6 @@ def read_jsonlines(path: str | os.PathLike, labelled: bool = True) -> list[Docum
     Args:
         path: the file.
         labelled: whether `clusters` are required. Without them an object may have `text` in place of `sentences`.
-
-    Raises:
-        InputError: naming the line that lacks something, or has a mention outside its document; or if there is no
-            document.
     """
     found = [_document(line, labelled) for line in numbered_lines.filled_lines(path)]
     return numbered_lines.require_some(found, path, "document")

@@ -37,11 +37,7 @@ def is_row(line: str) -> bool:
 
 
 def read(path: str | os.PathLike) -> Iterator[list[Frame]]:
-    """Yields the frames of each sentence of a file, which share the list of its tokens; see `frames.read_frames`.
-
-    Raises:
-        InputError: naming the line.
-    """
+    """Yields the frames of each sentence of a file, which share the list of its tokens; see `frames.read_frames`."""
     is_2012 = False
     for block in numbered_lines.blocks(path):
         is_2012 = is_2012 or block[0].text.startswith(_BEGIN)

@@ -13,6 +13,7 @@ import msgspec
 from elmo_tf.annotated import frame_columns, numbered_lines, tag_schemes
 from elmo_tf.annotated.frame_columns import Frame
 from elmo_tf.annotated.numbered_lines import Line
+from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
 
 _BETWEEN = "|||"
@@ -47,52 +48,32 @@ def read_frames(path: str | os.PathLike) -> list[list[Frame]]:
     - `#begin document`: CoNLL-2012's columns.
     - with `|||`: a frame per line, `index words ||| tags` (deep_srl).
     - else CoNLL-2005's columns: words first, then any, predicates, and a column of arguments for each predicate.
-
-    Raises:
-        InputError: naming the line with a predicate outside the sentence, more or fewer tags than words, a tag that
-            cannot follow the tag before it, roles that overlap or a bracket that is not closed; or if there is no
-            frame.
     """
     return numbered_lines.require_some(list(_sentences(path, labelled=True)), path, "predicate with its roles")
 
 
 def read_predicates(path: str | os.PathLike) -> list[Frame]:
-    """Returns frames without roles, from the same formats; `tags` and what follows `|||` are optional.
-
-    Raises:
-        InputError: as `read_frames` does.
-    """
+    """Returns frames without roles, from the same formats; `tags` and what follows `|||` are optional."""
     found = [dataclasses.replace(one, tags=None) for frames in _sentences(path, labelled=False) for one in frames]
     return numbered_lines.require_some(found, path, "predicate")
 
 
-def checked_frame(tokens: list[str], predicate: Any, tags: Any = None) -> Frame:
-    """Returns a frame.
-
-    Raises:
-        WrongFrame: if the values do not make one.
-    """
+def checked_frame(
+    tokens: list[str], predicate: Any, tags: list[str] | None, wrong: Callable[[str, str], InputError]
+) -> Frame:
+    """Returns a frame; raises what `wrong` makes of what is expected and what was found, if the values make none."""
     if isinstance(predicate, bool) or not isinstance(predicate, numbers.Integral) or not 0 <= predicate < len(tokens):
-        raise WrongFrame(f"a predicate's index from 0 to {len(tokens) - 1}", repr(predicate))
+        raise wrong(f"a predicate's index from 0 to {len(tokens) - 1}", repr(predicate))
     if tags is not None:
         if not all(map(tag_schemes.is_tag, tags)):
-            raise WrongFrame("tags O, B-... or I-...", str(tags))
+            raise wrong("tags O, B-... or I-...", str(tags))
         if len(tags) != len(tokens):
-            raise WrongFrame(f"{len(tokens)} tags, one for each word", str(len(tags)))
+            raise wrong(f"{len(tokens)} tags, one for each word", str(len(tags)))
         try:
             tag_schemes.to_iob2(tags, "IOB2")
-        except tag_schemes.WrongTag as wrong:
-            raise WrongFrame(wrong.expected, f"{tags[wrong.place]} of word {wrong.place}") from None
+        except tag_schemes.WrongTag as error:
+            raise wrong(error.expected, f"{tags[error.place]} of word {error.place}") from None
     return Frame(tokens, int(predicate), tags)
-
-
-class WrongFrame(ValueError):
-    """The values do not make a frame."""
-
-    def __init__(self, expected: str, found: str):
-        super().__init__(expected, found)
-        self.expected = expected
-        self.found = found
 
 
 def _sentences(path: str | os.PathLike, labelled: bool) -> Iterator[list[Frame]]:
@@ -100,9 +81,9 @@ def _sentences(path: str | os.PathLike, labelled: bool) -> Iterator[list[Frame]]
     if first is None:
         return
     if re.match(r'\s*\{\s*["}]', first.text):
-        yield from _read_lines(path, _frames_of_json, labelled)
+        yield from filter(None, (_frames_of_json(line, labelled) for line in numbered_lines.filled_lines(path)))
     elif _BETWEEN in first.text.split():
-        one_by_one = itertools.chain.from_iterable(_read_lines(path, _frame_of_text, labelled))
+        one_by_one = (_frame_of_text(line, labelled) for line in numbered_lines.filled_lines(path))
         for tokens, frames in itertools.groupby(one_by_one, lambda frame: frame.tokens):
             yield [dataclasses.replace(frame, tokens=tokens) for frame in frames]
     elif frame_columns.is_row(first.text):
@@ -111,25 +92,12 @@ def _sentences(path: str | os.PathLike, labelled: bool) -> Iterator[list[Frame]]
         raise first.wrong(_FORMATS)
 
 
-def _read_lines(
-    path: str | os.PathLike, read: Callable[[Line, bool], list[Frame]], labelled: bool
-) -> Iterator[list[Frame]]:
-    """Yields the frames that `read` finds in each line; its `WrongFrame` is raised with the line."""
-    for line in numbered_lines.filled_lines(path):
-        try:
-            found = read(line, labelled)
-        except WrongFrame as wrong:
-            raise line.wrong(wrong.expected, wrong.found) from None
-        if found:
-            yield found
-
-
-def _frame_of_text(line: Line, labelled: bool) -> list[Frame]:
+def _frame_of_text(line: Line, labelled: bool) -> Frame:
     *fields, tags = [part.split() for part in re.split(rf"(?:^|\s){re.escape(_BETWEEN)}(?=\s|$)", line.text)]
     if len(fields) != 1 or len(fields[0]) < 2 or not fields[0][0].isdecimal() or (labelled and not tags):
         raise line.wrong(_LINE)
     index, *words = fields[0]
-    return [checked_frame(words, int(index), tags if labelled else None)]
+    return checked_frame(words, int(index), tags if labelled else None, line.wrong)
 
 
 def _frames_of_json(line: Line, labelled: bool) -> list[Frame]:
@@ -138,4 +106,4 @@ def _frames_of_json(line: Line, labelled: bool) -> list[Frame]:
     if labelled and any(one.tags is None for one in frames):
         raise line.wrong("tags with each pred")
     words = [numbered_lines.one_token(word) or word for word in row.words]
-    return [checked_frame(words, one.pred, one.tags if labelled else None) for one in frames]
+    return [checked_frame(words, one.pred, one.tags if labelled else None, line.wrong) for one in frames]

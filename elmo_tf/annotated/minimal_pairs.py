@@ -20,9 +20,6 @@ class MinimalPair(msgspec.Struct, frozen=True):
 def read_minimal_pairs(path: str | os.PathLike) -> list[MinimalPair]:
     """Returns the pairs of a file, plain or compressed (.gz, .bz2, .xz); other keys than those of a pair are ignored.
 
-    Raises:
-        InputError: if a line is not a pair, or there is none.
-
     Reference:
         Warstadt et al. 2020, "BLiMP: The Benchmark of Linguistic Minimal Pairs for English".
     """

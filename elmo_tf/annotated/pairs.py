@@ -31,9 +31,6 @@ def read_pairs(path: str | os.PathLike) -> list[Pair]:
     A line is a JSON object with `gold_label`, `sentence1`, `sentence2`; or tab-separated columns, in the order that
     the first line names, or else label, premise and hypothesis. The tokens are those of `sentence1_binary_parse` and
     `sentence2_binary_parse` where these are given, else the words of the sentences.
-
-    Raises:
-        InputError: naming the line that lacks something; or if there is no pair with a label.
     """
     found = [_pair(line, row, labelled=True) for line, row in _rows(path, min_columns=3)]
     return numbered_lines.require_some([pair for pair in found if pair.label != _NO_LABEL], path, "pair with a label")

@@ -32,9 +32,6 @@ def read_semcor(path: str | os.PathLike) -> list[SenseSentence]:
 
     A form of several words, joined by `_`, becomes several tokens. Of several senses, `key;key`, the first is taken.
     A line `# doc NAME` begins a document.
-
-    Raises:
-        InputError: naming the line that has other columns or no sense key; or if there is no sentence.
     """
     sentences, document = [], ""
     for block in numbered_lines.blocks(path):
@@ -60,9 +57,6 @@ def read_first_senses(path: str | os.PathLike) -> dict[str, str]:
     """Returns the first sense key of each lemma, with its part of speech as in `Use`, from WordNet's `index.sense`.
 
     A line has a sense key, the synset's offset, the sense's number (the first is the most frequent) and its count.
-
-    Raises:
-        InputError: naming the line that has other columns or no sense key; or if there is no first sense.
     """
     first = {}
     for line in numbered_lines.lines(path):

@@ -113,9 +113,6 @@ def read_questions(path: str | os.PathLike) -> list[Question]:
 
     An answer that is not at its `answer_start`, in characters, is left out, and so is a question that has no other;
     warnings count both and name the first answers.
-
-    Raises:
-        InputError: if the file has another format, or no question with an answer.
     """
     found, wrong, count = [], [], 0
     for question in _of_articles(path, _content(path), with_answers=True):

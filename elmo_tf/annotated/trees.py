@@ -25,11 +25,7 @@ class Tree:
 
 
 def read_trees(path: str | os.PathLike) -> list[Tree]:
-    """Returns the trees of a file with one per line, such as `(3 (2 It) (4 works))`.
-
-    Raises:
-        InputError: naming the line that is not such a tree; or if there is none.
-    """
+    """Returns the trees of a file with one per line, such as `(3 (2 It) (4 works))`."""
     return numbered_lines.require_some([_read_tree(line) for line in numbered_lines.filled_lines(path)], path, "tree")
 
 

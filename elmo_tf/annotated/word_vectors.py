@@ -1,6 +1,8 @@
 """Word vectors in text files: GloVe's, and word2vec's, which begin with a line of two numbers."""
 
+import itertools
 import os
+import re
 from collections.abc import Collection
 
 import numpy as np
@@ -10,17 +12,10 @@ from elmo_tf.annotated.numbered_lines import Line
 from elmo_tf.errors import InputError
 
 
-def read_word_vectors(path: str | os.PathLike, words: Collection[str] | None = None) -> tuple[list[str], np.ndarray]:
-    """Returns the words and the float32 `(words, dim)` vectors of a text file with a word and its numbers per line.
+def read_word_vectors(path: str | os.PathLike, words: Collection[str]) -> tuple[list[str], np.ndarray]:
+    """Returns which of `words` a text file has, with a word and its numbers per line, and float32 `(words, dim)`.
 
     A word may contain spaces, as some of GloVe's do. Of a word that occurs twice the first vector counts.
-
-    Args:
-        path: the file.
-        words: those to keep; None: all.
-
-    Raises:
-        InputError: naming the line that has no vector or one of another length; or if no word is left.
     """
     found: dict[str, np.ndarray] = {}
     dim = 0
@@ -33,13 +28,13 @@ def read_word_vectors(path: str | os.PathLike, words: Collection[str] | None = N
         # One number more would be part of the word.
         if not numbers or len(numbers) < dim or not word or (" " in word and _is_number(word.rpartition(" ")[2])):
             raise _wrong(line, dim)
-        if word in found or (words is not None and word not in words):
+        if word in found or word not in words:
             continue
         try:
             found[word] = np.array(numbers, np.float32)
         except ValueError:
             raise _wrong(line, dim) from None
-    numbered_lines.require_some(found, path, "word" if words is None else "word of the data")
+    numbered_lines.require_some(found, path, "word of the data")
     return list(found), np.stack(list(found.values()))
 
 
@@ -48,18 +43,12 @@ def _wrong(line: Line, dim: int) -> InputError:
 
 
 def _is_header(line: str) -> bool:
-    fields = line.split(" ")
-    return len(fields) == 2 and all(field.isdecimal() for field in fields)
+    return re.fullmatch(r"\d+ \d+", line) is not None
 
 
 def _numbers_at_end(line: str) -> int:
     """Returns how many numbers stand at the end of a line, behind its first field."""
-    count = 0
-    for field in reversed(line.split(" ")[1:]):
-        if not _is_number(field):
-            break
-        count += 1
-    return count
+    return len(list(itertools.takewhile(_is_number, reversed(line.split(" ")[1:]))))
 
 
 def _is_number(text: str) -> bool:

@@ -19,6 +19,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     tasks = probe.add_subparsers(title="tasks", metavar="TASK", required=True)
     _add_pos(tasks)
     _add_wsd(tasks)
+    _add_blimp(tasks)
     _add_weights_plot(commands)
     _add_projector(commands)
 
@@ -36,34 +37,26 @@ def _add_wsd(tasks: argparse._SubParsersAction) -> None:
     help_text = "word sense disambiguation by the nearest average vector of the training senses"
     wsd = add_command(tasks, "wsd", _wsd, help_text)
     _add_probe_arguments(wsd, _SEMCOR)
-    test_help = "as --train; without it, every fifth document of --train is held out"
-    wsd.add_argument("--test", metavar="FILE", help=test_help)
-    wsd.add_argument(
-        "--sense-index",
-        metavar="FILE",
-        help="WordNet's index.sense: lemmas that are not in --train get their first sense (without it: no answer)",
-    )
-    blimp = add_command(
-        tasks, "blimp", _blimp, "how often the acceptable sentence of a minimal pair is the likelier one"
-    )
+    help_text = "as --train; without it, every fifth document of --train is held out"
+    wsd.add_argument("--test", metavar="FILE", help=help_text)
+    help_text = "WordNet's index.sense: lemmas that are not in --train get their first sense (without it: no answer)"
+    wsd.add_argument("--sense-index", metavar="FILE", help=help_text)
+
+
+def _add_blimp(tasks: argparse._SubParsersAction) -> None:
+    help_text = "how often the acceptable sentence of a minimal pair is the likelier one"
+    blimp = add_command(tasks, "blimp", _blimp, help_text)
     blimp.add_argument("--savedmodel", "--model", required=True, metavar="SOURCE", help="a model with its softmax")
-    blimp.add_argument(
-        "--data", required=True, metavar="FILE", help="lines of JSON, as BLiMP has them; may be compressed"
-    )
+    help_text = "lines of JSON, as BLiMP has them; may be compressed"
+    blimp.add_argument("--data", required=True, metavar="FILE", help=help_text)
     blimp.add_argument("--output", required=True, metavar="DIR", help="a new folder for a table, JSON and a plot")
 
 
 def _add_weights_plot(commands: argparse._SubParsersAction) -> None:
     help_text = "draw the layer weights that models have learned"
     plot = add_command(commands, "weights-plot", _weights_plot, help_text, needs_tensorflow=False)
-    plot.add_argument(
-        "--model",
-        required=True,
-        action="append",
-        dest="mixes",
-        metavar="FILE",
-        help="a .keras file with an ELMo layer; may be repeated",
-    )
+    help_text = "a .keras file with an ELMo layer; may be repeated"
+    plot.add_argument("--model", required=True, action="append", dest="mixes", metavar="FILE", help=help_text)
     plot.add_argument("--output", required=True, metavar="FILE", help="a PNG file, replaced if it is there")
 
 
@@ -75,9 +68,8 @@ def _add_projector(commands: argparse._SubParsersAction) -> None:
     source.add_argument("--text", metavar="FILE", help="one tokenized sentence per line")
     semcor_help = f"{_SEMCOR}; uses are labeled with their senses"
     source.add_argument("--semcor", dest="sentences", metavar="FILE", help=semcor_help)
-    projector.add_argument(
-        "--word", required=True, metavar="W", help="with --text a token, with --semcor a lemma: play or play%%2"
-    )
+    help_text = "with --text a token, with --semcor a lemma: play or play%%2"
+    projector.add_argument("--word", required=True, metavar="W", help=help_text)
     projector.add_argument("--logdir", required=True, metavar="DIR", help="a new folder")
 
 
@@ -93,7 +85,7 @@ def _pos(arguments: argparse.Namespace) -> None:
 
     staging.check_absent(arguments.output)
     train, test = (conllu.read_conllu(path, arguments.tags) for path in (arguments.train, arguments.test))
-    _finish(pos.probe(arguments.savedmodel, train, test, arguments.seed), "pos", arguments)
+    _finish(pos.probe(arguments.savedmodel, train, test, arguments.seed), arguments)
 
 
 def _wsd(arguments: argparse.Namespace) -> None:
@@ -104,7 +96,7 @@ def _wsd(arguments: argparse.Namespace) -> None:
     train = semcor.read_semcor(arguments.train)
     train, test = wsd.split(train) if arguments.test is None else (train, semcor.read_semcor(arguments.test))
     first_senses = None if arguments.sense_index is None else semcor.read_first_senses(arguments.sense_index)
-    _finish(wsd.probe(arguments.savedmodel, train, test, first_senses), "wsd", arguments)
+    _finish(wsd.probe(arguments.savedmodel, train, test, first_senses), arguments)
 
 
 def _blimp(arguments: argparse.Namespace) -> None:
@@ -112,11 +104,11 @@ def _blimp(arguments: argparse.Namespace) -> None:
     from elmo_tf.probes import blimp
 
     staging.check_absent(arguments.output)
-    _finish(blimp.probe(arguments.savedmodel, minimal_pairs.read_minimal_pairs(arguments.data)), "blimp", arguments)
+    _finish(blimp.probe(arguments.savedmodel, minimal_pairs.read_minimal_pairs(arguments.data)), arguments)
 
 
-def _finish(results, name: str, arguments: argparse.Namespace) -> None:
-    results.write(arguments.output, name)
+def _finish(results, arguments: argparse.Namespace) -> None:
+    results.write(arguments.output)
     print(results.table())
     print(json.dumps(results.to_json() | {"savedmodel": arguments.savedmodel}))
 
@@ -137,8 +129,8 @@ def _projector(arguments: argparse.Namespace) -> None:
 
     staging.check_absent(arguments.logdir)
     if arguments.text is not None:
-        uses = projector.uses_in_lines(arguments.text, arguments.word)
+        sentences = projector.sentences_with(arguments.text, arguments.word)
     else:
-        uses = projector.uses_with_senses(semcor.read_semcor(arguments.sentences), arguments.word)
-    projector.write(arguments.savedmodel, uses, arguments.logdir)
+        sentences = semcor.read_semcor(arguments.sentences)
+    projector.write(arguments.savedmodel, projector.uses_of(sentences, arguments.word), arguments.logdir)
     print(f"tensorboard --logdir {arguments.logdir}")

@@ -63,18 +63,8 @@ def _train(arguments: argparse.Namespace) -> None:
 
     recipe = next(iter(tasks.system_class(arguments.task).recipes.values()))
     arguments.parser.set_defaults(settings=["recipe", *config_lib.keys(type(recipe))])
-    results = runs.train(
-        arguments.task,
-        arguments.train,
-        arguments.dev,
-        arguments.workdir,
-        arguments.test,
-        arguments.elmo,
-        arguments.glove,
-        arguments.fraction,
-        arguments.seeds,
-        arguments.assignments,
-    )
+    names = ("task", "train", "dev", "workdir", "test", "elmo", "glove", "fraction", "seeds", "assignments")
+    results = runs.train(**{name: getattr(arguments, name) for name in names})
     print(json.dumps({name: value for name, value in results.items() if name != "history"}))
 
 

@@ -44,12 +44,9 @@ class Results:
         """Returns everything as values for JSON."""
         return {"task": self.title, "scores": {row.name: row.scores for row in self.rows}, **self.details}
 
-    def write(self, output: str | os.PathLike, name: str) -> None:
-        """Writes `name`.json, .txt and .png to the new folder `output`, all or nothing.
-
-        Raises:
-            InputError: if there is something at `output`.
-        """
+    def write(self, output: str | os.PathLike) -> None:
+        """Writes JSON, the table and a plot to the new folder `output`, all or nothing."""
+        name = self.title.lower()
         with staging.new_folder(output) as folder:
             (folder / f"{name}.json").write_text(json.dumps(self.to_json(), indent=2) + "\n", "utf-8")
             (folder / f"{name}.txt").write_text(self.table() + "\n", "utf-8")

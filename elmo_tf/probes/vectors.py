@@ -22,9 +22,6 @@ def embed(
 
     Returns:
         float16 `(spans, num_layers, dim)`: exact to 0.05 %, enough for probes, in half the memory.
-
-    Raises:
-        InputError: if there is no such model, or it is damaged.
     """
     embedder = Embedder(sources.find(source))
     firsts = np.cumsum([0, *(len(one) for one in spans)])

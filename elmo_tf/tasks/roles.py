@@ -6,6 +6,7 @@ what is clipped, the paper counts.
 """
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -58,29 +59,13 @@ class Task(Tagger):
             words=Words(dim=100, lower=True, trainable=True),  # [P]; lower case [S]
             elmo=Elmo(place="input", penalty=0.001, dropout_rate=0.1),  # [P]; dropout [A]
             # Adadelta, rate, clipping, epochs, patience [P]; epsilon and batch [S].
-            fit=Fit(
-                batch_size=80,
-                epochs=500,
-                patience=200,
-                optimizer="adadelta",
-                learning_rate=1.0,
-                epsilon=1e-6,
-                clip_value=1.0,
-            ),
+            fit=Fit(80, 500, 200, optimizer="adadelta", learning_rate=1.0, epsilon=1e-6, clip_value=1.0),
         ),
         "small": RolesRecipe(
             words=Words(dim=100),
             elmo=Elmo(place="input", penalty=0.001, dropout_rate=0.3),
             # The rate decays by steps: with little data the score is 0 for the first epochs.
-            fit=Fit(
-                batch_size=64,
-                epochs=12,
-                patience=4,
-                learning_rate=0.002,
-                clip_norm=5.0,
-                decay_rate=0.5,
-                decay_steps=2000,
-            ),
+            fit=Fit(64, 12, 4, learning_rate=0.002, clip_norm=5.0, decay_rate=0.5, decay_steps=2000),
             network=Network(layers=4, units=128, predicate_dim=20),
         ),
     }
@@ -92,10 +77,7 @@ class Task(Tagger):
         if isinstance(item, str) or not isinstance(item, Sequence) or len(item) != 2:
             expected = "pairs of a sentence, a list of tokens, and the index of a predicate"
             raise InputError("sentences", expected, repr(item))
-        try:
-            return frames.checked_frame(checked_tokens(item[0]), item[1])
-        except frames.WrongFrame as wrong:
-            raise InputError("sentences", wrong.expected, wrong.found) from None
+        return frames.checked_frame(checked_tokens(item[0]), item[1], None, functools.partial(InputError, "sentences"))
 
     def examples(self, items: Sequence[list[Frame]], training: bool) -> list[Frame]:
         return [one for sentence in items for one in sentence if not training or len(one.tokens) <= _LONGEST]

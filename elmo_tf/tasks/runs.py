@@ -10,7 +10,7 @@ import os
 import pathlib
 import re
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import keras
@@ -184,17 +184,17 @@ class _Runs:
 
 def _checksums(data: Data, table: WordTable, bilm: PackedBiLM | None) -> dict[str, str | None]:
     """Returns checksums of what a run reads: the same wherever the files are."""
-    parts = {name: map(_bytes, data[name]) for name in ("train", "dev", "test")}
-    parts["words"] = [_bytes(table.words), table.vectors.tobytes()]
-    if bilm is not None:
-        parts["elmo"] = [np.asarray(one).tobytes() for one in bilm.weights]
-    found: dict[str, str | None] = {}
-    for name, pieces in parts.items():
-        digest = hashlib.sha256()
-        for piece in pieces:
-            digest.update(piece)
-        found[name] = digest.hexdigest()
-    return found if bilm is not None else found | {"elmo": None}
+    found: dict[str, str | None] = {name: _checksum(map(_bytes, data[name])) for name in ("train", "dev", "test")}
+    found["words"] = _checksum([_bytes(table.words), table.vectors.tobytes()])
+    found["elmo"] = None if bilm is None else _checksum(np.asarray(one).tobytes() for one in bilm.weights)
+    return found
+
+
+def _checksum(pieces: Iterable[bytes]) -> str:
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(piece)
+    return digest.hexdigest()
 
 
 def _bytes(value: Any) -> bytes:

@@ -15,6 +15,5 @@ def test_labels_and_tokens_are_read(tmp_path):
 
 @pytest.mark.parametrize("line", ["It works", "\tIt works", "good\t "])
 def test_a_line_without_label_or_sentence_is_refused(tmp_path, line):
-    assert_refused(
-        classes.read_classes, write(tmp_path, f"a\tb\n{line}\n"), "a label, a tab and a sentence, found ", line=2
-    )
+    path = write(tmp_path, f"a\tb\n{line}\n")
+    assert_refused(classes.read_classes, path, "a label, a tab and a sentence, found ", line=2)

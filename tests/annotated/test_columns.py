@@ -29,26 +29,23 @@ def test_bioul_is_recognized_and_becomes_iob2(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "scheme", "message", "line"),
+    ("text", "message", "line"),
     [
-        ("a O\nb\n", "auto", "a token and a tag, O, B-.* or I-.*, found 'b'", 2),
-        ("a PER\n", "auto", "a token and a tag, .*, found 'a PER'", 1),
-        ("a O\n\u00a0 O\n", "auto", "a token and a tag, .*, found '.*'", 2),
-        ("\tO\n", "auto", "a token and a tag, .*, found '.*'", 1),
-        ("a B-\n", "auto", "a token and a tag, .*, found 'a B-'", 1),
-        ("", "auto", "at least one sentence, found none", None),
-        ("-DOCSTART- O\n", "auto", "at least one sentence, found none", None),
-        ("a O\nb I-X\n", "IOB2", r"B-X or I-X before I-X \(IOB2\), found 'b I-X'", 2),
-        ("a U-X\n\nb B-X\nc O\n", "auto", r"I-X or L-X after B-X \(BIOUL\), found 'c O'", 4),
-        ("a U-X\nb I-X\n", "auto", r"no I-X here \(BIOUL\), found 'b I-X'", 2),
-        ("a B-X\nb I-Y\nc L-Y\n", "auto", r"I-X or L-X after B-X \(BIOUL\), found 'b I-Y'", 2),
-        ("a U-X\nb B-X\n", "auto", r"L-X or U-X at the end \(BIOUL\), found 'b B-X'", 2),
-        ("a U-X\n", "IOB1", "a tag of IOB1, O, B-.* or I-.*, found 'a U-X'", 1),
+        ("a O\nb\n", "a token and a tag, O, B-.* or I-.*, found 'b'", 2),
+        ("a PER\n", "a token and a tag, .*, found 'a PER'", 1),
+        ("a O\n\u00a0 O\n", "a token and a tag, .*, found '.*'", 2),
+        ("\tO\n", "a token and a tag, .*, found '.*'", 1),
+        ("a B-\n", "a token and a tag, .*, found 'a B-'", 1),
+        ("", "at least one sentence, found none", None),
+        ("-DOCSTART- O\n", "at least one sentence, found none", None),
+        ("a U-X\n\nb B-X\nc O\n", r"I-X or L-X after B-X \(BIOUL\), found 'c O'", 4),
+        ("a U-X\nb I-X\n", r"no I-X here \(BIOUL\), found 'b I-X'", 2),
+        ("a B-X\nb I-Y\nc L-Y\n", r"I-X or L-X after B-X \(BIOUL\), found 'b I-Y'", 2),
+        ("a U-X\nb B-X\n", r"L-X or U-X at the end \(BIOUL\), found 'b B-X'", 2),
     ],
 )
-def test_a_line_without_a_tag_that_fits_is_refused(tmp_path, text, scheme, message, line):
-    path = write(tmp_path, text)
-    assert_refused(lambda path: columns.read_columns(path, scheme), path, message, line)
+def test_a_line_without_a_tag_that_fits_is_refused(tmp_path, text, message, line):
+    assert_refused(columns.read_columns, write(tmp_path, text), message, line)
 
 
 @pytest.mark.parametrize(
@@ -78,11 +75,7 @@ def test_sentences_that_end_as_tags_do_are_sentences(tmp_path, text):
     assert columns.read_tokens(write(tmp_path, text)) == expected
 
 
-def test_columns_of_one_token_are_recognized_by_all_lines(tmp_path):
+def test_all_lines_decide_where_the_first_block_has_one_token_and_columns_need_all_their_tags(tmp_path):
     assert columns.read_tokens(write(tmp_path, "Rome B-LOC\n\nParis B-LOC\n")) == [Tagged(["Rome"]), Tagged(["Paris"])]
-
-
-def test_columns_that_end_in_a_line_without_a_tag_are_not_taken_for_sentences(tmp_path):
-    assert_refused(
-        columns.read_tokens, write(tmp_path, "New B-LOC\nYork I-LOC\n\nis O\nbig"), ".*, found 'big'", line=5
-    )
+    path = write(tmp_path, "New B-LOC\nYork I-LOC\n\nis O\nbig")
+    assert_refused(columns.read_tokens, path, ".*, found 'big'", line=5)

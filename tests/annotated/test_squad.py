@@ -117,9 +117,5 @@ def test_a_question_that_lacks_something_is_named(tmp_path):
     ],
 )
 def test_a_line_without_paragraph_or_question_is_refused(tmp_path, line, message):
-    assert_refused(
-        squad.read_questions_without_answers,
-        write(tmp_path, json.dumps({"context": "a", "question": "b"}) + f"\n{line}\n"),
-        message,
-        line=2,
-    )
+    path = write(tmp_path, json.dumps({"context": "a", "question": "b"}) + f"\n{line}\n")
+    assert_refused(squad.read_questions_without_answers, path, message, line=2)

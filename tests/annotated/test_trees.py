@@ -32,6 +32,5 @@ def test_every_phrase_has_its_tokens_and_class(tmp_path):
     ],
 )
 def test_a_line_that_is_not_a_tree_is_refused(tmp_path, line, expected):
-    assert_refused(
-        trees.read_trees, write(tmp_path, f"(3 It)\n{line}\n"), f"a tree such as .*: {expected}, found ", line=2
-    )
+    path = write(tmp_path, f"(3 It)\n{line}\n")
+    assert_refused(trees.read_trees, path, f"a tree such as .*: {expected}, found ", line=2)

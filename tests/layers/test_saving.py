@@ -39,7 +39,7 @@ def _of_one_input(layer, shape, values, dtype="float32"):
 MODELS = {
     "ScalarMix": lambda: _of_one_input(ScalarMix(3, penalty=0.1), (3, 2, 4), RANDOM.normal(size=(2, 3, 2, 4))),
     "Highway": lambda: _of_one_input(Highway(), (5,), RANDOM.normal(size=(2, 5))),
-    "HighwayLSTM": lambda: _of_one_input(HighwayLSTM(3, 0.1), (2, 4), RANDOM.normal(size=(2, 2, 4))),
+    "HighwayLSTM": lambda: _of_one_input(HighwayLSTM(3, 0.1, True), (2, 4), RANDOM.normal(size=(2, 2, 4))),
     "CRF": lambda: _of_one_input(CRF(3), (2, 3), RANDOM.normal(size=(2, 2, 3))),
     "CharCNN": lambda: _of_one_input(
         CharCNN(4, ((1, 4), (2, 6)), 1, "relu", output_dim=8), (2, 50), batch_char_ids(SENTENCES), "int32"

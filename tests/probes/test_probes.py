@@ -12,9 +12,7 @@ from elmo_tf import cli
 from elmo_tf.annotated.columns import Tagged
 from elmo_tf.annotated.semcor import SenseSentence, Use
 from elmo_tf.errors import InputError
-from elmo_tf.layers.scalar_mix import ScalarMix
 from elmo_tf.probes import learned_weights, pos, vectors, wsd
-from tests import checks
 from tests.helpers import MICRO
 
 # The tag follows from the word before: no layer without context can tell.
@@ -278,9 +276,3 @@ def test_a_plot_that_cannot_be_drawn_is_refused(tmp_path):
     assert not (tmp_path / "plot.png").exists()
     with pytest.raises(InputError, match=f"^{tmp_path}: expected a PNG file, found a folder"):
         learned_weights.plot(mixes[:1], tmp_path)
-
-
-def test_weights_of_layers_are_positive_and_sum_to_1():
-    mix = ScalarMix(2, [0.0, np.log(3)])
-    mix.build(None)
-    np.testing.assert_allclose(mix.weights_of_layers(), [0.25, 0.75], **checks.FEW)

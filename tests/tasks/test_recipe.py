@@ -23,44 +23,27 @@ def test_a_recipe_is_chosen_by_name_wherever_it_stands_and_the_rest_applied():
         ("fit.ema=1.0", "fit.ema: expected float < 1.0, found 1.0"),
         ("fit.seed=2147483648", "fit.seed: expected int <= 2147483647, found 2147483648"),
         ("fit.epochs=0", "fit.epochs: expected int >= 1, found 0"),
-        ("fit.clip_norm=-1.0", "fit.clip_norm: expected float >= 0.0, found -1.0"),
         ("fit.learning_rate=0.0", "fit.learning_rate: expected float > 0.0, found 0.0"),
         ("fit.judge_every=26", "fit.judge_every: expected at most patience, 25, found 26"),
         ("fit.optimizer=sgd", "fit.optimizer: expected one of adam, adadelta, found 'sgd'"),
+        ("fit.clip_norm=5.0,fit.clip_value=1.0", "fit.clip_value: expected 0 where clip_norm is not, found 1.0"),
         ("elmo.place=top", "elmo.place: expected one of none, input, output, both, found 'top'"),
         ("elmo.mix=mean", "elmo.mix: expected one of learned, average, top, found 'mean'"),
-        ("elmo.dropout_rate=1.0", "elmo.dropout_rate: expected float < 1.0, found 1.0"),
-        ("elmo.penalty=-1.0", "elmo.penalty: expected float >= 0.0, found -1.0"),
         ("words.dim=many", "words.dim: expected int, found 'many'"),
-        ("words.dim=0", "words.dim: expected int >= 1, found 0"),
         ("spelling.filters=-1", "spelling.filters: expected int >= 0, found -1"),
         ("spelling.more_widths=[0]", r"spelling.more_widths: expected int >= 1 at \[0\], found \[0\]"),
-        ("ner network.units=0", "network.units: expected int >= 1, found 0"),
-        ("sentiment network.hidden=[9,0]", r"network.hidden: expected int >= 1 at \[1\], found \[9, 0\]"),
         ("sentiment network.classes=3", "network.classes: expected 2 or 5, found 3"),
         ("entailment network.penalty=-1.0", "network.penalty: expected float >= 0.0, found -1.0"),
-        ("roles network.layers=0", "network.layers: expected int >= 1, found 0"),
-        ("roles network.predicate_dim=0", "network.predicate_dim: expected int >= 1, found 0"),
-        ("answers network.longest_answer=0", "network.longest_answer: expected int >= 1, found 0"),
-        ("coreference network.max_width=0", "network.max_width: expected int >= 1, found 0"),
-        ("coreference network.window=0", "network.window: expected int >= 1, found 0"),
         ("coreference network.ratio=0.0", "network.ratio: expected float > 0.0, found 0.0"),
-        ("coreference network.hidden_units=0", "network.hidden_units: expected int >= 1, found 0"),
-        ("coreference network.dropout_rate=1.0", "network.dropout_rate: expected float < 1.0, found 1.0"),
     ],
 )
 def test_wrong_settings_are_named(assignment, message):
     task, _, setting = assignment.rpartition(" ")
     with pytest.raises(InputError, match=f"^{message}$"):
-        chosen((tasks.system_class(task) if task else Task).recipes, [setting])
+        chosen((tasks.system_class(task) if task else Task).recipes, setting.split(","))
 
 
 def test_every_system_has_the_papers_recipe_first_and_a_small_one():
     for name in tasks.SYSTEMS:
         assert list(tasks.system_class(name).recipes) == ["paper", "small"]
         assert tasks.system_class(name).name == name
-
-
-def test_gradients_are_clipped_in_one_way():
-    with pytest.raises(InputError, match=r"^fit.clip_value: expected 0 where clip_norm is not, found 1.0$"):
-        chosen(Task.recipes, ["fit.clip_norm=5.0", "fit.clip_value=1.0"])

@@ -97,9 +97,3 @@ def test_each_gate_starts_orthonormal_and_the_forget_gate_open():
             np.testing.assert_allclose(part.T @ part, np.eye(4), **checks.FEW)
         assert not np.allclose(parts[0], parts[1])
     np.testing.assert_array_equal(layer.bias, np.repeat([0, 1, 0, 0, 0], 4))
-
-
-def test_its_configuration_makes_it_again():
-    config = HighwayLSTM(4, 0.1, go_backwards=True, seed=2).get_config()
-    assert HighwayLSTM.from_config(config).get_config() == config
-    assert config.items() >= {"units": 4, "dropout_rate": 0.1, "go_backwards": True, "seed": 2}.items()
