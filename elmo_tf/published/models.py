@@ -16,7 +16,6 @@ WEIGHTS_FILE = "weights.hdf5"
 SOFTMAX_FILE = "softmax.hdf5"
 VOCABULARY_FILE = "vocab.txt"
 
-_NOT_STATED = "not stated"
 _NEWS = "1 Billion Word, 0.8 G tokens of news"
 
 
@@ -39,14 +38,14 @@ class PublishedModel:
 
     name: str
     about: str
-    language: str
+    language: str = dataclasses.field(default="English", kw_only=True)
     parameters: int
     dim: int
     options: str = ""
     weights: str = ""
     size: int | None = None
     sha256: str | None = None
-    license: str = _NOT_STATED
+    license: str = "not stated"
 
     @property
     def comes_with_package(self) -> bool:
@@ -67,64 +66,52 @@ class PublishedModel:
         return "SHA-256" if self.sha256 else "size" if self.size else "arrays"
 
 
-# Bytes and SHA-256 of weights, read in public sources; each checksum comes from one third party.
-_CHECKS = {
-    "books": (5_693_448, "9eb5c464ec21415144756bd387eb1be25c7be20bebaaaf27185d12c3ee808947"),
-    "small": (54_402_456, "747ba97abce8a5f446558369e10bb0f7931437a46867476fdd156f5d7f576229"),
-    "original": (374_434_792, "a6b92b9ccbb13fe489faacd2221c795d4bebe84b75f8aded9d85ea464fa5c994"),
-}
-
-
-def _row(
-    name: str, about: str, parameters: int, dim: int, *paths: str, language: str = "English", license: str = _NOT_STATED
-) -> PublishedModel:
-    return PublishedModel(
-        name, about, language, parameters, dim, *(paths or ("", "")), *_CHECKS.get(name, (None, None)), license
-    )
-
-
 def _allennlp(size: str, folder: str = "", weights: str = "weights") -> tuple[str, str]:
     """Returns the paths of the two files as AllenNLP names them, by the network's size."""
     stem = f"{folder or size}/elmo_{size}"
     return f"{stem}_options.json", f"{stem}_{weights}.hdf5"
 
 
+def _portuguese(name: str, about: str, options: str, weights: str) -> PublishedModel:
+    folder = "contributed/pt"
+    return PublishedModel(
+        name, about, 93_600_848, 1024, f"{folder}/{options}", f"{folder}/{weights}", language="Portuguese"
+    )
+
+
 _ORIGINAL = "2x4096_512_2048cnn_2xhighway"
-_PT = "contributed/pt"
+# Sizes and checksums were read in public sources; each checksum comes from one third party.
 MODELS = (
     PublishedModel(
-        "english",
-        "old and modern English prose",
-        "English",
-        7_053_008,
-        256,
+        *("english", "old and modern English prose", 7_053_008, 256),
         size=13_313_762,
         sha256="3754ca3f6fc230bef12bc72d76883840c4b49407b5c5567d549a99ad90c50fc9",
         license="CC BY-SA 4.0",
     ),
-    _row("books", "public-domain books and textbooks", 2_996_432, 256, license="Apache-2.0"),
-    _row("small", _NEWS, 13_593_296, 256, *_allennlp("2x1024_128_2048cnn_1xhighway")),
-    _row("medium", _NEWS, 28_027_728, 512, *_allennlp("2x2048_256_2048cnn_1xhighway")),
-    _row("original", _NEWS, 93_600_848, 1024, *_allennlp(_ORIGINAL)),
-    _row("original-5.5B", "Wikipedia and news, 5.5 G tokens", 93_600_848, 1024, *_allennlp(f"{_ORIGINAL}_5.5B")),
-    _row("pubmed", "PubMed", 93_600_848, 1024, *_allennlp(_ORIGINAL, "contributed/pubmed", "weights_PubMed_only")),
-    _row(
-        "pt-wikipedia",
-        "Wikipedia",
-        93_600_848,
-        1024,
-        f"{_PT}/wikipedia/options.json",
-        f"{_PT}/wikipedia/elmo_pt_weights.hdf5",
-        language="Portuguese",
+    PublishedModel(
+        *("books", "public-domain books and textbooks", 2_996_432, 256),
+        size=5_693_448,
+        sha256="9eb5c464ec21415144756bd387eb1be25c7be20bebaaaf27185d12c3ee808947",
+        license="Apache-2.0",
     ),
-    _row(
-        "pt-brwac",
-        "brWaC, a corpus of web pages",
-        93_600_848,
-        1024,
-        f"{_PT}/brwac/options.json",
-        f"{_PT}/brwac/elmo_pt_weights_dgx1.hdf5",
-        language="Portuguese",
+    PublishedModel(
+        *("small", _NEWS, 13_593_296, 256, *_allennlp("2x1024_128_2048cnn_1xhighway"), 54_402_456),
+        "747ba97abce8a5f446558369e10bb0f7931437a46867476fdd156f5d7f576229",
+    ),
+    PublishedModel("medium", _NEWS, 28_027_728, 512, *_allennlp("2x2048_256_2048cnn_1xhighway")),
+    PublishedModel(
+        *("original", _NEWS, 93_600_848, 1024, *_allennlp(_ORIGINAL), 374_434_792),
+        "a6b92b9ccbb13fe489faacd2221c795d4bebe84b75f8aded9d85ea464fa5c994",
+    ),
+    PublishedModel(
+        *("original-5.5B", "Wikipedia and news, 5.5 G tokens", 93_600_848, 1024, *_allennlp(f"{_ORIGINAL}_5.5B"))
+    ),
+    PublishedModel(
+        *("pubmed", "PubMed", 93_600_848, 1024, *_allennlp(_ORIGINAL, "contributed/pubmed", "weights_PubMed_only"))
+    ),
+    _portuguese("pt-wikipedia", "Wikipedia", "wikipedia/options.json", "wikipedia/elmo_pt_weights.hdf5"),
+    _portuguese(
+        *("pt-brwac", "brWaC, a corpus of web pages", "brwac/options.json", "brwac/elmo_pt_weights_dgx1.hdf5"),
     ),
 )
 
