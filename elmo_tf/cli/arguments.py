@@ -1,6 +1,7 @@
 """What several commands share: their declaration, and kinds of argument."""
 
 import argparse
+import functools
 import re
 from collections.abc import Callable
 
@@ -60,17 +61,10 @@ def add_checkpoint_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def positive(text: str) -> int:
-    """Returns a whole number, at least 1."""
-    return _at_least(1, text)
-
-
-def natural(text: str) -> int:
-    """Returns a whole number, 0 included."""
-    return _at_least(0, text)
-
-
 def _at_least(least: int, text: str) -> int:
     if not text.isdecimal() or int(text) < least:
         raise argparse.ArgumentTypeError(f"expected a whole number, at least {least}, found {text!r}")
     return int(text)
+
+
+positive, natural = (functools.partial(_at_least, least) for least in (1, 0))  # types of arguments

@@ -3,7 +3,6 @@
 import argparse
 import dataclasses
 import json
-import os
 from typing import TYPE_CHECKING
 
 from elmo_tf import config as config_lib
@@ -88,39 +87,21 @@ def _train(arguments: argparse.Namespace) -> None:
         config = asked
     else:
         raise InputError("preset", f"one of {', '.join(config_lib.PRESETS)} for a new workdir", "none")
-    loop.train(
-        config,
-        arguments.data,
-        arguments.workdir,
-        arguments.heldout,
-        arguments.steps,
-        _cluster(),
-        arguments.profile,
-    )
+    loop.train(config, arguments.data, arguments.workdir, *_run(arguments))
 
 
 def _finetune(arguments: argparse.Namespace) -> None:
     from elmo_tf.training import finetuning
 
-    finetuning.finetune(
-        arguments.source,
-        arguments.data,
-        arguments.workdir,
-        _assignments(arguments),
-        arguments.heldout,
-        arguments.steps,
-        _cluster(),
-        arguments.profile,
-    )
+    where = arguments.source, arguments.data, arguments.workdir
+    finetuning.finetune(*where, _assignments(arguments), *_run(arguments))
 
 
-def _cluster() -> "tf.distribute.Strategy | None":
-    """Returns the strategy for the cluster in `TF_CONFIG`; None if this process trains alone."""
-    if not os.environ.get("TF_CONFIG"):
-        return None
+def _run(arguments: argparse.Namespace) -> tuple[str | None, int | None, "tf.distribute.Strategy | None", bool]:
+    """Returns the arguments that `train` and `finetune` share, from `heldout` on."""
     from elmo_tf.training import workers
 
-    return workers.from_environment()
+    return arguments.heldout, arguments.steps, workers.from_environment(), arguments.profile
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:

@@ -7,13 +7,11 @@ class Info(msgspec.Struct, frozen=True):
 info = read(folder / "info.json", Info)
 """
 
-import contextlib
 import json
 import os
 import pathlib
 import re
 import sys
-from collections.abc import Iterator
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -61,15 +59,6 @@ def parse(content: str | bytes, kind: type[_Value], source: str) -> _Value:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         raise InputError(source, *_misfit(str(error), value)) from None
-
-
-@contextlib.contextmanager
-def contents_of(path: str | os.PathLike) -> Iterator[None]:
-    """Turns an `InputError` about a key into one about the file that holds it: `path: expected KEY to be ...`."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(str(path), f"{error.parameter} to be {error.expected}", error.found) from None
 
 
 def _misfit(message: str, value: Any) -> tuple[str, str]:

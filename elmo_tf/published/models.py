@@ -16,7 +16,6 @@ WEIGHTS_FILE = "weights.hdf5"
 SOFTMAX_FILE = "softmax.hdf5"
 VOCABULARY_FILE = "vocab.txt"
 
-_NOT_STATED = "not stated"
 _NEWS = "1 Billion Word, 0.8 G tokens of news"
 
 
@@ -27,7 +26,6 @@ class PublishedModel:
     Attributes:
         name: what users write.
         about: the text it was trained on.
-        language: of that text.
         parameters: number of weights, without the softmax.
         dim: width of a vector, twice the projection.
         options: path of its `options.json` below `ADDRESS`; empty: the files come with this package.
@@ -35,18 +33,19 @@ class PublishedModel:
         size: bytes of `weights`; None: unknown.
         sha256: of `weights`, in hexadecimal, as published by a third party; None: unknown.
         license: as far as it is known.
+        language: of the text.
     """
 
     name: str
     about: str
-    language: str
     parameters: int
     dim: int
     options: str = ""
     weights: str = ""
     size: int | None = None
     sha256: str | None = None
-    license: str = _NOT_STATED
+    license: str = "not stated"
+    language: str = "English"
 
     @property
     def comes_with_package(self) -> bool:
@@ -67,20 +66,6 @@ class PublishedModel:
         return "SHA-256" if self.sha256 else "size" if self.size else "arrays"
 
 
-# Bytes and SHA-256 of weights, read in public sources; each checksum comes from one third party.
-_CHECKS = {
-    "small": (54_402_456, "747ba97abce8a5f446558369e10bb0f7931437a46867476fdd156f5d7f576229"),
-    "original": (374_434_792, "a6b92b9ccbb13fe489faacd2221c795d4bebe84b75f8aded9d85ea464fa5c994"),
-}
-
-
-def _row(
-    name: str, about: str, parameters: int, dim: int, options: str, weights: str, language: str = "English"
-) -> PublishedModel:
-    checks = _CHECKS.get(name, (None, None))
-    return PublishedModel(name, about, language, parameters, dim, options, weights, *checks)
-
-
 def _allennlp(size: str, folder: str = "", weights: str = "weights") -> tuple[str, str]:
     """Returns the paths of the two files as AllenNLP names them, by the network's size."""
     stem = f"{folder or size}/elmo_{size}"
@@ -89,23 +74,43 @@ def _allennlp(size: str, folder: str = "", weights: str = "weights") -> tuple[st
 
 _ORIGINAL = "2x4096_512_2048cnn_2xhighway"
 _PT = "contributed/pt"
+# Sizes and checksums were read in public sources; each checksum comes from one third party.
 MODELS = (
     PublishedModel(
         "english",
         "old and modern English prose",
-        "English",
         7_053_008,
         256,
         size=13_313_762,
         sha256="3754ca3f6fc230bef12bc72d76883840c4b49407b5c5567d549a99ad90c50fc9",
         license="CC BY-SA 4.0",
     ),
-    _row("small", _NEWS, 13_593_296, 256, *_allennlp("2x1024_128_2048cnn_1xhighway")),
-    _row("medium", _NEWS, 28_027_728, 512, *_allennlp("2x2048_256_2048cnn_1xhighway")),
-    _row("original", _NEWS, 93_600_848, 1024, *_allennlp(_ORIGINAL)),
-    _row("original-5.5B", "Wikipedia and news, 5.5 G tokens", 93_600_848, 1024, *_allennlp(f"{_ORIGINAL}_5.5B")),
-    _row("pubmed", "PubMed", 93_600_848, 1024, *_allennlp(_ORIGINAL, "contributed/pubmed", "weights_PubMed_only")),
-    _row(
+    PublishedModel(
+        "small",
+        _NEWS,
+        13_593_296,
+        256,
+        *_allennlp("2x1024_128_2048cnn_1xhighway"),
+        size=54_402_456,
+        sha256="747ba97abce8a5f446558369e10bb0f7931437a46867476fdd156f5d7f576229",
+    ),
+    PublishedModel("medium", _NEWS, 28_027_728, 512, *_allennlp("2x2048_256_2048cnn_1xhighway")),
+    PublishedModel(
+        "original",
+        _NEWS,
+        93_600_848,
+        1024,
+        *_allennlp(_ORIGINAL),
+        size=374_434_792,
+        sha256="a6b92b9ccbb13fe489faacd2221c795d4bebe84b75f8aded9d85ea464fa5c994",
+    ),
+    PublishedModel(
+        "original-5.5B", "Wikipedia and news, 5.5 G tokens", 93_600_848, 1024, *_allennlp(f"{_ORIGINAL}_5.5B")
+    ),
+    PublishedModel(
+        "pubmed", "PubMed", 93_600_848, 1024, *_allennlp(_ORIGINAL, "contributed/pubmed", "weights_PubMed_only")
+    ),
+    PublishedModel(
         "pt-wikipedia",
         "Wikipedia",
         93_600_848,
@@ -114,7 +119,7 @@ MODELS = (
         f"{_PT}/wikipedia/elmo_pt_weights.hdf5",
         language="Portuguese",
     ),
-    _row(
+    PublishedModel(
         "pt-brwac",
         "brWaC, a corpus of web pages",
         93_600_848,

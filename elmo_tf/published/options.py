@@ -76,24 +76,29 @@ def parse_options(options: dict[str, Any], vocab_size: int | None = None, source
         vocab_size: as for `read_options`.
         source: where the contents come from, for errors.
     """
-    with json_file.contents_of(source):
-        given = _flattened(options)
-        settings: dict = {}
-        for option in _OPTIONS:
-            value = _value(option, given)
-            if option.setting is not None and value is not _RELEASED:
-                _put(settings, option.setting, value)
-        if given.get("sample_softmax") is False:
-            _put(settings, "train.num_sampled", 0)
-        words = given.get("n_tokens_vocab")
-        if vocab_size is not None and words not in (None, vocab_size):
-            raise InputError("n_tokens_vocab", f"{vocab_size}, the rows of the softmax", repr(words))
-        try:
-            return config_lib.from_dict(settings)
-        except InputError as error:
-            keys = {option.setting: option.key for option in _OPTIONS}
-            expected = error.expected.replace("at most units", "at most lstm.dim")
-            raise InputError(keys[error.parameter], expected, error.found) from None
+    keys = {option.setting: option.key for option in _OPTIONS}
+    try:
+        return config_lib.from_dict(_settings(options, vocab_size))
+    except InputError as error:
+        key = keys.get(error.parameter, error.parameter)
+        expected = error.expected.replace("at most units", "at most lstm.dim")
+        raise InputError(source, f"{key} to be {expected}", error.found) from None
+
+
+def _settings(options: dict[str, Any], vocab_size: int | None) -> dict:
+    """Returns the settings that `options` determine, as nested dictionaries."""
+    given = _flattened(options)
+    settings: dict = {}
+    for option in _OPTIONS:
+        value = _value(option, given)
+        if option.setting is not None and value is not _RELEASED:
+            _put(settings, option.setting, value)
+    if given.get("sample_softmax") is False:
+        _put(settings, "train.num_sampled", 0)
+    words = given.get("n_tokens_vocab")
+    if vocab_size is not None and words not in (None, vocab_size):
+        raise InputError("n_tokens_vocab", f"{vocab_size}, the rows of the softmax", repr(words))
+    return settings
 
 
 def write_options(model: config_lib.ModelConfig, path: str | os.PathLike) -> None:

@@ -1,6 +1,7 @@
 """When a training saves checkpoints, and how it resumes from one."""
 
 import logging
+import shutil
 import time
 from collections.abc import Sequence
 
@@ -140,4 +141,11 @@ class Checkpointing:
         every = min(1 if config.checkpoint_minutes else config.checkpoint_steps, eval_steps or last_step)
         saves = -(-last_step // every) - self._state.step // every
         more = min(saves, max(1, kept + 1 - len(checkpoints.steps(self._workdir))))
-        space.warn_of_little_space(self._workdir.path, self.num_bytes, more, kept)
+        free = shutil.disk_usage(self._workdir.path).free
+        if more * self.num_bytes > free:
+            sizes = [space.megabytes(size) for size in (self.num_bytes, more * self.num_bytes, free)]
+            _log.warning(
+                "warning: a checkpoint takes %s MB; %d more (%d are kept, plus one being written) take %s MB, but only "
+                "%s MB are free in %s",
+                *(sizes[0], more, kept, *sizes[1:], self._workdir.path),
+            )

@@ -65,16 +65,12 @@ class Evaluator:
             lambda window, states: self._strategy.run(bilm.language_model_losses, args=(window, states))
         )
 
-    def __call__(self, records: record_folder.Records, batch_size: int = 32, unroll_steps: int = 20) -> Evaluation:
-        """Evaluates on all of `records`, in the files' order; arguments as for `parts`."""
-        return self.parts(records, [None], batch_size, unroll_steps)[0]
-
     def parts(
         self,
         records: record_folder.Records,
         counts: Sequence[int | None],
-        batch_size: int = 32,
-        unroll_steps: int = 20,
+        batch_size: int,
+        unroll_steps: int,
         interrupted: Callable[[], bool] = lambda: False,
     ) -> list[Evaluation]:
         """Evaluates on parts of `records`, which all start at its first sentence, in one pass.
@@ -168,13 +164,13 @@ def evaluate(
     unroll_steps: int = 20,
     strategy: tf.distribute.Strategy | None = None,
 ) -> Evaluation:
-    """Evaluates `bilm` once; arguments as for `Evaluator`.
+    """Evaluates `bilm` on all of `records`; arguments as for `Evaluator` and `Evaluator.parts`.
 
     Raises:
         InputError: if the memory is not sufficient.
     """
     with memory_explained("batch_size", "fewer streams"):
-        return Evaluator(bilm, strategy)(records, batch_size, unroll_steps)
+        return Evaluator(bilm, strategy).parts(records, [None], batch_size, unroll_steps)[0]
 
 
 def num_tokens(records: record_folder.Records) -> int:

@@ -44,14 +44,8 @@ def finetune(
 
     Args:
         source: a workdir with a checkpoint, with a softmax or without.
-        data: as for `train`.
-        workdir: as for `train`.
         assignments: `key=value` changes to the configuration of `source`.
-        heldout: as for `train`.
-        steps: as for `train`.
-        strategy: as for `train`.
-        profile: as for `train`.
-        on_record: as for `train`.
+        data, workdir, heldout, steps, strategy, profile, on_record: as for `train`.
 
     Returns:
         the workdir, with a checkpoint of the last step.

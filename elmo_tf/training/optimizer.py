@@ -20,18 +20,18 @@ class Optimizer(tf.Module):
 
     Args:
         variables: what to train, `tf.Variable`s; create the optimizer in the same `strategy.scope()`.
+        config: the recipe.
         slots: initial value of each kind of optimizer state, by name.
-        clip_norm: the largest global norm of the gradients; None: no clipping.
 
     Attributes:
         slots: the optimizer's state by name: a list of `tf.Variable`s like `variables`.
     """
 
-    def __init__(self, variables: list[tf.Variable], slots: dict[str, float], clip_norm: float | None):
+    def __init__(self, variables: list[tf.Variable], config: TrainConfig, slots: dict[str, float]):
         super().__init__()
         self.trained = list(variables)
+        self.config = config
         self.step_size = tf.Variable(0.0, trainable=False, name="step_size")
-        self.clip_norm = clip_norm
         self.slots = {
             name: [tf.Variable(tf.fill(variable.shape, first), trainable=False, name=name) for variable in variables]
             for name, first in slots.items()
@@ -54,9 +54,8 @@ class Optimizer(tf.Module):
         summed = replica.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
         summed = [_without_duplicates(gradient) for gradient in summed]
         norm = tf.linalg.global_norm(summed)
-        if self.clip_norm is not None:
-            scale = self.clip_norm / tf.maximum(norm, self.clip_norm)
-            summed = [_scaled(gradient, scale) for gradient in summed]
+        scale = self.config.clip_norm / tf.maximum(norm, self.config.clip_norm)
+        summed = [_scaled(gradient, scale) for gradient in summed]
         dense = [(number, g) for number, g in enumerate(summed) if not isinstance(g, tf.IndexedSlices)]
         sparse = [(n, g.values, g.indices) for n, g in enumerate(summed) if isinstance(g, tf.IndexedSlices)]
         replica.merge_call(self._update, args=(dense, sparse))
@@ -89,8 +88,8 @@ class Adagrad(Optimizer):
         `average_gradients`.
     """
 
-    def __init__(self, variables: list[tf.Variable], initial_accumulator: float = 1.0, clip_norm: float | None = 10.0):
-        super().__init__(variables, {"accumulators": initial_accumulator}, clip_norm)
+    def __init__(self, variables: list[tf.Variable], config: TrainConfig):
+        super().__init__(variables, config, {"accumulators": config.initial_accumulator})
 
     def _update_dense(self, variable, accumulator, gradient):
         return tf.raw_ops.ResourceApplyAdagrad(
@@ -117,16 +116,9 @@ class Adam(Optimizer):
 
     EPSILON = 1e-8
 
-    def __init__(
-        self,
-        variables: list[tf.Variable],
-        beta_1: float = 0.9,
-        beta_2: float = 0.999,
-        clip_norm: float | None = 10.0,
-    ):
-        super().__init__(variables, {"means": 0.0, "squares": 0.0}, clip_norm)
-        self.beta_1 = beta_1
-        self.beta_2 = beta_2
+    def __init__(self, variables: list[tf.Variable], config: TrainConfig):
+        super().__init__(variables, config, {"means": 0.0, "squares": 0.0})
+        self.beta_1, self.beta_2 = config.beta_1, config.beta_2
 
     def set_learning_rate(self, learning_rate: float, step: int) -> None:
         corrected = learning_rate * math.sqrt(1 - self.beta_2 ** (step + 1)) / (1 - self.beta_1 ** (step + 1))
@@ -162,7 +154,8 @@ class Muon(Adam):
 
     A block moves in the direction of its mean gradient made orthogonal: all its singular values become about 1.
     `mean = 0.95 * mean + 0.05 * g` and `ahead = 0.95 * mean + 0.05 * g`, then
-    `block -= learning_rate * (scale * sqrt(max(rows, columns)) * orthogonal(ahead) + weight_decay * block)`. The root
+    `block -= learning_rate * (scale * sqrt(max(rows, columns)) * orthogonal(ahead) + weight_decay * block)`, with
+    `muon_scale` and `muon_weight_decay` of the recipe; the decay is decoupled (Loshchilov and Hutter 2019). The root
     makes the moves of a block's numbers independent of its size, so that one rate serves Adam and blocks of all sizes.
     The moves have no correction for a mean that starts at zero: their size does not depend on the mean's. They are as
     large for a small gradient as for a large one, so without the decay the matrices grow with every step.
@@ -171,9 +164,9 @@ class Muon(Adam):
     a hundredth of the arithmetic, and a language model learned as much with it (benchmarks/README.md).
 
     Args:
+        variables: what to train.
+        config: the recipe.
         matrices: which of `variables` these are. Their slot "squares" is a scalar that nothing uses.
-        scale: root mean square of the moves, in units of the learning rate.
-        weight_decay: decoupled (Loshchilov and Hutter 2019), of `matrices` only.
 
     Reference:
         Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks"; the factor, the decay and both
@@ -183,26 +176,12 @@ class Muon(Adam):
     MOMENTUM = 0.95
     BLOCK = 128
 
-    def __init__(
-        self,
-        variables: list[tf.Variable],
-        matrices: Collection[int],
-        scale: float = 0.2,
-        weight_decay: float = 0.1,
-        beta_1: float = 0.9,
-        beta_2: float = 0.999,
-        clip_norm: float | None = 10.0,
-    ):
-        super().__init__(variables, beta_1, beta_2, clip_norm)
+    def __init__(self, variables: list[tf.Variable], config: TrainConfig, matrices: Collection[int]):
+        super().__init__(variables, config)
         self.learning_rate = tf.Variable(0.0, trainable=False, name="learning_rate")
         self._matrices = frozenset(matrices)
-        self._scale = scale
-        self._weight_decay = weight_decay
-        squares = [
-            tf.Variable(0.0, trainable=False, name="squares") if number in self._matrices else square
-            for number, square in enumerate(self.slots["squares"])
-        ]
-        self.slots = self.slots | {"squares": squares}
+        for number in matrices:
+            self.slots["squares"][number] = tf.Variable(0.0, trainable=False, name="squares")
 
     def set_learning_rate(self, learning_rate: float, step: int) -> None:
         super().set_learning_rate(learning_rate, step)
@@ -217,23 +196,22 @@ class Muon(Adam):
         shorter = int(variable.shape[0] >= variable.shape[1])
         parts = -(-variable.shape[shorter] // self.BLOCK)
         sizes = [len(part) for part in np.array_split(range(variable.shape[shorter]), parts)]
-        factor = self.learning_rate * self._scale * math.sqrt(variable.shape[1 - shorter])
+        factor = self.learning_rate * self.config.muon_scale * math.sqrt(variable.shape[1 - shorter])
         moves = [orthogonal(block, factor) for block in tf.split(ahead, sizes, shorter)]
-        kept = 1 - self.learning_rate * self._weight_decay
+        kept = 1 - self.learning_rate * self.config.muon_weight_decay
         variable.assign(_moved(shorter, variable.read_value(), kept, moves))
 
 
 def from_config(config: TrainConfig, bilm: BiLM) -> Optimizer:
     """Returns the optimizer of `bilm` that `config` asks for."""
     variables = [variable.value for variable in bilm.trainable_variables]
-    adams = config.beta_1, config.beta_2, config.clip_norm
     if config.optimizer == "adam":
-        return Adam(variables, *adams)
+        return Adam(variables, config)
     if config.optimizer == "muon":
         hidden = {id(matrix) for matrix in bilm.hidden_matrices}
         matrices = [number for number, one in enumerate(bilm.trainable_variables) if id(one) in hidden]
-        return Muon(variables, matrices, config.muon_scale, config.muon_weight_decay, *adams)
-    return Adagrad(variables, config.initial_accumulator, config.clip_norm)
+        return Muon(variables, config, matrices)
+    return Adagrad(variables, config)
 
 
 @fused

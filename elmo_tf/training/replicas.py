@@ -15,14 +15,6 @@ def num_local(strategy: tf.distribute.Strategy) -> int:
     return 1 if strategy.num_replicas_in_sync == 1 else len(strategy.extended.worker_devices)
 
 
-def local_range(strategy: tf.distribute.Strategy) -> range:
-    """Returns the indices of this process's replicas among those of all workers."""
-    count, resolver = num_local(strategy), strategy.cluster_resolver
-    several = count < strategy.num_replicas_in_sync and resolver is not None
-    first = count * int(resolver.task_id) if several else 0
-    return range(first, first + count)
-
-
 def local_rows(strategy: tf.distribute.Strategy, rows: int) -> range:
     """Returns the batch rows of this process's replicas.
 
@@ -30,8 +22,10 @@ def local_rows(strategy: tf.distribute.Strategy, rows: int) -> range:
         strategy: the replicas; all workers have the same number of them.
         rows: of each replica.
     """
-    replicas = local_range(strategy)
-    return range(replicas.start * rows, replicas.stop * rows)
+    count, resolver = num_local(strategy), strategy.cluster_resolver
+    several = count < strategy.num_replicas_in_sync and resolver is not None
+    first = count * int(resolver.task_id) if several else 0
+    return range(first * rows, (first + count) * rows)
 
 
 def distribute(strategy: tf.distribute.Strategy, values: Structure, rows: int, first: int = 0) -> Structure:

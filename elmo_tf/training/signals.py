@@ -36,31 +36,28 @@ class Interrupt:
             os.write(2, f"\n{name}: stopping after this step; {second}\n".encode())
 
 
-@contextlib.contextmanager
-def terminable() -> Iterator[None]:
+def terminable() -> contextlib.AbstractContextManager:
     """Makes SIGTERM raise `KeyboardInterrupt` in the block, as SIGINT does, unless Python handles it already.
 
     Once TensorFlow has joined a cluster, it ignores SIGTERM. After the block, SIGTERM ends the process again.
     """
-    main = threading.current_thread() is threading.main_thread()
-    if not main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
-        yield
-        return
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    unhandled = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    return _handling(signal.SIGTERM, signal.default_int_handler) if unhandled else contextlib.nullcontext()
+
+
+def fatal_interrupt() -> contextlib.AbstractContextManager:
+    """Makes SIGINT end the process at once in the block, in which Python cannot handle it."""
+    return _handling(signal.SIGINT, signal.SIG_DFL)
 
 
 @contextlib.contextmanager
-def fatal_interrupt() -> Iterator[None]:
-    """Makes SIGINT end the process at once in the block, in which Python cannot handle it."""
+def _handling(number: int, handler) -> Iterator[None]:
+    """Handles a signal by `handler` in the block; outside the main thread, Python does not allow that."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    before = signal.signal(number, handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(number, before)

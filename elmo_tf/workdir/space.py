@@ -1,7 +1,6 @@
 """Checks that a model fits into memory and its checkpoints on the disk, and messages for when they do not."""
 
 import errno
-import logging
 import os
 import pathlib
 import shutil
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _BYTES_PER_WEIGHT = 4
 
-_log = logging.getLogger("elmo_tf")
-
 
 def check_memory(config: Config, vocab_size: int | None, source: str = "config") -> None:
     """Raises `InputError`, naming `source`, if the weights alone are larger than this machine's memory."""
@@ -26,24 +23,6 @@ def check_memory(config: Config, vocab_size: int | None, source: str = "config")
     if count * _BYTES_PER_WEIGHT > memory:
         found = f"one of {count:,} parameters, which take {count * _BYTES_PER_WEIGHT / 1e9:,.1f} GB"
         raise InputError(source, f"a model that fits into the {memory / 1e9:,.1f} GB of memory here", found)
-
-
-def warn_of_little_space(folder: pathlib.Path, checkpoint_bytes: int, more: int, kept: int) -> None:
-    """Warns if the disk of `folder` lacks space for checkpoints.
-
-    Args:
-        folder: where they are written.
-        checkpoint_bytes: size of one.
-        more: how many will be added to those that exist now.
-        kept: how many are kept, for the message.
-    """
-    free = shutil.disk_usage(folder).free
-    if more * checkpoint_bytes > free:
-        _log.warning(
-            "warning: a checkpoint takes %s MB; %d more (%d are kept, plus one being written) take %s MB, but only %s "
-            "MB are free in %s",
-            *(megabytes(checkpoint_bytes), more, kept, megabytes(more * checkpoint_bytes), megabytes(free), folder),
-        )
 
 
 def explained(error: OSError, folder: pathlib.Path, checkpoint_bytes: int) -> OSError:

@@ -18,6 +18,7 @@ from tests.files.file_server import serve
 
 CONTENT = random.Random(0).randbytes(400_000)
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
+KNOWN = (len(CONTENT), SHA256)
 WAITS = (0, 0, 0)
 
 
@@ -39,7 +40,7 @@ def path(tmp_path) -> pathlib.Path:
 
 
 def fetch(server, path: pathlib.Path) -> None:
-    download.download(server.url, len(CONTENT), SHA256, path)
+    download.download(server.url, *KNOWN, path)
 
 
 def assert_only(path: pathlib.Path, content: bytes) -> None:
@@ -80,16 +81,18 @@ def test_it_continues_as_long_as_bytes_arrive(server, path):
     assert server.ranges[-1] == "bytes=140000-"
 
 
-def test_it_gives_up_when_nothing_comes_and_the_next_call_goes_on(server, path):
-    server.cuts = [150_000] + [0] * 99
+@pytest.mark.parametrize("known", [KNOWN, (None, None)])
+def test_it_gives_up_when_nothing_comes_and_the_next_call_goes_on(server, path, known):
+    asked = [None] * (known[0] is None)  # for the size
+    server.cuts = [0] * len(asked) + [150_000] + [0] * 99
     with refused(server, "400,000 bytes, found a connection that ended after 150,000"):
-        fetch(server, path)
-    assert server.ranges[1:] == ["bytes=150000-"] * len(WAITS)
-    assert_only(download.part_of(path), CONTENT[:150_000])
+        download.download(server.url, *known, path)
+    assert server.ranges == [*asked, None, *["bytes=150000-"] * len(WAITS)]
+    assert download.part_of(path).read_bytes() == CONTENT[:150_000]
     server.cuts, server.ranges = [], []
-    fetch(server, path)
+    download.download(server.url, *known, path)
     assert_only(path, CONTENT)
-    assert server.ranges == ["bytes=150000-"]
+    assert server.ranges == [*asked, "bytes=150000-"]
 
 
 def test_a_server_without_ranges_is_read_from_the_start_and_the_part_is_kept(server, path, capsys):
@@ -127,37 +130,25 @@ def test_a_server_that_is_busy_in_between_is_asked_again(server, path, status):
 
 
 @pytest.mark.parametrize(
-    ("attributes", "message"),
+    ("known", "attributes", "message"),
     [
-        ({"statuses": [404]}, "the file, found 404 Not Found$"),
-        ({"statuses": [503]}, "400,000 bytes, found 503 Service Unavailable$"),
-        ({"content": CONTENT[1:]}, "400,000 bytes, found 399,999$"),
-        ({"content": CONTENT + b"!"}, "400,000 bytes, found 400,001$"),
-        ({"says_length": False}, "400,000 bytes, found an unknown number$"),
-        ({"cuts": [0]}, "400,000 bytes, found a connection that ended$"),
-        ({"content": bytes(len(CONTENT))}, rf"a file with SHA-256 {SHA256}, found \w+ \(removed\)$"),
+        (KNOWN, {"statuses": [404]}, "the file, found 404 Not Found$"),
+        (KNOWN, {"statuses": [503]}, "400,000 bytes, found 503 Service Unavailable$"),
+        (KNOWN, {"content": CONTENT[1:]}, "400,000 bytes, found 399,999$"),
+        (KNOWN, {"content": CONTENT + b"!"}, "400,000 bytes, found 400,001$"),
+        (KNOWN, {"says_length": False}, "400,000 bytes, found an unknown number$"),
+        (KNOWN, {"cuts": [0]}, "400,000 bytes, found a connection that ended$"),
+        (KNOWN, {"content": bytes(len(CONTENT))}, rf"a file with SHA-256 {SHA256}, found \w+ \(removed\)$"),
+        ((None, None), {"statuses": [404]}, "the file, found 404 Not Found$"),
+        ((None, None), {"statuses": [503]}, "the file, found 503 Service Unavailable$"),
+        ((None, None), {"says_length": False}, "a file of known size, found no Content-Length$"),
     ],
 )
-def test_an_answer_that_is_not_the_file_ends_it_at_once_and_leaves_nothing(server, path, attributes, message):
+def test_an_answer_that_is_not_the_file_ends_it_at_once_and_leaves_nothing(server, path, known, attributes, message):
     vars(server).update(attributes)
     with refused(server, message):
-        fetch(server, path)
+        download.download(server.url, *known, path)
     assert len(server.ranges) == 1
-    assert list(path.parent.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("attributes", "message"),
-    [
-        ({"statuses": [404]}, "the file, found 404 Not Found$"),
-        ({"statuses": [503]}, "the file, found 503 Service Unavailable$"),
-        ({"says_length": False}, "a file of known size, found no Content-Length$"),
-    ],
-)
-def test_a_server_that_does_not_say_the_size_of_a_file_is_refused(server, path, attributes, message):
-    vars(server).update(attributes)
-    with refused(server, message):
-        download.download(server.url, None, None, path)
     assert list(path.parent.iterdir()) == []
 
 
@@ -197,16 +188,6 @@ def test_without_a_checksum_a_part_that_is_too_long_or_of_another_address_is_dow
     download.download(server.url, None, None, path)
     assert_only(path, CONTENT)
     assert server.ranges == [None, None]
-
-
-def test_without_a_checksum_a_part_of_the_same_address_is_continued(server, path):
-    server.cuts = [0, 150_000] + [0] * 99
-    with refused(server, "400,000 bytes, found a connection that ended after 150,000"):
-        download.download(server.url, None, None, path)
-    server.cuts, server.ranges = [], []
-    download.download(server.url, None, None, path)
-    assert_only(path, CONTENT)
-    assert server.ranges == [None, "bytes=150000-"]
 
 
 def test_a_part_that_is_all_of_it_is_checked_without_a_connection(server, path):

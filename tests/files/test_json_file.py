@@ -75,9 +75,3 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
     for path, found in ((tmp_path / "none", "No such file"), (tmp_path, "Is a directory")):
         with pytest.raises(InputError, match=rf"^{path}: expected a JSON file, found {found}"):
             json_file.read(path, Info)
-
-
-def test_an_error_about_a_key_becomes_one_about_the_file():
-    message = r"^a/config.json: expected model.lstm.units to be at least 1, found 0$"
-    with pytest.raises(InputError, match=message), json_file.contents_of("a/config.json"):
-        raise InputError("model.lstm.units", "at least 1", 0)

@@ -62,16 +62,3 @@ def test_a_file_system_without_locks_is_used_with_one_warning(tmp_path, monkeypa
     (record,) = caplog.records
     expected = f"warning: the file system of {tmp_path} has no locks ({os.strerror(number)})"
     assert record.getMessage().startswith(expected)
-
-
-@pytest.mark.parametrize("content", [b"precious", None])
-def test_a_lock_that_is_a_link_is_refused_and_its_target_left_alone(tmp_path, content):
-    target, folder = tmp_path / "target", tmp_path / "folder"
-    folder.mkdir()
-    (folder / lock.FILE).symlink_to(target)
-    if content is not None:
-        target.write_bytes(content)
-    message = rf"^{folder}/\.lock: expected no link, found one, which is not followed$"
-    with pytest.raises(InputError, match=message), lock.locked(folder, wait=True):
-        pass
-    assert target.read_bytes() == content if content else not target.exists()

@@ -46,7 +46,9 @@ def saved(workdir: Workdir, part: str) -> dict[str, np.ndarray]:
     return {name.split("/")[1].replace("..", "."): reader.get_tensor(name) for name in names}
 
 
-def test_every_weight_below_the_softmax_is_carried_over(workdir, carried):
+def test_every_weight_below_the_softmax_is_carried_over_to_step_0(workdir, carried):
+    progress = json.loads((checkpoints.latest(carried) / "progress.json").read_text())
+    assert progress == {"step": 0, "data_id": None, "position": None}
     source, target = saved(workdir, "bilm"), saved(carried, "bilm")
     assert source.keys() == target.keys()
     below = [name for name in source if not name.startswith("softmax.")]
@@ -160,30 +162,17 @@ def test_a_source_that_does_not_fit_is_refused_and_leaves_nothing_behind(workdir
     source, options, message = {
         "missing source": (tmp_path / "none", {}, r"/none: expected a workdir .*config.json in it$"),
         "no checkpoint": (tmp_path / "empty", {}, r"/empty: expected a workdir with a checkpoint, found none$"),
-        "another model": (
-            workdir.path,
-            {"assignments": ["model.lstm.units=25"]},
-            r"expected .*24.*, found .*25",
-        ),
+        "another model": (workdir.path, {"assignments": ["model.lstm.units=25"]}, r"expected .*24.*, found .*25"),
         "heldout of other words": (
             workdir.path,
             {"heldout": records.path},
             rf"^{records.path}: expected records made with the model's vocabulary",
         ),
-        "no heldout": (
-            workdir.path,
-            {"assignments": ["train.patience=2"]},
-            r"^train.patience: expected a held-out text",
-        ),
+        "no heldout": (workdir.path, {"assignments": ["train.patience=2"]}, r"^train.patience: expected a held-out"),
     }[case]
     with pytest.raises(InputError, match=message):
         finetune(source, other.path, tmp_path / "target", **options)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty"]
-
-
-def test_a_checkpoint_of_no_steps_has_no_position_in_the_data(carried):
-    progress = json.loads((checkpoints.latest(carried) / "progress.json").read_text())
-    assert progress == {"step": 0, "data_id": None, "position": None}
 
 
 def test_a_workdir_is_not_finetuned_into_itself(workdir, other):

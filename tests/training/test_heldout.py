@@ -32,22 +32,15 @@ def parts(tokens: int, **config) -> list[heldout.Part]:
     return heldout.parts(types.SimpleNamespace(info=info), TrainConfig(**SHAPE | config))
 
 
-def test_a_part_is_so_many_tokens_in_whole_windows():
+def test_a_part_is_so_many_tokens_in_whole_windows_unless_that_is_the_whole_text():
     assert [part.windows for part in parts(1000, eval_tokens=181)] == [10, None]
     assert parts(1000, eval_tokens=181) == parts(1000, eval_tokens=200)
+    for tokens in (0, 981, 1000, 100_000):
+        assert [part.windows for part in parts(1000, eval_tokens=tokens)] == [None]
 
 
-@pytest.mark.parametrize("tokens", [0, 981, 1000, 100_000])
-def test_no_tokens_or_as_many_as_the_text_has_are_the_whole_text(tokens):
-    assert [part.windows for part in parts(1000, eval_tokens=tokens)] == [None]
-
-
-def test_a_part_is_another_text_than_the_whole_and_than_a_longer_part():
+def test_parts_whose_perplexities_differ_have_different_ids():
     assert len({part.id for tokens in (200, 220) for part in parts(1000, eval_tokens=tokens)}) == 3
-
-
-def test_a_text_in_another_number_of_streams_or_longer_windows_is_another_text():
-    """Their perplexities differ."""
     shapes = [{}, {"batch_size": 2}, {"unroll_steps": 10}]
     assert len({part.id for shape in shapes for part in parts(1000, eval_tokens=200, **shape)}) == 6
 
@@ -89,7 +82,7 @@ def test_parts_are_the_first_windows_whichever_replicas_compute_them(records):
     evaluator = Evaluator(bilm)
     part, whole = evaluator.parts(records, [4, None], 3, 5)
     assert part.tokens == 4 * 3 * 5 < whole.tokens == records.info.tokens + records.info.sentences
-    assert whole == evaluator(records, 3, 5)
+    assert evaluator.parts(records, [None], 3, 5) == [whole]
     replicated = Evaluator(copy, strategy).parts(records, [4, None], 3, 5)
     for one, other in zip((part, whole), replicated, strict=True):
         assert other.perplexity == pytest.approx(one.perplexity, rel=checks.PERPLEXITY)

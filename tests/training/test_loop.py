@@ -16,7 +16,7 @@ from elmo_tf.config import Config
 from elmo_tf.errors import InputError
 from elmo_tf.records import blocks, windows
 from elmo_tf.training import loop
-from elmo_tf.training.optimizer import Adagrad
+from elmo_tf.training.optimizer import from_config
 from elmo_tf.workdir import checkpoints
 from elmo_tf.workdir.checkpoint_progress import Progress
 from elmo_tf.workdir.folder import Workdir, open_workdir
@@ -160,7 +160,7 @@ def test_a_signal_before_the_first_step_says_so_and_leaves_no_checkpoint(records
 def test_a_loss_that_is_not_finite_stops_training_with_its_step_and_no_checkpoint(records, tmp_path):
     workdir = loop.train(with_train(log_steps=1), records.path, tmp_path / "w", steps=1)
     bilm = workdir.new_bilm()
-    optimizer = Adagrad([variable.value for variable in bilm.trainable_variables])
+    optimizer = from_config(workdir.config.train, bilm)
     progress = checkpoints.load(workdir, bilm, optimizer.slots)
     bilm.softmax.bias.assign(bilm.softmax.bias * np.nan)
     checkpoints.save(workdir, bilm, optimizer.slots, progress)

@@ -1,7 +1,5 @@
 """Adagrad, Adam and Muon against NumPy float64 and Keras's Muon, on one replica and on two."""
 
-import functools
-
 import keras
 import numpy as np
 import pytest
@@ -9,6 +7,7 @@ import tensorflow as tf
 
 from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
+from elmo_tf.config import TrainConfig
 from elmo_tf.training import optimizer as optimizers
 from elmo_tf.training.optimizer import Adagrad, Adam, Muon
 from tests import checks, reference
@@ -58,10 +57,8 @@ def _constant(gradient):
 
 def step(strategy, dense_gradients, sparse_gradients, clip_norm=10.0):
     """Makes a step of Adagrad; returns the variables after it, the accumulators and the norm."""
-    variables, slots, norm = steps(
-        *(strategy, lambda variables: Adagrad(variables, 1.0, clip_norm), [DENSE, ROWS]),
-        *([[dense_gradients, sparse_gradients]], 0.2),
-    )
+    config, gradients = TrainConfig(clip_norm=clip_norm), [[dense_gradients, sparse_gradients]]
+    variables, slots, norm = steps(strategy, lambda v: Adagrad(v, config), [DENSE, ROWS], gradients, 0.2)
     return variables, slots["accumulators"], norm
 
 
@@ -119,8 +116,9 @@ def test_adam_is_the_references_on_one_replica_and_on_two():
         (dense, rows), moments = reference.lazy_adam_step(
             [dense, rows], moments, gradients, number, learning_rate=0.1, beta_1=0.8, beta_2=0.95, clip_norm=4.0
         )
+    config = TrainConfig(beta_1=0.8, beta_2=0.95, clip_norm=4.0)
     for strategy, gradients in ((tf.distribute.MirroredStrategy(["CPU:0"]), one), (two_cpus(), two)):
-        found, slots, _ = steps(strategy, lambda v: Adam(v, 0.8, 0.95, 4.0), [DENSE, ROWS], gradients)
+        found, slots, _ = steps(strategy, lambda v: Adam(v, config), [DENSE, ROWS], gradients)
         for value, wanted in zip(
             [*found, *slots["means"], *slots["squares"]], [dense, rows, *moments[0], *moments[1]], strict=True
         ):
@@ -153,10 +151,8 @@ def test_a_matrix_of_zeros_and_one_of_rank_one_stay_finite():
 
 def muon_steps(strategy, matrix, replicas_gradients, weight_decay):
     """Makes a step of Muon for each entry; returns the variables and the slots."""
-    make = functools.partial(
-        Muon, matrices=[0], scale=0.3, weight_decay=weight_decay, beta_1=0.8, beta_2=0.95, clip_norm=4.0
-    )
-    return steps(strategy, make, [matrix, DENSE], replicas_gradients)[:2]
+    config = TrainConfig(muon_scale=0.3, muon_weight_decay=weight_decay, beta_1=0.8, beta_2=0.95, clip_norm=4.0)
+    return steps(strategy, lambda v: Muon(v, config, [0]), [matrix, DENSE], replicas_gradients)[:2]
 
 
 @pytest.mark.parametrize(("shape", "weight_decay"), [((5, 10), 0.0), ((6, 6), 0.5), ((10, 5), 0.5), ((4, 6), 0.0)])
@@ -226,6 +222,6 @@ def test_muon_is_for_the_matrices_of_hidden_layers(projection):
     if projection == 8:
         wanted |= {f"{layer}/projection_kernel" for layer in layers} | {"char_cnn/projection/kernel"}
     assert {weight.path for weight in bilm.hidden_matrices} == wanted
-    optimizer = optimizers.from_config(config_lib.TrainConfig(optimizer="muon"), bilm)
+    optimizer = optimizers.from_config(TrainConfig(optimizer="muon"), bilm)
     scalars = [square.shape.rank == 0 for square in optimizer.slots["squares"]]
     assert [weight.path in wanted for weight in bilm.trainable_variables] == scalars

@@ -33,31 +33,26 @@ def run(made, data):
     return [[float(value) for value in made.step(window, number)] for number, window in enumerate(data)]
 
 
+def assert_same_steps(one, other, data):
+    """Asserts equal losses, weights and states, but for rounding."""
+    np.testing.assert_allclose(run(other, data), run(one, data), **checks.TOLERANCE)
+    made = [[v.numpy() for v in each.variables] + tf.nest.flatten(each.gathered_states()) for each in (one, other)]
+    for value, expected in zip(*made, strict=True):
+        np.testing.assert_allclose(expected, value, **checks.TOLERANCE)
+
+
 def test_two_replicas_of_half_the_batch_do_what_one_does_with_the_whole(records):
-    data = windows(records, 4)
-    whole = trainer(records, EXACT)
     halves = trainer(records, dataclasses.replace(EXACT, batch_size=2), two_cpus())
-    np.testing.assert_allclose(run(halves, data), run(whole, data), **checks.TOLERANCE)
-    for one, other in zip(whole.variables, halves.variables, strict=True):
-        np.testing.assert_allclose(other.numpy(), one.numpy(), **checks.TOLERANCE)
-    flat = [tf.nest.flatten(made.gathered_states()) for made in (whole, halves)]
-    for one, other in zip(*flat, strict=True):
-        np.testing.assert_allclose(other, one, **checks.TOLERANCE)
+    assert_same_steps(trainer(records, EXACT), halves, windows(records, 4))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("random", [False, True])
 def test_groups_one_after_the_other_do_what_so_many_replicas_or_a_large_batch_do(records, random):
     config = dataclasses.replace(EXACT, batch_size=2, num_sampled=4, dropout_rate=0.5) if random else EXACT
-    data = windows(records, 4)
     groups = trainer(records, dataclasses.replace(config, batch_size=2, accumulation_steps=2))
     at_once = trainer(records, config, two_cpus() if random else None)
-    np.testing.assert_allclose(run(groups, data), run(at_once, data), **checks.TOLERANCE)
-    for one, other in zip(at_once.variables, groups.variables, strict=True):
-        np.testing.assert_allclose(other.numpy(), one.numpy(), **checks.TOLERANCE)
-    flat = [tf.nest.flatten(made.gathered_states()) for made in (at_once, groups)]
-    for one, other in zip(*flat, strict=True):
-        np.testing.assert_allclose(other, one, **checks.TOLERANCE)
+    assert_same_steps(at_once, groups, windows(records, 4))
 
 
 @pytest.mark.slow

@@ -42,6 +42,14 @@ def with_a_chief():
     return [{"TF_CONFIG": json.dumps(task)} for task in tasks]
 
 
+def wait_for_line(line, log, process):
+    """Waits until a running process has written `line` to its log."""
+    deadline = time.monotonic() + 100
+    while line not in log.read_text():
+        assert process.poll() is None and time.monotonic() < deadline, log.read_text()
+        time.sleep(0.05)
+
+
 class Pair:
     """Two workers with the same command, each with a log in `folder`; killed at the end of the block."""
 
@@ -143,10 +151,7 @@ def test_a_worker_that_waits_for_another_to_start_can_be_stopped(records, tmp_pa
     (tmp_path / "w").mkdir()
     process = commands.start(commands.arguments(records, tmp_path / "w"), log, **environment)
     try:
-        deadline = time.monotonic() + 100
-        while "worker 1 of 2: waiting for the others at 127.0.0.1:" not in log.read_text():
-            assert process.poll() is None and time.monotonic() < deadline, log.read_text()
-            time.sleep(0.05)
+        wait_for_line("worker 1 of 2: waiting for the others at 127.0.0.1:", log, process)
         process.terminate()
         assert process.wait(timeout=30) == 130
     finally:
@@ -321,10 +326,7 @@ def joining(log, limit):
         command = [sys.executable, "-c", JOIN]
         environment |= {"PYTHONPATH": str(commands.ROOT), "LIMIT": str(limit)}
         process = subprocess.Popen(command, env=os.environ | environment, stderr=file)
-        deadline = time.monotonic() + 100
-        while "joining the others" not in log.read_text():
-            assert process.poll() is None and time.monotonic() < deadline, log.read_text()
-            time.sleep(0.05)
+        wait_for_line("joining the others", log, process)
     return process
 
 
@@ -367,35 +369,35 @@ def first_of_two() -> workers.Workers:
     return workers.Workers(types.SimpleNamespace(cluster_resolver=cluster, num_replicas_in_sync=1))
 
 
-def test_another_number_of_devices_is_not_taken_for_a_worker_that_has_ended():
-    """As TensorFlow 2.21 says it."""
-    both = first_of_two()
-    device = "Device /job:worker/replica:0/task:1/device:CPU:0"
-    said = f"Collective ops is aborted by: {device} is joining a group with size4, but that group has size 2"
-    expected = "^strategy: expected as many devices for each worker, found 1 at worker 0 of 2, a different number"
-    with pytest.raises(InputError, match=expected), both.watched():
-        raise tf.errors.InternalError(None, None, said)
+GONE = r"^worker 0 of 2: another worker has ended \({}\), and its log says why; start all of them again"
+RESET = GONE.format("Collective ops is aborted by: recvmsg:Connection reset by peer")
 
 
 @pytest.mark.parametrize(
-    ("message", "reason"),
+    ("error", "said", "raised", "message"),
     [
-        (KILLED, "Collective ops is aborted by: recvmsg:Connection reset by peer"),
-        (UNANSWERED, "Deadline Exceeded"),
-        (" [[{{node A}}]]", "UnavailableError"),
+        (tf.errors.UnavailableError, KILLED, ConnectionError, RESET),
+        (tf.errors.UnavailableError, UNANSWERED, ConnectionError, GONE.format("Deadline Exceeded")),
+        (tf.errors.UnavailableError, " [[{{node A}}]]", ConnectionError, GONE.format("UnavailableError")),
+        # An internal error may have any cause.
+        (tf.errors.InternalError, KILLED, ConnectionError, RESET),
+        (
+            *(tf.errors.InternalError, "Failed to call DoRnnForward [[{{node rnn}}]] [[CollectiveReduceV2/_7]]"),
+            *(tf.errors.InternalError, "^Failed to call"),
+        ),
+        (
+            *(
+                tf.errors.InternalError,
+                "Collective ops is aborted by: Device /job:worker/replica:0/task:1/device:CPU:0 "
+                "is joining a group with size4, but that group has size 2",
+            ),
+            *(InputError, "^strategy: expected as many devices for each worker, found 1 at worker 0 of 2, a different"),
+        ),
     ],
 )
-def test_when_another_worker_has_ended_the_error_has_the_line_that_tells_the_cause(message, reason):
-    expected = rf"^worker 0 of 2: another worker has ended \({reason}\), and its log says why; start all of them again"
-    with pytest.raises(ConnectionError, match=expected), first_of_two().watched():
-        raise tf.errors.UnavailableError(None, None, message)
-
-
-def test_an_internal_error_is_about_another_worker_only_if_it_says_so():
-    own = "Failed to call DoRnnForward [[{{node rnn}}]] [[CollectiveReduceV2/_7]]"
-    for message, expected in ((KILLED, ConnectionError), (own, tf.errors.InternalError)):
-        with pytest.raises(expected), first_of_two().watched():
-            raise tf.errors.InternalError(None, None, message)
+def test_the_error_about_another_worker_has_the_line_that_tells_the_cause(error, said, raised, message):
+    with pytest.raises(raised, match=message), first_of_two().watched():
+        raise error(None, None, said)
 
 
 TASKS = {"worker": ["a:1", "b:1"], "evaluator": ["c:1"], "ps": ["d:1"]}

@@ -2,7 +2,6 @@
 
 import dataclasses
 import errno
-import fcntl
 import json
 import logging
 import os
@@ -140,17 +139,9 @@ def test_a_checkpoint_that_cannot_be_read_now_is_not_called_damaged(copy, monkey
 @pytest.mark.parametrize(
     ("error", "raised", "message"),
     [
-        (
-            tf.errors.ResourceExhaustedError(None, None, "OOM when allocating"),
-            InputError,
-            "^memory: .* too little memory",
-        ),
-        (
-            tf.errors.UnknownError(None, None, "Input/output error"),
-            OSError,
-            "step-00000006 cannot be read: Input/output",
-        ),
-        (tf.errors.DataLossError(None, None, "bad block"), None, None),
+        ((tf.errors.ResourceExhaustedError, "OOM when allocating"), InputError, "^memory: .* too little memory"),
+        ((tf.errors.UnknownError, "Input/output error"), OSError, "step-00000006 cannot be read: Input/output"),
+        ((tf.errors.DataLossError, "bad block"), None, None),
     ],
 )
 def test_what_tensorflow_raises_while_reading_is_damage_only_if_it_says_so(copy, monkeypatch, error, raised, message):
@@ -158,7 +149,7 @@ def test_what_tensorflow_raises_while_reading_is_damage_only_if_it_says_so(copy,
 
     def load_checkpoint(path):
         if "step-00000006" in path:
-            raise error
+            raise error[0](None, None, error[1])
         return real(path)
 
     monkeypatch.setattr(tf.train, "load_checkpoint", load_checkpoint)
@@ -295,15 +286,3 @@ def test_a_workdir_in_use_is_refused_by_name(trained, records, tmp_path):
     message = rf"expected a folder that no other run is using, found .*{path}|^{path}: expected a folder that no other"
     with lock.locked(path), pytest.raises(InputError, match=message):
         loop.train(MICRO_CONFIG, records.path, path, steps=9)
-
-
-@pytest.mark.slow
-def test_training_runs_on_a_file_system_without_locks(records, tmp_path, monkeypatch, caplog):
-    def flock(*_):
-        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-
-    monkeypatch.setattr(fcntl, "flock", flock)
-    with caplog.at_level(logging.WARNING, "elmo_tf"):
-        workdir = loop.train(MICRO_CONFIG, records.path, tmp_path / "w", steps=1)
-    assert names(workdir) == ["step-00000001"]
-    assert caplog.text.count("has no locks") == 1

@@ -138,7 +138,7 @@ def out_of_memory(*_, **__):
 
 def test_train_and_evaluate_name_the_settings_that_help(records, workdir, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(loop.Trainer, "step", out_of_memory)
-    monkeypatch.setattr(evaluation.Evaluator, "__call__", out_of_memory)
+    monkeypatch.setattr(evaluation.Evaluator, "parts", out_of_memory)
     train = ["train", "--data", str(records.path), "--preset", "tiny", "--workdir", str(tmp_path / "w"), "--steps", "1"]
     assert cli.main(train) == 1
     last = capsys.readouterr().err.splitlines()[-1]
