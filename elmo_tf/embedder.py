@@ -237,24 +237,22 @@ def _split(texts: Iterable[Text], tokenizer: str) -> list[list[bytes]]:
     """Returns the tokens of each text."""
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         raise InputError("texts", "a list of texts, [text] for one", repr(texts))
-    sentences: list[list[bytes]] = []
-    raw = []
-    for place, text in enumerate(texts):
+    found: list[bytes | list[bytes]] = []
+    for text in texts:
         if isinstance(text, str | bytes):
-            raw.append(place)
-        given = [text] if isinstance(text, str | bytes) else text
-        if not isinstance(given, Sequence | np.ndarray):
+            found.append(to_bytes(text, "texts"))
+        elif isinstance(text, Sequence | np.ndarray):
+            found.append([to_bytes(token, "texts") for token in text])
+        else:
             raise InputError("texts", "sentences, or lists of tokens", repr(text))
-        sentences.append([to_bytes(one, "texts") for one in given])
-    if tokenizer == "whitespace":
-        for place in raw:
-            sentences[place] = sentences[place][0].split()
-    elif raw:
+    raw = [text for text in found if isinstance(text, bytes)]
+    if tokenizer == "whitespace" or not raw:
+        split = map(bytes.split, raw)
+    else:
         from elmo_tf.text import raw_text  # noqa: PLC0415 - it imports TensorFlow
 
-        for place, tokens in zip(raw, raw_text.tokenize([sentences[place][0] for place in raw]), strict=True):
-            sentences[place] = tokens.numpy().tolist()
-    return sentences
+        split = iter(raw_text.tokenize(raw).to_list())
+    return [next(split) if isinstance(text, bytes) else text for text in found]
 
 
 def _with_place(text: Text, word: str | None, tokenizer: str) -> tuple[list[bytes], int]:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from elmo_tf import config as config_lib
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, is_about_memory, reason
 from elmo_tf.published import fetching, models
 from elmo_tf.published.options import read_options
 from elmo_tf.savedmodel import assets, checksums, contract, finding
@@ -84,14 +84,10 @@ class Source(abc.ABC):
         import tensorflow as tf  # noqa: PLC0415 - see the top
 
         from elmo_tf.bilm.packed import PackedBiLM  # noqa: PLC0415
-        from elmo_tf.layers.float32 import float32_policy  # noqa: PLC0415
-        from elmo_tf.layers.scalar_mix import ScalarMix  # noqa: PLC0415
+        from elmo_tf.layers.scalar_mix import build_mix  # noqa: PLC0415
         from elmo_tf.text import in_graph  # noqa: PLC0415
 
-        bilm = PackedBiLM.of(self.network())
-        with float32_policy():
-            mix = ScalarMix(self.num_layers)
-            mix.build(None)
+        bilm, mix = PackedBiLM.of(self.network()), build_mix(self.num_layers)
 
         @tf.function(input_signature=[tf.TensorSpec((None, None), tf.string), tf.TensorSpec((None,), tf.int32)])
         def tokens(tokens, sequence_len):
@@ -118,14 +114,14 @@ class SavedModel(Source):
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
     def network(self) -> "PackedBiLM":
-        from elmo_tf.savedmodel import opening, stored_weights  # noqa: PLC0415 - see the top
+        from elmo_tf.savedmodel import stored_weights  # noqa: PLC0415 - see the top
 
-        folder = opening.check(self.path, verify_checksums=True)
-        precision = assets.read_provenance(folder).precision
+        checksums.check(self.path, thorough=True)
+        precision = assets.read_provenance(self.path).precision
         if precision != "float32":  # the graph of such a model makes float32 of its weights itself
             expected = "a SavedModel with float32 weights; export the model again"
             raise InputError(self.name, expected, f"{precision} weights")
-        return stored_weights.read_network(folder, self.config)
+        return stored_weights.read_network(self.path, self.config)
 
     def language_model(self) -> LanguageModel:
         from elmo_tf.savedmodel import stored_weights  # noqa: PLC0415 - see the top
@@ -138,9 +134,17 @@ class SavedModel(Source):
         return LanguageModel(network, stored_weights.read_softmax(self.path, self.config, len(vocabulary)), vocabulary)
 
     def model(self) -> Any:
-        from elmo_tf.savedmodel import opening  # noqa: PLC0415 - see the top
+        import tensorflow as tf  # noqa: PLC0415 - see the top
 
-        return opening.open_savedmodel(self.path)
+        if self.tokenizer == "unicode":
+            import tensorflow_text  # noqa: F401, PLC0415 - the graph has its operations
+        checksums.check(self.path)
+        try:
+            return tf.saved_model.load(self.name)
+        except Exception as error:  # a damaged graph can raise anything
+            if is_about_memory(error):
+                raise
+            raise InputError(self.name, "an intact SavedModel", reason(error)) from None
 
 
 @dataclasses.dataclass(frozen=True)

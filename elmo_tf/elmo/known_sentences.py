@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.embedder import batches
+from elmo_tf.embedder import BATCH_TOKENS, batches
 from elmo_tf.errors import InputError
 from elmo_tf.files.progress import ProgressLine
 from elmo_tf.text.tokens import to_bytes
 
-_BATCH_TOKENS = 2048  # positions computed together, padding included
 _IN_MEMORY = 2 * 2**30  # bytes; more are kept in a file
 
 _log = logging.getLogger("elmo_tf")
@@ -48,7 +47,7 @@ class KnownSentences:
         line = ProgressLine(at_once=False)
         self._compute = tf.function(compute, input_signature=[tf.TensorSpec((None, None), tf.string)])
         done = 0
-        for batch in batches(lengths, _BATCH_TOKENS):
+        for batch in batches(lengths, BATCH_TOKENS):
             tokens = tf.ragged.constant([distinct[number] for number in batch], dtype=tf.string).to_tensor("")
             found = self._compute(tokens)
             for number, layers in zip(batch, found.numpy().transpose(0, 2, 1, 3), strict=True):

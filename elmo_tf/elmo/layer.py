@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import contextlib
-import functools
 import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
@@ -102,20 +101,21 @@ class ELMo(keras.layers.Layer):
         self.boundaries = boundaries
         self.trainable_bilm = trainable_bilm
         self.tokenizer = tokenizer
-        self.bilm = _outside_scopes(lambda: sources.network(source, trainable_bilm))
-        num_layers = self.bilm.config.lstm.num_layers + 1
-        fixed = _fixed_parameters(mix, num_layers)
-        self.mixes = [
-            _outside_scopes(functools.partial(_built_mix, num_layers, fixed, penalty, layer_norm, f"mix_{number}"))
-            for number in range(num_mixes)
-        ]
+
+        def parts():
+            bilm = sources.network(source, trainable_bilm)
+            num_layers = bilm.config.lstm.num_layers + 1
+            fixed = _fixed_parameters(mix, num_layers)
+            mixes = [ScalarMix(num_layers, fixed, penalty, layer_norm, name=f"mix_{n}") for n in range(num_mixes)]
+            for one in mixes:
+                one.build(None)
+            return bilm, mixes, keras.layers.Dropout(dropout_rate, dtype=self.dtype_policy, name="dropout")
+
+        self.bilm, self.mixes, self.dropout = _outside_scopes(parts)
         self.known_sentences: KnownSentences | None = None
         # A method of the function, because TensorFlow would save the function with the layer.
         self._compiled = tf.function(self._computed, autograph=False).get_concrete_function
         self.token_mask = TokenMask(boundaries, tokenizer)
-        self.dropout = _outside_scopes(
-            lambda: keras.layers.Dropout(dropout_rate, dtype=self.dtype_policy, name="dropout")
-        )
         # Keras ignores an assignment of the same value, but the layers made here have not seen it.
         ELMo.trainable.fset(self, self._trainable)  # type: ignore[attr-defined]
         self.built = True
@@ -260,12 +260,6 @@ class ELMo(keras.layers.Layer):
 
     def _shape_of_one(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
         return *self.token_mask.compute_output_shape(input_shape), 2 * self.bilm.config.lstm.projection_dim
-
-
-def _built_mix(num_layers: int, fixed: list[float] | None, penalty: float, layer_norm: bool, name: str) -> ScalarMix:
-    mix = ScalarMix(num_layers, fixed, penalty, layer_norm, name=name)
-    mix.build(None)
-    return mix
 
 
 def _outside_scopes(make: Callable[[], _Made]) -> _Made:

@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf.errors import InputError
+from elmo_tf.layers.float32 import float32_policy
 
 _EPSILON = 1e-6  # added to a variance: a vector of one value, as padding is, becomes 0
 
@@ -109,6 +110,18 @@ def parse_mix(mix: Mix, num_layers: int) -> list[float]:
         return _one_layer(int(values.item()), num_layers)
     expected = f"average, top, a layer from 0 to {num_layers - 1} or {num_layers} finite numbers, one per layer"
     raise InputError("mix", expected, repr(mix))
+
+
+@float32_policy()
+def build_mix(num_layers: int, mix: Mix = "average", gamma: float = 1.0) -> ScalarMix:
+    """Returns a built, learned mix that starts from `parse_mix(mix)` and gamma; `InputError` if either is refused."""
+    built = ScalarMix(num_layers, name="scalar_mix")
+    built.build(None)
+    built.scalar_parameters.assign(parse_mix(mix, num_layers))
+    if not abs(gamma) <= float(np.finfo(np.float32).max):
+        raise InputError("gamma", "a finite number", gamma)
+    built.gamma.assign(gamma)
+    return built
 
 
 def _one_layer(number: int, num_layers: int) -> list[float]:

@@ -44,7 +44,13 @@ class SequencePooling(keras.layers.Layer):
     def call(self, vectors, mask=None):
         real = tf.ones(tf.shape(vectors)[:2], tf.bool) if mask is None else tf.cast(mask, tf.bool)
         real = real[..., None]
-        pooled = tf.concat([getattr(self, f"_{kind}")(vectors, real) for kind in self.kinds], -1)
+        poolings = {
+            "max": lambda: tf.reduce_max(tf.where(real, vectors, vectors.dtype.min), 1),
+            "min": lambda: tf.reduce_min(tf.where(real, vectors, vectors.dtype.max), 1),
+            "mean": lambda: self._mean(vectors, real),
+            "attention": lambda: self._attention(vectors, real),
+        }
+        pooled = tf.concat([poolings[kind]() for kind in self.kinds], -1)
         return tf.where(tf.reduce_any(real, 1), pooled, 0)
 
     def compute_mask(self, vectors, mask=None):
@@ -55,12 +61,6 @@ class SequencePooling(keras.layers.Layer):
 
     def get_config(self):
         return super().get_config() | {"kinds": self.kinds}
-
-    def _max(self, vectors: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
-        return tf.reduce_max(tf.where(real, vectors, vectors.dtype.min), 1)
-
-    def _min(self, vectors: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
-        return tf.reduce_min(tf.where(real, vectors, vectors.dtype.max), 1)
 
     def _mean(self, vectors: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
         count = tf.reduce_sum(tf.cast(real, vectors.dtype), 1)

@@ -12,15 +12,10 @@ from elmo_tf.files import json_file
 from elmo_tf.savedmodel import contract
 
 
-class _Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    char_cnn: dict[str, Any]
-    lstm: dict[str, Any]
-
-
 class _Config(msgspec.Struct, frozen=True):
     """What is read of a configuration. The training settings are for people: a later version may have others."""
 
-    model: _Model
+    model: dict[str, Any]
 
 
 class Provenance(msgspec.Struct, frozen=True):
@@ -47,7 +42,7 @@ def read_config(savedmodel: pathlib.Path) -> config_lib.ModelConfig:
     """Returns the configuration of a SavedModel's network; `InputError` if the file is missing or damaged."""
     file = savedmodel / contract.CONFIG_FILE
     model = json_file.read(file, _Config).model
-    return config_lib.from_dict(msgspec.structs.asdict(model), config_lib.ModelConfig, "model.", str(file))
+    return config_lib.from_dict(model, config_lib.ModelConfig, "model.", str(file))
 
 
 def read_provenance(savedmodel: pathlib.Path) -> Provenance:

@@ -3,7 +3,6 @@
 Plain Python without imports from this project, because `standalone_checker.py` loads this file by its path.
 """
 
-from collections.abc import Sized
 from typing import NamedTuple
 
 # Files, as paths in a version's folder. A folder with a graph is a SavedModel.
@@ -38,7 +37,7 @@ STATE_PARTS = {"cell": "units", "recurrent": "projection_dim"}
 
 
 class Tensor(NamedTuple):
-    """An input or output of a signature."""
+    """An input of a signature."""
 
     dtype: str
     shape: tuple[str, ...]  # names of dimensions: "batch" and "max_length" of any size, the others of the model's
@@ -55,23 +54,11 @@ SCORE = "score"
 # The function behind each signature.
 SIGNATURES = {"serving_default": "default", **{name: name for name in FUNCTIONS}}
 
-_VECTORS = Tensor("float32", ("batch", "max_length", "dim"))
-# Every signature has these outputs and one `lstm_outputs` a layer; `stream` returns the states as well, and the
-# functions of `TEXT_OUTPUTS` return what their vectors belong to.
-OUTPUTS = {
-    "layers": Tensor("float32", ("batch", "num_layers", "max_length", "dim")),
-    "word_emb": Tensor("float32", ("batch", "max_length", "projection_dim")),
-    "elmo": _VECTORS,
-    "default": Tensor("float32", ("batch", "dim")),
-    "mask": Tensor("bool", ("batch", "max_length")),
-}
-_TOKEN = {"tokens": Tensor("string", ("batch", "max_length"))}  # of each vector; "" at padding
-# Where the token begins and ends in the sentence, in bytes; 0 at padding.
-_OFFSETS = {"offsets": Tensor("int32", ("batch", "max_length", "begin_and_end"))}
-# By function and tokenizer.
+# By function and tokenizer, the outputs that say what the vectors belong to; `offsets` are each token's first and last
+# byte in the sentence. Every signature also has the outputs of `root.py`, and `stream` returns the states.
 TEXT_OUTPUTS = {
-    "default": {"whitespace": _TOKEN, "unicode": _TOKEN | _OFFSETS},
-    "tokens": dict.fromkeys(TOKENIZERS, _TOKEN),
+    "default": {"whitespace": ("tokens",), "unicode": ("tokens", "offsets")},
+    "tokens": dict.fromkeys(TOKENIZERS, ("tokens",)),
 }
 
 
@@ -87,35 +74,4 @@ def states(num_lstm_layers: int) -> dict[str, Tensor]:
         for direction in DIRECTIONS
         for number in range(1, num_lstm_layers + 1)
         for part, dimension in STATE_PARTS.items()
-    }
-
-
-def num_lstm_layers(states_by_name: Sized) -> int:
-    """Returns how many biLSTM layers have these states."""
-    return len(states_by_name) // (len(DIRECTIONS) * len(STATE_PARTS))
-
-
-def inputs(signature: str, num_lstm_layers: int) -> dict[str, Tensor]:
-    """Returns all inputs of a signature of a model with so many biLSTM layers, by name."""
-    function = SIGNATURES[signature]
-    return FUNCTIONS[function] | (states(num_lstm_layers) if function == "stream" else {})
-
-
-def outputs(signature: str, num_lstm_layers: int, tokenizer: str) -> dict[str, Tensor]:
-    """Returns all outputs of a signature of a model with so many biLSTM layers and this tokenizer, by name."""
-    layers = {lstm_outputs(number): _VECTORS for number in range(1, num_lstm_layers + 1)}
-    function = SIGNATURES[signature]
-    texts = TEXT_OUTPUTS.get(function, {}).get(tokenizer, {})
-    return OUTPUTS | layers | texts | (states(num_lstm_layers) if function == "stream" else {})
-
-
-def sizes(num_lstm_layers: int, units: int, projection_dim: int, max_chars_per_token: int) -> dict[str, int]:
-    """Returns the sizes of a model's dimensions, by the names in `Tensor.shape`."""
-    return {
-        "num_layers": num_lstm_layers + 1,
-        "units": units,
-        "projection_dim": projection_dim,
-        "dim": 2 * projection_dim,
-        "max_chars_per_token": max_chars_per_token,
-        "begin_and_end": 2,
     }

@@ -4,7 +4,6 @@ import os
 import pathlib
 from collections.abc import Iterable
 
-from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import contract
 
 
@@ -19,10 +18,3 @@ def newest(savedmodel: str | os.PathLike) -> pathlib.Path | None:
     if not (folder / contract.GRAPH_FILE).is_file():
         folder /= (newest_of(os.listdir(folder)) if folder.is_dir() else None) or ""
     return folder if (folder / contract.GRAPH_FILE).is_file() else None
-
-
-def find_version(savedmodel: str | os.PathLike) -> pathlib.Path:
-    """Returns what `newest` does; `InputError` if there is none."""
-    if (found := newest(savedmodel)) is None:
-        raise InputError(str(savedmodel), f"a folder with {contract.GRAPH_FILE}", "none")
-    return found

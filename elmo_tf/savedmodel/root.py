@@ -5,6 +5,7 @@ import os
 
 import tensorflow as tf
 
+from elmo_tf.bilm import log_probs
 from elmo_tf.bilm.packed import PackedBiLM
 from elmo_tf.bilm.walk import States
 from elmo_tf.layers.sampled_softmax import SampledSoftmax
@@ -36,7 +37,7 @@ def build_root(
         vocabulary: the file of its words, which has to be there until the object is saved.
     """
     weights = StoredWeights(bilm, softmax)
-    functions = _Functions(weights, bilm, mix, tokenizer, initial)
+    functions = _Functions(weights, bilm, softmax, mix, tokenizer, initial)
     specs, strings = functions.specs, list(functions.specs["default"].values())
     root = tf.train.Checkpoint(
         default=tf.function(functions.default, input_signature=strings),
@@ -79,19 +80,30 @@ class _Functions:
         specs: each function's inputs, by name.
     """
 
-    def __init__(self, weights: StoredWeights, bilm: PackedBiLM, mix: ScalarMix, tokenizer: str, initial: States):
-        self._weights, self._mix, self._tokenizer, self._initial = weights, mix, tokenizer, initial
+    def __init__(
+        self,
+        weights: StoredWeights,
+        bilm: PackedBiLM,
+        softmax: SampledSoftmax | None,
+        mix: ScalarMix,
+        tokenizer: str,
+        initial: States,
+    ):
+        self._weights, self._bilm, self._softmax, self._mix = weights, bilm, softmax, mix
+        self._tokenizer, self._initial = tokenizer, initial
         lstm, self._max_chars = bilm.config.lstm, bilm.config.char_cnn.max_chars_per_token
         self._dim = lstm.projection_dim
-        sizes = contract.sizes(lstm.num_layers, lstm.units, lstm.projection_dim, self._max_chars)
-        self.specs = {name: _specs(contract.inputs(name, lstm.num_layers), sizes) for name in contract.FUNCTIONS}
+        sizes = {"units": lstm.units, "projection_dim": self._dim, "max_chars_per_token": self._max_chars}
+        inputs = contract.FUNCTIONS | {"stream": contract.TOKENS | contract.states(lstm.num_layers)}
+        self.specs = {name: _specs(tensors, sizes) for name, tensors in inputs.items()}
         any_rows = tf.nest.map_structure(lambda state: tf.TensorSpec((None, state.shape[1]), tf.float32), initial)
         (ids,) = self.specs["char_ids"].values()
         self._outputs = tf.function(self._embed, input_signature=[ids, any_rows]).get_concrete_function()
 
     def _embed(self, char_ids: tf.Tensor, before: States) -> tuple[Outputs, dict[str, tf.Tensor]]:
         """Returns the outputs that every function has, and the states after the sentences, by name."""
-        layers, mask, after = self._weights.embed(char_ids, before)
+        with self._weights.scope():
+            layers, mask, after = self._bilm.embed(char_ids, before)
         layers, after = tf.nest.map_structure(tf.stop_gradient, (layers, after))  # only the mix is trainable
         layers = tf.ensure_shape(layers, (None, self._mix.num_layers, None, 2 * self._dim))
         elmo = self._mix(layers)
@@ -123,7 +135,8 @@ class _Functions:
         tokens, sequence_len = graph_checks.checked_tokens(tokens, sequence_len)
         before = graph_checks.checked_states(before, tf.size(sequence_len))
         ids = in_graph.encode_tokens(tokens, sequence_len, self._max_chars)
-        found, after = self._outputs(ids, states.nested(before))
+        ordered = [before[name] for name in contract.states(len(self._initial[0]))]
+        found, after = self._outputs(ids, tf.nest.pack_sequence_as(self._initial, ordered))
         return found | after
 
     def score(self, vocabulary, strings):
@@ -133,9 +146,10 @@ class _Functions:
         token_ids = tf.pad(tf.cast(vocabulary.lookup(tokens), tf.int32), ((0, 0), (1, 1)))  # `<S>` is 0
         token_ids = tf.where(places == lengths[:, None] + 1, vocabulary_lib.END_ID, token_ids)
         char_ids = in_graph.encode_tokens(tokens, lengths, self._max_chars)
-        log_probs = self._weights.token_log_probs(char_ids, token_ids)
-        total = tf.cast(tf.reduce_sum(tf.cast(log_probs, tf.float64), (1, 2)), tf.float32)
-        return {"log_probs": log_probs, "total": total, "tokens": tokens}
+        with self._weights.scope():
+            found = log_probs.token_log_probs(self._bilm, self._softmax, char_ids, token_ids)
+        total = tf.cast(tf.reduce_sum(tf.cast(found, tf.float64), (1, 2)), tf.float32)
+        return {"log_probs": found, "total": total, "tokens": tokens}
 
     def initial_states(self, batch_size):
         return states.by_name(

@@ -7,6 +7,7 @@ unicode tokenizer. The contract is loaded from the file beside this one.
 """
 
 import pathlib
+import re
 import runpy
 import sys
 import types
@@ -45,11 +46,10 @@ def main(savedmodel: str, sample_vectors: str) -> list[str]:
         wanted = scores | {"tokens": texts["tokens"]}
         problems += [f"{contract.SCORE}: {problem}" for problem in _differences(values, wanted, tolerance)]
     expected = _with_parts(expected)
-    num_lstm_layers = expected["layers"].shape[1] - 1
     for name, found in outputs.items():
         # The call does what the signature `default` does.
-        known = contract.outputs(name if name in contract.SIGNATURES else "default", num_lstm_layers, tokenizer.item())
-        wanted = expected | {output: text for output, text in texts.items() if output in known}
+        known = contract.TEXT_OUTPUTS.get(contract.SIGNATURES.get(name, "default"), {}).get(tokenizer.item(), ())
+        wanted = expected | {output: texts[output] for output in known}
         values = {output: value.numpy() for output, value in found.items() if output not in states}
         problems += [f"{name}: {problem}" for problem in _differences(values, wanted, tolerance)]
     for row, sentence in enumerate(sentences):
@@ -85,11 +85,8 @@ def _texts(sentences: np.ndarray, words: list[list[bytes]]) -> dict[str, np.ndar
     tokens = _padded(words)
     offsets = np.zeros((*tokens.shape, 2), np.int32)
     for row, sentence in enumerate(sentences):
-        begin = 0
-        for place, word in enumerate(words[row]):
-            begin = sentence.index(word, begin)
-            offsets[row, place] = begin, begin + len(word)
-            begin += len(word)
+        for place, word in enumerate(re.finditer(rb"\S+", sentence)):
+            offsets[row, place] = word.span()
     return {"tokens": tokens, "offsets": offsets}
 
 

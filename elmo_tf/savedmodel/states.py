@@ -25,13 +25,6 @@ def by_name(states: States) -> dict[str, tf.Tensor]:
     return dict(zip(contract.states(len(states[0])), tf.nest.flatten(states), strict=True))
 
 
-def nested(states: dict[str, tf.Tensor]) -> States:
-    """Returns states by name as `States`."""
-    number = contract.num_lstm_layers(states)
-    values = iter(states[name] for name in contract.states(number))
-    return tuple(tuple((next(values), next(values)) for _ in range(number)) for _ in contract.DIRECTIONS)
-
-
 def zero(bilm: BiLM) -> States:
     """Returns the states before every sentence as variables of one row, zero."""
     return tf.nest.map_structure(lambda state: tf.Variable(state, trainable=False), bilm.zero_states(1))
@@ -74,5 +67,5 @@ def warm_up(root: tf.train.Checkpoint, initial: States, sentences: list[bytes], 
             tokens, lengths = in_graph.split(tf.constant(batch), tokenizer)
             found = root.stream(tokens=tokens, sequence_len=lengths, **states)
             states = {name: found[name] for name in states}
-        for variable, state in zip(tf.nest.flatten(initial), tf.nest.flatten(nested(states)), strict=True):
-            variable.assign(tf.reduce_mean(state, 0, keepdims=True))
+        for name, variable in by_name(initial).items():
+            variable.assign(tf.reduce_mean(states[name], 0, keepdims=True))

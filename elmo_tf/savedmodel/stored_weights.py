@@ -8,10 +8,8 @@ from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from elmo_tf import config as config_lib
-from elmo_tf.bilm import log_probs
 from elmo_tf.bilm.names import relative_names
 from elmo_tf.bilm.packed import PackedBiLM
-from elmo_tf.bilm.walk import States
 from elmo_tf.errors import InputError, is_about_memory, reason
 from elmo_tf.layers.sampled_softmax import SampledSoftmax
 from elmo_tf.savedmodel import contract
@@ -21,14 +19,13 @@ _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # of a TensorFlow checkpoint: th
 
 
 class StoredWeights:
-    """A biLM, and its softmax if there is one, that compute with variables to save, none of them trainable.
+    """The weights of a biLM, and of its softmax if there is one, as variables to save, none of them trainable.
 
     A Keras layer around a SavedModel trains what was trainable when it was saved, so trainable variables are copied;
     the others are saved themselves.
     """
 
     def __init__(self, bilm: PackedBiLM, softmax: SampledSoftmax | None = None):
-        self._bilm, self._softmax = bilm, softmax
         self._variables = relative_names(bilm)
         if softmax is not None:
             self._variables |= {f"softmax/{variable.name}": variable for variable in softmax.variables}
@@ -37,17 +34,8 @@ class StoredWeights:
             for name, variable in self._variables.items()
         }
 
-    def embed(self, char_ids: tf.Tensor, initial_states: States) -> tuple[tf.Tensor, tf.Tensor, States]:
-        """Returns what `PackedBiLM.embed` does."""
-        with self._scope():
-            return self._bilm.embed(char_ids, initial_states)
-
-    def token_log_probs(self, char_ids: tf.Tensor, token_ids: tf.Tensor) -> tf.Tensor:
-        """Returns what `log_probs.token_log_probs` does."""
-        with self._scope():
-            return log_probs.token_log_probs(self._bilm, self._softmax, char_ids, token_ids)
-
-    def _scope(self) -> keras.StatelessScope:
+    def scope(self) -> keras.StatelessScope:
+        """Returns a scope in which the layers compute with these variables."""
         values = [(variable, tf.convert_to_tensor(self.by_name[name])) for name, variable in self._variables.items()]
         return keras.StatelessScope(values)
 

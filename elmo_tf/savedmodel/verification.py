@@ -25,15 +25,15 @@ def verify(savedmodel: str | os.PathLike) -> Iterator[str]:
     Raises:
         InputError: naming the file that is missing, damaged or unknown, or the output that differs.
     """
-    if finding.newest(savedmodel) is None and models.is_name(savedmodel):
+    folder = finding.newest(savedmodel)
+    if folder is None and models.is_name(savedmodel):
         row = models.find(str(savedmodel))
         weights = fetching.files(row).weights
         yield f"{weights}: {weights.stat().st_size:,} bytes, intact by its {row.checked}"
         return
-    if not os.path.exists(savedmodel):
+    if folder is None:
         expected = f"a folder with {contract.GRAPH_FILE}, or {models.expected_names()}"
         raise InputError(str(savedmodel), expected, "none" + models.suggested(savedmodel))
-    folder = finding.find_version(savedmodel)
     checksums.check(folder, thorough=True)
     listed = checksums.read(folder)
     if contract.SAMPLE_VECTORS_FILE not in listed:

@@ -20,13 +20,6 @@ SENTENCES = (
     "",
 )
 
-# Field numbers, by message.
-_PREDICTION_LOG = {"predict_log": 6}
-_PREDICT_LOG = {"request": 1}
-_PREDICT_REQUEST = {"model_spec": 1, "inputs": 2}
-_MODEL_SPEC = {"name": 1, "signature_name": 3}
-_MAP_ENTRY = {"key": 1, "value": 2}
-
 
 def write_warmup(
     folder: pathlib.Path, model_name: str, max_chars_per_token: int, states: dict[str, np.ndarray]
@@ -36,10 +29,10 @@ def write_warmup(
     tokens, lengths = in_graph.split(tf.constant(strings))
     ids = in_graph.encode_tokens(tokens, lengths, max_chars_per_token)
     forms = {"strings": strings, "tokens": tokens.numpy(), "sequence_len": lengths.numpy(), "char_ids": ids.numpy()}
-    num_lstm_layers = contract.num_lstm_layers(states)
     records = []
-    for signature in contract.SIGNATURES:
-        inputs = {name: (forms | states)[name] for name in contract.inputs(signature, num_lstm_layers)}
+    for signature, function in contract.SIGNATURES.items():
+        inputs = {name: forms[name] for name in contract.FUNCTIONS[function]}
+        inputs |= states if function == "stream" else {}
         records.append(wire.frame(_prediction_log(model_name, signature, inputs)))
     path = folder / contract.WARMUP_FILE
     path.parent.mkdir(exist_ok=True)
@@ -47,16 +40,10 @@ def write_warmup(
 
 
 def _prediction_log(model_name: str, signature: str, inputs: dict[str, np.ndarray]) -> bytes:
-    """Returns a serialized PredictionLog with one request to a signature."""
-    spec = _message(_MODEL_SPEC, name=[model_name.encode()], signature_name=[signature.encode()])
-    entries = [
-        _message(_MAP_ENTRY, key=[name.encode()], value=[tf.make_tensor_proto(value).SerializeToString()])
-        for name, value in sorted(inputs.items())
-    ]
-    request = _message(_PREDICT_REQUEST, model_spec=[spec], inputs=entries)
-    return _message(_PREDICTION_LOG, predict_log=[_message(_PREDICT_LOG, request=[request])])
-
-
-def _message(numbers: dict[str, int], **fields: list[bytes]) -> bytes:
-    """Returns a message of string and message fields; each field is a list of its contents."""
-    return b"".join(wire.field(numbers[name], content) for name, contents in fields.items() for content in contents)
+    """Returns a serialized PredictionLog with one request to a signature; the numbers are those of the fields."""
+    spec = wire.field(1, model_name.encode()) + wire.field(3, signature.encode())
+    request = wire.field(1, spec)
+    for name, value in sorted(inputs.items()):
+        tensor = tf.make_tensor_proto(value).SerializeToString()
+        request += wire.field(2, wire.field(1, name.encode()) + wire.field(2, tensor))
+    return wire.field(6, wire.field(1, request))

@@ -15,9 +15,8 @@ from elmo_tf.bilm.model import BiLM
 from elmo_tf.bilm.packed import PackedBiLM
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
-from elmo_tf.layers.scalar_mix import Mix
+from elmo_tf.layers.scalar_mix import Mix, build_mix
 from elmo_tf.savedmodel import assets, checksums, contract, finding, root, sample_vectors, states, verification, warmup
-from elmo_tf.savedmodel.mix import build_mix
 from elmo_tf.text.vocabulary import Vocabulary
 
 _log = logging.getLogger("elmo_tf")

@@ -1,7 +1,6 @@
 """Sentences through BiLM.embed: states in and out, gradients, and what is not computed."""
 
 import functools
-import threading
 
 import numpy as np
 import pytest
@@ -105,24 +104,6 @@ def test_no_shape_of_a_batch_makes_another_graph(embed):
         embed(batch_char_ids(sentences), _states(len(sentences)))
         embed(batch_char_ids(sentences, len(sentences[0]) + 3 if sentences != NASTY else 20), _states(1))
     assert embed.experimental_get_tracing_count() == 1
-
-
-def test_threads_at_once_do_not_disturb_each_other(embed):
-    states = _states(1)
-    batches = [batch_char_ids(NASTY[start:] + NASTY[:start]) for start in range(4)]
-    expected, found = [embed(batch, states)[0] for batch in batches], {}
-
-    def work(number):
-        found[number] = [embed(batches[number], states)[0] for _ in range(3)]
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for number, every in found.items():
-        for layers in every:
-            np.testing.assert_allclose(layers, expected[number], **checks.TOLERANCE)
 
 
 @pytest.mark.slow

@@ -8,7 +8,6 @@ import tensorflow as tf
 import elmo_tf
 from elmo_tf.errors import InputError
 from tests import checks
-from tests.elmo.test_inputs import Subclassed
 from tests.helpers import slow
 
 TEXT = ["The bank  lends\tmoney .", "", "naïve $3.50", "river"]
@@ -60,14 +59,6 @@ def test_a_functional_model_is_the_same_after_saving_and_loading(layer, tmp_path
     # The mean is over real tokens: padding is masked.
     alone = model.predict(tf.constant(TEXT[3:]), verbose=0)
     np.testing.assert_allclose(alone, expected[3:], **checks.TOLERANCE)
-
-
-@pytest.mark.slow
-def test_a_subclassed_model_is_the_same_after_saving_and_loading(layer, tmp_path):
-    model = Subclassed(layer)
-    expected = model(tf.constant(TEXT))
-    model.save(tmp_path / "model.keras")
-    np.testing.assert_array_equal(keras.models.load_model(tmp_path / "model.keras")(tf.constant(TEXT)), expected)
 
 
 def test_what_the_layer_does_not_take_is_named(savedmodel, layer):

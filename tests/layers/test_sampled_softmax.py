@@ -19,11 +19,6 @@ def _layer(scale=0.5):
     return checks.randomize(layer, scale)
 
 
-def _full_loss(layer):
-    weights = [np.asarray(variable, np.float64) for variable in (layer.kernel, layer.bias)]
-    return reference.softmax_losses(weights, INPUTS.astype(np.float64), TARGETS)
-
-
 @tf.function
 def _samples(num_sampled, vocab_size, targets, seeds):
     """Returns the words `(seeds, num_sampled)` and the expected counts of targets and of words, one row a seed."""
@@ -38,23 +33,18 @@ def _seeds(count):
 
 
 @pytest.mark.parametrize("training", [False, True])
-def test_full_loss_equals_the_reference(training):
-    layer = _layer()
-    losses = layer(INPUTS, TARGETS, training=training)
-    assert losses.shape == (len(TARGETS),)
-    assert losses.dtype == tf.float32
-    np.testing.assert_allclose(losses, _full_loss(layer), **checks.TOLERANCE)
-
-
-@pytest.mark.parametrize("training", [False, True])
-def test_full_gradients_equal_the_reference(training):
+def test_full_loss_and_gradients_equal_the_reference(training):
     layer, inputs = _layer(), tf.constant(INPUTS)
     upstream = np.random.default_rng(5).normal(size=len(TARGETS))
     with tf.GradientTape() as tape:
         tape.watch(inputs)
-        total = tf.reduce_sum(layer(inputs, TARGETS, training=training) * upstream.astype(np.float32))
+        losses = layer(inputs, TARGETS, training=training)
+        total = tf.reduce_sum(losses * upstream.astype(np.float32))
+    assert (losses.shape, losses.dtype) == ((len(TARGETS),), tf.float32)
     found = tape.gradient(total, [inputs, layer.kernel.value, layer.bias.value])
     kernel, bias = (np.asarray(variable, np.float64) for variable in (layer.kernel, layer.bias))
+    expected = reference.softmax_losses([kernel, bias], INPUTS.astype(np.float64), TARGETS)
+    np.testing.assert_allclose(losses, expected, **checks.TOLERANCE)
     odds = np.exp(INPUTS @ kernel.T + bias)
     d_logits = (odds / odds.sum(1, keepdims=True) - np.eye(VOCAB_SIZE)[TARGETS]) * upstream[:, None]
     expected = d_logits @ kernel, d_logits.T @ INPUTS, d_logits.sum(0)
@@ -62,26 +52,25 @@ def test_full_gradients_equal_the_reference(training):
         np.testing.assert_allclose(tf.convert_to_tensor(one), other, **checks.TOLERANCE)
 
 
-@pytest.mark.parametrize("num_sampled", [23, VOCAB_SIZE, VOCAB_SIZE + 1])
-def test_nearly_as_many_negatives_as_words_give_the_full_loss(num_sampled):
-    layer = _layer()
-    np.testing.assert_array_equal(layer(INPUTS, TARGETS, num_sampled=num_sampled), layer(INPUTS, TARGETS))
-
-
-def test_three_quarters_of_the_words_are_drawn():
+@pytest.mark.parametrize("num_sampled", [22, 23, VOCAB_SIZE + 1])
+def test_more_negatives_than_three_quarters_of_the_words_give_the_full_loss(num_sampled):
     layer, seed = _layer(), tf.constant((0, 1))
-    assert not np.allclose(layer(INPUTS, TARGETS, num_sampled=22, seed=seed), layer(INPUTS, TARGETS))
+    losses = layer(INPUTS, TARGETS, num_sampled=num_sampled, seed=seed)
+    assert np.array_equal(losses, layer(INPUTS, TARGETS)) == (num_sampled > 22)
 
 
 @pytest.mark.parametrize("logits", [7, *(rows * VOCAB_SIZE for rows in (1, 2, 3, 10, 11, 12))])
-def test_full_loss_in_pieces_equals_the_whole(logits, monkeypatch):
+def test_full_loss_and_gradients_in_pieces_equal_the_whole(logits, monkeypatch):
     layer = _layer()
-    whole = layer(INPUTS, TARGETS)
+    whole, gradients = layer(INPUTS, TARGETS), checks.gradients(layer, lambda: tf.reduce_sum(layer(INPUTS, TARGETS)))
     monkeypatch.setattr(sampled_softmax, "_LOGITS_AT_ONCE", logits)
     np.testing.assert_allclose(layer(INPUTS, TARGETS), whole, **checks.TOLERANCE)
     specs = [tf.TensorSpec((None, DIM)), tf.TensorSpec((None,), tf.int32)]
     unknown_size = tf.function(layer, input_signature=specs)
     np.testing.assert_allclose(unknown_size(INPUTS, TARGETS), whole, **checks.TOLERANCE)
+    found = checks.gradients(layer, lambda: tf.reduce_sum(layer(INPUTS, TARGETS)))
+    for one, other in zip(found, gradients, strict=True):
+        np.testing.assert_allclose(one, other, **checks.TOLERANCE)
 
 
 def test_pieces_do_not_read_the_weights(monkeypatch):
@@ -94,15 +83,7 @@ def test_pieces_do_not_read_the_weights(monkeypatch):
     assert "ReadVariableOp" not in ops
 
 
-def test_gradients_in_pieces_equal_those_of_the_whole(monkeypatch):
-    layer = _layer()
-    whole = checks.gradients(layer, lambda: tf.reduce_sum(layer(INPUTS, TARGETS)))
-    monkeypatch.setattr(sampled_softmax, "_LOGITS_AT_ONCE", 3 * VOCAB_SIZE)
-    for one, other in zip(checks.gradients(layer, lambda: tf.reduce_sum(layer(INPUTS, TARGETS))), whole, strict=True):
-        np.testing.assert_allclose(one, other, **checks.TOLERANCE)
-
-
-def test_sampled_words_are_distinct_and_in_range():
+def test_sampled_words_are_distinct_in_range_and_decided_by_the_seed():
     words, target_counts, word_counts = (array.numpy() for array in _samples(25, VOCAB_SIZE, TARGETS, _seeds(50)))
     assert words.shape == (50, 25)
     assert target_counts.shape == (50, len(TARGETS))
@@ -111,9 +92,6 @@ def test_sampled_words_are_distinct_and_in_range():
     assert all(len(set(row)) == 25 for row in words)
     assert (word_counts > 0).all()
     assert (word_counts <= 1).all()
-
-
-def test_same_seed_same_words_other_seed_other_words():
     first, again, other = (
         log_uniform_sample(TARGETS, 20, 1000, tf.constant(seed, tf.int32))[0] for seed in ((1, 2), (1, 2), (1, 3))
     )

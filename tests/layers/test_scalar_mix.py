@@ -1,23 +1,20 @@
-"""ScalarMix: contract and values."""
+"""ScalarMix: contract and values; and the mix that users ask for, as text or as numbers."""
 
 import keras
 import numpy as np
+import pytest
 import tensorflow as tf
 
-from elmo_tf.layers.scalar_mix import ScalarMix
+from elmo_tf.errors import InputError
+from elmo_tf.layers.scalar_mix import ScalarMix, build_mix, parse_mix
 from tests import checks, reference
 
 LAYERS = np.random.default_rng(0).normal(size=(2, 3, 4, 6)).astype(np.float32)  # (batch, layers, time, dim)
 
 
-def _layer():
+def test_values_equal_the_reference_and_one_step_changes_every_weight():
     layer = ScalarMix(3)
     layer.build(LAYERS.shape)
-    return layer
-
-
-def test_values_equal_the_reference():
-    layer = _layer()
     np.testing.assert_allclose(layer(LAYERS), LAYERS.mean(1), **checks.TOLERANCE)
     layer.scalar_parameters.assign([0.3, -1.0, 2.0])
     layer.gamma.assign(1.7)
@@ -26,10 +23,6 @@ def test_values_equal_the_reference():
     assert outputs.dtype == tf.float32
     assert outputs.shape == layer.compute_output_shape(LAYERS.shape)
     np.testing.assert_allclose(outputs, expected, **checks.TOLERANCE)
-
-
-def test_one_step_changes_every_weight():
-    layer = _layer()
     assert checks.unchanged_by_a_step(layer, lambda: tf.reduce_sum(layer(LAYERS) ** 2)) == []
 
 
@@ -79,3 +72,33 @@ def test_normalization_uses_each_vector_alone_and_leaves_padding_0():
     np.testing.assert_allclose(found[:, :4], expected, **checks.TOLERANCE)
     assert not found[:, 4:].any()
     np.testing.assert_allclose(layer(wide[:1, :, 1:2]), found[:1, 1:2], **checks.FEW)
+
+
+@pytest.mark.parametrize(
+    ("mix", "weights"),
+    [
+        ("average", [1 / 3, 1 / 3, 1 / 3]),
+        ("top", [0, 0, 1]),
+        ("1", [0, 1, 0]),
+        (1, [0, 1, 0]),
+        ("0,0,0", [1 / 3, 1 / 3, 1 / 3]),
+        ("0.1,0.5,-0.2", np.exp([0.1, 0.5, -0.2]) / np.exp([0.1, 0.5, -0.2]).sum()),
+        ((0.1, 0.5, -0.2), np.exp([0.1, 0.5, -0.2]) / np.exp([0.1, 0.5, -0.2]).sum()),
+        ("1e2, 0,0", [1, 0, 0]),
+    ],
+)
+def test_a_mix_gives_the_layers_their_weights(mix, weights):
+    found = build_mix(3, mix, 1.0)(tf.reshape(tf.eye(3), (1, 3, 1, 3)))
+    np.testing.assert_allclose(found[0, 0], weights, **checks.FEW)
+
+
+@pytest.mark.parametrize(
+    "mix",
+    ["", "Top", "3", "-1", "0.5", "1,2", "1,2,3,4", "1,,2", "a,b,c", "nan,0,0", "0,inf,0", "0,0,1e39"]  # noqa: RUF005 - one line of text, one of others
+    + [3, -1, True, None, [1.0], [0.0, 1.0, np.nan], np.array([0.0, np.inf, 0.0])],
+)
+def test_a_mix_that_is_none_is_refused(mix):
+    with pytest.raises(InputError) as caught:
+        parse_mix(mix, 3)
+    expected = "average, top, a layer from 0 to 2 or 3 finite numbers, one per layer"
+    assert str(caught.value) == f"mix: expected {expected}, found {mix!r}"

@@ -1,6 +1,5 @@
 """The ways to load an exported model: plain TensorFlow, Keras, as TensorFlow Hub does, and from the command line."""
 
-import re
 import shutil
 import subprocess
 import sys
@@ -103,16 +102,3 @@ def test_the_loaded_object_has_what_tensorflow_hub_asks_of_a_reusable_savedmodel
     outer = tf.function(lambda strings, training: model(strings, training=training)["elmo"])
     for training in (False, True, tf.constant(True)):
         np.testing.assert_allclose(outer(tf.constant(TEXT), training), model(tf.constant(TEXT))["elmo"], **SAME)
-
-
-@pytest.mark.slow
-def test_saved_model_cli_shows_the_contract_and_nothing_else(savedmodel):
-    command = [sys.executable, "-m", "tensorflow.python.tools.saved_model_cli", "show", "--all", "--dir"]
-    shown = subprocess.run([*command, savedmodel.path], capture_output=True, text=True, check=True).stdout
-    signatures = re.findall(r"^signature_def\['(\w+)'\]", shown, re.MULTILINE)
-    assert signatures == ["__saved_model_init_op", "char_ids", "default", "serving_default", "stream", "tokens"]
-    functions = ["__call__", "char_ids", "default", "initial_states", "stream", "tokens"]
-    assert re.findall(r"Function Name: '(\w+)'", shown) == functions
-    arguments = re.findall(r"^ +(\w+): TensorSpec", shown, re.MULTILINE)
-    tokens = ["tokens", "sequence_len"]
-    assert arguments == ["strings", "training", "char_ids", "strings", "batch_size", *tokens, *tokens]

@@ -11,7 +11,8 @@ import tensorflow as tf
 
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.config import CharCNNConfig, LSTMConfig, ModelConfig
-from elmo_tf.savedmodel import contract, mix, root, states
+from elmo_tf.layers.scalar_mix import build_mix
+from elmo_tf.savedmodel import contract, root, states
 from tests import checks
 from tests.helpers import batch_char_ids
 
@@ -73,7 +74,7 @@ class Pool:
 def model(tmp_path_factory):
     """A network of everything in its smallest, as an export saves it, loaded."""
     bilm = checks.randomize(BiLM(SMALL), scale=0.6)
-    built = root.build_root(bilm, mix.build_mix(3, [0.3, -0.5, 1.0], 1.7), "whitespace", states.zero(bilm))
+    built = root.build_root(bilm, build_mix(3, [0.3, -0.5, 1.0], 1.7), "whitespace", states.zero(bilm))
     folder = str(tmp_path_factory.mktemp("property") / "model")
     tf.saved_model.save(built, folder, signatures={name: getattr(built, name) for name in contract.FUNCTIONS})
     return tf.saved_model.load(folder)

@@ -7,7 +7,8 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 
 from elmo_tf.bilm.model import BiLM
-from elmo_tf.savedmodel import mix, root, sample_vectors, states
+from elmo_tf.layers.scalar_mix import build_mix
+from elmo_tf.savedmodel import root, sample_vectors, states
 from tests import checks
 from tests.helpers import MICRO
 
@@ -29,7 +30,7 @@ def elsewhere():
     with tf.device("CPU:1"):
         bilm = checks.randomize(BiLM(MICRO), scale=0.4)
         initial = states.zero(bilm)
-        return root.build_root(bilm, mix.build_mix(3, "average", 1.0), "whitespace", initial), initial
+        return root.build_root(bilm, build_mix(3, "average", 1.0), "whitespace", initial), initial
 
 
 def test_without_a_choice_products_run_on_the_programs_device(elsewhere):

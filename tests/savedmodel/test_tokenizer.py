@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from elmo_tf import sources
 from elmo_tf.bilm.model import BiLM
-from elmo_tf.savedmodel import contract, opening, sample_vectors, standalone_checker
+from elmo_tf.savedmodel import contract, sample_vectors, standalone_checker
 from elmo_tf.text import in_graph
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG
@@ -46,7 +47,7 @@ def unicode_model(tmp_path_factory):
 
 @pytest.mark.slow
 def test_words_and_marks_are_split_as_in_preprocessing(unicode_model):
-    model = opening.open_savedmodel(unicode_model)
+    model = sources.find(unicode_model).model()
     words = [[as_bytes(token) for token in tokens] for tokens in TOKENS]
     expected = embed_tokens(model, words, max(map(len, words)))
     strings = [as_bytes(text) for text in TEXT]
@@ -57,7 +58,7 @@ def test_words_and_marks_are_split_as_in_preprocessing(unicode_model):
 
 def test_each_vector_has_its_token_and_its_bytes_in_the_sentence(unicode_model):
     strings = [as_bytes(text) for text in TEXT]
-    model = opening.open_savedmodel(unicode_model)
+    model = sources.find(unicode_model).model()
     found = model.signatures["default"](strings=tf.constant(strings))
     longest = max(map(len, TOKENS))
     assert (found["offsets"].dtype, found["offsets"].shape) == (tf.int32, (len(TEXT), longest, 2))
