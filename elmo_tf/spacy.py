@@ -12,7 +12,7 @@ from elmo_tf.errors import InputError
 
 with extras.required():
     from spacy.language import Language
-    from spacy.tokens import Doc, Token
+    from spacy.tokens import Doc, Span, Token
     from spacy.util import minibatch
 
 
@@ -52,8 +52,9 @@ class ElmoPipe:
         sentences = []
         for doc in docs:
             doc.tensor = np.zeros((len(doc), self._source.dim), np.float32)
-            # Without these, a pipeline with static vectors would return them.
-            doc.user_token_hooks |= {"vector": _vector, "has_vector": _has_vector}
+            # Without these, static vectors would hide those of the context, and a word would always be like itself.
+            doc.user_token_hooks |= {"vector": _vector, "similarity": _similarity}
+            doc.user_span_hooks["similarity"] = _similarity
             for sentence in doc.sents if doc.has_annotation("SENT_START") else [doc]:
                 sentences.append([token for token in sentence if not token.is_space])
         words = [[token.text.encode() for token in sentence] for sentence in sentences]
@@ -72,5 +73,7 @@ def _vector(token: Token) -> np.ndarray:
     return token.doc.tensor[token.i]
 
 
-def _has_vector(token: Token) -> bool:
-    return bool(_vector(token).any())
+def _similarity(one: Token | Span, other: Token | Span) -> float:
+    """Returns the cosine of their vectors; 0 if one is zero."""
+    lengths = np.linalg.norm(one.vector) * np.linalg.norm(other.vector)
+    return float(one.vector @ other.vector / lengths) if lengths else 0.0

@@ -30,8 +30,8 @@ def test_each_sentence_has_the_vectors_of_its_tokens_and_white_space_has_zeros(n
         for sentence in doc.sents:
             words = [token for token in sentence if not token.is_space]
             (expected,) = elmo.encode([[token.text for token in words]])
-            np.testing.assert_allclose([token.vector for token in words], expected.vectors, **checks.TOLERANCE)
-        assert [token.has_vector for token in doc] == [not token.is_space for token in doc]
+            for token, vector in zip(words, expected.vectors, strict=True):
+                np.testing.assert_allclose(token.vector, vector, **checks.TOLERANCE)
         assert not any(token.vector.any() for token in doc if token.is_space)
 
 
@@ -41,6 +41,17 @@ def test_without_sentences_the_document_is_one(savedmodel):
     doc = nlp("The bank. A bank.")
     (expected,) = elmo_tf.load(savedmodel.path).encode([[token.text for token in doc]], layers=1)
     np.testing.assert_allclose(doc.tensor, expected.vectors, **checks.TOLERANCE)
+
+
+def test_a_word_is_as_similar_to_itself_as_its_vectors_are(nlp):
+    doc = nlp("A bank lends. The bank of the river.\n ")
+    one, other = doc[1], doc[5]
+    assert one.text == other.text
+    cosine = one.vector @ other.vector / np.linalg.norm(one.vector) / np.linalg.norm(other.vector)
+    assert one.similarity(other) == pytest.approx(cosine, rel=1e-5)
+    assert doc[1:2].similarity(doc[5:6]) == pytest.approx(cosine, rel=1e-5)
+    assert cosine < 0.9999  # what spaCy itself says of equal words is 1
+    assert one.similarity(doc[-1]) == 0
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 100])
