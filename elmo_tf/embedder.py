@@ -14,7 +14,7 @@ from elmo_tf.text.tokens import to_bytes
 
 POOLS = ("mean", "max")
 BATCH_TOKENS = 2048  # positions of a batch, padding included
-# A longer sentence is embedded in pieces of so many tokens, because memory grows with the longest row.
+# A longer sentence is embedded in pieces of this many tokens, because memory grows with the longest row.
 PIECE_TOKENS = 5000
 
 Words = Sequence[bytes]  # the tokens of a sentence
@@ -35,7 +35,7 @@ class Embedder:
     Args:
         source: where the model comes from: its sizes and its tokenizer; an attribute as well.
         batch_tokens: the largest number of positions in a batch of several sentences.
-        num_threads: for several processes on one machine: TensorFlow computes with so many threads and takes a GPU's
+        num_threads: for several processes on one machine: TensorFlow uses this many threads and takes a GPU's
             memory as needed, unless it has computed before. None: TensorFlow's settings stay as they are.
 
     Raises:

@@ -13,6 +13,7 @@ _EXTRAS = {
     "apache_beam": ("apache-beam", "beam"),
     "zstandard": ("zstandard", "beam"),
     "tensorflow_text": ("tensorflow-text", "text"),
+    "spacy": ("spacy", "spacy"),
     "sklearn": ("scikit-learn", "tasks"),
     "threadpoolctl": ("threadpoolctl", "tasks"),
     "seqeval": ("seqeval", "tasks"),

@@ -29,7 +29,7 @@ class Score(NamedTuple):
     tokens: list[str]
     # Of each token given those before it, then of the end of the sentence: float32 `(tokens + 1,)`.
     forward_log_probs: np.ndarray
-    # Of the beginning of the sentence, then of each token given those behind it: float32 `(tokens + 1,)`.
+    # Of the beginning of the sentence, then of each token given those after it: float32 `(tokens + 1,)`.
     backward_log_probs: np.ndarray
     # Which tokens are not in the vocabulary and scored as `<UNK>`: bool `(tokens,)`.
     unknown: np.ndarray

@@ -88,6 +88,7 @@ class Source(abc.ABC):
         from elmo_tf.text import in_graph  # noqa: PLC0415
 
         bilm, mix = PackedBiLM.of(self.network()), build_mix(self.num_layers)
+        bilm.compiled = True  # never saved: other machines may have no XLA
 
         @tf.function(input_signature=[tf.TensorSpec((None, None), tf.string), tf.TensorSpec((None,), tf.int32)])
         def tokens(tokens, sequence_len):

@@ -27,7 +27,7 @@ FLOORS = (
     {f"{CLUSTER}flink_cluster", f"{CLUSTER}java_server", f"{CLUSTER}job_service", f"{CLUSTER}owner"},
     {"elmo_tf.pipelines.running"},
     {"elmo_tf.pipelines.corpus", "elmo_tf.pipelines.embed", "elmo_tf.pipelines.preprocess"},
-    {"elmo_tf.api", "elmo_tf.beam", "elmo_tf.elmo", "elmo_tf.probes"},
+    {"elmo_tf.api", "elmo_tf.beam", "elmo_tf.elmo", "elmo_tf.probes", "elmo_tf.spacy"},
     {"elmo_tf.tasks"},
     {"elmo_tf.cli"},
 )

@@ -37,7 +37,7 @@ def test_each_bound_stands_once():
 def test_every_extra_that_an_error_names_has_the_package_that_is_missing():
     for name, extra in extras._EXTRAS.values():
         assert name in map(package, EXTRAS[extra])
-    needed = {package(one) for extra in ("beam", "text", "tasks") for one in EXTRAS[extra]}
+    needed = {package(one) for extra in ("beam", "text", "spacy", "tasks") for one in EXTRAS[extra]}
     assert needed == {name for name, _ in extras._EXTRAS.values()}
 
 

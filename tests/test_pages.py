@@ -193,7 +193,7 @@ def test_the_program_that_quietens_tensorflow_keeps_its_start_up_notes_and_no_er
 
 @pytest.mark.slow  # trains and exports preset tiny; `test_public_face.py` tests the same functions one by one
 def test_the_program_of_the_page_about_python_runs(folder, records):
-    program, _ = blocks("docs/python.md", "python")
+    program, *_ = blocks("docs/python.md", "python")
     (folder / "data").mkdir()
     for name in ("train", "heldout"):
         (folder / "data" / name).symlink_to(records.path)

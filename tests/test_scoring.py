@@ -1,5 +1,6 @@
 """What a language model finds likely: scores of sentences, and words for a place."""
 
+import concurrent.futures
 import json
 import math
 import os
@@ -26,13 +27,12 @@ def model(workdir):
     return elmo_tf.load(workdir)
 
 
-@pytest.fixture(scope="module")
-def expected(workdir):
-    """The scores of `SENTENCES` in NumPy float64."""
+def log_probs(workdir, sentences: list[str]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The scores of sentences in NumPy float64."""
     opened = open_workdir(workdir)
     weights = reference.weights_of(opened.trained_bilm())
     found = []
-    for sentence in SENTENCES:
+    for sentence in sentences:
         tokens = [b"<S>", *sentence.encode().split(), b"</S>"]
         ids, chars = opened.vocabulary.ids(tokens), [reference.encode(token) for token in tokens]
         forward, backward = (
@@ -43,7 +43,8 @@ def expected(workdir):
     return found
 
 
-def test_scores_are_those_of_a_reference_in_float64(model, expected):
+def test_scores_are_those_of_a_reference_in_float64(model, workdir):
+    expected = log_probs(workdir, SENTENCES)
     for sentence, score, (forward, backward) in zip(SENTENCES, model.score(SENTENCES), expected, strict=True):
         assert score.tokens == sentence.split()
         np.testing.assert_allclose(score.forward_log_probs, forward, **checks.TOLERANCE)
@@ -59,6 +60,36 @@ def test_a_sentence_alone_scores_as_in_any_batch(model):
         (alone,) = model.score([(SENTENCES * 3)[place]])
         np.testing.assert_allclose(alone.forward_log_probs, together[place].forward_log_probs, **checks.TOLERANCE)
         np.testing.assert_allclose(alone.backward_log_probs, together[place].backward_log_probs, **checks.TOLERANCE)
+
+
+def test_a_text_of_3000_tokens_is_scored_as_a_whole_among_short_ones(model, workdir):
+    choose = random.Random(0)
+    long = " ".join(choose.choices(["the", "cat", "zebras", "sat", "on"], k=3000))
+    ((forward, backward),) = log_probs(workdir, [long])
+    short, score, _ = model.score([SENTENCES[0], long, ""])
+    assert (len(score.forward_log_probs), score.unknown.sum()) == (3001, long.split().count("zebras"))
+    np.testing.assert_allclose(score.forward_log_probs, forward, **checks.TOLERANCE)
+    np.testing.assert_allclose(score.backward_log_probs, backward, **checks.TOLERANCE)
+    assert score.total == pytest.approx(forward.sum() + backward.sum(), rel=1e-5)
+    assert short.total == pytest.approx(model.score(SENTENCES[:1])[0].total, rel=1e-5)
+
+
+def test_nothing_and_unknown_words_alone_have_scores(model):
+    assert model.score([]) == []
+    unknown, *empty = model.score(["zebras", "", " \t", []])
+    assert (unknown.unknown.tolist(), unknown.tokens) == ([True], ["zebras"])
+    assert math.isfinite(unknown.mean) and unknown.mean < 0
+    assert [one.tokens for one in empty] == [[], [], []]
+    for one in empty:
+        assert (one.forward_log_probs.shape, one.backward_log_probs.shape, one.unknown.shape) == ((1,), (1,), (0,))
+        assert one.total == pytest.approx(empty[0].total, rel=1e-6)
+
+
+def test_threads_that_score_at_once_from_the_start_get_the_same(model, workdir):
+    expected, fresh = [one.total for one in model.score(SENTENCES)], elmo_tf.load(workdir)
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        for found in threads.map(lambda _: [one.total for one in fresh.score(SENTENCES)], range(8)):
+            assert found == pytest.approx(expected, rel=1e-5)
 
 
 def test_the_mean_is_that_of_an_evaluation_of_this_sentence_alone(model, workdir, tmp_path):

@@ -50,6 +50,7 @@ def test_a_source_of_any_kind_says_what_its_model_computes(of_all_kinds, kind):
     found = zip(elmo.encode(SENTENCES, "all"), elmo.encode(SENTENCES, "average"), SENTENCES, strict=True)
     for row, (layers, mean, words) in enumerate(found):
         np.testing.assert_allclose(layers.vectors, every[row, :, : len(words)], **checks.TOLERANCE)
+        np.testing.assert_allclose(elmo.encode([words], "all")[0].vectors, layers.vectors, **checks.TOLERANCE)
         np.testing.assert_allclose(mean.vectors, average[row, : len(words)], **checks.TOLERANCE)
     if kind not in ("version", "model"):  # a SavedModel has a mix of its own
         np.testing.assert_allclose(elmo.encode(SENTENCES)[1].vectors, mean.vectors, **checks.TOLERANCE)

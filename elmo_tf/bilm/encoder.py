@@ -22,11 +22,13 @@ class Encoder(keras.layers.Layer):
         config: the network's sizes.
         char_cnn: the token encoder.
         lstms: each direction's layers, which have `kernels(dtype)` and `assign_kernels(kernels)`.
+        compiled: whether XLA compiles the LSTMs of a single short sentence; see `lstmp_packed.run`.
     """
 
     config: config_lib.ModelConfig
     char_cnn: CharCNN
     lstms: list[list]
+    compiled = False
 
     @classmethod
     def of(cls, other: "Encoder") -> Self:
@@ -99,7 +101,7 @@ class Encoder(keras.layers.Layer):
             inputs = [(*values, mark) for values, mark in zip(inputs, marks, strict=True)]
         lstm = self.config.lstm
         clips = lstmp_packed.Clips(lstm.cell_clip, lstm.proj_clip)
-        layers = [[_layer(one.kernels(), clips, packing) for one in stack] for stack in self.lstms]
+        layers = [[_layer(one.kernels(), clips, packing, self.compiled) for one in stack] for stack in self.lstms]
         (forward, backward), states = run_directions(layers, inputs, initial_states, lstm.use_skip_connections)
 
         layers = [tf.concat([words, words], -1)]
@@ -126,7 +128,7 @@ def new_char_cnn(config: config_lib.ModelConfig, product_dtype: str = "float32")
     return char_cnn
 
 
-def _layer(kernels: lstmp_packed.Kernels, clips: lstmp_packed.Clips, packing: Packing) -> Layer:
+def _layer(kernels: lstmp_packed.Kernels, clips: lstmp_packed.Clips, packing: Packing, compiled: bool) -> Layer:
     """Returns an LSTM over packed values `(N, dim)`, after a boundary `(1 or batch, dim)` if there is one."""
 
     def run(inputs, initial):
@@ -136,7 +138,7 @@ def _layer(kernels: lstmp_packed.Kernels, clips: lstmp_packed.Clips, packing: Pa
             state = lstmp_packed.step(kernels, clips, mark[0], state)
             mark = [state[1]]
         ranked = tuple(_by_rank(part, packing) for part in state)
-        outputs, final = lstmp_packed.run(kernels, clips, values, packing, ranked)
+        outputs, final = lstmp_packed.run(kernels, clips, values, packing, ranked, compiled)
         return (outputs, *mark), _by_row(final, initial, packing)
 
     return run

@@ -7,7 +7,7 @@ from elmo_tf.layers.sampled_softmax import SampledSoftmax
 
 
 def token_log_probs(bilm: Encoder, softmax: SampledSoftmax, char_ids: tf.Tensor, token_ids: tf.Tensor) -> tf.Tensor:
-    """Returns the log-probability of each token, given those before it, and given those behind it.
+    """Returns the log-probability of each token, given those before it, and given those after it.
 
     Every sentence starts from the zero state. The values of a token stand at its own place.
 
@@ -23,7 +23,7 @@ def token_log_probs(bilm: Encoder, softmax: SampledSoftmax, char_ids: tf.Tensor,
     """
     outputs, mask = _outputs(bilm, char_ids)
     inner = mask[:, 1:]
-    # Forward, the output at a place predicts the token behind it; backward, the one before it.
+    # Forward, the output at a place predicts the token after it; backward, the one before it.
     forward = _target_log_probs(softmax, outputs[0][:, :-1], token_ids[:, 1:], inner)
     backward = _target_log_probs(softmax, outputs[1][:, 1:], token_ids[:, :-1], inner)
     return tf.stack([tf.pad(forward, ((0, 0), (1, 0))), tf.pad(backward, ((0, 0), (0, 1)))], 1)
@@ -39,7 +39,7 @@ def word_log_probs(bilm: Encoder, softmax: SampledSoftmax, char_ids: tf.Tensor, 
         place: int32 scalar, counted from 0.
 
     Returns:
-        float32 `(2, vocab_size)`: given the tokens before `place`, and given those behind it.
+        float32 `(2, vocab_size)`: given the tokens before `place`, and given those after it.
     """
     (forward, backward), _ = _outputs(bilm, char_ids)
     return softmax.log_probs(tf.stack([forward[0, place], backward[0, place + 2]]))

@@ -8,11 +8,13 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from elmo_tf.layers.fused import fused
 from elmo_tf.layers.lstm_cell import FORGET_BIAS, clip, next_cell
 from elmo_tf.layers.packing import Packing
 from elmo_tf.layers.products import matmul
 
 _POSITIONS = 512  # whose gates are in memory at once: at 4096 units, 32 MB
+_COMPILED_STEPS = 64  # the longest sentence that takes the compiled loop, which is padded to this length
 # Columns of zeros after the gates. Without them, rows of a matrix start a power of two apart and share a few sets of
 # the CPU's cache: with AVX2, a product of 64 rows takes twice as long.
 _PADDING = 16
@@ -67,7 +69,9 @@ def unpacked(kernels: Kernels, input_dim: int) -> list[tf.Tensor]:
     return [tf.concat([from_input[:input_dim], recurrent], 0), bias, *projection]
 
 
-def run(kernels: Kernels, clips: Clips, inputs: tf.Tensor, packing: Packing, state: State) -> tuple[tf.Tensor, State]:
+def run(
+    kernels: Kernels, clips: Clips, inputs: tf.Tensor, packing: Packing, state: State, compiled: bool = False
+) -> tuple[tf.Tensor, State]:
     """Runs the LSTM over every row.
 
     Args:
@@ -75,10 +79,50 @@ def run(kernels: Kernels, clips: Clips, inputs: tf.Tensor, packing: Packing, sta
         inputs: float32 `(N, input_dim)`, packed.
         packing: of the inputs.
         state: of all ranks, before the first time step.
+        compiled: whether a single short sentence takes a loop that XLA compiles, at the first of them. It has no
+            gradient.
 
     Returns:
         outputs float32 `(N, projection_dim)`, packed, and the state of each rank after its last position.
     """
+    if not compiled:
+        return _run_packed(kernels, clips, inputs, packing, state)
+    return tf.cond(
+        (packing.started == 1) & (packing.num_steps <= _COMPILED_STEPS),
+        lambda: _run_alone(kernels, clips, inputs, state),
+        lambda: _run_packed(kernels, clips, inputs, packing, state),
+    )
+
+
+def _run_alone(kernels: Kernels, clips: Clips, inputs: tf.Tensor, state: State) -> tuple[tf.Tensor, State]:
+    """Returns what `run` does where only the first rank has positions, at most `_COMPILED_STEPS`."""
+    gates = matmul(_with_ones(inputs, kernels), kernels.from_input, kernels.from_input.dtype)
+    num_steps = tf.shape(gates)[0]
+    # XLA compiles for one shape; the loop ends after the sentence.
+    gates = tf.pad(gates, ((0, _COMPILED_STEPS - num_steps), (0, 0)))
+    gates = tf.ensure_shape(gates, (_COMPILED_STEPS, kernels.recurrent.shape[1]))
+    first = tuple(tf.ensure_shape(part[:1], (1, part.shape[1])) for part in state)
+    outputs, *final = _compiled_steps(gates, num_steps, first, kernels, clips)
+    return outputs[:num_steps], tuple(tf.concat([one, part[1:]], 0) for one, part in zip(final, state, strict=True))
+
+
+@fused
+def _compiled_steps(gates, num_steps, state, kernels, clips):
+    """Returns the outputs `(_COMPILED_STEPS, projection_dim)`, of which `num_steps` count, and the final state."""
+    width = state[1].shape[1]
+
+    def advance(time, cell, recurrent, outputs):
+        cell, recurrent = _step(kernels, clips, tf.gather(gates, time)[None], (cell, recurrent))
+        return time + 1, cell, recurrent, outputs.write(time, recurrent[0])
+
+    outputs = tf.TensorArray(tf.float32, _COMPILED_STEPS, element_shape=(width,))
+    _, *final, outputs = tf.while_loop(lambda time, *_: time < num_steps, advance, (0, *state, outputs))
+    return outputs.stack(), *final
+
+
+def _run_packed(
+    kernels: Kernels, clips: Clips, inputs: tf.Tensor, packing: Packing, state: State
+) -> tuple[tf.Tensor, State]:
     inputs, started, num_steps = _with_ones(inputs, kernels), packing.started, packing.num_steps
     units, width = (part.shape[1] for part in state)
 

@@ -1,4 +1,4 @@
-"""The contract of an exported model: its signatures, states, files and settings. Every list of them stands here only.
+"""The contract of an exported model: its signatures, states, files and settings, each listed only here.
 
 Plain Python without imports from this project, because `standalone_checker.py` loads this file by its path.
 """
@@ -23,7 +23,7 @@ LAYERS = ("all", "top", "average", "sum", "mix")
 # Settings of an export.
 TOKENIZERS = ("whitespace", "unicode")
 
-# Attributes of the loaded object beside its functions, as reusable SavedModels have them.
+# Attributes of the loaded object besides its functions, as reusable SavedModels have them.
 ATTRIBUTES = ("trainable_variables", "variables", "regularization_losses")
 
 # The arrays in the file of sample vectors: these, and the outputs that are not parts of other outputs.
@@ -51,7 +51,7 @@ CHAR_IDS = {"char_ids": Tensor("int32", ("batch", "max_length", "max_chars_per_t
 FUNCTIONS = {"default": STRINGS, "tokens": TOKENS, "char_ids": CHAR_IDS, "stream": TOKENS}
 # An export with its softmax has one more signature, and a function of its name.
 SCORE = "score"
-# The function behind each signature.
+# The function of each signature.
 SIGNATURES = {"serving_default": "default", **{name: name for name in FUNCTIONS}}
 
 # By function and tokenizer, the outputs that say what the vectors belong to; `offsets` are each token's first and last

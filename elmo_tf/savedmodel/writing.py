@@ -46,9 +46,7 @@ def export(
         the new version's folder.
 
     Raises:
-        InputError: if an argument cannot be used.
-        OSError: if the model cannot be written, for instance because the disk is full. Nothing is left behind.
-        VerificationError: if the written model returns other vectors in another process. Nothing is left behind.
+        InputError, OSError, VerificationError: as `elmo_tf.export`.
     """
     folder = pathlib.Path(output)
     if tokenizer not in contract.TOKENIZERS:

@@ -1,4 +1,4 @@
-"""The small examples: a dataset with vectors, an HTTP server, two learning rates, and a component for spaCy."""
+"""The small examples: a dataset with vectors, an HTTP server, and two learning rates."""
 
 import http.client
 import importlib.util
@@ -125,18 +125,3 @@ def test_the_server_refuses_what_is_no_list_of_sentences(http_server, body):
 
 def test_the_server_listens_on_this_machine_alone(http_server):
     assert http_server.socket.getsockname()[0] == "127.0.0.1"
-
-
-def test_a_document_of_spacy_has_the_vectors_of_its_tokens(savedmodel):
-    spacy = pytest.importorskip("spacy", reason="spaCy is no dependency")
-    imported("spacy_component")
-    nlp = spacy.blank("en")
-    nlp.add_pipe("elmo", config={"source": str(savedmodel.path)})
-    (whole,) = expected(savedmodel, [["The", "cat", "sat", ".", "A", "dog", "."]])
-    np.testing.assert_allclose(nlp("The cat sat. A dog.").tensor, whole, **checks.TOLERANCE)
-    nlp.add_pipe("sentencizer", before="elmo")
-    first, second = expected(savedmodel, [["The", "cat", "sat", "."], ["A", "dog", "."]])
-    docs = list(nlp.pipe(["The cat sat. A dog.", "", "A dog."]))
-    np.testing.assert_allclose(docs[0].tensor, np.concatenate([first, second]), **checks.TOLERANCE)
-    assert len(docs[1].tensor) == 0
-    np.testing.assert_allclose(docs[2].tensor, second, **checks.TOLERANCE)

@@ -78,6 +78,20 @@ def test_rows_without_a_position_are_fine(lengths):
         np.testing.assert_array_equal(part, same)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_single_short_row_takes_the_compiled_loop_and_is_the_same(kind, monkeypatch):
+    layer, counted, real = _layer(kind), [], lstmp_packed._compiled_steps
+    monkeypatch.setattr(lstmp_packed, "_COMPILED_STEPS", 8)
+    monkeypatch.setattr(lstmp_packed, "_compiled_steps", lambda *given: counted.append(0) or real(*given))
+    for lengths, compiled in (([5], 1), ([0, 8, 0], 1), ([1], 1), ([9], 0), ([2, 1], 0), ([0], 0), ([], 0)):
+        rows, state = _rows(layer, lengths)
+        counted.clear()
+        found, expected = _run(layer, rows, state, compiled=True), _run(layer, rows, state)
+        assert len(counted) == compiled
+        for one, other in zip([*found[0], *found[1]], [*expected[0], *expected[1]], strict=True):
+            np.testing.assert_allclose(one, other, **checks.TOLERANCE)
+
+
 @pytest.mark.parametrize(("positions", "prepared"), [(6, [5, 4, 5, 2]), (1, [5, 4, 3, 2, 2]), (16, [16])])
 def test_products_have_one_row_per_real_position_and_the_inputs_as_many_as_fit(monkeypatch, positions, prepared):
     layer, products = _layer(), {}

@@ -70,7 +70,7 @@ def test_another_dtype_is_refused_by_tensorflow(loaded, name, inputs, message):
         call(loaded, name, **inputs)
 
 
-def test_one_wrong_sentence_is_found_wherever_it_stands():
+def test_one_wrong_sentence_is_found_in_any_row():
     right = np.repeat(IDS[:1], 40, 0)
     graph_checks.checked_char_ids(tf.constant(right), 50)
     for row in (0, 17, 39):

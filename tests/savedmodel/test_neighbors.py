@@ -90,7 +90,7 @@ def test_half_precision_vectors_are_compared_in_full():
     assert [use.similarity for use in found] == pytest.approx([1, -1], abs=checks.rounding(600))
 
 
-def test_a_query_is_the_word_where_it_stands():
+def test_a_query_is_the_word_at_its_position():
     assert neighbors.find_query("the", "the bank\tof the") == ([b"the", b"bank", b"of", b"the"], 0)
     assert neighbors.find_query("the", "the bank of the", 3).position == 3
     assert neighbors.find_query("no\u00a0break", "is no\u00a0break here").word == "no\u00a0break".encode()

@@ -1,0 +1,70 @@
+"""How long one sentence takes once everything is warm, in three ways: `Embedder.encode`, a SavedModel, the Keras layer.
+
+    python benchmarks/latency.py --model english --tokens 20
+
+The SavedModel is exported first, and its signature is `default`. The three ways take turns, so that other work on the
+machine falls on all of them. Prints the 50th and the 99th percentile of each in milliseconds, and a line of JSON.
+"""
+
+import argparse
+import itertools
+import os
+import pathlib
+import sys
+import tempfile
+import time
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import numpy as np
+import tensorflow as tf
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+
+import elmo_tf
+from benchmarks.measuring import report
+from elmo_tf import sources
+from elmo_tf.config import Config
+from elmo_tf.savedmodel import writing
+
+TEXT = "the old bank by the river lends money to people who need it and boats to others when rain falls"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Prints the figures; returns 1 for a model that cannot be loaded."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--model", default="english", help="as for elmo_tf.load (english)")
+    parser.add_argument("--tokens", type=int, default=20, help="of the sentence (20)")
+    parser.add_argument("--calls", type=int, default=300, help="of each way (300)")
+    arguments = parser.parse_args(argv)
+    try:
+        embedder, layer = elmo_tf.load(arguments.model), elmo_tf.ELMo(arguments.model, tokenizer="whitespace")
+        with tempfile.TemporaryDirectory() as folder:
+            bilm = sources.network(arguments.model, trainable=True)
+            path = writing.export(bilm, Config(model=bilm.config), pathlib.Path(folder, "model"))
+            signature = tf.saved_model.load(str(path)).signatures["default"]
+    except elmo_tf.InputError as error:
+        print(f"latency: error: {error}", file=sys.stderr)
+        return 1
+    words = itertools.islice(itertools.cycle(TEXT.split()), arguments.tokens)
+    text = " ".join(words)
+    tensor = tf.constant([text])
+    ways = {
+        "encode": lambda: embedder.encode([text])[0].vectors,
+        "savedmodel": lambda: signature(strings=tensor)["elmo"].numpy()[0],
+        "layer": lambda: layer(tensor).numpy()[0],
+    }
+    for way in ways.values():
+        np.testing.assert_allclose(way(), ways["encode"](), atol=1e-4)
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(arguments.calls):
+        for name, way in ways.items():
+            started_at = time.perf_counter()
+            way()
+            seconds[name].append(time.perf_counter() - started_at)
+    report({f"{name}_p{p}_ms": 1000 * float(np.percentile(one, p)) for name, one in seconds.items() for p in (50, 99)})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""The spaCy component `elmo`: what it sets, alone or piped, with static vectors, saved and loaded."""
+
+import pathlib
+import re
+
+import numpy as np
+import pytest
+
+import elmo_tf
+from elmo_tf.errors import InputError
+from tests import checks
+
+spacy = pytest.importorskip("spacy")
+
+TEXTS = ["The bank lends money.  A naïve bank\nof the river. ", "", " \n", "Dogs bark.", "so " * 40 + "far"]
+
+
+@pytest.fixture(scope="module")
+def nlp(savedmodel):
+    made = spacy.blank("en")
+    made.add_pipe("sentencizer")
+    made.add_pipe("elmo", config={"source": str(savedmodel.path)})
+    return made
+
+
+def test_each_sentence_has_the_vectors_of_its_tokens_and_white_space_has_zeros(nlp, savedmodel):
+    elmo = elmo_tf.load(savedmodel.path)
+    for doc in map(nlp, TEXTS):
+        assert (doc.tensor.shape, doc.tensor.dtype) == ((len(doc), 16), np.float32)
+        for sentence in doc.sents:
+            words = [token for token in sentence if not token.is_space]
+            (expected,) = elmo.encode([[token.text for token in words]])
+            for token, vector in zip(words, expected.vectors, strict=True):
+                np.testing.assert_allclose(token.vector, vector, **checks.TOLERANCE)
+        assert not any(token.vector.any() for token in doc if token.is_space)
+
+
+def test_without_sentences_the_document_is_one(savedmodel):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("elmo", config={"source": str(savedmodel.path), "layers": 1})
+    doc = nlp("The bank. A bank.")
+    (expected,) = elmo_tf.load(savedmodel.path).encode([[token.text for token in doc]], layers=1)
+    np.testing.assert_allclose(doc.tensor, expected.vectors, **checks.TOLERANCE)
+
+
+def test_a_word_is_as_similar_to_itself_as_its_vectors_are(nlp):
+    doc = nlp("A bank lends. The bank of the river.\n ")
+    one, other = doc[1], doc[5]
+    assert one.text == other.text
+    cosine = one.vector @ other.vector / np.linalg.norm(one.vector) / np.linalg.norm(other.vector)
+    assert one.similarity(other) == pytest.approx(cosine, rel=1e-5)
+    assert doc[1:2].similarity(doc[5:6]) == pytest.approx(cosine, rel=1e-5)
+    assert cosine < 0.9999  # what spaCy itself says of equal words is 1
+    assert one.similarity(doc[-1]) == 0
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 100])
+def test_piped_documents_are_those_alone_in_their_order(nlp, batch_size):
+    for text, doc in zip(TEXTS * 2, nlp.pipe(iter(TEXTS * 2), batch_size=batch_size), strict=True):
+        assert doc.text == text
+        np.testing.assert_allclose(doc.tensor, nlp(text).tensor, **checks.TOLERANCE)
+
+
+def test_a_saved_pipeline_loads_and_gives_the_same(nlp, tmp_path):
+    nlp.to_disk(tmp_path / "pipeline")
+    loaded = spacy.load(tmp_path / "pipeline")
+    assert loaded.pipe_names == ["sentencizer", "elmo"]
+    np.testing.assert_array_equal(loaded(TEXTS[0]).tensor, nlp(TEXTS[0]).tensor)
+
+
+def test_static_vectors_of_the_pipeline_do_not_hide_those_of_the_context(savedmodel):
+    nlp = spacy.blank("en")
+    nlp.vocab.set_vector("bank", np.ones(3, np.float32))
+    nlp.add_pipe("elmo", config={"source": str(savedmodel.path)})
+    doc = nlp("The bank")
+    np.testing.assert_array_equal(doc[1].vector, doc.tensor[1])
+    for part in (doc, doc[0:2]):
+        np.testing.assert_allclose(part.vector, doc.tensor.mean(0), **checks.FEW)
+
+
+def test_the_program_of_the_page_tells_two_banks_apart(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    page = (pathlib.Path(__file__).parents[1] / "docs" / "python.md").read_text()
+    exec(re.findall(r"```python\n(import spacy.*?)```", page, re.DOTALL)[0], {})
+    shape, similarity = capsys.readouterr().out.splitlines()
+    assert shape == "(9, 256)"
+    assert 0 < float(similarity) < 0.9
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"source": "englsh"}, "englsh: expected a SavedModel, .*; did you mean english?"),
+        ({"layers": "all"}, "layers: expected one vector per token: mix, .*, found 'all'"),
+        ({"layers": 7}, "layers: expected one of .* or 0 to 2, found 7"),
+    ],
+)
+def test_what_the_component_cannot_use_is_refused_when_it_is_added(config, message):
+    with pytest.raises(InputError, match=f"^{message}"):
+        spacy.blank("en").add_pipe("elmo", config=config)
