@@ -54,8 +54,9 @@ class Kept(Result):
 class KeepText(do_once.DoOnce):
     """`corpora.Task` -> a file in the journal with its sentences, one per line, tokens between spaces.
 
-    If lines are sentences, blank and dropped lines are blank lines of the file. A second file has the number of tokens
-    and of bytes of each line, so that chunks are cut without reading the text.
+    A line begins with its identifier and a tab, if there are identifiers. If lines are sentences, blank and dropped
+    lines are blank lines of the file. A second file has the number of tokens and of bytes of each line, so that chunks
+    are cut without reading the text.
     """
 
     phase = PHASE
@@ -74,8 +75,13 @@ class KeepText(do_once.DoOnce):
         size = index_size = num_tokens = 0
         with filesystems.create(path) as file, filesystems.create(index_path) as index:
             for numbered in self._reader.read_numbered(task):
+                names = [b""] * len(numbered.sentences)
+                if self._settings.id_column:
+                    names = [words.pop(0) + b"\t" for words in numbered.sentences]
                 lengths = list(map(len, numbered.sentences))
-                texts = [b" ".join(words) + b"\n" for words in numbered.sentences]
+                texts = [
+                    b"%s%s\n" % (name, b" ".join(words)) for name, words in zip(names, numbered.sentences, strict=True)
+                ]
                 size += file.write(b"".join(texts))
                 index_size += index.write(np.array([lengths, list(map(len, texts))], _INDEX_TYPE).T.tobytes())
                 num_tokens += sum(lengths)
@@ -86,9 +92,17 @@ class KeepText(do_once.DoOnce):
         return Kept(files={path: size, index_path: index_size}, irregular=irregular, lines=lines, tokens=num_tokens)
 
 
-def line_lengths(journal: Journal, num_texts: int) -> Iterator[np.ndarray]:
-    """Yields the number of tokens of each line, int64, for each of the files that `KeepText` wrote."""
-    return (index[:, 0] for index in _indexes(journal, num_texts))
+def named_lengths(journal: Journal, num_texts: int, has_ids: bool) -> Iterator[tuple[list[bytes], list[int]]]:
+    """Yields for each of the files that `KeepText` wrote the identifier of each line, or its number, and its tokens."""
+    first = 0
+    for text, index in enumerate(_indexes(journal, num_texts)):
+        numbers = range(first, first + len(index))
+        lines = filesystems.read(_path(journal, text)).split(b"\n")[:-1] if has_ids else []
+        yield (
+            [line.partition(b"\t")[0] for line in lines] or [b"%d" % number for number in numbers],
+            index[:, 0].tolist(),
+        )
+        first = numbers.stop
 
 
 def cut(journal: Journal, num_texts: int, num_chunks: int, num_tokens: int) -> Iterator[Chunk]:
@@ -122,12 +136,13 @@ def cut(journal: Journal, num_texts: int, num_chunks: int, num_tokens: int) -> I
         yield Chunk(number, chunk.first_line + chunk.lines, 0, 0, ())
 
 
-def read(journal: Journal, chunk: Chunk) -> list[Words]:
-    """Returns the sentences of a chunk."""
+def read(journal: Journal, chunk: Chunk) -> tuple[list[bytes], list[Words]]:
+    """Returns the identifiers of the lines of a chunk, empty if there are none, and the sentences."""
     found: list[bytes] = []
     for piece in chunk.pieces:
         found += filesystems.read_range(_path(journal, piece.text), piece.start, piece.end).split(b"\n")[:-1]
-    return [line.split() for line in found]
+    lines = [line.rpartition(b"\t") for line in found]
+    return [name for name, _, _ in lines], [words.split() for _, _, words in lines]
 
 
 def rules(settings: sentences.Settings) -> dict[str, str]:

@@ -125,9 +125,7 @@ def test_requests_without_credentials_are_not_repeated(boto3):
 def test_a_bucket_that_cannot_be_listed_is_refused_in_the_words_of_the_store(boto3, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
     filesystems.check_store("s3://bucket/some/part-*")
-    assert boto3.last.asked == [
-        ("list_objects_v2", {"Bucket": "bucket", "Prefix": "some/part-", "MaxKeys": 1})
-    ]
+    assert boto3.last.asked == [("list_objects_v2", {"Bucket": "bucket", "Prefix": "some/part-", "MaxKeys": 1})]
     boto3.error = Refused()
     expected = "^s3://bucket: expected a path in a store that answers, found Access Denied$"
     with pytest.raises(InputError, match=expected):

@@ -148,6 +148,7 @@ def test_what_cannot_be_used_is_refused(search, change, message):
         ([], {"text": TEXT + b"more\n"}, r"text.txt: expected the text of .*, found 1 tokens instead of 0 on line 8"),
         ([], {"text": TEXT[: TEXT.rindex(b"the\tbank")]}, r"text.txt: expected the 8 lines of .*, found 7$"),
         (["--layers=top"], {"layer": "1"}, r": expected layer 1, found elmo-tf embed --layers top$"),
+        (["--pool=mean"], {}, r": expected a vector for each token, found elmo-tf embed --pool mean$"),
         (["--layers=average"], {}, r": expected all layers, found elmo-tf embed --layers average$"),
         (["--savedmodel"], {}, r": expected vectors of the model .*, found those of another$"),
     ],
