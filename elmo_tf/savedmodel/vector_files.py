@@ -44,7 +44,7 @@ class _Info(msgspec.Struct, frozen=True, kw_only=True):
     tokenizer: Literal[contract.TOKENIZERS]  # type: ignore[valid-type]
     line: str
     pool: str | None = None
-    id_column: Count | None = None
+    identifiers: bool = False
 
 
 class _Shard(msgspec.Struct, frozen=True):
@@ -100,7 +100,7 @@ def read_tfrecords(folder: str | os.PathLike) -> "tf.data.Dataset":
         "shape": tf.io.RaggedFeature(tf.int64),
         "vectors": tf.io.FixedLenFeature([], tf.string),
     }
-    if info.id_column:
+    if info.identifiers:
         features["id"] = tf.io.FixedLenFeature([], tf.string)
 
     def parse(record: tf.Tensor) -> dict[str, tf.Tensor]:

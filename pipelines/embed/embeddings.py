@@ -57,11 +57,11 @@ class ElmoEmbeddings(EmbeddingsManager):
         **kwargs: Any,
     ):
         require("layers", layers != "all", "top, average, sum, mix or a layer's number", "all, several vectors")
+        require("columns", not isinstance(columns, str), "a list of names", repr(columns))
         require("pool", pool in embedder.POOLS, f"one of {', '.join(embedder.POOLS)}", repr(pool))
         self._is_rag = columns is None and type_adapter is None
         adapter = create_text_adapter() if self._is_rag else type_adapter
         super().__init__(columns=columns and list(columns), type_adapter=adapter, **kwargs)
-        sizes = {"min_batch_size": self.min_batch_size, "max_batch_size": self.max_batch_size}
         self._handler = _Handler(
             self.type_adapter,
             savedmodel,
@@ -70,7 +70,8 @@ class ElmoEmbeddings(EmbeddingsManager):
             num_threads,
             pool=pool,
             large_model=self.large_model,
-            **{name: size for name, size in sizes.items() if size},
+            min_batch_size=self.min_batch_size,
+            max_batch_size=self.max_batch_size,
         )
 
     def get_model_handler(self) -> ElmoModelHandler:

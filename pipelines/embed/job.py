@@ -56,7 +56,7 @@ class Job(NamedTuple):
         require("input", about["tokens"] > 0, "text", "no words")
         num_chunks = self._num_chunks(about)
         self._check_room(about, num_chunks)
-        lines = text_chunks.named_lengths(journal, len(texts), self.config.id_column is not None)
+        lines = text_chunks.named_lengths(journal, len(texts), self.config.settings().has_ids)
         if self.config.format == "hdf5":
             output = vector_output.Hdf5(journal)
             if not output.is_framed():
@@ -135,7 +135,8 @@ class Job(NamedTuple):
             "savedmodel_sha256": self.sha256,
             "tokenizer": settings.tokenizer,
             "line": settings.line,
-            **{name: value for name in ("pool", "id_column") if (value := getattr(config, name)) is not None},
+            **({"pool": config.pool} if config.pool else {}),
+            **({"identifiers": True} if settings.has_ids else {}),
             "irregular": report.irregular(texts, text_chunks.rules(settings)),
             "inputs": inputs,
             "versions": report.versions(),

@@ -175,8 +175,8 @@ def _check_vectors(about: dict[str, Any], source: sources.Source, layer: int | N
     require(path, line in sentences.LINES, f"line to be {' or '.join(sentences.LINES)}", line)
     same = about["savedmodel_sha256"] == source.sha256()
     require(path, same, f"vectors of the model {source.name}", "those of another")
-    require(path, about.get("pool") is None, "a vector for each token", f"elmo-tf embed --pool {about.get('pool')}")
-    require(path, about.get("id_column") is None, "vectors by line number", "elmo-tf embed --id-column")
+    require(path, "pool" not in about, "a vector for each token", f"elmo-tf embed --pool {about.get('pool')}")
+    require(path, "identifiers" not in about, "vectors by the numbers of lines", "elmo-tf embed --id-column")
     enough = {"mix": layer is None, "top": layer == source.num_layers - 1, "average": False, "sum": False, "all": True}
     wanted = "all layers" if layer is None else f"layer {layer}"
     require(path, enough[about["layers"]], wanted, f"elmo-tf embed --layers {about['layers']}")

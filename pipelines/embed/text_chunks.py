@@ -76,7 +76,7 @@ class KeepText(do_once.DoOnce):
         with filesystems.create(path) as file, filesystems.create(index_path) as index:
             for numbered in self._reader.read_numbered(task):
                 names = [b""] * len(numbered.sentences)
-                if self._settings.id_column:
+                if self._settings.has_ids:
                     names = [words.pop(0) + b"\t" for words in numbered.sentences]
                 lengths = list(map(len, numbered.sentences))
                 texts = [

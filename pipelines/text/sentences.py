@@ -29,7 +29,12 @@ class Settings(NamedTuple):
     strict: bool  # whether irregular text is an error
     seed: int  # decides which sentences are held out
     heldout_fraction: float | None  # of the distinct sentences; None: hold out none
-    id_column: int | None = None  # see `identifiers.take`; an identifier is the first token of its sentence
+    id_column: int | None = None  # see `identifiers.take`
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether each sentence begins with its identifier, as its first token."""
+        return self.id_column is not None
 
     def split(self, words: Words) -> str:
         """Returns the split of a sentence, which depends only on its words and the seed."""

@@ -42,5 +42,8 @@ def test_examples_of_vectors_are_the_bytes_of_protobuf(line, num_tokens, dtype):
         "tokens": tf.train.Feature(bytes_list=tf.train.BytesList(value=tokens)),
         "vectors": tf.train.Feature(bytes_list=tf.train.BytesList(value=[vectors.tobytes()])),
     }
-    expected = tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString(deterministic=True)
-    assert wire.encode_vectors(line, tokens, vectors) == expected
+    for name in (b"", b"a name"):
+        if name:
+            feature["id"] = tf.train.Feature(bytes_list=tf.train.BytesList(value=[name]))
+        expected = tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString(deterministic=True)
+        assert wire.encode_vectors(line, tokens, vectors, name) == expected

@@ -131,7 +131,7 @@ def test_a_line_has_one_vector_and_its_identifier_in_every_form(
     np.testing.assert_allclose(matrix, wanted, rtol=tolerance, atol=tolerance)
     assert (folder / "ids.txt").read_bytes().splitlines() == names
     info = json.loads((folder / "info.json").read_text())
-    assert (info["pool"], info["id_column"], info["lines"], info["bytes"]) == (pool, 1, len(LINES), matrix.nbytes)
+    assert (info["pool"], info["identifiers"], info["lines"], info["bytes"]) == (pool, True, len(LINES), matrix.nbytes)
     with h5py.File(embedded(paths, *options)) as file:
         assert {name.encode() for name in file} == set(names)
         for name, row in zip(names, matrix, strict=True):

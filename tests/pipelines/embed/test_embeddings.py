@@ -86,9 +86,10 @@ def test_what_cannot_be_used_is_named():
         "^layers: expected top, average, .*, found all, several vectors$": {"layers": "all"},
         "^layers: expected one of all, top, .*, found 'best'$": {"layers": "best"},
         "^pool: expected one of mean, max, found None$": {"pool": None},
+        "^columns: expected a list of names, found 'text'$": {"columns": "text"},
     }
     for message, wrong in cases.items():
         with pytest.raises(InputError, match=message):
-            ElmoEmbeddings("books", columns=["text"], **wrong)
+            ElmoEmbeddings("books", **{"columns": ["text"]} | wrong)
     with pytest.raises(InputError, match=r"^pool: expected None or one of mean, max, found 'sum'$"):
         ElmoModelHandler("books", pool="sum")

@@ -188,6 +188,7 @@ def test_vectors_of_the_top_or_the_mix_do_for_these(search, embedded):
         {"line": None},
         {"line": "page"},
         {"savedmodel_sha256": 1},
+        {"identifiers": True},
         None,
     ],
     ids=lambda change: str(change)[:50],

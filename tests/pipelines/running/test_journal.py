@@ -268,4 +268,4 @@ def test_a_journal_that_is_a_link_is_refused_and_nothing_behind_it_is_touched(tm
     message = rf"^{output}/_unfinished: expected no link, found one, which is not followed$"
     with pytest.raises(InputError, match=message), journal.unfinished([str(output)], PLAN):
         pass
-    assert contents(target) == [{"precious": b"content"}]
+    assert contents(target) == {"precious": b"content"}
