@@ -199,8 +199,8 @@ def _add_datasets(file: h5py.File, names: list[bytes], lengths: list[int], layou
     places = np.zeros(len(lengths), _PLACE)
     for number, (name, length) in enumerate(zip(names, lengths, strict=True)):
         space = h5py.h5s.create_simple(layout.shape(length))
-        if b"/" in name or name == b".":
-            expected = "identifiers that HDF5 takes as names, without / (--format tfrecord and npy take any)"
+        if name == b"." or not {*b"/\0"}.isdisjoint(name):
+            expected = "identifiers that HDF5 takes as names, without / (the formats tfrecord and npy take any)"
             raise InputError("id_column", expected, name.decode(errors="replace"))
         try:
             dataset = h5py.h5d.create(file.id, name, kind, space, create)
