@@ -104,7 +104,7 @@ def _add_preprocess_options(parser: argparse.ArgumentParser) -> None:
     add("--shards", type=int, metavar="N", help="files to write (default: one per 8 MB of text)")
     add("--shuffle", action="store_true", help="shuffle all sentences on disk, which takes twice the disk space")
     add("--seed", type=int, metavar="N", help="seed of the shuffle and the held-out split (default: 0)")
-    add("--heldout", metavar="DIR", help="folder to make for held-out sentences, which --output then lacks")
+    add("--heldout", metavar="DIR", help="folder to make of held-out sentences, which --output then leaves out")
     share = (
         f"share of the distinct sentences to hold out, between 0 and 1 (default: {preprocess_config.HELDOUT_FRACTION})"
     )

@@ -81,7 +81,7 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
         model: embedder.Embedder,
         inference_args: dict[str, Any] | None = None,
     ) -> Iterable[PredictionResult]:
-        """Yields what there is of each text, in the order of the texts."""
+        """Yields the result for each text, in the order of the texts."""
         del inference_args
         for text, found in zip(batch, model.encode(batch, self._layers, self._pool), strict=True):
             yield PredictionResult(text, found)

@@ -93,7 +93,7 @@ class KeepText(do_once.DoOnce):
 
 
 def named_lengths(journal: Journal, num_texts: int, has_ids: bool) -> Iterator[tuple[list[bytes], list[int]]]:
-    """Yields for each of the files that `KeepText` wrote the identifier of each line, or its number, and its tokens."""
+    """Yields for each file of `KeepText` the identifiers of its lines, or else their numbers, and their token counts."""
     first = 0
     for text, index in enumerate(_indexes(journal, num_texts)):
         numbers = range(first, first + len(index))

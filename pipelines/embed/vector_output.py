@@ -114,7 +114,7 @@ class Hdf5(NamedTuple):
         return self.journal.path("places")
 
     def is_framed(self) -> bool:
-        """Whether the frame is complete; if not, nothing that was written earlier is of use."""
+        """Whether the frame is complete; if not, everything written earlier is useless."""
         return self.journal.result(_FRAME, 0, Result) is not None
 
     def is_moved(self) -> bool:

@@ -133,7 +133,7 @@ def make_pipeline(options: PipelineOptions) -> beam.Pipeline:
 
 
 def _is_of_others(record: logging.LogRecord) -> bool:
-    """Whether a record of the root logger is not of Beam, which logs the tracebacks of its file systems there."""
+    """Filters out what Beam logs on the root logger: tracebacks of its file systems."""
     return not record.pathname.startswith(os.path.dirname(beam.__file__) + os.sep)
 
 
