@@ -75,13 +75,10 @@ class KeepText(do_once.DoOnce):
         size = index_size = num_tokens = 0
         with filesystems.create(path) as file, filesystems.create(index_path) as index:
             for numbered in self._reader.read_numbered(task):
-                names = [b""] * len(numbered.sentences)
-                if self._settings.has_ids:
-                    names = [words.pop(0) + b"\t" for words in numbered.sentences]
-                lengths = list(map(len, numbered.sentences))
-                texts = [
-                    b"%s%s\n" % (name, b" ".join(words)) for name, words in zip(names, numbered.sentences, strict=True)
-                ]
+                has_ids, found = self._settings.has_ids, numbered.sentences
+                names = [words.pop(0) + b"\t" if has_ids else b"" for words in found]
+                lengths = list(map(len, found))
+                texts = [name + b" ".join(words) + b"\n" for name, words in zip(names, found, strict=True)]
                 size += file.write(b"".join(texts))
                 index_size += index.write(np.array([lengths, list(map(len, texts))], _INDEX_TYPE).T.tobytes())
                 num_tokens += sum(lengths)
@@ -93,16 +90,14 @@ class KeepText(do_once.DoOnce):
 
 
 def named_lengths(journal: Journal, num_texts: int, has_ids: bool) -> Iterator[tuple[list[bytes], list[int]]]:
-    """Yields for each file of `KeepText` the identifiers of its lines, or else their numbers, and their token counts."""
+    """Yields names and token counts of the lines of each file of `KeepText`; a name is an identifier or a number."""
     first = 0
     for text, index in enumerate(_indexes(journal, num_texts)):
-        numbers = range(first, first + len(index))
-        lines = filesystems.read(_path(journal, text)).split(b"\n")[:-1] if has_ids else []
-        yield (
-            [line.partition(b"\t")[0] for line in lines] or [b"%d" % number for number in numbers],
-            index[:, 0].tolist(),
-        )
-        first = numbers.stop
+        names = [b"%d" % (first + place) for place in range(len(index))]
+        if has_ids:
+            names = [line.partition(b"\t")[0] for line in filesystems.read(_path(journal, text)).split(b"\n")[:-1]]
+        yield names, index[:, 0].tolist()
+        first += len(index)
 
 
 def cut(journal: Journal, num_texts: int, num_chunks: int, num_tokens: int) -> Iterator[Chunk]:
