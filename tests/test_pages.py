@@ -140,8 +140,9 @@ def test_the_programs_about_the_jobs_read_what_the_commands_before_them_wrote(fo
     embed = [command for command in commands("pipelines/README.md") if command[0] == "embed"]
     for command in embed:
         jobs.run("embed", command[1:])
-    assert [("float16" in command) for command in embed] == [False, True]
-    _, read_hdf5, read_tfrecords, job = blocks("pipelines/README.md", "python")
+    assert [("float16" in command) for command in embed] == [False, True, False]
+    _, read_matrix, read_hdf5, read_tfrecords, job, columns = blocks("pipelines/README.md", "python")
+    assert run(read_matrix).vectors.shape == (18, 16)
     last = run(read_hdf5).vectors
     assert (last.shape, last.dtype) == ((3, 4, 16), np.float32)
     found = list(run(read_tfrecords).dataset)
@@ -156,6 +157,15 @@ def test_the_programs_about_the_jobs_read_what_the_commands_before_them_wrote(fo
         "('A bank of the river .', ['A', 'bank', 'of', 'the', 'river', '.'], (6, 16))",
         "('The bank lends money .', ['The', 'bank', 'lends', 'money', '.'], (5, 16))",
     ]
+    run(columns)
+    assert capfd.readouterr().out == "('The bank', 16)\n"
+
+
+def test_the_pipeline_that_scores_prints_each_sentence(capfd):
+    _, program = blocks("docs/scoring.md", "python")
+    run(program)
+    printed = dict(line.rsplit(" ", 1) for line in capfd.readouterr().out.splitlines())
+    assert float(printed["The keys are on the table ."]) > float(printed["The keys is on the table ."])
 
 
 @pytest.mark.slow  # two worker processes that load the model; test_config.py calls a job in this one

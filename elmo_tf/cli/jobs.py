@@ -104,7 +104,7 @@ def _add_preprocess_options(parser: argparse.ArgumentParser) -> None:
     add("--shards", type=int, metavar="N", help="files to write (default: one per 8 MB of text)")
     add("--shuffle", action="store_true", help="shuffle all sentences on disk, which takes twice the disk space")
     add("--seed", type=int, metavar="N", help="seed of the shuffle and the held-out split (default: 0)")
-    add("--heldout", metavar="DIR", help="folder to make for held-out sentences, which --output then lacks")
+    add("--heldout", metavar="DIR", help="folder to make of held-out sentences, which --output then leaves out")
     share = (
         f"share of the distinct sentences to hold out, between 0 and 1 (default: {preprocess_config.HELDOUT_FRACTION})"
     )
@@ -119,16 +119,27 @@ def _add_embed_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--savedmodel", required=True, metavar="DIR", help=about)
     _add_text_options(parser)
-    add("--output", required=True, metavar="PATH", help="HDF5 file or folder of TFRecords to make")
+    add("--output", required=True, metavar="PATH", help="HDF5 file to make, or folder of TFRecords or of a matrix")
     add(
         "--format",
         choices=embed_config.FORMATS,
-        help="hdf5 (default), in the layout of bilm-tf and AllenNLP, or tfrecord",
+        help="hdf5 (default), in the layout of bilm-tf and AllenNLP; tfrecord; or npy, with --pool: one matrix, "
+        "vectors.npy, and ids.txt, which names its rows",
     )
     add(
         "--layers",
         choices=contract.LAYERS,
         help="all (default), top, their average or sum, or mix: the ELMo vector with the model's own weights",
+    )
+    add("--pool", choices=embedder.POOLS, help="one vector per line, over its tokens (default: one per token)")
+    add(
+        "--id-column",
+        nargs="?",
+        const=1,
+        type=int,
+        metavar="N",
+        help="the lines have tabs between columns; column N (1 if it is not given) identifies the line, the others are "
+        "its text",
     )
     add("--dtype", choices=embed_config.DTYPES, help="type of the values (default: float32)")
     add(

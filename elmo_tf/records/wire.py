@@ -55,17 +55,19 @@ def field(number: int, content: bytes) -> bytes:
     return _field_header(number, len(content)) + content
 
 
-def encode_vectors(line: int, tokens: list[bytes], vectors: np.ndarray) -> bytes:
+def encode_vectors(line: int, tokens: list[bytes], vectors: np.ndarray, identifier: bytes = b"") -> bytes:
     """Returns the vectors of one line of a text as a serialized `tf.train.Example`.
 
     Args:
         line: its number.
         tokens: one per vector.
         vectors: little-endian, as the feature `vectors` stores them.
+        identifier: the user's own; if empty, there is no such feature.
     """
     values = b"".join([field(1, token) for token in tokens])
     features = (
         _feature(b"dtype", _BYTES_KIND, vectors.dtype.name.encode()),
+        _feature(b"id", _BYTES_KIND, identifier) if identifier else b"",
         _feature(b"line", _INT64_KIND, varint(line)),
         _feature(b"shape", _INT64_KIND, varints(vectors.shape)),
         _list_header(b"tokens", _BYTES_KIND, len(values)) + values,

@@ -1,10 +1,15 @@
-"""The two formats in which `elmo-tf embed` writes the vectors of a text, and how to read them.
+"""The formats in which `elmo-tf embed` writes the vectors of a text, and how to read them.
 
-HDF5: dataset `str(line)` for each line, `(layers, tokens, dim)` or `(tokens, dim)`, as bilm-tf and AllenNLP write them;
-the attribute `elmo_tf` of the file holds `info`.
+HDF5: a dataset for each line, named by its identifier or else its number, `(layers, tokens, dim)` or `(tokens, dim)`,
+as bilm-tf and AllenNLP write them; the attribute `elmo_tf` of the file holds `info`.
 
-TFRecord: a folder of shards with `info.json` and the marker `_SUCCESS`; a `tf.train.Example` a line with `line`,
-`tokens`, `shape`, `dtype` and `vectors`, the values as little-endian bytes.
+TFRecord: a folder of shards with `info.json` and the marker `_SUCCESS`; a `tf.train.Example` a line with `line`, `id`
+(only if there are identifiers), `tokens`, `shape`, `dtype` and `vectors`, the values as little-endian bytes.
+
+npy: a folder with `vectors.npy`, a row per line, `ids.txt`, a line with the identifier or the number of each row,
+`info.json` and `_SUCCESS`.
+
+With `pool` in `info`, a line has `(layers, dim)` or `(dim,)`.
 """
 
 import os
@@ -25,9 +30,10 @@ if TYPE_CHECKING:
 
 FORMAT_VERSION = "vectors-1"
 INFO_ATTRIBUTE = "elmo_tf"
+MATRIX_FILE, IDS_FILE = "vectors.npy", "ids.txt"
 
 
-class _Info(msgspec.Struct, frozen=True):
+class _Info(msgspec.Struct, frozen=True, kw_only=True):
     """What readers need of `info`."""
 
     format_version: Literal[FORMAT_VERSION]  # type: ignore[valid-type]
@@ -37,13 +43,15 @@ class _Info(msgspec.Struct, frozen=True):
     savedmodel_sha256: str
     tokenizer: Literal[contract.TOKENIZERS]  # type: ignore[valid-type]
     line: str
+    pool: str | None = None
+    identifiers: bool = False
 
 
 class _Shard(msgspec.Struct, frozen=True):
     name: record_folder.ShardName
 
 
-class _FolderInfo(_Info, frozen=True):
+class _FolderInfo(_Info, frozen=True, kw_only=True):
     shards: list[_Shard]
 
 
@@ -74,8 +82,8 @@ def open_hdf5(vectors: str | os.PathLike) -> tuple[h5py.File, dict[str, Any]]:
 def read_tfrecords(folder: str | os.PathLike) -> "tf.data.Dataset":
     """Returns the vectors in a finished folder, a line of the text at a time, in the text's order.
 
-    Each element is a dictionary: `line` int64, `tokens` string `(tokens,)`, `vectors` float32 or float16
-    `(layers, tokens, dim)` or `(tokens, dim)`.
+    Each element is a dictionary: `line` int64, `id` string if there are identifiers, `tokens` string `(tokens,)`,
+    `vectors` float32 or float16 `(layers, tokens, dim)` or `(tokens, dim)`; pooled, `(layers, dim)` or `(dim,)`.
 
     Raises:
         InputError: if the folder is not finished, or its `info.json` is damaged or of another format.
@@ -92,10 +100,13 @@ def read_tfrecords(folder: str | os.PathLike) -> "tf.data.Dataset":
         "shape": tf.io.RaggedFeature(tf.int64),
         "vectors": tf.io.FixedLenFeature([], tf.string),
     }
+    if info.identifiers:
+        features["id"] = tf.io.FixedLenFeature([], tf.string)
 
     def parse(record: tf.Tensor) -> dict[str, tf.Tensor]:
         found = tf.io.parse_single_example(record, features)
         vectors = tf.reshape(tf.io.decode_raw(found["vectors"], tf.dtypes.as_dtype(info.dtype)), found["shape"])
-        return {"line": found["line"], "tokens": found["tokens"], "vectors": vectors}
+        kept = {name: found[name] for name in features if name not in ("shape", "vectors")}
+        return kept | {"vectors": vectors}
 
     return tf.data.TFRecordDataset([str(folder / shard.name) for shard in info.shards]).map(parse)

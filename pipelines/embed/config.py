@@ -3,25 +3,27 @@
 import dataclasses
 
 from elmo_tf import embedder
-from elmo_tf.pipelines.text import job_config
+from elmo_tf.pipelines.text import job_config, sentences
 from elmo_tf.pipelines.text.job_config import Path, require
 from elmo_tf.savedmodel import contract
 
-FORMATS = ("hdf5", "tfrecord")
+FORMATS = ("hdf5", "tfrecord", "npy")
 DTYPES = ("float32", "float16")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EmbedConfig(job_config.JobConfig):
-    """What to embed, and how. `output` is the HDF5 file or the folder of TFRecords to make.
+    """What to embed, and how. `output` is the HDF5 file or the folder to make.
 
     Raises:
         InputError: naming the field, if a value cannot be used.
     """
 
     savedmodel: Path  # an exported model (local or remote), a folder of published files, or a published name
-    format: str = "hdf5"  # in the layout of bilm-tf and AllenNLP, or tfrecord
+    format: str = "hdf5"  # in the layout of bilm-tf and AllenNLP, tfrecord, or npy: one matrix, for which see `pool`
     layers: str = "all"  # one of contract.LAYERS
+    pool: str | None = None  # one vector per line, the "mean" or "max" over its tokens; None: one per token
+    id_column: int | None = None  # of each line, counted from 1, tabs between: the line's identifier, not its text
     dtype: str = "float32"  # of the values
     batch_tokens: int = embedder.BATCH_TOKENS  # tokens per batch of sentences of similar length
     shards: int | None = None  # TFRecord files to write; None: one per 64 MB of vectors
@@ -31,10 +33,18 @@ class EmbedConfig(job_config.JobConfig):
         super().__post_init__()
         for name, values in (("format", FORMATS), ("layers", contract.LAYERS), ("dtype", DTYPES)):
             self.require_one_of(name, values)
-        for name in ("shards", "batch_tokens", "processes_per_machine"):
+        require("pool", self.pool in (None, *embedder.POOLS), f"one of {', '.join(embedder.POOLS)}", self.pool)
+        for name in ("shards", "batch_tokens", "processes_per_machine", "id_column"):
             self.require_at_least(name, 1)
         no_shards = self.shards is None or self.format == "tfrecord"
-        require("shards", no_shards, "format tfrecord with it", "format hdf5")
+        require("shards", no_shards, "format tfrecord with it", f"format {self.format}")
+        require("format", self.format != "npy" or self.pool is not None, "pool with it", "format npy alone")
+        lines = self.id_column is None or self.tokenizer == "whitespace" or self.line == sentences.SENTENCE
+        require("id_column", lines, "lines that are sentences", f"line {self.line or sentences.PART}")
+
+    def settings(self, seed: int = 0, heldout_fraction: float | None = None) -> sentences.Settings:
+        """Returns how text becomes sentences."""
+        return super().settings(seed, heldout_fraction)._replace(id_column=self.id_column)
 
     @property
     def folder(self) -> str:

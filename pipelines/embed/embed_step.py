@@ -71,7 +71,7 @@ class EmbedChunk(do_once.DoOnce):
     phase = "embed"
     kind = Embedded
 
-    def __init__(self, journal: Journal, settings: Settings, output: vector_output.Shards | vector_output.Hdf5):
+    def __init__(self, journal: Journal, settings: Settings, output: vector_output.Output):
         super().__init__(journal)
         self._settings, self._output, self._shared = settings, output, Shared()
 
@@ -87,10 +87,10 @@ class EmbedChunk(do_once.DoOnce):
         if self._journal.result(self.phase, chunk.number, self.kind):
             yield from super().process(chunk)
             return
-        lines = text_chunks.read(self._journal, chunk)
-        vectors = self._vectors(chunk, lines)
+        names, lines = text_chunks.read(self._journal, chunk)
+        found = vector_output.ChunkVectors(names, lines, self._vectors(chunk, lines))
         yield from self._written()
-        self._writing = self._thread.submit(self._write, chunk, lines, vectors)
+        self._writing = self._thread.submit(self._write, chunk, found)
 
     def finish_bundle(self) -> Iterator:
         yield from map(GlobalWindows.windowed_value, self._written())
@@ -103,10 +103,8 @@ class EmbedChunk(do_once.DoOnce):
         if self._writing:
             yield self.output(*self._writing.result())
 
-    def _write(
-        self, chunk: text_chunks.Chunk, lines: list[embedder.Words], vectors: list[np.ndarray]
-    ) -> tuple[int, Embedded]:
-        files = self._output.write(chunk, lines, vectors)
+    def _write(self, chunk: text_chunks.Chunk, found: vector_output.ChunkVectors) -> tuple[int, Embedded]:
+        files = self._output.write(chunk, found)
         result = Embedded(files=files, first_line=chunk.first_line, lines=chunk.lines, tokens=chunk.tokens)
         self._journal.done(self.phase, chunk.number, result)
         return chunk.number, result
@@ -123,7 +121,8 @@ class EmbedChunk(do_once.DoOnce):
             progress.add(round(num_tokens * token_bytes), len(places), num_tokens)
 
         for place, vectors in self._model.embed(lines, self._settings.layers, count):
+            values = getattr(np, layout.pool)(vectors, axis=-2) if layout.pool else vectors
             # A copy, so that the memory of the batch can be freed.
-            found[place] = np.ascontiguousarray(vectors, layout.dtype)
+            found[place] = np.ascontiguousarray(values, layout.dtype)
         progress.write()
         return found

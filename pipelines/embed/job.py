@@ -22,6 +22,7 @@ from elmo_tf.savedmodel import vector_files
 
 _TEXT_BYTES = 8 << 20  # of text that one task numbers
 _CHUNK_BYTES = 64 << 20  # of vectors that are computed and written together
+_CHUNK_TOKENS = 1 << 17  # that are computed together, at most, if a line has one vector
 _MOST_CHUNK_BYTES = 512 << 20  # the largest chunk: memory holds one that is computed and one that is written
 _LINE_BYTES = 400  # per line in addition to its vectors, roughly
 _log = logging.getLogger("elmo_tf")
@@ -40,7 +41,7 @@ class Job(NamedTuple):
     @property
     def layout(self) -> vector_output.Layout:
         """Shape and type of the vectors."""
-        return vector_output.Layout(self.model.shape(self.config.layers), self.config.dtype)
+        return vector_output.Layout(self.model.shape(self.config.layers), self.config.dtype, self.config.pool)
 
     def run(self, corpus: list[corpora.TextFile]) -> dict[str, Any]:
         """Does what is not done yet; returns the description of the vectors, as JSON.
@@ -53,19 +54,26 @@ class Job(NamedTuple):
         texts = self._number(corpus)
         about = self._describe(texts)
         require("input", about["tokens"] > 0, "text", "no words")
-        num_chunks = self._num_chunks(about["tokens"])
+        num_chunks = self._num_chunks(about)
         self._check_room(about, num_chunks)
-        if self.config.format == "tfrecord":
-            written = self._embed(texts, num_chunks, vector_output.Shards(folder, num_chunks))
-            about["shards"] = [_describe_shard(one) for one in written]
-            filesystems.write_json(filesystems.join(folder, record_folder.INFO_FILE), about)
-        else:
+        lines = text_chunks.named_lengths(journal, len(texts), self.config.settings().has_ids)
+        if self.config.format == "hdf5":
             output = vector_output.Hdf5(journal)
             if not output.is_framed():
                 filesystems.delete(journal.done_paths(EmbedChunk.phase))
-                output.make_frame(text_chunks.line_lengths(journal, len(texts)), self.layout, about)
+                output.make_frame(lines, self.layout, about)
             self._embed(texts, num_chunks, output)
             output.finish(self.config.output)
+            return about
+        if self.config.format == "tfrecord":
+            written = self._embed(texts, num_chunks, vector_output.Shards(folder, num_chunks))
+            about["shards"] = [_describe_shard(one) for one in written]
+        else:
+            matrix = vector_output.Matrix(journal)
+            self._embed(texts, num_chunks, matrix)
+            matrix.finish((names for names, _ in lines), about["lines"], num_chunks, self.layout)
+            about["bytes"] = self.layout.size(about["lines"], about["tokens"])
+        filesystems.write_json(filesystems.join(folder, record_folder.INFO_FILE), about)
         return about
 
     def _number(self, corpus: list[corpora.TextFile]) -> list[text_chunks.Kept]:
@@ -77,29 +85,28 @@ class Job(NamedTuple):
         step = text_chunks.KeepText(journal, self.config.settings())
         return do_once.run_step("reading", step, tasks, self.beam_options)
 
-    def _num_chunks(self, num_tokens: int) -> int:
-        size, asked = num_tokens * self.layout.token_bytes, self.config.shards
+    def _num_chunks(self, about: dict[str, Any]) -> int:
+        size, asked = self.layout.size(about["lines"], about["tokens"]), self.config.shards
         least = -(-size // _MOST_CHUNK_BYTES)
         expected = (
             f"at least {least}, for {report.megabytes(size)} of vectors at {report.megabytes(_MOST_CHUNK_BYTES)} each"
         )
         require("shards", asked is None or asked >= least, expected, asked)
-        return asked or -(-size // _CHUNK_BYTES)
+        return asked or max(-(-size // _CHUNK_BYTES), -(-about["tokens"] // _CHUNK_TOKENS) if self.config.pool else 1)
 
     def _check_room(self, about: dict[str, Any], num_chunks: int) -> None:
         """Logs the size of the vectors that are not written yet, and warns if the disk cannot hold them."""
         folder = self.journal.folder
         # Chunks have about the same number of tokens.
         left = 1 - len(self.journal.done_paths(EmbedChunk.phase)) / num_chunks
-        num_tokens = round(left * about["tokens"])
-        size = num_tokens * self.layout.token_bytes + round(left * about["lines"]) * _LINE_BYTES
+        num_lines, num_tokens = (round(left * about[name]) for name in ("lines", "tokens"))
+        size = self.layout.size(num_lines, num_tokens) + num_lines * _LINE_BYTES
         _log.info("%s tokens to embed, %s of vectors", f"{num_tokens:,}", report.megabytes(size))
-        if filesystems.is_local(folder) and size > (free := shutil.disk_usage(folder).free):
+        needed = 2 * size if self.config.format == "npy" else size
+        if filesystems.is_local(folder) and needed > (free := shutil.disk_usage(folder).free):
             _log.warning("warning: the disk has room for only %s", report.megabytes(free))
 
-    def _embed(
-        self, texts: list[text_chunks.Kept], num_chunks: int, output: vector_output.Shards | vector_output.Hdf5
-    ) -> list[Embedded]:
+    def _embed(self, texts: list[text_chunks.Kept], num_chunks: int, output: vector_output.Output) -> list[Embedded]:
         config, journal = self.config, self.journal
         num_processes = config.processes_per_machine
         if num_processes is None:
@@ -128,6 +135,8 @@ class Job(NamedTuple):
             "savedmodel_sha256": self.sha256,
             "tokenizer": settings.tokenizer,
             "line": settings.line,
+            **({"pool": config.pool} if config.pool else {}),
+            **({"identifiers": True} if settings.has_ids else {}),
             "irregular": report.irregular(texts, text_chunks.rules(settings)),
             "inputs": inputs,
             "versions": report.versions(),
@@ -142,14 +151,15 @@ def _describe_shard(written: Embedded) -> dict[str, Any]:
 
 def summary(about: dict[str, Any], output: str, seconds: float) -> str:
     """Returns the final report."""
-    size = os.path.getsize(output) if os.path.isfile(output) else sum(shard["bytes"] for shard in about["shards"])
-    shards = f", {counted(len(about['shards']), 'file')}" if "shards" in about else ""
-    shape = " x ".join(f"{length:,}" for length in about["token_shape"])
+    shards = about.get("shards", [])
+    size = about.get("bytes") or sum(one["bytes"] for one in shards) or os.path.getsize(output)
+    files = f", {counted(len(shards), 'file')}" if shards else ""
+    shape, pool = " x ".join(f"{length:,}" for length in about["token_shape"]), about.get("pool")
     rows = [
-        ("output", f"{output}: {report.megabytes(size)}{shards}"),
+        ("output", f"{output}: {report.megabytes(size)}{files}"),
         ("lines", f"{about['lines']:,}, numbered from 0"),
         ("tokens", f"{about['tokens']:,}"),
-        ("per token", f"{about['layers']}: {shape}, {about['dtype']}"),
+        ("per line" if pool else "per token", f"{pool or ''} {about['layers']}: {shape}, {about['dtype']}".lstrip()),
     ]
     if len(about["inputs"]) > 1:
         rows += [("from line", f"{source['first_line']:,}: {source['name']}") for source in about["inputs"][:10]]

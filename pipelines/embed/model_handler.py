@@ -5,13 +5,14 @@ import os
 import pathlib
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from apache_beam.ml.inference.base import ModelHandler, PredictionResult
 
 from elmo_tf import embedder, sources
 from elmo_tf.errors import InputError
 from elmo_tf.pipelines.text import filesystems
+from elmo_tf.pipelines.text.job_config import require
 from elmo_tf.savedmodel import contract, finding
 
 
@@ -43,11 +44,13 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
         batch_tokens: the largest number of positions, padding included, that the model computes at a time. Sentences of
             a Beam batch are sorted by length, so a large Beam batch (`max_batch_size`) has little padding.
         num_threads: of each process that computes; None: one per core. Set it where several processes share a machine.
+        pool: None: a vector for each token. `"mean"` or `"max"`: `inference` is one vector for the text, float32
+            `(dim,)`, or `(num_layers, dim)` for all layers.
         large_model: whether the processes of a machine share one copy of the model. The threads of a process always do.
         kwargs: of Beam's `ModelHandler`, such as `min_batch_size` and `max_batch_size`.
 
     Raises:
-        InputError: for an unknown `layers`; on workers, if the model or an element cannot be used.
+        InputError: for an unknown `layers` or `pool`; on workers, if the model or an element cannot be used.
     """
 
     def __init__(
@@ -57,12 +60,14 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
         batch_tokens: int = embedder.BATCH_TOKENS,
         num_threads: int | None = None,
         *,
+        pool: Literal["mean", "max"] | None = None,
         large_model: bool = False,
         **kwargs: Any,
     ):
         super().__init__(large_model=large_model, **kwargs)
         embedder.check_layers(layers)
-        self._savedmodel, self._layers = os.fspath(savedmodel), layers
+        require("pool", pool in (None, *embedder.POOLS), f"None or one of {', '.join(embedder.POOLS)}", repr(pool))
+        self._savedmodel, self._layers, self._pool = os.fspath(savedmodel), layers, pool
         self._batch_tokens, self._num_threads = batch_tokens, num_threads
 
     def load_model(self) -> embedder.Embedder:
@@ -76,9 +81,9 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
         model: embedder.Embedder,
         inference_args: dict[str, Any] | None = None,
     ) -> Iterable[PredictionResult]:
-        """Yields tokens and vectors of each sentence, in the order of the sentences."""
+        """Yields the result for each text, in the order of the texts."""
         del inference_args
-        for text, found in zip(batch, model.encode(batch, self._layers), strict=True):
+        for text, found in zip(batch, model.encode(batch, self._layers, self._pool), strict=True):
             yield PredictionResult(text, found)
 
     def get_metrics_namespace(self) -> str:

@@ -20,7 +20,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.files.progress import counted
 from elmo_tf.pipelines.embed import embed_step, job, model_handler, vector_output
 from elmo_tf.pipelines.embed.config import EmbedConfig
-from elmo_tf.pipelines.running import journal, processes, runner_options
+from elmo_tf.pipelines.running import journal, runner_options
 from elmo_tf.pipelines.text import filesystems, job_config
 from elmo_tf.pipelines.text.job_config import require
 
@@ -49,28 +49,18 @@ def embed(config: EmbedConfig, load_tensorflow: Callable[[], None] | None = None
     runner_options.make_pipeline(beam_options)
     _check(config)
     with (
-        runner_options.connected(beam_options, unknown),
+        runner_options.connected(beam_options, unknown, embed_step.__name__, load_tensorflow),
         model_handler.on_this_machine(config.savedmodel) as (path, remote),
     ):
         model = sources.find(path)
         stays = "an exported model or published files, which do not change; export the workdir first"
         require(path, not isinstance(model, sources.Workdir), stays, "a workdir")
         savedmodel = model.name if filesystems.is_local(remote) else remote
-        return _run(config, model, savedmodel, beam_options, load_tensorflow)
+        return _run(config, model, savedmodel, beam_options)
 
 
-def _run(
-    config: EmbedConfig,
-    model: sources.Source,
-    savedmodel: str,
-    beam_options: PipelineOptions,
-    load_tensorflow: Callable[[], None] | None,
-) -> dict[str, Any]:
+def _run(config: EmbedConfig, model: sources.Source, savedmodel: str, beam_options: PipelineOptions) -> dict[str, Any]:
     start = time.monotonic()
-    if runner_options.uses_processes(beam_options):
-        processes.prepare([embed_step.__name__])
-    elif load_tensorflow:
-        load_tensorflow()
     folder = config.folder
     corpus = job_config.corpus(config.input, [folder])
     sha256 = model.sha256()

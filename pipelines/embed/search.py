@@ -21,7 +21,6 @@ _GROUP_TOKENS = neighbors.MEAN_TOKENS
 MIX = "elmo"  # instead of a layer's number
 
 Line = tuple[int, embedder.Words]  # its number, from 0, and its tokens
-Embedded = tuple[int, embedder.Words, np.ndarray]  # and their vectors
 
 
 class Search(NamedTuple):
@@ -51,7 +50,7 @@ class Search(NamedTuple):
         if about:
             _check_vectors(about, source, layer, self.vectors)
         model = embedder.Embedder(source)
-        target = _of_layer(next(model.embed([query.sentence]))[1], layer, model)[query.position]
+        target = next(model.embed([query.sentence], "mix" if layer is None else layer))[1][query.position]
         progress = _Progress(corpus)
         lines = self._lines(corpus, about)
         if self.same_word:
@@ -86,7 +85,7 @@ class Search(NamedTuple):
 
     def _read(
         self, file: h5py.File, about: dict[str, Any], lines: Iterable[Line], layer: int | None, model: embedder.Embedder
-    ) -> Iterator[Embedded]:
+    ) -> Iterator[neighbors.Embedded]:
         """Yields the lines with the vectors of a layer that a file holds."""
         num_dims = 3 if about["layers"] == "all" else 2
         for number, words in lines:
@@ -137,7 +136,7 @@ class _Progress:
             seconds = time.monotonic() - self._start
             self.line.show(f"searching {task_progress.describe(self._amount, self._size, seconds)}")
 
-    def along(self, lines: Iterable[Embedded]) -> Iterator[Embedded]:
+    def along(self, lines: Iterable[neighbors.Embedded]) -> Iterator[neighbors.Embedded]:
         """Yields lines and counts them."""
         for line in lines:
             yield line
@@ -152,7 +151,7 @@ def _with_word(lines: Iterable[Line], word: bytes, progress: _Progress) -> Itera
             progress.add(words, skipped=True)
 
 
-def _embed(lines: Iterable[Line], layer: int | None, model: embedder.Embedder) -> Iterator[Embedded]:
+def _embed(lines: Iterable[Line], layer: int | None, model: embedder.Embedder) -> Iterator[neighbors.Embedded]:
     """Yields the lines with the vectors of a layer, which it computes for many lines at a time."""
     for group in _groups(lines):
         for place, vectors in model.embed([words for _, words in group], "mix" if layer is None else layer):
@@ -176,12 +175,14 @@ def _check_vectors(about: dict[str, Any], source: sources.Source, layer: int | N
     require(path, line in sentences.LINES, f"line to be {' or '.join(sentences.LINES)}", line)
     same = about["savedmodel_sha256"] == source.sha256()
     require(path, same, f"vectors of the model {source.name}", "those of another")
+    require(path, "pool" not in about, "a vector for each token", f"elmo-tf embed --pool {about.get('pool')}")
+    require(path, "identifiers" not in about, "vectors by the numbers of lines", "elmo-tf embed --id-column")
     enough = {"mix": layer is None, "top": layer == source.num_layers - 1, "average": False, "sum": False, "all": True}
     wanted = "all layers" if layer is None else f"layer {layer}"
     require(path, enough[about["layers"]], wanted, f"elmo-tf embed --layers {about['layers']}")
 
 
-def _of_layer(layers: np.ndarray | h5py.Dataset, layer: int | None, model: embedder.Embedder) -> np.ndarray:
+def _of_layer(layers: h5py.Dataset, layer: int | None, model: embedder.Embedder) -> np.ndarray:
     """Returns the vectors of a layer, or the mix of all, `(tokens, dim)`."""
     if layer is not None:
         return layers[layer]

@@ -54,8 +54,9 @@ class Kept(Result):
 class KeepText(do_once.DoOnce):
     """`corpora.Task` -> a file in the journal with its sentences, one per line, tokens between spaces.
 
-    If lines are sentences, blank and dropped lines are blank lines of the file. A second file has the number of tokens
-    and of bytes of each line, so that chunks are cut without reading the text.
+    A line begins with its identifier and a tab, if there are identifiers. If lines are sentences, blank and dropped
+    lines are blank lines of the file. A second file has the number of tokens and of bytes of each line, so that chunks
+    are cut without reading the text.
     """
 
     phase = PHASE
@@ -74,8 +75,10 @@ class KeepText(do_once.DoOnce):
         size = index_size = num_tokens = 0
         with filesystems.create(path) as file, filesystems.create(index_path) as index:
             for numbered in self._reader.read(task):
-                lengths = list(map(len, numbered.sentences))
-                texts = [b" ".join(words) + b"\n" for words in numbered.sentences]
+                has_ids, found = self._settings.has_ids, numbered.sentences
+                names = [words.pop(0) + b"\t" if has_ids else b"" for words in found]
+                lengths = list(map(len, found))
+                texts = [name + b" ".join(words) + b"\n" for name, words in zip(names, found, strict=True)]
                 size += file.write(b"".join(texts))
                 index_size += index.write(np.array([lengths, list(map(len, texts))], _INDEX_TYPE).T.tobytes())
                 num_tokens += sum(lengths)
@@ -86,9 +89,15 @@ class KeepText(do_once.DoOnce):
         return Kept(files={path: size, index_path: index_size}, irregular=irregular, lines=lines, tokens=num_tokens)
 
 
-def line_lengths(journal: Journal, num_texts: int) -> Iterator[np.ndarray]:
-    """Yields the number of tokens of each line, int64, for each of the files that `KeepText` wrote."""
-    return (index[:, 0] for index in _indexes(journal, num_texts))
+def named_lengths(journal: Journal, num_texts: int, has_ids: bool) -> Iterator[tuple[list[bytes], list[int]]]:
+    """Yields names and token counts of the lines of each file of `KeepText`; a name is an identifier or a number."""
+    first = 0
+    for text, index in enumerate(_indexes(journal, num_texts)):
+        names = [b"%d" % (first + place) for place in range(len(index))]
+        if has_ids:
+            names = [line.partition(b"\t")[0] for line in filesystems.read(_path(journal, text)).split(b"\n")[:-1]]
+        yield names, index[:, 0].tolist()
+        first += len(index)
 
 
 def cut(journal: Journal, num_texts: int, num_chunks: int, num_tokens: int) -> Iterator[Chunk]:
@@ -122,12 +131,13 @@ def cut(journal: Journal, num_texts: int, num_chunks: int, num_tokens: int) -> I
         yield Chunk(number, chunk.first_line + chunk.lines, 0, 0, ())
 
 
-def read(journal: Journal, chunk: Chunk) -> list[Words]:
-    """Returns the sentences of a chunk."""
+def read(journal: Journal, chunk: Chunk) -> tuple[list[bytes], list[Words]]:
+    """Returns the identifiers of the lines of a chunk, empty if there are none, and the sentences."""
     found: list[bytes] = []
     for piece in chunk.pieces:
         found += filesystems.read_range(_path(journal, piece.text), piece.start, piece.end).split(b"\n")[:-1]
-    return [line.split() for line in found]
+    lines = [line.rpartition(b"\t") for line in found]
+    return [name for name, _, _ in lines], [words.split() for _, _, words in lines]
 
 
 def rules(settings: sentences.Settings) -> dict[str, str]:

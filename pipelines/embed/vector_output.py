@@ -1,4 +1,4 @@
-"""The output of vectors: TFRecord shards, one per chunk, or one HDF5 file.
+"""The output of vectors: TFRecord shards, one per chunk, one HDF5 file, or one matrix.
 
 The HDF5 library lets only one process write, and a kill may leave its file unreadable. So it writes only the frame: all
 datasets, whose sizes follow from the text, with space for their values. Workers then write the values as bytes, and
@@ -10,13 +10,14 @@ import json
 import os
 import pathlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
 
 from elmo_tf.embedder import Words
+from elmo_tf.errors import InputError
 from elmo_tf.files import staging
 from elmo_tf.pipelines.embed import text_chunks
 from elmo_tf.pipelines.running.journal import Journal, Result
@@ -36,15 +37,24 @@ class Layout(NamedTuple):
 
     token_shape: tuple[int, ...]  # (layers, dim) or (dim,)
     dtype: str  # float32 or float16
+    pool: str | None = None  # one of embedder.POOLS if a line has the vectors of one token
 
     def shape(self, num_tokens: int) -> tuple[int, ...]:
         """Returns the shape of the vectors of a line."""
-        return (*self.token_shape[:-1], num_tokens, self.token_shape[-1])
+        return self.token_shape if self.pool else (*self.token_shape[:-1], num_tokens, self.token_shape[-1])
 
-    @property
-    def token_bytes(self) -> int:
-        """Size of one token's vectors."""
-        return int(np.prod(self.token_shape)) * np.dtype(self.dtype).itemsize
+    def size(self, num_lines: int, num_tokens: int) -> int:
+        """Returns the bytes of the vectors of some lines."""
+        count = num_lines if self.pool else num_tokens
+        return count * int(np.prod(self.token_shape)) * np.dtype(self.dtype).itemsize
+
+
+class ChunkVectors(NamedTuple):
+    """The lines of a chunk, and their vectors."""
+
+    identifiers: list[bytes]  # of each line; empty ones if there are none
+    lines: list[Words]
+    vectors: list[np.ndarray]  # of the layout's shape and type
 
 
 class Shards(NamedTuple):
@@ -53,14 +63,40 @@ class Shards(NamedTuple):
     folder: str
     num_shards: int
 
-    def write(self, chunk: text_chunks.Chunk, lines: Sequence[Words], found: Sequence[np.ndarray]) -> dict[str, int]:
+    def write(self, chunk: text_chunks.Chunk, found: ChunkVectors) -> dict[str, int]:
         """Writes the vectors of a chunk; returns the sizes of its files, by path."""
         path = filesystems.join(self.folder, record_folder.shard_name(chunk.number, self.num_shards))
         size = 0
         with filesystems.create(path) as file:
-            for number, (words, values) in enumerate(zip(lines, found, strict=True), chunk.first_line):
-                size += file.write(wire.frame(wire.encode_vectors(number, words, values)))
+            for number, (name, words, values) in enumerate(zip(*found, strict=True), chunk.first_line):
+                size += file.write(wire.frame(wire.encode_vectors(number, words, values, name)))
         return {path: size}
+
+
+class Matrix(NamedTuple):
+    """One matrix with a row per line, and a text file with a name per row. Chunks wait in the journal."""
+
+    journal: Journal
+
+    def write(self, chunk: text_chunks.Chunk, found: ChunkVectors) -> dict[str, int]:
+        """Writes the vectors of a chunk; returns the sizes of its files, by path."""
+        content = b"".join([values.tobytes() for values in found.vectors])
+        filesystems.write(self._path(chunk.number), content)
+        return {self._path(chunk.number): len(content)}
+
+    def finish(self, names: Iterable[list[bytes]], num_lines: int, num_chunks: int, layout: Layout) -> None:
+        """Writes the matrix and the names, which are given some at a time."""
+        header = {"descr": np.lib.format.dtype_to_descr(np.dtype(layout.dtype)), "fortran_order": False}
+        with filesystems.create(filesystems.join(self.journal.folder, vector_files.MATRIX_FILE)) as file:
+            np.lib.format.write_array_header_1_0(file, header | {"shape": (num_lines, *layout.token_shape)})
+            for number in range(num_chunks):
+                file.write(filesystems.read(self._path(number)))
+        with filesystems.create(filesystems.join(self.journal.folder, vector_files.IDS_FILE)) as file:
+            for some in names:
+                file.write(b"".join([name + b"\n" for name in some]))
+
+    def _path(self, number: int) -> str:
+        return self.journal.path(f"rows-{number:05d}.bin")
 
 
 class Hdf5(NamedTuple):
@@ -78,19 +114,20 @@ class Hdf5(NamedTuple):
         return self.journal.path("places")
 
     def is_framed(self) -> bool:
-        """Whether the frame is complete; if not, nothing that was written earlier is of use."""
+        """Whether the frame is complete; if not, everything written earlier is useless."""
         return self.journal.result(_FRAME, 0, Result) is not None
 
     def is_moved(self) -> bool:
         """Whether `finish` has moved the file."""
         return bool(self.journal.done_paths(_FRAME)) and not os.path.lexists(self.path)
 
-    def make_frame(self, lengths: Iterable[np.ndarray], layout: Layout, info: dict[str, Any]) -> None:
+    def make_frame(self, lines: Iterable[tuple[list[bytes], list[int]]], layout: Layout, info: dict[str, Any]) -> None:
         """Makes a file with a dataset for each line, without values, and with `info` as its attribute.
 
-        `lengths` are the numbers of tokens of consecutive lines, any number of lines at a time.
+        `lines` are names and numbers of tokens of consecutive lines, any number of lines at a time.
 
         Raises:
+            InputError: if a name cannot be that of a dataset, or is not the only one.
             filesystems.WriteError: if the disk is full, for example.
         """
         text = json.dumps(info)
@@ -99,10 +136,8 @@ class Hdf5(NamedTuple):
         try:
             with _new_file(self.path) as file, filesystems.create(self._places) as places:
                 file.attrs[vector_files.INFO_ATTRIBUTE] = text
-                first = 0
-                for block in lengths:
-                    places.write(_add_datasets(file, first, block, layout).tobytes())
-                    first += len(block)
+                for names, lengths in lines:
+                    places.write(_add_datasets(file, names, lengths, layout).tobytes())
             staging.sync(self.path)
         except (OSError, RuntimeError) as error:
             if isinstance(error, filesystems.WriteError):
@@ -112,14 +147,13 @@ class Hdf5(NamedTuple):
         files = {path: os.path.getsize(path) for path in (self.path, self._places)}
         self.journal.done(_FRAME, 0, Result(files=files))
 
-    def write(self, chunk: text_chunks.Chunk, lines: Sequence[Words], found: Sequence[np.ndarray]) -> dict[str, int]:
+    def write(self, chunk: text_chunks.Chunk, found: ChunkVectors) -> dict[str, int]:
         """Writes the vectors of a chunk to their places; returns the size of the file, by its path."""
-        del lines  # the file holds no words
         begin, end = (_PLACE.itemsize * number for number in (chunk.first_line, chunk.first_line + chunk.lines))
         places = np.frombuffer(filesystems.read_range(self._places, begin, end), _PLACE).tolist()
         try:
             with open(self.path, "r+b", opener=staging.no_link) as file:
-                for place, values in zip(places, found, strict=True):
+                for place, values in zip(places, found.vectors, strict=True):
                     file.seek(place)
                     file.write(values.tobytes())
                 file.flush()
@@ -140,6 +174,9 @@ class Hdf5(NamedTuple):
         staging.sync(os.path.dirname(os.path.abspath(output)))
 
 
+Output = Shards | Matrix | Hdf5
+
+
 @contextlib.contextmanager
 def _new_file(path: str):
     access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
@@ -150,7 +187,7 @@ def _new_file(path: str):
         yield file
 
 
-def _add_datasets(file: h5py.File, first: int, lengths: np.ndarray, layout: Layout) -> np.ndarray:
+def _add_datasets(file: h5py.File, names: list[bytes], lengths: list[int], layout: Layout) -> np.ndarray:
     """Adds datasets; returns the place in the file of the values of each, int64; 0 for those without values."""
     create = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     # Early: values have a place at once.
@@ -160,8 +197,15 @@ def _add_datasets(file: h5py.File, first: int, lengths: np.ndarray, layout: Layo
     create.set_obj_track_times(False)
     kind = h5py.h5t.py_create(np.dtype(layout.dtype).newbyteorder("<"))
     places = np.zeros(len(lengths), _PLACE)
-    for number, length in enumerate(lengths.tolist()):
+    for number, (name, length) in enumerate(zip(names, lengths, strict=True)):
         space = h5py.h5s.create_simple(layout.shape(length))
-        dataset = h5py.h5d.create(file.id, b"%d" % (first + number), kind, space, create)
+        if name == b"." or not {*b"/\0"}.isdisjoint(name):
+            expected = "identifiers that HDF5 takes as names, without / (the formats tfrecord and npy take any)"
+            raise InputError("id_column", expected, name.decode(errors="replace"))
+        try:
+            dataset = h5py.h5d.create(file.id, name, kind, space, create)
+        except ValueError:
+            found = f"{name.decode(errors='replace')} twice"
+            raise InputError("id_column", "a different identifier for each line", found) from None
         places[number] = dataset.get_offset() or 0
     return places

@@ -20,7 +20,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.files.progress import counted
 from elmo_tf.pipelines.preprocess import counts, info, shards, shuffle
 from elmo_tf.pipelines.preprocess.config import PreprocessConfig
-from elmo_tf.pipelines.running import do_once, journal, processes, report, runner_options
+from elmo_tf.pipelines.running import do_once, journal, report, runner_options
 from elmo_tf.pipelines.running.journal import Result
 from elmo_tf.pipelines.text import corpora, filesystems, job_config, sentences
 from elmo_tf.pipelines.text.job_config import require
@@ -60,21 +60,13 @@ def preprocess(config: PreprocessConfig, load_tensorflow: Callable[[], None] | N
         one, other = f"{config.output}/", f"{heldout}/"
         separate = not one.startswith(other) and not other.startswith(one)
         require("heldout", separate, "a folder that neither contains the output nor is inside it", heldout)
-    with runner_options.connected(beam_options, unknown):
-        return _run(config, settings, beam_options, load_tensorflow)
+    tokenizes = load_tensorflow if config.tokenizer == "unicode" else None
+    with runner_options.connected(beam_options, unknown, __name__, tokenizes):
+        return _run(config, settings, beam_options)
 
 
-def _run(
-    config: PreprocessConfig,
-    settings: sentences.Settings,
-    beam_options: PipelineOptions,
-    load_tensorflow: Callable[[], None] | None,
-) -> dict[str, Any]:
+def _run(config: PreprocessConfig, settings: sentences.Settings, beam_options: PipelineOptions) -> dict[str, Any]:
     start = time.monotonic()
-    if runner_options.uses_processes(beam_options):
-        processes.prepare([__name__])
-    elif load_tensorflow and config.tokenizer == "unicode":
-        load_tensorflow()
     given = _read_vocabulary(config.vocab) if config.vocab else None
     folders = config.folders
     corpus = job_config.corpus(config.input, folders.values())

@@ -5,7 +5,7 @@ import contextlib
 import logging
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 import apache_beam as beam
@@ -133,7 +133,7 @@ def make_pipeline(options: PipelineOptions) -> beam.Pipeline:
 
 
 def _is_of_others(record: logging.LogRecord) -> bool:
-    """Whether a record of the root logger is not of Beam, which logs the tracebacks of its file systems there."""
+    """Filters out what Beam logs on the root logger: tracebacks of its file systems."""
     return not record.pathname.startswith(os.path.dirname(beam.__file__) + os.sep)
 
 
@@ -142,8 +142,17 @@ def is_remote(options: PipelineOptions) -> bool:
     return options.view_as(StandardOptions).runner in _REMOTE
 
 
-def connected(options: PipelineOptions, unknown: Sequence[str] = ()) -> contextlib.AbstractContextManager:
-    """Connects to a remote runner for the pipelines of the block: see `job_service.connected`."""
+def connected(
+    options: PipelineOptions, unknown: Sequence[str] = (), module: str = "", load_tensorflow: Callable | None = None
+) -> contextlib.AbstractContextManager:
+    """Makes ready for the pipelines of the block: with a remote runner see `job_service.connected`.
+
+    Worker processes of the in-memory runner import `module`; if there are none, `load_tensorflow` is called.
+    """
+    if uses_processes(options):
+        processes.prepare([module])
+    elif load_tensorflow:
+        load_tensorflow()
     if not is_remote(options):
         return contextlib.nullcontext()
     from elmo_tf.pipelines.cluster import job_service

@@ -61,7 +61,7 @@ class TaskProgress:
 
 
 def amounts(journal: Journal, phase: str) -> Iterator[Amount]:
-    """Yields, each time it is asked, what the tasks of a phase have done so far."""
+    """Yields what the tasks of a phase have done by now, as often as it is asked."""
     read, total = 0, Amount()
     while True:
         with contextlib.suppress(OSError), open(_path(journal, phase), "rb") as file:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from elmo_tf.errors import InputError
-from elmo_tf.pipelines.text import corpora, lines, reading
+from elmo_tf.pipelines.text import corpora, identifiers, lines, reading
 
 TRAIN, HELDOUT = "train", "heldout"  # the names of the two splits
 TOKENIZERS = ("whitespace", "unicode")
@@ -29,6 +29,12 @@ class Settings(NamedTuple):
     strict: bool  # whether irregular text is an error
     seed: int  # decides which sentences are held out
     heldout_fraction: float | None  # of the distinct sentences; None: hold out none
+    id_column: int | None = None  # see `identifiers.take`
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether each sentence begins with its identifier, as its first token."""
+        return self.id_column is not None
 
     def split(self, sentences: list[Words]) -> dict[str, list[Words]]:
         """Returns the sentences of each split, which depends only on a sentence's words and the seed."""
@@ -109,7 +115,11 @@ class Reader:
     def _split(self, block: reading.Block, file: corpora.TextFile) -> tuple[list[Words], collections.Counter]:
         """Returns the sentences of a block, which may lack tokens, and how often each rule applied."""
         text = self._cleaner.clean(block, file)
-        found = self._tokenize(text.lines)
+        if column := self._settings.id_column:
+            names, texts = identifiers.take(text.lines, column, block, file)
+            found = [name + words for name, words in zip(names, self._tokenize(texts), strict=True)]
+        else:
+            found = self._tokenize(text.lines)
         if not self._cleaner.spaced:
             found = [self._cleaner.shorten(words, block, file, text.irregular) for words in found]
         return found, text.irregular

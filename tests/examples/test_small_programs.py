@@ -48,6 +48,19 @@ def test_a_dataset_has_the_tokens_and_vectors_of_each_sentence(savedmodel, tmp_p
     assert capsys.readouterr().out == "the cat sat (3, 16)\n"
 
 
+def test_a_beam_pipeline_writes_sentences_and_their_vectors(savedmodel, tmp_path, monkeypatch):
+    (tmp_path / "text").write_text("\n".join(TEXT) + "\n")
+    options = [f"--model={savedmodel.path}", f"--input={tmp_path / 'text'}", f"--output={tmp_path / 'vectors'}"]
+    monkeypatch.setattr(sys, "argv", ["beam_embeddings.py", *options])
+    imported("beam_embeddings").main()
+    (file,) = tmp_path.glob("vectors*.jsonl")
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    assert sorted(row["text"] for row in rows) == sorted(TEXT)
+    for row in rows:
+        (wanted,) = elmo_tf.load(savedmodel.path).encode([row["text"]], pool="mean")
+        np.testing.assert_allclose(row["vector"], wanted, **checks.TOLERANCE)
+
+
 def test_a_text_that_is_not_there_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["embed_dataset.py", "--savedmodel", "english", "--text", str(tmp_path / "none")])
     with pytest.raises(InputError, match=f"^{tmp_path}/none: expected a file with one sentence per line, found none$"):

@@ -1,4 +1,4 @@
-"""A disk that is soon full."""
+"""What the tests of both jobs share: contents of folders, options for worker processes, a disk that is soon full."""
 
 import contextlib
 import pathlib
@@ -6,6 +6,15 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+PROCESSES = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
+
+
+def contents(path: pathlib.Path) -> dict[str, bytes]:
+    """Returns the files of a folder by name, or a file."""
+    paths = path.iterdir() if path.is_dir() else [path]
+    return {one.name if path.is_dir() else "": one.read_bytes() for one in paths}
 
 
 @contextlib.contextmanager

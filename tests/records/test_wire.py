@@ -36,7 +36,7 @@ def test_examples_of_vectors_are_the_bytes_of_protobuf(line, num_tokens, dtype):
     choose = random.Random(num_tokens)
     tokens = [choose.randbytes(choose.choice([0, 1, 127, 128, 1000])) for _ in range(num_tokens)]
     vectors = np.random.default_rng(0).normal(size=(3, num_tokens, 50)).astype(dtype)
-    expected = example(
-        dtype=[dtype.encode()], line=[line], shape=vectors.shape, tokens=tokens, vectors=[vectors.tobytes()]
-    )
-    assert wire.encode_vectors(line, tokens, vectors) == expected
+    features = {"dtype": [dtype.encode()], "line": [line], "shape": vectors.shape}
+    features |= {"tokens": tokens, "vectors": [vectors.tobytes()]}
+    assert wire.encode_vectors(line, tokens, vectors) == example(**features)
+    assert wire.encode_vectors(line, tokens, vectors, b"a name") == example(**features, id=[b"a name"])

@@ -23,8 +23,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.pipelines.cluster import flink_cluster, job_service
 from elmo_tf.pipelines.running import runner_options
 from elmo_tf.pipelines.text import filesystems
-
-ROOT = pathlib.Path(__file__).parents[3]
+from tests.pipelines.disks import ROOT
 
 
 @pytest.fixture

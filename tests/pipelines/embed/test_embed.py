@@ -109,6 +109,61 @@ def test_every_line_has_the_vectors_of_its_tokens_in_both_forms(signature, embed
         np.testing.assert_allclose(element["vectors"], other, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize(
+    ("layers", "pool", "dtype", "tolerance"),
+    [("sum", "mean", "float32", checks.TOLERANCE["rtol"]), slow("all", "max", "float16", 2**-10)],
+)
+def test_a_line_has_one_vector_and_its_identifier_in_every_form(
+    signature, embedded, corpus, layers, pool, dtype, tolerance
+):
+    names = [f"line {number}".encode() for number in range(len(LINES))]
+    paths = corpus(b"".join(b"%s\t%s\n" % (name, line.encode()) for name, line in zip(names, LINES, strict=True)))
+    options = ["--id-column", f"--layers={layers}", f"--pool={pool}", f"--dtype={dtype}"]
+    wanted = np.zeros((len(LINES), *((3, 16) if layers == "all" else (16,))))
+    for number, line in enumerate(LINES):
+        if tokens := line.encode().split():
+            found = alone(signature, tokens)["layers"]
+            wanted[number] = getattr(found if layers == "all" else found.sum(0), pool)(-2)
+    folder = embedded(paths, *options, "--format=npy", output="matrix")
+    assert sorted(os.listdir(folder)) == ["_SUCCESS", "ids.txt", "info.json", "vectors.npy"]
+    matrix = np.load(folder / "vectors.npy")
+    assert matrix.dtype == dtype
+    np.testing.assert_allclose(matrix, wanted, rtol=tolerance, atol=tolerance)
+    assert (folder / "ids.txt").read_bytes().splitlines() == names
+    info = json.loads((folder / "info.json").read_text())
+    assert (info["pool"], info["identifiers"], info["lines"], info["bytes"]) == (pool, True, len(LINES), matrix.nbytes)
+    with h5py.File(embedded(paths, *options)) as file:
+        assert {name.encode() for name in file} == set(names)
+        for name, row in zip(names, matrix, strict=True):
+            np.testing.assert_array_equal(file[name], row)
+    folder = embedded(paths, *options, "--format=tfrecord", "--shards=2", output="records")
+    elements = list(vector_files.read_tfrecords(folder).as_numpy_iterator())
+    assert [element["id"] for element in elements] == names
+    np.testing.assert_array_equal([element["vectors"] for element in elements], matrix)
+
+
+def test_without_identifiers_rows_have_the_numbers_of_their_lines(embedded, corpus, monkeypatch):
+    monkeypatch.setattr(job, "_CHUNK_TOKENS", 7)
+    folder = embedded(corpus(TEXT, b"a\n"), "--format=npy", "--pool=mean", "--layers=mix", output="matrix")
+    assert (folder / "ids.txt").read_text() == "".join(f"{number}\n" for number in range(9))
+    matrix = np.load(folder / "vectors.npy")
+    assert (matrix.shape, matrix.dtype) == ((9, 16), np.float32)
+    np.testing.assert_allclose(matrix[8], matrix[2], **checks.TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"a\tb\nc\td\na\te\n", "^id_column: expected a different identifier for each line, found a twice$"),
+        (b"a/b\tb\n", "^id_column: expected identifiers that HDF5 takes as names, without / .*, found a/b$"),
+    ],
+)
+def test_identifiers_that_hdf5_does_not_take_are_refused_and_nothing_is_left(embedded, corpus, tmp_path, text, message):
+    with pytest.raises(InputError, match=message):
+        embedded(corpus(text), "--id-column")
+    assert os.listdir(tmp_path) == ["corpus"]
+
+
 def test_an_hdf5_file_is_like_that_of_other_tools_and_says_what_it_is(embedded, corpus, savedmodel):
     path = embedded(corpus(TEXT))
     with h5py.File(path) as file:
@@ -278,16 +333,20 @@ def test_records_of_text_and_of_vectors_are_not_mistaken_for_each_other(embedded
 
 @pytest.mark.slow
 def test_text_model_and_vectors_may_all_be_in_a_store(savedmodel, embedded, corpus):
-    local = embedded(corpus(**{"a.txt": TEXT}), "--format=tfrecord", "--shards=2", output="shards")
     STORE.clear()
     files = [path for path in savedmodel.path.rglob("*") if path.is_file()]
     for path in files:
         STORE[f"memory://models/mine/7/{path.relative_to(savedmodel.path)}"] = path.read_bytes()
     STORE["memory://corpus/a.txt"] = TEXT
     try:
-        places = ["--savedmodel=memory://models/mine", "--input=memory://corpus", "--output=memory://out/vectors"]
-        jobs.run("embed", [*places, "--format=tfrecord", "--shards=2"])
-        found = {path.removeprefix("memory://out/vectors/"): STORE[path] for path in STORE if "//out/" in path}
-        assert found == {path.name: path.read_bytes() for path in local.iterdir()}
+        places = ["--savedmodel=memory://models/mine", "--input=memory://corpus"]
+        for format in ("tfrecord", "npy"):
+            options = [f"--format={format}", "--shards=2"] if format == "tfrecord" else ["--format=npy", "--pool=max"]
+            local = embedded(corpus(**{"a.txt": TEXT}), *options, output=format)
+            jobs.run("embed", [*places, *options, f"--output=memory://out/{format}"])
+            found = {
+                path.removeprefix(f"memory://out/{format}/"): STORE[path] for path in STORE if f"/{format}/" in path
+            }
+            assert found == {path.name: path.read_bytes() for path in local.iterdir()}
     finally:
         STORE.clear()

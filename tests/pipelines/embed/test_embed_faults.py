@@ -22,22 +22,19 @@ from elmo_tf.pipelines.text import filesystems
 from elmo_tf.savedmodel import checksums
 from tests import checks
 from tests.helpers import slow
-from tests.pipelines.disks import small_disk
+from tests.pipelines.disks import PROCESSES, ROOT, contents, small_disk
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
-ROOT = pathlib.Path(__file__).parents[3]
-PROCESSES = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
 TEXT = b"".join(b"some words of sentence %d\n" % (number % 977) * (number % 3) + b"\n" for number in range(600))
 # The command line with chunks of 4 kB, so that there are many of them.
 SMALL = "import sys; from elmo_tf import cli; from elmo_tf.pipelines.embed import job; job._CHUNK_BYTES = 1 << 12\n"
 SMALL += "if __name__ == '__main__': sys.exit(cli.main(sys.argv[1:]))\n"
-KINDS = {"hdf5": (vector_output.Hdf5, []), "tfrecord": (vector_output.Shards, ["--format=tfrecord"])}
-
-
-def contents(path: pathlib.Path) -> dict[str, bytes]:
-    paths = path.iterdir() if path.is_dir() else [path]
-    return {one.name if path.is_dir() else "": one.read_bytes() for one in paths}
+KINDS = {
+    "hdf5": (vector_output.Hdf5, []),
+    "tfrecord": (vector_output.Shards, ["--format=tfrecord"]),
+    "npy": (vector_output.Matrix, ["--format=npy", "--pool=max"]),
+}
 
 
 @pytest.fixture
@@ -63,7 +60,7 @@ def interrupted(monkeypatch, name: str, arguments: list[str]) -> None:
             jobs.run("embed", arguments)
 
 
-@pytest.mark.parametrize("kind", [slow("hdf5"), "tfrecord"])
+@pytest.mark.parametrize("kind", [slow("hdf5"), "tfrecord", "npy"])
 def test_what_is_whole_is_used_again_and_what_is_not_is_not(arguments, tmp_path, monkeypatch, kind):
     writer, options = KINDS[kind]
     monkeypatch.setattr(job, "_CHUNK_BYTES", 1 << 15)
@@ -82,10 +79,9 @@ def test_what_is_whole_is_used_again_and_what_is_not_is_not(arguments, tmp_path,
         jobs.run("embed", arguments("output", *options))
     assert written == [0, 1, 2, 3]
     assert not (tmp_path / "output" / "_SUCCESS").exists()
-    folder = tmp_path / ("output" if kind == "tfrecord" else "output.unfinished")
-    if kind == "tfrecord":
-        (shard,) = folder.glob("shard-00001-of-*")
-        shard.write_bytes(b"cut")  # by somebody else
+    folder = tmp_path / ("output.unfinished" if kind == "hdf5" else "output")
+    for file in (*folder.glob("shard-00001-of-*"), *folder.glob("_unfinished/rows-00001.*")):
+        file.write_bytes(b"cut")  # by somebody else
     changes = {"--layers=top": "layers all, now top", "--batch-tokens=99": "batch_tokens 2048, now 99"}
     for option, difference in changes.items():
         with pytest.raises(InputError, match=rf": expected the command that .* found other options: {difference}\. "):
@@ -93,7 +89,7 @@ def test_what_is_whole_is_used_again_and_what_is_not_is_not(arguments, tmp_path,
     written.append(None)
     jobs.run("embed", arguments("output", *options))
     again = written[written.index(None) + 1 :]
-    assert again == list(range(3, max(again) + 1)) if kind == "hdf5" else [1, *range(3, max(again) + 1)]
+    assert again == [*([] if kind == "hdf5" else [1]), *range(3, max(again) + 1)]
     assert contents(tmp_path / "output") == contents(tmp_path / "whole")
     assert sorted(os.listdir(tmp_path)) == ["corpus", "output", "whole"]
 

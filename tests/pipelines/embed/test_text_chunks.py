@@ -71,10 +71,10 @@ def test_a_file_that_is_one_endless_line_is_refused(corpus, monkeypatch):
 def kept(corpus, tmp_path):
     """Copies a text to the journal of a folder, in `count` tasks; returns the journal and the tokens of each line."""
 
-    def run(text: bytes, count: int) -> tuple[Journal, list[list[bytes]]]:
+    def run(text: bytes, count: int, settings: sentences.Settings = SETTINGS) -> tuple[Journal, list[list[bytes]]]:
         notes = Journal(str(tmp_path / "output"), "run")
         pathlib.Path(notes.path("")).mkdir(parents=True)
-        step = text_chunks.KeepText(notes, SETTINGS)
+        step = text_chunks.KeepText(notes, settings)
         step.setup()
         for task in corpora.plan_in_order(corpora.match(corpus(text)), count):
             assert [number for number, _ in step.process(task)] == [task.number]
@@ -90,12 +90,14 @@ def test_chunks_hold_every_line_once_in_order_and_about_as_many_tokens(kept, cou
     num_tokens = sum(map(len, lines))
     cut = list(text_chunks.cut(notes, count, num_chunks, num_tokens))
     assert [chunk.number for chunk in cut] == list(range(num_chunks))
-    lengths = [length for text in text_chunks.line_lengths(notes, count) for length in text.tolist()]
+    blocks = list(text_chunks.named_lengths(notes, count, False))
+    lengths = [length for _, block in blocks for length in block]
     assert lengths == list(map(len, lines))
+    assert [name for names, _ in blocks for name in names] == [b"%d" % number for number in range(len(lines))]
     first = 0
     for chunk in cut:
         assert (chunk.first_line, chunk.tokens) == (first, sum(lengths[first : first + chunk.lines]))
-        assert text_chunks.read(notes, chunk) == lines[first : first + chunk.lines]
+        assert text_chunks.read(notes, chunk) == ([b""] * chunk.lines, lines[first : first + chunk.lines])
         assert chunk.tokens < num_tokens / num_chunks + 6
         first += chunk.lines
     assert first == len(lines)
@@ -110,3 +112,33 @@ def test_the_result_has_lines_tokens_and_what_was_irregular(kept, monkeypatch):
     found = {name: count for name, count in result.irregular.items() if count}
     assert found == dict.fromkeys(("blank_lines", "invalid_utf8_lines", "long_sentences", "unterminated_lines"), 1)
     assert text_chunks.rules(SETTINGS).keys() >= found.keys()
+
+
+@pytest.mark.parametrize("column", [1, 2])
+def test_identifiers_are_a_column_beside_the_text(kept, column):
+    text = b"".join(b"\t".join([b"name %d" % number, b"of it"][:: (1, -1)[column - 1]]) + b" \n" for number in range(9))
+    notes, _ = kept(text + b"last\tlast\tone\r\n", 2, SETTINGS._replace(id_column=column))
+    names = [*(b"name %d" % number for number in range(9)), b"last"]
+    blocks = list(text_chunks.named_lengths(notes, 2, True))
+    assert ([name for names, _ in blocks for name in names], sum(map(sum, (lengths for _, lengths in blocks)))) == (
+        names,
+        20,
+    )
+    (chunk,) = text_chunks.cut(notes, 2, 1, 20)
+    assert text_chunks.read(notes, chunk) == (names, [[b"of", b"it"]] * 9 + [[b"last", b"one"]])
+
+
+def test_a_long_line_has_one_identifier(corpus):
+    paths = corpus(b"a\tb\nlong\t" + b"words\t" * 50_000 + b"\nend\tc\n")  # 300 kB: it continues in two more blocks
+    found = [words for _, words in numbered(paths, 1, SETTINGS._replace(id_column=1))]
+    assert found == [[b"a", b"b"], [b"long"] + [b"words"] * 50_000, [b"end", b"c"]]
+
+
+@pytest.mark.parametrize(
+    ("line", "column"), [(b"no tab", 1), (b"", 1), (b"\ttext", 1), (b"a\tb", 3), (b"a\t ", 2), (b"a\t\xff", 1)]
+)
+def test_a_line_without_its_identifier_is_named(corpus, line, column):
+    paths = corpus(b"a\tb\tc\n" + line + b"\na\tb\tc\n")
+    message = rf"0.txt: expected an identifier in column {column}, and a tab beside it, found none on line 2$"
+    with pytest.raises(InputError, match=message):
+        numbered(paths, 1, SETTINGS._replace(id_column=column))

@@ -44,10 +44,6 @@ def multiset(sentences: list[list[bytes]]) -> collections.Counter:
     return collections.Counter(map(tuple, sentences))
 
 
-def contents(folder: pathlib.Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
 def test_records_hold_what_tensorflow_and_beam_read(corpus, process, tmp_path):
     long = "x" * 47 + "\u00e9z"  # 50 bytes; the cut falls inside the character
     folder = process(corpus(f"the {long} saw the cat\n".encode()))

@@ -18,19 +18,13 @@ from elmo_tf.errors import InputError
 from elmo_tf.pipelines.preprocess import shards
 from elmo_tf.pipelines.text import filesystems
 from tests.helpers import slow
-from tests.pipelines.disks import small_disk
+from tests.pipelines.disks import PROCESSES, ROOT, contents, small_disk
 
-ROOT = pathlib.Path(__file__).parents[3]
-PROCESSES = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
 SHUFFLED = ["--shuffle", "--shards=6", "--min-count=2"]
 
 
 def command(paths: list[str], output: pathlib.Path, *options: str) -> list[str]:
     return [sys.executable, "-m", "elmo_tf.cli", "preprocess", "--input", *paths, "--output", str(output), *options]
-
-
-def contents(folder: pathlib.Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def tasks_done(output: pathlib.Path) -> int:

@@ -13,12 +13,9 @@ from elmo_tf.pipelines.running import journal, task_progress
 from elmo_tf.pipelines.running.journal import Journal, Result
 from elmo_tf.pipelines.text import filesystems
 from elmo_tf.records import record_folder
+from tests.pipelines.disks import contents
 
 PLAN = {"some": "plan"}
-
-
-def contents(*folders: pathlib.Path) -> list[dict[str, bytes]]:
-    return [{path.name: path.read_bytes() for path in folder.iterdir()} for folder in folders]
 
 
 def interrupted(monkeypatch, name: str, after: int) -> None:
@@ -167,7 +164,7 @@ def test_a_folder_that_another_run_has_finished_meanwhile_stays(tmp_path):
     refused = pytest.raises(InputError, match=r"/output: expected a folder that does not exist yet")
     with refused, journal.unfinished([str(folder)], {"another": "plan"}):
         pass
-    assert contents(folder) == before == [{"vocab.txt": b"mine", "_SUCCESS": b""}]
+    assert contents(folder) == before == {"vocab.txt": b"mine", "_SUCCESS": b""}
 
 
 @pytest.mark.parametrize("busy", ["output", "heldout"])
@@ -193,7 +190,7 @@ def test_what_a_kill_left_among_the_notes_is_deleted(tmp_path):
         # Of a worker that is killed in this run.
         (tmp_path / "shard-0.tmp-0").write_bytes(b"half")
         (tmp_path / "shard-0").write_bytes(b"whole")
-    assert contents(tmp_path) == [{"shard-0": b"whole", "_SUCCESS": b""}]
+    assert contents(tmp_path) == {"shard-0": b"whole", "_SUCCESS": b""}
 
 
 DAMAGED = {"cut": b'{"some": "pl', "a list": b"[]", "a number": b"1", "not UTF-8": b"\xff", "deep": b"[" * 100_000}
@@ -271,4 +268,4 @@ def test_a_journal_that_is_a_link_is_refused_and_nothing_behind_it_is_touched(tm
     message = rf"^{output}/_unfinished: expected no link, found one, which is not followed$"
     with pytest.raises(InputError, match=message), journal.unfinished([str(output)], PLAN):
         pass
-    assert contents(target) == [{"precious": b"content"}]
+    assert contents(target) == {"precious": b"content"}

@@ -19,14 +19,13 @@ from elmo_tf.errors import InputError
 from elmo_tf.pipelines.running import processes, runner_options
 from elmo_tf.pipelines.text import filesystems
 from tests.helpers import descendants, slow
+from tests.pipelines.disks import PROCESSES, ROOT, contents
 
-ROOT = pathlib.Path(__file__).parents[3]
 HAS_PROC = os.path.exists("/proc/net/tcp")  # Linux
 _LISTENS = "0A"
 # 127.0.0.1, the same as an IPv6 address, and ::1.
 _LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
 WORKER = "beam:env:harness_subprocess_python:v1"
-PROCESSES = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
 
 
 def start(*arguments: object) -> subprocess.Popen:
@@ -93,10 +92,6 @@ def text(tmp_path_factory) -> list[pathlib.Path]:
     return sorted(folder.iterdir())
 
 
-def contents(*folders: pathlib.Path) -> list[dict[str, bytes]]:
-    return [{path.name: path.read_bytes() for path in folder.iterdir()} for folder in folders]
-
-
 @pytest.fixture(scope="module")
 def expected(text, tmp_path_factory):
     """The output of the default runner, in the order of the text and shuffled."""
@@ -105,7 +100,7 @@ def expected(text, tmp_path_factory):
         folder = tmp_path_factory.mktemp("expected")
         err = finished(start(*options(text, folder), *filter(None, [order])))
         assert "tokens in" in err.splitlines()[-1]
-        made[order] = contents(folder / "train", folder / "heldout")
+        made[order] = [contents(folder / split) for split in ("train", "heldout")]
     return made
 
 
@@ -204,7 +199,7 @@ def test_output_is_the_same_bytes_on_every_runner_and_no_job_listens_beyond_this
         addresses |= listening(process)
         time.sleep(0.05)
     err = finished(process)
-    assert contents(tmp_path / "train", tmp_path / "heldout") == expected[order]
+    assert [contents(tmp_path / split) for split in ("train", "heldout")] == expected[order]
     assert addresses <= _LOOPBACK
     assert addresses or runner in ("bundles", "portable") or not HAS_PROC  # which start no server in this process
     noise = [line for line in err.splitlines() if "WARN" in line or "Traceback" in line]
