@@ -22,7 +22,7 @@ UNNUMBERED = "unnumbered-"  # how the name of an export's folder begins until it
 LAYERS = ("all", "top", "average", "sum", "mix")
 
 # Settings of an export.
-TOKENIZERS = ("whitespace", "unicode")
+TOKENIZERS = ("whitespace", "unicode", "characters")
 
 # Attributes of the loaded object beside its functions, as reusable SavedModels have them.
 ATTRIBUTES = ("trainable_variables", "variables", "regularization_losses")
@@ -70,7 +70,7 @@ _TOKEN = {"tokens": Tensor("string", ("batch", "max_length"))}  # of each vector
 _OFFSETS = {"offsets": Tensor("int32", ("batch", "max_length", "begin_and_end"))}
 # By function and tokenizer.
 TEXT_OUTPUTS = {
-    "default": {"whitespace": _TOKEN, "unicode": _TOKEN | _OFFSETS},
+    "default": {"whitespace": _TOKEN, "unicode": _TOKEN | _OFFSETS, "characters": _TOKEN | _OFFSETS},
     "tokens": dict.fromkeys(TOKENIZERS, _TOKEN),
 }
 

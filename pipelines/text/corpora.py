@@ -13,9 +13,16 @@ from elmo_tf.pipelines.text import filesystems, local_files
 COMPRESSED = {".gz": 3, ".bz2": 4, ".xz": 4, ".zst": 3}
 _SHORT = {f".t{ending[1:]}": ending for ending in COMPRESSED}  # .tgz and so on
 _TAR = (".tar", *_SHORT, *(f".tar{ending}" for ending in COMPRESSED))
+_FASTA = (".fa", ".fasta", ".faa", ".fna")
 _PASSES = 8  # tasks that share a compressed file; each must decompress all of it
 _OPEN_SHARDS = 64  # most shards that one task writes at a time
 _log = logging.getLogger("elmo_tf")
+
+
+def is_fasta(name: str) -> bool:
+    """Whether a file or an archive's member, compressed or not, has a name of FASTA files."""
+    stem, ending = os.path.splitext(name)
+    return (stem if ending in COMPRESSED else name).endswith(_FASTA)
 
 
 class TextFile(NamedTuple):

@@ -9,14 +9,15 @@ from typing import NamedTuple
 
 from elmo_tf.errors import InputError
 from elmo_tf.pipelines.text import corpora, lines, reading
+from elmo_tf.text import characters
 
 TRAIN, HELDOUT = "train", "heldout"  # the names of the two splits
-TOKENIZERS = ("whitespace", "unicode")
+TOKENIZERS = ("whitespace", "unicode", "characters")
 
 # What a line is: a sentence, a paragraph of sentences, or part of a paragraph that ends at the next blank line.
 LINES = (SENTENCE, PARAGRAPH, PART) = ("sentence", "paragraph", "part")
 
-MOST_TOKENS = reading.BLOCK_BYTES  # in a line that is a sentence; a line that fits in one block cannot have more
+MOST_TOKENS = reading.BLOCK_BYTES  # in a line that is a sentence
 
 Words = list[bytes]  # the tokens of one sentence
 
@@ -45,7 +46,7 @@ class Settings(NamedTuple):
 def rules(settings: Settings, numbered: bool = False) -> dict[str, str]:
     """Returns what happens to irregular text, by the names in `lines.RULES`; see `Reader`."""
     found = {name: rule.rule for name, rule in lines.RULES.items()}
-    if settings.tokenizer == "unicode":
+    if settings.tokenizer != "whitespace":
         found["nul_lines"] = "kept; NUL is white space to this tokenizer"
     if settings.line == PART:
         del found["blank_lines"]  # they separate paragraphs
@@ -83,8 +84,9 @@ class Reader:
             spaced=settings.tokenizer == "whitespace",
             refused=tuple(refused),
             numbered=self._numbered,
+            fasta=settings.tokenizer == "characters",
         )
-        self._tokenize = _split_at_white_space
+        self._tokenize = _split_characters if settings.tokenizer == "characters" else _split_at_white_space
         if settings.tokenizer == "unicode":
             self._tokenize = functools.partial(_split_unicode, breaking=settings.line != SENTENCE)
 
@@ -92,15 +94,14 @@ class Reader:
         """Yields the sentences of a task. Raises `InputError`, also if a numbered line has more than `MOST_TOKENS`."""
         for part in task.slices:
             unfinished: list[Batch] = []  # the beginning of a line that continues in the next block
-            for block in reading.read_blocks(part, self._settings.line == PART):
+            for block in reading.read_blocks(part, self._settings.line == PART, self._cleaner.fasta):
                 found, irregular = self._split(block, part.file)
                 if not self._numbered:
                     yield Batch(block.source, list(filter(None, found)), irregular, len(block.data))
                     continue
                 if unfinished and block.is_continuation:
                     found[0] = unfinished.pop().sentences[0] + found[0]
-                    if len(found[0]) > MOST_TOKENS:
-                        raise _long_line(block, part.file)
+                self._check_lengths(found, block, part.file)
                 yield from unfinished
                 unfinished = [Batch(block.source, [found.pop()], collections.Counter(), 0)] if block.is_cut else []
                 yield Batch(block.source, found, irregular, len(block.data))
@@ -109,22 +110,33 @@ class Reader:
     def _split(self, block: reading.Block, file: corpora.TextFile) -> tuple[list[Words], collections.Counter]:
         """Returns the sentences of a block, which may lack tokens, and how often each rule applied."""
         text = self._cleaner.clean(block, file)
-        found = self._tokenize(text.lines)
+        texts = text.lines
+        if self._numbered and self._cleaner.has_records(block):
+            texts = lines.without_identifiers(texts)
+        found = self._tokenize(texts)
         if not self._cleaner.spaced:
             found = [self._cleaner.shorten(words, block, file, text.irregular) for words in found]
         return found, text.irregular
 
-
-def _long_line(block: reading.Block, file: corpora.TextFile) -> InputError:
-    number = reading.line_number(file, block, 0)
-    hint = "--tokenizer unicode --line paragraph breaks running text into sentences"
-    found = f"more than {MOST_TOKENS:,} tokens on line {number}; {hint}"
-    return InputError(block.source, "one sentence per line", found)
+    def _check_lengths(self, sentences: list[Words], block: reading.Block, file: corpora.TextFile) -> None:
+        """Raises `InputError` if one of the numbered sentences of a block is too long."""
+        for number, words in enumerate(sentences):
+            if len(words) > MOST_TOKENS:
+                ending = b"\n>" if self._cleaner.has_records(block) else b"\n"
+                offset = sum(len(unit) + len(ending) for unit in block.data.split(ending)[:number])
+                hint = "--tokenizer unicode --line paragraph breaks running text into sentences"
+                hint = "cut it" if self._settings.tokenizer == "characters" else hint
+                found = f"more than {MOST_TOKENS:,} tokens on line {reading.line_number(file, block, offset)}; {hint}"
+                raise InputError(block.source, "one sentence per line", found)
 
 
 def _split_at_white_space(text: list[bytes]) -> list[Words]:
     # On bytes, `split` splits at the six ASCII white space characters only, as tf.strings.split does.
     return [line.split() for line in text]
+
+
+def _split_characters(text: list[bytes]) -> list[Words]:
+    return list(map(characters.split, text))
 
 
 def _split_unicode(text: list[bytes], breaking: bool) -> list[Words]:
