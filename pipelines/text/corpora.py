@@ -188,21 +188,18 @@ def _match_local(pattern: str, skipped: set[str]) -> dict[str, tuple[int, Hashab
 
 
 def _match_remote(pattern: str) -> dict[str, tuple[int, Hashable]]:
-    """Returns size and identity, which is the path, of the files, by path."""
-    pattern = pattern.rstrip("/")
-    found = _match_visible(pattern) or _match_visible(filesystems.join(pattern, "**"))
-    return {path: (size, path) for path, size in found.items()}
+    """Returns size and identity, which is the path, of the files, by path.
 
-
-def _match_visible(pattern: str) -> dict[str, int]:
-    """Returns the files that match by Python's rule for local globs: no wildcard matches a dot that begins a name.
-
-    Beam's wildcards do match it, so a path with more such dots than its pattern contains a hidden name.
+    By Python's rule for local globs, no wildcard matches a dot that begins a name. Beam's do, so a path with more such
+    dots than its pattern contains a hidden name.
     """
-    hidden = _count_hidden(pattern)
-    files = filesystems.match(pattern)
-    return {file.path: file.size_in_bytes for file in files if _count_hidden(file.path) <= hidden}
 
+    def count_hidden(path: str) -> int:
+        return sum(name.startswith(".") for name in path.split("/"))
 
-def _count_hidden(path: str) -> int:
-    return sum(name.startswith(".") for name in path.split("/"))
+    pattern = pattern.rstrip("/")
+    for glob in (pattern, filesystems.join(pattern, "**")):
+        files = [file for file in filesystems.match(glob) if count_hidden(file.path) <= count_hidden(pattern)]
+        if files:
+            return {file.path: (file.size_in_bytes, file.path) for file in files}
+    return {}
