@@ -1,6 +1,7 @@
 """Vectors of sentences: what programs, Beam's workers, the probes and the command line use."""
 
 import contextlib
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
@@ -10,6 +11,7 @@ from elmo_tf import extras, sources
 from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import contract
 from elmo_tf.scoring import MASK, Filled, Score, Scorer
+from elmo_tf.text import characters
 from elmo_tf.text.tokens import to_bytes
 
 POOLS = ("mean", "max")
@@ -189,7 +191,7 @@ class Embedder:
         return [_chosen(one[..., :length, :], layers) for one, length in zip(vectors, lengths, strict=True)]
 
 
-def load(source: sources.Path) -> Embedder:
+def load(source: sources.Path, tokenizer: str | None = None) -> Embedder:
     """Returns a model that is ready to encode sentences.
 
         elmo = elmo_tf.load("english")
@@ -204,13 +206,20 @@ def load(source: sources.Path) -> Embedder:
         source: a SavedModel (its version's folder, or the model's with the newest version), a workdir, a folder of
             `options.json` and `weights.hdf5`, the pair of these two files, or the name of a published model
             (`elmo-tf models` lists them), which is fetched at its first use.
+        tokenizer: how sentences are split: `"whitespace"`, `"unicode"` or `"characters"`; None: as a SavedModel was
+            exported, or at white space.
 
     Raises:
         InputError: if it is none of these, a file is damaged, or a published model cannot be fetched.
         ModuleNotFoundError: if the model has the unicode tokenizer and tensorflow-text is not installed.
     """
     with extras.required():
-        return Embedder(sources.find(source))
+        found = sources.find(source)
+        if tokenizer is not None:
+            if tokenizer not in contract.TOKENIZERS:
+                raise InputError("tokenizer", f"one of {', '.join(contract.TOKENIZERS)}", repr(tokenizer))
+            found = dataclasses.replace(found, tokenizer=tokenizer)
+        return Embedder(found)
 
 
 def check_layers(layers: Layers, num_layers: int | None = None) -> None:
@@ -248,6 +257,8 @@ def _split(texts: Iterable[Text], tokenizer: str) -> list[list[bytes]]:
     raw = [text for text in found if isinstance(text, bytes)]
     if tokenizer == "whitespace" or not raw:
         split = map(bytes.split, raw)
+    elif tokenizer == "characters":
+        split = map(characters.split, raw)
     else:
         from elmo_tf.text import raw_text  # noqa: PLC0415 - it imports TensorFlow
 

@@ -75,12 +75,13 @@ def _add_text_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         required=True,
         metavar="GLOB",
-        help="UTF-8 text, plain or .gz, .bz2, .xz, .zst: files, folders, globs; tar files, or ARCHIVE/GLOB for members",
+        help="UTF-8 text, plain or .gz, .bz2, .xz, .zst: files, folders, globs; tar files, or ARCHIVE/GLOB for "
+        "members; with --tokenizer characters also FASTA (.fa, .fasta, .faa, .fna)",
     )
     add(
         "--tokenizer",
         choices=list(sentences.TOKENIZERS),
-        help="whitespace (default): the text is already tokenized; unicode: raw text",
+        help="whitespace (default): the text is already tokenized; unicode: raw text; characters: each is a token",
     )
     add(
         "--line",

@@ -65,8 +65,8 @@ def _add_savedmodel_arguments(parser: argparse.ArgumentParser) -> None:
     add("--mix", default=not_given, metavar="MIX", help=help_text)
     add("--gamma", type=float, default=not_given, help="scale of the ELMo vector (1)")
     help_text = (
-        "how the signature default splits sentences: whitespace (default), or unicode, as preprocess --tokenizer "
-        "unicode does; programs that load such a model have to import tensorflow_text first"
+        "how the signature default splits sentences: whitespace (default), characters or unicode, as preprocess "
+        "--tokenizer does; programs that load a model with unicode have to import tensorflow_text first"
     )
     add("--tokenizer", choices=contract.TOKENIZERS, default=not_given, help=help_text)
     help_text = "the LSTM states before a sentence: zero (default), or their average after the text of --warm-text"

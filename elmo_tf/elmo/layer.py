@@ -47,8 +47,8 @@ class ELMo(keras.layers.Layer):
         boundaries: whether to return `<S>` and `</S>`, which are always fed, as well: two more positions.
         trainable_bilm: whether to train the biLM as well. If not, it stays frozen whatever `trainable` is.
         tokenizer: None: the layer takes tokens. Otherwise it takes sentences, and splits them like the signature
-            `default` of an export with this tokenizer: `"whitespace"`, on runs of ASCII white space, or `"unicode"`,
-            into words, numbers and punctuation marks, which needs tensorflow-text (`elmo-tf[text]`).
+            `default` of an export with this tokenizer: `"whitespace"`, on runs of ASCII white space; `"characters"`;
+            or `"unicode"`, into words, numbers and punctuation marks, which needs tensorflow-text (`elmo-tf[text]`).
 
     Call arguments:
         inputs: string `(batch, time)`, tokens padded on the right with `""` (within a sentence, `""` is a token

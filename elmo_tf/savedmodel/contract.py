@@ -21,7 +21,7 @@ UNNUMBERED = "unnumbered-"  # how the name of an export's folder begins until it
 LAYERS = ("all", "top", "average", "sum", "mix")
 
 # Settings of an export.
-TOKENIZERS = ("whitespace", "unicode")
+TOKENIZERS = ("whitespace", "unicode", "characters")
 
 # Attributes of the loaded object besides its functions, as reusable SavedModels have them.
 ATTRIBUTES = ("trainable_variables", "variables", "regularization_losses")
@@ -57,7 +57,7 @@ SIGNATURES = {"serving_default": "default", **{name: name for name in FUNCTIONS}
 # By function and tokenizer, the outputs that say what the vectors belong to; `offsets` are each token's first and last
 # byte in the sentence. Every signature also has the outputs of `root.py`, and `stream` returns the states.
 TEXT_OUTPUTS = {
-    "default": {"whitespace": ("tokens",), "unicode": ("tokens", "offsets")},
+    "default": {"whitespace": ("tokens",), "unicode": ("tokens", "offsets"), "characters": ("tokens", "offsets")},
     "tokens": dict.fromkeys(TOKENIZERS, ("tokens",)),
 }
 

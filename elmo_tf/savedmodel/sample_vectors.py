@@ -7,10 +7,15 @@ import tensorflow as tf
 
 from elmo_tf.savedmodel import contract
 
-# All tokenizers split these sentences alike.
-SENTENCES = ("A bank of the river .", "The bank lends money .", "", "naïve 日 本")
+_SENTENCES = ("A bank of the river .", "The bank lends money .", "", "naïve 日 本")
 # Largest difference, relative to the largest value: another processor may add float32 numbers in another order.
 TOLERANCE = 1e-5
+
+
+def sentences(tokenizer: str) -> list[bytes]:
+    """Returns the sentences for a model with this tokenizer, which splits them at white space only."""
+    texts = [" ".join(text.replace(" ", "")) for text in _SENTENCES] if tokenizer == "characters" else _SENTENCES
+    return [text.encode() for text in texts]
 
 
 def write(folder: pathlib.Path, root: tf.train.Checkpoint, tokenizer: str) -> None:
@@ -21,18 +26,18 @@ def write(folder: pathlib.Path, root: tf.train.Checkpoint, tokenizer: str) -> No
         root: the object that the SavedModel was saved from.
         tokenizer: how its signature `default` splits sentences.
     """
-    sentences = np.array([sentence.encode() for sentence in SENTENCES])
-    fields = dict(zip(contract.SAMPLE_FIELDS, (sentences, tokenizer, TOLERANCE), strict=True))
+    texts = np.array(sentences(tokenizer))
+    fields = dict(zip(contract.SAMPLE_FIELDS, (texts, tokenizer, TOLERANCE), strict=True))
     path = folder / contract.SAMPLE_VECTORS_FILE
     path.parent.mkdir(exist_ok=True)
-    np.savez_compressed(path, **fields, **compute(root))
+    np.savez_compressed(path, **fields, **compute(root, texts))
 
 
-def compute(root: tf.train.Checkpoint) -> dict[str, tf.Tensor]:
-    """Returns the sampled outputs for `SENTENCES`, computed on the CPU: a GPU may use TF32, too coarse to verify."""
-    sentences = tf.constant(SENTENCES)
+def compute(root: tf.train.Checkpoint, texts: np.ndarray) -> dict[str, tf.Tensor]:
+    """Returns the sampled outputs for `texts`, computed on the CPU: a GPU may use TF32, too coarse to verify."""
+    strings = tf.constant(texts)
     with tf.device("CPU:0"):
-        outputs = root.default(sentences)
-        scores = root.score(sentences) if hasattr(root, contract.SCORE) else {}
+        outputs = root.default(strings)
+        scores = root.score(strings) if hasattr(root, contract.SCORE) else {}
     found = {name: outputs[name] for name in contract.SAMPLED_OUTPUTS}
     return found | {name: scores[name] for name in contract.SCORE_OUTPUTS if scores}

@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from elmo_tf.text import char_ids as char_ids_lib
+from elmo_tf.text import characters
 
 
 def split(sentences: tf.Tensor, tokenizer: str = "whitespace") -> tuple[tf.Tensor, tf.Tensor]:
@@ -18,7 +19,8 @@ def split_with_offsets(
     Args:
         sentences: string `(batch,)`; bytes that are not UTF-8 are kept.
         tokenizer: `"whitespace"`: on runs of ASCII white space; `"unicode"`: into words, numbers, punctuation marks,
-            emoji and single ideographs and kana, with an operation of tensorflow-text.
+            emoji and single ideographs and kana, with an operation of tensorflow-text; `"characters"`: into
+            characters, as `characters.split` does.
 
     Returns:
         tokens: string `(batch, max_length)`, padded with `""`.
@@ -27,14 +29,40 @@ def split_with_offsets(
             padding; None for the whitespace tokenizer.
     """
     offsets = None
-    if tokenizer == "unicode":
-        from elmo_tf.text import raw_text  # noqa: PLC0415 - loads tensorflow-text, which few need
-
-        tokens, *places = raw_text.tokenize_with_offsets(sentences)
-        offsets = tf.cast(tf.stack([place.to_tensor() for place in places], -1), tf.int32)
-    else:
+    if tokenizer == "whitespace":
         tokens = tf.strings.split(sentences)
+    else:
+        if tokenizer == "unicode":
+            from elmo_tf.text import raw_text  # noqa: PLC0415 - loads tensorflow-text, which few need
+
+            tokens, *places = raw_text.tokenize_with_offsets(sentences)
+        else:
+            tokens, *places = _characters(sentences)
+        offsets = tf.cast(tf.stack([place.to_tensor() for place in places], -1), tf.int32)
     return tokens.to_tensor(default_value=""), tf.cast(tokens.row_lengths(), tf.int32), offsets
+
+
+def _characters(sentences: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
+    """Returns the characters of each sentence and where each begins and ends, in bytes: `(batch, (tokens))`."""
+    decoded, ragged_begins = tf.strings.unicode_decode_with_offsets(sentences, "UTF-8")
+    points, begins, rows = decoded.flat_values, ragged_begins.flat_values, decoded.value_rowids()
+    is_first = tf.concat([tf.ones_like(rows[:1], tf.bool), rows[1:] != rows[:-1]], 0)
+    sizes = tf.cast(tf.strings.length(tf.gather(sentences, rows)), tf.int64)
+    ends = tf.where(tf.roll(is_first, -1, 0), sizes, tf.roll(begins, -1, 0))
+    starts, kinds = zip(*characters.kinds(), strict=True)
+    kind = tf.gather(kinds, tf.searchsorted(starts, points, side="right") - 1)
+    alone = is_first | (tf.roll(kind, 1, 0) == characters.SPACE)
+    kept = kind != characters.SPACE
+    begins_token = kept & ((kind != characters.MARK) | alone)
+    token = tf.boolean_mask(tf.cumsum(tf.cast(begins_token, tf.int64)) - 1, kept)
+    spelled = tf.RaggedTensor.from_value_rowids(tf.boolean_mask(points, kept), token)
+    values = (
+        tf.strings.unicode_encode(spelled, "UTF-8"),
+        tf.boolean_mask(begins, begins_token),
+        tf.math.segment_max(tf.boolean_mask(ends, kept), token),
+    )
+    rows = tf.boolean_mask(rows, begins_token)
+    return tuple(tf.RaggedTensor.from_value_rowids(one, rows, decoded.nrows()) for one in values)
 
 
 def encode_tokens(

@@ -13,9 +13,16 @@ from elmo_tf.pipelines.text import filesystems, local_files
 COMPRESSED = {".gz": 3, ".bz2": 4, ".xz": 4, ".zst": 3}
 _SHORT = {f".t{ending[1:]}": ending for ending in COMPRESSED}  # .tgz and so on
 _TAR = (".tar", *_SHORT, *(f".tar{ending}" for ending in COMPRESSED))
+_FASTA = (".fa", ".fasta", ".faa", ".fna")
 _PASSES = 8  # tasks that share a compressed file; each must decompress all of it
 _OPEN_SHARDS = 64  # most shards that one task writes at a time
 _log = logging.getLogger("elmo_tf")
+
+
+def is_fasta(name: str) -> bool:
+    """Whether a file or an archive's member, compressed or not, has a name of FASTA files."""
+    stem, ending = os.path.splitext(name)
+    return (stem if ending in COMPRESSED else name).endswith(_FASTA)
 
 
 class TextFile(NamedTuple):
@@ -181,21 +188,18 @@ def _match_local(pattern: str, skipped: set[str]) -> dict[str, tuple[int, Hashab
 
 
 def _match_remote(pattern: str) -> dict[str, tuple[int, Hashable]]:
-    """Returns size and identity, which is the path, of the files, by path."""
-    pattern = pattern.rstrip("/")
-    found = _match_visible(pattern) or _match_visible(filesystems.join(pattern, "**"))
-    return {path: (size, path) for path, size in found.items()}
+    """Returns size and identity, which is the path, of the files, by path.
 
-
-def _match_visible(pattern: str) -> dict[str, int]:
-    """Returns the files that match by Python's rule for local globs: no wildcard matches a dot that begins a name.
-
-    Beam's wildcards do match it, so a path with more such dots than its pattern contains a hidden name.
+    By Python's rule for local globs, no wildcard matches a dot that begins a name. Beam's do, so a path with more such
+    dots than its pattern contains a hidden name.
     """
-    hidden = _count_hidden(pattern)
-    files = filesystems.match(pattern)
-    return {file.path: file.size_in_bytes for file in files if _count_hidden(file.path) <= hidden}
 
+    def count_hidden(path: str) -> int:
+        return sum(name.startswith(".") for name in path.split("/"))
 
-def _count_hidden(path: str) -> int:
-    return sum(name.startswith(".") for name in path.split("/"))
+    pattern = pattern.rstrip("/")
+    for glob in (pattern, filesystems.join(pattern, "**")):
+        files = [file for file in filesystems.match(glob) if count_hidden(file.path) <= count_hidden(pattern)]
+        if files:
+            return {file.path: (file.size_in_bytes, file.path) for file in files}
+    return {}

@@ -44,6 +44,7 @@ _NOT_TEXT = {
     codecs.BOM_UTF16_LE: "UTF-16",
     codecs.BOM_UTF16_BE: "UTF-16",
 }
+_NO_RESIDUES = b" \t\r\v\f\n*"  # white space and stops
 _LONG_TOKEN = re.compile(rb"(\S{%d})\S+" % MAX_TOKEN_BYTES)
 # Up to white space or, if there is none, to the end of a character.
 _AS_MUCH_AS_FITS = re.compile(rb".{1,%d}(?:\s|\Z)|.{1,%d}(?![\x80-\xBF])" % ((MAX_LINE_BYTES,) * 2), re.DOTALL)
@@ -64,6 +65,7 @@ class Cleaner(NamedTuple):
     spaced: bool = True  # whether only white space separates tokens; if not, see `shorten`
     refused: tuple[str, ...] = ()  # rules that are errors even if not strict
     numbered: bool = False  # whether lines keep their numbers: none is split, and a dropped one becomes an empty one
+    fasta: bool = False  # whether files with the names of FASTA files are such
 
     def clean(self, block: reading.Block, file: corpora.TextFile) -> Text:
         """Returns the usable text of a block of `file`.
@@ -75,6 +77,10 @@ class Cleaner(NamedTuple):
             for begin, found in _NOT_TEXT.items():
                 if block.data.startswith(begin):
                     raise InputError(block.source, "UTF-8 text", found)
+            if corpora.is_fasta(block.source) and block.data.startswith(b">") != self.fasta:
+                expected = "a FASTA file, which begins with >" if self.fasta else "--tokenizer characters for FASTA"
+                raise InputError(block.source, expected, repr(block.data[:10]) if self.fasta else "another tokenizer")
+        records = self.has_records(block)
         lines = block.data.removesuffix(b"\n").split(b"\n")
         found = sorted(self._irregular(block, lines))
         if refused := [(number, rule) for number, rule in found if self.strict or rule in self.refused]:
@@ -83,17 +89,23 @@ class Cleaner(NamedTuple):
         irregular = collections.Counter(rule for _, rule in found)
         if irregular["byte_order_marks"]:
             lines[0] = lines[0].removeprefix(codecs.BOM_UTF8)
-        # An invalid line becomes a blank one, which ends a paragraph.
+        # An invalid line becomes a blank one, which ends a paragraph. In FASTA, where it may be a header, it stays.
         if irregular["invalid_utf8_lines"]:
-            lines = [line if _is_utf8(line) else b"" for line in lines]
+            lines = [line if _is_utf8(line) else _valid(line) if records else b"" for line in lines]
         if irregular["long_tokens"]:
             lines = [_LONG_TOKEN.sub(_cut, line) for line in lines]
         units = _joined(lines) if self.paragraphs else lines
+        if records:
+            units = _sequences(lines, block.is_continuation, self.numbered)
         if irregular["long_lines"]:
             units = [piece for unit in units for piece in _AS_MUCH_AS_FITS.findall(unit)]
         if self.numbered:
             return Text(units, irregular)
         return Text([unit for unit in units if unit and not unit.isspace()], irregular)
+
+    def has_records(self, block: reading.Block) -> bool:
+        """Whether a block is of a FASTA file. If lines are numbered, identifier and tab are before its sequences."""
+        return self.fasta and corpora.is_fasta(block.source)
 
     def shorten(
         self, words: list[bytes], block: reading.Block, file: corpora.TextFile, irregular: collections.Counter
@@ -107,7 +119,7 @@ class Cleaner(NamedTuple):
         if self.strict:
             raise _refusal("long_tokens", block, file, block.data.index(long[0]))
         irregular["long_tokens"] += len(long)
-        return [word[:MAX_TOKEN_BYTES].decode(errors="ignore").encode() for word in words]
+        return [_valid(word[:MAX_TOKEN_BYTES]) for word in words]
 
     def _irregular(self, block: reading.Block, lines: list[bytes]) -> Iterator[tuple[int, str]]:
         """Yields the number in the block, from 0, of each irregular line, and the rule for it."""
@@ -120,19 +132,22 @@ class Cleaner(NamedTuple):
                 yield from ((number, rule) for number, line in enumerate(lines) if byte in line)
         if not _is_utf8(block.data):
             yield from ((number, "invalid_utf8_lines") for number, line in enumerate(lines) if not _is_utf8(line))
-        if not self.paragraphs and not all(map(bytes.strip, lines)):
+        by_line = not self.paragraphs and not self.has_records(block)
+        if by_line and not all(map(bytes.strip, lines)):
             yield from ((number, "blank_lines") for number, line in enumerate(lines) if not line or line.isspace())
         longest = max(map(len, lines))
         if longest > MAX_TOKEN_BYTES and self.spaced:
             for number, line in enumerate(lines):
                 if len(line) > MAX_TOKEN_BYTES:
                     yield from ((number, "long_tokens") for _ in _LONG_TOKEN.finditer(line))
-        if not self.numbered and (self.paragraphs or block.is_cut or longest > MAX_LINE_BYTES):
+        if not self.numbered and (not by_line or block.is_cut or longest > MAX_LINE_BYTES):
             yield from ((number, "long_lines") for number in self._long_units(block, lines))
 
     def _long_units(self, block: reading.Block, lines: list[bytes]) -> Iterator[int]:
-        """Yields the number of the first line of each line or paragraph that is too long and begins in this block."""
-        if not self.paragraphs:
+        """Yields the first line's number of each line, paragraph or record that is too long and begins in the block."""
+        if self.has_records(block):
+            starts = [number for number, line in enumerate(lines) if not number or line.startswith(b">")]
+        elif not self.paragraphs:
             starts = range(len(lines))
         else:
             blank = [True, *(not line or line.isspace() for line in lines)]
@@ -155,8 +170,27 @@ def _joined(lines: list[bytes]) -> list[bytes]:
     return b"".join([line + b" " if line and not line.isspace() else b"\n" for line in lines]).split(b"\n")
 
 
+def _sequences(lines: list[bytes], continues: bool, named: bool) -> list[bytes]:
+    """Returns the sequences of FASTA records without `*`, each after its identifier and a tab if `named`.
+
+    If a record `continues` from the previous block, the rest of its sequence is the first.
+    """
+    begun, *records = (b"\n" + b"\n".join(lines)).split(b"\n>")
+    found = [begun.translate(None, _NO_RESIDUES)] if continues else []
+    for record in records:
+        header, _, sequence = record.partition(b"\n")
+        name = b"".join(header.split(None, 1)[:1]) + b"\t" if named else b""
+        found.append(name + sequence.translate(None, _NO_RESIDUES))
+    return found
+
+
 def _cut(token: re.Match) -> bytes:
-    return token[1].decode(errors="ignore").encode()
+    return _valid(token[1])
+
+
+def _valid(text: bytes) -> bytes:
+    """Returns the UTF-8 in a text."""
+    return text.decode(errors="ignore").encode()
 
 
 def _is_utf8(text: bytes) -> bool:

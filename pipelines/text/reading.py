@@ -24,6 +24,7 @@ from apache_beam.io.filesystem import BeamIOError
 from elmo_tf.errors import InputError
 from elmo_tf.pipelines.text import corpora, filesystems, pieces
 
+_LINE, _PARAGRAPH, _RECORD = "line", "paragraph", "record"  # what is read whole
 BLOCK_BYTES = 1 << 17  # read at a time: enough to convert in bulk, and fits in the cache
 LONGEST_BYTES = 1 << 12  # kept of a token that fills a block; the rest is skipped
 _PIECE_BYTES = 1 << 16  # read at a time of a line of any length
@@ -51,8 +52,11 @@ class Block(NamedTuple):
     is_cut: bool = False  # whether the last one is too long for the block and continues in the next
 
 
-def read_blocks(part: corpora.Slice, paragraphs: bool = False) -> Iterator[Block]:
+def read_blocks(part: corpora.Slice, paragraphs: bool = False, characters: bool = False) -> Iterator[Block]:
     """Yields the text of a slice, about `BLOCK_BYTES` at a time, in whole lines or, if asked for, `paragraphs`.
+
+    If tokens are `characters`, FASTA files are read in whole records, and a line that is too long for a block is cut
+    between characters.
 
     Raises:
         InputError: if a file is not in the compressed format that its name implies, or an archive has no members
@@ -62,7 +66,7 @@ def read_blocks(part: corpora.Slice, paragraphs: bool = False) -> Iterator[Block
     path = part.file.path
     try:
         with contextlib.closing(_texts(part.file)) as texts:
-            blocks = (block for text in texts for block in _blocks(*text, part, paragraphs))
+            blocks = (block for text in texts for block in _blocks(*text, part, paragraphs, characters))
             for number, block in enumerate(blocks):
                 if number % part.parts == part.part:
                     yield block
@@ -132,10 +136,11 @@ def _decompressed(file: BinaryIO, name: str) -> BinaryIO:
     return opened(file) if opened else file
 
 
-def _blocks(source: str, text: BinaryIO, part: corpora.Slice, paragraphs: bool) -> Iterator[Block]:
+def _blocks(source: str, text: BinaryIO, part: corpora.Slice, paragraphs: bool, characters: bool) -> Iterator[Block]:
     """Yields the blocks of a text that begin in the slice."""
-    position = _begin(text, part.start, paragraphs)
-    end = math.inf if part.end is None else _begin(text, part.end, paragraphs)
+    unit = _RECORD if characters and corpora.is_fasta(source) else _PARAGRAPH if paragraphs else _LINE
+    position = _begin(text, part.start, unit)
+    end = math.inf if part.end is None else _begin(text, part.end, unit)
     if part.file.is_divisible:
         text.seek(position)
     read, waiting, is_cut = position, b"", False
@@ -144,7 +149,7 @@ def _blocks(source: str, text: BinaryIO, part: corpora.Slice, paragraphs: bool) 
         waiting += data
         if len(waiting) < BLOCK_BYTES:
             continue
-        last, continues = _last_end(waiting, paragraphs)
+        last, continues = _last_end(waiting, unit, paragraphs or characters)
         # All of it is one token, too long to be of use: keep its beginning.
         if last == 0:
             rest = len(waiting) - _unfinished(waiting)
@@ -157,7 +162,7 @@ def _blocks(source: str, text: BinaryIO, part: corpora.Slice, paragraphs: bool) 
         yield Block(waiting, source, position, is_continuation=is_cut)
 
 
-def _begin(text: BinaryIO, offset: int, paragraphs: bool) -> int:
+def _begin(text: BinaryIO, offset: int, unit: str) -> int:
     """Returns where the first line of a slice from `offset` on begins, which is where the previous slice ends.
 
     In running text that is after the first blank line, but not much further than `_FAR`.
@@ -166,12 +171,13 @@ def _begin(text: BinaryIO, offset: int, paragraphs: bool) -> int:
         return 0
     text.seek(offset - 1)
     position = offset - 1 + _line_length(text)
-    far = position + _FAR
-    while paragraphs and position < far:
+    far = position + (math.inf if unit == _RECORD else _FAR)
+    while unit != _LINE and position < far:
         line = text.readline(_PIECE_BYTES)
+        if unit == _RECORD and line.startswith(b">"):
+            break
         position += len(line) if line.endswith(b"\n") else len(line) + _line_length(text)
-        # A blank line, or the end of the file.
-        if not line.strip():
+        if not line or (unit == _PARAGRAPH and not line.strip()):
             break
     return position
 
@@ -186,18 +192,20 @@ def _line_length(text: BinaryIO) -> int:
     return length
 
 
-def _last_end(text: bytes, paragraphs: bool) -> tuple[int, bool]:
-    """Returns where to cut `text`, and whether the line or paragraph continues after it.
+def _last_end(text: bytes, unit: str, anywhere: bool) -> tuple[int, bool]:
+    """Returns where to cut `text`, and whether the line, paragraph or record continues after it.
 
-    That is after the last whole line or paragraph, else after the last line or word of it. Without the end of a word:
-    after the last whole character in running text, which may be in a language without spaces; else 0.
+    That is after the last whole one, else after the last line or word of it. Without the end of a word: after the last
+    whole character if it can be cut `anywhere`, as in a language without spaces; else 0.
     """
-    if paragraphs and (found := _LAST_PARAGRAPH.match(text)):
+    if unit == _PARAGRAPH and (found := _LAST_PARAGRAPH.match(text)):
         return found.end(), False
+    if unit == _RECORD and (end := text.rfind(b"\n>") + 1):
+        return end, False
     if end := text.rfind(b"\n") + 1:
-        return end, paragraphs
+        return end, unit != _LINE
     found = _LAST_SPACE.match(text)
-    if paragraphs and not found:
+    if anywhere and not found:
         return len(text) - _unfinished(text), True
     return (found.end() if found else 0), True
 

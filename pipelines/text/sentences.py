@@ -8,15 +8,16 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from elmo_tf.errors import InputError
-from elmo_tf.pipelines.text import corpora, identifiers, lines, reading
+from elmo_tf.pipelines.text import corpora, lines, reading
+from elmo_tf.text import characters
 
 TRAIN, HELDOUT = "train", "heldout"  # the names of the two splits
-TOKENIZERS = ("whitespace", "unicode")
+TOKENIZERS = ("whitespace", "unicode", "characters")
 
 # What a line is: a sentence, a paragraph of sentences, or part of a paragraph that ends at the next blank line.
 LINES = (SENTENCE, PARAGRAPH, PART) = ("sentence", "paragraph", "part")
 
-MOST_TOKENS = reading.BLOCK_BYTES  # in a line that is a sentence; a line that fits in one block cannot have more
+MOST_TOKENS = reading.BLOCK_BYTES  # in a line that is a sentence
 
 Words = list[bytes]  # the tokens of one sentence
 
@@ -29,7 +30,9 @@ class Settings(NamedTuple):
     strict: bool  # whether irregular text is an error
     seed: int  # decides which sentences are held out
     heldout_fraction: float | None  # of the distinct sentences; None: hold out none
-    id_column: int | None = None  # see `identifiers.take`
+    id_column: int | None = (
+        None  # in which column, from 1, tab-separated lines have an identifier; None: they have none
+    )
 
     @property
     def has_ids(self) -> bool:
@@ -51,7 +54,7 @@ class Settings(NamedTuple):
 def rules(settings: Settings, numbered: bool = False) -> dict[str, str]:
     """Returns what happens to irregular text, by the names in `lines.RULES`; see `Reader`."""
     found = {name: rule.rule for name, rule in lines.RULES.items()}
-    if settings.tokenizer == "unicode":
+    if settings.tokenizer != "whitespace":
         found["nul_lines"] = "kept; NUL is white space to this tokenizer"
     if settings.line == PART:
         del found["blank_lines"]  # they separate paragraphs
@@ -89,8 +92,9 @@ class Reader:
             spaced=settings.tokenizer == "whitespace",
             refused=tuple(refused),
             numbered=self._numbered,
+            fasta=settings.tokenizer == "characters",
         )
-        self._tokenize = _split_at_white_space
+        self._tokenize = _split_characters if settings.tokenizer == "characters" else _split_at_white_space
         if settings.tokenizer == "unicode":
             self._tokenize = functools.partial(_split_unicode, breaking=settings.line != SENTENCE)
 
@@ -98,15 +102,14 @@ class Reader:
         """Yields the sentences of a task. Raises `InputError`, also if a numbered line has more than `MOST_TOKENS`."""
         for part in task.slices:
             unfinished: list[Batch] = []  # the beginning of a line that continues in the next block
-            for block in reading.read_blocks(part, self._settings.line == PART):
+            for block in reading.read_blocks(part, self._settings.line == PART, self._cleaner.fasta):
                 found, irregular = self._split(block, part.file)
                 if not self._numbered:
                     yield Batch(block.source, list(filter(None, found)), irregular, len(block.data))
                     continue
                 if unfinished and block.is_continuation:
                     found[0] = unfinished.pop().sentences[0] + found[0]
-                    if len(found[0]) > MOST_TOKENS:
-                        raise _long_line(block, part.file)
+                self._check_lengths(found, block, part.file)
                 yield from unfinished
                 unfinished = [Batch(block.source, [found.pop()], collections.Counter(), 0)] if block.is_cut else []
                 yield Batch(block.source, found, irregular, len(block.data))
@@ -115,26 +118,65 @@ class Reader:
     def _split(self, block: reading.Block, file: corpora.TextFile) -> tuple[list[Words], collections.Counter]:
         """Returns the sentences of a block, which may lack tokens, and how often each rule applied."""
         text = self._cleaner.clean(block, file)
-        if column := self._settings.id_column:
-            names, texts = identifiers.take(text.lines, column, block, file)
-            found = [name + words for name, words in zip(names, self._tokenize(texts), strict=True)]
-        else:
-            found = self._tokenize(text.lines)
+        column, texts = self._settings.id_column, text.lines
+        if self._numbered and self._cleaner.has_records(block):
+            column = 1
+        if column:
+            names, texts = _without_column(texts, column)
+        found = self._tokenize(texts)
+        if self._settings.has_ids:
+            self._add_identifiers(found, names, block, file)
         if not self._cleaner.spaced:
             found = [self._cleaner.shorten(words, block, file, text.irregular) for words in found]
         return found, text.irregular
 
+    def _add_identifiers(
+        self, sentences: list[Words], names: list[bytes], block: reading.Block, file: corpora.TextFile
+    ) -> None:
+        """Puts its identifier before each sentence that begins in a block. Raises `InputError` if one has none."""
+        for number in range(int(block.is_continuation), len(names)):
+            if not names[number]:
+                expected = f"an identifier in column {self._settings.id_column}, and a tab beside it"
+                raise InputError(block.source, expected, f"none on line {self._line_number(number, block, file)}")
+            sentences[number].insert(0, names[number])
 
-def _long_line(block: reading.Block, file: corpora.TextFile) -> InputError:
-    number = reading.line_number(file, block, 0)
-    hint = "--tokenizer unicode --line paragraph breaks running text into sentences"
-    found = f"more than {MOST_TOKENS:,} tokens on line {number}; {hint}"
-    return InputError(block.source, "one sentence per line", found)
+    def _line_number(self, number: int, block: reading.Block, file: corpora.TextFile) -> int:
+        """Returns the line in the file at which the numbered sentence of a block begins."""
+        ending = b"\n>" if self._cleaner.has_records(block) else b"\n"
+        return reading.line_number(
+            file, block, sum(len(one) + len(ending) for one in block.data.split(ending)[:number])
+        )
+
+    def _check_lengths(self, sentences: list[Words], block: reading.Block, file: corpora.TextFile) -> None:
+        """Raises `InputError` if one of the numbered sentences of a block is too long."""
+        for number, words in enumerate(sentences):
+            if len(words) > MOST_TOKENS:
+                hint = "--tokenizer unicode --line paragraph breaks running text into sentences"
+                hint = "cut it" if self._settings.tokenizer == "characters" else hint
+                found = f"more than {MOST_TOKENS:,} tokens on line {self._line_number(number, block, file)}; {hint}"
+                raise InputError(block.source, "one sentence per line", found)
+
+
+def _without_column(lines_of_text: list[bytes], column: int) -> tuple[list[bytes], list[bytes]]:
+    """Returns what each line has in a column, from 1, between tabs, and the rest of the line.
+
+    If there is no such column, or no other one, the first is empty.
+    """
+    found, texts = [], []
+    for line in lines_of_text:
+        columns = line.split(b"\t")
+        found.append(columns.pop(column - 1).strip() if 1 < len(columns) >= column else b"")
+        texts.append(b"\t".join(columns))
+    return found, texts
 
 
 def _split_at_white_space(text: list[bytes]) -> list[Words]:
     # On bytes, `split` splits at the six ASCII white space characters only, as tf.strings.split does.
     return [line.split() for line in text]
+
+
+def _split_characters(text: list[bytes]) -> list[Words]:
+    return list(map(characters.split, text))
 
 
 def _split_unicode(text: list[bytes], breaking: bool) -> list[Words]:

@@ -51,9 +51,10 @@ def draw_hdf5(values: dict) -> dict[str, np.ndarray]:
     """Returns random float32 arrays under the HDF5 names that a network with such options has."""
     lstm, cnn = values["lstm"], values["char_cnn"]
     num_filters, width = sum(count for _, count in cnn["filters"]), lstm["projection_dim"]
-    shapes = {"char_embed": (261, 4)}
+    width_of_one = cnn["embedding"]["dim"]
+    shapes = {"char_embed": (261, width_of_one)}
     for number, (size, count) in enumerate(cnn["filters"]):
-        shapes[f"CNN/W_cnn_{number}"], shapes[f"CNN/b_cnn_{number}"] = (1, size, 4, count), (count,)
+        shapes[f"CNN/W_cnn_{number}"], shapes[f"CNN/b_cnn_{number}"] = (1, size, width_of_one, count), (count,)
     for number in range(cnn["n_highway"]):
         for gate in ("carry", "transform"):
             shapes[f"CNN_high_{number}/W_{gate}"] = (num_filters, num_filters)

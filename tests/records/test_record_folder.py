@@ -69,9 +69,6 @@ def test_a_folder_with_another_file_is_refused(tmp_path, name, content, message)
     (tmp_path / name).unlink() if content is None else (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=f"^{tmp_path}{message}"):
         record_folder.open_folder(tmp_path)
-
-
-def test_a_missing_folder_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"none: expected a finished folder .*, found no such folder"):
         record_folder.open_folder(tmp_path / "none")
 

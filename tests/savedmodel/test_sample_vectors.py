@@ -44,7 +44,7 @@ def test_without_a_choice_products_run_on_the_programs_device(elsewhere):
 def test_sample_vectors_and_warm_states_are_computed_on_the_first_cpu(elsewhere):
     built, initial = elsewhere
     for run in (
-        lambda: sample_vectors.compute(built),
+        lambda: sample_vectors.compute(built, sample_vectors.sentences("whitespace")),
         lambda: states.warm_up(built, initial, [b"a bank", b"lends"], "whitespace"),
     ):
         with tf.device("CPU:1"):

@@ -20,9 +20,7 @@ def test_a_word_is_its_bytes_plus_one_between_the_word_marks():
         padded(259, 260),
         padded(259, 0xE4 + 1, 0xB8 + 1, 0xAD + 1, 260),
     ]
-
-
-def test_lowest_and_highest_bytes_keep_clear_of_padding_and_marks():
+    # The lowest and highest bytes keep clear of padding and marks.
     assert char_ids.encode_tokens([b"\x00\xff"]).tolist() == [padded(259, 1, 256, 260)]
     assert (char_ids.PADDING, char_ids.NUM_CHARS) == (0, PAD + 1)
 
@@ -44,9 +42,7 @@ def test_a_long_word_is_cut_after_48_bytes(length):
     kept = min(length, 48)
     (ids,) = char_ids.encode_tokens([b"a" * length]).tolist()
     assert ids == [259] + [98] * kept + [260] + [PAD] * (48 - kept)
-
-
-def test_the_cut_may_fall_inside_a_character():
+    # The cut may fall inside a character.
     (ids,) = char_ids.encode_tokens([b"a" * 47 + "\u00e9".encode()]).tolist()
     assert ids[47:] == [98, 0xC3 + 1, 260]
 

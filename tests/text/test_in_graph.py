@@ -19,14 +19,7 @@ NASTY = [
     b"\xff\xfe\x80",
     bytes(range(0, 40)),
     bytes(range(216, 256)),
-    b"<S>",
-    b"</S>",
-    b"<UNK>",
-    b"<S",
-    b"<s>",
-    b"a<S>",
-    b"<S>\x00",
-    b"</S></S>",
+    *b"<S> </S> <UNK> <S <s> a<S> <S>\x00 </S></S>".split(),
     b" ",
 ]
 

@@ -84,8 +84,6 @@ def test_order_by_count_passes_and_the_reverse_is_refused():
     vocabulary.check_order(words, marks + swapped, "v")  # nearly in order, as of another corpus
     with pytest.raises(InputError, match=r"^v: expected words by descending count"):
         vocabulary.check_order(words, marks + counts[::-1], "v")
-
-
-def test_order_is_not_judged_by_a_handful_of_words():
+    # Not judged by a handful of words.
     words = vocabulary.Vocabulary([*SPECIAL, *(f"w{number}".encode() for number in range(19))])
     vocabulary.check_order(words, [0, 0, 0, *range(1, 20)], "v")
