@@ -10,7 +10,7 @@ from elmo_tf.cli.arguments import add_command, positive
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
     """Adds the command of this file."""
-    help_text = "train, evaluate and use the paper's systems, with and without ELMo; without a name, list them"
+    help_text = "train, evaluate, use and export the paper's systems, with and without ELMo; without a name, list them"
     task = add_command(commands, "task", _list, help_text, needs_tensorflow=False)
     names = task.add_subparsers(title="tasks", metavar="NAME")
     for name, about in tasks.SYSTEMS.items():

@@ -182,7 +182,11 @@ class CRFLoss(keras.losses.Loss):
 
     def __call__(self, y_true, y_pred, sample_weight=None):
         crf, labels = _crf_and_labels(y_true, y_pred)
-        return super().__call__(y_true, -crf.log_likelihood(y_pred, labels), sample_weight)
+        if crf is None:
+            losses = tf.reduce_sum(y_pred, (1, 2)) * tf.cast(labels[:, 0], y_pred.dtype)
+        else:
+            losses = -crf.log_likelihood(y_pred, labels)
+        return super().__call__(y_true, losses, sample_weight)
 
     def call(self, y_true, y_pred):
         return y_pred
@@ -199,6 +203,8 @@ class CRFAccuracy(keras.metrics.Metric):
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         crf, labels = _crf_and_labels(y_true, y_pred)
+        if crf is None:
+            return
         weights = tf.cast(labels >= 0, self.dtype)
         if sample_weight is not None:
             weights *= tf.cast(tf.reshape(sample_weight, (-1, 1)), self.dtype)
@@ -210,11 +216,20 @@ class CRFAccuracy(keras.metrics.Metric):
         return tf.math.divide_no_nan(tf.convert_to_tensor(self._right), tf.convert_to_tensor(self._tokens))
 
 
-def _crf_and_labels(y_true: tf.Tensor, y_pred: tf.Tensor) -> tuple[CRF, tf.Tensor]:
-    """Returns the layer that `y_pred` comes from, and the labels, int32 `(batch, time)`, -1 where there is no token."""
-    if not hasattr(y_pred, "_crf"):
-        raise InputError("y_pred", "the output of an elmo_tf.CRF as it is", f"another tensor, {tuple(y_pred.shape)}")
+def _crf_and_labels(y_true: tf.Tensor, y_pred: tf.Tensor) -> tuple[CRF | None, tf.Tensor]:
+    """Returns the layer that `y_pred` comes from, and the labels, int32 `(batch, time)`, -1 where there is no token.
+
+    The layer is None in a graph whose `y_pred` does not come from one. Under a `tf.distribute` strategy, Keras traces
+    losses and metrics once with tensors of the right shape alone, so such a graph must not raise before it runs.
+    """
     labels, mask = tf.cast(y_true, tf.int32), getattr(y_pred, "_keras_mask", None)
     if labels.shape.rank != 2:
         raise InputError("y_true", "integers (batch, time)", f"{y_true.dtype.name} {tuple(y_true.shape)}")
-    return y_pred._crf, labels if mask is None else tf.where(mask, labels, -1)
+    crf = getattr(y_pred, "_crf", None)
+    if crf is None:
+        error = InputError("y_pred", "the output of an elmo_tf.CRF as it is", f"another tensor, {tuple(y_pred.shape)}")
+        if tf.executing_eagerly():
+            raise error
+        with tf.control_dependencies([tf.debugging.Assert(False, [str(error)])]):
+            labels = tf.identity(labels)
+    return crf, labels if mask is None else tf.where(mask, labels, -1)

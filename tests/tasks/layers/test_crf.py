@@ -155,7 +155,8 @@ def test_compile_and_fit_have_the_loss_and_accuracy_of_all_paths(labels, may):
 
 
 def test_weights_of_sentences_count_in_loss_and_accuracy():
-    model, _, _ = tagger()
+    model, crf, _ = tagger()
+    model.compile("sgd", crf.loss, weighted_metrics=[crf.accuracy])
     rows = [model.evaluate(WORDS[n : n + 1], TARGETS[n : n + 1], verbose=0) for n in range(4)]
     loss, accuracy = model.evaluate(WORDS, TARGETS, sample_weight=np.array([2.0, 0, 1, 0]), verbose=0)
     assert loss == pytest.approx((2 * rows[0][0] + rows[2][0]) / 4, rel=1e-5)
@@ -204,5 +205,9 @@ def test_wrong_use_is_named():
     model, crf, _ = tagger()
     with pytest.raises(InputError, match=r"^y_pred: expected the output of an elmo_tf\.CRF as it is, found another"):
         crf.loss(TARGETS, model.predict(WORDS, verbose=0))
+    unlike = keras.Model(model.inputs, keras.layers.ReLU()(model.outputs[0]))
+    unlike.compile("sgd", crf.loss)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"y_pred: expected the output of an elmo_tf\.CRF"):
+        unlike.fit(WORDS, TARGETS, verbose=0)
     with pytest.raises(InputError, match=r"y_true: expected integers \(batch, time\), found .* \(4, 4, 3\)"):
         crf.loss(tf.zeros((4, 4, 3)), model(WORDS))
