@@ -56,7 +56,6 @@ def export(
     if tokenizer not in contract.TOKENIZERS:
         raise InputError("tokenizer", f"one of {', '.join(contract.TOKENIZERS)}", repr(tokenizer))
     typical = None if warm_text is None else states.read_typical(warm_text)
-    _next_version(folder)
     mixed, initial = build_mix(bilm.config.lstm.num_layers + 1, mix, gamma), states.zero(bilm)
     about = {"tokenizer": tokenizer, "initial_state": {"kind": "zero"}, **(provenance or {})}
     if typical is not None:
