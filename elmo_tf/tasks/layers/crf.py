@@ -122,7 +122,8 @@ class CRF(keras.layers.Layer):
                 allows.
         """
         weights = [tf.cast(one, tf.float64) for one in (self.begin, self.transitions, self.end)]
-        if (allowed := allowed or self._allowed) is not None:
+        allowed = allowed or self._allowed
+        if allowed is not None:
             weights = [tf.where(may, one, -np.inf) for may, one in zip(allowed, weights, strict=True)]
         return viterbi(scores, tf.ones(tf.shape(scores)[:2], tf.bool) if mask is None else mask, *weights)
 
@@ -156,21 +157,24 @@ def viterbi(scores: tf.Tensor, mask: tf.Tensor, begin: tf.Tensor, transitions: t
     Of equally good labels the first is taken.
     """
     scores, mask = tf.cast(scores, tf.float64), tf.cast(mask, tf.bool)
-    same = tf.range(tf.shape(scores)[2])[None]
+    batch, time, labels = tf.unstack(tf.shape(scores))
+    same = tf.range(labels)[None]
+    # Before the first token every path is in the first label, and from there the first token's labels score `begin`.
+    start = tf.tile(tf.where(same == 0, tf.constant(0.0, tf.float64), -np.inf), (batch, 1))
 
     def step(state, inputs):
-        (best, _), (token, real) = state, inputs
-        ways = best[:, :, None] + transitions
+        (best, _), (place, token, real) = state, inputs
+        ways = best[:, :, None] + tf.where(place == 0, begin[None], transitions)
         # Behind the last token, nothing changes.
         before = tf.where(real[:, None], tf.argmax(ways, 1, tf.int32), same)
         return tf.where(real[:, None], tf.reduce_max(ways, 1) + token, best), before
 
-    first = scores[:, 0] + begin
-    following = tf.transpose(scores[:, 1:], (1, 0, 2)), tf.transpose(mask[:, 1:])
-    best, before = tf.scan(step, following, (first, tf.zeros_like(first, tf.int32)))
-    last = tf.argmax(tf.concat([first[None], best], 0)[-1] + end, 1, tf.int32)
+    tokens = tf.range(time), tf.transpose(scores, (1, 0, 2)), tf.transpose(mask)
+    best, before = tf.scan(step, tokens, (start, tf.zeros_like(start, tf.int32)))
+    last = tf.argmax(best[-1] + end, 1, tf.int32)
+    # Of each token the label of the one before.
     path = tf.scan(lambda label, before: tf.gather(before, label, batch_dims=1), before, last, reverse=True)
-    return tf.where(mask, tf.transpose(tf.concat([path, last[None]], 0)), -1)
+    return tf.where(mask, tf.transpose(tf.concat([path[1:], last[None]], 0)), -1)
 
 
 @keras.saving.register_keras_serializable("elmo_tf")

@@ -81,6 +81,9 @@ def test_scores_of_minus_infinity_are_no_error():
     layer = CRF(["B-X", "B-Y", "I-X", "I-Y", "O"])
     layer.build(None)
     assert layer.decode(scores).numpy().tolist() == [[4, 4, 4]]
+    # One token, in a graph of any batch.
+    decode = tf.function(layer.decode, input_signature=[tf.TensorSpec((None, None, 5))])
+    assert decode(scores[:, :1].astype(np.float32)).numpy().tolist() == [[4]]
 
 
 def test_without_boundaries_only_transitions_are_learned():
