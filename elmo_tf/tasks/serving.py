@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import contract, sample_vectors, writing
+from elmo_tf.tasks.layers.highway_lstm import HighwayLSTM
 from elmo_tf.tasks.layers.mention_spans import MentionSpans
 from elmo_tf.tasks.layers.word_embedding import WordEmbedding
 from elmo_tf.tasks.system import System
@@ -36,8 +37,9 @@ def export(system: System, network: keras.Model, output: str | os.PathLike) -> p
         signatures = {name: getattr(root, name) for name in ("default", "tokens") if hasattr(root, name)}
         serving = {"serving_default": next(iter(signatures.values()))}
         try:
-            # Gradients written by hand are for training.
-            options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
+            # That layer's gradient cannot be saved. Without gradients, TensorFlow warns when it loads the model.
+            with_gradients = not any(isinstance(layer, HighwayLSTM) for layer in network.layers)
+            options = tf.saved_model.SaveOptions(experimental_custom_gradients=with_gradients)
             tf.saved_model.save(root, str(folder), signatures | serving, options)
         except tf.errors.OpError as error:
             raise OSError(f"cannot write the SavedModel: {error.message}") from error
