@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from elmo_tf.embedder import load
     from elmo_tf.errors import InputError
     from elmo_tf.layers.scalar_mix import ScalarMix
+    from elmo_tf.tasks.layers.crf import CRF
     from elmo_tf.training.loop import train
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CRF",
     "BiLM",
     "CharCNNConfig",
     "Config",
@@ -52,6 +54,7 @@ _NAMES = {
     "elmo_tf.embedder": ("load",),
     "elmo_tf.errors": ("InputError",),
     "elmo_tf.layers.scalar_mix": ("ScalarMix",),
+    "elmo_tf.tasks.layers.crf": ("CRF",),
     "elmo_tf.training.loop": ("train",),
 }
 _WITHOUT_KERAS = ("elmo_tf.config", "elmo_tf.errors")

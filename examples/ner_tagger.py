@@ -12,17 +12,9 @@ import keras
 import seqeval.metrics
 import tensorflow as tf
 
-from elmo_tf import ELMo
+from elmo_tf import CRF, ELMo
 from elmo_tf.annotated.columns import read_columns
 from elmo_tf.errors import InputError
-from elmo_tf.tasks.layers.crf import CRF
-
-
-class Tagger(keras.Model):
-    """A functional model of tag scores, trained on the likelihood of whole tag sequences."""
-
-    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        return -tf.reduce_mean(self.get_layer("crf").log_likelihood(y_pred, y)) + sum(self.losses)
 
 
 def main(model: str, train_file: str, dev_file: str, epochs: int = 5) -> float:
@@ -33,18 +25,19 @@ def main(model: str, train_file: str, dev_file: str, epochs: int = 5) -> float:
     tokens = keras.Input((None,), dtype="string")  # padded with ""
     vectors = ELMo(model, penalty=0.1, dropout_rate=0.5)(tokens)
     hidden = keras.layers.Bidirectional(keras.layers.LSTM(100, return_sequences=True))(vectors)
-    crf = CRF(len(tags), name="crf")
-    tagger = Tagger(tokens, crf(keras.layers.Dense(len(tags))(hidden)))
+    scores = keras.layers.Dense(len(tags))(hidden)
+    crf = CRF(tags)
+    tagger = keras.Model(tokens, crf(scores))
+    best = keras.Model(tokens, crf(scores, decode=True))
 
-    tagger.compile(keras.optimizers.Adam(0.002))
+    tagger.compile(keras.optimizers.Adam(0.002), loss=crf.loss, metrics=[crf.accuracy])
     numbers = tf.ragged.constant([[tags.index(tag) for tag in sentence.labels] for sentence in train])
     words = tf.ragged.constant([sentence.tokens for sentence in train])
     data = tf.data.Dataset.from_tensor_slices((words, numbers)).shuffle(len(train)).ragged_batch(32)
     tagger.fit(data.map(lambda words, numbers: (words.to_tensor(""), numbers.to_tensor(-1))), epochs=epochs, verbose=2)
 
     inputs = tf.ragged.constant([sentence.tokens for sentence in dev]).to_tensor("")
-    paths = crf.decode(tagger.predict(inputs, verbose=0), (inputs != "").numpy())
-    found = [[tags[number] for number in path] for path in paths]
+    found = [[tags[number] for number in row if number >= 0] for row in best.predict(inputs, verbose=0)]
     return float(seqeval.metrics.f1_score([sentence.labels for sentence in dev], found))
 
 

@@ -117,6 +117,15 @@ def test_the_programs_about_the_layer_run_in_an_empty_folder(tmp_path, monkeypat
     assert next(iter(mapped.dataset))[0].shape[-1] == mapped.inputs.shape[-1] == 50
 
 
+@pytest.mark.slow
+def test_the_programs_about_the_crf_run():
+    first, carried = blocks("docs/crf.md", "python")
+    built = run(first)
+    assert built.tagger.predict(built.sentences, verbose=0)[1].tolist()[1:] == [-1, -1]
+    run(carried, crf=built.crf, chain_kernel=np.eye(3), left_boundary=np.ones(3), right_boundary=np.zeros(3))
+    np.testing.assert_array_equal(built.crf.transitions, np.eye(3))
+
+
 @pytest.mark.slow  # the same calls are in tests/savedmodel
 def test_the_programs_about_the_savedmodel_run(folder):
     load, layers, serving, states, _ = blocks("savedmodels/README.md", "python")

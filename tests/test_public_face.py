@@ -31,10 +31,11 @@ def test_names_are_the_objects_of_their_modules():
     from elmo_tf.api import evaluate, export  # noqa: PLC0415
     from elmo_tf.elmo.layer import ELMo  # noqa: PLC0415
     from elmo_tf.embedder import load  # noqa: PLC0415
+    from elmo_tf.tasks.layers.crf import CRF  # noqa: PLC0415
     from elmo_tf.training.loop import train  # noqa: PLC0415
 
     configurations = (CharCNNConfig, Config, LSTMConfig, ModelConfig, TrainConfig)
-    objects = (BiLM, ELMo, InputError, ScalarMix, SequencePooling, *configurations)
+    objects = (BiLM, CRF, ELMo, InputError, ScalarMix, SequencePooling, *configurations)
     functions = (evaluate, export, load, override, preset, train)
     named = {one.__name__: one for one in (*objects, *functions)}
     assert {name: getattr(elmo_tf, name) for name in elmo_tf.__all__} == named

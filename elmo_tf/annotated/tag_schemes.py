@@ -53,7 +53,7 @@ def to_iob2(tags: Sequence[str], scheme: str) -> list[str]:
     """
     if scheme == "BIOUL":
         _check_bioul(tags)
-        return [tag if tag == "O" else f"{'B' if tag[0] in 'BUS' else 'I'}{tag[1:]}" for tag in tags]
+        return as_iob2(tags)
     found = []
     for place, (before, tag) in enumerate(zip(["O", *tags[:-1]], tags, strict=True)):
         if tag[0] not in "OBI":
@@ -63,6 +63,11 @@ def to_iob2(tags: Sequence[str], scheme: str) -> list[str]:
             raise WrongTag(place, f"B-{tag[2:]} or I-{tag[2:]} before I-{tag[2:]} (IOB2)")
         found.append(f"B-{tag[2:]}" if begins else tag)
     return found
+
+
+def as_iob2(tags: Sequence[str]) -> list[str]:
+    """Returns the tags of IOB2 that stand for these, of IOB2 or BIOUL, one by one."""
+    return [tag if tag == "O" else f"{'B' if tag[0] in 'BUS' else 'I'}{tag[1:]}" for tag in tags]
 
 
 def spans(tags: Sequence[str]) -> list[Span]:

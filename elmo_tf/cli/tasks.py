@@ -10,7 +10,7 @@ from elmo_tf.cli.arguments import add_command, positive
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
     """Adds the command of this file."""
-    help_text = "train, evaluate and use the paper's systems, with and without ELMo; without a name, list them"
+    help_text = "train, evaluate, use and export the paper's systems, with and without ELMo; without a name, list them"
     task = add_command(commands, "task", _list, help_text, needs_tensorflow=False)
     names = task.add_subparsers(title="tasks", metavar="NAME")
     for name, about in tasks.SYSTEMS.items():
@@ -28,7 +28,10 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
                 "white space separates tokens)"
             )
             predict.add_argument("--tokenizer", choices=("unicode",), help=help_text)
-        for one in (train, evaluate, predict):
+        help_text = "write a verified SavedModel that TensorFlow alone can load, and print its folder"
+        export = add_command(actions, "export", _export, help_text)
+        export.add_argument("--output", required=True, metavar="DIR", help="savedmodels/NAME; gets a new version")
+        for one in (train, evaluate, predict, export):
             help_text = "made if it does not exist" if one is train else "made by `train`"
             one.add_argument("--workdir", required=True, metavar="DIR", help=help_text)
             one.set_defaults(task=name)
@@ -72,6 +75,12 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     from elmo_tf.tasks import trained
 
     print(json.dumps(trained.load(arguments.workdir, arguments.task).evaluate(arguments.data)))
+
+
+def _export(arguments: argparse.Namespace) -> None:
+    from elmo_tf.tasks import trained
+
+    print(trained.load(arguments.workdir, arguments.task).export(arguments.output))
 
 
 def _predict(arguments: argparse.Namespace) -> None:

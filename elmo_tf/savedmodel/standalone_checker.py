@@ -21,6 +21,8 @@ contract = types.SimpleNamespace(**runpy.run_path(str(pathlib.Path(__file__).wit
 def main(savedmodel: str, sample_vectors: str) -> list[str]:
     """Returns what is wrong with the model, a line each."""
     expected = dict(np.load(sample_vectors))
+    if not expected.keys() >= set(contract.SAMPLE_FIELDS):
+        return _problems_of_calls(tf.saved_model.load(savedmodel), expected)
     sentences, tokenizer, tolerance = (expected.pop(name) for name in contract.SAMPLE_FIELDS)
     if tokenizer == "unicode":
         import tensorflow_text  # noqa: F401, PLC0415
@@ -56,6 +58,22 @@ def main(savedmodel: str, sample_vectors: str) -> list[str]:
         alone = model.signatures["default"](strings=tf.constant([sentence]))["elmo"].numpy()[0]
         if not _close(alone, expected["elmo"][row, : len(alone)], tolerance):
             problems.append(f"default: {sentence!r} alone differs from itself in a batch")
+    return problems
+
+
+def _problems_of_calls(model, samples: dict[str, np.ndarray]) -> list[str]:
+    """Checks another model than ELMo itself, whose samples are called `signature/inputs/name`, `.../outputs/name`."""
+    problems = []
+    for signature, function in model.signatures.items():
+        prefixes = (f"{signature}/inputs/", f"{signature}/outputs/")
+        inputs, expected = (
+            {name.removeprefix(prefix): value for name, value in samples.items() if name.startswith(prefix)}
+            for prefix in prefixes
+        )
+        found = {name: value.numpy() for name, value in function(**inputs).items()}
+        # Files have texts of a fixed width, TensorFlow has objects.
+        expected |= {name: value.astype(object) for name, value in expected.items() if value.dtype.kind == "S"}
+        problems += [f"{signature}: {problem}" for problem in _differences(found, expected, samples["tolerance"])]
     return problems
 
 

@@ -6,6 +6,7 @@ import os
 import pathlib
 import tempfile
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -52,32 +53,45 @@ def export(
     if tokenizer not in contract.TOKENIZERS:
         raise InputError("tokenizer", f"one of {', '.join(contract.TOKENIZERS)}", repr(tokenizer))
     typical = None if warm_text is None else states.read_typical(warm_text)
-    _next_version(folder)
     mixed, initial = build_mix(bilm.config.lstm.num_layers + 1, mix, gamma), states.zero(bilm)
     about = {"tokenizer": tokenizer, "initial_state": {"kind": "zero"}, **(provenance or {})}
     if typical is not None:
         about["initial_state"] = {"kind": "warm", "text_sha256": typical.sha256, "sentences": len(typical.sentences)}
+
+    def write(made: pathlib.Path) -> None:
+        with tempfile.TemporaryDirectory() as scratch:
+            words = None
+            if vocabulary is not None:
+                words = pathlib.Path(scratch, pathlib.PurePosixPath(contract.VOCABULARY_FILE).name)
+                words.write_bytes(vocabulary.to_bytes())
+            softmax = bilm.softmax if vocabulary else None
+            built = root.build_root(PackedBiLM.of(bilm), mixed, tokenizer, initial, softmax, words)
+            if typical is not None:
+                states.warm_up(built, initial, typical.sentences, tokenizer)
+            _save(built, made, assets.write(pathlib.Path(scratch), config, about))
+            _add_extras(built, made, os.path.basename(os.path.abspath(folder)), config.model, tokenizer)
+
+    version = new_version(folder, write)
+    if tokenizer == "unicode":
+        _log.info("a program that loads it has to import tensorflow_text first")
+    return version
+
+
+def new_version(output: str | os.PathLike, write: Callable[[pathlib.Path], None]) -> pathlib.Path:
+    """Has `write` write a SavedModel and its samples, verifies it and returns its folder, the next in `output`."""
+    folder = pathlib.Path(output)
+    _next_version(folder)
     # Not the process id, which is the same in many containers.
     finished = folder / f"{contract.UNNUMBERED}{uuid.uuid4().hex[:12]}"
-    with staging.new_folder(finished) as made, tempfile.TemporaryDirectory() as scratch:
-        words = None
-        if vocabulary is not None:
-            words = pathlib.Path(scratch, pathlib.PurePosixPath(contract.VOCABULARY_FILE).name)
-            words.write_bytes(vocabulary.to_bytes())
-        softmax = bilm.softmax if vocabulary else None
-        built = root.build_root(PackedBiLM.of(bilm), mixed, tokenizer, initial, softmax, words)
-        if typical is not None:
-            states.warm_up(built, initial, typical.sentences, tokenizer)
-        _save(built, made, assets.write(pathlib.Path(scratch), config, about))
-        _add_extras(built, made, os.path.basename(os.path.abspath(folder)), config.model, tokenizer)
+    with staging.new_folder(finished) as made:
+        write(made)
+        checksums.write(made)
         _log.info("saved; verifying it in a process that imports TensorFlow only")
         if problems := verification.problems_in_fresh_process(made):
             lines = "\n".join(["the exported model failed its verification in a fresh process:", *problems])
             raise verification.VerificationError(lines)
     version = _number(finished)
     _log.info("verified: %s", version)
-    if tokenizer == "unicode":
-        _log.info("a program that loads it has to import tensorflow_text first")
     return version
 
 
@@ -95,11 +109,10 @@ def _save(built: tf.train.Checkpoint, folder: pathlib.Path, asset_files: list[pa
 def _add_extras(
     built: tf.train.Checkpoint, folder: pathlib.Path, name: str, model: config_lib.ModelConfig, tokenizer: str
 ) -> None:
-    """Writes the warm-up requests for the model `name`, the sample vectors and, of all files, the checksums."""
+    """Writes the warm-up requests for the model `name`, and the sample vectors."""
     initial = {key: state.numpy() for key, state in built.initial_states(1).items()}
     warmup.write_warmup(folder, name, model.char_cnn.max_chars_per_token, initial)
     sample_vectors.write(folder, built, tokenizer)
-    checksums.write(folder)
 
 
 def _number(finished: pathlib.Path) -> pathlib.Path:

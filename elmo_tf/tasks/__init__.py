@@ -3,8 +3,8 @@
     tagger = elmo_tf.tasks.load("runs/ner")
     print(tagger.predict([["Anna", "lives", "in", "New", "York"]]))
 
-`elmo_tf.tasks.runs.train` trains one, as `elmo-tf task NAME train` does. Each system is one file with its recipe,
-network and scores; everything else here is shared.
+`elmo_tf.tasks.runs.train` trains one, as `elmo-tf task NAME train` does, and `export` of a loaded one writes a
+SavedModel. Each system is one file with its recipe, network and scores; everything else here is shared.
 """
 
 import importlib

@@ -45,11 +45,14 @@ class AnswersRecipe(Recipe):
 
 
 class Found(NamedTuple):
-    """An answer: its first and last token in the paragraph, and its probability among all possible answers."""
+    """An answer: its first and last token in the paragraph, and its probability among all possible answers.
 
-    first: int
-    last: int
-    probability: float
+    Of one answer numbers, of a batch tensors.
+    """
+
+    first: Any
+    last: Any
+    probability: Any
 
 
 class Task(System):
@@ -58,6 +61,7 @@ class Task(System):
     name = "answers"
     metric = "f1"
     token_inputs = ("paragraph", "question")
+    splits_sentences = False  # its tokens are those of `squad.paragraph_of`
     recipes: ClassVar = {
         "paper": AnswersRecipe(
             words=Words(dim=300, lower=False, trainable=False),  # [D]
@@ -145,11 +149,12 @@ class Task(System):
             losses.append(tf.reduce_logsumexp(scores, -1) - tf.reduce_logsumexp(right, -1))
         return tf.reduce_mean(tf.add_n(losses))
 
-    def predict(self, network: keras.Model, outputs: Any, examples: Sequence[Question]) -> list[Found]:
-        most = self.recipe.network.longest_answer
-        lengths = [len(one.paragraph.words) for one in examples]
-        rows = zip(outputs["start"], outputs["end"], lengths, strict=True)
-        return [best_span(start[:length], end[:length], most) for start, end, length in rows]
+    def decode(self, network: keras.Model, outputs: Any) -> dict[str, tf.Tensor]:
+        return best_spans(outputs["start"], outputs["end"], self.recipe.network.longest_answer)._asdict()
+
+    def predict(self, decoded: dict[str, np.ndarray], examples: Sequence[Question]) -> list[Found]:
+        columns = (decoded[name].tolist() for name in Found._fields)
+        return [Found(*row) for row in zip(*columns, strict=True)]
 
     def scores(self, examples: Sequence[Question], predictions: Sequence[Found]) -> dict[str, float]:
         gold = {str(number): [answer.text for answer in one.answers] for number, one in enumerate(examples)}
@@ -169,22 +174,25 @@ class Task(System):
         }
 
 
-def best_span(start: np.ndarray, end: np.ndarray, most: int) -> Found:
-    """Returns the span with the highest sum of scores; of equal ones the shortest, then the first.
+def best_spans(start: tf.Tensor, end: tf.Tensor, most: int) -> Found:
+    """Returns each row's span with the highest sum of scores; of equal ones the shortest, then the first.
 
     Args:
-        start: float `(tokens,)`, each token's score as the first of an answer.
-        end: float `(tokens,)`, as the last.
+        start: float `(batch, time)`, each token's score as the first of an answer, far below all others at padding.
+        end: float `(batch, time)`, as the last.
         most: tokens of the longest answer.
+
+    Returns:
+        `first` and `last`, int32 `(batch,)`, and `probability`, float64.
     """
-    start, end = np.asarray(start, np.float64), np.asarray(end, np.float64)
+    start, time = tf.cast(start, tf.float64), tf.shape(start)[1]
+    behind = tf.pad(tf.cast(end, tf.float64), ((0, 0), (0, most - 1)), constant_values=-np.inf)
     # Rows by the number of tokens after the first, columns by the first token.
-    sums = np.full((min(most, len(start)), len(start)), -np.inf)
-    for more, row in enumerate(sums):
-        row[: len(start) - more] = start[: len(start) - more] + end[more:]
-    more, first = np.unravel_index(sums.argmax(), sums.shape)
-    probability = 1 / np.exp(sums - sums[more, first]).sum()
-    return Found(int(first), int(first + more), float(probability))
+    sums = tf.stack([start + behind[:, more : more + time] for more in range(most)], 1)
+    sums = tf.reshape(sums, (-1, most * time))
+    best = tf.argmax(sums, 1, tf.int32)
+    probability = 1 / tf.reduce_sum(tf.exp(sums - tf.reduce_max(sums, 1, keepdims=True)), 1)
+    return Found(best % time, best % time + best // time, probability)
 
 
 def _bigru(units: Positive) -> keras.layers.Layer:

@@ -31,9 +31,11 @@ class Classifier(System):
     def loss(self, network: keras.Model, outputs: tf.Tensor, targets: dict[str, tf.Tensor]) -> tf.Tensor:
         return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(targets["label"], outputs))
 
-    def predict(self, network: keras.Model, outputs: np.ndarray, examples: Sequence[Example]) -> list[Choice]:
-        scores = np.exp(outputs - outputs.max(-1, keepdims=True))
-        rows = scores / scores.sum(-1, keepdims=True)
+    def decode(self, network: keras.Model, outputs: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"probabilities": tf.nn.softmax(outputs)}
+
+    def predict(self, decoded: dict[str, np.ndarray], examples: Sequence[Example]) -> list[Choice]:
+        rows = decoded["probabilities"]
         return [Choice(self.labels[row.argmax()], dict(zip(self.labels, row.tolist(), strict=True))) for row in rows]
 
     def scores(self, examples: Sequence[Example], predictions: Sequence[Choice]) -> dict[str, float]:
@@ -43,3 +45,10 @@ class Classifier(System):
     def to_json(self, example: Example, prediction: Choice) -> dict[str, Any]:
         probabilities = {label: round(value, 4) for label, value in prediction.probabilities.items()}
         return {"label": prediction.label, "probabilities": probabilities}
+
+    def served(self, decoded: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Returns `label`, string `(batch,)`, and of each class its name and probability, `(batch, classes)`."""
+        probabilities = decoded["probabilities"]
+        classes = tf.tile(tf.constant([self.labels]), (tf.shape(probabilities)[0], 1))
+        label = tf.gather(self.labels, tf.argmax(probabilities, -1))
+        return {"label": label, "classes": classes, "probabilities": probabilities}

@@ -161,8 +161,11 @@ class Task(System):
 
     # Predictions.
 
-    def predict(self, network: keras.Model, outputs: Any, examples: Sequence[Document]) -> list[list[list[Mention]]]:
-        return clusters_of(outputs["spans"], outputs["scores"].argmax(1), examples)
+    def decode(self, network: keras.Model, outputs: Any) -> dict[str, tf.Tensor]:
+        return {"spans": outputs["spans"], "steps": tf.argmax(outputs["scores"], 1)}
+
+    def predict(self, decoded: dict[str, np.ndarray], examples: Sequence[Document]) -> list[list[list[Mention]]]:
+        return clusters_of(decoded["spans"], decoded["steps"], examples)
 
     def scores(self, examples: Sequence[Document], predictions: Sequence[list[list[Mention]]]) -> dict[str, float]:
         counts = coref_eval.score([one.clusters for one in examples], predictions)

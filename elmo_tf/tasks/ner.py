@@ -86,10 +86,9 @@ class Task(Tagger):
         # The sum over the batch, not the mean [A].
         return -tf.reduce_sum(network.get_layer("crf").log_likelihood(outputs["scores"], targets["tags"]))
 
-    def predict(self, network: keras.Model, outputs: Any, examples: Sequence[Tagged]) -> list[list[str]]:
+    def decode(self, network: keras.Model, outputs: Any) -> dict[str, tf.Tensor]:
         allowed = tag_schemes.allowed(self.labels)
-        paths = network.get_layer("crf").decode(outputs["scores"], outputs["mask"], allowed)
-        return [tag_schemes.to_iob2(tags, "BIOUL") for tags in self.named(paths)]
+        return {"tags": network.get_layer("crf").decode(outputs["scores"], outputs["mask"], allowed)}
 
     def scores(self, examples: Sequence[Tagged], predictions: Sequence[list[str]]) -> dict[str, float]:
         gold = [one.labels for one in examples]

@@ -18,7 +18,10 @@ class Predictor:
         self.system = system
         self.network = network
         specs = {name: tf.TensorSpec(one.shape, one.dtype) for name, one in network.input.items()}
-        self._call = tf.function(lambda inputs: network(inputs, training=False), input_signature=[specs])
+        self._call = tf.function(self._decoded, input_signature=[specs], autograph=False)
+
+    def _decoded(self, inputs: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        return self.system.decode(self.network, self.network(inputs, training=False))
 
     def predict(self, examples: Sequence[Example]) -> list[Prediction]:
         """Returns the prediction for each example. It depends on the example alone."""
@@ -28,8 +31,8 @@ class Predictor:
         for places in batching.prediction_batches(lengths, self.system.most_predicted):
             chosen = [examples[place] for place in places]
             inputs = {name: tf.constant(array) for name, array in self.system.inputs(chosen).items()}
-            outputs = tf.nest.map_structure(lambda tensor: tensor.numpy(), self._call(inputs))
-            for place, one in zip(places, self.system.predict(self.network, outputs, chosen), strict=True):
+            decoded = {name: tensor.numpy() for name, tensor in self._call(inputs).items()}
+            for place, one in zip(places, self.system.predict(decoded, chosen), strict=True):
                 found[place] = one
             done += len(places)
             if line.due():

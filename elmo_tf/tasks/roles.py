@@ -54,6 +54,7 @@ class Task(Tagger):
     """
 
     name = "roles"
+    more_inputs: ClassVar = {"predicate": tf.TensorSpec((None,), tf.int32, name="predicate")}
     recipes: ClassVar = {
         "paper": RolesRecipe(
             words=Words(dim=100, lower=True, trainable=True),  # [P]; lower case [S]
@@ -112,11 +113,11 @@ class Task(Tagger):
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.maximum(tags, 0), outputs["scores"])
         return tf.reduce_mean(tf.reduce_sum(tf.where(tags == PADDING, 0.0, losses), 1))
 
-    def predict(self, network: keras.Model, outputs: Any, examples: Sequence[Frame]) -> list[list[str]]:
+    def decode(self, network: keras.Model, outputs: Any) -> dict[str, tf.Tensor]:
         # Scores are log probabilities plus a constant for each token, the same for all paths [S].
         # No sentence begins with an I-, unlike in [S].
         allowed = [np.where(may, 0.0, -np.inf) for may in tag_schemes.allowed(self.labels)]
-        return self.named(viterbi(outputs["scores"], outputs["mask"], *allowed))
+        return {"tags": viterbi(outputs["scores"], outputs["mask"], *map(tf.constant, allowed))}
 
     def scores(self, examples: Sequence[Frame], predictions: Sequence[list[str]]) -> dict[str, float]:
         counts = srl_eval.by_label(map(self.tags_of, examples), predictions)
@@ -125,3 +126,8 @@ class Task(Tagger):
 
     def to_json(self, example: Frame, prediction: list[str]) -> dict[str, Any]:
         return {"tokens": example.tokens, "predicate": example.predicate} | super().to_json(example, prediction)
+
+    def served_inputs(self, tokens: dict[str, tf.Tensor], more: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        is_predicate = tf.range(tf.shape(tokens["tokens"])[1]) == more["predicate"][:, None]
+        feature = tf.where(is_predicate, _PREDICATE, tf.where(tokens["tokens"] == "", _NO_TOKEN, _TOKEN))
+        return tokens | {"predicate": feature}

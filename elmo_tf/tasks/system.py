@@ -36,6 +36,9 @@ class System(abc.ABC):
     recipes: ClassVar[dict[str, Recipe]]
     # The network's inputs that are token sequences, in the order of `texts`.
     token_inputs: ClassVar[tuple[str, ...]] = ("tokens",)
+    # Whether an exported system splits sentences itself, on white space; and its inputs beside the texts.
+    splits_sentences: ClassVar[bool] = True
+    more_inputs: ClassVar[dict[str, tf.TensorSpec]] = {}
     # The most examples that are predicted in one batch: 1 where an example is a document.
     most_predicted: ClassVar[int] = 4096
 
@@ -99,8 +102,12 @@ class System(abc.ABC):
     # Predictions.
 
     @abc.abstractmethod
-    def predict(self, network: keras.Model, outputs: Any, examples: Sequence[Example]) -> list[Prediction]:
-        """Returns the prediction for each example of a batch, given the network's outputs as arrays."""
+    def decode(self, network: keras.Model, outputs: Any) -> dict[str, tf.Tensor]:
+        """Returns what is decided about the examples of a batch, computed in a graph from the network's outputs."""
+
+    @abc.abstractmethod
+    def predict(self, decoded: dict[str, np.ndarray], examples: Sequence[Example]) -> list[Prediction]:
+        """Returns the prediction for each example of a batch, given what `decode` returned as arrays."""
 
     @abc.abstractmethod
     def scores(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> dict[str, float]:
@@ -109,6 +116,16 @@ class System(abc.ABC):
     @abc.abstractmethod
     def to_json(self, example: Example, prediction: Prediction) -> dict[str, Any]:
         """Returns what the command `predict` prints for an example."""
+
+    # Exported systems.
+
+    def served_inputs(self, tokens: dict[str, tf.Tensor], more: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Returns the network's inputs for token sequences, string `(batch, time)`, and the inputs of `more_inputs`."""
+        return tokens
+
+    def served(self, decoded: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Returns an exported system's outputs for what `decode` returned."""
+        return decoded
 
 
 def checked_tokens(item: Any) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from elmo_tf.annotated import tag_schemes
 from elmo_tf.tasks.system import Example, System
@@ -31,10 +32,25 @@ class Tagger(System):
             row[: len(one.tokens)] = [numbers[tag] for tag in self.tags_of(one)]
         return {"tags": found}
 
-    def named(self, paths: Sequence[Sequence[int]]) -> list[list[str]]:
-        """Returns the tags of sequences of their numbers."""
-        return [[self.labels[number] for number in path] for path in paths]
+    def predict(self, decoded: dict[str, np.ndarray], examples: Sequence[Example]) -> list[list[str]]:
+        names = tag_schemes.as_iob2(self.labels)
+        return [[names[number] for number in row if number != PADDING] for row in decoded["tags"]]
 
     def to_json(self, example: Example, prediction: list[str]) -> dict[str, Any]:
         spans = [span._asdict() for span in tag_schemes.spans(prediction)]
         return {"tokens": example.tokens, "tags": prediction, "spans": spans}
+
+    def served(self, decoded: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Returns `tags`, string `(batch, time)`, and the spans of each sentence, padded: `spans`, `kinds`."""
+        numbers = decoded["tags"]
+        tags = tf.gather(["", *tag_schemes.as_iob2(self.labels)], numbers + 1)
+        inside = tf.strings.regex_full_match(tags, "I-.*")
+        behind = tf.pad(inside[:, 1:], ((0, 0), (0, 1)))
+        starts = tf.where(tf.strings.regex_full_match(tags, "B-.*"))
+        # In IOB2, the ends are as many, in the same order.
+        ends = tf.where((numbers >= 0) & (tags != "O") & ~behind)
+        spans = tf.cast(tf.stack([starts[:, 1], ends[:, 1] + 1], 1), tf.int32)
+        kinds = tf.strings.substr(tf.gather_nd(tags, starts), 2, 2**31 - 1)
+        rows = {"value_rowids": starts[:, 0], "nrows": tf.shape(tags, tf.int64)[0]}
+        by_row = {"spans": tf.RaggedTensor.from_value_rowids(spans, **rows).to_tensor()}
+        return {"tags": tags, "kinds": tf.RaggedTensor.from_value_rowids(kinds, **rows).to_tensor()} | by_row

@@ -75,6 +75,23 @@ class Trained:
         found = self._predictor.predict(examples)
         return [self.system.to_json(example, one) for example, one in zip(examples, found, strict=True)]
 
+    def export(self, output: str | os.PathLike) -> pathlib.Path:
+        """Writes a SavedModel that TensorFlow alone can load, as `elmo-tf task NAME export` does.
+
+        Args:
+            output: the model's folder; the new version is one above those in it.
+
+        Returns:
+            the new version's folder.
+
+        Raises:
+            InputError: if TensorFlow alone cannot run the system, as is so of `coreference`.
+            OSError: if it cannot be written, or returns other answers in a fresh process; nothing is left then.
+        """
+        from elmo_tf.tasks import serving  # noqa: PLC0415 - needed for this alone
+
+        return serving.export(self.system, self.network, output)
+
     def evaluate(self, data: str | os.PathLike) -> dict[str, Any]:
         """Returns the scores on a file with labels: `task`, `metric`, `score` in percent, `examples`, all scores.
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 from elmo_tf.annotated import squad
 from elmo_tf.errors import InputError
 from elmo_tf.tasks import answers
-from elmo_tf.tasks.answers import Found, Task, best_span
+from elmo_tf.tasks.answers import Found, Task, best_spans
 from elmo_tf.tasks.prediction import Predictor
 from tests.tasks.small import EXAMPLES, asked, built
 
@@ -28,13 +28,14 @@ def brute_force(start, end, most) -> tuple[tuple[int, int], float]:
 @pytest.mark.parametrize("most", [1, 3, 17])
 def test_the_best_span_is_that_of_a_search_through_all(most):
     random = np.random.default_rng(0)
-    for length in [1, 2, 3, 7, 20] * 10:
-        # Whole numbers: some sums are equal.
-        start, end = random.integers(-3, 3, size=(2, length)).astype(np.float64)
-        found = best_span(start, end, most)
-        span, probability = brute_force(start, end, most)
-        assert (found.first, found.last) == span
-        assert found.probability == pytest.approx(probability, rel=1e-12)
+    lengths = np.array([1, 2, 3, 7, 20] * 10)
+    # Whole numbers: some sums are equal.
+    scores = np.where(np.arange(20) < lengths[:, None], random.integers(-3, 3, size=(2, 50, 20)), -1e9)
+    found = zip(*(one.numpy() for one in best_spans(*scores.astype(np.float32), most)), strict=True)
+    for (first, last, probability), start, end, length in zip(found, *scores, lengths, strict=True):
+        span, expected = brute_force(start[:length], end[:length], most)
+        assert (first, last) == span
+        assert probability == pytest.approx(expected, rel=1e-12)
 
 
 def test_the_probabilities_of_several_answers_add_up():

@@ -118,6 +118,13 @@ def test_other_systems_are_trained_evaluated_and_used(task, tmp_path, capsys, lo
     assert {name: evaluation[name] for name in results["dev"]} == pytest.approx(results["dev"], abs=1e-4)
     # Labels may be there, too.
     assert len(run(capsys, task, "predict", *workdir, "--input", tmp_path / "data")) == results["train_examples"]
+    exported = main(["task", task, "export", *map(str, workdir), "--output", str(tmp_path / "served")])
+    captured = capsys.readouterr()
+    if task == "coreference":
+        message = "--workdir: expected a system that TensorFlow alone can run, found coreference, whose spans"
+        assert exported == 1 and message in captured.err
+    else:
+        assert (exported, captured.out) == (0, f"{tmp_path / 'served' / '1'}\n")
     found = run(capsys, task, "predict", *workdir, "--input", tmp_path / "text")
     assert trained.load(str(tmp_path / "run"), task).predict(items) == found
 

@@ -34,8 +34,8 @@ def baseline(request):
 
 
 def predict(system, network, inputs, examples) -> list:
-    outputs = keras.tree.map_structure(np.asarray, network(inputs, training=False))
-    return system.predict(network, outputs, examples)
+    decoded = system.decode(network, network(inputs, training=False))
+    return system.predict({name: one.numpy() for name, one in decoded.items()}, examples)
 
 
 def assert_same(found, expected) -> None:

@@ -34,8 +34,8 @@ def test_whole_arguments_are_scored_and_frequent_labels_by_themselves():
 def test_roles_begin_with_a_b():
     system = roles.Task(ROLES.recipe, ["B-A0", "I-A0", "O"])
     scores = np.array([[[2, 9, 1], [0, 9, 1], [0, 9, 1]], [[2, 9, 3], [0, 0, 0], [0, 0, 0]]], np.float32)
-    found = system.predict(None, {"scores": scores, "mask": np.array([[1, 1, 1], [1, 0, 0]], bool)}, [])
-    assert found == [["B-A0", "I-A0", "I-A0"], ["O"]]
+    decoded = system.decode(None, {"scores": scores, "mask": np.array([[1, 1, 1], [1, 0, 0]], bool)})
+    assert system.predict({"tags": decoded["tags"].numpy()}, []) == [["B-A0", "I-A0", "I-A0"], ["O"]]
 
 
 def test_long_sentences_are_scored_but_not_trained_on():

@@ -1,8 +1,14 @@
-"""A linear-chain conditional random field: scores of whole label sequences."""
+"""A linear-chain conditional random field: scores of whole label sequences, their loss and the best of them."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
+
+from elmo_tf.annotated import tag_schemes
+from elmo_tf.errors import InputError
 
 # Bool: labels that may begin (labels,), follow each other (from, to), end (labels,).
 Allowed = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -12,50 +18,90 @@ Allowed = tuple[np.ndarray, np.ndarray, np.ndarray]
 class CRF(keras.layers.Layer):
     """Scores label sequences: each token's own scores, transitions between labels, first and last label.
 
-    Called, it returns its inputs: it is the last layer of a tagger and holds the weights. The tagger's loss is
-    `-log_likelihood`, its prediction `decode`.
+    The last layer of a tagger. It returns its inputs, and holds the weights that its loss and its decoding use:
+
+        crf = elmo_tf.CRF(tags)
+        outputs = crf(keras.layers.Dense(len(tags))(hidden))
+        model.compile("adam", loss=crf.loss, metrics=[crf.accuracy])
+
+    Targets are integers `(batch, time)`. Positions that the Keras mask leaves out, or whose target is -1, do not count;
+    real positions come first in each row.
 
     Args:
-        num_labels: labels a token can have.
+        labels: the labels, or how many there are. If they are tags of IOB2 or BIOUL (BIOES), such as `B-PER`, only
+            sequences that the scheme allows are decoded.
         boundaries: whether the first and the last label have scores of their own.
         initializer: of the transitions.
 
     Call arguments:
-        scores: float32 `(batch, time, num_labels)`, each token's own, with or without a Keras mask.
+        scores: float `(batch, time, labels)`, each token's own, with or without a Keras mask.
+        decode: whether to return the best labels instead.
 
     Returns:
-        the same.
+        the scores, float32 under a mixed precision policy too; or the best labels, int32 `(batch, time)`, -1 at
+        padding.
 
     Reference:
         Lafferty et al. 2001; Lample et al. 2016, section 2.2, for the use above a BiLSTM.
     """
 
-    def __init__(self, num_labels: int, boundaries: bool = True, initializer: str = "zeros", **kwargs):
-        super().__init__(**kwargs)
-        self.num_labels = num_labels
+    def __init__(self, labels: int | Sequence[str], boundaries: bool = True, initializer: str = "zeros", **kwargs: Any):
+        super().__init__(autocast=False, **kwargs)
+        self.labels = labels if isinstance(labels, int) else list(labels)
+        self.num_labels = labels if isinstance(labels, int) else len(labels)
+        if self.num_labels < 1 or isinstance(labels, str):
+            raise InputError("labels", "at least one label, or their number", repr(labels))
         self.boundaries = boundaries
         self.initializer = initializer
         self.supports_masking = True
+        names = self.labels if isinstance(self.labels, list) else [""]
+        self._allowed = tag_schemes.allowed(names) if all(map(tag_schemes.is_tag, names)) else None
 
-    def build(self, _):
+    def build(self, scores_shape):
+        if scores_shape is not None and scores_shape[-1] != self.num_labels:
+            raise InputError("scores", f"{self.num_labels} for each token, one for each label", scores_shape[-1])
         square = (self.num_labels, self.num_labels)
         self.transitions = self.add_weight(name="transitions", shape=square, initializer=self.initializer)  # from, to
         ends = {"shape": (self.num_labels,), "initializer": "zeros", "trainable": self.boundaries}
         self.begin = self.add_weight(name="begin", **ends)
         self.end = self.add_weight(name="end", **ends)
 
-    def call(self, scores):
-        return scores
+    def call(self, scores, mask=None, decode=False):
+        if decode:
+            return self.decode(scores, mask)
+        found = tf.identity(tf.cast(scores, self.variable_dtype))
+        found._crf = self  # for loss and metric, which see nothing but this tensor; Keras passes its masks like this
+        return found
+
+    def compute_output_spec(self, scores, mask=None, decode=False):
+        if decode:
+            return keras.KerasTensor(scores.shape[:-1], "int32")
+        return keras.KerasTensor(scores.shape, self.variable_dtype)
 
     def get_config(self):
-        own = ("num_labels", "boundaries", "initializer")
+        own = ("labels", "boundaries", "initializer")
         return super().get_config() | {name: getattr(self, name) for name in own}
 
+    @classmethod
+    def from_config(cls, config):
+        # Before labels had names, their number was `num_labels`.
+        return cls(**{{"num_labels": "labels"}.get(name, name): value for name, value in config.items()})
+
+    @property
+    def loss(self) -> keras.losses.Loss:
+        """For `compile`: minus the log probability of a row's labels, the mean over rows."""
+        return CRFLoss()
+
+    @property
+    def accuracy(self) -> keras.metrics.Metric:
+        """For `compile`: the share of tokens whose decoded label is right."""
+        return CRFAccuracy()
+
     def log_likelihood(self, scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-        """Returns the log probability of each row's labels.
+        """Returns the log probability of each row's labels among all sequences of labels.
 
         Args:
-            scores: `(batch, time, num_labels)`.
+            scores: `(batch, time, labels)`.
             labels: integers `(batch, time)`; -1 on the right is padding.
 
         Returns:
@@ -66,18 +112,20 @@ class CRF(keras.layers.Layer):
         mask = tf.cast(labels >= 0, scores.dtype)
         return self._path_score(scores, labels, mask) - self._log_sum_of_paths(scores, mask)
 
-    def decode(self, scores: np.ndarray, mask: np.ndarray, allowed: Allowed | None = None) -> list[list[int]]:
-        """Returns the best label sequence of each row, as long as the row has tokens, by Viterbi's algorithm.
+    def decode(self, scores: tf.Tensor, mask: tf.Tensor | None = None, allowed: Allowed | None = None) -> tf.Tensor:
+        """Returns the best labels of each row by Viterbi's algorithm, int32 `(batch, time)`, -1 at padding.
 
         Args:
-            scores: `(batch, time, num_labels)`.
-            mask: bool `(batch, time)`, real tokens, with padding on the right only.
-            allowed: which labels may begin, follow each other and end; None: all.
+            scores: `(batch, time, labels)`, as the layer returns them.
+            mask: bool `(batch, time)`, real tokens, with padding on the right only; None: all.
+            allowed: which labels may begin, follow each other and end; None: what the scheme of the layer's labels
+                allows.
         """
-        weights = [np.asarray(one) for one in (self.begin, self.transitions, self.end)]
+        weights = [tf.cast(one, tf.float64) for one in (self.begin, self.transitions, self.end)]
+        allowed = allowed or self._allowed
         if allowed is not None:
-            weights = [np.where(may, one, -np.inf) for may, one in zip(allowed, weights, strict=True)]
-        return viterbi(scores, mask, *weights)
+            weights = [tf.where(may, one, -np.inf) for may, one in zip(allowed, weights, strict=True)]
+        return viterbi(scores, tf.ones(tf.shape(scores)[:2], tf.bool) if mask is None else mask, *weights)
 
     def _path_score(self, scores: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         labels = tf.maximum(labels, 0)
@@ -102,20 +150,90 @@ class CRF(keras.layers.Layer):
         return tf.reduce_logsumexp(sums + self.end, 1) * mask[:, 0]
 
 
-def viterbi(
-    scores: np.ndarray, mask: np.ndarray, begin: np.ndarray, transitions: np.ndarray, end: np.ndarray
-) -> list[list[int]]:
-    """Decodes like `CRF.decode`: `begin` and `end` are `(labels,)`, `transitions` `(from, to)`; -inf forbids."""
-    to_label, labels = np.ascontiguousarray(transitions.T), np.arange(len(begin))
-    paths = []
-    for row, length in zip(np.asarray(scores, np.float64), np.sum(mask, 1), strict=True):
-        best, before = row[0] + begin, []
-        for token in row[1:length]:
-            ways = best + to_label
-            before.append(ways.argmax(1))
-            best = ways[labels, before[-1]] + token
-        path = [int((best + end).argmax())]
-        for pointers in reversed(before):
-            path.append(int(pointers[path[-1]]))
-        paths.append(path[::-1] if length else [])
-    return paths
+@tf.function(autograph=False, reduce_retracing=True)
+def viterbi(scores: tf.Tensor, mask: tf.Tensor, begin: tf.Tensor, transitions: tf.Tensor, end: tf.Tensor) -> tf.Tensor:
+    """Decodes like `CRF.decode`: `begin` and `end` are float64 `(labels,)`, `transitions` `(from, to)`; -inf forbids.
+
+    Of equally good labels the first is taken.
+    """
+    scores, mask = tf.cast(scores, tf.float64), tf.cast(mask, tf.bool)
+    batch, time, labels = tf.unstack(tf.shape(scores))
+    same = tf.range(labels)[None]
+    # Before the first token every path is in the first label, and from there the first token's labels score `begin`.
+    start = tf.tile(tf.where(same == 0, tf.constant(0.0, tf.float64), -np.inf), (batch, 1))
+
+    def step(state, inputs):
+        (best, _), (place, token, real) = state, inputs
+        ways = best[:, :, None] + tf.where(place == 0, begin[None], transitions)
+        # Behind the last token, nothing changes.
+        before = tf.where(real[:, None], tf.argmax(ways, 1, tf.int32), same)
+        return tf.where(real[:, None], tf.reduce_max(ways, 1) + token, best), before
+
+    tokens = tf.range(time), tf.transpose(scores, (1, 0, 2)), tf.transpose(mask)
+    best, before = tf.scan(step, tokens, (start, tf.zeros_like(start, tf.int32)))
+    last = tf.argmax(best[-1] + end, 1, tf.int32)
+    # Of each token the label of the one before.
+    path = tf.scan(lambda label, before: tf.gather(before, label, batch_dims=1), before, last, reverse=True)
+    return tf.where(mask, tf.transpose(tf.concat([path[1:], last[None]], 0)), -1)
+
+
+@keras.saving.register_keras_serializable("elmo_tf")
+class CRFLoss(keras.losses.Loss):
+    """What `CRF.loss` returns; sample weights are one for each row."""
+
+    def __init__(self, name: str = "crf_loss", **kwargs: Any):
+        super().__init__(name=name, **kwargs)
+
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        crf, labels = _crf_and_labels(y_true, y_pred)
+        if crf is None:
+            losses = tf.reduce_sum(y_pred, (1, 2)) * tf.cast(labels[:, 0], y_pred.dtype)
+        else:
+            losses = -crf.log_likelihood(y_pred, labels)
+        return super().__call__(y_true, losses, sample_weight)
+
+    def call(self, y_true, y_pred):
+        return y_pred
+
+
+@keras.saving.register_keras_serializable("elmo_tf")
+class CRFAccuracy(keras.metrics.Metric):
+    """What `CRF.accuracy` returns."""
+
+    def __init__(self, name: str = "accuracy", **kwargs: Any):
+        super().__init__(name=name, **kwargs)
+        self._right = self.add_variable((), "zeros", name="right")
+        self._tokens = self.add_variable((), "zeros", name="tokens")
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        crf, labels = _crf_and_labels(y_true, y_pred)
+        if crf is None:
+            return
+        weights = tf.cast(labels >= 0, self.dtype)
+        if sample_weight is not None:
+            weights *= tf.cast(tf.reshape(sample_weight, (-1, 1)), self.dtype)
+        right = tf.cast(crf.decode(y_pred, labels >= 0) == labels, self.dtype)
+        self._right.assign_add(tf.reduce_sum(right * weights))
+        self._tokens.assign_add(tf.reduce_sum(weights))
+
+    def result(self):
+        return tf.math.divide_no_nan(tf.convert_to_tensor(self._right), tf.convert_to_tensor(self._tokens))
+
+
+def _crf_and_labels(y_true: tf.Tensor, y_pred: tf.Tensor) -> tuple[CRF | None, tf.Tensor]:
+    """Returns the layer that `y_pred` comes from, and the labels, int32 `(batch, time)`, -1 where there is no token.
+
+    The layer is None in a graph whose `y_pred` does not come from one. Under a `tf.distribute` strategy, Keras traces
+    losses and metrics once with tensors of the right shape alone, so such a graph must not raise before it runs.
+    """
+    labels, mask = tf.cast(y_true, tf.int32), getattr(y_pred, "_keras_mask", None)
+    if labels.shape.rank != 2:
+        raise InputError("y_true", "integers (batch, time)", f"{y_true.dtype.name} {tuple(y_true.shape)}")
+    crf = getattr(y_pred, "_crf", None)
+    if crf is None:
+        error = InputError("y_pred", "the output of an elmo_tf.CRF as it is", f"another tensor, {tuple(y_pred.shape)}")
+        if tf.executing_eagerly():
+            raise error
+        with tf.control_dependencies([tf.debugging.Assert(False, [str(error)])]):
+            labels = tf.identity(labels)
+    return crf, labels if mask is None else tf.where(mask, labels, -1)

@@ -29,7 +29,7 @@ class WordEmbedding(TokenLayer):
         self.lower = lower
         places = tf.range(1, len(self.words) + 1)
         initializer = tf.lookup.KeyValueTensorInitializer(tf.constant(self.words, tf.string), places)
-        self._places = tf.lookup.StaticHashTable(initializer, default_value=0)
+        self.table = tf.lookup.StaticHashTable(initializer, default_value=0)
         scale = math.sqrt(3 / dim)  # vectors of length 1 on average (Ma and Hovy 2016, section 3.1)
         initial = keras.initializers.RandomUniform(-scale, scale)
         self.vectors = self.add_weight(
@@ -48,7 +48,7 @@ class WordEmbedding(TokenLayer):
     def vectors_of(self, tokens: tf.Tensor) -> tf.Tensor:
         # ASCII first: with "utf-8" an I becomes what the user's locale says, in Turkish another letter.
         words = tf.strings.lower(tf.strings.lower(tokens), "utf-8") if self.lower else tokens
-        return tf.gather(self.vectors, self._places.lookup(words))
+        return tf.gather(self.vectors, self.table.lookup(words))
 
     def get_config(self):
         return super().get_config() | {"words": self.words, "dim": self.dim, "lower": self.lower}

@@ -2,12 +2,15 @@
 
 import itertools
 
+import keras
 import numpy as np
+import pytest
 import tensorflow as tf
 
-from elmo_tf.annotated import tag_schemes
-from elmo_tf.tasks.layers.crf import CRF, viterbi
+from elmo_tf.errors import InputError
+from elmo_tf.tasks.layers.crf import CRF
 from tests import checks
+from tests.helpers import two_cpus
 
 SCORES = np.random.default_rng(0).normal(size=(4, 4, 3)).astype(np.float32)
 LABELS = np.array([[0, 2, 1, 1], [2, 0, -1, -1], [1, -1, -1, -1], [-1, -1, -1, -1]])
@@ -54,10 +57,14 @@ def test_likelihood_of_scores_in_half_precision_is_computed_in_float32():
 
 def test_the_decoded_path_is_the_best_of_all_and_of_the_allowed_ones():
     layer, mask = crf(), np.arange(4) < np.array(LENGTHS)[:, None]
+
+    def decoded(allowed=None) -> list[list[int]]:
+        return [[label for label in row if label >= 0] for row in layer.decode(SCORES, mask, allowed).numpy().tolist()]
+
     random = np.random.default_rng(2)
     begin, steps, end = allowed = tuple(random.random(shape) < 0.6 for shape in ((3,), (3, 3), (3,)))
     begin[0] = steps[0, 0] = end[0] = True
-    best, best_allowed = layer.decode(SCORES, mask), layer.decode(SCORES, mask, allowed)
+    best, best_allowed = decoded(), decoded(allowed)
     assert [len(path) for path in best] == [len(path) for path in best_allowed] == LENGTHS
     for row in range(3):
         every = scored_paths(layer, row)
@@ -71,9 +78,12 @@ def test_the_decoded_path_is_the_best_of_all_and_of_the_allowed_ones():
 def test_scores_of_minus_infinity_are_no_error():
     scores = np.full((1, 3, 5), -np.inf)
     scores[0, :, [2, 4]] = 0
-    allowed = tag_schemes.allowed(["B-X", "B-Y", "I-X", "I-Y", "O"])
-    weights = [np.where(may, 0.0, -np.inf) for may in allowed]
-    assert viterbi(scores, np.ones((1, 3), bool), *weights) == [[4, 4, 4]]
+    layer = CRF(["B-X", "B-Y", "I-X", "I-Y", "O"])
+    layer.build(None)
+    assert layer.decode(scores).numpy().tolist() == [[4, 4, 4]]
+    # One token, in a graph of any batch.
+    decode = tf.function(layer.decode, input_signature=[tf.TensorSpec((None, None, 5))])
+    assert decode(scores[:, :1].astype(np.float32)).numpy().tolist() == [[4]]
 
 
 def test_without_boundaries_only_transitions_are_learned():
@@ -91,3 +101,116 @@ def test_padding_changes_nothing_and_one_step_changes_every_weight():
     np.testing.assert_allclose(layer.log_likelihood(wide, labels), expected, **checks.TOLERANCE)
     assert checks.unchanged_by_a_step(layer, lambda: -tf.reduce_sum(layer.log_likelihood(wide, labels))) == []
     np.testing.assert_array_equal(layer(SCORES), SCORES)
+
+
+TAGS = ["O", "B-X", "I-X"]
+WORDS = np.array([[1, 2, 3, 4], [4, 2, 0, 0], [3, 0, 0, 0], [1, 4, 2, 0]])
+TARGETS = np.array([[0, 1, 2, 0], [0, 1, 7, 7], [1, -1, 0, 0], [2, 0, 1, 2]])  # beyond a row's words anything
+REAL = WORDS > 0
+
+
+def tagger(labels=TAGS, **options) -> tuple[keras.Model, CRF, keras.Model]:
+    """A model whose weights are the same in each call, its CRF, and the model that returns the best tags."""
+    keras.utils.set_random_seed(0)
+    words = keras.Input((None,), dtype="int32")
+    crf = CRF(labels, initializer="glorot_normal", name="crf")
+    scores = keras.layers.Dense(3)(keras.layers.Embedding(5, 6, mask_zero=True)(words))
+    model = keras.Model(words, crf(scores))
+    model.compile(keras.optimizers.SGD(0.5), loss=crf.loss, metrics=[crf.accuracy], **options)
+    return model, crf, keras.Model(words, crf(scores, decode=True))
+
+
+def expected_loss_and_accuracy(model: keras.Model, crf: CRF, may: list[str]) -> tuple[float, float]:
+    """By all paths of each sentence; `may` has the pairs of tags that decoding allows, "^" and "$" at the ends."""
+    losses, right = [], 0
+    for scores, targets, length in zip(model.predict(WORDS, verbose=0), TARGETS, REAL.sum(1), strict=True):
+        every = {
+            path: path_score(crf, scores[:length], path) for path in itertools.product(range(3), repeat=int(length))
+        }
+        gold = tuple(targets[:length])
+        losses.append(np.logaddexp.reduce(list(every.values())) - every[gold])
+        allowed = [
+            path
+            for path in every
+            if all("".join(pair) in may for pair in itertools.pairwise("^" + "".join("OBI"[n] for n in path) + "$"))
+        ]
+        right += sum(one == other for one, other in zip(gold, max(allowed, key=every.get), strict=True))
+    return np.mean(losses), right / REAL.sum()
+
+
+ANY = [one + other for one in "^OBI" for other in "OBI$"]
+IOB2 = [pair for pair in ANY if pair not in ("^I", "OI")]
+
+
+@pytest.mark.parametrize(("labels", "may"), [(TAGS, IOB2), (3, ANY), (["NOUN", "VERB", "X"], ANY)])
+def test_compile_and_fit_have_the_loss_and_accuracy_of_all_paths(labels, may):
+    model, crf, best = tagger(labels, jit_compile=labels == 3)
+    loss, accuracy = expected_loss_and_accuracy(model, crf, may)
+    found = model.evaluate(WORDS, TARGETS, verbose=0, return_dict=True)
+    assert found == pytest.approx({"loss": loss, "accuracy": accuracy}, abs=checks.rounding(4 * 8, 4, 4))
+    history = model.fit(WORDS, TARGETS, epochs=80, verbose=0).history
+    assert history["loss"][-1] < 0.3 * history["loss"][0]
+    # The last sentence begins with an I-.
+    tags = best.predict(WORDS, verbose=0)
+    wrong = (tags != np.where(REAL & (TARGETS >= 0), TARGETS, -1)).any(1)
+    assert wrong.tolist() == [False, False, False, may is IOB2]
+    np.testing.assert_array_equal(tags, crf.decode(model.predict(WORDS, verbose=0), REAL))
+
+
+def test_weights_of_sentences_count_in_loss_and_accuracy():
+    model, crf, _ = tagger()
+    model.compile("sgd", crf.loss, weighted_metrics=[crf.accuracy])
+    rows = [model.evaluate(WORDS[n : n + 1], TARGETS[n : n + 1], verbose=0) for n in range(4)]
+    loss, accuracy = model.evaluate(WORDS, TARGETS, sample_weight=np.array([2.0, 0, 1, 0]), verbose=0)
+    assert loss == pytest.approx((2 * rows[0][0] + rows[2][0]) / 4, rel=1e-5)
+    assert accuracy == pytest.approx((2 * 4 * rows[0][1] + rows[2][1]) / 9)
+
+
+def test_a_saved_model_is_evaluated_and_trained_further_as_it_is(tmp_path):
+    model, _, best = tagger()
+    model.fit(WORDS, TARGETS, verbose=0)
+    model.save(tmp_path / "model.keras")
+    best.save(tmp_path / "best.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert loaded.evaluate(WORDS, TARGETS, verbose=0) == model.evaluate(WORDS, TARGETS, verbose=0)
+    assert loaded.fit(WORDS, TARGETS, verbose=0).history == model.fit(WORDS, TARGETS, verbose=0).history
+    again = keras.models.load_model(tmp_path / "best.keras").predict(WORDS, verbose=0)
+    best.export(tmp_path / "served", verbose=False)
+    served = tf.saved_model.load(tmp_path / "served")
+    before = CRF.from_config({"num_labels": 3, "boundaries": False, "initializer": "zeros"})  # of an earlier version
+    assert (before.num_labels, before.boundaries) == (3, False)
+    assert again.min() == -1
+    np.testing.assert_array_equal(served.serve(WORDS), best.predict(WORDS, verbose=0))
+
+
+def test_two_replicas_train_as_one_and_half_precision_nearly_so():
+    def losses(policy="float32", strategy=None) -> list[float]:
+        keras.config.set_dtype_policy(policy)
+        try:
+            with (strategy or tf.distribute.get_strategy()).scope():
+                model, _, _ = tagger()
+            assert model.output.dtype == "float32"
+            return model.fit(WORDS, TARGETS, epochs=3, verbose=0, shuffle=False).history["loss"]
+        finally:
+            keras.config.set_dtype_policy("float32")
+
+    one = losses()
+    np.testing.assert_allclose(losses(strategy=two_cpus()), one, rtol=1e-5)
+    np.testing.assert_allclose(losses("mixed_bfloat16"), one, rtol=0.05)
+
+
+def test_wrong_use_is_named():
+    for labels in (0, [], "O"):
+        with pytest.raises(InputError, match=r"^labels: expected at least one label, or their number, found"):
+            CRF(labels)
+    with pytest.raises(InputError, match="scores: expected 3 for each token, one for each label, found 4"):
+        CRF(TAGS)(np.zeros((1, 2, 4), np.float32))
+    model, crf, _ = tagger()
+    with pytest.raises(InputError, match=r"^y_pred: expected the output of an elmo_tf\.CRF as it is, found another"):
+        crf.loss(TARGETS, model.predict(WORDS, verbose=0))
+    unlike = keras.Model(model.inputs, keras.layers.ReLU()(model.outputs[0]))
+    unlike.compile("sgd", crf.loss)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"y_pred: expected the output of an elmo_tf\.CRF"):
+        unlike.fit(WORDS, TARGETS, verbose=0)
+    with pytest.raises(InputError, match=r"y_true: expected integers \(batch, time\), found .* \(4, 4, 3\)"):
+        crf.loss(tf.zeros((4, 4, 3)), model(WORDS))

@@ -1,0 +1,99 @@
+"""A trained system as a SavedModel: strings in, labels, spans and probabilities out, without Keras and this package.
+
+Signatures: `tokens` takes token sequences, string `(batch, time)`, padded on the right with `""`; `default`, which is
+`serving_default` too, takes sentences, string `(batch,)`, and splits them on runs of ASCII white space. Their outputs
+are those of `System.served`; `default` also returns the tokens. A question answering system has `tokens` alone.
+"""
+
+import json
+import os
+import pathlib
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from elmo_tf.errors import InputError
+from elmo_tf.savedmodel import contract, sample_vectors, writing
+from elmo_tf.tasks.layers.highway_lstm import HighwayLSTM
+from elmo_tf.tasks.layers.mention_spans import MentionSpans
+from elmo_tf.tasks.layers.word_embedding import WordEmbedding
+from elmo_tf.tasks.system import System
+from elmo_tf.text import in_graph
+
+Tensors = dict[str, tf.Tensor]
+
+_ABOUT_FILE = "assets.extra/system.json"
+
+
+def export(system: System, network: keras.Model, output: str | os.PathLike) -> pathlib.Path:
+    """Writes the next version in `output`, once a fresh process has verified it; see `Trained.export`."""
+    if any(isinstance(layer, MentionSpans) for layer in network.layers):
+        expected = "a system that TensorFlow alone can run"
+        raise InputError("workdir", expected, f"{system.name}, whose spans are chosen in Python")
+
+    def write(folder: pathlib.Path) -> None:
+        root = _root(system, network)
+        signatures = {name: getattr(root, name) for name in ("default", "tokens") if hasattr(root, name)}
+        serving = {"serving_default": next(iter(signatures.values()))}
+        try:
+            # That layer's gradient cannot be saved. Without gradients, TensorFlow warns when it loads the model.
+            with_gradients = not any(isinstance(layer, HighwayLSTM) for layer in network.layers)
+            options = tf.saved_model.SaveOptions(experimental_custom_gradients=with_gradients)
+            tf.saved_model.save(root, str(folder), signatures | serving, options)
+        except tf.errors.OpError as error:
+            raise OSError(f"cannot write the SavedModel: {error.message}") from error
+        samples = folder / contract.SAMPLE_VECTORS_FILE
+        samples.parent.mkdir(exist_ok=True)
+        np.savez_compressed(samples, tolerance=sample_vectors.TOLERANCE, **_samples(signatures | serving))
+        about = {"task": system.name, "labels": system.labels}
+        (folder / _ABOUT_FILE).write_text(json.dumps(about, indent=1) + "\n", "utf-8")
+
+    return writing.new_version(output, write)
+
+
+def _root(system: System, network: keras.Model) -> tf.train.Checkpoint:
+    """Returns the object to save: the signatures' functions, and what they use."""
+
+    def tokens(**inputs: tf.Tensor) -> Tensors:
+        more = {name: inputs.pop(name) for name in system.more_inputs}
+        outputs = network(system.served_inputs(inputs, more), training=False)
+        return system.served(system.decode(network, outputs))
+
+    def default(**inputs: tf.Tensor) -> Tensors:
+        given = {name: inputs.pop(name) for name in system.more_inputs}
+        names = zip(system.token_inputs, inputs.values(), strict=True)
+        # At least one position, so that a batch of empty sentences has a first token.
+        split = {name: in_graph.split(tf.concat([strings, ["-"]], 0))[0][:-1] for name, strings in names}
+        return split | root.tokens(**split, **given)
+
+    root = tf.train.Checkpoint()
+    specs = {name: tf.TensorSpec((None, None), tf.string, name=name) for name in system.token_inputs}
+    root.tokens = tf.function(tokens, autograph=False).get_concrete_function(**specs, **system.more_inputs)
+    if system.splits_sentences:
+        names = system.token_inputs if len(system.token_inputs) > 1 else ("strings",)
+        sentences = {name: tf.TensorSpec((None,), tf.string, name=name) for name in names}
+        root.default = tf.function(default, autograph=False).get_concrete_function(**sentences, **system.more_inputs)
+    root.variables = [variable.value for variable in network.variables]
+    root.tables = [layer.table for layer in network.layers if isinstance(layer, WordEmbedding)]
+    return root
+
+
+def _samples(signatures: dict[str, tf.types.experimental.ConcreteFunction]) -> dict[str, np.ndarray]:
+    """Returns inputs and outputs of each signature, as `standalone_checker.py` reads them."""
+    sentences = [one.encode() for one in sample_vectors.SENTENCES if one]
+    given = {1: tf.constant(sentences), 2: in_graph.split(tf.constant(sentences))[0]}
+    arrays = {}
+    for signature, function in signatures.items():
+        specs = function.structured_input_signature[1]
+        inputs = {
+            name: given[spec.shape.rank] if spec.dtype == tf.string else tf.zeros(len(sentences), spec.dtype)
+            for name, spec in specs.items()
+        }
+        with tf.device("CPU:0"):
+            outputs = function(**inputs)
+        for kind, tensors in (("inputs", inputs), ("outputs", outputs)):
+            for name, tensor in tensors.items():
+                value = tensor.numpy()
+                arrays[f"{signature}/{kind}/{name}"] = value.astype("S") if value.dtype == object else value
+    return arrays

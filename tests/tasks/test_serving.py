@@ -1,0 +1,169 @@
+"""Exported systems in a process that knows TensorFlow alone, against `predict`."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf import CRF, ELMo
+from elmo_tf.annotated import squad
+from elmo_tf.errors import InputError
+from elmo_tf.savedmodel import checksums, verification
+from elmo_tf.tasks.trained import Trained
+from tests import checks
+from tests.helpers import MICRO, slow
+from tests.tasks.small import built, recipe_of
+
+PROGRAM = """
+import json, sys
+import tensorflow as tf
+model = tf.saved_model.load(sys.argv[1])
+for signature, inputs in json.load(sys.stdin):
+    found = model.signatures[signature](**{name: tf.constant(value) for name, value in inputs.items()})
+    print(json.dumps({name: value.numpy().tolist() for name, value in found.items()}, default=bytes.decode))
+assert "elmo_tf" not in sys.modules
+"""
+RANDOM = np.random.default_rng(0)
+WORDS = ["Anna", "sat", "in", "New", "York", "a", "film", "caf\u00e9", "X-1", "."]
+SENTENCES = [RANDOM.choice(WORDS, size).tolist() for size in RANDOM.integers(1, 9, 24)]
+PREDICATES = [int(RANDOM.integers(len(tokens))) for tokens in SENTENCES]
+PAIRS = list(zip(SENTENCES, SENTENCES[::-1], strict=True))
+QUESTIONS = [(" ".join(one), f"Who {' '.join(other)}?") for one, other in PAIRS]
+
+
+def padded(sentences: list[list[str]]) -> list[list[str]]:
+    longest = max(map(len, sentences))
+    return [[*tokens, *[""] * (longest - len(tokens))] for tokens in sentences]
+
+
+def joined(sentences: list[list[str]]) -> list[str]:
+    return list(map(" ".join, sentences))
+
+
+FIRSTS, SECONDS = (list(side) for side in zip(*PAIRS, strict=True))
+TEXTS = [squad.question_of(squad.paragraph_of(paragraph), question) for paragraph, question in QUESTIONS]
+# For each system what `predict` takes, and the inputs of the signatures.
+ASKED = {
+    "ner": (SENTENCES, {"tokens": {"tokens": padded(SENTENCES)}, "default": {"strings": joined(SENTENCES)}}),
+    "entailment": (
+        PAIRS,
+        {
+            "tokens": {"premise": padded(FIRSTS), "hypothesis": padded(SECONDS)},
+            "serving_default": {"premise": joined(FIRSTS), "hypothesis": joined(SECONDS)},
+        },
+    ),
+    "roles": (
+        list(zip(SENTENCES, PREDICATES, strict=True)),
+        {
+            "tokens": {"tokens": padded(SENTENCES), "predicate": PREDICATES},
+            "default": {"strings": joined(SENTENCES), "predicate": PREDICATES},
+        },
+    ),
+    "answers": (
+        QUESTIONS,
+        {
+            "tokens": {
+                "paragraph": padded([one.paragraph.tokens for one in TEXTS]),
+                "question": padded([one.tokens for one in TEXTS]),
+            }
+        },
+    ),
+}
+ASKED["sentiment"] = ASKED["ner"]
+
+
+def as_predicted(task: str, found: dict[str, list]) -> list[dict]:
+    """What a signature returned, a row for each example, as `predict` writes it."""
+    rows = [dict(zip(found, values, strict=True)) for values in zip(*found.values(), strict=True)]
+    if task in ("ner", "roles"):
+        return [
+            {
+                "tags": [tag for tag in row["tags"] if tag],
+                "spans": [
+                    {"start": start, "end": end, "kind": kind}
+                    for (start, end), kind in zip(row["spans"], row["kinds"], strict=True)
+                    if kind
+                ],
+            }
+            for row in rows
+        ]
+    if task == "answers":
+        places = [(one, row["first"], row["last"]) for one, row in zip(TEXTS, rows, strict=True)]
+        answers = [one.paragraph.text_of(first, last).text for one, first, last in places]
+        return [{"answer": text, "probability": row["probability"]} for text, row in zip(answers, rows, strict=True)]
+    return [
+        {"label": row["label"], "probabilities": dict(zip(row["classes"], row["probabilities"], strict=True))}
+        for row in rows
+    ]
+
+
+def served(version: pathlib.Path, requests: list[tuple[str, dict]]) -> list[dict[str, list]]:
+    """What the signatures of a SavedModel return in a process that does not know this package."""
+    command = [sys.executable, "-P", "-c", PROGRAM, version]
+    done = subprocess.run(command, input=json.dumps(requests), capture_output=True, text=True, check=False, cwd=os.sep)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("task", ["ner", *(slow(name) for name in ASKED if name != "ner")])
+def test_tensorflow_alone_answers_as_predict_does(task, tmp_path):
+    system, network, _ = built(task, MICRO, recipe_of(task, "elmo.place=both"))
+    trained = Trained(system, network)
+    items, asked = ASKED[task]
+    version = trained.export(tmp_path / "model")
+    assert version == tmp_path / "model" / "1"
+    empty = [["tokens", {name: [[""]] if name != "predicate" else [0] for name in asked["tokens"]}]]
+    if "default" in asked:
+        empty.append(["default", {name: [""] if name != "predicate" else [0] for name in asked["default"]}])
+    found = served(version, [*asked.items(), *empty])
+    assert len(found) == len(asked) + len(empty)
+    expected = trained.predict(items)
+    for one in found[: len(asked)]:
+        for row, wanted in zip(as_predicted(task, one), expected, strict=True):
+            for name, value in row.items():
+                assert value == (pytest.approx(wanted[name], abs=1e-4) if "prob" in name else wanted[name])
+    # The exported tokens are those that sentences were split into.
+    assert all(one["tokens"] == padded(SENTENCES) for one in found[: len(asked)] if "tokens" in one)
+    assert list(verification.verify(version))
+
+
+def test_what_tensorflow_alone_cannot_run_is_refused_and_nothing_is_left(tmp_path):
+    system, network, _ = built("coreference")
+    with pytest.raises(InputError, match=r"^workdir: expected a system that TensorFlow alone can run, found coref"):
+        Trained(system, network).export(tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_that_answers_otherwise_in_another_process_is_not_left(tmp_path, monkeypatch):
+    system, network, _ = built("sentiment")
+    write = checksums.write
+
+    def damaged(folder):
+        samples = dict(np.load(folder / "assets.extra" / "sample_vectors.npz"))
+        samples["tokens/outputs/label"][0] = b"?"
+        np.savez_compressed(folder / "assets.extra" / "sample_vectors.npz", **samples)
+        write(folder)
+
+    monkeypatch.setattr(checksums, "write", damaged)
+    with pytest.raises(verification.VerificationError, match="tokens: output 'label' differs from what was exported"):
+        Trained(system, network).export(tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_of_ones_own_with_the_layer_is_exported_by_keras(tmp_path):
+    tokens = keras.Input((None,), dtype="string", name="tokens")
+    vectors = keras.layers.Concatenate()(ELMo(MICRO, 2)(tokens))
+    scores = keras.layers.Dense(3)(vectors)
+    model = keras.Model(tokens, [scores, CRF(["O", "B-X", "I-X"])(scores, decode=True)])
+    model.export(tmp_path / "model", verbose=False)
+    words = padded(SENTENCES)
+    (found,) = served(tmp_path / "model", [("serving_default", {"tokens": words})])
+    expected = [one.numpy() for one in model(tf.constant(words))]
+    for value, wanted in zip(found.values(), expected, strict=True):
+        np.testing.assert_allclose(value, wanted, **checks.TOLERANCE)
