@@ -137,8 +137,8 @@ class TrainConfig(Checked):
     num_sampled: _Count = 8192  # negatives per step and direction; 0, or over 3/4 of the vocabulary: the full softmax
     reset_rate: _BelowOne = 0.0  # share of the windows that begin with a sentence and start from the zero state
     dropout_rate: _BelowOne = 0.1  # share of every LSTM layer's input and of the softmax's that is set to 0
-    # number format of all matrix products but the full softmax's: "float32", "bfloat16", or "auto": the faster one,
-    # which is measured once
+    # number format of all matrix products but the full softmax's: "float32", "bfloat16", or "auto": chosen for this
+    # machine when the workdir is made, and kept in it
     precision: Literal["float32", "bfloat16", "auto"] = "float32"
     # "normal", as in the released model; or "log_uniform": small, biases by word rank
     initial_softmax: Literal["normal", "log_uniform"] = "normal"
@@ -183,6 +183,7 @@ _LITTLE_TEXT = TrainConfig(
     decay="linear",
     initial_softmax="log_uniform",
     reset_rate=0.5,
+    precision="auto",
 )
 _FIVE_CONVOLUTIONS = CharCNNConfig().filters[:5]
 
@@ -213,12 +214,12 @@ def preset(name: str) -> Config:
 
 
 def with_paper_recipe(config: Config) -> Config:
-    """Returns `config` with the released model's optimizer, schedule, clipping, dropout and initial values.
+    """Returns `config` with the released model's optimizer, schedule, clipping, dropout, initial values and precision.
 
     Settings that depend on the model's size or the data do not change: batch size, negatives, epochs, `reset_rate`.
     """
     names = ("optimizer", "learning_rate", "initial_accumulator", "clip_norm", "initial_softmax", "dropout_rate")
-    released = {name: getattr(TrainConfig(), name) for name in (*names, "warmup_steps", "decay")}
+    released = {name: getattr(TrainConfig(), name) for name in (*names, "warmup_steps", "decay", "precision")}
     return dataclasses.replace(config, train=dataclasses.replace(config.train, **released))
 
 

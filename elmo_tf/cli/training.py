@@ -22,8 +22,8 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     add = train.add_argument
     add("--preset", metavar="NAME", help=f"{', '.join(config_lib.PRESETS)}; not needed to resume")
     help_text = (
-        "train a smaller preset as the released model was trained: Adagrad, constant rate, dropout 0.1; in an existing "
-        "workdir it replaces these settings, as --set does"
+        "train a smaller preset as the released model was trained: Adagrad, constant rate, dropout 0.1, float32; in an "
+        "existing workdir it replaces these settings, as --set does"
     )
     add("--paper-recipe", action="store_true", help=help_text)
     _add_training_arguments(train)

@@ -1,5 +1,6 @@
 """When a training saves checkpoints, and how it resumes from one."""
 
+import dataclasses
 import logging
 import shutil
 import time
@@ -17,28 +18,22 @@ from elmo_tf.workdir.metrics_file import HeldoutLine
 _log = logging.getLogger("elmo_tf")
 
 
+@dataclasses.dataclass
 class Checkpointing:
     """Restores a training's state and saves it in the background; the chief writes.
 
     All workers must call `restore`, `due`, `save` and `is_saved` at the same step.
-
-    Args:
-        workdir: the workdir of the run.
-        state: the state to restore and save.
-        workers: the processes that train.
-
-    Attributes:
-        seconds: time blocked on checkpoint writes.
     """
 
-    def __init__(self, workdir: Workdir, state: TrainState, workers: OneWorker):
-        self._workdir = workdir
-        self._state = state
-        self._workers = workers
-        self._trainer = state.trainer
-        self._writer = CheckpointWriter(workdir)
+    workdir: Workdir
+    state: TrainState
+    workers: OneWorker
+    seconds: float = 0.0  # time blocked on checkpoint writes
+
+    def __post_init__(self) -> None:
+        self._trainer = self.state.trainer
+        self._writer = CheckpointWriter(self.workdir)
         self._last_save = time.monotonic()
-        self.seconds = 0.0
 
     def restore(self, stored_config: TrainConfig) -> None:
         """Restores the newest intact checkpoint, if there is one.
@@ -49,10 +44,10 @@ class Checkpointing:
         Raises:
             InputError: if the checkpoint belongs to another training.
         """
-        state, bilm, slots = self._state, self._trainer.bilm, self._trainer.optimizer.slots
-        progress = self._workers.restored(
-            lambda checkpoint: checkpoints.load(self._workdir, bilm, slots, checkpoint),
-            lambda step: checkpoints.folder_of(self._workdir, step) / checkpoint_files.MANIFEST_FILE,
+        state, bilm, slots = self.state, self._trainer.bilm, self._trainer.optimizer.slots
+        progress = self.workers.restored(
+            lambda checkpoint: checkpoints.load(self.workdir, bilm, slots, checkpoint),
+            lambda step: checkpoints.folder_of(self.workdir, step) / checkpoint_files.MANIFEST_FILE,
         )
         if progress is not None:
             self._writer.saved_step = progress.step
@@ -73,13 +68,13 @@ class Checkpointing:
 
     def due(self) -> bool:
         """Returns whether a checkpoint is due at this step, evaluations aside."""
-        config, step = self._trainer.config, self._state.step
+        config, step = self._trainer.config, self.state.step
         if not config.checkpoint_minutes:
             return step % config.checkpoint_steps == 0
         # Among several workers, the chief's clock decides.
         elapsed = time.monotonic() - self._last_save
-        late = self._workers.is_chief and elapsed >= 60 * config.checkpoint_minutes
-        return self._workers.any_every(config.log_steps, step, late)
+        late = self.workers.is_chief and elapsed >= 60 * config.checkpoint_minutes
+        return self.workers.any_every(config.log_steps, step, late)
 
     def save(self, evaluations: Sequence[HeldoutLine], needed: bool) -> None:
         """Saves a checkpoint in the background, once the previous one is written.
@@ -92,8 +87,8 @@ class Checkpointing:
             OSError: if it is `needed` and cannot be written; otherwise that is a warning.
         """
         started_at = time.monotonic()
-        progress = self._state.progress()
-        if self._workers.is_chief:
+        progress = self.state.progress()
+        if self.workers.is_chief:
             self.finish()
             slots = self._trainer.optimizer.slots
             self._writer.start(checkpoint_files.take_snapshot(self._trainer.bilm, slots, progress), evaluations)
@@ -108,7 +103,7 @@ class Checkpointing:
     def is_saved(self) -> bool:
         """Returns whether there is a checkpoint of this step; waits for one that is being written."""
         self.finish()
-        return self._workers.any(self._workers.is_chief and self.saved_step == self._state.step)
+        return self.workers.any(self.workers.is_chief and self.saved_step == self.state.step)
 
     def poll(self) -> None:
         """Warns if the last checkpoint could not be written; does not wait."""
@@ -139,13 +134,13 @@ class Checkpointing:
         # With held-out text, also the best by the evaluated part and the best by the whole text.
         kept = config.keep_checkpoints + 2 * (eval_steps is not None)
         every = min(1 if config.checkpoint_minutes else config.checkpoint_steps, eval_steps or last_step)
-        saves = -(-last_step // every) - self._state.step // every
-        more = min(saves, max(1, kept + 1 - len(checkpoints.steps(self._workdir))))
-        free = shutil.disk_usage(self._workdir.path).free
+        saves = -(-last_step // every) - self.state.step // every
+        more = min(saves, max(1, kept + 1 - len(checkpoints.steps(self.workdir))))
+        free = shutil.disk_usage(self.workdir.path).free
         if more * self.num_bytes > free:
             sizes = [space.megabytes(size) for size in (self.num_bytes, more * self.num_bytes, free)]
             _log.warning(
                 "warning: a checkpoint takes %s MB; %d more (%d are kept, plus one being written) take %s MB, but only "
                 "%s MB are free in %s",
-                *(sizes[0], more, kept, *sizes[1:], self._workdir.path),
+                *(sizes[0], more, kept, *sizes[1:], self.workdir.path),
             )

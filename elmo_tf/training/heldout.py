@@ -1,5 +1,6 @@
 """Evaluation during training: on which part of the held-out text, and whether it still gets better."""
 
+import dataclasses
 import logging
 import time
 from collections.abc import Callable
@@ -52,15 +53,9 @@ def check_patience(config: Config, heldout: object | None) -> None:
         raise InputError("train.patience", "a held-out text with it", "none")
 
 
+@dataclasses.dataclass
 class HeldoutEvaluation:
     """Evaluates a network in training again and again; all workers must call `evaluate` at the same step.
-
-    Args:
-        records: the held-out text.
-        trainer: has the network.
-        workers: the processes that train.
-        monitor: records the evaluations; only the chief's has them.
-        interrupted: asked between windows whether to stop.
 
     Attributes:
         eval_steps: steps between evaluations; 0: only at the end.
@@ -68,22 +63,16 @@ class HeldoutEvaluation:
         seconds: time spent on evaluations.
     """
 
-    def __init__(
-        self,
-        records: Records,
-        trainer: Trainer,
-        workers: OneWorker,
-        monitor: Monitor,
-        interrupted: Callable[[], bool],
-    ):
-        config = trainer.config
-        self._records = records
-        self._config = config
-        self._workers = workers
-        self._monitor = monitor
-        self._interrupted = interrupted
-        self._evaluator = Evaluator(trainer.bilm, trainer.strategy)
-        self._parts = parts(records, config)
+    records: Records  # the held-out text
+    trainer: Trainer
+    workers: OneWorker
+    monitor: Monitor  # records the evaluations; only the chief's has them
+    interrupted: Callable[[], bool]  # asked between windows whether to stop
+
+    def __post_init__(self) -> None:
+        self.config = config = self.trainer.config
+        self._evaluator = Evaluator(self.trainer.bilm, self.trainer.strategy)
+        self._parts = parts(self.records, config)
         self._described = False  # whether the log says how long an evaluation takes
         self.eval_steps = config.checkpoint_steps if config.eval_steps is None else config.eval_steps
         self.out_of_patience = False
@@ -103,20 +92,20 @@ class HeldoutEvaluation:
         Returns:
             False if the evaluation was interrupted on any worker.
         """
-        started_at, config, workers = time.monotonic(), self._config, self._workers
+        started_at, config, workers = time.monotonic(), self.config, self.workers
         known = {one.heldout for one in self.earlier() if one.step == step}
         wanted = self._parts if final else self._parts[:1]
         missing = [part for part in wanted if workers.any(workers.is_chief and part.id not in known)]
         found = self._evaluator.parts(
-            self._records,
+            self.records,
             [part.windows for part in missing],
-            *(config.batch_size, config.unroll_steps, self._interrupted),
+            *(config.batch_size, config.unroll_steps, self.interrupted),
         )
         if workers.is_chief:
             for part, result in zip(missing, found, strict=False):
                 note = "" if part.windows is None else f", of the first {result.tokens:,} tokens"
                 note += _products_note(config.precision)
-                self._monitor.record_evaluation(result, part.id, note, part != self._parts[0])
+                self.monitor.record_evaluation(result, part.id, note, part != self._parts[0])
         waited = metrics_file.evaluations_since_best(self.earlier())
         self.out_of_patience = workers.any(0 < config.patience <= waited)
         seconds = time.monotonic() - started_at
@@ -126,19 +115,19 @@ class HeldoutEvaluation:
             workers.info(
                 "an evaluation takes %.1f s, the first one's graph included: %s of %s held-out tokens "
                 "(train.eval_tokens), every %s steps (train.eval_steps); the last one takes all",
-                *(seconds, f"{found[0].tokens:,}", f"{num_tokens(self._records):,}", f"{self.eval_steps:,}"),
+                *(seconds, f"{found[0].tokens:,}", f"{num_tokens(self.records):,}", f"{self.eval_steps:,}"),
             )
-        self._monitor.resume_clock()
+        self.monitor.resume_clock()
         return len(found) == len(missing)
 
     def earlier(self) -> list[HeldoutLine]:
         """Returns the evaluations on this held-out text so far."""
         ids = [part.id for part in self._parts]
-        return [one for one in self._monitor.evaluations if one.heldout in ids]
+        return [one for one in self.monitor.evaluations if one.heldout in ids]
 
     def warn_of_others(self) -> None:
         """Warns if earlier evaluations cannot be compared with those to come."""
-        if self._monitor.evaluations and not self.earlier():
+        if self.monitor.evaluations and not self.earlier():
             _log.warning(
                 "warning: earlier evaluations were of another held-out text, another part of it, or another number of "
                 "streams (train.batch_size); the best checkpoint and train.patience go by those from here on"

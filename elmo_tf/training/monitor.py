@@ -21,36 +21,21 @@ from elmo_tf.workdir.metrics_file import HeldoutLine, MetricsFile
 _PROFILED = range(5, 10)
 
 
+@dataclasses.dataclass
 class Monitor:
-    """Collects step results, checks them, and reports the progress.
+    """Collects step results, checks them, and reports the progress."""
 
-    Args:
-        state: what a run starts from.
-        last_step: total number of steps.
-        metrics: receives every step's losses; None except on the chief: nothing is shown or written.
-        board: TensorBoard's files; None if `metrics` is.
-        diagnostics: computes values of some steps for `board`; None if `metrics` is.
-        profile: whether to trace some steps.
-    """
+    state: dataclasses.InitVar[TrainState]  # what the run starts from
+    last_step: int  # total number of steps
+    metrics: MetricsFile | None = None  # None except on the chief: nothing is shown or written
+    board: Board | None = None  # None if `metrics` is
+    diagnostics: Diagnostics | None = None  # computes values of some steps for `board`; None if `metrics` is
+    profile: bool = False  # whether to trace some steps
 
-    def __init__(
-        self,
-        state: TrainState,
-        last_step: int,
-        metrics: MetricsFile | None = None,
-        board: Board | None = None,
-        diagnostics: Diagnostics | None = None,
-        profile: bool = False,
-    ):
-        self._config = state.trainer.config
-        self._epochs = state.epochs
-        self._first_step, self._last_step = state.step, last_step
-        self._metrics = metrics
-        self._board = board
-        self._diagnostics = diagnostics
+    def __post_init__(self, state: TrainState) -> None:
+        self._config, self._epochs = state.trainer.config, state.epochs
+        self._first_step = self._step = state.step
         self._diagnosing = False
-        self._profile = profile and board is not None
-        self._step = state.step
         self._pending: list[StepResult] = []
         self._timed_since: float | None = None  # start of the timed steps; None before the first step
         self._timed = 0  # steps since then
@@ -58,7 +43,7 @@ class Monitor:
         self._perplexity = math.nan
         self._charted: int | None = None  # step of the last point of the held-out curve
         self._line = ProgressLine()
-        if metrics is not None and state.step < last_step:
+        if self.metrics is not None and state.step < self.last_step:
             self._line.leave("building the graph of a step ...")
 
     def record(self, result: StepResult, learning_rate: float) -> None:
@@ -72,13 +57,13 @@ class Monitor:
             self.resume_clock()
         else:
             self._timed += 1
-        if len(self._pending) == self._config.log_steps or self._step == self._last_step:
+        if len(self._pending) == self._config.log_steps or self._step == self.last_step:
             self.flush()
-        if self._metrics is not None and self._step < self._last_step and self._line.due():
+        if self.metrics is not None and self._step < self.last_step and self._line.due():
             self._line.show(self._progress())
         if self._diagnosing:
             self._write_diagnostics()
-        if self._profile:
+        if self.profile:
             self._trace()
 
     def flush(self, sync: bool = False) -> None:
@@ -88,12 +73,12 @@ class Monitor:
             self._pending.clear()
             self._check(values)
             self._perplexity = float(np.exp(values[:, :2].mean()))
-            if self._metrics is not None:
+            if self.metrics is not None:
                 self._write(values)
-                if self._step == self._last_step:
+                if self._step == self.last_step:
                     self._line.leave(self._progress())
-        if self._metrics is not None:
-            self._metrics.flush(sync)
+        if self.metrics is not None:
+            self.metrics.flush(sync)
         self.resume_clock()
 
     def resume_clock(self) -> None:
@@ -103,7 +88,7 @@ class Monitor:
     @property
     def evaluations(self) -> list[HeldoutLine]:
         """All evaluations of the workdir so far; none except on the chief."""
-        return self._metrics.evaluations if self._metrics is not None else []
+        return self.metrics.evaluations if self.metrics is not None else []
 
     def record_evaluation(self, evaluation: Evaluation, heldout_id: str, note: str = "", whole: bool = False) -> None:
         """Writes and shows a held-out evaluation.
@@ -119,33 +104,33 @@ class Monitor:
         # If a part and the whole text are evaluated at one step, the part, which comes first, is on the curve.
         if self._step != self._charted:
             self._charted = self._step
-            self._board.scalars("heldout", values, self._step)
-            self._board.flush()
+            self.board.scalars("heldout", values, self._step)
+            self.board.flush()
         line = {"step": self._step, "heldout": heldout_id} | values | {"tokens": evaluation.tokens}
-        self._metrics.add(line | {"whole": True} if whole else line)
-        self._metrics.flush(sync=True)
+        self.metrics.add(line | {"whole": True} if whole else line)
+        self.metrics.flush(sync=True)
         self._line.leave(f"step {self._step:,}: {evaluation.summary()}{note}")
 
     def before_step(self, window: Window) -> None:
         """Called before each step: every `look_steps` steps, computes diagnostics of the step."""
         every = self._config.look_steps
-        self._diagnosing = self._diagnostics is not None and every > 0 and (self._step + 1) % every == 0
+        self._diagnosing = self.diagnostics is not None and every > 0 and (self._step + 1) % every == 0
         if self._diagnosing:
-            self._diagnostics.before(window, self._step)
+            self.diagnostics.before(window, self._step)
 
     def close(self) -> None:
         """Ends the progress line and closes TensorBoard's files."""
-        if self._metrics is not None:
+        if self.metrics is not None:
             self._line.leave()
-            self._board.close()
+            self.board.close()
 
     def _write_diagnostics(self) -> None:
-        seen = self._diagnostics.after()
-        self._board.scalars("sampled_against_full_softmax", seen.losses, self._step)
-        self._board.scalars("update_to_weight", seen.update_to_weight, self._step)
-        self._board.histograms("weight_histograms", seen.weights, self._step)
-        self._board.histograms("output_histograms", seen.activations, self._step)
-        self._board.words(*self._diagnostics.words())
+        seen = self.diagnostics.after()
+        self.board.scalars("sampled_against_full_softmax", seen.losses, self._step)
+        self.board.scalars("update_to_weight", seen.update_to_weight, self._step)
+        self.board.histograms("weight_histograms", seen.weights, self._step)
+        self.board.histograms("output_histograms", seen.activations, self._step)
+        self.board.words(*self.diagnostics.words())
 
     def _check(self, values: np.ndarray) -> None:
         bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
@@ -162,7 +147,7 @@ class Monitor:
         first = self._step - len(values) + 1
         for number, (forward, backward, norm) in enumerate(values.tolist(), first):
             losses = {"forward_loss": forward, "backward_loss": backward}
-            self._metrics.add({"step": number} | losses | {"gradient_norm": norm})
+            self.metrics.add({"step": number} | losses | {"gradient_norm": norm})
         forward, backward, norm = values.mean(axis=0)
         learning = {
             "loss_forward_nats": forward,
@@ -179,22 +164,22 @@ class Monitor:
             "gradient_norm_after_clip": np.minimum(values[:, 2], self._config.clip_norm).mean(),
             "learning_rate": self._learning_rate,
         }
-        self._board.scalars("learning", learning, self._step)
-        self._board.scalars("optimizer", optimizer, self._step)
+        self.board.scalars("learning", learning, self._step)
+        self.board.scalars("optimizer", optimizer, self._step)
 
     def _trace(self) -> None:
         made = self._step - self._first_step
         if made == _PROFILED.start:
-            self._board.start_profile()
+            self.board.start_profile()
         elif made == _PROFILED.stop:
-            self._board.stop_profile()
+            self.board.stop_profile()
 
     def _progress(self) -> str:
         step = self._step
-        done, epoch = f"step {step:,}/{self._last_step:,}", f"epoch {self._epochs.at(step):.2f}"
+        done, epoch = f"step {step:,}/{self.last_step:,}", f"epoch {self._epochs.at(step):.2f}"
         if self._rate is None:
             return f"{done}  {epoch}"
-        left = datetime.timedelta(seconds=round((self._last_step - step) * self._rate))
+        left = datetime.timedelta(seconds=round((self.last_step - step) * self._rate))
         speed = self._epochs.tokens_per_step / self._rate
         # A narrow terminal shows only the first items.
         return f"{done}  {left} left  perplexity {self._perplexity:,.1f}  {speed:,.0f} tokens/s  {epoch}"

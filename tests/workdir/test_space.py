@@ -140,6 +140,7 @@ def test_train_and_evaluate_name_the_settings_that_help(records, workdir, tmp_pa
     monkeypatch.setattr(loop.Trainer, "step", out_of_memory)
     monkeypatch.setattr(evaluation.Evaluator, "parts", out_of_memory)
     train = ["train", "--data", str(records.path), "--preset", "tiny", "--workdir", str(tmp_path / "w"), "--steps", "1"]
+    train += ["--set", "train.precision=float32"]
     assert cli.main(train) == 1
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith("elmo-tf: error: --set train.batch_size, --set train.num_sampled, --set model.lstm.units: ")
