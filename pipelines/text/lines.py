@@ -79,7 +79,7 @@ class Cleaner(NamedTuple):
                     raise InputError(block.source, "UTF-8 text", found)
             if corpora.is_fasta(block.source) and block.data.startswith(b">") != self.fasta:
                 expected = "a FASTA file, which begins with >" if self.fasta else "--tokenizer characters for FASTA"
-                raise InputError(block.source, expected, repr(block.data[:10]) if self.fasta else "another tokenizer")
+                raise InputError(block.source, expected, repr(block.data[:1]) if self.fasta else "another tokenizer")
         records = self.has_records(block)
         lines = block.data.removesuffix(b"\n").split(b"\n")
         found = sorted(self._irregular(block, lines))

@@ -86,7 +86,7 @@ def test_a_long_record_is_cut_for_training_and_refused_for_vectors(corpus):
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        (b"MKV\n", ["--tokenizer=characters"], r"a.fa: expected a FASTA file, which begins with >, found b'MKV\\n'$"),
+        (b"MKV\n", ["--tokenizer=characters"], r"a.fa: expected a FASTA file, which begins with >, found b'M'$"),
         (b">a\nMKV\n", [], r"a.fa: expected --tokenizer characters for FASTA, found another tokenizer$"),
         (b">a\nM\n", ["--tokenizer=characters", "--line=part"], "line: expected tokenizer unicode with it, found"),
     ],
