@@ -61,17 +61,19 @@ def _root(system: System, network: keras.Model) -> tf.train.Checkpoint:
         return system.served(system.decode(network, outputs))
 
     def default(**inputs: tf.Tensor) -> Tensors:
-        given = {name: inputs.pop(name) for name in system.more_inputs}
-        names = zip(system.token_inputs, inputs.values(), strict=True)
+        given = {name: inputs[name] for name in system.more_inputs}
         # At least one position, so that a batch of empty sentences has a first token.
-        split = {name: in_graph.split(tf.concat([strings, ["-"]], 0))[0][:-1] for name, strings in names}
+        texts = {
+            name: tf.concat([inputs[text], ["-"]], 0) for name, text in zip(system.token_inputs, names, strict=True)
+        }
+        split = {name: in_graph.split(strings)[0][:-1] for name, strings in texts.items()}
         return split | root.tokens(**split, **given)
 
+    names = system.token_inputs if len(system.token_inputs) > 1 else ("strings",)
     root = tf.train.Checkpoint()
     specs = {name: tf.TensorSpec((None, None), tf.string, name=name) for name in system.token_inputs}
     root.tokens = tf.function(tokens, autograph=False).get_concrete_function(**specs, **system.more_inputs)
     if system.splits_sentences:
-        names = system.token_inputs if len(system.token_inputs) > 1 else ("strings",)
         sentences = {name: tf.TensorSpec((None,), tf.string, name=name) for name in names}
         root.default = tf.function(default, autograph=False).get_concrete_function(**sentences, **system.more_inputs)
     root.variables = [variable.value for variable in network.variables]
