@@ -1,7 +1,11 @@
 """Vectors of sentences: what programs, Beam's workers, the probes and the command line use."""
 
 import contextlib
+<<<<<<< HEAD
 import dataclasses
+=======
+import threading
+>>>>>>> core
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
@@ -49,6 +53,7 @@ class Embedder:
             _share_machine(num_threads)
         self.source, self._batch_tokens = source, batch_tokens
         self._made_scorer: Scorer | None = None
+        self._lock = threading.Lock()  # several threads may ask for the first score
         self._model = source.model()
 
     def __repr__(self) -> str:
@@ -145,9 +150,10 @@ class Embedder:
 
     def _scorer(self) -> Scorer:
         # Not a property: Beam's shared processes read every attribute of what they share.
-        if self._made_scorer is None:
-            self._made_scorer = Scorer(self.source.language_model())
-        return self._made_scorer
+        with self._lock:
+            if self._made_scorer is None:
+                self._made_scorer = Scorer(self.source.language_model())
+            return self._made_scorer
 
     def mix_weights(self) -> np.ndarray:
         """Returns the factor of each layer in the ELMo vector, float32 `(num_layers,)`: gamma times its weight."""

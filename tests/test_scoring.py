@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 import elmo_tf
-from elmo_tf import api, cli
+from elmo_tf import api, cli, embedder, scoring
 from elmo_tf.bilm.log_probs import word_log_probs
 from elmo_tf.errors import InputError
 from elmo_tf.text import char_ids
@@ -85,11 +85,14 @@ def test_nothing_and_unknown_words_alone_have_scores(model):
         assert one.total == pytest.approx(empty[0].total, rel=1e-6)
 
 
-def test_threads_that_score_at_once_from_the_start_get_the_same(model, workdir):
+def test_threads_that_score_at_once_from_the_start_get_the_same_and_read_the_softmax_once(model, workdir, monkeypatch):
+    made = []
+    monkeypatch.setattr(embedder, "Scorer", lambda source: made.append(scoring.Scorer(source)) or made[0])
     expected, fresh = [one.total for one in model.score(SENTENCES)], elmo_tf.load(workdir)
     with concurrent.futures.ThreadPoolExecutor(4) as threads:
         for found in threads.map(lambda _: [one.total for one in fresh.score(SENTENCES)], range(8)):
             assert found == pytest.approx(expected, rel=1e-5)
+    assert len(made) == 1
 
 
 def test_the_mean_is_that_of_an_evaluation_of_this_sentence_alone(model, workdir, tmp_path):

@@ -137,8 +137,8 @@ def _parser() -> Parser:
     parser.add_argument("--version", action="version", version=f"elmo-tf {__version__}")
     parser.add_argument("--debug", action="store_true", help="with any command: print the traceback of an error")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    commands.add_parser("preprocess", help="make a folder of records from text, with Apache Beam", add_help=False)
-    commands.add_parser("embed", help="make vectors of a text, with Apache Beam", add_help=False)
+    commands.add_parser("preprocess", help="turn text into a folder of records, with Apache Beam", add_help=False)
+    commands.add_parser("embed", help="compute the vectors of a text, with Apache Beam", add_help=False)
     for module in (corpus, training, models, use, scores, probes, tasks):
         module.add_commands(commands)
     return parser

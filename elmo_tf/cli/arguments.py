@@ -8,7 +8,7 @@ from collections.abc import Callable
 from elmo_tf import config as config_lib
 from elmo_tf.errors import suggestion
 
-SAVEDMODEL = "a version's folder, a model's (newest version), or the name of a published model (`elmo-tf models`)"
+SAVEDMODEL = "folder of a version or of a model (its newest version), or a name (`elmo-tf models`)"
 
 
 class Parser(argparse.ArgumentParser):
@@ -38,7 +38,7 @@ def add_command(
     """
     added = commands.add_parser(name, help=help_text, description=help_text, allow_abbrev=False)
     if on_gpu:
-        added.add_argument("--gpus", metavar="0,1,..", help="GPUs to use (default: all, or the CPU if there is none)")
+        added.add_argument("--gpus", metavar="0,1,..", help="GPUs to use (default: all; without any, the CPU)")
     added.set_defaults(run=run, on_gpu=on_gpu, gpus=None, needs_tensorflow=needs_tensorflow, parser=added)
     return added
 

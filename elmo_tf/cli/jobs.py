@@ -91,21 +91,21 @@ def _add_text_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--strict",
         action="store_true",
-        help="refuse irregular text (blank lines, bytes that are not UTF-8 ...); the error names file and line",
+        help="reject irregular text (blank lines, bytes that are not UTF-8 ...); the error names file and line",
     )
 
 
 def _add_preprocess_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     _add_text_options(parser)
-    add("--output", required=True, metavar="DIR", help="folder to make; resumes the run if an earlier one was killed")
+    add("--output", required=True, metavar="DIR", help="folder to create; an interrupted run resumes")
     add("--vocab", metavar="FILE", help="use this vocabulary instead of counting the words of the text")
     add("--min-count", type=int, metavar="N", help="leave out words that occur fewer than N times (default: 1)")
     add("--max-vocab", type=int, metavar="N", help="keep N words, including <S>, </S> and <UNK> (default: all)")
     add("--shards", type=int, metavar="N", help="files to write (default: one per 8 MB of text)")
-    add("--shuffle", action="store_true", help="shuffle all sentences on disk, which takes twice the disk space")
+    add("--shuffle", action="store_true", help="shuffle all sentences on disk; needs twice the disk space")
     add("--seed", type=int, metavar="N", help="seed of the shuffle and the held-out split (default: 0)")
-    add("--heldout", metavar="DIR", help="folder to make of held-out sentences, which --output then leaves out")
+    add("--heldout", metavar="DIR", help="folder for held-out sentences, which --output leaves out")
     share = (
         f"share of the distinct sentences to hold out, between 0 and 1 (default: {preprocess_config.HELDOUT_FRACTION})"
     )
@@ -120,7 +120,7 @@ def _add_embed_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--savedmodel", required=True, metavar="DIR", help=about)
     _add_text_options(parser)
-    add("--output", required=True, metavar="PATH", help="HDF5 file to make, or folder of TFRecords or of a matrix")
+    add("--output", required=True, metavar="PATH", help="HDF5 file to create, or folder of TFRecords or of a matrix")
     add(
         "--format",
         choices=embed_config.FORMATS,

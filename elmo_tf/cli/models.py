@@ -18,12 +18,12 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     """Adds the commands of this file."""
     export = add_command(commands, "export", _export, "write a verified SavedModel and print its folder")
     export.add_argument("--workdir", required=True, metavar="DIR", help="a workdir of `elmo-tf train`")
-    export.add_argument("--output", required=True, metavar="DIR", help="savedmodels/NAME; gets a new version")
+    export.add_argument("--output", required=True, metavar="DIR", help="savedmodels/NAME; a new version is added")
     add_checkpoint_argument(export)
-    export.add_argument("--softmax", action="store_true", help="export the softmax too, for the signature score")
+    export.add_argument("--softmax", action="store_true", help="also export the softmax, for the signature score")
     _add_savedmodel_arguments(export)
 
-    help_text = "list the published models, and which are on this machine"
+    help_text = "list models by name, and which are on this machine"
     models = add_command(commands, "models", _models, help_text, needs_tensorflow=False)
     models.add_argument("--json", action="store_true", help="print one line of JSON")
 
@@ -33,7 +33,9 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     dump = add_command(commands, "dump-weights", _dump_weights, help_text)
     dump.add_argument("--workdir", required=True, metavar="DIR", help="a workdir of `elmo-tf train`")
     dump.add_argument("--output", required=True, metavar="DIR", help="a new folder")
-    dump.add_argument("--softmax", action="store_true", help="write softmax.hdf5 and vocab.txt too, for elmo_tf alone")
+    dump.add_argument(
+        "--softmax", action="store_true", help="also write softmax.hdf5 and vocab.txt, which only elmo_tf reads"
+    )
     add_checkpoint_argument(dump)
 
 
@@ -49,7 +51,7 @@ def _add_import(commands: argparse._SubParsersAction) -> None:
     add = parser.add_argument
     add("--options", metavar="FILE", help="with --weights or --checkpoint: the options.json that belongs to it")
     add("--vocab", metavar="FILE", help="with --checkpoint: the vocabulary it was trained with")
-    add("--output", metavar="DIR", help="not with --checkpoint: savedmodels/NAME; gets a new version")
+    add("--output", metavar="DIR", help="not with --checkpoint: savedmodels/NAME; a new version is added")
     add("--workdir", metavar="DIR", help="a new workdir for further training, evaluation or export")
     _add_savedmodel_arguments(parser)
 
@@ -69,7 +71,7 @@ def _add_savedmodel_arguments(parser: argparse.ArgumentParser) -> None:
         "--tokenizer does; programs that load a model with unicode have to import tensorflow_text first"
     )
     add("--tokenizer", choices=contract.TOKENIZERS, default=not_given, help=help_text)
-    help_text = "the LSTM states before a sentence: zero (default), or their average after the text of --warm-text"
+    help_text = "LSTM states before each sentence: zero (default), or warm: their average after --warm-text"
     add("--initial-state", choices=("zero", "warm"), default="zero", help=help_text)
     help_text = "typical sentences, one per line; the first 1,024 are read"
     add("--warm-text", default=not_given, metavar="FILE", help=help_text)

@@ -14,7 +14,7 @@ _SEMCOR = (
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
     """Adds the commands of this file."""
-    help_text = "measure what each layer of a model knows"
+    help_text = "measure what each layer of a model has learned"
     probe = commands.add_parser("probe", help=help_text, description=help_text, allow_abbrev=False)
     tasks = probe.add_subparsers(title="tasks", metavar="TASK", required=True)
     _add_pos(tasks)
@@ -47,7 +47,7 @@ def _add_blimp(tasks: argparse._SubParsersAction) -> None:
     help_text = "how often the acceptable sentence of a minimal pair is the likelier one"
     blimp = add_command(tasks, "blimp", _blimp, help_text)
     blimp.add_argument("--savedmodel", "--model", required=True, metavar="SOURCE", help="a model with its softmax")
-    help_text = "lines of JSON, as BLiMP has them; may be compressed"
+    help_text = "BLiMP's JSON lines; may be compressed"
     blimp.add_argument("--data", required=True, metavar="FILE", help=help_text)
     blimp.add_argument("--output", required=True, metavar="DIR", help="a new folder for a table, JSON and a plot")
 
@@ -57,7 +57,7 @@ def _add_weights_plot(commands: argparse._SubParsersAction) -> None:
     plot = add_command(commands, "weights-plot", _weights_plot, help_text, needs_tensorflow=False)
     help_text = "a .keras file with an ELMo layer; may be repeated"
     plot.add_argument("--model", required=True, action="append", dest="mixes", metavar="FILE", help=help_text)
-    plot.add_argument("--output", required=True, metavar="FILE", help="a PNG file, replaced if it is there")
+    plot.add_argument("--output", required=True, metavar="FILE", help="a PNG file; overwritten if it exists")
 
 
 def _add_projector(commands: argparse._SubParsersAction) -> None:

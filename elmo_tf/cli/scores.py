@@ -6,7 +6,7 @@ import json
 
 from elmo_tf.cli.arguments import add_command, positive
 
-_MODEL = "a model with its softmax: a workdir of `elmo-tf train`, or an export made with --softmax"
+_MODEL = "a model with a softmax: english, a workdir of `elmo-tf train`, or an export made with --softmax"
 _LINES_AT_ONCE = 4096
 
 
@@ -18,7 +18,9 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     score.add_argument("--tokens", action="store_true", help="add the log-probability of each token")
 
     fill = add_command(commands, "fill", _fill, "print the likeliest words for a place in a sentence, as lines of JSON")
-    fill.add_argument("sentence", metavar='"... [MASK] ..."', help="with [MASK] in the place, or with --word")
+    fill.add_argument(
+        "sentence", metavar='"... [MASK] ..."', help="a sentence with [MASK], or any sentence with --word"
+    )
     fill.add_argument("--model", required=True, metavar="SOURCE", help=_MODEL)
     fill.add_argument("--word", metavar="W", help="find substitutes for this word of the sentence")
     fill.add_argument("--top", type=positive, default=10, metavar="N", help="words to print (default: 10)")

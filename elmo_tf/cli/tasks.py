@@ -30,7 +30,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
             predict.add_argument("--tokenizer", choices=("unicode",), help=help_text)
         help_text = "write a verified SavedModel that TensorFlow alone can load, and print its folder"
         export = add_command(actions, "export", _export, help_text)
-        export.add_argument("--output", required=True, metavar="DIR", help="savedmodels/NAME; gets a new version")
+        export.add_argument("--output", required=True, metavar="DIR", help="savedmodels/NAME; a new version is added")
         for one in (train, evaluate, predict, export):
             help_text = "made if it does not exist" if one is train else "made by `train`"
             one.add_argument("--workdir", required=True, metavar="DIR", help=help_text)
@@ -42,15 +42,15 @@ def _add_train(actions: argparse._SubParsersAction) -> argparse.ArgumentParser:
     parser = add_command(actions, "train", _train, help_text, on_gpu=True)
     add = parser.add_argument
     add("--train", required=True, metavar="FILE", help="labeled data, plain or compressed")
-    add("--dev", required=True, metavar="FILE", help="labeled data that chooses the best epoch, plain or compressed")
-    add("--test", metavar="FILE", help="labeled data that is scored once, at the end")
+    add("--dev", required=True, metavar="FILE", help="labeled data for choosing the best epoch, plain or compressed")
+    add("--test", metavar="FILE", help="labeled data, scored once at the end")
     add("--elmo", metavar="MODEL", help="a SavedModel, a workdir or a model's name; without it a baseline is trained")
     add("--glove", metavar="FILE", help="word vectors as text; without it they are learned")
     add("--fraction", type=float, default=1.0, metavar="F", help="part of the training data to use (default: 1)")
     add("--seeds", type=positive, default=1, metavar="N", help="number of runs, each in a folder (default: 1)")
     help_text = (
-        "recipe=small (two cores, little data) instead of the paper's; or any other setting (an unknown key is "
-        "answered with the nearest one, or with all); may be repeated"
+        "recipe=small (two cores, little data) instead of the paper's; or any other setting (an unknown key "
+        "prints the nearest one, or all); may be repeated"
     )
     add("--set", action="append", default=[], dest="assignments", metavar="KEY=VALUE", help=help_text)
     return parser

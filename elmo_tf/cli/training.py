@@ -44,8 +44,8 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     add("--data", required=True, metavar="DIR", help="records made with the workdir's vocabulary")
     add_checkpoint_argument(evaluate)
     help_text = (
-        "parallel streams that the sentences are divided into, the LSTM state carried along each; another number gives "
-        "a slightly different result (the workdir's train.batch_size, as `train --heldout` uses)"
+        "parallel streams, each carrying its LSTM state; the number slightly changes the result (default: the "
+        "workdir's train.batch_size, as in `train --heldout`)"
     )
     add("--batch-size", type=positive, metavar="N", help=help_text)
     add("--unigram", metavar="DIR", help="also print the perplexity of a unigram model of these records")

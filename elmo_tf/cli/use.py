@@ -24,14 +24,19 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     )
     add("--word", required=True, metavar="W", help="the word, a token of --sentence")
     add("--sentence", required=True, metavar='"..."', help="tokens between spaces, W among them; skipped in the text")
-    add("--position", type=natural, metavar="N", help="W's place there, from 0, if it occurs twice (default: first)")
+    add(
+        "--position",
+        type=natural,
+        metavar="N",
+        help="index of W in --sentence, from 0, if it occurs twice (default: first)",
+    )
     add("--layer", default="elmo", metavar="L", help="elmo (default), the weighted vector, or a layer: 0, 1, 2, ..")
     add("--count", type=positive, default=10, metavar="N", help="uses to print, each of another sentence (default: 10)")
     which = neighbors.add_mutually_exclusive_group()
     # The first of the two sets the default.
     which.add_argument("--same-word", action="store_true", help="consider only uses of W")
     which.add_argument("--any-word", action="store_false", dest="same_word", help="consider all words (default)")
-    add("--vectors", metavar="FILE", help="HDF5 that `elmo-tf embed` made of the text: saves embedding it again")
+    add("--vectors", metavar="FILE", help="HDF5 file that `elmo-tf embed` wrote for the text; saves embedding it again")
     add("--json", action="store_true", help="print one line of JSON")
 
     verify = add_command(
