@@ -1,11 +1,8 @@
 """Vectors of sentences: what programs, Beam's workers, the probes and the command line use."""
 
 import contextlib
-<<<<<<< HEAD
 import dataclasses
-=======
 import threading
->>>>>>> core
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
