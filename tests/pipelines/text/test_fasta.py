@@ -7,7 +7,6 @@ import tarfile
 
 import pytest
 
-from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
 from elmo_tf.pipelines.text import corpora, lines, reading, sentences
 from elmo_tf.records import record_folder
@@ -102,4 +101,3 @@ def test_records_have_a_token_for_each_residue(corpus, process):
     assert records.vocabulary.tokens[3:] == [b"M", b"K", b"V"]
     assert sorted(words for _, words in helpers.sentences_of(records)) == [[b"K", b"M"], [b"M", b"K", b"V", b"M"]]
     assert (records.info.sentences, records.info.tokens) == (2, 6)
-    assert jobs.parsed("preprocess", ["--input=a", "--output=b", "--tokenizer=characters"]).tokenizer == "characters"
