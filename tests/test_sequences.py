@@ -44,7 +44,7 @@ def test_fasta_becomes_a_model_and_vectors_of_residues(tmp_path, monkeypatch, ca
         "preprocess --input train.fa --tokenizer characters --output data --shuffle",
         f"train --data data --workdir run --preset tiny {settings} --steps 3",
         "export --workdir run --output saved --tokenizer characters",
-        "embed --savedmodel saved --input few.fasta --tokenizer characters --layers sum --output out.hdf5",
+        "embed --savedmodel saved --input few.fasta --tokenizer characters --layers sum --id-column --output out.hdf5",
     ):
         assert cli.main(command.split()) == 0, capsys.readouterr().err
     letters = pathlib.Path("data/vocab.txt").read_text().split()[3:]
@@ -55,8 +55,9 @@ def test_fasta_becomes_a_model_and_vectors_of_residues(tmp_path, monkeypatch, ca
     found = elmo.encode(texts, layers="sum")
     assert ["".join(one.tokens) for one in found] == texts
     with h5py.File("out.hdf5") as file:
-        for number, one in enumerate(found):
-            np.testing.assert_allclose(file[str(number)], one.vectors, **checks.TOLERANCE)
+        assert set(file) == set(PROTEINS)
+        for name, one in zip(PROTEINS, found, strict=True):
+            np.testing.assert_allclose(file[name], one.vectors, **checks.TOLERANCE)
     # The same from the model's own graph, from the workdir, and from tokens.
     outputs = elmo._model.signatures["default"](strings=tf.constant(texts))
     split = elmo_tf.load("run").encode(list(map(list, texts)), layers="sum")

@@ -39,7 +39,7 @@ class EmbedConfig(job_config.JobConfig):
         no_shards = self.shards is None or self.format == "tfrecord"
         require("shards", no_shards, "format tfrecord with it", f"format {self.format}")
         require("format", self.format != "npy" or self.pool is not None, "pool with it", "format npy alone")
-        lines = self.id_column is None or self.tokenizer == "whitespace" or self.line == sentences.SENTENCE
+        lines = self.id_column is None or self.tokenizer != "unicode" or self.line == sentences.SENTENCE
         require("id_column", lines, "lines that are sentences", f"line {self.line or sentences.PART}")
 
     def settings(self, seed: int = 0, heldout_fraction: float | None = None) -> sentences.Settings:
