@@ -38,5 +38,5 @@ def test_a_wrong_file_is_one_line(savedmodel, tmp_path):
     (tmp_path / "data").write_text("no tab\n")
     done = start("sentence_classifier.py", savedmodel.path, tmp_path / "data", tmp_path / "data")
     assert done.returncode == 1
-    message = r"sentence_classifier.py: error: \S+: expected a label, a tab and a sentence, found 'no tab' in line 1"
+    message = r"sentence_classifier.py: error: \S+, line 1: expected a label, a tab and a sentence, found 'no tab'$"
     assert re.match(message, done.stderr.splitlines()[-1])
