@@ -150,9 +150,8 @@ class TextStep(do_once.DoOnce):
     ) -> Iterator[dict[str, Encoded]]:
         """Yields the records of each block of a task, by split; adds to `progress` and `irregular`."""
         for batch in self._reader.read(task):
-            encoded = {
-                split: self._encoder.encode(found) for split, found in self._settings.split(batch.sentences).items()
-            }
+            parts = self._output.settings.split(batch.sentences)
+            encoded = {split: self._encoder.encode(found) for split, found in parts.items()}
             yield encoded
             irregular.update(batch.irregular)
             counts = sum(one.counts[:, :2].sum(axis=0) for one in encoded.values())
