@@ -122,7 +122,7 @@ class Reader:
         if self._numbered and self._cleaner.has_records(block):
             column = 1
         if column:
-            names, texts = _without_column(texts, column)
+            names, texts = _without_column(texts, column, block.is_continuation)
         found = self._tokenize(texts)
         if self._settings.has_ids:
             self._add_identifiers(found, names, block, file)
@@ -157,13 +157,18 @@ class Reader:
                 raise InputError(block.source, "one sentence per line", found)
 
 
-def _without_column(lines_of_text: list[bytes], column: int) -> tuple[list[bytes], list[bytes]]:
+def _without_column(lines_of_text: list[bytes], column: int, continues: bool) -> tuple[list[bytes], list[bytes]]:
     """Returns what each line has in a column, from 1, between tabs, and the rest of the line.
 
-    If there is no such column, or no other one, the first is empty.
+    If there is no such column, or no other one, the first is empty. So it is for the first line if it `continues` one
+    whose columns came before.
     """
     found, texts = [], []
-    for line in lines_of_text:
+    for number, line in enumerate(lines_of_text):
+        if continues and number == 0:
+            found.append(b"")
+            texts.append(line)
+            continue
         columns = line.split(b"\t")
         found.append(columns.pop(column - 1).strip() if 1 < len(columns) >= column else b"")
         texts.append(b"\t".join(columns))
