@@ -211,7 +211,7 @@ def test_a_disk_too_small_for_the_frame_alone_is_reported(tmp_path):
         (disk / "_unfinished").mkdir()
         output, layout = vector_output.Hdf5(journal.Journal(str(disk), "run")), vector_output.Layout((3, 16), "float32")
         with pytest.raises(filesystems.WriteError, match=r"^cannot write /.*vectors.run.hdf5: No space left"):
-            output.make_frame([([b"%d" % line for line in range(1000)], [1] * 1000)], layout, {})
+            output.make_frame([([b"%d" % number for number in range(1000)], [1] * 1000)], layout, {})
         assert not output.is_framed()
 
 
@@ -241,7 +241,7 @@ def test_an_error_in_a_worker_is_one_line(arguments, tmp_path):
     assert (done.returncode, done.stdout) == (1, "")
     assert re.fullmatch(
         r"embedding 1 file with .*model\n[0-9,]+ tokens to embed, .*\n(embedding 0%.*\n)*"
-        r"elmo-tf: error: cannot load the SavedModel: expected an intact SavedModel, .*; run the same .* resume\n",
+        r"elmo-tf: error: cannot load the SavedModel: expected a readable saved_model.pb, .*; run the same .* resume\n",
         done.stderr,
     ), done.stderr
     assert sorted(os.listdir(tmp_path)) == ["corpus", "model", "output.unfinished"]  # memory may have been short
