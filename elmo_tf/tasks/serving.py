@@ -83,7 +83,7 @@ def _root(system: System, network: keras.Model) -> tf.train.Checkpoint:
 
 def _samples(signatures: dict[str, tf.types.experimental.ConcreteFunction]) -> dict[str, np.ndarray]:
     """Returns inputs and outputs of each signature, as `standalone_checker.py` reads them."""
-    sentences = [one.encode() for one in sample_vectors.SENTENCES if one]
+    sentences = [one for one in sample_vectors.sentences("whitespace") if one]
     given = {1: tf.constant(sentences), 2: in_graph.split(tf.constant(sentences))[0]}
     arrays = {}
     for signature, function in signatures.items():
