@@ -179,7 +179,7 @@ def test_the_pipeline_that_scores_prints_each_sentence(capfd):
 
 @pytest.mark.slow  # two worker processes that load the model; test_config.py calls a job in this one
 def test_the_program_that_calls_the_jobs_runs_as_a_file(folder):
-    _, program = blocks("docs/python.md", "python")
+    _, program, *_ = blocks("docs/python.md", "python")
     (folder / "corpus").mkdir()
     for name in "ab":
         (folder / "corpus" / f"{name}.txt").write_text("".join(f"the bank number {one}\n" for one in range(400)))

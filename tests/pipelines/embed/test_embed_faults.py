@@ -241,7 +241,7 @@ def test_an_error_in_a_worker_is_one_line(arguments, tmp_path):
     assert (done.returncode, done.stdout) == (1, "")
     assert re.fullmatch(
         r"embedding 1 file with .*model\n[0-9,]+ tokens to embed, .*\n(embedding 0%.*\n)*"
-        r"elmo-tf: error: cannot load the SavedModel: expected a readable saved_model.pb, .*; run the same .* resume\n",
+        r"elmo-tf: error: cannot load the SavedModel: expected an intact SavedModel, .*; run the same .* resume\n",
         done.stderr,
     ), done.stderr
     assert sorted(os.listdir(tmp_path)) == ["corpus", "model", "output.unfinished"]  # memory may have been short
