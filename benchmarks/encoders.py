@@ -224,11 +224,12 @@ def draw(found: dict[str, dict], path: pathlib.Path) -> None:
     """Draws the best score of each encoder over its speed, one panel for each task."""
     figure = Figure(figsize=(10, 3.4), layout="constrained")
     for axes, (task, title) in zip(figure.subplots(1, len(_TASKS)), _TASKS.items(), strict=True):
-        for name, one in found.items():
+        for number, (name, one) in enumerate(sorted(found.items(), key=lambda item: item[1]["speed"]["at once"])):
             best = 100 * max(row[task] for row in one["scores"].values())
             place = one["speed"]["at once"], best
             axes.plot(*place, "o", color="tab:blue" if name in PEERS else "tab:orange")
-            axes.annotate(f"{name} {best:.1f}", place, xytext=(0, 6), textcoords="offset points", ha="center")
+            offset = (0, (6, -14)[number % 2])  # above or below, as neighbors in speed may have close scores
+            axes.annotate(f"{name} {best:.1f}", place, xytext=offset, textcoords="offset points", ha="center")
         axes.set(xscale="log", title=title, xlabel="tokens/s")
         axes.margins(0.3)
         axes.grid(alpha=0.3)
