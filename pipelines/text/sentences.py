@@ -30,9 +30,7 @@ class Settings(NamedTuple):
     strict: bool  # whether irregular text is an error
     seed: int  # decides which sentences are held out
     heldout_fraction: float | None  # of the distinct sentences; None: hold out none
-    id_column: int | None = (
-        None  # in which column, from 1, tab-separated lines have an identifier; None: they have none
-    )
+    id_column: int | None = None  # of tab-separated lines, from 1: the one with the identifier; None: there is none
 
     @property
     def has_ids(self) -> bool:
@@ -143,9 +141,8 @@ class Reader:
     def _line_number(self, number: int, block: reading.Block, file: corpora.TextFile) -> int:
         """Returns the line in the file at which the numbered sentence of a block begins."""
         ending = b"\n>" if self._cleaner.has_records(block) else b"\n"
-        return reading.line_number(
-            file, block, sum(len(one) + len(ending) for one in block.data.split(ending)[:number])
-        )
+        offset = sum(len(unit) + len(ending) for unit in block.data.split(ending)[:number])
+        return reading.line_number(file, block, offset)
 
     def _check_lengths(self, sentences: list[Words], block: reading.Block, file: corpora.TextFile) -> None:
         """Raises `InputError` if one of the numbered sentences of a block is too long."""
