@@ -53,6 +53,15 @@ def model_flops(config: config_lib.Config, window: Window) -> float:
     return convolved + 6 * (arithmetic.per_distinct_token(model) * len(distinct) + per_token * num_tokens)
 
 
+def evaluation_flops(model: config_lib.ModelConfig, vocab_size: int, window: Window) -> float:
+    """Returns the arithmetic of an evaluation on `window`: two operations a weight and use."""
+    distinct = window.char_ids[np.unique([window.forward_words, window.backward_words])]
+    once = arithmetic.per_window(model) * arithmetic.num_windows(distinct)
+    once += arithmetic.per_distinct_token(model) * len(distinct)
+    per_token = arithmetic.per_token(model) + vocab_size * model.lstm.projection_dim
+    return 2 * (once + per_token * 2 * window.mask.size)
+
+
 def product_timer(dtype: str):
     """Returns a function that gives the GFLOP/s of one product of `_PRODUCT` rows and columns."""
     matrix = tf.cast(tf.random.stateless_uniform((_PRODUCT, _PRODUCT), (0, 0)), dtype)
@@ -118,19 +127,23 @@ def compare_evaluations(
     They differ in the softmax's weights: a variable that a step has updated row by row is copied whenever it is read.
     """
     step_seconds(trainer, (window for window, _ in windows), 0, 2)
+    first, product, rates = next(iter(windows))[0], product_timer("float32"), []
     evaluators = {
         "training": Evaluator(trainer.bilm, trainer.strategy),
         "evaluate": Evaluator(BiLM(config.model, vocab_size)),
     }
     seconds = {f"{name}_{clock}": [] for clock in ("wall", "cpu") for name in evaluators}
     for number in range(1 + rounds):
+        rates.append(product())
         for name, evaluator in evaluators.items():
             started = time.perf_counter(), time.process_time()
             evaluator.parts(windows.records, [1], config.train.batch_size, config.train.unroll_steps)
             if number > 0:  # the first one builds the graph
                 seconds[f"{name}_wall"].append(time.perf_counter() - started[0])
                 seconds[f"{name}_cpu"].append(time.process_time() - started[1])
-    return {f"{name}_seconds": float(np.median(values)) for name, values in seconds.items()}
+    found = {f"{name}_seconds": float(np.median(values)) for name, values in seconds.items()}
+    gflops = evaluation_flops(config.model, vocab_size, first) / found["evaluate_wall_seconds"] / 1e9
+    return found | {"gemm_gflops": float(np.median(rates)), "share_of_gemm": gflops / float(np.median(rates))}
 
 
 def _strategy() -> tf.distribute.Strategy:

@@ -6,9 +6,9 @@ import tensorflow as tf
 from elmo_tf.layers.fused import fused
 from elmo_tf.layers.products import matmul
 
-# Float32 logits of the full softmax: 128 MB. A gradient needs all of them in memory anyway, and in pieces it would take
-# three times as long.
-_LOGITS_AT_ONCE, _LOGITS_AT_ONCE_TRAINING = 2**25, 2**27
+# Float32 logits of the full softmax in memory at once. Those of a piece of 4 MB are still in the CPU's cache when their
+# sum is computed; a gradient needs all of them in memory anyway, and in pieces it would take three times as long.
+_LOGITS_AT_ONCE, _LOGITS_AT_ONCE_TRAINING = 2**20, 2**27
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
@@ -61,7 +61,7 @@ class SampledSoftmax(keras.layers.Layer):
     def call(self, inputs, targets, num_sampled=0, seed=None, training=False):
         # Drawing most words without repeats takes longer than scoring them all.
         if num_sampled == 0 or 4 * num_sampled > 3 * self.vocab_size:
-            return self._full(inputs, targets, _LOGITS_AT_ONCE_TRAINING if training else _LOGITS_AT_ONCE)
+            return (self._full_training if training else self._full)(inputs, targets)
         return self._sampled(inputs, targets, num_sampled, seed)
 
     def log_probs(self, inputs: tf.Tensor) -> tf.Tensor:
@@ -83,15 +83,34 @@ class SampledSoftmax(keras.layers.Layer):
         same = tf.cast(words, targets.dtype), targets
         return _sampled_losses(inputs, true_logits, tf.gather(kernel, words), offsets, *same, self.product_dtype)
 
-    def _full(self, inputs, targets, logits_at_once):
+    def _full(self, inputs, targets):
+        """Computes the losses for all tokens in pieces of words, so that the kernel is read once."""
         # A variable that got a sparse update is copied by every read, so not in each piece.
+        kernel, bias = tf.convert_to_tensor(self.kernel), tf.convert_to_tensor(self.bias)
+        true_logits = tf.reduce_sum(inputs * tf.gather(kernel, targets), -1) + tf.gather(bias, targets)
+        words = tf.clip_by_value(_LOGITS_AT_ONCE // tf.maximum(1, tf.shape(inputs)[0]), 1, self.vocab_size)
+
+        def add(start, highest, total):
+            """Adds exponentials relative to the highest logit so far, so that they stay finite."""
+            end = tf.minimum(start + words, self.vocab_size)
+            logits = tf.matmul(kernel[start:end], inputs, transpose_b=True) + bias[start:end, None]
+            higher = tf.maximum(highest, tf.reduce_max(logits, 0))
+            added = tf.cast(tf.reduce_sum(tf.exp(logits - higher), 0), tf.float64)
+            return end, higher, total * tf.cast(tf.exp(highest - higher), tf.float64) + added
+
+        start = 0, true_logits, tf.zeros_like(true_logits, tf.float64)
+        # One piece at a time: a piece's products already take all cores.
+        _, highest, total = tf.while_loop(lambda start, *_: start < self.vocab_size, add, start, parallel_iterations=1)
+        return highest + tf.cast(tf.math.log(total), tf.float32) - true_logits
+
+    def _full_training(self, inputs, targets):
         kernel, bias = tf.convert_to_tensor(self.kernel), tf.convert_to_tensor(self.bias)
 
         def losses(piece):
             logits = tf.matmul(piece[0], kernel, transpose_b=True) + bias
             return tf.nn.sparse_softmax_cross_entropy_with_logits(piece[1], logits)
 
-        return _in_pieces(losses, (inputs, targets), max(1, logits_at_once // self.vocab_size))
+        return _in_pieces(losses, (inputs, targets), max(1, _LOGITS_AT_ONCE_TRAINING // self.vocab_size))
 
 
 def _in_pieces(losses, values, rows):

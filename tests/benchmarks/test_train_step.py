@@ -35,6 +35,8 @@ def test_arithmetic_counts_what_a_step_cannot_do_without():
     softmax = (4 + 1) * 8
     expected = 2 * convolutions * num_windows + 4 * convolutions * 2 + 6 * dense * 2 + 6 * 8 * (lstm + softmax)
     assert train_step.model_flops(config, window) == expected
+    once = convolutions * num_windows + dense * 2
+    assert train_step.evaluation_flops(MICRO, 100, window) == 2 * once + 2 * 8 * (lstm + 100 * 8)
 
 
 def test_text_has_distinct_words_that_repeat_as_in_real_text(tmp_path):

@@ -60,15 +60,21 @@ def test_more_negatives_than_three_quarters_of_the_words_give_the_full_loss(num_
 
 
 @pytest.mark.parametrize("logits", [7, *(rows * VOCAB_SIZE for rows in (1, 2, 3, 10, 11, 12))])
-def test_full_loss_and_gradients_in_pieces_equal_the_whole(logits, monkeypatch):
+@pytest.mark.parametrize("training", [False, True])
+def test_full_loss_and_gradients_in_pieces_equal_the_whole(training, logits, monkeypatch):
     layer = _layer()
-    whole, gradients = layer(INPUTS, TARGETS), checks.gradients(layer, lambda: tf.reduce_sum(layer(INPUTS, TARGETS)))
-    monkeypatch.setattr(sampled_softmax, "_LOGITS_AT_ONCE", logits)
-    np.testing.assert_allclose(layer(INPUTS, TARGETS), whole, **checks.TOLERANCE)
+
+    def losses():
+        return layer(INPUTS, TARGETS, training=training)
+
+    whole, gradients = losses(), checks.gradients(layer, lambda: tf.reduce_sum(losses()))
+    for limit in ("_LOGITS_AT_ONCE", "_LOGITS_AT_ONCE_TRAINING"):
+        monkeypatch.setattr(sampled_softmax, limit, logits)
+    np.testing.assert_allclose(losses(), whole, **checks.TOLERANCE)
     specs = [tf.TensorSpec((None, DIM)), tf.TensorSpec((None,), tf.int32)]
-    unknown_size = tf.function(layer, input_signature=specs)
+    unknown_size = tf.function(lambda *given: layer(*given, training=training), input_signature=specs)
     np.testing.assert_allclose(unknown_size(INPUTS, TARGETS), whole, **checks.TOLERANCE)
-    found = checks.gradients(layer, lambda: tf.reduce_sum(layer(INPUTS, TARGETS)))
+    found = checks.gradients(layer, lambda: tf.reduce_sum(losses()))
     for one, other in zip(found, gradients, strict=True):
         np.testing.assert_allclose(one, other, **checks.TOLERANCE)
 
