@@ -13,7 +13,6 @@ from elmo_tf.pipelines.preprocess import PreprocessConfig, preprocess
 from elmo_tf.pipelines.preprocess import config as preprocess_config
 from elmo_tf.pipelines.running import runner_options
 from elmo_tf.pipelines.text import sentences
-from elmo_tf.savedmodel import contract
 
 _ABOUT = {"preprocess": "Turns text into records.", "embed": "Turns text into vectors, with Apache Beam."}
 _EPILOG = "Beam's own options work too: --direct_num_workers=N --direct_running_mode=multi_processing uses N cores."
@@ -129,8 +128,10 @@ def _add_embed_options(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--layers",
-        choices=contract.LAYERS,
-        help="all (default), top, their average or sum, or mix: the ELMo vector with the model's own weights",
+        type=lambda text: int(text) if text.isdecimal() else text,
+        metavar="WHICH",
+        help="all (default), top, their average or sum, mix (the ELMo vector with the model's own weights), or a "
+        "layer's number, 0 being the token layer",
     )
     add("--pool", choices=embedder.POOLS, help="one vector per line, over its tokens (default: one per token)")
     add(

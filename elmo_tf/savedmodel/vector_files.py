@@ -37,7 +37,7 @@ class _Info(msgspec.Struct, frozen=True, kw_only=True):
     """What readers need of `info`."""
 
     format_version: Literal[FORMAT_VERSION]  # type: ignore[valid-type]
-    layers: Literal[contract.LAYERS]  # type: ignore[valid-type]
+    layers: Literal[contract.LAYERS] | Count  # type: ignore[valid-type]
     dtype: Literal["float32", "float16"]
     lines: Count
     savedmodel_sha256: str

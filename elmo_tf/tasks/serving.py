@@ -15,7 +15,6 @@ import tensorflow as tf
 
 from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import contract, sample_vectors, writing
-from elmo_tf.tasks.layers.highway_lstm import HighwayLSTM
 from elmo_tf.tasks.layers.mention_spans import MentionSpans
 from elmo_tf.tasks.layers.word_embedding import WordEmbedding
 from elmo_tf.tasks.system import System
@@ -37,10 +36,7 @@ def export(system: System, network: keras.Model, output: str | os.PathLike) -> p
         signatures = {name: getattr(root, name) for name in ("default", "tokens") if hasattr(root, name)}
         serving = {"serving_default": next(iter(signatures.values()))}
         try:
-            # That layer's gradient cannot be saved. Without gradients, TensorFlow warns when it loads the model.
-            with_gradients = not any(isinstance(layer, HighwayLSTM) for layer in network.layers)
-            options = tf.saved_model.SaveOptions(experimental_custom_gradients=with_gradients)
-            tf.saved_model.save(root, str(folder), signatures | serving, options)
+            tf.saved_model.save(root, str(folder), signatures | serving)
         except tf.errors.OpError as error:
             raise OSError(f"cannot write the SavedModel: {error.message}") from error
         samples = folder / contract.SAMPLE_VECTORS_FILE

@@ -5,7 +5,6 @@ import dataclasses
 from elmo_tf import embedder
 from elmo_tf.pipelines.text import job_config, sentences
 from elmo_tf.pipelines.text.job_config import Path, require
-from elmo_tf.savedmodel import contract
 
 FORMATS = ("hdf5", "tfrecord", "npy")
 DTYPES = ("float32", "float16")
@@ -21,7 +20,7 @@ class EmbedConfig(job_config.JobConfig):
 
     savedmodel: Path  # an exported model (local or remote), a folder of published files, or a published name
     format: str = "hdf5"  # in the layout of bilm-tf and AllenNLP, tfrecord, or npy: one matrix, for which see `pool`
-    layers: str = "all"  # one of contract.LAYERS
+    layers: embedder.Layers = "all"  # one of contract.LAYERS, or a layer's number
     pool: str | None = None  # one vector per line, the "mean" or "max" over its tokens; None: one per token
     id_column: int | None = None  # of each line, counted from 1, tabs between: the line's identifier, not its text
     dtype: str = "float32"  # of the values
@@ -31,8 +30,9 @@ class EmbedConfig(job_config.JobConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, values in (("format", FORMATS), ("layers", contract.LAYERS), ("dtype", DTYPES)):
-            self.require_one_of(name, values)
+        self.require_one_of("format", FORMATS)
+        self.require_one_of("dtype", DTYPES)
+        embedder.check_layers(self.layers)
         require("pool", self.pool in (None, *embedder.POOLS), f"one of {', '.join(embedder.POOLS)}", self.pool)
         for name in ("shards", "batch_tokens", "processes_per_machine", "id_column"):
             self.require_at_least(name, 1)

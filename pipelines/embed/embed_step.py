@@ -25,7 +25,7 @@ class Settings(NamedTuple):
     """How text becomes vectors."""
 
     savedmodel: str  # where the model comes from: what workers can reach
-    layers: str  # one of contract.LAYERS
+    layers: embedder.Layers
     layout: vector_output.Layout
     batch_tokens: int
     num_processes: int | None  # that compute on one machine; 0: one per core; None: one, with TensorFlow's own settings

@@ -155,11 +155,12 @@ def summary(about: dict[str, Any], output: str, seconds: float) -> str:
     size = about.get("bytes") or sum(one["bytes"] for one in shards) or os.path.getsize(output)
     files = f", {counted(len(shards), 'file')}" if shards else ""
     shape, pool = " x ".join(f"{length:,}" for length in about["token_shape"]), about.get("pool")
+    layers = about["layers"] if isinstance(about["layers"], str) else f"layer {about['layers']}"
     rows = [
         ("output", f"{output}: {report.megabytes(size)}{files}"),
         ("lines", f"{about['lines']:,}, numbered from 0"),
         ("tokens", f"{about['tokens']:,}"),
-        ("per line" if pool else "per token", f"{pool or ''} {about['layers']}: {shape}, {about['dtype']}".lstrip()),
+        ("per line" if pool else "per token", f"{pool or ''} {layers}: {shape}, {about['dtype']}".lstrip()),
     ]
     if len(about["inputs"]) > 1:
         rows += [("from line", f"{source['first_line']:,}: {source['name']}") for source in about["inputs"][:10]]

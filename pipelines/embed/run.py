@@ -15,7 +15,7 @@ from typing import Any
 from apache_beam.options.pipeline_options import PipelineOptions
 
 import elmo_tf
-from elmo_tf import sources
+from elmo_tf import embedder, sources
 from elmo_tf.errors import InputError
 from elmo_tf.files.progress import counted
 from elmo_tf.pipelines.embed import embed_step, job, model_handler, vector_output
@@ -55,6 +55,7 @@ def embed(config: EmbedConfig, load_tensorflow: Callable[[], None] | None = None
         model = sources.find(path)
         stays = "an exported model or published files, which do not change; export the workdir first"
         require(path, not isinstance(model, sources.Workdir), stays, "a workdir")
+        embedder.check_layers(config.layers, model.num_layers)
         savedmodel = model.name if filesystems.is_local(remote) else remote
         return _run(config, model, savedmodel, beam_options)
 

@@ -177,9 +177,10 @@ def _check_vectors(about: dict[str, Any], source: sources.Source, layer: int | N
     require(path, same, f"vectors of the model {source.name}", "those of another")
     require(path, "pool" not in about, "a vector for each token", f"elmo-tf embed --pool {about.get('pool')}")
     require(path, "identifiers" not in about, "vectors by the numbers of lines", "elmo-tf embed --id-column")
-    enough = {"mix": layer is None, "top": layer == source.num_layers - 1, "average": False, "sum": False, "all": True}
+    stored, is_top = about["layers"], layer == source.num_layers - 1
+    enough = stored in ("all", "mix" if layer is None else layer) or (stored == "top" and is_top)
     wanted = "all layers" if layer is None else f"layer {layer}"
-    require(path, enough[about["layers"]], wanted, f"elmo-tf embed --layers {about['layers']}")
+    require(path, enough, wanted, f"elmo-tf embed --layers {stored}")
 
 
 def _of_layer(layers: h5py.Dataset, layer: int | None, model: embedder.Embedder) -> np.ndarray:

@@ -1,15 +1,21 @@
 """Both jobs on a Flink cluster: the bytes of a local run, a machine that fails, Ctrl-C, and one line for bad input."""
 
 import contextlib
+import json
 import os
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
+import elmo_tf
+from tests import checks
 from tests.cluster.commands import contents, done, finished, refused, start, wait_for
+from tests.cluster.engine import ROOT
 from tests.cluster.flink import Cluster
 
 pytestmark = pytest.mark.cluster
@@ -24,16 +30,36 @@ def test_preprocess_writes_the_bytes_of_a_local_run(cluster, text, tmp_path, ord
         assert contents(tmp_path / f"cluster{split}") == contents(tmp_path / f"local{split}")
 
 
-@pytest.mark.parametrize("kind", ["hdf5", "tfrecord"])
-def test_embed_writes_the_bytes_of_a_local_run(cluster, savedmodel, sentences, tmp_path, kind):
-    command = ["embed", "--savedmodel", savedmodel.path, "--input", sentences, f"--format={kind}"]
-    shards = ["--shards=4"] if kind == "tfrecord" else []
+# With one vector per sentence, two chunks need the whole text.
+KINDS = {"hdf5": ("sentences", []), "tfrecord": ("sentences", ["--shards=4"]), "npy": ("text", ["--pool=mean"])}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_embed_writes_the_bytes_of_a_local_run(cluster, savedmodel, request, tmp_path, kind):
+    fixture, more = KINDS[kind]
+    given = request.getfixturevalue(fixture)
+    command = ["embed", "--savedmodel", savedmodel.path, "--input", given, f"--format={kind}", *more]
     for name, options in (("local", []), ("cluster", cluster.options)):
-        done(*command, *shards, f"--output={tmp_path / name}", *options)
+        done(*command, f"--output={tmp_path / name}", *options)
     if kind == "hdf5":
         assert (tmp_path / "cluster").read_bytes() == (tmp_path / "local").read_bytes()
     else:
         assert contents(tmp_path / "cluster") == contents(tmp_path / "local")
+
+
+def test_a_program_of_ones_own_embeds_with_mltransform(cluster, savedmodel, sentences, tmp_path):
+    command = ["--model", savedmodel.path, "--input", sentences, "--output", tmp_path / "vectors", *cluster.options]
+    program = [sys.executable, ROOT / "examples" / "beam_embeddings.py"]
+    earlier = len(cluster.jobs())
+    ended = subprocess.run([*program, *command], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert len(cluster.jobs()) == earlier + 1
+    lines = [line for path in tmp_path.glob("vectors-*.jsonl") for line in path.read_text().splitlines()]
+    found = {row["text"]: row["vector"] for row in map(json.loads, lines)}
+    texts = sentences.read_text().splitlines()
+    assert sorted(found) == sorted(texts)
+    expected = elmo_tf.load(savedmodel.path).encode(texts, pool="mean")
+    np.testing.assert_allclose([found[text] for text in texts], expected, **checks.TOLERANCE)
 
 
 @pytest.mark.parametrize("returns", [True, False], ids=["and comes back", "for good"])

@@ -108,6 +108,7 @@ def served(version: pathlib.Path, requests: list[tuple[str, dict]]) -> list[dict
     command = [sys.executable, "-P", "-c", PROGRAM, version]
     done = subprocess.run(command, input=json.dumps(requests), capture_output=True, text=True, check=False, cwd=os.sep)
     assert done.returncode == 0, done.stderr
+    assert "gradient" not in done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 

@@ -7,18 +7,19 @@ step's product, and the gradient of the recurrent kernel is one product over all
 import tensorflow as tf
 
 
-def run(inputs, kernel, recurrent_kernel, bias, mask=None, keep=None, go_backwards=False):
+def run(inputs, kernel, recurrent_kernel, bias, mask=None, keep=None, go_backwards=False, training=True):
     """Runs the LSTM over all steps, in a graph of its own even when called eagerly.
 
     The arguments and the output `(batch, time, units)` are those of the layer, with its weights `(dim, 6 * units)`,
     `(units, 5 * units)` and `(5 * units,)`. Outputs are multiplied by the dropout mask `keep`, `(batch, units)`.
+    Only in training is the gradient the one written here, which a SavedModel cannot store.
     """
     (dim, _), (units, _) = kernel.shape, recurrent_kernel.shape
-    return _run(dim, units, inputs, kernel, recurrent_kernel, bias, mask, keep, go_backwards)
+    return _run(dim, units, inputs, kernel, recurrent_kernel, bias, mask, keep, go_backwards, training)
 
 
 @tf.function(autograph=False, reduce_retracing=True)
-def _run(dim, units, inputs, kernel, recurrent_kernel, bias, mask, keep, go_backwards):
+def _run(dim, units, inputs, kernel, recurrent_kernel, bias, mask, keep, go_backwards, training):
     # One graph serves all batches, so shapes are unknown in it.
     kernel, recurrent_kernel = tf.ensure_shape(kernel, (dim, None)), tf.ensure_shape(recurrent_kernel, (units, None))
     batch_size, num_steps = tf.unstack(tf.shape(inputs)[:2])
@@ -29,11 +30,13 @@ def _run(dim, units, inputs, kernel, recurrent_kernel, bias, mask, keep, go_back
     real = None if mask is None else tf.transpose(tf.cast(mask, tf.bool))[:, None]
     keep = None if keep is None else tf.transpose(keep)
 
-    @tf.custom_gradient
-    def differentiable(seen, recurrent_kernel):
+    def forward(seen, recurrent_kernel):
         return _forward(seen, recurrent_kernel, real, keep, go_backwards)
 
-    outputs = differentiable(seen, recurrent_kernel)
+    if training:
+        outputs = tf.custom_gradient(forward)(seen, recurrent_kernel)
+    else:
+        outputs, _ = forward(seen, recurrent_kernel)
     if real is not None:
         outputs = tf.where(real, outputs, tf.zeros((), outputs.dtype))
     return tf.transpose(outputs, (2, 0, 1))

@@ -76,6 +76,7 @@ def expected(signature, layers: str) -> list[np.ndarray]:
         "top": lambda found: found["layers"][-1],
         "average": lambda found: found["layers"].mean(0),
         "mix": lambda found: found["elmo"],
+        "1": lambda found: found["layers"][1],
     }
     empty = np.zeros((3, 0, 16) if layers == "all" else (0, 16))
     split = [line.encode().split() for line in LINES]
@@ -89,6 +90,7 @@ def expected(signature, layers: str) -> list[np.ndarray]:
         slow("top", "float32", checks.TOLERANCE["rtol"]),
         ("average", "float16", 2**-10),
         slow("mix", "float32", checks.TOLERANCE["rtol"]),
+        ("1", "float32", checks.TOLERANCE["rtol"]),
     ],
 )
 def test_every_line_has_the_vectors_of_its_tokens_in_both_forms(signature, embedded, corpus, layers, dtype, tolerance):
@@ -292,6 +294,9 @@ def test_a_model_that_cannot_be_used_is_refused_and_nothing_is_left(savedmodel, 
         (["--input", "{folder}/missing"], r"expected a file, folder or glob "),
         (["--input", "{blank}"], r"^input: expected text, found no words"),
         (["--strict", "--input", "{blank}"], r"expected regular text, found a blank line on line 1"),
+        (["--layers=best"], r"^layers: expected one of all, top, .*, mix, or a layer's number, found 'best'$"),
+        (["--layers", "-1"], r"^layers: expected one of all, top, .*, mix, or a layer's number, found '-1'$"),
+        (["--layers=3"], r"^layers: expected one of all, top, .*, mix, or 0 to 2, found 3$"),
     ],
 )
 def test_what_cannot_be_used_is_refused_and_nothing_is_left(savedmodel, tmp_path, options, message):

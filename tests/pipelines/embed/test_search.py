@@ -148,6 +148,7 @@ def test_what_cannot_be_used_is_refused(search, change, message):
         ([], {"text": TEXT + b"more\n"}, r"text.txt: expected the text of .*, found 1 tokens instead of 0 on line 8"),
         ([], {"text": TEXT[: TEXT.rindex(b"the\tbank")]}, r"text.txt: expected the 8 lines of .*, found 7$"),
         (["--layers=top"], {"layer": "1"}, r": expected layer 1, found elmo-tf embed --layers top$"),
+        (["--layers=1"], {"layer": "2"}, r": expected layer 2, found elmo-tf embed --layers 1$"),
         (["--pool=mean"], {}, r": expected a vector for each token, found elmo-tf embed --pool mean$"),
         (["--layers=average"], {}, r": expected all layers, found elmo-tf embed --layers average$"),
         (["--savedmodel"], {}, r": expected vectors of the model .*, found those of another$"),
@@ -166,8 +167,8 @@ def test_vectors_of_something_else_are_refused(savedmodel, search, embedded, tmp
         search(**{"text": text, "vectors": str(embedded(*options)), "savedmodel": str(model)} | asked)
 
 
-def test_vectors_of_the_top_or_the_mix_do_for_these(search, embedded):
-    for layers, layer in (("top", "2"), ("mix", "elmo")):
+def test_vectors_of_one_layer_or_the_mix_do_for_these(search, embedded):
+    for layers, layer in (("top", "2"), ("1", "1"), ("mix", "elmo")):
         read = search(vectors=str(embedded(f"--layers={layers}")), layer=layer)[1]
         found = search(layer=layer)[1]
         assert [use[1:] for use in read] == [use[1:] for use in found]
