@@ -46,7 +46,7 @@ DAMAGED = [
     *((json.dumps(without(key)), f"the key {key}, found none") for key in INFO),
     (json.dumps(INFO | {"lines": -5}), "lines to be int >= 0, found -5"),
     (json.dumps(INFO | {"lines": True}), "lines to be int, found true"),
-    (json.dumps(INFO | {"layers": ["top"]}), "layers to be str, found a list of 1"),
+    (json.dumps(INFO | {"layers": ["top"]}), "layers to be int \\| str, found a list of 1"),
     (json.dumps(INFO | {"dtype": "int8"}), 'dtype to be a valid value, found "int8"'),
 ]
 
