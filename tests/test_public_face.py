@@ -2,7 +2,6 @@
 
 import ast
 import inspect
-import json
 import os
 import pathlib
 import subprocess
@@ -20,7 +19,6 @@ from elmo_tf.layers.scalar_mix import ScalarMix
 from elmo_tf.layers.sequence_pooling import SequencePooling
 from elmo_tf.savedmodel import verification
 from elmo_tf.training import evaluation
-from elmo_tf.workdir import checkpoints
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG, batch_char_ids
 
@@ -98,22 +96,6 @@ def test_evaluate_takes_another_number_of_streams(workdir, records):
     found = elmo_tf.evaluate(workdir, records.path, batch_size=3)
     assert (found.streams, found.unroll_steps) == (3, workdir.config.train.unroll_steps)
     assert found.tokens == records.info.tokens + records.info.sentences
-
-
-def test_export_writes_what_its_arguments_describe_and_where_it_comes_from(workdir, tmp_path):
-    (tmp_path / "text.txt").write_text("the cat sat\na dog barked\n")
-    settings = {"mix": (0, 1, 2), "gamma": 2.0, "tokenizer": "unicode"}
-    path = elmo_tf.export(workdir, tmp_path / "models", **settings, warm_text=tmp_path / "text.txt")
-    assert path == tmp_path / "models" / "1"
-    provenance = json.loads((path / "assets" / "provenance.json").read_text())
-    expected = checkpoints.provenance(workdir, 3) | {"tokenizer": "unicode"}
-    assert {name: provenance[name] for name in expected} == expected
-    assert provenance["initial_state"]["kind"] == "warm"
-    elmo = elmo_tf.load(path)
-    ((tokens, mixed),), ((_, layers),) = (elmo.encode(["the cat's mat"], one) for one in ("mix", "all"))
-    assert tokens == ["the", "cat", "'s", "mat"]
-    weights = 2 * np.exp([0, 1, 2]) / np.exp([0, 1, 2]).sum()
-    np.testing.assert_allclose(mixed, np.einsum("j,jtd->td", weights, layers), **checks.TOLERANCE)
 
 
 @pytest.mark.slow

@@ -74,7 +74,7 @@ def test_it_is_the_same_in_every_scope(savedmodel, plain_vectors, options):
         np.testing.assert_allclose(found, plain_vectors, **checks.TOLERANCE)
 
 
-@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize("symbolic", [slow(False), True])
 def test_one_made_in_a_call_keeps_its_weights(savedmodel, plain_vectors, symbolic):
     MADE.clear()
     layer = Called(savedmodel.path)

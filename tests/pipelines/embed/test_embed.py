@@ -87,7 +87,7 @@ def expected(signature, layers: str) -> list[np.ndarray]:
     [
         ("all", "float32", checks.TOLERANCE["rtol"]),
         slow("top", "float32", checks.TOLERANCE["rtol"]),
-        ("average", "float16", 2**-10),
+        slow("average", "float16", 2**-10),
         slow("mix", "float32", checks.TOLERANCE["rtol"]),
     ],
 )
@@ -223,7 +223,7 @@ def test_raw_text_gives_a_number_to_each_of_its_sentences(embedded, corpus):
     assert [len(one) for one in lines] == [5, 2, 0, 0, 2]
 
 
-@pytest.mark.parametrize("count", [5, 30])
+@pytest.mark.parametrize("count", [slow(5), 30])
 def test_there_are_as_many_shards_as_asked_for_of_about_the_same_size(embedded, corpus, count):
     paths = corpus(b"".join(b"word " * (number % 7) + b"\n" for number in range(20)))
     folder = embedded(paths, "--format=tfrecord", f"--shards={count}", output="records")
@@ -257,28 +257,22 @@ def spoil(savedmodel, folder: pathlib.Path, what: str) -> None:
         with new_workdir(folder, MICRO_CONFIG, None):
             return
     shutil.copytree(savedmodel.path, folder)
-    if what == "no config":
-        (folder / "assets" / "config.json").unlink()
-    else:
-        (folder / "saved_model.pb").write_bytes((folder / "saved_model.pb").read_bytes()[:999])
+    (folder / "saved_model.pb").write_bytes((folder / "saved_model.pb").read_bytes()[:999])
 
 
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        ("missing", r"expected a SavedModel, .*, found none of them"),
         ("workdir", r"expected an exported model or published files, .*, found a workdir"),
-        ("no config", r"expected the file assets/config.json, found none"),
         ("cut", r"expected \d+ bytes.*, found 999"),
     ],
 )
 def test_a_model_that_cannot_be_used_is_refused_and_nothing_is_left(savedmodel, tmp_path, corpus, what, message):
-    if what != "missing":
-        spoil(savedmodel, tmp_path / "bad", what)
+    spoil(savedmodel, tmp_path / "bad", what)
     paths = corpus(b"a b\n")
     with pytest.raises(InputError, match=f"(?s){message}"):
         jobs.run("embed", ["--savedmodel", str(tmp_path / "bad"), "--input", *paths, "--output", str(tmp_path / "out")])
-    assert sorted(os.listdir(tmp_path)) == sorted({"bad", "corpus"} - ({"bad"} if what == "missing" else set()))
+    assert sorted(os.listdir(tmp_path)) == ["bad", "corpus"]
 
 
 @pytest.mark.parametrize(
