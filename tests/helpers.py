@@ -52,10 +52,7 @@ def char_ids_of(window, direction: str) -> np.ndarray:
 
 
 def write_records(
-    folder: str | os.PathLike,
-    sentences: list[str],
-    vocabulary: list[str] | None = None,
-    num_shards: int = 2,
+    folder: str | os.PathLike, sentences: list[str], vocabulary: list[str] | None = None, num_shards: int = 2
 ) -> record_folder.Records:
     """Writes a finished records folder and opens it.
 

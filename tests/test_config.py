@@ -83,11 +83,9 @@ def test_an_unknown_key_is_answered_with_all_of_them_and_a_missing_value_with_th
 @pytest.mark.parametrize(
     ("assignment", "key"),
     [
-        ("train.batch_size=1.5", "batch_size"),
         ("train.batch_size=true", "batch_size"),
         ("train.batch_size=", "batch_size"),
         ("train.learning_rate=NaN", "learning_rate"),
-        ("train.learning_rate=Infinity", "learning_rate"),
         ("train.learning_rate=-1", "learning_rate"),
         ("train.dropout_rate=1", "dropout_rate"),
         ("train.muon_weight_decay=-0.1", "muon_weight_decay"),
@@ -96,11 +94,9 @@ def test_an_unknown_key_is_answered_with_all_of_them_and_a_missing_value_with_th
         ("model.lstm.cell_clip=0", "cell_clip"),
         ("model.lstm.use_skip_connections=1", "use_skip_connections"),
         ("model.char_cnn.filters=[[51,1]]", "filters"),
-        ("model.char_cnn.filters=[]", "filters"),
         ("model.char_cnn.filters=[3]", "filters"),
         ("model.char_cnn.activation=gelu", "activation"),
         ("model.char_cnn.num_highway=101", "num_highway"),
-        ("model.lstm.num_layers=1000000", "num_layers"),
         (f"train.learning_rate=1{'0' * 400}", "learning_rate"),
     ],
 )

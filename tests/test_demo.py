@@ -61,11 +61,7 @@ def test_the_demo_goes_from_text_to_the_nearest_uses(tmp_path):
         unigram < float(before) < len(data.vocabulary)
     )  # an untrained model knows that words are in order of their counts
     table = dict(re.findall(r"^  (untrained|unigram model|biLM, preset tiny) +([\d,.]+)$", done.stdout, re.MULTILINE))
-    assert table == {
-        "untrained": before,
-        "unigram model": f"{unigram:,.1f}",
-        "biLM, preset tiny": f"{after:,.1f}",
-    }
+    assert table == {"untrained": before, "unigram model": f"{unigram:,.1f}", "biLM, preset tiny": f"{after:,.1f}"}
     assert table["untrained"] != table["biLM, preset tiny"]
     assert "elmo (2, 5, 256) - layers (2, 3, 5, 256)" in done.stdout
     uses = re.findall(r"^ ?[\d.-]+  +[\d,]+  (.*\[set\].*)$", done.stdout, re.MULTILINE)

@@ -159,8 +159,14 @@ LIGHT = (
 )
 
 
-def test_light_modules_do_not_import_tensorflow():
-    heavy = "[name for name in sys.modules if name.partition('.')[0] in ('tensorflow', 'keras')]"
+def test_light_modules_do_not_import_tensorflow_and_what_fetches_a_corpus_does_not_import_beam():
+    heavy = "[name for name in sys.modules if name.partition('.')[0] in ('tensorflow', 'keras', 'apache_beam')]"
+    light = (
+        f"from elmo_tf import cli; cli.main(['corpus', 'lm1b', '--output', 'new', '--archive', 'none']); print({heavy})"
+    )
+    done = subprocess.run([sys.executable, "-c", f"import sys; {light}"], check=True, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[]\n", "elmo-tf: error: none: expected a file, found none\n")
+    heavy = heavy.replace(", 'apache_beam'", "")
     code = f"import sys, {', '.join(LIGHT)}; print({heavy})"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
     assert done.stdout == "[]\n"

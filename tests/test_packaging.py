@@ -27,13 +27,6 @@ def package(requirement: str) -> str:
     return re.match(r"[\w-]+", requirement)[0]
 
 
-def test_each_bound_stands_once():
-    everything = [*PROJECT["dependencies"], *(one for group in EXTRAS.values() for one in group)]
-    bounded = [package(one) for one in everything if re.search("[<>=~]", one)]
-    assert sorted(bounded) == sorted(set(bounded))
-    assert {package(one) for one in everything} - set(bounded) == {"elmo-tf"}
-
-
 def test_every_extra_that_an_error_names_has_the_package_that_is_missing():
     for name, extra in extras._EXTRAS.values():
         assert name in map(package, EXTRAS[extra])
@@ -104,12 +97,6 @@ def test_the_unicode_tokenizer_in_a_graph_names_its_extra(monkeypatch):
     monkeypatch.delattr(elmo_tf.text, "raw_text", raising=False)
     with pytest.raises(ModuleNotFoundError, match=r"needs tensorflow-text: install elmo-tf with the extra \[text\]"):
         in_graph.split(tf.constant(["a dog"]), "unicode")
-
-
-def test_a_module_that_no_extra_has_keeps_its_own_error():
-    with pytest.raises(ModuleNotFoundError, match="No module named 'apache_bean'"), extras.required():
-        import apache_bean  # noqa: F401, PLC0415
-    assert extras.missing_extra(ModuleNotFoundError(name="apache_beam.io.gcp")) is None
 
 
 def git(*arguments: str) -> list[str]:
@@ -318,3 +305,9 @@ def test_a_type_checker_knows_the_names_of_the_wheel(installed, tmp_path):
     revealed, *errors = done.stdout.splitlines()
     assert revealed == 'program.py:3: note: Revealed type is "float"'
     assert [line.partition(" error: ")[0] for line in errors[:-1]] == ["program.py:4:", "program.py:5:"]
+
+
+def test_a_module_that_no_extra_has_keeps_its_own_error():
+    with pytest.raises(ModuleNotFoundError, match="No module named 'apache_bean'"), extras.required():
+        import apache_bean  # noqa: F401, PLC0415
+    assert extras.missing_extra(ModuleNotFoundError(name="apache_beam.io.gcp")) is None

@@ -18,7 +18,6 @@ from elmo_tf.errors import InputError
 from elmo_tf.layers.scalar_mix import ScalarMix
 from elmo_tf.layers.sequence_pooling import SequencePooling
 from elmo_tf.savedmodel import verification
-from elmo_tf.training import evaluation
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG, batch_char_ids
 
@@ -58,11 +57,6 @@ def test_importing_elmo_tf_and_listing_its_names_imports_nothing_heavy():
     assert [name for name in modules.split() if name.startswith("elmo_tf")] == ["elmo_tf"]
 
 
-def test_a_wrong_name_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="module 'elmo_tf' has no attribute 'Elmo'"):
-        elmo_tf.Elmo  # noqa: B018
-
-
 def test_another_backend_of_keras_is_one_clear_error():
     environment = os.environ | {"PYTHONPATH": str(ROOT), "KERAS_BACKEND": "torch"}
     line = "KERAS_BACKEND: expected tensorflow, set before Keras is imported, found torch"
@@ -83,13 +77,6 @@ def test_every_parameter_and_result_has_a_hint_and_every_name_a_docstring(name):
     if not inspect.isclass(value):
         hints["return"] = signature.return_annotation
     assert [parameter for parameter, hint in hints.items() if hint is inspect.Parameter.empty] == []
-
-
-@pytest.mark.slow
-def test_evaluate_takes_what_train_returns_and_a_checkpoint(workdir, records):
-    recipe = workdir.config.train
-    found = elmo_tf.evaluate(workdir, records.path, checkpoint=3)
-    assert found == evaluation.evaluate(workdir.trained_bilm(), records, recipe.batch_size, recipe.unroll_steps)
 
 
 def test_evaluate_takes_another_number_of_streams(workdir, records):

@@ -40,12 +40,7 @@ def assert_vectors(found, savedmodel, parameters, gamma=1.0, normalize=False):
 
 
 @pytest.mark.parametrize(
-    ("mix", "parameters"),
-    [
-        ("learned", [0, 0, 0]),
-        slow("top", [-200, -200, 0]),
-        ([0.3, -0.5, 1.0], [0.3, -0.5, 1.0]),
-    ],
+    ("mix", "parameters"), [("learned", [0, 0, 0]), slow("top", [-200, -200, 0]), ([0.3, -0.5, 1.0], [0.3, -0.5, 1.0])]
 )
 def test_a_mix_weights_the_layers_as_it_says(savedmodel, mix, parameters):
     layer = elmo_tf.ELMo(savedmodel.path, mix=mix)
@@ -178,13 +173,6 @@ def test_under_a_mixed_policy_the_network_stays_float32_and_the_vectors_are_cast
     np.testing.assert_array_equal(vectors, tf.cast(plain_vectors, tf.bfloat16))
 
 
-def test_names_are_elmo_and_numbered():
-    first, second = (elmo_tf.ELMo(MICRO).name.split("_") for _ in range(2))
-    assert first[0] == second[0] == "elmo"
-    assert int(second[1]) == int((*first, "0")[1]) + 1
-    assert elmo_tf.ELMo(MICRO, name="mine").name == "mine"
-
-
 @pytest.mark.parametrize("boundaries", [False, True])
 def test_the_static_shape_is_known(savedmodel, boundaries):
     layer = elmo_tf.ELMo(MICRO, num_mixes=2, boundaries=boundaries)
@@ -201,10 +189,7 @@ def test_the_static_shape_is_known(savedmodel, boundaries):
     ("arguments", "message"),
     [
         ({"source": ("no.json", "no.hdf5")}, "no.json: expected a JSON file, found No such file or directory"),
-        (
-            {"mix": 3},
-            "mix: expected learned, average, top, a layer from 0 to 2 or 3 finite numbers, .*, found 3",
-        ),
+        ({"mix": 3}, "mix: expected learned, average, top, a layer from 0 to 2 or 3 finite numbers, .*, found 3"),
         ({"mix": np.zeros(2)}, r"mix: expected .*, found array\(\[0., 0.\]\)"),
         ({"penalty": -0.1}, "penalty: expected a number that is not negative, found -0.1"),
         ({"num_mixes": 0}, "num_mixes: expected at least 1, found 0"),

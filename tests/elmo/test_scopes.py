@@ -85,13 +85,6 @@ def test_one_made_in_a_call_keeps_its_weights(savedmodel, plain_vectors, symboli
     np.testing.assert_allclose(layer(tf.constant(TOKENS)), plain_vectors, **checks.TOLERANCE)
 
 
-@pytest.mark.slow
-def test_its_variables_have_the_same_names_everywhere(savedmodel, plain):
-    expected = [variable.path for variable in plain.weights]
-    made = [make(savedmodel.path) for make in (_under_a_name_scope, _in_a_traced_function)]
-    assert [[variable.path for variable in layer.weights] for layer in made] == [expected] * 2
-
-
 def test_it_is_mirrored_under_a_strategy(savedmodel, plain_vectors):
     with two_cpus().scope():
         layer = elmo_tf.ELMo(savedmodel.path)

@@ -90,13 +90,6 @@ def test_every_tokenizer_splits_its_sample_sentences_at_white_space(tokenizer):
     assert rows == [sentence.split() for sentence in sentences]
 
 
-@pytest.mark.parametrize("sentences", [[], [b""], [b" ", b"\0"]])
-def test_nothing_to_tokenize_gives_no_tokens(sentences):
-    tokens, lengths = in_graph.split(tf.constant(sentences, tf.string), "unicode")
-    assert tokens.shape == (len(sentences), 0)
-    assert (lengths.dtype, lengths.numpy().tolist()) == (tf.int32, [0] * len(sentences))
-
-
 FRESH = """
 import sys
 # Importing it fails.

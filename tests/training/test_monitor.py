@@ -196,14 +196,6 @@ def test_metrics_that_are_deleted_during_a_run_begin_anew(tmp_path, caplog):
     assert caplog.messages == [f"warning: {path} was deleted; a new one starts with the lines from here on"]
 
 
-@pytest.mark.parametrize("left", [b"\x00" * 9 + b"\n", b"nonsense\n", b'{"ste'])
-def test_what_a_crash_left_before_the_first_step_is_cut_off(tmp_path, left):
-    path = tmp_path / "metrics.jsonl"
-    path.write_bytes(left)
-    assert MetricsFile(path, 0).evaluations == []
-    assert path.read_bytes() == b""
-
-
 def test_a_perplexity_that_is_not_a_number_is_read_and_worse_than_any_other(tmp_path):
     path = tmp_path / "metrics.jsonl"
     lines = MetricsFile(path, None)

@@ -309,23 +309,6 @@ def test_shards_that_would_fill_the_memory_are_refused(embedded, corpus, monkeyp
 
 
 @pytest.mark.slow
-def test_records_of_text_and_of_vectors_are_not_mistaken_for_each_other(embedded, corpus, tmp_path, process):
-    folder = embedded(corpus(b"a b\n"), "--format=tfrecord", output="records")
-    with pytest.raises(InputError, match=r'expected format_version to be int, found "vectors-1"'):
-        record_folder.open_folder(folder)
-    with pytest.raises(InputError, match=r"expected format_version to be .*, found 1"):
-        vector_files.read_tfrecords(process(corpus(b"a b\n")))
-    with pytest.raises(InputError, match=r"expected a finished folder"):
-        vector_files.read_tfrecords(tmp_path)
-    h5py.File(tmp_path / "other", "w").close()
-    cases = {"other": "another program's", "missing": "none", "records": "a folder", "records/info.json": ".*"}
-    for name, found in cases.items():
-        expected = f"(?s){name}.*expected an HDF5 file of|expected an HDF5 file of .*, found {found}: .*{name}$"
-        with pytest.raises(InputError, match=expected):
-            vector_files.open_hdf5(tmp_path / name)
-
-
-@pytest.mark.slow
 def test_text_model_and_vectors_may_all_be_in_a_store(savedmodel, embedded, corpus):
     STORE.clear()
     files = [path for path in savedmodel.path.rglob("*") if path.is_file()]
