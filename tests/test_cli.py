@@ -23,7 +23,7 @@ from elmo_tf.savedmodel import verification
 from elmo_tf.workdir import checkpoints
 from elmo_tf.workdir.folder import new_workdir
 from tests import checks
-from tests.helpers import MICRO_CONFIG, slow, write_records
+from tests.helpers import MICRO_CONFIG, run_python, slow, write_records
 from tests.published import published_files
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -300,9 +300,7 @@ def test_a_broken_pipe_of_another_kind_is_an_error(capsys, monkeypatch):
 
 def test_help_names_every_command_and_does_not_wait_for_tensorflow():
     code = "import sys; from elmo_tf import cli\ntry: cli.main(['--help'])\nfinally: print('tensorflow' in sys.modules)"
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", code]
-    out = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    out = run_python("-c", code).stdout
     names = "preprocess corpus train finetune evaluate export models import dump-weights embed neighbors verify task"
     for name in names.split():
         assert re.search(rf"^ +{name}\b", out, re.MULTILINE), name

@@ -15,7 +15,7 @@ import tensorflow as tf
 import elmo_tf.text
 from elmo_tf import extras
 from elmo_tf.text import in_graph
-from tests.helpers import write_records
+from tests.helpers import run_python, write_records
 
 ROOT = pathlib.Path(__file__).parents[1]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -64,9 +64,7 @@ sys.meta_path.insert(0, Absent())
 
 def run_without(absent: set[str], code: str) -> subprocess.CompletedProcess:
     """Runs Python code in a process that finds none of the modules `absent`."""
-    command = [sys.executable, "-c", WITHOUT.format(absent=absent) + code]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    return run_python("-c", WITHOUT.format(absent=absent) + code, check=False)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,6 @@
 import dataclasses
 import json
 import logging
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -24,7 +22,7 @@ from elmo_tf.workdir import metrics_file
 from elmo_tf.workdir.folder import Workdir
 from tests import checks, reference
 from tests.conftest import SENTENCES
-from tests.helpers import MICRO, MICRO_CONFIG, char_ids_of, slow, write_records
+from tests.helpers import MICRO, MICRO_CONFIG, char_ids_of, run_python, slow, write_records
 
 TOKENS = sum(len(sentence.split()) + 1 for sentence in SENTENCES)
 
@@ -129,12 +127,7 @@ def test_evaluate_prints_the_last_figure_of_train_or_train_says_why_not(records,
 def test_evaluate_computes_on_all_gpus_or_those_it_is_given(records, workdir):
     expected = evaluate(workdir.trained_bilm(), records, 3, 5)
     command = ["evaluate", "--workdir", str(workdir.path), "--data", str(records.path), "--batch-size", "3"]
-    ran = subprocess.run(
-        [sys.executable, "-m", "tests.training.pretended_gpus", *command, "--gpus", "0,2"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    ran = run_python("-m", "tests.training.pretended_gpus", *command, "--gpus", "0,2")
     assert ran.stderr.splitlines()[-1].endswith(", float32 products, on CPU:0, CPU:1")
     found = json.loads(ran.stdout)
     assert found["perplexity"] == pytest.approx(expected.perplexity, rel=checks.PERPLEXITY)

@@ -49,11 +49,8 @@ def test_an_unusable_file_is_named(corpus, process, tmp_path, case, given):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "expected a vocabulary"),
         (b"a\nb\n", "expected <S>, </S>, <UNK> as its first three lines"),
         (b"<S>\n</S>\n<UNK>\na\na\n", "line 5: expected each word once, found b'a' of line 4"),
-        (b"<S>\n</S>\n<UNK>\na\n\nb\n", "line 5: expected one word without white space"),
-        (b"<S>\n</S>\n<UNK>\n\xff\n", "line 4: expected UTF-8"),
     ],
 )
 def test_an_unusable_vocabulary_is_refused(corpus, process, tmp_path, content, message):
