@@ -5,6 +5,7 @@ import functools
 import gc
 import os
 import pathlib
+import random
 import signal
 import zlib
 from typing import NamedTuple
@@ -16,6 +17,7 @@ os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")  # two test processes share
 import keras
 import pytest
 import tensorflow as tf
+from tensorflow.python.eager import context
 
 from elmo_tf import embedder, scoring, sources
 from elmo_tf.bilm.model import BiLM
@@ -92,13 +94,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def seed_by(name: str) -> None:
-    """A test that fails fails again: its random weights depend neither on the run nor on the tests before it.
-
-    TensorFlow's own seed, which nothing here uses, stays as it is: setting it drops every graph that is ready to run,
-    and making one ready again takes half a second.
-    """
+    """A test that fails fails again: its random weights depend neither on the run nor on the tests before it."""
+    seed = zlib.crc32(name.encode())
+    # It also drops all graphs that are ready to run, and each takes half a second to get ready again.
     with mock.patch.object(tf.random, "set_seed"):
-        keras.utils.set_random_seed(zlib.crc32(name.encode()))
+        keras.utils.set_random_seed(seed)
+    context.context()._seed, context.context()._rng = seed, random.Random(seed)
 
 
 def pytest_fixture_setup(fixturedef) -> None:
