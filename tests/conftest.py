@@ -84,15 +84,6 @@ def loaded_once(monkeypatch):
     monkeypatch.setattr(embedder, "Scorer", _SCORER)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Quick tests run graphs as they are traced: to optimize each of some thousand takes a sixth of the time.
-
-    `make test-all` optimizes them, as all programs do; here, commands in processes of their own do.
-    """
-    if config.option.markexpr.startswith("not slow"):
-        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
-
-
 def seed_by(name: str) -> None:
     """A test that fails fails again: its random weights depend neither on the run nor on the tests before it."""
     seed = zlib.crc32(name.encode())

@@ -163,6 +163,6 @@ def test_a_model_of_ones_own_with_the_layer_is_exported_by_keras(tmp_path):
     model = keras.Model(tokens, [scores, CRF(["O", "B-X", "I-X"])(scores, decode=True)])
     model.export(tmp_path / "model", verbose=False)
     words = padded(SENTENCES)
-    found = tf.saved_model.load(str(tmp_path / "model")).serve(tf.constant(words))
-    for value, wanted in zip(found, model(tf.constant(words)), strict=True):
+    loaded = tf.saved_model.load(str(tmp_path / "model"))
+    for value, wanted in zip(loaded.serve(tf.constant(words)), model(tf.constant(words)), strict=True):
         np.testing.assert_allclose(value, wanted, **checks.TOLERANCE)
