@@ -98,6 +98,7 @@ def test_threads_that_score_at_once_from_the_start_get_the_same_and_read_the_sof
     assert len(made) == 1
 
 
+@pytest.mark.slow  # the reference shows the same of either
 def test_the_mean_is_that_of_an_evaluation_of_this_sentence_alone(model, workdir, tmp_path):
     words = [token.decode() for token in open_workdir(workdir).vocabulary.tokens[3:]]
     records = write_records(tmp_path / "one", SENTENCES[:1], words, num_shards=1)
