@@ -17,6 +17,7 @@ import pytest
 import tensorflow as tf
 
 from benchmarks import several_workers
+from elmo_tf import cli
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
 from elmo_tf.training import loop, preparation, workers
@@ -489,3 +490,14 @@ def test_a_strategy_that_has_a_chief_is_refused():
     resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(tf.train.ClusterSpec({"chief": ["c:1"]}))
     with pytest.raises(InputError, match=r"^strategy: expected a cluster of workers"):
         workers.Workers(types.SimpleNamespace(cluster_resolver=resolver))
+
+
+@pytest.mark.parametrize("preset", [[], ["--preset", "tiny"]])
+def test_the_papers_recipe_changes_that_of_an_existing_workdir_as_set_does(workdir, tmp_path, monkeypatch, preset):
+    seen = []
+    monkeypatch.setattr(workers, "from_environment", lambda: None)
+    monkeypatch.setattr(loop, "train", lambda config, *_: seen.append(config))
+    command = ["train", "--data", "records", "--workdir", str(workdir.path), *preset, "--paper-recipe"]
+    assert cli.main([*command, "--set", "train.learning_rate=0.1"]) == 0
+    recipe = config_lib.override(config_lib.with_paper_recipe(workdir.config), ["train.learning_rate=0.1"]).train
+    assert [config.train for config in seen] == [recipe]
