@@ -1,12 +1,15 @@
 """What all tests share: two logical CPUs, because two replicas need two devices; one thread per operation; random
 numbers that are the same in every run; fixtures."""
 
+import functools
 import gc
 import os
 import pathlib
+import random
 import signal
 import zlib
 from typing import NamedTuple
+from unittest import mock
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")  # two test processes share two cores
@@ -14,7 +17,9 @@ os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")  # two test processes share
 import keras
 import pytest
 import tensorflow as tf
+from tensorflow.python.eager import context
 
+from elmo_tf import embedder, scoring, sources
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.training import loop
 from tests import checks
@@ -67,9 +72,25 @@ def savedmodel(tmp_path_factory):
     return Exported(path, bilm, mix, gamma)
 
 
+_SAVED_MODEL, _NETWORK = (functools.cache(kind.model) for kind in (sources.SavedModel, sources.Source))
+_SCORER = functools.cache(scoring.Scorer)
+
+
+@pytest.fixture
+def loaded_once(monkeypatch):
+    """Reads and traces each model once for all tests of a process that ask for this: it takes longer than most do."""
+    monkeypatch.setattr(sources.SavedModel, "model", _SAVED_MODEL)
+    monkeypatch.setattr(sources.Source, "model", _NETWORK)
+    monkeypatch.setattr(embedder, "Scorer", _SCORER)
+
+
 def seed_by(name: str) -> None:
     """A test that fails fails again: its random weights depend neither on the run nor on the tests before it."""
-    keras.utils.set_random_seed(zlib.crc32(name.encode()))
+    seed = zlib.crc32(name.encode())
+    # It also drops all graphs that are ready to run, and each takes half a second to get ready again.
+    with mock.patch.object(tf.random, "set_seed"):
+        keras.utils.set_random_seed(seed)
+    context.context()._seed, context.context()._rng = seed, random.Random(seed)
 
 
 def pytest_fixture_setup(fixturedef) -> None:

@@ -6,6 +6,8 @@ import itertools
 import json
 import os
 import pathlib
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -15,6 +17,8 @@ from elmo_tf.config import CharCNNConfig, Config, LSTMConfig, ModelConfig, Train
 from elmo_tf.records import record_folder, wire
 from elmo_tf.text import char_ids
 from elmo_tf.text import vocabulary as vocabulary_lib
+
+ROOT = pathlib.Path(__file__).parents[1]
 
 # Everything the presets have, in some thousand parameters.
 MICRO = ModelConfig(
@@ -36,6 +40,15 @@ def slow(*values: object):
     return pytest.param(*values, marks=pytest.mark.slow)
 
 
+def run_python(
+    *arguments: object, check: bool = True, env: dict[str, str] | None = None, **options
+) -> subprocess.CompletedProcess:
+    """Runs Python in a process of its own, in the root of this checkout; `env` is added to this process's variables."""
+    command, environment = [sys.executable, *map(str, arguments)], os.environ | {"PYTHONPATH": str(ROOT)} | (env or {})
+    options |= {"capture_output": True, "text": True}
+    return subprocess.run(command, check=check, cwd=ROOT, env=environment, **options)
+
+
 def descendants(pid: int) -> list[int]:
     """Returns the ids of a process's children, their children and so on."""
     children: list[int] = []
@@ -52,10 +65,7 @@ def char_ids_of(window, direction: str) -> np.ndarray:
 
 
 def write_records(
-    folder: str | os.PathLike,
-    sentences: list[str],
-    vocabulary: list[str] | None = None,
-    num_shards: int = 2,
+    folder: str | os.PathLike, sentences: list[str], vocabulary: list[str] | None = None, num_shards: int = 2
 ) -> record_folder.Records:
     """Writes a finished records folder and opens it.
 

@@ -20,9 +20,10 @@ from elmo_tf import __version__, cli
 from elmo_tf import config as config_lib
 from elmo_tf.cli import jobs
 from elmo_tf.savedmodel import verification
+from elmo_tf.workdir import checkpoints
 from elmo_tf.workdir.folder import new_workdir
 from tests import checks
-from tests.helpers import MICRO_CONFIG, slow, write_records
+from tests.helpers import MICRO_CONFIG, run_python, slow, write_records
 from tests.published import published_files
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -184,23 +185,26 @@ def test_a_model_that_fails_its_verification_is_one_line_and_nothing_is_left_beh
 
 @pytest.mark.parametrize("command", ["export", slow("import")])
 def test_export_and_import_write_the_savedmodel_that_their_options_describe(
-    place, tmp_path, monkeypatch, command, capsys
+    place, workdir, tmp_path, monkeypatch, command, capsys
 ):
     monkeypatch.chdir(place)
     monkeypatch.setattr(verification, "problems_in_fresh_process", lambda _: [])  # test_whole_way.py has one
     values = published_files.options()
     options, weights = published_files.write_pair(tmp_path, values, published_files.draw_hdf5(values))
     source = "--workdir trained" if command == "export" else f"--options {options} --weights {weights}"
-    described = "--mix top --gamma 2 --tokenizer unicode --initial-state warm --warm-text text.txt"
+    described = "--mix 0,1,2 --gamma 2 --tokenizer unicode --initial-state warm --warm-text text.txt"
     assert cli.main(f"{command} {source} --output {tmp_path}/model {described}".split()) == 0
     assert capsys.readouterr().out == f"{tmp_path}/model/1\n"
     provenance = json.loads((tmp_path / "model" / "1" / "assets" / "provenance.json").read_text())
-    assert provenance["tokenizer"] == "unicode"
-    assert provenance["initial_state"]["kind"] == "warm"
+    if command == "export":
+        expected = checkpoints.provenance(workdir, 3) | {"tokenizer": "unicode"}
+        assert {name: provenance[name] for name in expected} == expected
+    assert (provenance["tokenizer"], provenance["initial_state"]["kind"]) == ("unicode", "warm")
     elmo = elmo_tf.load(tmp_path / "model")
-    ((tokens, mixed),), ((_, top),) = (elmo.encode(["the cat's mat"], layers) for layers in ("mix", "top"))
+    ((tokens, mixed),), ((_, layers),) = (elmo.encode(["the cat's mat"], one) for one in ("mix", "all"))
     assert tokens == ["the", "cat", "'s", "mat"]
-    np.testing.assert_allclose(mixed, 2 * top, **checks.TOLERANCE)
+    weights = 2 * np.exp([0, 1, 2]) / np.exp([0, 1, 2]).sum()
+    np.testing.assert_allclose(mixed, np.einsum("j,jtd->td", weights, layers), **checks.TOLERANCE)
 
 
 @pytest.mark.parametrize(
@@ -236,7 +240,7 @@ def test_wrong_usage_ends_with_status_2_and_nothing_is_left_behind(place, comman
     assert snapshot(place) == before
 
 
-def test_neighbors_considers_all_words_unless_told_otherwise(place, capsys, monkeypatch):
+def test_neighbors_considers_all_words_unless_told_otherwise(place, capsys, monkeypatch, loaded_once):
     monkeypatch.chdir(place)
     with pytest.raises(SystemExit):
         cli.main(["neighbors", "--help"])
@@ -296,9 +300,7 @@ def test_a_broken_pipe_of_another_kind_is_an_error(capsys, monkeypatch):
 
 def test_help_names_every_command_and_does_not_wait_for_tensorflow():
     code = "import sys; from elmo_tf import cli\ntry: cli.main(['--help'])\nfinally: print('tensorflow' in sys.modules)"
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", code]
-    out = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    out = run_python("-c", code).stdout
     names = "preprocess corpus train finetune evaluate export models import dump-weights embed neighbors verify task"
     for name in names.split():
         assert re.search(rf"^ +{name}\b", out, re.MULTILINE), name

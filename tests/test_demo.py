@@ -2,10 +2,7 @@
 
 import json
 import os
-import pathlib
 import re
-import subprocess
-import sys
 
 import pytest
 import tensorflow as tf
@@ -15,8 +12,7 @@ from elmo_tf.records.unigram import unigram_perplexity
 from elmo_tf.workdir import checkpoints
 from elmo_tf.workdir.folder import open_workdir
 from examples import demo
-
-ROOT = pathlib.Path(__file__).parents[1]
+from tests.helpers import run_python
 
 
 def test_the_text_is_thousands_of_english_sentences_without_grammar_and_code():
@@ -38,9 +34,7 @@ def test_the_text_is_thousands_of_english_sentences_without_grammar_and_code():
 @pytest.mark.skipif(not demo.COMMAND.exists(), reason=f"no {demo.COMMAND}; `make setup` installs it")
 def test_the_demo_goes_from_text_to_the_nearest_uses(tmp_path):
     folder, output = tmp_path / "work", tmp_path / "models" / "demo"
-    command = [sys.executable, "examples/demo.py", "--steps", "2", "--folder", folder, "--output", output]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    done = run_python("examples/demo.py", "--steps", "2", "--folder", folder, "--output", output, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     assert "step 2/2" in done.stderr
@@ -61,11 +55,7 @@ def test_the_demo_goes_from_text_to_the_nearest_uses(tmp_path):
         unigram < float(before) < len(data.vocabulary)
     )  # an untrained model knows that words are in order of their counts
     table = dict(re.findall(r"^  (untrained|unigram model|biLM, preset tiny) +([\d,.]+)$", done.stdout, re.MULTILINE))
-    assert table == {
-        "untrained": before,
-        "unigram model": f"{unigram:,.1f}",
-        "biLM, preset tiny": f"{after:,.1f}",
-    }
+    assert table == {"untrained": before, "unigram model": f"{unigram:,.1f}", "biLM, preset tiny": f"{after:,.1f}"}
     assert table["untrained"] != table["biLM, preset tiny"]
     assert "elmo (2, 5, 256) - layers (2, 3, 5, 256)" in done.stdout
     uses = re.findall(r"^ ?[\d.-]+  +[\d,]+  (.*\[set\].*)$", done.stdout, re.MULTILINE)
@@ -78,8 +68,7 @@ def test_the_demo_goes_from_text_to_the_nearest_uses(tmp_path):
 def test_the_demo_removes_no_folder_that_is_not_its_own(tmp_path):
     (tmp_path / "mine").touch()
     for option in ("--folder", "--output"):
-        command = [sys.executable, "examples/demo.py", option, tmp_path]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        done = run_python("examples/demo.py", option, tmp_path, check=False)
         assert done.returncode == 2
         assert f"{option}: expected a folder that does not exist yet" in done.stderr
     assert (tmp_path / "mine").exists()

@@ -16,6 +16,8 @@ from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import contract
 from tests import checks
 
+pytestmark = pytest.mark.usefixtures("loaded_once")
+
 
 @pytest.mark.parametrize("batch_tokens", [1, 10, 64, 10_000])
 def test_batches_hold_every_sentence_that_has_tokens_once_and_those_of_like_lengths_together(batch_tokens, monkeypatch):

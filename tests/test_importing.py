@@ -1,14 +1,10 @@
 """Importing the package changes nothing in a program: no class of Beam, no logging, no environment, no signal."""
 
 import json
-import os
-import pathlib
-import subprocess
-import sys
 
+from tests.helpers import run_python
 from tests.test_imports import MODULES
 
-ROOT = pathlib.Path(__file__).parents[1]
 # It is imported in a process of our own, to change it.
 _OWN_PROCESS = "elmo_tf.pipelines.running.worker_start"
 _WITH_SPACY = "elmo_tf.spacy"  # spaCy need not be installed
@@ -57,7 +53,5 @@ print([(place, name) for place, name, member in members_before if after.get(plac
 def test_importing_every_module_and_public_name_changes_nothing_in_the_process():
     names = [name for name in MODULES if name not in (_OWN_PROCESS, _WITH_SPACY) and not name.endswith("__main__")]
     assert {"elmo_tf.beam", "elmo_tf.pipelines.preprocess.run", "elmo_tf.cli"} <= set(names)
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", CODE, json.dumps(names)]
-    done = subprocess.run(command, env=environment, cwd=ROOT, check=False, capture_output=True, text=True)
+    done = run_python("-c", CODE, json.dumps(names), check=False)
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr

@@ -4,11 +4,10 @@ import ast
 import functools
 import importlib
 import pathlib
-import subprocess
-import sys
 from collections.abc import Iterator
 
-ROOT = pathlib.Path(__file__).parents[1]
+from tests.helpers import ROOT, run_python
+
 JOBS = "elmo_tf.pipelines."
 CLUSTER = f"{JOBS}cluster."
 # From the ground up; a package stands for all its modules. Those of `cluster` serve two floors.
@@ -122,8 +121,7 @@ print([name for name in sys.modules if name.startswith("elmo_tf.pipelines.cluste
 
 def test_a_run_of_the_local_runner_on_local_files_imports_nothing_of_clusters(tmp_path):
     (tmp_path / "text").write_text("a dog barked\n")
-    command = [sys.executable, "-c", LOCAL, tmp_path / "text", tmp_path / "records"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = run_python("-c", LOCAL, tmp_path / "text", tmp_path / "records", check=False)
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
 
 
@@ -159,10 +157,16 @@ LIGHT = (
 )
 
 
-def test_light_modules_do_not_import_tensorflow():
-    heavy = "[name for name in sys.modules if name.partition('.')[0] in ('tensorflow', 'keras')]"
+def test_light_modules_do_not_import_tensorflow_and_what_fetches_a_corpus_does_not_import_beam():
+    heavy = "[name for name in sys.modules if name.partition('.')[0] in ('tensorflow', 'keras', 'apache_beam')]"
+    light = (
+        f"from elmo_tf import cli; cli.main(['corpus', 'lm1b', '--output', 'new', '--archive', 'none']); print({heavy})"
+    )
+    done = run_python("-c", f"import sys; {light}")
+    assert (done.stdout, done.stderr) == ("[]\n", "elmo-tf: error: none: expected a file, found none\n")
+    heavy = heavy.replace(", 'apache_beam'", "")
     code = f"import sys, {', '.join(LIGHT)}; print({heavy})"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+    done = run_python("-c", code)
     assert done.stdout == "[]\n"
     # Beam says at its import that Google's client is not installed.
     assert [line for line in done.stderr.splitlines() if "apitools not found" not in line] == []

@@ -15,7 +15,7 @@ import tensorflow as tf
 import elmo_tf.text
 from elmo_tf import extras
 from elmo_tf.text import in_graph
-from tests.helpers import write_records
+from tests.helpers import run_python, write_records
 
 ROOT = pathlib.Path(__file__).parents[1]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -25,13 +25,6 @@ EXTRAS = PROJECT["optional-dependencies"]
 
 def package(requirement: str) -> str:
     return re.match(r"[\w-]+", requirement)[0]
-
-
-def test_each_bound_stands_once():
-    everything = [*PROJECT["dependencies"], *(one for group in EXTRAS.values() for one in group)]
-    bounded = [package(one) for one in everything if re.search("[<>=~]", one)]
-    assert sorted(bounded) == sorted(set(bounded))
-    assert {package(one) for one in everything} - set(bounded) == {"elmo-tf"}
 
 
 def test_every_extra_that_an_error_names_has_the_package_that_is_missing():
@@ -71,9 +64,7 @@ sys.meta_path.insert(0, Absent())
 
 def run_without(absent: set[str], code: str) -> subprocess.CompletedProcess:
     """Runs Python code in a process that finds none of the modules `absent`."""
-    command = [sys.executable, "-c", WITHOUT.format(absent=absent) + code]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    return run_python("-c", WITHOUT.format(absent=absent) + code, check=False)
 
 
 @pytest.mark.parametrize(
@@ -104,12 +95,6 @@ def test_the_unicode_tokenizer_in_a_graph_names_its_extra(monkeypatch):
     monkeypatch.delattr(elmo_tf.text, "raw_text", raising=False)
     with pytest.raises(ModuleNotFoundError, match=r"needs tensorflow-text: install elmo-tf with the extra \[text\]"):
         in_graph.split(tf.constant(["a dog"]), "unicode")
-
-
-def test_a_module_that_no_extra_has_keeps_its_own_error():
-    with pytest.raises(ModuleNotFoundError, match="No module named 'apache_bean'"), extras.required():
-        import apache_bean  # noqa: F401, PLC0415
-    assert extras.missing_extra(ModuleNotFoundError(name="apache_beam.io.gcp")) is None
 
 
 def git(*arguments: str) -> list[str]:
@@ -318,3 +303,9 @@ def test_a_type_checker_knows_the_names_of_the_wheel(installed, tmp_path):
     revealed, *errors = done.stdout.splitlines()
     assert revealed == 'program.py:3: note: Revealed type is "float"'
     assert [line.partition(" error: ")[0] for line in errors[:-1]] == ["program.py:4:", "program.py:5:"]
+
+
+def test_a_module_that_no_extra_has_keeps_its_own_error():
+    with pytest.raises(ModuleNotFoundError, match="No module named 'apache_bean'"), extras.required():
+        import apache_bean  # noqa: F401, PLC0415
+    assert extras.missing_extra(ModuleNotFoundError(name="apache_beam.io.gcp")) is None

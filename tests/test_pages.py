@@ -20,6 +20,7 @@ from elmo_tf import cli, config
 from elmo_tf.cli import jobs
 from elmo_tf.records import record_folder
 
+pytestmark = pytest.mark.usefixtures("loaded_once")
 ROOT = pathlib.Path(__file__).parents[1]
 FOLDERS = (".", "docs", "savedmodels", "pipelines", "benchmarks")
 PAGES = sorted(str(page.relative_to(ROOT)) for folder in FOLDERS for page in (ROOT / folder).glob("*.md"))

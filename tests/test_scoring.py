@@ -14,10 +14,13 @@ import elmo_tf
 from elmo_tf import api, cli, embedder, scoring
 from elmo_tf.bilm.log_probs import word_log_probs
 from elmo_tf.errors import InputError
+from elmo_tf.savedmodel import verification
 from elmo_tf.text import char_ids
 from elmo_tf.workdir.folder import open_workdir
 from tests import checks, reference
-from tests.helpers import write_records
+from tests.helpers import slow, write_records
+
+pytestmark = pytest.mark.usefixtures("loaded_once")
 
 SENTENCES = ["the cat sat on the mat", "zebras bark", "", "a dog", " ".join(["the dog sat"] * 40)]
 
@@ -95,6 +98,7 @@ def test_threads_that_score_at_once_from_the_start_get_the_same_and_read_the_sof
     assert len(made) == 1
 
 
+@pytest.mark.slow  # the reference shows the same of either
 def test_the_mean_is_that_of_an_evaluation_of_this_sentence_alone(model, workdir, tmp_path):
     words = [token.decode() for token in open_workdir(workdir).vocabulary.tokens[3:]]
     records = write_records(tmp_path / "one", SENTENCES[:1], words, num_shards=1)
@@ -134,8 +138,11 @@ def test_a_sentence_without_one_place_is_refused(model, text, word):
         model.fill(text, word=word)
 
 
-def test_an_export_with_the_softmax_scores_in_a_process_that_knows_tensorflow_alone(model, workdir, tmp_path):
-    path = api.export(workdir, tmp_path / "scored", softmax=True)  # verified in another process
+@pytest.mark.parametrize("verified", [False, slow(True)])
+def test_an_export_with_the_softmax_scores_with_tensorflow_alone(model, workdir, tmp_path, monkeypatch, verified):
+    if not verified:
+        monkeypatch.setattr(verification, "problems_in_fresh_process", lambda _: [])
+    path = api.export(workdir, tmp_path / "scored", softmax=True)
     (expected, unknown, empty) = model.score(SENTENCES[:3])
     found = {
         k: v.numpy() for k, v in tf.saved_model.load(str(path)).signatures["score"](tf.constant(SENTENCES[:3])).items()

@@ -12,8 +12,8 @@ import elmo_tf
 from elmo_tf import cli
 from elmo_tf.errors import InputError
 from elmo_tf.published.options import parse_options
+from elmo_tf.savedmodel import verification
 from tests import checks, reference
-from tests.helpers import slow
 from tests.published import published_files as files
 
 PROTEINS = {"sp|P1|ONE_X": "MKVLAAGIVGX", "two": "MSTNPKPQRKTKRN", "three": "", "four": "mkVL" * 40}
@@ -33,8 +33,9 @@ def fasta(proteins: dict[str, str]) -> str:
     return "".join(f">{name} made up\n{wrapped(letters)}*\n" for name, letters in proteins.items())
 
 
-def test_fasta_becomes_a_model_and_vectors_of_residues(tmp_path, monkeypatch, capsys):
+def test_fasta_becomes_a_model_and_vectors_of_residues(tmp_path, monkeypatch, capsys, loaded_once):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(verification, "problems_in_fresh_process", lambda _: [])  # test_whole_way.py has one
     draw = random.Random(0)
     many = {f"id{n}": "M" + "".join(draw.choices("ACDEFGHIKLVX", k=draw.randrange(5, 90))) for n in range(300)}
     pathlib.Path("train.fa").write_text(fasta(many | PROTEINS))
@@ -60,8 +61,8 @@ def test_fasta_becomes_a_model_and_vectors_of_residues(tmp_path, monkeypatch, ca
             np.testing.assert_allclose(file[name], one.vectors, **checks.TOLERANCE)
     # The same from the model's own graph, from the workdir, and from tokens.
     outputs = elmo._model.signatures["default"](strings=tf.constant(texts))
-    split = elmo_tf.load("run").encode(list(map(list, texts)), layers="sum")
-    whole = elmo_tf.load("run", tokenizer="characters").encode(texts, layers="sum")
+    trained = elmo_tf.load("run", tokenizer="characters")
+    whole, split = (trained.encode(given, layers="sum") for given in (texts, list(map(list, texts))))
     for number, one in enumerate(found):
         size = len(one.tokens)
         assert outputs["tokens"][number, :size].numpy().tolist() == [token.encode() for token in one.tokens]
@@ -80,7 +81,8 @@ WIDE = {
 }
 
 
-@pytest.mark.parametrize("changes", [slow(WIDE), {"n_layers": 8}], ids=["width 1024", "8 layers"])
+@pytest.mark.slow
+@pytest.mark.parametrize("changes", [WIDE, {"n_layers": 8}], ids=["width 1024", "8 layers"])
 def test_the_sum_of_layers_of_published_files_is_the_references(tmp_path, changes):
     options = files.options(**changes)
     arrays = files.draw_hdf5(options)

@@ -17,9 +17,10 @@ from elmo_tf.errors import InputError
 from elmo_tf.published import fetching, models
 from elmo_tf.published import weights as published_weights
 from tests import checks
-from tests.helpers import MICRO, batch_char_ids
+from tests.helpers import MICRO, batch_char_ids, slow
 from tests.published import published_files
 
+pytestmark = pytest.mark.usefixtures("loaded_once")
 SENTENCES = [["the", "cat", "sat"], ["a", "dog", "barked", "naïvely"]]
 
 
@@ -38,7 +39,7 @@ def of_all_kinds(savedmodel, workdir, tmp_path_factory):
     }
 
 
-@pytest.mark.parametrize("kind", ["version", "model", "workdir", "files", "pair", "name"])
+@pytest.mark.parametrize("kind", ["version", slow("model"), "workdir", "files", slow("pair"), "name"])
 def test_a_source_of_any_kind_says_what_its_model_computes(of_all_kinds, kind):
     source = sources.find(of_all_kinds[kind])
     elmo = elmo_tf.load(of_all_kinds[kind])

@@ -11,6 +11,7 @@ from elmo_tf.errors import InputError
 from tests import checks
 
 spacy = pytest.importorskip("spacy")
+pytestmark = pytest.mark.usefixtures("loaded_once")
 
 TEXTS = ["The bank lends money.  A naïve bank\nof the river. ", "", " \n", "Dogs bark.", "so " * 40 + "far"]
 

@@ -9,10 +9,7 @@ from elmo_tf.annotated.frames import Frame
 from tests.annotated.text_file import assert_refused, write
 
 WORDS = ["Anna", "did", "give", "up", "and", "left"]
-TAGS = (
-    ["B-A0", "O", "B-V", "I-V", "O", "O"],
-    ["B-A0", "O", "O", "O", "O", "B-V"],
-)
+TAGS = (["B-A0", "O", "B-V", "I-V", "O", "O"], ["B-A0", "O", "O", "O", "O", "B-V"])
 EXPECTED = [[Frame(WORDS, 2, TAGS[0]), Frame(WORDS, 5, TAGS[1])], [Frame(["go"], 0, ["B-V"])]]
 
 JSON = "\n".join(

@@ -1,7 +1,5 @@
 """Ten of the kills of `benchmarks/kills.py`."""
 
-import json
-
 import pytest
 
 from benchmarks import kills, zipf_text
@@ -21,28 +19,3 @@ def test_a_run_that_is_killed_at_random_moments_ends_with_the_same_bits(folder, 
     found = kills.run(folder, kills=5, replicas=replicas, steps=120, seed=replicas)
     assert found["different"] == []
     assert found["kills"] > 0
-
-
-def workdir(folder, name, step):
-    """Returns a folder with the names of a workdir with one checkpoint."""
-    path = folder / name
-    (path / "checkpoints" / f"step-{step:08d}").mkdir(parents=True)
-    (path / "metrics.jsonl").write_text("".join(f"{json.dumps({'step': number})}\n" for number in range(1, step + 1)))
-    return path
-
-
-def test_what_differs_is_named(tmp_path):
-    one, other = workdir(tmp_path, "one", 3), workdir(tmp_path, "other", 4)
-    assert kills.differences(one, other) == [
-        "metrics.jsonl",
-        "checkpoints: ['step-00000003'], ['step-00000004']",
-    ]
-
-
-def test_a_line_that_is_being_written_is_no_step_yet(tmp_path):
-    path = workdir(tmp_path, "one", 3)
-    assert kills.steps_of(path) == 3
-    with (path / "metrics.jsonl").open("a") as file:
-        file.write('{"step": 4')
-    assert kills.steps_of(path) == 3
-    assert kills.steps_of(tmp_path) == 0

@@ -31,13 +31,6 @@ def test_a_recipe_is_a_run_for_each_seed_and_a_line_with_their_mean(tmp_path, mo
     assert [one["recipe"] for one in json.loads(last)] == ["preset", "preset", "less", "less"]
 
 
-def test_wrong_text_ends_it_with_the_status_of_the_command(tmp_path, capfd):
-    with pytest.raises(SystemExit) as ended:
-        learning.main(["--train", str(tmp_path / "none"), "--heldout", "none", "--output", str(tmp_path / "out")])
-    assert ended.value.code == 1
-    assert "none: expected a file" in capfd.readouterr().err
-
-
 @pytest.mark.slow
 def test_it_trains_and_evaluates(tmp_path, capfd):
     words = zipf_text.words(50)

@@ -74,12 +74,7 @@ def test_every_way_is_a_command_and_a_row_beside_the_baseline(tmp_path):
 
     more = paper_table.parse_arguments([*options, "--fractions", "0.01", "1", "--more-epochs"])
     commands = dict(paper_table.commands(more))
-    assert commands["uner_1_elmo"][-7::2] == [
-        "recipe=small",
-        "fit.epochs=320",
-        "fit.patience=80",
-        "fit.judge_every=16",
-    ]
+    assert commands["uner_1_elmo"][-7::2] == ["recipe=small", "fit.epochs=320", "fit.patience=80", "fit.judge_every=16"]
     assert commands["uner_100_elmo"][-2:] == ["--set", "recipe=small"]
 
     values = {"metric": "f1", "train_examples": 1000, "seconds": 120, "deviation": 0.5, "best_epoch": 7}

@@ -15,9 +15,3 @@ def test_a_tokens_arithmetic_is_that_of_the_released_model():
     filters = 16 * (32 + 2 * 32 + 3 * 64 + 4 * 128 + 5 * 256 + 6 * 512 + 7 * 1024)
     encoder = 0.35 * (6 * (4 * 2048**2 + 2048 * 512) + 2 * 11 * filters)
     assert training_time.operations_per_token(preset("original")) == pytest.approx(lstms + softmax + encoder)
-
-
-def test_twice_the_gpus_take_half_the_time_and_half_the_steps():
-    config, gpu = preset("original"), training_time.GPUS["A100 80 GB"]
-    one, two = (training_time.hours(config, gpu, count, "float32") for count in (1, 2))
-    assert one == pytest.approx([2 * value for value in two])

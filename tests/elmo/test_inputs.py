@@ -102,8 +102,8 @@ def _model(layer):
 
 
 @pytest.mark.slow
-def test_a_model_predicts_and_fits_ragged_batches(plain):
-    model = _model(plain)
+def test_a_model_predicts_and_fits_ragged_batches(savedmodel):
+    model = _model(elmo_tf.ELMo(savedmodel.path))
     ragged = tf.RaggedTensor.from_tensor(tf.constant(TOKENS), LENGTHS)
     np.testing.assert_allclose(model.predict(ragged, verbose=0), model(TOKENS[:, : max(LENGTHS)]), **checks.TOLERANCE)
     model.compile("adam", "mse")

@@ -2,8 +2,6 @@
 
 import errno
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -12,7 +10,7 @@ import tensorflow as tf
 from elmo_tf.elmo import ELMo, known_sentences
 from elmo_tf.elmo.known_sentences import KnownSentences
 from elmo_tf.errors import InputError
-from tests.helpers import MICRO, slow
+from tests.helpers import MICRO, run_python, slow
 
 SENTENCES = [["the", "cat"], ["a", "", "dog", "sat"], ["the", "cat"], []]
 BATCH = tf.constant([["a", "", "dog", "sat"], ["the", "cat", "", ""]])
@@ -65,9 +63,7 @@ print(tf.function(known)(tf.constant([["a", "dog"]])).numpy().ravel())
 
 @pytest.mark.slow  # a process that loads TensorFlow
 def test_a_new_sentence_is_computed_where_tensorflow_has_one_thread():
-    environment = os.environ | {"TF_NUM_INTEROP_THREADS": "1"}
-    command = [sys.executable, "-c", ONE_THREAD]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    done = run_python("-c", ONE_THREAD, env={"TF_NUM_INTEROP_THREADS": "1"}, timeout=120, check=False)
     assert done.stdout == "[4. 6.]\n", done.stderr
 
 

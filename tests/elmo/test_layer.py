@@ -40,15 +40,10 @@ def assert_vectors(found, savedmodel, parameters, gamma=1.0, normalize=False):
 
 
 @pytest.mark.parametrize(
-    ("mix", "parameters"),
-    [
-        ("learned", [0, 0, 0]),
-        ("top", [-200, -200, 0]),
-        ([0.3, -0.5, 1.0], [0.3, -0.5, 1.0]),
-    ],
+    ("mix", "parameters"), [("learned", [0, 0, 0]), ("top", [-200, -200, 0]), ([0.3, -0.5, 1.0], [0.3, -0.5, 1.0])]
 )
-def test_a_mix_weights_the_layers_as_it_says(savedmodel, mix, parameters):
-    layer = elmo_tf.ELMo(savedmodel.path, mix=mix)
+def test_a_mix_weights_the_layers_as_it_says(savedmodel, with_options, mix, parameters):
+    layer = with_options(mix=mix)
     assert_vectors(layer(TOKENS), savedmodel, parameters)
     layer.mixes[0].gamma.assign(-1.5)
     assert_vectors(layer(TOKENS), savedmodel, parameters, -1.5)
@@ -56,8 +51,8 @@ def test_a_mix_weights_the_layers_as_it_says(savedmodel, mix, parameters):
     assert learned == {"mix_0/gamma"} | ({"mix_0/scalar_parameters"} if mix == "learned" else set())
 
 
-def test_each_of_several_normalized_mixes_has_parameters_and_a_penalty_of_its_own(savedmodel):
-    layer = elmo_tf.ELMo(savedmodel.path, num_mixes=2, penalty=0.1, layer_norm=True)
+def test_each_of_several_normalized_mixes_has_parameters_and_a_penalty_of_its_own(savedmodel, with_options):
+    layer = with_options(num_mixes=2, penalty=0.1, layer_norm=True)
     for mix, parameters, gamma in zip(layer.mixes, ([1.0, 0.0, -1.0], [0.0, 2.0, 0.5]), (2.0, 0.5), strict=True):
         mix.scalar_parameters.assign(parameters)
         mix.gamma.assign(gamma)
@@ -75,10 +70,10 @@ def test_character_ids_give_what_their_tokens_give(plain, plain_vectors):
     np.testing.assert_array_equal(vectors._keras_mask, MASK)
 
 
-def test_the_vectors_are_those_of_the_savedmodel_whatever_the_batch(savedmodel):
+def test_the_vectors_are_those_of_the_savedmodel_whatever_the_batch(savedmodel, with_options):
     model = tf.saved_model.load(str(savedmodel.path))
     expected = model.signatures["tokens"](tokens=tf.constant(TOKENS), sequence_len=tf.constant(LENGTHS, tf.int32))
-    layer = elmo_tf.ELMo(savedmodel.path, mix=savedmodel.scalar_parameters)
+    layer = with_options(mix=savedmodel.scalar_parameters)
     layer.mixes[0].gamma.assign(savedmodel.gamma)
     np.testing.assert_allclose(layer(TOKENS), expected["elmo"], **checks.TOLERANCE)
     for row, length in enumerate(LENGTHS):
@@ -121,9 +116,8 @@ def test_calls_outside_of_a_graph_run_one_graph_for_all_shapes(savedmodel):
     assert not np.allclose(layer(TOKENS), before)
 
 
-def test_dropout_is_of_each_mix_and_only_in_training(savedmodel):
-    keras.utils.set_random_seed(0)
-    layer = elmo_tf.ELMo(savedmodel.path, num_mixes=2, dropout_rate=0.4)
+def test_dropout_is_of_each_mix_and_only_in_training(with_options):
+    layer = with_options(num_mixes=2, dropout_rate=0.4)
     exact = np.array(layer(TOKENS)[0])
     np.testing.assert_array_equal(layer(TOKENS, training=False)[0], exact)
     first, second = (np.array(one) for one in layer(TOKENS, training=True))
@@ -164,10 +158,10 @@ def test_character_ids_are_checked():
         elmo_tf.ELMo(MICRO).char_ids(np.ascontiguousarray(ids))
 
 
-def test_under_a_mixed_policy_the_network_stays_float32_and_the_vectors_are_cast(savedmodel, plain_vectors):
+def test_under_a_mixed_policy_the_network_stays_float32_and_the_vectors_are_cast(with_options, plain_vectors):
     keras.config.set_dtype_policy("mixed_bfloat16")
     try:
-        layer = elmo_tf.ELMo(savedmodel.path, dropout_rate=0.1)
+        layer = with_options(dropout_rate=0.1)
         vectors = layer(TOKENS)
         layer(TOKENS, training=True)
         assert keras.config.dtype_policy().name == "mixed_bfloat16"
@@ -176,13 +170,6 @@ def test_under_a_mixed_policy_the_network_stays_float32_and_the_vectors_are_cast
     assert vectors.dtype == tf.bfloat16
     assert {variable.dtype for variable in layer.variables if "float" in variable.dtype} == {"float32"}
     np.testing.assert_array_equal(vectors, tf.cast(plain_vectors, tf.bfloat16))
-
-
-def test_names_are_elmo_and_numbered():
-    first, second = (elmo_tf.ELMo(MICRO).name.split("_") for _ in range(2))
-    assert first[0] == second[0] == "elmo"
-    assert int(second[1]) == int((*first, "0")[1]) + 1
-    assert elmo_tf.ELMo(MICRO, name="mine").name == "mine"
 
 
 @pytest.mark.parametrize("boundaries", [False, True])
@@ -201,10 +188,7 @@ def test_the_static_shape_is_known(savedmodel, boundaries):
     ("arguments", "message"),
     [
         ({"source": ("no.json", "no.hdf5")}, "no.json: expected a JSON file, found No such file or directory"),
-        (
-            {"mix": 3},
-            "mix: expected learned, average, top, a layer from 0 to 2 or 3 finite numbers, .*, found 3",
-        ),
+        ({"mix": 3}, "mix: expected learned, average, top, a layer from 0 to 2 or 3 finite numbers, .*, found 3"),
         ({"mix": np.zeros(2)}, r"mix: expected .*, found array\(\[0., 0.\]\)"),
         ({"penalty": -0.1}, "penalty: expected a number that is not negative, found -0.1"),
         ({"num_mixes": 0}, "num_mixes: expected at least 1, found 0"),

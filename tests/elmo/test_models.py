@@ -64,16 +64,6 @@ def test_a_model_fits_predicts_and_is_the_same_after_saving_and_loading(savedmod
     assert [v.shape for v in again.trainable_variables] == [v.shape for v in model.trainable_variables]
 
 
-@pytest.mark.slow
-def test_loss_and_metric_count_real_tokens_only(savedmodel):
-    model = tagger(elmo_tf.ELMo(savedmodel.path))
-    loss, accuracy = model.evaluate(tf.constant(TOKENS), LABELS, verbose=0)
-    predicted = np.array(model(tf.constant(TOKENS)))[MASK]
-    wanted = -np.log(predicted[np.arange(len(predicted)), LABELS[MASK]])
-    assert loss == pytest.approx(wanted.mean(), rel=checks.TOLERANCE["rtol"])
-    assert accuracy == pytest.approx((predicted.argmax(-1) == LABELS[MASK]).mean())
-
-
 def test_padding_does_not_reach_the_layers_above(savedmodel):
     model = tagger(elmo_tf.ELMo(savedmodel.path, num_mixes=2))
     wide = np.pad(TOKENS, ((0, 0), (0, 4)), constant_values=b"")

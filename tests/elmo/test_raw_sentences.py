@@ -23,7 +23,7 @@ def layer(savedmodel):
     return elmo_tf.ELMo(savedmodel.path, tokenizer="whitespace")
 
 
-@pytest.mark.parametrize("tokenizer", [slow("whitespace"), "unicode", "characters"])
+@pytest.mark.parametrize("tokenizer", [slow("whitespace"), "unicode", slow("characters")])
 def test_sentences_give_the_vectors_and_the_mask_of_their_tokens(savedmodel, plain, tokenizer):
     split = elmo_tf.ELMo(savedmodel.path, tokenizer=tokenizer)
     expected = plain(SPLIT[tokenizer])

@@ -17,6 +17,7 @@ import elmo_tf
 from elmo_tf.errors import InputError
 from tests import checks
 
+pytestmark = pytest.mark.usefixtures("loaded_once")
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
 TEXT = ["the cat sat", "", "a dog barked at the cat"]
 

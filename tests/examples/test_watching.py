@@ -115,11 +115,7 @@ def test_the_slurm_script_tells_each_worker_its_place_and_queues_again_when_stop
         tmp_path, "scontrol", f'if [ "$1" = show ]; then echo n1; echo n2; else echo "$@" >> {tmp_path}/queued; fi'
     )
     # As srun does: the same command for each process, here the second.
-    stand_in(
-        tmp_path,
-        "srun",
-        f'echo "$1 $SRUN_CPUS_PER_TASK" > {tmp_path}/option; shift; SLURM_PROCID=1 "$@"',
-    )
+    stand_in(tmp_path, "srun", f'echo "$1 $SRUN_CPUS_PER_TASK" > {tmp_path}/option; shift; SLURM_PROCID=1 "$@"')
     stand_in(
         tmp_path, "elmo-tf", f'echo "$TF_CONFIG" > {tmp_path}/config; echo "$@" > {tmp_path}/command; exit {status}'
     )

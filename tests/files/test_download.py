@@ -215,10 +215,7 @@ def test_no_connection_is_reported_at_once(path):
     assert list(path.parent.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "url",
-    ["file", "file:///etc/hosts", "http://", "http://a b/", "http://[a/", "http://a:x/"],
-)
+@pytest.mark.parametrize("url", ["file", "file:///etc/hosts", "http://", "http://a b/", "http://[a/", "http://a:x/"])
 def test_what_is_no_address_is_reported(path, url):
     with pytest.raises(InputError, match=rf"^{re.escape(url)}: expected an .*address, found "):
         download.download(url, 9, SHA256, path)

@@ -2,11 +2,9 @@
 
 import pathlib
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
-from elmo_tf import sources
 from elmo_tf.cli import jobs
 
 
@@ -34,22 +32,3 @@ def process(tmp_path: pathlib.Path) -> Callable[..., pathlib.Path]:
         return tmp_path / output
 
     return run
-
-
-@pytest.fixture(scope="session")
-def loaded() -> dict[str, Any]:
-    """SavedModels that a test has loaded, by path."""
-    return {}
-
-
-@pytest.fixture
-def loaded_once(monkeypatch, loaded: dict[str, Any]) -> None:
-    """Loads a SavedModel once for all tests, which takes longer than most of them."""
-    load = sources.SavedModel.model
-
-    def load_once(source: sources.Source) -> Any:
-        if source.name not in loaded:
-            loaded[source.name] = load(source)
-        return loaded[source.name]
-
-    monkeypatch.setattr(sources.SavedModel, "model", load_once)

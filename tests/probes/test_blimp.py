@@ -10,6 +10,7 @@ from elmo_tf import cli
 from elmo_tf.annotated.minimal_pairs import read_minimal_pairs
 from elmo_tf.errors import InputError
 
+pytestmark = pytest.mark.usefixtures("loaded_once")
 PAIRS = [
     ("the dog barked.", "the dog sat.", "verbs", "agreement"),
     ("a cat sat.", "sat a cat.", "order", "word_order"),

@@ -15,6 +15,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.probes import learned_weights, pos, vectors, wsd
 from tests.helpers import MICRO
 
+pytestmark = pytest.mark.usefixtures("loaded_once")
 # The tag follows from the word before: no layer without context can tell.
 WORDS = ["one", "two", "six", "ten"]
 SENTENCES = [[WORDS[int(n)] for n in np.random.default_rng(seed).integers(4, size=6)] for seed in range(60)]

@@ -83,10 +83,7 @@ def test_addresses_are_those_in_use_and_a_mirror_takes_their_place(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        (
-            "smal",
-            r"expected one of the models english, small, medium, .*, found no such model; did you mean small\?",
-        ),
+        ("smal", r"expected one of the models english, small, medium, .*, found no such model; did you mean small\?"),
         ("books", "expected one of .*, found no such model; english has replaced it"),
         ("ELMoForManyLangs", "expected a model in the format of bilm-tf .*, found PyTorch files"),
         ("nlpl", "expected a model in the format of bilm-tf .*, found in its older list, .*PyTorch"),

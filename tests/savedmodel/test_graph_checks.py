@@ -57,19 +57,6 @@ def test_wrong_arguments_are_refused_by_name(loaded, name, inputs, message):
     assert message in caught.value.message
 
 
-@pytest.mark.parametrize(
-    ("name", "inputs", "message"),
-    [
-        ("default", {"strings": [1]}, "expected to be a string tensor but is a int32 tensor"),
-        ("tokens", {"tokens": WORDS, "sequence_len": np.array([2, 1])}, "be a int32 tensor but is a int64 tensor"),
-        ("char_ids", {"char_ids": IDS.astype(np.int64)}, "expected to be a int32 tensor but is a int64 tensor"),
-    ],
-)
-def test_another_dtype_is_refused_by_tensorflow(loaded, name, inputs, message):
-    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
-        call(loaded, name, **inputs)
-
-
 def test_one_wrong_sentence_is_found_in_any_row():
     right = np.repeat(IDS[:1], 40, 0)
     graph_checks.checked_char_ids(tf.constant(right), 50)

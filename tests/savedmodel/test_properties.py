@@ -82,10 +82,7 @@ def model(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def pools(model):
-    found = {
-        "default": Pool(model, draw_sentences(spaced=True)),
-        "tokens": Pool(model, draw_sentences(spaced=False)),
-    }
+    found = {"default": Pool(model, draw_sentences(spaced=True)), "tokens": Pool(model, draw_sentences(spaced=False))}
     random = np.random.default_rng(SEED)
     before = {name: random.normal(0, 0.5, state.shape) for name, state in model.initial_states(1).items()}
     before = {name: state.astype(np.float32) for name, state in before.items()}

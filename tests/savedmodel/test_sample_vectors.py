@@ -33,6 +33,7 @@ def elsewhere():
         return root.build_root(bilm, build_mix(3, "average", 1.0), "whitespace", initial), initial
 
 
+@pytest.mark.slow
 def test_without_a_choice_products_run_on_the_programs_device(elsewhere):
     built, _ = elsewhere
     with tf.device("CPU:1"):

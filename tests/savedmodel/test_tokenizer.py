@@ -9,7 +9,8 @@ import tensorflow as tf
 
 from elmo_tf import sources
 from elmo_tf.bilm.model import BiLM
-from elmo_tf.savedmodel import contract, sample_vectors, standalone_checker
+from elmo_tf.layers.scalar_mix import build_mix
+from elmo_tf.savedmodel import contract, root, sample_vectors, standalone_checker, states
 from elmo_tf.text import in_graph
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG
@@ -56,10 +57,11 @@ def test_words_and_marks_are_split_as_in_preprocessing(unicode_model):
     assert_same(numbers_of(model(tf.constant(strings))), expected)
 
 
-def test_each_vector_has_its_token_and_its_bytes_in_the_sentence(unicode_model):
-    strings = [as_bytes(text) for text in TEXT]
-    model = sources.find(unicode_model).model()
-    found = model.signatures["default"](strings=tf.constant(strings))
+def test_each_vector_has_its_token_and_its_bytes_in_the_sentence():
+    """Of the object that an export saves."""
+    bilm, strings = BiLM(MICRO), [as_bytes(text) for text in TEXT]
+    model = root.build_root(bilm, build_mix(3, "average", 1.0), "unicode", states.zero(bilm))
+    found = model.default(strings=tf.constant(strings))
     longest = max(map(len, TOKENS))
     assert (found["offsets"].dtype, found["offsets"].shape) == (tf.int32, (len(TEXT), longest, 2))
     for sentence, words, tokens, offsets in zip(
@@ -68,9 +70,9 @@ def test_each_vector_has_its_token_and_its_bytes_in_the_sentence(unicode_model):
         assert tokens == [as_bytes(word) for word in words] + [b""] * (longest - len(words))
         assert [sentence[begin:end] for begin, end in offsets] == tokens
         assert offsets[len(words) :] == [[0, 0]] * (longest - len(words))
-    nothing = model.signatures["default"](strings=tf.constant([b""]))
+    nothing = model.default(strings=tf.constant([b""]))
     assert (nothing["tokens"].shape, nothing["offsets"].shape) == ((1, 0), (1, 0, 2))
-    ready = model.signatures["tokens"](tokens=tf.constant([[b"a b", b""]]), sequence_len=tf.constant([1]))
+    ready = model.tokens(tokens=tf.constant([[b"a b", b""]]), sequence_len=tf.constant([1]))
     assert ready["tokens"].numpy().tolist() == [[b"a b", b""]]
     assert "offsets" not in ready
 
@@ -86,13 +88,6 @@ def test_every_tokenizer_splits_its_sample_sentences_at_white_space(tokenizer):
     tokens, lengths = in_graph.split(tf.constant(sentences), tokenizer)
     rows = [row[:length] for row, length in zip(tokens.numpy().tolist(), lengths.numpy(), strict=True)]
     assert rows == [sentence.split() for sentence in sentences]
-
-
-@pytest.mark.parametrize("sentences", [[], [b""], [b" ", b"\0"]])
-def test_nothing_to_tokenize_gives_no_tokens(sentences):
-    tokens, lengths = in_graph.split(tf.constant(sentences, tf.string), "unicode")
-    assert tokens.shape == (len(sentences), 0)
-    assert (lengths.dtype, lengths.numpy().tolist()) == (tf.int32, [0] * len(sentences))
 
 
 FRESH = """

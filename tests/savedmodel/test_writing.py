@@ -90,11 +90,7 @@ def test_a_model_that_fails_its_verification_leaves_nothing_behind(tmp_path, mon
         ("new", {"mix": [0.0, 1.0]}, r"^mix: expected average, .* 3 finite numbers, .*, found \[0.0, 1.0\]$"),
         ("new", {"gamma": float("nan")}, r"^gamma: expected a finite number, found nan$"),
         ("new", {"gamma": 1e39}, r"^gamma: expected a finite number, found 1e\+39$"),
-        (
-            "new",
-            {"tokenizer": "Unicode"},
-            r"^tokenizer: expected one of whitespace, .*, found 'Unicode'$",
-        ),
+        ("new", {"tokenizer": "Unicode"}, r"^tokenizer: expected one of whitespace, .*, found 'Unicode'$"),
         ("file/new", {}, r"^\S+/file/new/\S+: expected a folder that can be made, found Not a directory$"),
     ],
 )

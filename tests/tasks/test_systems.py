@@ -51,6 +51,9 @@ def assert_same(found, expected) -> None:
         assert found == expected
 
 
+@pytest.mark.parametrize(
+    "with_elmo", [slow(name) if name in ("ner", "sentiment") else name for name in tasks.SYSTEMS], indirect=True
+)
 def test_padding_and_batch_mates_change_no_prediction(with_elmo):
     system, network, examples = with_elmo
     inputs = system.inputs(examples)
@@ -84,9 +87,7 @@ def test_every_weight_but_those_of_the_bilm_has_a_gradient(with_elmo):
     assert mixes <= {id(variable) for variable in variables}
 
 
-@pytest.mark.parametrize(
-    "baseline", [slow(name) if name in ("answers", "entailment") else name for name in tasks.SYSTEMS], indirect=True
-)
+@pytest.mark.parametrize("baseline", [name if name == "ner" else slow(name) for name in tasks.SYSTEMS], indirect=True)
 def test_an_example_is_learned_by_heart(baseline):
     system, network, examples = baseline
     # The shortest: steps of an LSTM take time here.
@@ -108,6 +109,9 @@ def test_an_example_is_learned_by_heart(baseline):
     assert system.scores(examples, predict(system, network, inputs, examples))[system.metric] == 100
 
 
+@pytest.mark.parametrize(
+    "baseline", [name if name in ("roles", "coreference") else slow(name) for name in tasks.SYSTEMS], indirect=True
+)
 def test_a_saved_network_gives_the_same_outputs(baseline, tmp_path):
     system, network, examples = baseline
     network.save(tmp_path / "model.keras")

@@ -57,20 +57,3 @@ def test_tokens_together_have_the_ids_that_each_has_alone():
     words = [b"a", b"", b"</S>", b"b" * 70, b"<S>", b"\xff" * 48, b"", b"end"] * 40  # more than 255 bytes in all
     one_by_one = np.concatenate([char_ids.encode_tokens([word]) for word in words])
     np.testing.assert_array_equal(char_ids.encode_tokens(words), one_by_one)
-
-
-def test_words_are_found_by_number_in_any_order():
-    spelled = [b"one", b"", b"<S>", b"x" * 60, b"two"]
-    words = char_ids.Words(np.frombuffer(b"".join(spelled), np.uint8), np.array([len(word) for word in spelled]), 10)
-    words.set_boundary(np.array([1]), char_ids.END_SENTENCE)
-    numbers = np.array([4, 1, 3, 0, 2, 4])
-    expected = char_ids.encode_tokens([spelled[number] if number != 1 else b"</S>" for number in numbers], 10)
-    np.testing.assert_array_equal(words.char_ids(numbers), expected)
-    assert words.char_ids(numbers).dtype == np.uint16
-    assert words.char_ids(numbers[:0]).shape == (0, 10)
-
-
-def test_rows_are_put_in_their_places():
-    target, rows = np.zeros((4, 7), np.uint16), np.arange(14, dtype=np.uint16).reshape(2, 7)
-    char_ids.put_rows(target, np.array([3, 1]), rows)
-    np.testing.assert_array_equal(target, [[0] * 7, rows[1], [0] * 7, rows[0]])

@@ -64,6 +64,6 @@ def test_bytes_that_are_not_utf8_become_replacement_characters():
     assert offsets.tolist() == [[0, 1], [1, 2], [2, 3], [3, 5]]
 
 
-@pytest.mark.parametrize("texts", [[], [b""], [b"", b" \n"]])
-def test_nothing_to_split_gives_no_tokens(texts):
-    assert in_the_graph(texts)[0] == [[]] * len(texts)
+def test_nothing_to_split_gives_no_tokens():
+    for texts in ([], [b""], [b"", b" \n"]):
+        assert in_the_graph(texts)[0] == [[]] * len(texts)

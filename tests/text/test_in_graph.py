@@ -67,9 +67,11 @@ def test_sentences_are_split_on_ascii_white_space_as_bytes_are(text):
     assert lengths.numpy().tolist() == [6, len(expected)]
 
 
-@pytest.mark.parametrize("sentences", [[], [b""], [b"", b" \n"]])
-def test_nothing_to_split_gives_no_tokens(sentences):
-    tokens, lengths = in_graph.split(tf.constant(sentences, tf.string))
+@pytest.mark.parametrize("tokenizer", ["whitespace", "unicode"])
+@pytest.mark.parametrize("sentences", [[], [b""], [b"", b" \n\0"]])
+def test_nothing_to_split_gives_no_tokens(sentences, tokenizer):
+    sentences = [text.rstrip(b"\0") for text in sentences] if tokenizer == "whitespace" else sentences
+    tokens, lengths = in_graph.split(tf.constant(sentences, tf.string), tokenizer)
     assert tokens.shape == (len(sentences), 0)
-    assert lengths.numpy().tolist() == [0] * len(sentences)
+    assert (lengths.dtype, lengths.numpy().tolist()) == (tf.int32, [0] * len(sentences))
     assert in_graph.encode_tokens(tokens, lengths).shape == (len(sentences), 0, 50)

@@ -26,11 +26,7 @@ def arguments(records, workdir, **train) -> list[str]:
 
 
 def start(
-    command: list[str],
-    log: pathlib.Path,
-    prefix: tuple[str, ...] = (),
-    module: str = "elmo_tf.cli",
-    **environment: str,
+    command: list[str], log: pathlib.Path, prefix: tuple[str, ...] = (), module: str = "elmo_tf.cli", **environment: str
 ) -> subprocess.Popen:
     """Starts `elmo-tf`, or another module, with that command; stderr goes to the end of the file `log`."""
     with log.open("ab") as file:

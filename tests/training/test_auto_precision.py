@@ -35,8 +35,7 @@ def test_on_a_cpu_the_faster_one_is_chosen_if_it_is_worth_it(monkeypatch, caplog
 
 
 @pytest.mark.parametrize(
-    ("capabilities", "expected"),
-    [([(9, 0)], "bfloat16"), ([(8, 0), (7, 5)], "float32"), ([None], "float32")],
+    ("capabilities", "expected"), [([(9, 0)], "bfloat16"), ([(8, 0), (7, 5)], "float32"), ([None], "float32")]
 )
 def test_on_gpus_bfloat16_is_chosen_if_all_have_it(monkeypatch, caplog, capabilities, expected):
     measured(monkeypatch)

@@ -1,8 +1,6 @@
 """Which part of the held-out text is evaluated, when all of it is, and what follows from both."""
 
 import dataclasses
-import json
-import logging
 import os
 import signal
 import types
@@ -14,7 +12,7 @@ from elmo_tf.bilm.model import BiLM
 from elmo_tf.config import TrainConfig
 from elmo_tf.errors import InputError
 from elmo_tf.training import heldout, loop
-from elmo_tf.training.evaluation import Evaluator, evaluate
+from elmo_tf.training.evaluation import Evaluator
 from elmo_tf.training.finetuning import finetune
 from elmo_tf.workdir import metrics_file
 from elmo_tf.workdir.folder import new_workdir, open_workdir
@@ -89,57 +87,6 @@ def test_parts_are_the_first_windows_whichever_replicas_compute_them(records):
         assert dataclasses.replace(other, forward_perplexity=0, backward_perplexity=0, perplexity=0) == (
             dataclasses.replace(one, forward_perplexity=0, backward_perplexity=0, perplexity=0)
         )
-
-
-@pytest.fixture(scope="module")
-def watched(records, tmp_path_factory):
-    """A run with evaluations of a part, watched by a hook that raises; what the hook got; and the log."""
-    config, got, log = with_train(checkpoint_steps=100, eval_steps=4, eval_tokens=31), [], []
-
-    def on_record(record):
-        got.append(dict(record))
-        record.clear()
-        raise RuntimeError("no network")
-
-    handler = logging.Handler()
-    handler.emit = lambda line: log.append(line.getMessage())
-    logging.getLogger("elmo_tf").addHandler(handler)
-    logging.getLogger("elmo_tf").setLevel(logging.INFO)
-    try:
-        path = tmp_path_factory.mktemp("watched") / "w"
-        workdir = loop.train(config, records.path, path, records.path, steps=9, on_record=on_record)
-    finally:
-        logging.getLogger("elmo_tf").removeHandler(handler)
-    return workdir, got, log
-
-
-def test_a_run_evaluates_a_part_on_its_way_and_all_at_its_end(watched, records):
-    workdir, _, log = watched
-    found = metrics_file.evaluations(workdir.metrics)
-    assert [(one.step, one.tokens, one.whole) for one in found] == [
-        (4, 40, False),
-        (8, 40, False),
-        (9, 40, False),
-        (9, 128, True),
-    ]
-    expected = evaluate(workdir.trained_bilm(), records, 2, 5)
-    assert found[-1].perplexity == pytest.approx(expected.perplexity, rel=checks.PERPLEXITY)
-    assert any("% of the time, waiting for checkpoints" in line for line in log)
-    (line,) = [line for line in log if line.startswith("an evaluation takes ")]
-    assert ": 40 of 128 held-out tokens (train.eval_tokens), every 4 steps (train.eval_steps);" in line
-
-
-def test_a_checkpoint_of_every_evaluated_step_is_there(watched):
-    names = sorted(path.name for path in (watched[0].path / "checkpoints").iterdir())
-    assert names == ["step-00000004", "step-00000008", "step-00000009"]
-
-
-def test_the_hook_gets_every_line_and_training_goes_on_when_it_raises(watched):
-    workdir, got, log = watched
-    assert got == [json.loads(line) for line in workdir.metrics.read_bytes().splitlines()]
-    assert len(got) == 9 + 4
-    (warning,) = [line for line in log if "on_record" in line]
-    assert warning.startswith("warning: on_record raised RuntimeError: no network; training goes on")
 
 
 def evaluated(workdir) -> list[tuple[int, int, bool]]:

@@ -151,10 +151,7 @@ BAD_CHECKPOINTS = {
         lambda a: a.update({"lm/char_embed/Adam": a["lm/char_embed"]}),
         ["lm/char_embed/Adam", "(261, 4)"],
     ),
-    "nan": (
-        lambda a: a.update({"lm/softmax/W": np.full_like(a["lm/softmax/W"], np.nan)}),
-        ["lm/softmax/W", "finite"],
-    ),
+    "nan": (lambda a: a.update({"lm/softmax/W": np.full_like(a["lm/softmax/W"], np.nan)}), ["lm/softmax/W", "finite"]),
     "empty_accumulator": (
         lambda a: a.update({slot("softmax/b"): np.zeros_like(a["lm/softmax/b"])}),
         [slot("softmax/b"), "above 0", "0.0"],

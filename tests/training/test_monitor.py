@@ -1,5 +1,7 @@
 """The progress of a training: TensorBoard's curves, histograms, words and profile; `metrics.jsonl`; stderr."""
 
+import json
+import logging
 import math
 
 import numpy as np
@@ -9,6 +11,7 @@ import tensorflow as tf
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.training import loop
 from elmo_tf.training.diagnostics import layer_of
+from elmo_tf.training.evaluation import evaluate
 from elmo_tf.workdir import metrics_file
 from elmo_tf.workdir.metrics_file import MetricsFile
 from tests import checks
@@ -24,10 +27,26 @@ OUTPUTS = {"token_vectors"} | {name for name in LAYERS if name.startswith("lstm"
 
 @pytest.fixture(scope="module")
 def watched(records, tmp_path_factory):
-    """A training with everything switched on, and its TensorBoard events: tag -> step -> value; tag -> description."""
-    config = with_train(checkpoint_steps=4, eval_tokens=20, look_steps=6, warmup_steps=4, clip_norm=1.0)
-    path = tmp_path_factory.mktemp("watched") / "w"
-    workdir = loop.train(config, records.path, path, heldout=records.path, steps=12, profile=True)
+    """A training with everything switched on, and a hook that raises.
+
+    Its workdir; its TensorBoard events, tag -> step -> value, and tag -> description; what the hook got; and the log.
+    """
+    config = with_train(checkpoint_steps=100, eval_steps=4, eval_tokens=31, look_steps=6, warmup_steps=4, clip_norm=1.0)
+    path, got, log = tmp_path_factory.mktemp("watched") / "w", [], []
+
+    def on_record(record):
+        got.append(dict(record))
+        record.clear()
+        raise RuntimeError("no network")
+
+    handler, logger = logging.Handler(), logging.getLogger("elmo_tf")
+    handler.emit = lambda line: log.append(line.getMessage())
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        workdir = loop.train(config, records.path, path, records.path, steps=12, profile=True, on_record=on_record)
+    finally:
+        logger.removeHandler(handler)
     found, descriptions = {}, {}
     (run,) = workdir.logs.iterdir()
     assert run.name == path.name  # the name that TensorBoard shows
@@ -36,11 +55,13 @@ def watched(records, tmp_path_factory):
             for value in event.summary.value:
                 found.setdefault(value.tag, {})[event.step] = tf.make_ndarray(value.tensor)
                 descriptions.setdefault(value.tag, value.metadata.summary_description)
-    return workdir, found, descriptions
+    return workdir, found, descriptions, got, log
 
 
 def test_curves_are_in_a_few_groups_under_names_that_say_what_they_are(watched):
-    _, found, _ = watched
+    _, found, descriptions, *_ = watched
+    for tag, description in descriptions.items():
+        assert description.endswith(".") and len(description.split()) > 4, tag
     groups = {}
     for tag in found:
         group, _, name = tag.partition("/")
@@ -66,28 +87,33 @@ def test_curves_are_in_a_few_groups_under_names_that_say_what_they_are(watched):
     assert set(found["weight_histograms/softmax"]) == {6, 12}
 
 
-def test_each_card_says_in_a_sentence_what_it_is(watched):
-    _, _, descriptions = watched
-    for tag, description in descriptions.items():
-        assert description.endswith(".") and len(description.split()) > 4, tag
-
-
-def test_the_held_out_curve_is_one_curve_though_the_last_evaluation_takes_the_whole_text(watched):
-    workdir, found, _ = watched
+def test_a_run_evaluates_a_part_on_its_way_and_all_at_its_end_and_the_curve_is_of_the_part(watched, records):
+    workdir, found, *_, log = watched
     lines = metrics_file.evaluations(workdir.metrics)
-    assert [(one.step, one.whole) for one in lines] == [
-        (4, False),
-        (8, False),
-        (12, False),
-        (12, True),
-    ]
+    evaluated = [(one.step, one.tokens, one.whole) for one in lines]
+    assert evaluated == [*((step, 40, False) for step in (4, 8, 12)), (12, 128, True)]
+    names = sorted(path.name for path in (workdir.path / "checkpoints").iterdir())
+    assert names == [f"step-{step:08d}" for step in (4, 8, 12)]  # one of every evaluated step
+    whole = evaluate(workdir.trained_bilm(), records, 2, 5)
+    assert lines[-1].perplexity == pytest.approx(whole.perplexity, rel=checks.PERPLEXITY)
+    assert any("% of the time, waiting for checkpoints" in line for line in log)
+    (line,) = [line for line in log if line.startswith("an evaluation takes ")]
+    assert ": 40 of 128 held-out tokens (train.eval_tokens), every 4 steps (train.eval_steps);" in line
     expected = {one.step: one.perplexity for one in lines if not one.whole}
     assert found["heldout/perplexity"] == pytest.approx(expected)
     assert not any(tag.startswith("heldout_") for tag in found)
 
 
+def test_the_hook_gets_every_line_and_training_goes_on_when_it_raises(watched):
+    workdir, *_, got, log = watched
+    assert got == [json.loads(line) for line in workdir.metrics.read_bytes().splitlines()]
+    assert len(got) == 12 + 4
+    (warning,) = [line for line in log if "on_record" in line]
+    assert warning.startswith("warning: on_record raised RuntimeError: no network; training goes on")
+
+
 def test_values_are_those_of_the_steps(watched):
-    workdir, found, _ = watched
+    workdir, found, *_ = watched
     steps = losses(workdir.path)
     for step in (2, 12):
         pair = steps[step - 2 : step]
@@ -168,14 +194,6 @@ def test_metrics_that_are_deleted_during_a_run_begin_anew(tmp_path, caplog):
             path.unlink()
     assert path.read_text() == '{"step": 2}\n{"step": 3}\n'
     assert caplog.messages == [f"warning: {path} was deleted; a new one starts with the lines from here on"]
-
-
-@pytest.mark.parametrize("left", [b"\x00" * 9 + b"\n", b"nonsense\n", b'{"ste'])
-def test_what_a_crash_left_before_the_first_step_is_cut_off(tmp_path, left):
-    path = tmp_path / "metrics.jsonl"
-    path.write_bytes(left)
-    assert MetricsFile(path, 0).evaluations == []
-    assert path.read_bytes() == b""
 
 
 def test_a_perplexity_that_is_not_a_number_is_read_and_worse_than_any_other(tmp_path):

@@ -175,10 +175,7 @@ def test_muon_moves_blocks_of_matrices_by_its_own_rule_and_the_rest_by_adams(sha
             [dense], moments, [scale * gradients[1]], number, 0.1, beta_1=0.8, beta_2=0.95, clip_norm=np.inf
         )
     one = zip(*(part.sum(1, keepdims=True) for part in parts), strict=True)
-    for strategy, steps in (
-        (tf.distribute.MirroredStrategy(["CPU:0"]), one),
-        (two_cpus(), zip(*parts, strict=True)),
-    ):
+    for strategy, steps in ((tf.distribute.MirroredStrategy(["CPU:0"]), one), (two_cpus(), zip(*parts, strict=True))):
         found, slots = muon_steps(strategy, start, steps, weight_decay)
         for found_block, wanted_block in zip(blocks(found[0]), wanted, strict=True):
             np.testing.assert_allclose(found_block, wanted_block, **ORTHOGONAL)

@@ -298,17 +298,6 @@ def test_a_file_that_appears_late_is_waited_for(tmp_path, monkeypatch, caplog):
         first_of_two().wait_for_file(tmp_path / "absent")
 
 
-@pytest.mark.parametrize("preset", [[], ["--preset", "tiny"]])
-def test_the_papers_recipe_changes_that_of_an_existing_workdir_as_set_does(workdir, tmp_path, monkeypatch, preset):
-    seen = []
-    monkeypatch.setattr(workers, "from_environment", lambda: None)
-    monkeypatch.setattr(loop, "train", lambda config, *_: seen.append(config))
-    command = ["train", "--data", "records", "--workdir", str(workdir.path), *preset, "--paper-recipe"]
-    assert cli.main([*command, "--set", "train.learning_rate=0.1"]) == 0
-    recipe = config_lib.override(config_lib.with_paper_recipe(workdir.config), ["train.learning_rate=0.1"]).train
-    assert [config.train for config in seen] == [recipe]
-
-
 JOIN = """
 import logging, os
 logging.basicConfig(level=logging.INFO)
@@ -442,12 +431,6 @@ def test_a_chief_is_the_first_and_workers_come_after_it(cluster, task, place):
     assert (found.index, found.count, found.is_chief) == (*place, index == 0)
 
 
-def test_a_strategy_that_has_a_chief_is_refused():
-    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(tf.train.ClusterSpec({"chief": ["c:1"]}))
-    with pytest.raises(InputError, match=r"^strategy: expected a cluster of workers"):
-        workers.Workers(types.SimpleNamespace(cluster_resolver=resolver))
-
-
 def test_workers_that_do_not_start_or_cannot_listen_are_named(monkeypatch, caplog):
     environment = several_workers.environments(2)[0]["TF_CONFIG"]
     first, second = json.loads(environment)["cluster"]["worker"]
@@ -501,3 +484,20 @@ def test_a_signal_stops_a_worker_that_waits_in_tensorflow(monkeypatch, number):
     with pytest.raises(KeyboardInterrupt):
         first.wait()
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_a_strategy_that_has_a_chief_is_refused():
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(tf.train.ClusterSpec({"chief": ["c:1"]}))
+    with pytest.raises(InputError, match=r"^strategy: expected a cluster of workers"):
+        workers.Workers(types.SimpleNamespace(cluster_resolver=resolver))
+
+
+@pytest.mark.parametrize("preset", [[], ["--preset", "tiny"]])
+def test_the_papers_recipe_changes_that_of_an_existing_workdir_as_set_does(workdir, tmp_path, monkeypatch, preset):
+    seen = []
+    monkeypatch.setattr(workers, "from_environment", lambda: None)
+    monkeypatch.setattr(loop, "train", lambda config, *_: seen.append(config))
+    command = ["train", "--data", "records", "--workdir", str(workdir.path), *preset, "--paper-recipe"]
+    assert cli.main([*command, "--set", "train.learning_rate=0.1"]) == 0
+    recipe = config_lib.override(config_lib.with_paper_recipe(workdir.config), ["train.learning_rate=0.1"]).train
+    assert [config.train for config in seen] == [recipe]

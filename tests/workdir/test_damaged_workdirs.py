@@ -90,9 +90,7 @@ def set_in_config(workdir: Workdir, key: str, value: object) -> None:
 
 WRONG_CONFIGS = [
     (lambda _: b"", "expected JSON, found "),
-    (lambda _: b"\xff\xfe\x00", "expected JSON, found "),
     (lambda text: text[:100], "expected JSON, found "),
-    (lambda _: b"[]", "expected object, found a list of 0"),
     (lambda _: b"3", "expected object, found 3"),
     (lambda _: b"{}", "expected the key model.char_cnn.embedding_dim, found none"),
     (lambda _: b'{"model": []}', r"expected model to be an object, found \[\]"),
@@ -101,12 +99,10 @@ WRONG_CONFIGS = [
 TOO_LARGE = r"expected a model that fits into the [\d.,]+ GB of memory here, found one of [\d,]+ parameters"
 WRONG_VALUES = [
     ("model.lstm.units", 0, "expected model.lstm.units to be int >= 1, found 0"),
-    ("model.lstm.units", "24", "expected model.lstm.units to be int, found '24'"),
     ("model.lstm.units", 10**9, TOO_LARGE),
     ("model.lstm.units", 10**30, TOO_LARGE),
     ("model.lstm.num_layers", 10**6, "expected model.lstm.num_layers to be int <= 100, found 1000000"),
     ("model.char_cnn.filters", [[1, 4], 3], "expected model.char_cnn.filters to be array at"),
-    ("train.learning_rate", None, "expected train.learning_rate to be float, found None"),
     ("train.batch_size", True, "expected train.batch_size to be int, found True"),
 ]
 

@@ -7,7 +7,6 @@ import json
 import os
 import pathlib
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -23,7 +22,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.pipelines.cluster import flink_cluster, job_service
 from elmo_tf.pipelines.running import runner_options
 from elmo_tf.pipelines.text import filesystems
-from tests.pipelines.disks import ROOT
+from tests.helpers import run_python
 
 
 @pytest.fixture
@@ -274,7 +273,7 @@ def test_the_job_server_ends_with_a_command_that_is_killed(tmp_path):
         "    print(java_server.start(['sleep', '60'], log).pid, flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = run_python("-c", program, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr
     status = pathlib.Path(f"/proc/{int(done.stdout)}/status")
     for _ in range(100):

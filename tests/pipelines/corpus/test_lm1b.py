@@ -12,8 +12,6 @@ import re
 import shlex
 import shutil
 import signal
-import subprocess
-import sys
 import tarfile
 import threading
 import time
@@ -308,12 +306,3 @@ def test_two_runs_do_not_work_in_one_folder(source, server, output):
     os.close(other)
     lm1b.fetch(output, source)
     lm1b.fetch(output, source)
-
-
-def test_the_command_waits_neither_for_tensorflow_nor_for_beam(tmp_path):
-    heavy = "{'tensorflow', 'apache_beam'} & {*sys.modules}"
-    code = f"import sys; from elmo_tf import cli; status = cli.main(sys.argv[1:]); print(status, {heavy})"
-    command = [sys.executable, "-c", code, "corpus", "lm1b", "--output", tmp_path / "new", "--archive", "missing"]
-    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
-    assert done.stdout == "1 set()\n"
-    assert done.stderr == "elmo-tf: error: missing: expected a file, found none\n"

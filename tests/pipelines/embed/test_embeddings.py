@@ -11,6 +11,7 @@ import elmo_tf
 from elmo_tf.beam import ElmoEmbeddings, ElmoModelHandler
 from elmo_tf.errors import InputError
 from tests import checks
+from tests.helpers import slow
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
@@ -31,7 +32,7 @@ def check_vector(found: list[float], expected: np.ndarray) -> None:
     np.testing.assert_allclose(found, expected, **checks.TOLERANCE)
 
 
-@pytest.mark.parametrize("kind", [dict, beam.Row])
+@pytest.mark.parametrize("kind", [slow(dict), beam.Row])
 def test_columns_hold_vectors_and_what_is_saved_embeds_the_same(savedmodel, tmp_path, kind):
     expected = vectors(savedmodel, layers="top", pool="max")
     rows = [kind(number=number, one=text, other=TEXTS[1]) for number, text in enumerate(TEXTS)]

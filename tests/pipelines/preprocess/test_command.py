@@ -14,6 +14,7 @@ import tensorflow as tf
 from elmo_tf.cli import jobs
 from elmo_tf.records import record_folder
 from tests import helpers
+from tests.helpers import slow
 
 # A line feed alone ends a line; carriage returns, form feeds and the like are white space, U+00A0 is a character.
 ODD = "\ufeffThe cat\r\n\n \t\r\nsat\x0bon\x0c the mat .\nno\u00a0break caf\u00e9\x00\x1c\n<S> x </S> <UNK>\nlast one"
@@ -67,7 +68,7 @@ def test_records_hold_what_tensorflow_and_beam_read(corpus, process, tmp_path):
     assert copied.read_bytes() == record == record_folder.read_shard(shard)[0]
 
 
-@pytest.mark.parametrize(("kind", "num_shards"), [("plain", 11), ("gzip", 3), ("mixed", 1), ("mixed", 11)])
+@pytest.mark.parametrize(("kind", "num_shards"), [slow("plain", 11), ("gzip", 3), slow("mixed", 1), ("mixed", 11)])
 def test_shards_hold_every_sentence_once(corpus, process, monkeypatch, kind, num_shards):
     monkeypatch.setattr("elmo_tf.pipelines.text.reading.BLOCK_BYTES", 256)
     texts = {"a": ODD, "b": many_lines(40), "c": b"\n", "d": many_lines(3, seed=1).removesuffix(b"\n")}
@@ -190,7 +191,7 @@ def test_long_paragraphs_without_white_space_are_whole(corpus, process):
     assert max(map(len, record_folder.open_folder(folder).vocabulary.tokens)) == 1000
 
 
-@pytest.mark.parametrize("num_shards", [1, 4])
+@pytest.mark.parametrize("num_shards", [slow(1), 4])
 def test_running_text_cut_into_tasks_keeps_its_sentences(corpus, process, num_shards):
     sentences = [f"Number {number} is\na sentence ." for number in range(300)]
     text = "\n\n".join(" ".join(sentences[start : start + 7]) for start in range(0, 300, 7)).encode()

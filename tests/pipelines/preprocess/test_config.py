@@ -47,10 +47,7 @@ def test_each_field_has_a_flag_of_its_name(name, config):
         ({"seed": -1}, "seed: expected 0"),
         ({"min_count": 0}, "min_count: expected at least 1, found 0"),
         ({"max_vocab": 3}, "max_vocab: expected at least 4, found 3"),
-        (
-            {"vocab": "v", "min_count": 2},
-            "vocab: .* either given or counted, found min_count as well",
-        ),
+        ({"vocab": "v", "min_count": 2}, "vocab: .* either given or counted, found min_count as well"),
         ({"vocab": "v", "max_vocab": 9}, "vocab: .* found max_vocab as well"),
         ({"heldout_fraction": 0.5}, "heldout_fraction: expected heldout with it, found none"),
         ({"heldout": "h", "heldout_fraction": 0}, "heldout_fraction: expected a number between 0 and 1"),

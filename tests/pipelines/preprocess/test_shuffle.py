@@ -12,6 +12,7 @@ from elmo_tf.pipelines.preprocess import shuffle
 from elmo_tf.pipelines.text import filesystems
 from elmo_tf.records import record_folder
 from tests import helpers
+from tests.helpers import slow
 
 COUNT = 900
 
@@ -29,7 +30,7 @@ def text(corpus) -> list[str]:
     return corpus(b"".join(lines[:100]), b"".join(lines[100:]))
 
 
-@pytest.mark.parametrize("small", [False, True], ids=["one run, one bucket a shard", "many runs and buckets"])
+@pytest.mark.parametrize("small", [slow(False), True], ids=["one run, one bucket a shard", "many runs and buckets"])
 def test_every_sentence_is_somewhere_in_random_order(text, process, monkeypatch, small):
     if small:
         monkeypatch.setattr(shuffle, "_RUN_BYTES", 2000)

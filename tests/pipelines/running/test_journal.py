@@ -30,17 +30,6 @@ def interrupted(monkeypatch, name: str, after: int) -> None:
     monkeypatch.setattr(filesystems, name, counted)
 
 
-def test_a_folder_with_notes_alone_is_free(corpus, process, tmp_path):
-    (tmp_path / "output" / "_unfinished").mkdir(parents=True)
-    (tmp_path / "output" / "_unfinished" / "plan.json.tmp-0").write_bytes(b"{")
-    assert sorted(path.name for path in process(corpus(b"a b\n")).iterdir()) == [
-        "_SUCCESS",
-        "info.json",
-        "shard-00000-of-00001.tfrecord",
-        "vocab.txt",
-    ]
-
-
 @pytest.mark.parametrize("after", range(4))
 @pytest.mark.parametrize("then", ["old plan", "new plan"])
 def test_what_a_kill_has_left_of_another_run_is_not_resumed(tmp_path, monkeypatch, after, then):

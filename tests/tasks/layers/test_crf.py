@@ -10,7 +10,7 @@ import tensorflow as tf
 from elmo_tf.errors import InputError
 from elmo_tf.tasks.layers.crf import CRF
 from tests import checks
-from tests.helpers import two_cpus
+from tests.helpers import slow, two_cpus
 
 SCORES = np.random.default_rng(0).normal(size=(4, 4, 3)).astype(np.float32)
 LABELS = np.array([[0, 2, 1, 1], [2, 0, -1, -1], [1, -1, -1, -1], [-1, -1, -1, -1]])
@@ -142,7 +142,7 @@ ANY = [one + other for one in "^OBI" for other in "OBI$"]
 IOB2 = [pair for pair in ANY if pair not in ("^I", "OI")]
 
 
-@pytest.mark.parametrize(("labels", "may"), [(TAGS, IOB2), (3, ANY), (["NOUN", "VERB", "X"], ANY)])
+@pytest.mark.parametrize(("labels", "may"), [(TAGS, IOB2), slow(3, ANY), (["NOUN", "VERB", "X"], ANY)])
 def test_compile_and_fit_have_the_loss_and_accuracy_of_all_paths(labels, may):
     model, crf, best = tagger(labels, jit_compile=labels == 3)
     loss, accuracy = expected_loss_and_accuracy(model, crf, may)

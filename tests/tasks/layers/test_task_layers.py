@@ -1,8 +1,5 @@
 """Word embedding and spelling, against NumPy."""
 
-import os
-import subprocess
-import sys
 import zipfile
 
 import keras
@@ -15,6 +12,7 @@ from elmo_tf.tasks.layers.spelling import Spelling
 from elmo_tf.tasks.layers.word_embedding import WordEmbedding
 from elmo_tf.text import char_ids
 from tests import checks
+from tests.helpers import run_python
 
 TOKENS = tf.constant([["Anna", "", "naïve", ""], ["x" * 60, "anna", "", ""]])
 MASK = [[True, True, True, False], [True, True, False, False]]
@@ -45,9 +43,7 @@ from elmo_tf.tasks.layers.word_embedding import WordEmbedding
 layer = WordEmbedding(["istanbul", "öl"], 2, lower=True)
 print((layer(tf.constant([["ISTANBUL", "ÖL"]])).numpy()[0] == layer.vectors.numpy()[1:]).all())
 """
-    environment = os.environ | {"LC_ALL": "tr_TR.UTF-8", "PYTHONPATH": os.getcwd()}
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True"]
+    assert run_python("-c", program, env={"LC_ALL": "tr_TR.UTF-8"}).stdout.split() == ["True"]
 
 
 def test_frozen_vectors_are_not_trained():
