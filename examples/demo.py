@@ -1,4 +1,4 @@
-"""The whole path on text that comes with Python: `make demo`, five to ten minutes on two cores.
+"""The whole path on text that comes with Python: `make demo`, about four minutes on two cores.
 
 The documentation topics of the standard library -> records -> a biLM of preset tiny -> held-out perplexity before and
 after training, beside that of a unigram model -> savedmodels/demo/1 -> the nearest uses of a word with several senses.
@@ -80,7 +80,7 @@ def main() -> None:
 def parse_arguments() -> argparse.Namespace:
     """Returns the command line's arguments; refuses existing folders that are not the demo's, which it replaces."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--steps", type=int, default=1500, help="training steps (1500)")
+    parser.add_argument("--steps", type=int, default=1000, help="training steps (1000)")
     replaced = "the default one is replaced, another must not exist yet"
     parser.add_argument("--folder", type=pathlib.Path, default=FOLDER, help=f"work folder; {replaced}")
     parser.add_argument("--output", type=pathlib.Path, default=OUTPUT, help=f"folder of the model; {replaced}")
