@@ -41,7 +41,7 @@ class InputError(ValueError):
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Returns `; did you mean ...?` with the known name most similar to `name`, or "" if none is similar."""
-    similar = difflib.get_close_matches(name, list(known), n=1)
+    similar = difflib.get_close_matches(name, list(known), n=1, cutoff=0.7)
     return f"; did you mean {similar[0]}?" if similar else ""
 
 

@@ -38,7 +38,8 @@ def load_tensorflow(on_gpu: bool, gpus: str | None = None) -> None:
         return
     wanted, numbers = gpus.split(","), [str(number) for number in range(len(there))]
     if not set(wanted) <= set(numbers) or len(set(wanted)) < len(wanted):
-        raise InputError("gpus", f"different ones of the GPUs here, {', '.join(numbers) or 'none'}", repr(gpus))
+        expected = f"different ones of the GPUs {', '.join(numbers)}" if numbers else "a machine with a GPU"
+        raise InputError("gpus", expected, repr(gpus))
     tensorflow.config.set_visible_devices([there[int(number)] for number in wanted], "GPU")
 
 

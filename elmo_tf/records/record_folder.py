@@ -84,7 +84,9 @@ def open_folder(path: str | os.PathLike) -> Records:
     """
     folder = pathlib.Path(path)
     if not (folder / MARKER_FILE).is_file():
-        found = f"no {MARKER_FILE} marker in it" if folder.exists() else "no such folder"
+        found = "a file" if folder.is_file() else "no such folder"
+        if folder.is_dir():
+            found = f"no {MARKER_FILE} marker in it"
         raise InputError(str(folder), "a finished folder of elmo-tf preprocess", found)
     info = _read_info(folder)
     source = folder / VOCABULARY_FILE

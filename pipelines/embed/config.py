@@ -38,7 +38,7 @@ class EmbedConfig(job_config.JobConfig):
             self.require_at_least(name, 1)
         no_shards = self.shards is None or self.format == "tfrecord"
         require("shards", no_shards, "format tfrecord with it", f"format {self.format}")
-        require("format", self.format != "npy" or self.pool is not None, "pool with it", "format npy alone")
+        require("format", self.format != "npy" or self.pool is not None, "pool mean or max with npy", "npy alone")
         lines = self.id_column is None or self.tokenizer != "unicode" or self.line == sentences.SENTENCE
         require("id_column", lines, "lines that are sentences", f"line {self.line or sentences.PART}")
 

@@ -54,7 +54,7 @@ def test_each_field_has_a_flag_of_its_name(name, config):
         ({"heldout": "h", "heldout_fraction": 1}, "heldout_fraction: expected a number between 0 and 1"),
         ({"heldout": "h", "heldout_fraction": math.nan}, "heldout_fraction: expected a number between 0 and 1"),
         ({"savedmodel": "m", "format": "hdf"}, "format: expected one of hdf5, tfrecord, npy, found hdf"),
-        ({"savedmodel": "m", "format": "npy"}, "format: expected pool with it, found format npy alone"),
+        ({"savedmodel": "m", "format": "npy"}, "format: expected pool mean or max with npy, found npy alone"),
         ({"savedmodel": "m", "pool": "sum"}, "pool: expected one of mean, max, found sum"),
         ({"savedmodel": "m", "id_column": 0}, "id_column: expected at least 1, found 0"),
         ({"savedmodel": "m", "id_column": 1, "tokenizer": "unicode"}, "id_column: expected lines that are sentences, "),
