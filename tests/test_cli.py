@@ -83,6 +83,7 @@ WRONG = [
     (f"{PREPROCESS} missing.txt", about("missing.txt", "a file, folder or glob that matches files")),
     (f"{PREPROCESS} empty.txt", "--input: expected text, found no words"),
     (f"{PREPROCESS} text.txt latin1.txt --strict", ".*latin1.txt: .* not UTF-8 on line 2$"),
+    (f"{PREPROCESS} text.txt --min-count 999", "--min-count: expected at most .*, found 999"),
     ("preprocess --input text.txt --output records", about("records", "a folder that does not exist yet")),
     (f"{PREPROCESS} text.txt --vocab missing.txt", about("missing.txt", "a vocabulary, found No such file")),
     (TRAIN.replace("tiny", "tny"), f"--preset: expected one of {PRESETS}, found 'tny'; did you mean tiny\\?$"),
@@ -109,6 +110,10 @@ WRONG = [
     (f"{TRAIN} --heldout other", about("other", OTHER_WORDS)),
     (TRAIN.replace("new/workdir", "other"), about("other", "a workdir of elmo-tf train, or a folder that is empty")),
     ("train --data other --workdir trained", about("other", OTHER_WORDS)),
+    (
+        "train --data records --workdir trained --set train.seed=5",
+        "--data, --set train.seed: expected the records and seed that the workdir was trained with so far",
+    ),
     (
         "train --data records --workdir trained --preset tiny",
         "--preset.*: expected the same model, .*units=24.* found .*units=512",

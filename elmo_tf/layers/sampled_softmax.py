@@ -6,9 +6,10 @@ import tensorflow as tf
 from elmo_tf.layers.fused import fused
 from elmo_tf.layers.products import matmul
 
-# Float32 logits of the full softmax in memory at once. Those of a piece of 4 MB are still in the CPU's cache when their
-# sum is computed; a gradient needs all of them in memory anyway, and in pieces it would take three times as long.
-_LOGITS_AT_ONCE, _LOGITS_AT_ONCE_TRAINING = 2**20, 2**27
+# Float32 logits of the full softmax in memory at once. On a CPU, those of a piece of 4 MB are still in its cache when
+# they are summed; a GPU wants large products. A gradient needs all of them in memory anyway, and in pieces it would
+# take three times as long.
+_LOGITS_AT_ONCE, _LOGITS_AT_ONCE_GPU, _LOGITS_AT_ONCE_TRAINING = 2**20, 2**25, 2**27
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
@@ -25,8 +26,8 @@ class SampledSoftmax(keras.layers.Layer):
         num_sampled: negatives, distinct words drawn from the log-uniform distribution, which expects words in
             descending order of their counts; 0, or over three quarters of the vocabulary: the full softmax.
         seed: int32 `(2,)`, of the draw; needed when `num_sampled` is not 0.
-        training: whether gradients will be computed: the full softmax is then faster and takes more memory. Changes no
-            value.
+        training: whether gradients will be computed: that of the full softmax is then faster, and takes more memory.
+            Changes no value.
 
     Returns:
         float32 `(num_tokens,)`, nats.
@@ -87,20 +88,29 @@ class SampledSoftmax(keras.layers.Layer):
         """Computes the losses for all tokens in pieces of words, so that the kernel is read once."""
         # A variable that got a sparse update is copied by every read, so not in each piece.
         kernel, bias = tf.convert_to_tensor(self.kernel), tf.convert_to_tensor(self.bias)
-        true_logits = tf.reduce_sum(inputs * tf.gather(kernel, targets), -1) + tf.gather(bias, targets)
-        words = tf.clip_by_value(_LOGITS_AT_ONCE // tf.maximum(1, tf.shape(inputs)[0]), 1, self.vocab_size)
+        num_tokens, most = tf.shape(inputs)[0], _LOGITS_AT_ONCE
+        if tf.config.list_physical_devices("GPU"):
+            most = _LOGITS_AT_ONCE_GPU
+        words, columns = tf.clip_by_value(most // tf.maximum(1, num_tokens), 1, self.vocab_size), tf.range(num_tokens)
 
-        def add(start, highest, total):
+        def add(start, true_logits, highest, total):
             """Adds exponentials relative to the highest logit so far, so that they stay finite."""
             end = tf.minimum(start + words, self.vocab_size)
             logits = tf.matmul(kernel[start:end], inputs, transpose_b=True) + bias[start:end, None]
+            # Not a product of their own, which would round differently: the loss would be below 0 at times.
+            rows = tf.cast(targets, tf.int32) - start
+            found = tf.gather_nd(logits, tf.stack([tf.clip_by_value(rows, 0, end - start - 1), columns], 1))
+            true_logits = tf.where((rows >= 0) & (rows < end - start), found, true_logits)
             higher = tf.maximum(highest, tf.reduce_max(logits, 0))
             added = tf.cast(tf.reduce_sum(tf.exp(logits - higher), 0), tf.float64)
-            return end, higher, total * tf.cast(tf.exp(highest - higher), tf.float64) + added
+            return end, true_logits, higher, total * tf.cast(tf.exp(highest - higher), tf.float64) + added
 
-        start = 0, true_logits, tf.zeros_like(true_logits, tf.float64)
+        zeros = tf.zeros_like(inputs[:, 0])
+        start = 0, zeros, zeros + tf.float32.min, tf.cast(zeros, tf.float64)
         # One piece at a time: a piece's products already take all cores.
-        _, highest, total = tf.while_loop(lambda start, *_: start < self.vocab_size, add, start, parallel_iterations=1)
+        _, true_logits, highest, total = tf.while_loop(
+            lambda start, *_: start < self.vocab_size, add, start, parallel_iterations=1
+        )
         return highest + tf.cast(tf.math.log(total), tf.float32) - true_logits
 
     def _full_training(self, inputs, targets):

@@ -79,10 +79,29 @@ def test_full_loss_and_gradients_in_pieces_equal_the_whole(training, logits, mon
         np.testing.assert_allclose(one, other, **checks.TOLERANCE)
 
 
-def test_pieces_do_not_read_the_weights(monkeypatch):
+def test_the_full_loss_of_confident_and_surprised_tokens_is_exact_and_not_below_0(monkeypatch):
+    monkeypatch.setattr(sampled_softmax, "_LOGITS_AT_ONCE", 2 * len(TARGETS))
+    layer, inputs = _layer(), 100 * INPUTS
+    losses = layer(inputs, TARGETS).numpy()
+    weights = [np.asarray(variable, np.float64) for variable in (layer.kernel, layer.bias)]
+    logits = inputs.astype(np.float64) @ weights[0].T + weights[1]
+    assert np.ptp(logits) > 200  # exponentials of float32 overflow at 89
+    # A logit of DIM products and its bias is rounded DIM + 1 times, by at most half a unit in the last place each.
+    tolerance = (DIM + 1) * np.finfo(np.float32).eps * np.abs(logits).max()
+    np.testing.assert_allclose(losses, reference.softmax_losses(weights, inputs, TARGETS), atol=tolerance)
+    confident = layer(inputs, logits.argmax(1).astype(np.int32)).numpy()
+    assert confident.min() >= -np.finfo(np.float32).eps * np.abs(logits).max()
+    assert layer(inputs[:0], TARGETS[:0]).shape == (0,)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_pieces_do_not_read_the_weights(training, monkeypatch):
     """After a sparse update, every read of a variable copies it."""
-    monkeypatch.setattr(sampled_softmax, "_LOGITS_AT_ONCE", 4 * VOCAB_SIZE)
-    graph = tf.function(_layer()).get_concrete_function(INPUTS, TARGETS).graph.as_graph_def()
+    layer = _layer()
+    for limit in ("_LOGITS_AT_ONCE", "_LOGITS_AT_ONCE_TRAINING"):
+        monkeypatch.setattr(sampled_softmax, limit, 4 * VOCAB_SIZE)
+    run = tf.function(lambda inputs, targets: layer(inputs, targets, training=training))
+    graph = run.get_concrete_function(INPUTS, TARGETS).graph.as_graph_def()
     ops = [node.op for function in graph.library.function for node in function.node_def]
     assert [node.op for node in graph.node].count("ReadVariableOp") == 2
     assert "MatMul" in ops

@@ -34,7 +34,7 @@ class HighwayLSTM(keras.layers.Layer):
     Call arguments:
         inputs: float `(batch, time, dim)`.
         mask: bool `(batch, time)`, real positions; None: all. Others leave the state unchanged.
-        training: whether there is dropout, and gradients will be computed: faster.
+        training: whether to apply dropout, and to compute gradients by a hand-written function, which is faster.
 
     Returns:
         float `(batch, time, units)`, 0 where the mask is False.
