@@ -162,7 +162,7 @@ def test_a_workdir_of_another_run_is_refused(data, done, tmp_path):
         (
             "config.json",
             '{"task": "toy", "recipe": {"fit": {"x": 1}}, "labels": []}',
-            "config.json: expected the key of a setting, found 'fit.x'.*",
+            "config.json: expected one of the keys .*, found 'fit.x'.*",
         ),
         ("scores.json", '{"best": "../seed_0"}', "scores.json: expected best to be .*, found .../seed_0."),
         ("model.keras", "", "model.keras: expected a Keras model, found .*"),
