@@ -193,7 +193,7 @@ class Published(Source):
         from elmo_tf.bilm.packed import PackedBiLM  # noqa: PLC0415 - see the top
         from elmo_tf.published import weights  # noqa: PLC0415
 
-        found = weights.load_softmax(self.weights.parent, self.config)
+        found = weights.load_softmax(self.weights, self.config)
         return LanguageModel(PackedBiLM.of(self.network()), *found) if found else super().language_model()
 
 

@@ -174,7 +174,8 @@ def _import_published(arguments: argparse.Namespace) -> None:
         provenance |= published_weights.provenance(options, weights)
         print(writing.export(bilm, config, arguments.output, provenance=provenance, **_settings(arguments)))
     if arguments.workdir is not None:
-        print(importing.save_new(arguments.workdir, config, bilm).path)
+        bilm.softmax, words = published_weights.load_softmax(weights, config.model) or (None, None)
+        print(importing.save_new(arguments.workdir, config, bilm, vocabulary=words).path)
 
 
 def _dump_weights(arguments: argparse.Namespace) -> None:

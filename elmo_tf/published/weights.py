@@ -180,12 +180,15 @@ def load(options: str | os.PathLike, weights: str | os.PathLike) -> tuple[config
     return config, bilm
 
 
-def load_softmax(folder: pathlib.Path, config: config_lib.ModelConfig) -> tuple[SampledSoftmax, Vocabulary] | None:
-    """Returns the softmax and its words that are beside the weights in `folder`, or None if there are none.
+def load_softmax(
+    weights: str | os.PathLike, config: config_lib.ModelConfig
+) -> tuple[SampledSoftmax, Vocabulary] | None:
+    """Returns the softmax and its words that are beside the file `weights`, or None if there are none.
 
     Raises:
         InputError: if a file is damaged, or the two do not fit each other or the network.
     """
+    folder = pathlib.Path(weights).parent
     if not (folder / SOFTMAX_FILE).is_file() or not (folder / VOCABULARY_FILE).is_file():
         return None
     words = vocabulary_lib.from_bytes((folder / VOCABULARY_FILE).read_bytes(), str(folder / VOCABULARY_FILE))

@@ -11,6 +11,7 @@ from elmo_tf.training import importing, loop
 from elmo_tf.training.evaluation import evaluate
 from elmo_tf.training.optimizer import from_config
 from elmo_tf.workdir import checkpoints
+from elmo_tf.workdir.folder import open_workdir
 from tests import checks, reference
 from tests.helpers import write_records
 from tests.published import published_files as files
@@ -198,6 +199,17 @@ def test_a_workdir_in_use_stays_as_it_is(parts, tmp_path):
     with pytest.raises(InputError, match=str(tmp_path / "workdir")):
         run_import(parts, tmp_path / "workdir")
     assert np.array_equal(workdir.trained_bilm().softmax.bias.numpy(), before)
+
+
+def test_files_with_a_softmax_become_a_workdir_with_it(parts, tmp_path):
+    before = run_import(parts, tmp_path / "workdir")
+    dumped = importing.dump_weights(before.path, tmp_path / "dumped", softmax=True)
+    pair = ["--options", str(dumped / "options.json"), "--weights", str(dumped / "weights.hdf5")]
+    assert cli.main(["import", *pair, "--workdir", str(tmp_path / "again")]) == 0
+    after = open_workdir(tmp_path / "again")
+    assert after.vocabulary.tokens == before.vocabulary.tokens
+    for old, new in zip(before.trained_bilm().softmax.variables, after.trained_bilm().softmax.variables, strict=True):
+        assert np.array_equal(old.numpy(), new.numpy())
 
 
 def test_published_weights_become_a_workdir_of_step_0_without_a_softmax(tmp_path):
