@@ -44,13 +44,15 @@ def lines(path: str | os.PathLike) -> Iterator[Line]:
         InputError: if the file cannot be read or is not UTF-8.
     """
     opener, name = _OPENERS.get(pathlib.Path(path).suffix, open), str(path)
+    number = 0
     try:
-        # Some editors begin a file with a byte order mark.
-        with opener(path, "rt", encoding="utf-8-sig", newline="\n") as file:
-            for number, text in enumerate(file, 1):
+        with opener(path, "rb") as file:
+            for number, line in enumerate(file, 1):
+                # Some editors begin a file with a byte order mark.
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
                 yield Line(name, number, text.rstrip("\r\n"))
     except UnicodeDecodeError as error:
-        raise InputError(name, "UTF-8", error.reason) from None
+        raise InputError(f"{name}, line {number}", "UTF-8", error.reason) from None
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise InputError(name, "a readable file", reason(error)) from None
 
