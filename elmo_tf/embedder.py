@@ -194,7 +194,7 @@ class Embedder:
         return [_chosen(one[..., :length, :], layers) for one, length in zip(vectors, lengths, strict=True)]
 
 
-def load(source: sources.Path, tokenizer: str | None = None) -> Embedder:
+def load(source: sources.Path, tokenizer: str | None = None, precision: str = "float32") -> Embedder:
     """Returns a model that is ready to encode sentences.
 
         elmo = elmo_tf.load("english")
@@ -211,6 +211,8 @@ def load(source: sources.Path, tokenizer: str | None = None) -> Embedder:
             (`elmo-tf models` lists them), which is fetched at its first use.
         tokenizer: how sentences are split: `"whitespace"`, `"unicode"` or `"characters"`; None: as a SavedModel was
             exported, or at white space.
+        precision: of the matrix products in `encode`: `"float32"`, or `"bfloat16"`, which is faster on CPUs and GPUs
+            that have such products; not for SavedModels. `score` and `fill` compute in float32.
 
     Raises:
         InputError: if it is none of these, a file is damaged, or a published model cannot be fetched.
@@ -222,7 +224,7 @@ def load(source: sources.Path, tokenizer: str | None = None) -> Embedder:
             if tokenizer not in contract.TOKENIZERS:
                 raise InputError("tokenizer", f"one of {', '.join(contract.TOKENIZERS)}", repr(tokenizer))
             found = dataclasses.replace(found, tokenizer=tokenizer)
-        return Embedder(found)
+        return Embedder(found.with_precision(precision))
 
 
 def check_layers(layers: Layers, num_layers: int | None = None) -> None:

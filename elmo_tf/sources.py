@@ -11,7 +11,7 @@ import os
 import pathlib
 import types
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError, is_about_memory, reason
@@ -43,11 +43,13 @@ class Source(abc.ABC):
         name: finds it again, on another machine too if the files are there: an absolute path, or a model's name.
         config: the network's sizes.
         tokenizer: how a sentence is split, one of `contract.TOKENIZERS`.
+        precision: of `model`'s matrix products, one of `contract.PRECISIONS`.
     """
 
     name: str
     config: config_lib.ModelConfig
     tokenizer: str = "whitespace"
+    precision: str = "float32"
 
     @property
     def num_layers(self) -> int:
@@ -58,6 +60,15 @@ class Source(abc.ABC):
     def dim(self) -> int:
         """Width of a vector, twice the projection."""
         return 2 * self.config.lstm.projection_dim
+
+    def with_precision(self, precision: str) -> Self:
+        """Returns the same model with another precision; `InputError` if it does not have it."""
+        if precision not in contract.PRECISIONS:
+            raise InputError("precision", f"one of {', '.join(contract.PRECISIONS)}", repr(precision))
+        if precision != "float32" and isinstance(self, SavedModel):
+            expected = "float32 for a SavedModel, whose graph is; its workdir or published files can have another"
+            raise InputError("precision", expected, precision)
+        return dataclasses.replace(self, precision=precision)
 
     def shape(self, layers: str | int) -> tuple[int, ...]:
         """Returns the shape of a token's vectors: `(num_layers, dim)` for "all", else `(dim,)`."""
@@ -84,10 +95,13 @@ class Source(abc.ABC):
         import tensorflow as tf  # noqa: PLC0415 - see the top
 
         from elmo_tf.bilm.packed import PackedBiLM  # noqa: PLC0415
+        from elmo_tf.layers import products  # noqa: PLC0415
         from elmo_tf.layers.scalar_mix import build_mix  # noqa: PLC0415
         from elmo_tf.text import in_graph  # noqa: PLC0415
 
-        bilm, mix = PackedBiLM.of(self.network()), build_mix(self.num_layers)
+        if self.precision == "bfloat16":
+            products.check_bfloat16()
+        bilm, mix = PackedBiLM.of(self.network(), self.precision), build_mix(self.num_layers)
         bilm.compiled = True  # never saved: other machines may have no XLA
 
         @tf.function(input_signature=[tf.TensorSpec((None, None), tf.string), tf.TensorSpec((None,), tf.int32)])

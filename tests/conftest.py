@@ -21,6 +21,7 @@ from tensorflow.python.eager import context
 
 from elmo_tf import embedder, scoring, sources
 from elmo_tf.bilm.model import BiLM
+from elmo_tf.layers import products
 from elmo_tf.training import loop
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG, write_records
@@ -82,6 +83,15 @@ def loaded_once(monkeypatch):
     monkeypatch.setattr(sources.SavedModel, "model", _SAVED_MODEL)
     monkeypatch.setattr(sources.Source, "model", _NETWORK)
     monkeypatch.setattr(embedder, "Scorer", _SCORER)
+
+
+@pytest.fixture
+def bfloat16_cpu(monkeypatch, tmp_path) -> pathlib.Path:
+    """A CPU that claims to multiply bfloat16 matrices: its description, to be changed."""
+    description = tmp_path / "cpuinfo"
+    description.write_text("flags : avx2 avx512_bf16\n")
+    monkeypatch.setattr(products, "_CPU", description)
+    return description
 
 
 def seed_by(name: str) -> None:

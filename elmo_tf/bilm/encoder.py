@@ -31,9 +31,9 @@ class Encoder(keras.layers.Layer):
     compiled = False
 
     @classmethod
-    def of(cls, other: "Encoder") -> Self:
-        """Returns a network of this class, without a softmax, with the weights of `other`."""
-        encoder = cls(other.config)
+    def of(cls, other: "Encoder", product_dtype: str = "float32") -> Self:
+        """Returns a network of this class, without a softmax, with the weights of `other`, which are float32."""
+        encoder = cls(other.config, product_dtype=product_dtype)
         for copy, variable in zip(encoder.char_cnn.variables, other.char_cnn.variables, strict=True):
             copy.assign(variable)
         for copies, layers in zip(encoder.lstms, other.lstms, strict=True):

@@ -18,28 +18,37 @@ class PackedBiLM(Encoder):
 
     Args:
         config: the network's sizes. The weights are 0 until they are assigned or loaded; see `of`.
+        product_dtype: dtype of the matrix products and of the LSTMs' weights, `"float32"` or `"bfloat16"`; everything
+            else is float32.
     """
 
-    def __init__(self, config: config_lib.ModelConfig, **kwargs):
+    def __init__(self, config: config_lib.ModelConfig, product_dtype: str = "float32", **kwargs):
         with float32_policy():
             super().__init__(trainable=False, **kwargs)
             self.config = config
             self.supports_jit = False  # as `CharCNN`; and the number of real tokens varies
-            self.char_cnn = new_char_cnn(config)
+            self.product_dtype = product_dtype
+            self.char_cnn = new_char_cnn(config, product_dtype)
             self.char_cnn.trainable = False
             numbers = range(config.lstm.num_layers)
-            self.lstms = [[_PackedLSTMP(config.lstm, name=f"{one}_{n}") for n in numbers] for one in DIRECTIONS]
+            self.lstms = [
+                [_PackedLSTMP(config.lstm, product_dtype, name=f"{one}_{n}") for n in numbers] for one in DIRECTIONS
+            ]
         self.built = True
+
+    def get_config(self):
+        return super().get_config() | {"product_dtype": self.product_dtype}
 
 
 class _PackedLSTMP(keras.layers.Layer):
-    """The float32 weights of one LSTM as `lstmp_packed.Kernels`."""
+    """The weights of one LSTM as `lstmp_packed.Kernels` of the products' dtype."""
 
-    def __init__(self, config: config_lib.LSTMConfig, **kwargs):
+    def __init__(self, config: config_lib.LSTMConfig, product_dtype: str, **kwargs):
         super().__init__(trainable=False, **kwargs)
+        self._product_dtype, self._input_dim = product_dtype, config.projection_dim
         self._kernels = {
-            name: self.add_weight(name=name, shape=shape, initializer="zeros", trainable=False)
-            for name, shape in lstmp_packed.shapes(config.units, config.projection_dim).items()
+            name: self.add_weight(name=name, shape=shape, dtype=product_dtype, initializer="zeros", trainable=False)
+            for name, shape in lstmp_packed.shapes(config.units, config.projection_dim, product_dtype).items()
         }
         self.built = True
 
@@ -49,5 +58,8 @@ class _PackedLSTMP(keras.layers.Layer):
 
     def assign_kernels(self, kernels: lstmp_packed.Kernels) -> None:
         """Sets the weights to those of float32 kernels."""
+        if self._product_dtype != "float32":
+            weights = lstmp_packed.unpacked(kernels, self._input_dim)
+            kernels = lstmp_packed.kernels(*weights, dtype=self._product_dtype)
         for name, variable in self._kernels.items():
             variable.assign(getattr(kernels, name))

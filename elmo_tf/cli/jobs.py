@@ -13,6 +13,7 @@ from elmo_tf.pipelines.preprocess import PreprocessConfig, preprocess
 from elmo_tf.pipelines.preprocess import config as preprocess_config
 from elmo_tf.pipelines.running import runner_options
 from elmo_tf.pipelines.text import sentences
+from elmo_tf.savedmodel import contract
 
 _ABOUT = {"preprocess": "Turns text into records.", "embed": "Turns text into vectors, with Apache Beam."}
 _EPILOG = "Beam's own options work too: --direct_num_workers=N --direct_running_mode=multi_processing uses N cores."
@@ -144,6 +145,12 @@ def _add_embed_options(parser: argparse.ArgumentParser) -> None:
         "its text",
     )
     add("--dtype", choices=embed_config.DTYPES, help="type of the values (default: float32)")
+    add(
+        "--precision",
+        choices=contract.PRECISIONS,
+        help="of the model's matrix products (default: float32); bfloat16, for published files or names, is faster on "
+        "CPUs that have such products",
+    )
     add(
         "--batch-tokens",
         type=int,

@@ -32,10 +32,11 @@ class Kernels(NamedTuple):
     projection: tf.Tensor | None = None  # (units, projection_dim)
 
 
-def shapes(units: int, projection_dim: int) -> dict[str, tuple[int, int]]:
-    """Returns the shapes of float32 `Kernels` by name, for inputs as wide as the projection."""
+def shapes(units: int, projection_dim: int, dtype: str) -> dict[str, tuple[int, int]]:
+    """Returns the shapes of `Kernels` of `dtype` by name, for inputs as wide as the projection."""
     gates = 4 * units + _PADDING
-    found = {"from_input": (projection_dim + 1, gates), "recurrent": (projection_dim, gates)}
+    num_biases = 1 if dtype == "float32" else 2
+    found = {"from_input": (projection_dim + num_biases, gates), "recurrent": (projection_dim, gates)}
     return found if projection_dim == units else found | {"projection": (units, projection_dim)}
 
 

@@ -5,6 +5,7 @@ import dataclasses
 from elmo_tf import embedder
 from elmo_tf.pipelines.text import job_config, sentences
 from elmo_tf.pipelines.text.job_config import Path, require
+from elmo_tf.savedmodel import contract
 
 FORMATS = ("hdf5", "tfrecord", "npy")
 DTYPES = ("float32", "float16")
@@ -24,6 +25,7 @@ class EmbedConfig(job_config.JobConfig):
     pool: str | None = None  # one vector per line, the "mean" or "max" over its tokens; None: one per token
     id_column: int | None = None  # of each line, counted from 1, tabs between: the line's identifier, not its text
     dtype: str = "float32"  # of the values
+    precision: str = "float32"  # of the model's matrix products, one of contract.PRECISIONS
     batch_tokens: int = embedder.BATCH_TOKENS  # tokens per batch of sentences of similar length
     shards: int | None = None  # TFRecord files to write; None: one per 64 MB of vectors
     processes_per_machine: int | None = None  # that share its cores; None: as many as Beam's options start there
@@ -32,6 +34,7 @@ class EmbedConfig(job_config.JobConfig):
         super().__post_init__()
         self.require_one_of("format", FORMATS)
         self.require_one_of("dtype", DTYPES)
+        self.require_one_of("precision", contract.PRECISIONS)
         embedder.check_layers(self.layers)
         require("pool", self.pool in (None, *embedder.POOLS), f"one of {', '.join(embedder.POOLS)}", self.pool)
         for name in ("shards", "batch_tokens", "processes_per_machine", "id_column"):

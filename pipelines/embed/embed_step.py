@@ -29,6 +29,7 @@ class Settings(NamedTuple):
     layout: vector_output.Layout
     batch_tokens: int
     num_processes: int | None  # that compute on one machine; 0: one per core; None: one, with TensorFlow's own settings
+    precision: str
 
     def num_threads(self) -> int | None:
         """Returns how many threads a process on this machine computes with: its share of the cores; None: as set."""
@@ -48,7 +49,10 @@ class Settings(NamedTuple):
         if filesystems.is_local(path) and not (models.is_name(path) or os.path.exists(path)):
             raise filesystems.ReadError(f"cannot load the SavedModel {path}: {filesystems.UNSEEN}")
         try:
-            return ElmoModelHandler(path, self.layers, self.batch_tokens, self.num_threads()).load_model()
+            handler = ElmoModelHandler(
+                path, self.layers, self.batch_tokens, self.num_threads(), precision=self.precision
+            )
+            return handler.load_model()
         except InputError as error:
             reason = str(error).partition(": ")[2] or str(error)
             raise filesystems.ReadError(f"cannot load the SavedModel: {reason}") from None

@@ -111,7 +111,9 @@ class Job(NamedTuple):
         num_processes = config.processes_per_machine
         if num_processes is None:
             num_processes = runner_options.processes_per_machine(self.beam_options)
-        settings = Settings(self.savedmodel, config.layers, self.layout, config.batch_tokens, num_processes)
+        settings = Settings(
+            self.savedmodel, config.layers, self.layout, config.batch_tokens, num_processes, config.precision
+        )
         num_texts, num_tokens = len(texts), sum(text.tokens for text in texts)
         size = sum(size for text in texts for path, size in text.files.items() if path.endswith(".txt"))
         tasks = do_once.Tasks(lambda: text_chunks.cut(journal, num_texts, num_chunks, num_tokens), num_chunks, size)
@@ -129,6 +131,7 @@ class Job(NamedTuple):
             "format_version": vector_files.FORMAT_VERSION,
             "layers": config.layers,
             "dtype": config.dtype,
+            "precision": config.precision,
             "token_shape": self.layout.token_shape,
             "lines": first,
             "tokens": sum(text.tokens for text in texts),

@@ -46,6 +46,7 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
         num_threads: of each process that computes; None: one per core. Set it where several processes share a machine.
         pool: None: a vector for each token. `"mean"` or `"max"`: `inference` is one vector for the text, float32
             `(dim,)`, or `(num_layers, dim)` for all layers.
+        precision: of the matrix products, as for `elmo_tf.load`.
         large_model: whether the processes of a machine share one copy of the model. The threads of a process always do.
         kwargs: of Beam's `ModelHandler`, such as `min_batch_size` and `max_batch_size`.
 
@@ -61,6 +62,7 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
         num_threads: int | None = None,
         *,
         pool: Literal["mean", "max"] | None = None,
+        precision: str = "float32",
         large_model: bool = False,
         **kwargs: Any,
     ):
@@ -68,12 +70,13 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
         embedder.check_layers(layers)
         require("pool", pool in (None, *embedder.POOLS), f"None or one of {', '.join(embedder.POOLS)}", repr(pool))
         self._savedmodel, self._layers, self._pool = os.fspath(savedmodel), layers, pool
-        self._batch_tokens, self._num_threads = batch_tokens, num_threads
+        self._batch_tokens, self._num_threads, self._precision = batch_tokens, num_threads, precision
 
     def load_model(self) -> embedder.Embedder:
         """Returns the loaded model. Beam calls it once in a process, or on a machine with `large_model`."""
         with on_this_machine(self._savedmodel) as (path, _):
-            return embedder.Embedder(sources.find(path), self._batch_tokens, self._num_threads)
+            source = sources.find(path).with_precision(self._precision)
+            return embedder.Embedder(source, self._batch_tokens, self._num_threads)
 
     def run_inference(
         self,

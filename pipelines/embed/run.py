@@ -55,6 +55,7 @@ def embed(config: EmbedConfig, load_tensorflow: Callable[[], None] | None = None
         model = sources.find(path)
         stays = "an exported model or published files, which do not change; export the workdir first"
         require(path, not isinstance(model, sources.Workdir), stays, "a workdir")
+        model = model.with_precision(config.precision)
         embedder.check_layers(config.layers, model.num_layers)
         savedmodel = model.name if filesystems.is_local(remote) else remote
         return _run(config, model, savedmodel, beam_options)

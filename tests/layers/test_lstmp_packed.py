@@ -134,5 +134,6 @@ def test_the_weights_can_be_had_back(kind, dtype):
 def test_the_shapes_are_known_without_weights(kind):
     layer = LSTMP(UNITS, *KINDS[kind])
     layer.build((None, None, layer.projection_dim))
-    found = {name: tuple(one.shape) for name, one in layer.kernels()._asdict().items() if one is not None}
-    assert found == lstmp_packed.shapes(UNITS, layer.projection_dim)
+    for dtype in ("float32", "bfloat16"):
+        found = {name: tuple(one.shape) for name, one in layer.kernels(dtype)._asdict().items() if one is not None}
+        assert found == lstmp_packed.shapes(UNITS, layer.projection_dim, dtype)

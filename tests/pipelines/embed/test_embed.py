@@ -17,6 +17,7 @@ from elmo_tf import embedder, sources
 from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
 from elmo_tf.pipelines.embed import job
+from elmo_tf.published import weights as published_weights
 from elmo_tf.records import record_folder
 from elmo_tf.savedmodel import vector_files
 from elmo_tf.workdir.folder import new_workdir
@@ -109,6 +110,25 @@ def test_every_line_has_the_vectors_of_its_tokens_in_both_forms(signature, embed
         assert element["vectors"].dtype == dtype
         assert element["vectors"].shape == other.shape
         np.testing.assert_allclose(element["vectors"], other, rtol=tolerance, atol=tolerance)
+
+
+def test_the_model_computes_in_the_precision_that_is_asked_for(savedmodel, corpus, tmp_path, bfloat16_cpu):
+    folder = published_weights.dump(savedmodel.bilm, tmp_path / "files")
+    paths, output = corpus("".join(f"{line}\n" for line in LINES if line.split()).encode()), str(tmp_path / "records")
+    options = ["--precision=bfloat16", "--format=tfrecord", "--savedmodel", str(folder), "--output", output]
+    jobs.run("embed", [*options, "--input", *paths])
+    assert json.loads(pathlib.Path(output, "info.json").read_text())["precision"] == "bfloat16"
+    found = [element["vectors"] for element in vector_files.read_tfrecords(output).as_numpy_iterator()]
+    lines = [line.encode().split() for line in LINES if line.split()]
+    wanted, exact = (
+        [one.vectors for one in embedder.load(folder, precision=precision).encode(lines, "all")]
+        for precision in ("bfloat16", "float32")
+    )
+    # Another number of threads may add in another order, which moves few values to the next one of bfloat16.
+    near, far = (
+        np.mean([np.abs(a - b).mean() for a, b in zip(found, given, strict=True)]) for given in (wanted, exact)
+    )
+    assert near < far / 4
 
 
 @pytest.mark.parametrize(
