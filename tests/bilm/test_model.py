@@ -61,18 +61,6 @@ def test_batches_without_a_word_are_fine(shape):
     assert mask.shape == shape
 
 
-def test_backward_equals_forward_on_the_reversed_sentence_with_the_same_weights():
-    bilm = _bilm()
-    for ahead, back in zip(*bilm.lstms, strict=True):
-        back.set_weights(ahead.get_weights())
-    table = bilm.char_cnn.embedding.numpy()
-    table[257] = table[256]  # </S> looks like <S>
-    bilm.char_cnn.embedding.assign(table)
-    layers, _ = bilm(batch_char_ids(NASTY[5:6]))
-    mirrored, _ = bilm(batch_char_ids([NASTY[5][::-1]]))
-    np.testing.assert_allclose(layers[0, :, :, 8:], mirrored[0, :, ::-1, :8], **checks.TOLERANCE)
-
-
 def _losses(bilm, windows, **keywords):
     """Returns both directions' losses over all windows, the state carried, and the final states."""
     states = bilm.zero_states(len(windows[0].mask))
@@ -183,8 +171,5 @@ def test_every_layer_with_products_multiplies_in_the_dtype_asked_for():
 
 
 def test_config_round_trip():
-    bilm = BiLM(ANOTHER, 11, "bfloat16", name="elmo")
-    again = BiLM.from_config(bilm.get_config())
-    assert again.config == ANOTHER
-    assert again.get_config() == bilm.get_config()
-    assert [tuple(weight.shape) for weight in again.weights] == [tuple(weight.shape) for weight in bilm.weights]
+    config = BiLM(ANOTHER, 11, "bfloat16", name="elmo").get_config()
+    assert BiLM.from_config(config).get_config() == config

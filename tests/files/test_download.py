@@ -39,13 +39,15 @@ def path(tmp_path) -> pathlib.Path:
     return tmp_path / "downloads" / "file"
 
 
-def fetch(server, path: pathlib.Path) -> None:
-    download.download(server.url, *KNOWN, path)
-
-
 def assert_only(path: pathlib.Path, content: bytes) -> None:
     assert [found.name for found in path.parent.iterdir()] == [path.name]
     assert path.read_bytes() == content
+
+
+def fetch(server, path: pathlib.Path, size: int | None = len(CONTENT), sha256: str | None = SHA256) -> None:
+    """Downloads the file, which then is all there is in its folder."""
+    download.download(server.url, size, sha256, path)
+    assert_only(path, CONTENT)
 
 
 def begin(path: pathlib.Path, content: bytes) -> None:
@@ -57,18 +59,14 @@ def refused(server, expected: str):
     return pytest.raises(InputError, match=f"^{server.url}: expected {expected}")
 
 
-@pytest.mark.parametrize(("cuts", "ranges"), [([], [None]), ([150_000], [None, "bytes=150000-"])])
-def test_a_file_is_downloaded_over_as_many_connections_as_it_takes(server, path, cuts, ranges):
-    server.cuts = cuts
+def test_a_file_is_downloaded_over_one_connection_if_nothing_breaks(server, path):
     fetch(server, path)
-    assert_only(path, CONTENT)
-    assert server.ranges == ranges
+    assert server.ranges == [None]
 
 
 def test_a_file_of_unknown_size_and_checksum_is_as_long_as_the_server_says_and_resumes(server, path):
     server.cuts = [0, 150_000]
-    download.download(server.url, None, None, path)
-    assert_only(path, CONTENT)
+    fetch(server, path, None, None)
     assert server.ranges == [None, None, "bytes=150000-"]
     download.check(path, None, None)
 
@@ -77,7 +75,6 @@ def test_it_continues_as_long_as_bytes_arrive(server, path):
     server.cuts = [20_000, *[0, 20_000] * 6]
     assert len(server.cuts) > len(WAITS) + 1
     fetch(server, path)
-    assert_only(path, CONTENT)
     assert server.ranges[-1] == "bytes=140000-"
 
 
@@ -86,19 +83,17 @@ def test_it_gives_up_when_nothing_comes_and_the_next_call_goes_on(server, path, 
     asked = [None] * (known[0] is None)  # for the size
     server.cuts = [0] * len(asked) + [150_000] + [0] * 99
     with refused(server, "400,000 bytes, found a connection that ended after 150,000"):
-        download.download(server.url, *known, path)
+        fetch(server, path, *known)
     assert server.ranges == [*asked, None, *["bytes=150000-"] * len(WAITS)]
     assert download.part_of(path).read_bytes() == CONTENT[:150_000]
     server.cuts, server.ranges = [], []
-    download.download(server.url, *known, path)
-    assert_only(path, CONTENT)
+    fetch(server, path, *known)
     assert server.ranges == [*asked, "bytes=150000-"]
 
 
 def test_a_server_without_ranges_is_read_from_the_start_and_the_part_is_kept(server, path, capsys):
     server.takes_ranges, server.cuts = False, [150_000, 100_000, 300_000]
     fetch(server, path)
-    assert_only(path, CONTENT)
     assert len(server.ranges) == 4
     assert "this server cannot resume a download" in capsys.readouterr().err
 
@@ -117,7 +112,6 @@ def test_a_silent_server_counts_as_a_broken_connection(server, path, monkeypatch
     server.cuts, server.before_cut = [150_000], lambda: over.wait(60)
     fetch(server, path)
     over.set()
-    assert_only(path, CONTENT)
     assert len(server.ranges) == 2
 
 
@@ -125,7 +119,6 @@ def test_a_silent_server_counts_as_a_broken_connection(server, path, monkeypatch
 def test_a_server_that_is_busy_in_between_is_asked_again(server, path, status):
     server.cuts, server.statuses = [150_000, 0], [200, status]
     fetch(server, path)
-    assert_only(path, CONTENT)
     assert server.ranges == [None, *["bytes=150000-"] * 2]
 
 
@@ -147,7 +140,7 @@ def test_a_server_that_is_busy_in_between_is_asked_again(server, path, status):
 def test_an_answer_that_is_not_the_file_ends_it_at_once_and_leaves_nothing(server, path, known, attributes, message):
     vars(server).update(attributes)
     with refused(server, message):
-        download.download(server.url, *known, path)
+        fetch(server, path, *known)
     assert len(server.ranges) == 1
     assert list(path.parent.iterdir()) == []
 
@@ -173,7 +166,6 @@ def test_a_file_that_is_another_when_resuming_is_refused_and_the_part_kept(serve
 def test_a_part_that_turns_out_wrong_is_reported_and_downloaded_again(server, path, part, capsys):
     begin(path, part)
     fetch(server, path)
-    assert_only(path, CONTENT)
     assert server.ranges[-1] is None
     assert ("in a resumed file; downloading it again" in capsys.readouterr().err) == (len(part) <= len(CONTENT))
 
@@ -185,15 +177,13 @@ def test_without_a_checksum_a_part_that_is_too_long_or_of_another_address_is_dow
     begin(path, bytes(size))
     if origin != "":
         path.with_name("file.part.url").write_text(origin or server.url)
-    download.download(server.url, None, None, path)
-    assert_only(path, CONTENT)
+    fetch(server, path, None, None)
     assert server.ranges == [None, None]
 
 
 def test_a_part_that_is_all_of_it_is_checked_without_a_connection(server, path):
     begin(path, CONTENT)
     fetch(server, path)
-    assert_only(path, CONTENT)
     assert server.ranges == []
 
 
@@ -234,7 +224,6 @@ def test_a_full_disk_is_reported_and_the_part_kept(server, path):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert_only(download.part_of(path), CONTENT[:200_000])
     fetch(server, path)
-    assert_only(path, CONTENT)
     assert server.ranges == [None, "bytes=200000-"]
 
 

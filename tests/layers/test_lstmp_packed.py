@@ -9,21 +9,11 @@ from elmo_tf.layers import products as products_of
 from elmo_tf.layers.lstmp import LSTMP
 from elmo_tf.layers.packing import pack
 from tests import checks, reference
+from tests.layers import test_lstmp
+from tests.layers.test_lstmp import INPUT_DIM, UNITS, new_layer
 
-INPUT_DIM, UNITS, PROJECTION_DIM = 4, 12, 7
 LENGTHS = [3, 0, 5, 1, 0, 5, 2]
-# (projection_dim, cell_clip, proj_clip): as for LSTMP, small clips are reached all the time.
-KINDS = {
-    "plain": (PROJECTION_DIM, None, None),
-    "clips": (PROJECTION_DIM, 0.4, 0.3),
-    "no projection": (UNITS, 0.4, 0.01),
-}
-
-
-def _layer(kind="clips"):
-    layer = LSTMP(UNITS, *KINDS[kind])
-    layer.build((None, None, INPUT_DIM))
-    return checks.randomize(layer)
+KINDS = ("plain", "both clips", "no projection")
 
 
 def _rows(layer, lengths=LENGTHS):
@@ -52,7 +42,7 @@ def _run(layer, rows, state, **keywords):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_row_equals_the_reference_however_many_steps_are_prepared_at_once(kind, positions, monkeypatch):
     monkeypatch.setattr(lstmp_packed, "_POSITIONS", positions)
-    layer = _layer(kind)
+    layer = new_layer(kind)
     rows, state = _rows(layer)
     outputs, final = _run(layer, rows, state)
     weights = reference.weights_of_lstmp(layer)
@@ -70,7 +60,7 @@ def test_every_row_equals_the_reference_however_many_steps_are_prepared_at_once(
 
 @pytest.mark.parametrize("lengths", [[], [0, 0]])
 def test_rows_without_a_position_are_fine(lengths):
-    layer = _layer()
+    layer = new_layer()
     rows, state = _rows(layer, lengths)
     outputs, final = _run(layer, rows, state)
     assert [len(row) for row in outputs] == lengths
@@ -80,7 +70,7 @@ def test_rows_without_a_position_are_fine(lengths):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_single_short_row_takes_the_compiled_loop_and_is_the_same(kind, monkeypatch):
-    layer, counted, real = _layer(kind), [], lstmp_packed._compiled_steps
+    layer, counted, real = new_layer(kind), [], lstmp_packed._compiled_steps
     monkeypatch.setattr(lstmp_packed, "_COMPILED_STEPS", 8)
     monkeypatch.setattr(lstmp_packed, "_compiled_steps", lambda *given: counted.append(0) or real(*given))
     for lengths, compiled in (([5], 1), ([0, 8, 0], 1), ([1], 1), ([9], 0), ([2, 1], 0), ([0], 0), ([], 0)):
@@ -94,7 +84,7 @@ def test_a_single_short_row_takes_the_compiled_loop_and_is_the_same(kind, monkey
 
 @pytest.mark.parametrize(("positions", "prepared"), [(6, [5, 4, 5, 2]), (1, [5, 4, 3, 2, 2]), (16, [16])])
 def test_products_have_one_row_per_real_position_and_the_inputs_as_many_as_fit(monkeypatch, positions, prepared):
-    layer, products = _layer(), {}
+    layer, products = new_layer(), {}
     rows, state = _rows(layer)
 
     def product(values, kernel, dtype):
@@ -110,7 +100,7 @@ def test_products_have_one_row_per_real_position_and_the_inputs_as_many_as_fit(m
 
 
 def test_bfloat16_kernels_keep_the_bias():
-    layer = _layer()
+    layer = new_layer()
     layer.bias.assign(np.linspace(-3, 3, 4 * UNITS))
     exact, rounded = (layer.kernels(dtype).from_input[INPUT_DIM:] for dtype in ("float32", "bfloat16"))
     assert (len(exact), len(rounded)) == (1, 2)
@@ -122,7 +112,7 @@ def test_bfloat16_kernels_keep_the_bias():
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_the_weights_can_be_had_back(kind, dtype):
-    layer = _layer(kind)
+    layer = new_layer(kind)
     kernels = [None if one is None else tf.cast(one, tf.float32) for one in layer.kernels(dtype)]
     tolerance = checks.FEW if dtype == "float32" else {"rtol": 2**-7, "atol": 2**-17}
     found = lstmp_packed.unpacked(lstmp_packed.Kernels(*kernels), INPUT_DIM)
@@ -132,7 +122,7 @@ def test_the_weights_can_be_had_back(kind, dtype):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_shapes_are_known_without_weights(kind):
-    layer = LSTMP(UNITS, *KINDS[kind])
+    layer = LSTMP(UNITS, *test_lstmp.KINDS[kind])
     layer.build((None, None, layer.projection_dim))
     for dtype in ("float32", "bfloat16"):
         found = {name: tuple(one.shape) for name, one in layer.kernels(dtype)._asdict().items() if one is not None}

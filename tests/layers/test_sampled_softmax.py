@@ -13,10 +13,21 @@ TARGETS = np.array([0, 3, 29, 3, 7, 11, 1, 2, 5, 8, 13], np.int32)
 INPUTS = np.random.default_rng(3).normal(size=(len(TARGETS), DIM)).astype(np.float32)
 
 
-def _layer(scale=0.5):
-    layer = SampledSoftmax(VOCAB_SIZE)
+def _layer(vocab_size=VOCAB_SIZE, product_dtype="float32"):
+    layer = SampledSoftmax(vocab_size, product_dtype)
     layer.build((None, DIM))
-    return checks.randomize(layer, scale)
+    return checks.randomize(layer)
+
+
+def _with_gradients(layer, losses, upstream):
+    """Returns what `losses(inputs)` returns, and its gradients by the inputs, the kernel and the bias."""
+    inputs = tf.constant(INPUTS)
+    with tf.GradientTape() as tape:
+        tape.watch(inputs)
+        values = losses(inputs)
+        total = tf.reduce_sum(values * upstream.astype(np.float32))
+    gradients = tape.gradient(total, [inputs, layer.kernel.value, layer.bias.value])
+    return [values, *map(tf.convert_to_tensor, gradients)]
 
 
 @tf.function
@@ -34,14 +45,9 @@ def _seeds(count):
 
 @pytest.mark.parametrize("training", [False, True])
 def test_full_loss_and_gradients_equal_the_reference(training):
-    layer, inputs = _layer(), tf.constant(INPUTS)
-    upstream = np.random.default_rng(5).normal(size=len(TARGETS))
-    with tf.GradientTape() as tape:
-        tape.watch(inputs)
-        losses = layer(inputs, TARGETS, training=training)
-        total = tf.reduce_sum(losses * upstream.astype(np.float32))
+    layer, upstream = _layer(), np.random.default_rng(5).normal(size=len(TARGETS))
+    losses, *found = _with_gradients(layer, lambda inputs: layer(inputs, TARGETS, training=training), upstream)
     assert (losses.shape, losses.dtype) == ((len(TARGETS),), tf.float32)
-    found = tape.gradient(total, [inputs, layer.kernel.value, layer.bias.value])
     kernel, bias = (np.asarray(variable, np.float64) for variable in (layer.kernel, layer.bias))
     expected = reference.softmax_losses([kernel, bias], INPUTS.astype(np.float64), TARGETS)
     np.testing.assert_allclose(losses, expected, **checks.TOLERANCE)
@@ -49,7 +55,7 @@ def test_full_loss_and_gradients_equal_the_reference(training):
     d_logits = (odds / odds.sum(1, keepdims=True) - np.eye(VOCAB_SIZE)[TARGETS]) * upstream[:, None]
     expected = d_logits @ kernel, d_logits.T @ INPUTS, d_logits.sum(0)
     for one, other in zip(found, expected, strict=True):
-        np.testing.assert_allclose(tf.convert_to_tensor(one), other, **checks.TOLERANCE)
+        np.testing.assert_allclose(one, other, **checks.TOLERANCE)
 
 
 @pytest.mark.parametrize("num_sampled", [22, 23, VOCAB_SIZE + 1])
@@ -110,13 +116,10 @@ def test_pieces_do_not_read_the_weights(training, monkeypatch):
 
 def test_sampled_words_are_distinct_in_range_and_decided_by_the_seed():
     words, target_counts, word_counts = (array.numpy() for array in _samples(25, VOCAB_SIZE, TARGETS, _seeds(50)))
-    assert words.shape == (50, 25)
-    assert target_counts.shape == (50, len(TARGETS))
-    assert words.min() == 0
-    assert words.max() == VOCAB_SIZE - 1
+    assert (words.shape, target_counts.shape) == ((50, 25), (50, len(TARGETS)))
+    assert (words.min(), words.max()) == (0, VOCAB_SIZE - 1)
     assert all(len(set(row)) == 25 for row in words)
-    assert (word_counts > 0).all()
-    assert (word_counts <= 1).all()
+    assert ((word_counts > 0) & (word_counts <= 1)).all()
     first, again, other = (
         log_uniform_sample(TARGETS, 20, 1000, tf.constant(seed, tf.int32))[0] for seed in ((1, 2), (1, 2), (1, 3))
     )
@@ -158,15 +161,12 @@ def test_sampled_gradient_touches_only_targets_and_sampled_rows():
 
 @pytest.mark.parametrize("vocab_size", [VOCAB_SIZE, 3000])
 def test_sampled_loss_and_gradients_are_tensorflows(vocab_size):
-    layer = SampledSoftmax(vocab_size)
-    layer.build((None, DIM))
-    checks.randomize(layer)
+    layer = _layer(vocab_size)
     seed, upstream = tf.constant((0, 5), tf.int32), np.random.default_rng(1).normal(size=len(TARGETS))
     words, target_counts, word_counts = log_uniform_sample(TARGETS, 14, vocab_size, seed)
     assert vocab_size > VOCAB_SIZE or set(words.numpy()) & set(TARGETS)  # so that there are accidental hits
-    inputs = tf.constant(INPUTS)
 
-    def theirs():
+    def theirs(inputs):
         return tf.nn.sampled_softmax_loss(
             layer.kernel.value,
             layer.bias.value,
@@ -177,14 +177,10 @@ def test_sampled_loss_and_gradients_are_tensorflows(vocab_size):
             sampled_values=(words, target_counts[:, None], word_counts),
         )
 
-    found = []
-    for losses in (lambda: layer(inputs, TARGETS, num_sampled=14, seed=seed), theirs):
-        with tf.GradientTape() as tape:
-            tape.watch(inputs)
-            values = losses()
-            total = tf.reduce_sum(values * upstream.astype(np.float32))
-        gradients = tape.gradient(total, [inputs, layer.kernel.value, layer.bias.value])
-        found.append([values, *map(tf.convert_to_tensor, gradients)])
+    def ours(inputs):
+        return layer(inputs, TARGETS, num_sampled=14, seed=seed)
+
+    found = [_with_gradients(layer, losses, upstream) for losses in (ours, theirs)]
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, **checks.TOLERANCE)
 
@@ -193,9 +189,7 @@ def test_sampled_loss_and_gradients_are_tensorflows(vocab_size):
 def test_bfloat16_products_stay_near_and_leave_float32_results():
     seed, found = tf.constant((0, 5), tf.int32), []
     for dtype in ("float32", "bfloat16"):
-        layer = SampledSoftmax(VOCAB_SIZE, dtype)
-        layer.build((None, DIM))
-        checks.randomize(layer)
+        layer = _layer(product_dtype=dtype)
         losses = lambda: layer(INPUTS, TARGETS, num_sampled=9, seed=seed)  # noqa: B023, E731
         assert losses().dtype == tf.float32
         found.append([losses().numpy(), *checks.gradients(layer, lambda: tf.reduce_sum(losses()))])  # noqa: B023

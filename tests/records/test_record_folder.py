@@ -10,8 +10,8 @@ from elmo_tf.records import record_folder, wire
 from tests import helpers
 
 
-def test_a_shard_is_the_file_that_tensorflow_writes_and_reads(tmp_path):
-    contents = [b"", b"one", bytes(range(256)) * 300]
+@pytest.mark.parametrize("contents", [[], [b"", b"one", bytes(range(256)) * 300]], ids=len)
+def test_a_shard_is_the_file_that_tensorflow_writes_and_reads(tmp_path, contents):
     with tf.io.TFRecordWriter(str(tmp_path / "theirs")) as writer:
         for content in contents:
             writer.write(content)
@@ -35,11 +35,6 @@ def test_a_wrong_byte_or_a_cut_file_is_refused_by_its_place(tmp_path, content, p
     (tmp_path / "shard").write_bytes(content)
     with pytest.raises(InputError, match=rf"shard: expected an? .*TFRecord at byte {place}, "):
         record_folder.load_shard(tmp_path / "shard")
-
-
-def test_an_empty_shard_has_no_records(tmp_path):
-    (tmp_path / "shard").touch()
-    assert record_folder.read_shard(tmp_path / "shard") == []
 
 
 def test_a_finished_folder_opens(tmp_path):

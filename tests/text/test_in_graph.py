@@ -67,7 +67,7 @@ def test_sentences_are_split_on_ascii_white_space_as_bytes_are(text):
     assert lengths.numpy().tolist() == [6, len(expected)]
 
 
-@pytest.mark.parametrize("tokenizer", ["whitespace", "unicode"])
+@pytest.mark.parametrize("tokenizer", ["whitespace", "unicode", "characters"])
 @pytest.mark.parametrize("sentences", [[], [b""], [b"", b" \n\0"]])
 def test_nothing_to_split_gives_no_tokens(sentences, tokenizer):
     sentences = [text.rstrip(b"\0") for text in sentences] if tokenizer == "whitespace" else sentences

@@ -45,11 +45,6 @@ def test_on_gpus_bfloat16_is_chosen_if_all_have_it(monkeypatch, caplog, capabili
     assert chosen(caplog) == expected
 
 
-def test_another_precision_is_left_as_it_is(monkeypatch):
-    measured(monkeypatch)
-    assert precision.resolved(MICRO_CONFIG) is MICRO_CONFIG
-
-
 def test_a_layer_is_timed_in_turns_and_the_shortest_times_count(monkeypatch):
     monkeypatch.setattr(precision, "_SECONDS", 0)
     ran, real = [], precision._timed_run
@@ -68,6 +63,7 @@ def test_a_workdir_keeps_the_precision_that_it_began_with(records, tmp_path, mon
     workdir = loop.train(AUTO, records.path, tmp_path / "workdir", steps=0)
     assert workdir.config.train.precision == "bfloat16"
     measured(monkeypatch)
+    assert precision.resolved(MICRO_CONFIG) is MICRO_CONFIG
     again = loop.train(AUTO, records.path, tmp_path / "workdir", steps=0)
     stored = open_workdir(tmp_path / "workdir")
     assert again.config.train.precision == stored.config.train.precision == "bfloat16"

@@ -51,15 +51,18 @@ def message_of(parts, workdir, **changes) -> str:
 
 
 def restored(workdir):
+    """Returns the network, its accumulators by the paths of its weights, and the progress."""
     bilm = workdir.new_bilm()
-    optimizer = from_config(workdir.config.train, bilm)
-    return bilm, optimizer, checkpoints.load(workdir, bilm, optimizer.slots)
+    slots = from_config(workdir.config.train, bilm).slots
+    progress = checkpoints.load(workdir, bilm, slots)
+    pairs = zip(bilm.trainable_variables, slots["accumulators"], strict=True)
+    return bilm, {variable.path: values.numpy() for variable, values in pairs}, progress
 
 
 def test_a_checkpoint_becomes_a_workdir_with_softmax_accumulators_and_step(parts, tmp_path):
     options, arrays, *_ = parts
     workdir = run_import(parts, tmp_path / "workdir")
-    bilm, optimizer, progress = restored(workdir)
+    bilm, accumulators, progress = restored(workdir)
     assert (progress.step, progress.position, progress.states) == (7, None, None)
     assert workdir.config.train.num_sampled == 3
     assert np.array_equal(bilm.softmax.kernel.numpy(), arrays["lm/softmax/W"])
@@ -71,9 +74,8 @@ def test_a_checkpoint_becomes_a_workdir_with_softmax_accumulators_and_step(parts
         "backward_0/kernel": arrays["lm/RNN_1/rnn/multi_rnn_cell/cell_0/lstm_cell/kernel/Adagrad"],
         "softmax/bias": arrays["lm/softmax/b/Adagrad"],
     }
-    found = {v.path: a.numpy() for v, a in zip(bilm.trainable_variables, optimizer.slots["accumulators"], strict=True)}
     for path, expected in slots.items():
-        assert np.array_equal(found[path], expected), path
+        assert np.array_equal(accumulators[path], expected), path
     importing.dump_weights(tmp_path / "workdir", tmp_path / "dump")
     back = files.read_hdf5(tmp_path / "dump" / "weights.hdf5")
     drawn = files.draw_hdf5(options)
@@ -105,13 +107,12 @@ def test_special_tokens_in_another_order_take_their_softmax_rows_along(parts, tm
     other.write_bytes(b"\n".join([lines[1], lines[2], lines[0], *lines[3:]]) + b"\n")
     workdir = run_import(parts, tmp_path / "workdir", vocab=other)
     assert workdir.vocabulary.tokens == lines
-    bilm, optimizer, _ = restored(workdir)
+    bilm, accumulators, _ = restored(workdir)
     order = [2, 0, 1, *range(3, len(lines))]
     assert np.array_equal(bilm.softmax.kernel.numpy(), whole[order])
     assert np.array_equal(bilm.softmax.bias.numpy(), bias[order])
-    slots = dict(zip((v.path for v in bilm.trainable_variables), optimizer.slots["accumulators"], strict=True))
-    assert np.array_equal(slots["softmax/kernel"].numpy(), arrays["lm/softmax/W/Adagrad"][order])
-    assert np.array_equal(slots["softmax/bias"].numpy(), arrays["lm/softmax/b/Adagrad"][order])
+    assert np.array_equal(accumulators["softmax/kernel"], arrays["lm/softmax/W/Adagrad"][order])
+    assert np.array_equal(accumulators["softmax/bias"], arrays["lm/softmax/b/Adagrad"][order])
 
 
 def words_of(records):

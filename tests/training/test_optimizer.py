@@ -62,40 +62,32 @@ def step(strategy, dense_gradients, sparse_gradients, clip_norm=10.0):
     return variables, slots["accumulators"], norm
 
 
-def expected(dense_gradient, rows_gradient, clip_norm):
-    """The reference's step for the summed, dense gradients."""
-    start = [np.ones(2), np.ones((3, 2))]
-    return reference.adagrad_step([DENSE, ROWS], start, [dense_gradient, rows_gradient], 0.2, clip_norm)
+ON_ONE = ([[3.0, 4.0]], ([[[1.0, 1.0], [2.0, 0.0], [0.5, 0.5]]], [[2, 0, 2]]))  # row 2 twice, row 1 never
+ON_TWO = ([[1.0, 0.0], [2.0, 4.0]], ([[[1.0, 1.0]], [[2.0, 2.0]]], [[0], [0]]))  # both replicas touch row 0
 
 
-@pytest.mark.parametrize("clip_norm", [1.0, 100.0])
-def test_a_step_is_the_references(clip_norm):
-    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
-    sparse = ([[[1.0, 1.0], [2.0, 0.0], [0.5, 0.5]]], [[2, 0, 2]])  # row 2 twice, row 1 never
-    found, accumulators, norm = step(strategy, [[3.0, 4.0]], sparse, clip_norm)
-    rows = np.array([[2.0, 0.0], [0.0, 0.0], [1.5, 1.5]])
-    variables, wanted_accumulators = expected(np.array([3.0, 4.0]), rows, clip_norm)
-    for one, other in zip(found + accumulators, variables + wanted_accumulators, strict=True):
+@pytest.mark.parametrize(
+    ("gradients", "rows", "clip_norm"),
+    [
+        (ON_ONE, [[2.0, 0.0], [0.0, 0.0], [1.5, 1.5]], 1.0),
+        (ON_ONE, [[2.0, 0.0], [0.0, 0.0], [1.5, 1.5]], 100.0),
+        (ON_TWO, [[3.0, 3.0], [0.0, 0.0], [0.0, 0.0]], 2.0),
+    ],
+)
+def test_a_step_is_the_references_adds_gradients_before_the_clip_and_leaves_other_rows_alone(
+    gradients, rows, clip_norm
+):
+    strategy = two_cpus() if gradients is ON_TWO else tf.distribute.MirroredStrategy(["CPU:0"])
+    found, accumulators, norm = step(strategy, *gradients, clip_norm)
+    ones, dense = [np.ones(2), np.ones((3, 2))], np.array([3.0, 4.0])
+    variables, wanted = reference.adagrad_step([DENSE, ROWS], ones, [dense, np.array(rows)], 0.2, clip_norm)
+    for one, other in zip(found + accumulators, variables + wanted, strict=True):
         np.testing.assert_allclose(one, other, **checks.FEW)
-    assert norm == pytest.approx(np.sqrt(25 + 4 + 4.5), rel=checks.FEW["rtol"])  # before the clip, duplicates added up
-
-
-def test_rows_that_a_step_did_not_use_keep_their_bits():
-    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
-    found, accumulators, _ = step(strategy, [[0.0, 0.0]], ([[[1.0, 1.0]]], [[1]]))
-    np.testing.assert_array_equal(found[1][[0, 2]], ROWS[[0, 2]].astype(np.float32))
-    np.testing.assert_array_equal(accumulators[1][[0, 2]], 1.0)
-
-
-def test_replicas_add_their_gradients_before_the_clip():
-    strategy = two_cpus()
-    sparse = ([[[1.0, 1.0]], [[2.0, 2.0]]], [[0], [0]])  # both replicas touch row 0
-    found, _, norm = step(strategy, [[1.0, 0.0], [2.0, 4.0]], sparse, clip_norm=2.0)
-    rows = np.array([[3.0, 3.0], [0.0, 0.0], [0.0, 0.0]])
-    variables, _ = expected(np.array([3.0, 4.0]), rows, clip_norm=2.0)
-    for one, other in zip(found, variables, strict=True):
-        np.testing.assert_allclose(one, other, **checks.FEW)
-    assert norm == pytest.approx(np.sqrt(25 + 18), rel=checks.FEW["rtol"])
+    unused = ~np.any(rows, axis=1)
+    np.testing.assert_array_equal(found[1][unused], ROWS[unused])
+    np.testing.assert_array_equal(accumulators[1][unused], 1)
+    # Before the clip, duplicates added up.
+    assert norm == pytest.approx(np.sqrt(25 + np.sum(np.square(rows))), rel=checks.FEW["rtol"])
 
 
 def test_adam_is_the_references_on_one_replica_and_on_two():
