@@ -1,11 +1,12 @@
-"""A corpus on disk and the preprocessing of it, for the tests of this folder."""
+"""A corpus on disk, the preprocessing of it, and an empty store, for the tests of this folder."""
 
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from elmo_tf.cli import jobs
+from tests.pipelines.memory_store import STORE
 
 
 @pytest.fixture
@@ -32,3 +33,11 @@ def process(tmp_path: pathlib.Path) -> Callable[..., pathlib.Path]:
         return tmp_path / output
 
     return run
+
+
+@pytest.fixture
+def store() -> Iterator[dict[str, bytes]]:
+    """The store in memory, empty when the test begins and ends."""
+    STORE.clear()
+    yield STORE
+    STORE.clear()

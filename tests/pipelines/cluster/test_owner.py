@@ -19,13 +19,10 @@ NOTE = f"{FOLDER}/_unfinished/owner.json"
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """A store of this test alone, and a heartbeat 100 times as fast."""
-    STORE.clear()
+def quick(store, monkeypatch):
+    """A heartbeat 100 times as fast."""
     for name in ("_BEAT_SECONDS", "_FIRST_SECONDS", "_WAIT_SECONDS", "_POLL_SECONDS"):
         monkeypatch.setattr(owner, name, getattr(owner, name) / 100)
-    yield
-    STORE.clear()
 
 
 def another_note(beat: int = 1) -> bytes:

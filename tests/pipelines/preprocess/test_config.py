@@ -9,6 +9,7 @@ from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
 from elmo_tf.pipelines.embed import EmbedConfig
 from elmo_tf.pipelines.preprocess import PreprocessConfig, preprocess
+from tests.pipelines.common import contents
 
 
 def test_a_program_gets_what_the_command_writes(corpus, process, tmp_path):
@@ -18,9 +19,7 @@ def test_a_program_gets_what_the_command_writes(corpus, process, tmp_path):
     info = preprocess(config)
     assert info["tokens"] == 36
     folder = process([str(tmp_path / "corpus")], "--min-count=2", "--shuffle", "--seed=3", "--shards=2")
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
-        path.name: path.read_bytes() for path in (tmp_path / "program").iterdir()
-    }
+    assert contents(folder) == contents(tmp_path / "program")
 
 
 def test_a_command_line_sets_the_fields_that_it_names():

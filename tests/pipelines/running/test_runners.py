@@ -15,22 +15,18 @@ import pytest
 from apache_beam.portability.api import beam_fn_api_pb2
 from apache_beam.runners.portability.fn_api_runner import worker_handlers
 
+from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
 from elmo_tf.pipelines.running import processes, runner_options
 from elmo_tf.pipelines.text import filesystems
-from tests.helpers import descendants, slow
-from tests.pipelines.disks import PROCESSES, ROOT, contents
+from tests.helpers import ROOT, descendants, slow
+from tests.pipelines.common import PROCESSES, contents, start
 
 HAS_PROC = os.path.exists("/proc/net/tcp")  # Linux
 _LISTENS = "0A"
 # 127.0.0.1, the same as an IPv6 address, and ::1.
 _LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
 WORKER = "beam:env:harness_subprocess_python:v1"
-
-
-def start(*arguments: object) -> subprocess.Popen:
-    command = [sys.executable, "-m", "elmo_tf.cli", "preprocess", *map(str, arguments)]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def finished(process: subprocess.Popen) -> str:
@@ -62,12 +58,8 @@ def job_service(tmp_path_factory):
         "import sys; from apache_beam.runners.portability import local_job_service_main; "
         "from elmo_tf.pipelines.running import loopback; loopback.restrict(); local_job_service_main.run(sys.argv[1:])"
     )
-    service = subprocess.Popen(
-        [sys.executable, "-c", code, f"--port_file={port}"],
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    nowhere = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    service = subprocess.Popen([sys.executable, "-c", code, f"--port_file={port}"], cwd=ROOT, **nowhere)
     for _ in range(300):
         if port.exists() and port.read_text():
             break
@@ -98,15 +90,14 @@ def expected(text, tmp_path_factory):
     made = {}
     for order in ("", "--shuffle"):
         folder = tmp_path_factory.mktemp("expected")
-        err = finished(start(*options(text, folder), *filter(None, [order])))
-        assert "tokens in" in err.splitlines()[-1]
+        jobs.run("preprocess", options(text, folder, order))
         made[order] = [contents(folder / split) for split in ("train", "heldout")]
     return made
 
 
-def options(text: list[pathlib.Path], folder: pathlib.Path) -> list[object]:
+def options(text: list[pathlib.Path], folder: pathlib.Path, order: str) -> list[str]:
     outputs = [f"--output={folder / 'train'}", f"--heldout={folder / 'heldout'}", "--heldout-fraction=0.2"]
-    return ["--input", *text, *outputs, "--shards=5", "--min-count=2", "--seed=3"]
+    return ["--input", *map(str, text), *outputs, "--shards=5", "--min-count=2", "--seed=3", *filter(None, [order])]
 
 
 RUNNERS = {
@@ -193,13 +184,14 @@ def test_output_is_the_same_bytes_on_every_runner_and_no_job_listens_beyond_this
     beam_options, order = RUNNERS[runner]
     if beam_options is None:
         beam_options = request.getfixturevalue("job_service")
-    process = start(*options(text, tmp_path), *beam_options, *filter(None, [order]))
+    process = start("preprocess", *options(text, tmp_path, order), *beam_options)
     addresses = set()
     while process.poll() is None and HAS_PROC:
         addresses |= listening(process)
         time.sleep(0.05)
     err = finished(process)
     assert [contents(tmp_path / split) for split in ("train", "heldout")] == expected[order]
+    assert re.search(r"^[0-9,]+ tokens in .* tokens/s$", err, re.MULTILINE)
     assert addresses <= _LOOPBACK
     assert addresses or runner in ("bundles", "portable") or not HAS_PROC  # which start no server in this process
     noise = [line for line in err.splitlines() if "WARN" in line or "Traceback" in line]
@@ -213,13 +205,14 @@ def test_a_runner_that_starts_prism_or_was_never_run_is_refused(name):
         runner_options.make_pipeline(options)
 
 
-@pytest.mark.parametrize("runner", ["default", *EVERY_RUNNER])
+@pytest.mark.parametrize("runner", ["default", slow("threads"), *EVERY_RUNNER[1:]])
 def test_an_error_in_a_worker_is_one_line(tmp_path, runner, request):
     beam_options = RUNNERS.get(runner, ([],))[0]
     if beam_options is None:
         beam_options = request.getfixturevalue("job_service")
     (tmp_path / "a.txt").write_bytes(b"fine\n\xff\n")
-    process = start("--input", tmp_path / "a.txt", f"--output={tmp_path / 'output'}", "--strict", *beam_options)
+    given = ["--input", tmp_path / "a.txt", f"--output={tmp_path / 'output'}", "--strict"]
+    process = start("preprocess", *given, *beam_options)
     first, *between, last = finished(process).splitlines()
     assert process.returncode == 1
     assert first == "reading 1 file, 0.0 kB of text"
@@ -231,7 +224,7 @@ def test_an_error_in_a_worker_is_one_line(tmp_path, runner, request):
 @pytest.mark.slow
 def test_a_worker_that_dies_ends_the_job_and_the_same_command_resumes(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"some words in a sentence\n" * 400_000)
-    arguments = ["--input", tmp_path / "a.txt", f"--output={tmp_path / 'output'}", "--shards=8"]
+    arguments = ["preprocess", "--input", tmp_path / "a.txt", "--shards=8", f"--output={tmp_path / 'output'}"]
     process = start(*arguments, *PROCESSES)
     notes = tmp_path / "output" / "_unfinished"
     while not list(notes.glob("write-[0-9]*.json")) and process.poll() is None:
@@ -250,6 +243,6 @@ def test_a_worker_that_dies_ends_the_job_and_the_same_command_resumes(tmp_path):
     assert "resuming an earlier run; its finished files are kept" in finished(start(*arguments)).splitlines()
     assert {path: path.stat().st_mtime_ns for path in done} == done  # used, not written again
     whole = tmp_path / "whole"
-    finished(start(*arguments[:2], f"--output={whole}", "--shards=8"))
+    finished(start(*arguments[:-1], f"--output={whole}"))
     assert contents(tmp_path / "output") == contents(whole)
     assert json.loads((whole / "info.json").read_text())["tokens"] == 2_000_000

@@ -10,17 +10,15 @@ from elmo_tf.errors import InputError
 from elmo_tf.pipelines.preprocess import shards
 from elmo_tf.pipelines.text import corpora
 from tests.helpers import slow
+from tests.pipelines.common import contents, interrupted
 from tests.pipelines.memory_store import STORE, MemoryFileSystem
 
 TEXT = b"".join(b"word%d is in sentence%d\n" % (number % 7, number) for number in range(300))
 
 
 @pytest.fixture(autouse=True)
-def store():
-    STORE.clear()
-    STORE.update({"memory://corpus/a.txt": TEXT[:3000], "memory://corpus/deep/b.txt": TEXT[3000:]})
-    yield
-    STORE.clear()
+def two_files(store):
+    store.update({"memory://corpus/a.txt": TEXT[:3000], "memory://corpus/deep/b.txt": TEXT[3000:]})
 
 
 def run(*options: str) -> None:
@@ -41,7 +39,7 @@ def test_a_store_gets_the_same_bytes_as_a_folder(process, corpus, tmp_path, patt
     local = process(paths, *options, output="train")
     for folder in (local, tmp_path / "heldout"):
         found = written(f"memory://out/{folder.name}/")
-        assert found == {path.name: path.read_bytes() for path in folder.iterdir()}  # and no notes are left
+        assert found == contents(folder)  # and no notes are left
 
 
 def test_a_vocabulary_is_read_from_a_store_and_a_slash_at_the_end_of_an_output_makes_no_other_name():
@@ -73,26 +71,14 @@ def test_the_times_of_many_files_are_asked_at_once(monkeypatch):
 def test_an_interrupted_run_is_resumed_in_a_store(monkeypatch):
     run("--input=memory://corpus")
     whole = written("memory://out/train/")
-    STORE.pop("memory://out/train/_SUCCESS")
     for path in [path for path in STORE if path.startswith("memory://out/")]:
         del STORE[path]
-    do, count = shards.WriteTask.do, iter(range(100))
-
-    def interrupted(self, task, progress):
-        if next(count) == 2:
-            raise KeyboardInterrupt
-        return do(self, task, progress)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(shards.WriteTask, "do", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            run("--input=memory://corpus")
+    with interrupted(shards.WriteTask, "do", after=2):
+        run("--input=memory://corpus")
     assert "memory://out/train/_SUCCESS" not in STORE
     assert len([path for path in STORE if path.endswith(".tfrecord")]) == 2
-    done = []
-    monkeypatch.setattr(
-        shards.WriteTask, "do", lambda self, task, progress: done.append(task.number) or do(self, task, progress)
-    )
+    do, done = shards.WriteTask.do, []
+    monkeypatch.setattr(shards.WriteTask, "do", lambda self, task, _: done.append(task.number) or do(self, task, _))
     run("--input=memory://corpus")
     assert done == [2]
     assert written("memory://out/train/") == whole

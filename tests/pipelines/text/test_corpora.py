@@ -149,9 +149,3 @@ def test_compressed_files_are_read_once_each(case, num_shards):
     for part in (part for task in tasks for part in task.slices):
         shares[part.file] += 1 / part.parts
     assert shares == {file: pytest.approx(1) for file in COMPRESSED[case]}
-
-
-def test_large_compressed_files_divide_what_rounding_leaves_over():
-    tasks = corpora.plan([TextFile("a.gz", 1000), TextFile("b.gz", 999)], 3)
-    found = [(task.shards, task.slices[0].file.path) for task in tasks]
-    assert found == [((0,), "a.gz"), ((1,), "b.gz"), ((2,), "b.gz")]

@@ -21,12 +21,9 @@ NAMES = ("a.txt", "empty", "deep/b.txt", "deep/deeper/c.txt", "deep/empty", "oth
 
 
 @pytest.fixture(autouse=True)
-def store():
-    STORE.clear()
-    STORE.update({f"folders://in/{name}": b"" if name.endswith("empty") else b"of a file\n" for name in NAMES})
+def files(store):
+    store.update({f"folders://in/{name}": b"" if name.endswith("empty") else b"of a file\n" for name in NAMES})
     folder_store.QUESTIONS.clear()
-    yield
-    STORE.clear()
 
 
 MATCHES = {
