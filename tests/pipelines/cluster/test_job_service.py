@@ -1,6 +1,5 @@
 """The job service of a portable runner: who answers, which options it knows, and the end of a job on Flink."""
 
-import contextlib
 import errno
 import http.server
 import json
@@ -121,10 +120,9 @@ def test_without_a_job_service_an_unknown_option_and_the_address_are_refused():
 )
 def test_the_version_of_the_cluster_is_checked(flink, monkeypatch, version, expected):
     monkeypatch.setattr(FakeFlink, "version", version)
+    options = ["--runner=FlinkRunner", f"--flink_master={flink}", "--flink_version=1.19"]
     with pytest.raises(InputError, match=expected):
-        connect(
-            "--runner=FlinkRunner", f"--flink_master={flink}", "--flink_version=1.19", "--flink_job_server_jar=none"
-        )
+        connect(*options, "--flink_job_server_jar=none")
 
 
 def test_an_address_without_a_cluster_is_refused(service):
@@ -239,30 +237,22 @@ def test_an_interrupt_while_a_job_is_submitted_comes_after(monkeypatch):
     assert signal.getsignal(signal.SIGINT) == before
 
 
-@pytest.fixture
-def handled():
-    """Sets the handler of a signal until the test ends: under `nohup`, SIGHUP is ignored when the tests begin."""
-    with contextlib.ExitStack() as stack:
-
-        def handle(number, handler):
-            stack.callback(signal.signal, number, signal.signal(number, handler))
-
-        yield handle
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_that_ends_the_command_is_an_interrupt_while_it_has_a_remote_job(number, service, handled):
-    handled(number, signal.SIG_DFL)
+def test_a_signal_that_ends_the_command_is_an_interrupt_while_it_has_a_remote_job(number, service):
     options = parsed("--runner=PortableRunner", f"--job_endpoint={service}")
-    with pytest.raises(KeyboardInterrupt), job_service.connected(options):
-        os.kill(os.getpid(), number)
-        time.sleep(5)
-    assert signal.getsignal(number) == signal.SIG_DFL
-    with runner_options.connected(parsed()):
+    before = signal.signal(number, signal.SIG_DFL)  # under `nohup`, SIGHUP is ignored
+    try:
+        with pytest.raises(KeyboardInterrupt), job_service.connected(options):
+            os.kill(os.getpid(), number)
+            time.sleep(5)
         assert signal.getsignal(number) == signal.SIG_DFL
-    handled(number, signal.SIG_IGN)
-    with job_service.connected(options):
-        os.kill(os.getpid(), number)  # stays ignored
+        with runner_options.connected(parsed()):
+            assert signal.getsignal(number) == signal.SIG_DFL
+        signal.signal(number, signal.SIG_IGN)
+        with job_service.connected(options):
+            os.kill(os.getpid(), number)  # stays ignored
+    finally:
+        signal.signal(number, before)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs prctl of Linux")

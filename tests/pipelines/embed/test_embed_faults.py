@@ -103,23 +103,14 @@ def test_workers_get_absolute_paths(arguments, savedmodel, corpus, tmp_path, mon
     assert found == [str(savedmodel.path), str(tmp_path / "corpus" / "0.txt")]
 
 
-@pytest.mark.parametrize("after", [0, *map(slow, range(1, 5))])
-def test_a_run_killed_after_its_file_was_moved_leaves_nothing_for_long(arguments, tmp_path, monkeypatch, after):
-    calls = itertools.count()
+# In this order.
+LAST_CALLS = [("delete", 0), slow("write", 0), slow("delete", 1), slow("delete_folder", 0), slow("delete", 2)]
 
-    def killed(call):
-        def counted(*given):
-            if (tmp_path / "output").exists() and next(calls) == after:
-                raise KeyboardInterrupt
-            return call(*given)
 
-        return counted
-
-    with monkeypatch.context() as patch:
-        for name in ("write", "delete", "delete_folder"):
-            patch.setattr(filesystems, name, killed(getattr(filesystems, name)))
-        with pytest.raises(KeyboardInterrupt):
-            jobs.run("embed", arguments("output"))
+@pytest.mark.parametrize(("name", "after"), LAST_CALLS)
+def test_a_run_killed_after_its_file_was_moved_leaves_nothing_for_long(arguments, tmp_path, name, after):
+    with interrupted(filesystems, name, after, when=lambda *_: (tmp_path / "output").exists()):
+        jobs.run("embed", arguments("output"))
     assert (tmp_path / "output.unfinished").exists()
     with pytest.raises(InputError, match=r"/output: expected a file that does not exist yet"):
         jobs.run("embed", arguments("output"))

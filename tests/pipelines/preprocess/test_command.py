@@ -181,11 +181,10 @@ def test_long_paragraphs_without_white_space_are_whole(corpus, process):
     assert max(map(len, record_folder.open_folder(folder).vocabulary.tokens)) == 1000
 
 
-@pytest.mark.parametrize("num_shards", [slow(1), 4])
-def test_running_text_cut_into_tasks_keeps_its_sentences(corpus, process, num_shards):
+def test_running_text_cut_into_tasks_keeps_its_sentences(corpus, process):
     sentences = [f"Number {number} is\na sentence ." for number in range(300)]
     text = "\n\n".join(" ".join(sentences[start : start + 7]) for start in range(0, 300, 7)).encode()
-    folder = process(corpus(text), "--tokenizer=unicode", f"--shards={num_shards}")
+    folder = process(corpus(text), "--tokenizer=unicode", "--shards=4")
     assert read(folder) == split(sentences)
 
 

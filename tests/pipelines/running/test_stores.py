@@ -8,6 +8,7 @@ import pytest
 from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
 from elmo_tf.pipelines.preprocess import shards
+from elmo_tf.pipelines.running import journal
 from elmo_tf.pipelines.text import corpora
 from tests.helpers import slow
 from tests.pipelines.common import contents, interrupted
@@ -29,8 +30,7 @@ def written(prefix: str) -> dict[str, bytes]:
     return {path.removeprefix(prefix): content for path, content in STORE.items() if path.startswith(prefix)}
 
 
-@pytest.mark.parametrize("order", [slow([]), ["--shuffle"]], ids=["in order", "shuffled"])
-@pytest.mark.parametrize("pattern", ["memory://corpus", slow("memory://corpus/**.txt")])
+@pytest.mark.parametrize(("pattern", "order"), [("memory://corpus", ["--shuffle"]), slow("memory://corpus/**.txt", [])])
 def test_a_store_gets_the_same_bytes_as_a_folder(process, corpus, tmp_path, pattern, order):
     heldout = ["--heldout-fraction=0.2", *order]
     run(f"--input={pattern}", "--heldout=memory://out/heldout", *heldout)
@@ -59,12 +59,11 @@ def test_the_times_of_many_files_are_asked_at_once(monkeypatch):
     together = threading.Barrier(count, timeout=60)
 
     def meet(self, path: str) -> float:
-        if path[-5].isdecimal():
-            together.wait()
+        together.wait()
         return 0.0
 
     monkeypatch.setattr(MemoryFileSystem, "last_updated", meet)
-    run("--input=memory://corpus")
+    assert len(journal.plan_input(corpora.match(["memory://corpus/[0-9].txt"]))["input"]) == count
 
 
 @pytest.mark.slow
@@ -93,9 +92,6 @@ def test_wrong_input_leaves_nothing_in_a_store_and_no_folder_of_another_is_touch
     with pytest.raises(InputError, match=r"^memory://out/train: expected a folder that does not exist yet, found one$"):
         run("--input=memory://corpus")
     assert written("memory://out") == {"/train/mine": b"mine"}
-    del STORE["memory://out/train/mine"]
-    with pytest.raises(InputError, match=r"expected a file, folder or glob that matches files, found no such"):
-        run("--input=memory://nothing")
 
 
 HIDDEN = ("a.txt", ".a.txt", "_b.txt", "deep/c.txt", "deep/.c.txt", ".git/d.txt", ".git/.d.txt", "deep/.git/e.txt")
