@@ -13,7 +13,7 @@ import tensorflow as tf
 from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
 from elmo_tf.pipelines.embed import search as neighbors
-from elmo_tf.savedmodel import checksums, vector_files
+from elmo_tf.savedmodel import vector_files
 from tests import checks
 from tests.helpers import slow
 
@@ -142,29 +142,16 @@ def test_what_cannot_be_used_is_refused(search, change, message):
 
 
 @pytest.mark.parametrize(
-    ("options", "asked", "message"),
+    ("text", "message"),
     [
-        ([], {"text": b"a bank\n"}, r"text.txt: expected the text of .*, found 2 tokens instead of 9 on line 0"),
-        ([], {"text": TEXT + b"more\n"}, r"text.txt: expected the text of .*, found 1 tokens instead of 0 on line 8"),
-        ([], {"text": TEXT[: TEXT.rindex(b"the\tbank")]}, r"text.txt: expected the 8 lines of .*, found 7$"),
-        (["--layers=top"], {"layer": "1"}, r": expected layer 1, found elmo-tf embed --layers top$"),
-        (["--layers=1"], {"layer": "2"}, r": expected layer 2, found elmo-tf embed --layers 1$"),
-        (["--pool=mean"], {}, r": expected a vector for each token, found elmo-tf embed --pool mean$"),
-        (["--layers=average"], {}, r": expected all layers, found elmo-tf embed --layers average$"),
-        (["--savedmodel"], {}, r": expected vectors of the model .*, found those of another$"),
+        (b"a bank\n", r"text.txt: expected the text of .*, found 2 tokens instead of 9 on line 0"),
+        (TEXT + b"more\n", r"text.txt: expected the text of .*, found 1 tokens instead of 0 on line 8"),
+        (TEXT[: TEXT.rindex(b"the\tbank")], r"text.txt: expected the 8 lines of .*, found 7$"),
     ],
 )
-def test_vectors_of_something_else_are_refused(savedmodel, search, embedded, tmp_path, options, asked, message):
-    model = savedmodel.path
-    if options == ["--savedmodel"]:
-        model = shutil.copytree(savedmodel.path, tmp_path / "model")
-        with open(model / "variables" / "variables.index", "ab") as file:
-            file.write(b"\0")
-        checksums.write(model)
-        options = []
-    text = asked.get("text", TEXT)
+def test_vectors_of_another_text_are_refused(search, embedded, text, message):
     with pytest.raises(InputError, match=message):
-        search(**{"text": text, "vectors": str(embedded(*options)), "savedmodel": str(model)} | asked)
+        search(text, vectors=str(embedded()))
 
 
 def test_vectors_of_one_layer_or_the_mix_do_for_these(search, embedded):
@@ -176,23 +163,25 @@ def test_vectors_of_one_layer_or_the_mix_do_for_these(search, embedded):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "layer", "message"),
     [
-        ({"layers": "bottom"}, "vectors: expected all layers, found "),
-        ({"tokenizer": "mine"}, "vectors: expected tokenizer to be "),
-        ({"line": "page"}, "vectors: expected line to be sentence or paragraph or part, found page"),
-        ({"identifiers": True}, "vectors: expected vectors by the numbers of lines, found elmo-tf embed --id-column"),
-        ({}, "expected the text of .*, found 2 tokens instead of 0 on line 2 "),
+        ({"layers": "top"}, "1", "layer 1, found elmo-tf embed --layers top$"),
+        ({"layers": 1}, "2", "layer 2, found elmo-tf embed --layers 1$"),
+        ({"layers": "average"}, "elmo", "all layers, found elmo-tf embed --layers average$"),
+        ({"pool": "mean"}, "1", "a vector for each token, found elmo-tf embed --pool mean$"),
+        ({"savedmodel_sha256": "0"}, "1", "vectors of the model .*, found those of another$"),
+        ({"identifiers": True}, "1", "vectors by the numbers of lines, found elmo-tf embed --id-column$"),
+        ({"tokenizer": "mine"}, "1", "tokenizer to be "),
+        ({"line": "page"}, "1", "line to be sentence or paragraph or part, found page$"),
+        ({}, "1", "the text of .*, found 2 tokens instead of 0 on line 2 "),
     ],
 )
-def test_a_damaged_description_or_a_missing_line_of_vectors_is_one_clear_error(
-    search, embedded, tmp_path, change, message
-):
+def test_vectors_of_another_kind_or_without_a_line_are_refused(search, embedded, tmp_path, change, layer, message):
     path = shutil.copy(embedded(), tmp_path / "vectors")
     with h5py.File(path, "r+") as file:
         about = json.loads(file.attrs[vector_files.INFO_ATTRIBUTE])
         file.attrs[vector_files.INFO_ATTRIBUTE] = json.dumps(about | change)
         if not change:
             del file["2"]
-    with pytest.raises(InputError, match=message):
-        search(vectors=str(path))
+    with pytest.raises(InputError, match=rf"(vectors|text\.txt): expected {message}"):
+        search(vectors=str(path), layer=layer)

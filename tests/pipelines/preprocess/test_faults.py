@@ -72,14 +72,19 @@ def test_what_is_whole_is_used_again_and_what_is_not_is_not(corpus, process, tmp
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("change", ["text", "option"])
-def test_another_command_does_not_resume_it(corpus, process, change):
-    (path,) = corpus(b"a b c\n" * 1000)
+@pytest.mark.parametrize("change", ["text", "option", "no vocabulary", "a shorter vocabulary"])
+def test_what_a_change_makes_useless_is_made_again(corpus, process, tmp_path, change):
+    (path,) = corpus(b"".join(b"a word%d\n" % number for number in range(1000)))
     with interrupted(shards.WriteTask, "do", after=1):
         process([path], "--shards=3")
-    options = ["--shards=3"] if change == "text" else ["--shards=2"]
+    (words,) = (tmp_path / "output" / "_unfinished").glob("vocab*.txt")
     if change == "text":
-        pathlib.Path(path).write_bytes(b"c b a\n" * 1000)  # as long as before
+        pathlib.Path(path).write_bytes(pathlib.Path(path).read_bytes()[::-1])
+    elif change == "no vocabulary":
+        words.unlink()
+    elif change == "a shorter vocabulary":
+        words.write_bytes(b"<S>\n</S>\n<UNK>\na\n")
+    options = ["--shards=2" if change == "option" else "--shards=3"]
     assert contents(process([path], *options)) == contents(process([path], *options, output="fresh"))
 
 
@@ -148,14 +153,3 @@ def test_sigint_ends_like_any_command_and_leaves_what_is_done(corpus, tmp_path, 
     notes = list((tmp_path / "output" / "_unfinished").glob("write-[0-9]*.json"))
     assert notes
     assert all(json.loads(note.read_text())["shards"] for note in notes)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("damage", [None, b"<S>\n</S>\n<UNK>\na\n"], ids=["missing", "shorter"])
-def test_a_damaged_vocabulary_of_an_earlier_run_is_counted_again(corpus, process, tmp_path, damage):
-    paths = corpus(b"".join(b"a word%d\n" % number for number in range(1000)))
-    with interrupted(shards.WriteTask, "do", after=1):
-        process(paths, "--shards=3")
-    (words,) = (tmp_path / "output" / "_unfinished").glob("vocab*.txt")
-    words.unlink() if damage is None else words.write_bytes(damage)
-    assert contents(process(paths, "--shards=3")) == contents(process(paths, "--shards=3", output="whole"))

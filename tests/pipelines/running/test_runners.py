@@ -109,6 +109,7 @@ RUNNERS = {
 }
 
 
+FULL, DAMAGED = "cannot write /a: No space left on device", "cannot read /a: expected b, found c"
 # Texts of exceptions, as runners pass them on.
 TEXTS = {
     "RuntimeError: Traceback ...\n  raise ...\nelmo_tf.errors.InputError: input: expected text, found none: /x": (
@@ -125,11 +126,8 @@ TEXTS = {
     "InputError: input: expected UTF-8 text, found UTF-16: /corpus: expected, found InputError: it/a.txt": (
         InputError("input", "UTF-8 text", "UTF-16: /corpus: expected, found InputError: it/a.txt")
     ),
-    "RuntimeError: elmo_tf.pipelines.text.filesystems.ReadError: cannot read /a: expected b, found c "
-    "[while running 'A']": (filesystems.ReadError("cannot read /a: expected b, found c")),
-    "WriteError: cannot write /a: No space left on device": (
-        filesystems.WriteError("cannot write /a: No space left on device")
-    ),
+    f"RuntimeError: elmo_tf.filesystems.ReadError: {DAMAGED} [while running 'A']": filesystems.ReadError(DAMAGED),
+    f"WriteError: {FULL}": filesystems.WriteError(FULL),
 }
 
 

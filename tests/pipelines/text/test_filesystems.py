@@ -75,7 +75,7 @@ def test_a_folder_that_may_not_be_listed_is_not_taken_for_an_empty_file(monkeypa
         corpora.match(["folders://in"])
 
 
-@pytest.mark.parametrize("path", ["memory://in/a", "folders://in/x", "local"])
+@pytest.mark.parametrize("path", ["memory://in/a", "local"])
 def test_a_range_of_a_file_is_read_and_no_more(path, tmp_path, monkeypatch):
     class Raw(io.BytesIO):
         asked = 0
