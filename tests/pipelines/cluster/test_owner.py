@@ -68,6 +68,7 @@ def test_a_folder_whose_note_changes_is_refused():
 @pytest.mark.parametrize("note", [another_note(), b"damaged"], ids=["silent", "damaged"])
 def test_the_folder_of_a_run_that_was_killed_is_taken(note):
     STORE[NOTE] = note
+    journal.check(FOLDER)
     with owner.owned(FOLDER, NOTE):
         assert b"another" not in STORE[NOTE]
     assert STORE == {}
@@ -122,12 +123,4 @@ def test_a_second_command_is_refused_and_the_first_one_keeps_its_files():
         with refused, journal.unfinished([FOLDER], {"a": "plan"}):
             pass
         assert f"{FOLDER}/vocab.txt.tmp-1" in STORE
-    assert list(STORE) == [f"{FOLDER}/_SUCCESS"]
-
-
-def test_a_folder_with_a_note_alone_is_free():
-    STORE[NOTE] = another_note()
-    journal.check(FOLDER)
-    with journal.unfinished([FOLDER], {"a": "plan"}) as resumed:
-        assert not resumed
     assert list(STORE) == [f"{FOLDER}/_SUCCESS"]

@@ -46,6 +46,8 @@ def test_sentences_of_raw_text_have_tokens(corpus):
     paths = corpus(b"One. Two\nthree!\n\n \n\0\n\nFive\n")
     found = [words for _, words in numbered(paths, tokenizer="unicode", line=sentences.PART)]
     assert found == [[b"One", b"."], [b"Two", b"three", b"!"], [b"Five"]]
+    lines = [len(words) for _, words in numbered(paths, tokenizer="unicode", line=sentences.SENTENCE)]
+    assert lines == [3, 2, 0, 0, 0, 0, 1]
 
 
 def test_a_file_that_is_one_endless_line_is_refused(corpus, monkeypatch):

@@ -64,11 +64,6 @@ def test_results_that_are_missing_or_damaged_are_an_error(journal, tmp_path, con
         journal.results("x", 2, Result)
 
 
-def test_a_plan_that_a_worker_cannot_see_is_one_line(tmp_path):
-    with pytest.raises(filesystems.ReadError, match="No such file or directory; all workers need it under this path"):
-        Journal(str(tmp_path), "run").corpus()
-
-
 def test_answers_come_in_order_and_few_wait_in_memory():
     asked = []
     answers = filesystems.at_once(lambda number: asked.append(number) or number, range(1000))

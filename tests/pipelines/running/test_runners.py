@@ -101,6 +101,7 @@ def options(text: list[pathlib.Path], folder: pathlib.Path, order: str) -> list[
 
 
 RUNNERS = {
+    "default": ([], ""),
     "threads": (["--direct_num_workers=2", "--direct_running_mode=multi_threading"], ""),
     "processes": (PROCESSES, "--shuffle"),
     "embedded": (["--runner=PortableRunner", "--job_endpoint=embed", "--environment_type=LOOPBACK"], ""),
@@ -172,16 +173,16 @@ def test_a_dead_worker_is_one_line_whoever_notices_it(tmp_path, text):
         runner_options.execute(Ending(text), str(tmp_path / "note"))
 
 
-EVERY_RUNNER = [name if name in ("threads", "processes") else slow(name) for name in RUNNERS]
+@pytest.fixture
+def beam_options(runner, request) -> list[str]:
+    return request.getfixturevalue("job_service") if runner == "portable" else RUNNERS[runner][0]
 
 
-@pytest.mark.parametrize("runner", EVERY_RUNNER)
+@pytest.mark.parametrize("runner", ["threads", "processes", *map(slow, ("embedded", "bundles", "portable"))])
 def test_output_is_the_same_bytes_on_every_runner_and_no_job_listens_beyond_this_machine(
-    text, expected, tmp_path, runner, request
+    text, expected, tmp_path, runner, beam_options
 ):
-    beam_options, order = RUNNERS[runner]
-    if beam_options is None:
-        beam_options = request.getfixturevalue("job_service")
+    order = RUNNERS[runner][1]
     process = start("preprocess", *options(text, tmp_path, order), *beam_options)
     addresses = set()
     while process.poll() is None and HAS_PROC:
@@ -203,11 +204,8 @@ def test_a_runner_that_starts_prism_or_was_never_run_is_refused(name):
         runner_options.make_pipeline(options)
 
 
-@pytest.mark.parametrize("runner", ["default", slow("threads"), *EVERY_RUNNER[1:]])
-def test_an_error_in_a_worker_is_one_line(tmp_path, runner, request):
-    beam_options = RUNNERS.get(runner, ([],))[0]
-    if beam_options is None:
-        beam_options = request.getfixturevalue("job_service")
+@pytest.mark.parametrize("runner", ["default", "processes", *map(slow, ("threads", "embedded", "bundles", "portable"))])
+def test_an_error_in_a_worker_is_one_line(tmp_path, runner, beam_options):
     (tmp_path / "a.txt").write_bytes(b"fine\n\xff\n")
     given = ["--input", tmp_path / "a.txt", f"--output={tmp_path / 'output'}", "--strict"]
     process = start("preprocess", *given, *beam_options)

@@ -120,7 +120,6 @@ def test_only_lines_that_are_long_are_counted_as_long_wherever_the_reader_has_cu
     assert clean(just + b"\n").irregular.total() == 0
     assert clean(b" " + just + b"\n").irregular == {"long_lines": 1}
     assert clean(b"end\n" + b" " + just + b"\n", is_continuation=True).irregular == {"long_lines": 1}
-    assert clean(b"short\nword ", is_cut=True).irregular == {"long_lines": 1}
 
 
 def test_paragraphs_are_joined_and_split_by_blank_lines():
