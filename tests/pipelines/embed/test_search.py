@@ -171,6 +171,7 @@ def test_vectors_of_one_layer_or_the_mix_do_for_these(search, embedded):
         ({"pool": "mean"}, "1", "a vector for each token, found elmo-tf embed --pool mean$"),
         ({"savedmodel_sha256": "0"}, "1", "vectors of the model .*, found those of another$"),
         ({"identifiers": True}, "1", "vectors by the numbers of lines, found elmo-tf embed --id-column$"),
+        ({"layers": "bottom"}, "1", "layers to be a valid value, "),
         ({"tokenizer": "mine"}, "1", "tokenizer to be "),
         ({"line": "page"}, "1", "line to be sentence or paragraph or part, found page$"),
         ({}, "1", "the text of .*, found 2 tokens instead of 0 on line 2 "),
