@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from unittest import mock
 
 import pytest
 from apache_beam.portability.api import beam_fn_api_pb2
@@ -155,22 +156,12 @@ def test_requests_to_a_dead_worker_fail_in_this_version_of_beam():
     assert later.get(timeout=1).error == processes.DIED
 
 
-class Ending:
-    """A pipeline whose run ends with an error."""
-
-    def __init__(self, text: str):
-        self.options, _ = runner_options.parse([])
-        self._text = text
-
-    def run(self):
-        raise RuntimeError(self._text)
-
-
 # Which of the two comes first depends on the moment.
 @pytest.mark.parametrize("text", [f"bundle failed: {processes.DIED}", "Channel closed prematurely."])
 def test_a_dead_worker_is_one_line_whoever_notices_it(tmp_path, text):
+    pipeline = mock.Mock(options=runner_options.parse([])[0], run=mock.Mock(side_effect=RuntimeError(text)))
     with pytest.raises(ChildProcessError, match=r"^a worker process died$"):
-        runner_options.execute(Ending(text), str(tmp_path / "note"))
+        runner_options.execute(pipeline, str(tmp_path / "note"))
 
 
 @pytest.fixture
