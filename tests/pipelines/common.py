@@ -14,8 +14,10 @@ from unittest import mock
 
 import pytest
 
+from elmo_tf.pipelines.text import corpora, sentences
 from tests.helpers import ROOT
 
+SETTINGS = sentences.Settings("whitespace", sentences.SENTENCE, strict=False, seed=0, heldout_fraction=None)
 PROCESSES = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
 
 
@@ -44,6 +46,16 @@ def tar(members: dict[str, bytes], mode: str = "w") -> bytes:
             header.size = len(content)
             archive.addfile(header, io.BytesIO(content))
     return packed.getvalue()
+
+
+def read_sentences(
+    paths: list[str], num_tasks: int = 1, numbered: bool = True, **settings: object
+) -> list[tuple[str, list[bytes]]]:
+    """Returns the source's name and the tokens of each sentence, read in some tasks with `SETTINGS` and others."""
+    reader = sentences.Reader(SETTINGS._replace(**settings), numbered)
+    tasks = (corpora.plan_in_order if numbered else corpora.plan)(corpora.match(paths), num_tasks)
+    batches = [batch for task in tasks for batch in reader.read(task)]
+    return [(os.path.basename(batch.source), words) for batch in batches for words in batch.sentences]
 
 
 def start(*arguments: object, **variables: str) -> subprocess.Popen:

@@ -8,20 +8,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.pipelines.embed import text_chunks
 from elmo_tf.pipelines.running.journal import Journal
 from elmo_tf.pipelines.text import corpora, sentences
-from tests.pipelines.common import tar
-
-SETTINGS = sentences.Settings("whitespace", sentences.SENTENCE, strict=False, seed=0, heldout_fraction=None)
-
-
-def numbered(paths: list[str], count: int = 1, **settings: object) -> list[tuple[str, list[bytes]]]:
-    """Returns source and tokens of each sentence, read in `count` tasks."""
-    reader = sentences.Reader(SETTINGS._replace(**settings), numbered=True)
-    return [
-        (pathlib.Path(block.source).name, words)
-        for task in corpora.plan_in_order(corpora.match(paths), count)
-        for block in reader.read(task)
-        for words in block.sentences
-    ]
+from tests.pipelines.common import SETTINGS, read_sentences, tar
 
 
 @pytest.mark.parametrize("count", [1, 2, 7])
@@ -32,21 +19,21 @@ def test_a_line_of_any_length_is_one_sentence(corpus, count, ending):
     expected = [("0.txt", 1), ("0.txt", 0), ("0.txt", 1800), ("1.txt", 2), ("1.txt", 1800)]
     if ending == b"\n\n":
         expected.insert(3, ("0.txt", 0))
-    assert [(source, len(words)) for source, words in numbered(paths, count)] == expected
+    assert [(source, len(words)) for source, words in read_sentences(paths, count)] == expected
 
 
 def test_a_line_that_ends_where_a_block_is_cut_is_not_lost(corpus):
     text = (b"x" * 31 + b" ") * (1 << 12)  # 128 kB, as much as a block
     paths = corpus(text, text + b"\n", b"after it\n", **{"a.tar": tar({"one": text, "two": b"of it"})})
     expected = [("0.txt", 4096), ("1.txt", 4096), ("2.txt", 2), ("one", 4096), ("two", 2)]
-    assert [(source, len(words)) for source, words in numbered(paths)] == expected
+    assert [(source, len(words)) for source, words in read_sentences(paths)] == expected
 
 
 def test_sentences_of_raw_text_have_tokens(corpus):
     paths = corpus(b"One. Two\nthree!\n\n \n\0\n\nFive\n")
-    found = [words for _, words in numbered(paths, tokenizer="unicode", line=sentences.PART)]
+    found = [words for _, words in read_sentences(paths, tokenizer="unicode", line=sentences.PART)]
     assert found == [[b"One", b"."], [b"Two", b"three", b"!"], [b"Five"]]
-    lines = [len(words) for _, words in numbered(paths, tokenizer="unicode", line=sentences.SENTENCE)]
+    lines = [len(words) for _, words in read_sentences(paths, tokenizer="unicode", line=sentences.SENTENCE)]
     assert lines == [3, 2, 0, 0, 0, 0, 1]
 
 
@@ -54,7 +41,7 @@ def test_a_file_that_is_one_endless_line_is_refused(corpus, monkeypatch):
     monkeypatch.setattr(sentences, "MOST_TOKENS", 1500)
     paths = corpus(b"fine\n" * 7 + b"words" * 30 + (b" " + b"words" * 30) * 1800)
     with pytest.raises(InputError, match=r"expected one sentence per line, .* 1,500 tokens on line 8"):
-        numbered(paths)
+        read_sentences(paths)
 
 
 @pytest.fixture
@@ -118,7 +105,7 @@ def test_identifiers_are_a_column_beside_the_text(kept, column):
 
 def test_a_long_line_has_one_identifier(corpus):
     paths = corpus(b"a\tb\nlong\t" + b"words\t" * 50_000 + b"\nend\tc\n")  # 300 kB: it continues in two more blocks
-    found = [words for _, words in numbered(paths, id_column=1)]
+    found = [words for _, words in read_sentences(paths, id_column=1)]
     assert found == [[b"a", b"b"], [b"long"] + [b"words"] * 50_000, [b"end", b"c"]]
 
 
@@ -129,4 +116,4 @@ def test_a_line_without_its_identifier_is_named(corpus, line, column):
     paths = corpus(b"a\tb\tc\n" + line + b"\na\tb\tc\n")
     message = rf"0.txt: expected an identifier in column {column}, and a tab beside it, found none on line 2$"
     with pytest.raises(InputError, match=message):
-        numbered(paths, id_column=column)
+        read_sentences(paths, id_column=column)

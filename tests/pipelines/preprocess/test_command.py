@@ -16,7 +16,7 @@ from elmo_tf.cli import jobs
 from elmo_tf.records import record_folder
 from tests import helpers
 from tests.helpers import slow
-from tests.pipelines.common import irregular
+from tests.pipelines.common import irregular, read_sentences
 
 # A line feed alone ends a line; carriage returns, form feeds and the like are white space, U+00A0 is a character.
 ODD = "\ufeffThe cat\r\n\n \t\r\nsat\x0bon\x0c the mat .\nno\u00a0break caf\u00e9\x00\x1c\n<S> x </S> <UNK>\nlast one"
@@ -168,8 +168,8 @@ def test_unicode_tokenizer_makes_sentences_of_running_text(corpus, process):
     assert read(running) == split(expected)
     assert info_of(running)["line"] == "part"
     assert "blank_lines" not in info_of(running)["irregular"]
-    folder = process(corpus(text), "--tokenizer=unicode", "--line=paragraph", output="paragraphs")
-    assert [len(sentence) for sentence in read(folder)] == [4, 2, 1, 2, 6]
+    paragraphs = read_sentences(corpus(text), numbered=False, tokenizer="unicode", line="paragraph")
+    assert [len(words) for _, words in paragraphs] == [4, 2, 1, 2, 6]
 
 
 def test_long_paragraphs_without_white_space_are_whole(corpus, process):
@@ -180,11 +180,11 @@ def test_long_paragraphs_without_white_space_are_whole(corpus, process):
     assert max(map(len, record_folder.open_folder(folder).vocabulary.tokens)) == 1000
 
 
-def test_running_text_cut_into_tasks_keeps_its_sentences(corpus, process):
+def test_running_text_cut_into_tasks_keeps_its_sentences(corpus):
     sentences = [f"Number {number} is\na sentence ." for number in range(300)]
     text = "\n\n".join(" ".join(sentences[start : start + 7]) for start in range(0, 300, 7)).encode()
-    folder = process(corpus(text), "--tokenizer=unicode", "--shards=4")
-    assert read(folder) == split(sentences)
+    found = read_sentences(corpus(text), 4, numbered=False, tokenizer="unicode", line="part")
+    assert [words for _, words in found] == split(sentences)
 
 
 def test_a_misspelt_option_is_a_usage_error(corpus, capsys):

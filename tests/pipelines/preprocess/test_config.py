@@ -25,6 +25,8 @@ def test_a_command_line_sets_the_fields_that_it_names():
     assert arguments == given
     config = PreprocessConfig(**arguments)
     assert (config.input, config.beam, config.tokenizer) == (("a", "b"), ("--direct_num_workers=2",), "whitespace")
+    config = PreprocessConfig(input="a", output="b", tokenizer="unicode", line="paragraph")
+    assert config.settings()[:2] == ("unicode", "paragraph")
 
 
 @pytest.mark.parametrize(("name", "config"), [("preprocess", PreprocessConfig), ("embed", EmbedConfig)])

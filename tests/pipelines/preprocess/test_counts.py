@@ -7,9 +7,8 @@ import pytest
 
 from elmo_tf.pipelines.preprocess import counts
 from elmo_tf.pipelines.running.journal import Journal
-from elmo_tf.pipelines.text import corpora, sentences
-
-SETTINGS = sentences.Settings("whitespace", line="sentence", strict=False, seed=0, heldout_fraction=None)
+from elmo_tf.pipelines.text import corpora
+from tests.pipelines.common import SETTINGS
 
 
 @pytest.fixture

@@ -6,12 +6,10 @@ import random
 import pytest
 
 from elmo_tf.errors import InputError
-from elmo_tf.pipelines.text import corpora, lines, reading, sentences
+from elmo_tf.pipelines.text import lines, reading, sentences
 from elmo_tf.records import record_folder
 from tests import helpers
-from tests.pipelines.common import tar
-
-SETTINGS = sentences.Settings("characters", sentences.SENTENCE, strict=False, seed=0, heldout_fraction=None)
+from tests.pipelines.common import read_sentences, tar
 
 
 def drawn(count: int, longest: int) -> list[bytes]:
@@ -26,10 +24,8 @@ def fasta(sequences: list[bytes], width: int = 60, end: bytes = b"\n") -> bytes:
 
 
 def read(paths: list[str], num_tasks: int, numbered: bool = True, **settings) -> list[bytes]:
-    reader = sentences.Reader(SETTINGS._replace(**settings), numbered)
-    plan = corpora.plan_in_order if numbered else corpora.plan
-    tasks = plan(corpora.match(paths), num_tasks)
-    return [b"".join(words) for task in tasks for batch in reader.read(task) for words in batch.sentences]
+    found = read_sentences(paths, num_tasks, numbered, tokenizer="characters", **settings)
+    return [b"".join(words) for _, words in found]
 
 
 @pytest.mark.parametrize("num_tasks", [1, 3, 50])
