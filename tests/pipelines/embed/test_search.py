@@ -14,6 +14,7 @@ from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
 from elmo_tf.pipelines.embed import search as neighbors
 from elmo_tf.savedmodel import vector_files
+from elmo_tf.savedmodel.neighbors import Query, Use, nearest_uses
 from tests import checks
 from tests.helpers import slow
 
@@ -62,31 +63,24 @@ def embedded(savedmodel, tmp_path_factory):
     return run
 
 
-def expected(savedmodel, layer: str, same_word: bool) -> list[tuple[float, int, int]]:
-    """Returns similarity, line and position of the best use in each line, best first; each sentence embedded alone."""
+def expected(savedmodel, layer: str, same_word: bool) -> list[Use]:
+    """Returns the best use in each line, best first; each sentence embedded alone."""
     model = tf.saved_model.load(str(savedmodel.path)).signatures["default"]
 
     def vectors(sentence: str) -> np.ndarray:
         outputs = model(strings=tf.constant([sentence]))
-        found = outputs["elmo"] if layer == "elmo" else outputs["layers"][:, int(layer)]
-        return found.numpy()[0].astype(np.float64)
+        return (outputs["elmo"] if layer == "elmo" else outputs["layers"][:, int(layer)]).numpy()[0]
 
-    taken = [line for line in LINES if "bank" in line.split() or not same_word]
-    mean = np.concatenate([vectors(line) for line in taken if line]).mean(axis=0)
+    words = [line.encode().split() for line in LINES]
+    taken = [number for number, line in enumerate(words) if b"bank" in line or (line and not same_word)]
+    lines = [(number, words[number], vectors(LINES[number])) for number in taken]
+    return nearest_uses(Query(QUERY.encode().split(), 1), vectors(QUERY)[1], lines, 10, same_word)
 
-    def directions(sentence: str) -> np.ndarray:
-        found = vectors(sentence) - mean
-        return found / np.linalg.norm(found, axis=-1, keepdims=True)
 
-    target = directions(QUERY)[1]
-    uses = []
-    for number, line in enumerate(LINES[:-1]):
-        cosines = directions(line) @ target if line not in ("", QUERY) else []
-        places = [place for place, word in enumerate(line.split()) if word == "bank" or not same_word]
-        if len(cosines) and places:
-            best = max(places, key=lambda place: cosines[place])
-            uses.append((float(cosines[best]), number, best))
-    return sorted(uses, reverse=True)
+def assert_same(found: list[Use], wanted: list[Use]) -> None:
+    assert [use[1:] for use in found] == [use[1:] for use in wanted]
+    similarities, others = ([use.similarity for use in uses] for uses in (found, wanted))
+    np.testing.assert_allclose(similarities, others, **checks.TOLERANCE)
 
 
 @pytest.mark.parametrize(("layer", "same_word"), [slow("elmo", False), slow("elmo", True), ("1", False)])
@@ -100,9 +94,7 @@ def test_uses_are_found_at_their_places_with_the_cosine_of_their_vectors(
     packed = search(bz2.compress(TEXT), "text.bz2", layer=layer, same_word=same_word)[1]
     read = search(layer=layer, same_word=same_word, vectors=str(embedded()))[1]
     for found in (uses, packed, read):
-        assert [(use.line, use.position) for use in found] == [use[1:] for use in wanted]
-        np.testing.assert_allclose([use.similarity for use in found], [use[0] for use in wanted], **checks.TOLERANCE)
-        assert [" ".join(use.sentence) for use in found] == [LINES[use.line] for use in found]
+        assert_same(found, wanted)
 
 
 def test_another_place_of_the_word_has_other_neighbors(search):
@@ -157,9 +149,7 @@ def test_vectors_of_another_text_are_refused(search, embedded, text, message):
 def test_vectors_of_one_layer_or_the_mix_do_for_these(search, embedded):
     for layers, layer in (("top", "2"), ("1", "1"), ("mix", "elmo")):
         read = search(vectors=str(embedded(f"--layers={layers}")), layer=layer)[1]
-        found = search(layer=layer)[1]
-        assert [use[1:] for use in read] == [use[1:] for use in found]
-        np.testing.assert_allclose([use[0] for use in read], [use[0] for use in found], **checks.TOLERANCE)
+        assert_same(read, search(layer=layer)[1])
 
 
 @pytest.mark.parametrize(
