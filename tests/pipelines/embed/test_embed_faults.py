@@ -217,10 +217,9 @@ def test_an_error_in_a_worker_is_one_line(arguments, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["corpus", "model", "output.unfinished"]  # memory may have been short
 
 
-def test_a_link_in_the_place_of_the_unfinished_file_is_not_followed(tmp_path):
-    output, target = vector_output.Hdf5(journal.Journal(str(tmp_path), "run")), tmp_path / "target"
+def test_a_link_in_the_place_of_the_unfinished_file_is_not_followed(notes, tmp_path):
+    output, target = vector_output.Hdf5(notes), tmp_path / "target"
     target.write_bytes(b"precious")
-    (tmp_path / "_unfinished").mkdir()
     os.symlink(target, output.path)
     output.make_frame([([b"0"], [2])], vector_output.Layout((3, 16), "float32"), {})
     assert not os.path.islink(output.path)

@@ -26,13 +26,9 @@ TEXTS = ["the cat  sat", "", b"na\xc3\xafve", ["a b", "c"], [b"the", b"cat", b"s
 TOKENS = [[b"the", b"cat", b"sat"], [], [b"na\xc3\xafve"], [b"a b", b"c"], [b"the", b"cat", b"sat"]]
 
 
-@pytest.fixture
-def expected(savedmodel):
-    embedder = embedding.Embedder(sources.find(savedmodel.path))
-    return {place: vectors for place, vectors in embedder.embed(TOKENS, "mix")}
+def test_sentences_and_tokens_give_what_the_model_gives_them_alone_though_processes_share_one_copy(savedmodel):
+    expected = dict(embedding.Embedder(sources.find(savedmodel.path)).embed(TOKENS, "mix"))
 
-
-def run(handler: ElmoModelHandler, expected: dict[int, np.ndarray]) -> None:
     def check(results):
         by_text = {pickle.dumps(result.example): result.inference for result in results}
         assert len(results) == len(TEXTS)
@@ -43,20 +39,12 @@ def run(handler: ElmoModelHandler, expected: dict[int, np.ndarray]) -> None:
             assert (found.vectors.shape, found.vectors.dtype) == (wanted.shape, np.float32)
             np.testing.assert_allclose(found.vectors, wanted, **checks.TOLERANCE)
 
-    with beam.Pipeline("FnApiRunner") as pipeline:
-        assert_that(pipeline | beam.Create(TEXTS, reshuffle=False) | RunInference(handler), check)
-
-
-def test_sentences_and_tokens_give_what_the_model_gives_them_alone(savedmodel, expected):
-    run(ElmoModelHandler(savedmodel.path, "mix"), expected)
-
-
-def test_the_processes_of_a_machine_can_share_one_copy(savedmodel, expected):
     assert not ElmoModelHandler(savedmodel.path).share_model_across_processes()
     handler = ElmoModelHandler(savedmodel.path, "mix", large_model=True, max_batch_size=2)
     assert handler.share_model_across_processes()
     # Beam keeps the model in a server and sends sentences and vectors there and back.
-    run(handler, expected)
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        assert_that(pipeline | beam.Create(TEXTS, reshuffle=False) | RunInference(handler), check)
 
 
 # Beam lists a whole tree of the one, and one folder at a time of the other.

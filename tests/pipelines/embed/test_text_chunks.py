@@ -1,7 +1,5 @@
 """Text as numbered sentences: one per line of any length; chunks hold each once."""
 
-import pathlib
-
 import pytest
 
 from elmo_tf.errors import InputError
@@ -45,12 +43,10 @@ def test_a_file_that_is_one_endless_line_is_refused(corpus, monkeypatch):
 
 
 @pytest.fixture
-def kept(corpus, tmp_path):
+def kept(corpus, notes):
     """Copies a text to the journal of a folder, in `count` tasks; returns the journal and the tokens of each line."""
 
     def run(text: bytes, count: int, **settings: object) -> tuple[Journal, list[list[bytes]]]:
-        notes = Journal(str(tmp_path / "output"), "run")
-        pathlib.Path(notes.path("")).mkdir(parents=True)
         step = text_chunks.KeepText(notes, SETTINGS._replace(**settings))
         step.setup()
         for task in corpora.plan_in_order(corpora.match(corpus(text)), count):

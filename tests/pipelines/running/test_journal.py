@@ -11,7 +11,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from elmo_tf.errors import InputError
 from elmo_tf.pipelines.cluster import job_service
 from elmo_tf.pipelines.running import journal, task_progress
-from elmo_tf.pipelines.running.journal import Journal, Result
+from elmo_tf.pipelines.running.journal import Result
 from elmo_tf.pipelines.text import filesystems
 from elmo_tf.records import record_folder
 from tests.pipelines.common import contents, interrupted
@@ -172,9 +172,8 @@ def test_a_damaged_plan_is_an_error_and_nothing_is_deleted(tmp_path, content):
 
 
 @pytest.mark.parametrize("content", [b'{"files": ', b'{"files": {}}', b'{"files": {"a": -1}}'])
-def test_a_damaged_result_is_that_of_no_task(tmp_path, content):
-    notes, result = Journal(str(tmp_path), "run"), Result(files={str(tmp_path / "a"): 1})
-    (tmp_path / "_unfinished").mkdir()
+def test_a_damaged_result_is_that_of_no_task(notes, tmp_path, content):
+    result = Result(files={str(tmp_path / "a"): 1})
     (tmp_path / "a").write_bytes(b"1")
     notes.done("write", 3, result)
     assert notes.result("write", 3, Result) == result
@@ -182,9 +181,7 @@ def test_a_damaged_result_is_that_of_no_task(tmp_path, content):
     assert notes.result("write", 3, Result) is None
 
 
-def test_the_progress_of_tasks_is_added_up_and_damaged_lines_are_left_out(tmp_path):
-    notes = Journal(str(tmp_path), "run")
-    (tmp_path / "_unfinished").mkdir()
+def test_the_progress_of_tasks_is_added_up_and_damaged_lines_are_left_out(notes):
     amounts = task_progress.amounts(notes, "write")
     assert next(amounts) == (0, 0, 0, 0)
     for amount in ((5, 2, 3), (1, 1, 1), (0, 0, 0, 7)):

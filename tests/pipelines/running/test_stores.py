@@ -111,15 +111,14 @@ PATTERNS = {
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_hidden_files_match_only_where_the_pattern_spells_the_dot_here_and_in_a_store(tmp_path, pattern):
-    for name in HIDDEN:
-        STORE[f"memory://hidden/in/{name}"] = b"x"
-        path = tmp_path / "in" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(b"x")
-    here = [file.path.removeprefix(f"{tmp_path}/in/") for file in corpora.match([f"{tmp_path}/in{pattern}"])]
+def test_hidden_files_match_only_where_the_pattern_spells_the_dot_here_and_in_a_store(corpus, tmp_path, pattern):
+    corpus(**dict.fromkeys(HIDDEN, b"x"))
+    STORE.update({f"memory://hidden/in/{name}": b"x" for name in HIDDEN})
+    here, there = (
+        [file.path.removeprefix(f"{folder}/") for file in corpora.match([folder + pattern])]
+        for folder in (str(tmp_path / "corpus"), "memory://hidden/in")
+    )
     assert here == PATTERNS[pattern]
-    there = [file.path.removeprefix("memory://hidden/in/") for file in corpora.match([f"memory://hidden/in{pattern}"])]
     if pattern == "/*":
         # A local `*` also matches folders; stores have none.
         there.append("deep/c.txt")

@@ -74,15 +74,15 @@ def test_a_long_record_is_cut_for_training_and_refused_for_vectors(corpus):
 
 
 @pytest.mark.parametrize(
-    ("content", "options", "message"),
+    ("content", "tokenizer", "message"),
     [
-        (b"MKV\n", ["--tokenizer=characters"], r"a.fa: expected a FASTA file, which begins with >, found b'M'$"),
-        (b">a\nMKV\n", [], r"a.fa: expected --tokenizer characters for FASTA, found another tokenizer$"),
+        (b"MKV\n", "characters", r"a.fa: expected a FASTA file, which begins with >, found b'M'$"),
+        (b">a\nMKV\n", "whitespace", r"a.fa: expected --tokenizer characters for FASTA, found another tokenizer$"),
     ],
 )
-def test_what_cannot_be_used_is_refused(corpus, process, content, options, message):
+def test_what_cannot_be_used_is_refused(corpus, content, tokenizer, message):
     with pytest.raises(InputError, match=message):
-        process(corpus(**{"a.fa": content}), *options)
+        read_sentences(corpus(**{"a.fa": content}), tokenizer=tokenizer)
 
 
 def test_records_have_a_token_for_each_residue(corpus, process):
