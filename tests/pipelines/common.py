@@ -37,10 +37,10 @@ def irregular(info: dict[str, Any]) -> dict[str, int]:
     return {name: rule["count"] for name, rule in info["irregular"].items() if rule["count"]}
 
 
-def tar(members: dict[str, bytes], mode: str = "w") -> bytes:
+def tar(members: dict[str, bytes]) -> bytes:
     """Returns an archive of files."""
     packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode=mode) as archive:
+    with tarfile.open(fileobj=packed, mode="w") as archive:
         for name, content in members.items():
             header = tarfile.TarInfo(name)
             header.size = len(content)

@@ -14,13 +14,14 @@ from unittest import mock
 
 import pytest
 from apache_beam.portability.api import beam_fn_api_pb2
+from apache_beam.runners.portability import local_job_service
 from apache_beam.runners.portability.fn_api_runner import worker_handlers
 
 from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
-from elmo_tf.pipelines.running import processes, runner_options
+from elmo_tf.pipelines.running import loopback, processes, runner_options
 from elmo_tf.pipelines.text import filesystems
-from tests.helpers import ROOT, descendants, slow
+from tests.helpers import descendants, slow
 from tests.pipelines.common import PROCESSES, contents, start
 
 HAS_PROC = os.path.exists("/proc/net/tcp")  # Linux
@@ -52,28 +53,17 @@ def listening(process: subprocess.Popen) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def job_service(tmp_path_factory):
-    """Beam's portable job service on loopback addresses, a process of its own that starts workers as further ones."""
-    port = tmp_path_factory.mktemp("service") / "port"
-    code = (
-        "import sys; from apache_beam.runners.portability import local_job_service_main; "
-        "from elmo_tf.pipelines.running import loopback; loopback.restrict(); local_job_service_main.run(sys.argv[1:])"
-    )
-    nowhere = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    service = subprocess.Popen([sys.executable, "-c", code, f"--port_file={port}"], cwd=ROOT, **nowhere)
-    for _ in range(300):
-        if port.exists() and port.read_text():
-            break
-        time.sleep(0.1)
-    worker = f"{sys.executable} -m apache_beam.runners.worker.sdk_worker_main"
+def job_service():
+    """Beam's portable job service on loopback addresses, in this process; it starts workers as further ones."""
+    loopback.restrict()
+    service = local_job_service.LocalJobServicer()
     yield [
         "--runner=PortableRunner",
-        f"--job_endpoint=localhost:{port.read_text()}",
+        f"--job_endpoint=localhost:{service.start_grpc_server()}",
         f"--environment_type={WORKER}",
-        f"--environment_config={worker}",
+        f"--environment_config={sys.executable} -m apache_beam.runners.worker.sdk_worker_main",
     ]
-    service.terminate()
-    service.wait()
+    service.stop()
 
 
 @pytest.fixture(scope="module")
