@@ -210,7 +210,7 @@ def test_an_error_in_a_worker_is_one_line(arguments, tmp_path):
     done = run_python("-m", "elmo_tf.cli", "embed", *given, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert re.fullmatch(
-        r"embedding 1 file with .*model\n[0-9,]+ tokens to embed, .*\n(embedding 0%.*\n)*"
+        r"embedding 1 file with .*model\n(reading \d+%.*\n)*[0-9,]+ tokens to embed, .*\n(embedding 0%.*\n)*"
         r"elmo-tf: error: cannot load the SavedModel: expected an intact SavedModel, .*; run the same .* resume\n",
         done.stderr,
     ), done.stderr
