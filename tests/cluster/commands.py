@@ -1,13 +1,10 @@
 """Commands as a person starts them, and what they write."""
 
-import os
-import pathlib
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 
-from tests.cluster.engine import ROOT
+from tests.pipelines import common
 
 SECONDS = 900
 # More would share the machine with the workers, and other sums.
@@ -16,17 +13,7 @@ _THREADS = {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
 
 def start(*arguments: object, **variables: str) -> subprocess.Popen:
     """Starts `elmo-tf` with arguments, and with variables in its environment."""
-    command = [sys.executable, "-m", "elmo_tf.cli", *map(str, arguments)]
-    # A group of its own, as a shell gives it; Ctrl-C goes to all of the group.
-    return subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env={**os.environ, **_THREADS, **variables},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    return common.start(*arguments, **(_THREADS | variables))
 
 
 def finished(process: subprocess.Popen) -> str:
@@ -60,8 +47,3 @@ def wait_for(happens: Callable[[], bool], process: subprocess.Popen) -> None:
         assert process.poll() is None, process.communicate()[1]
         assert time.monotonic() < end
         time.sleep(0.05)
-
-
-def contents(folder: pathlib.Path) -> dict[str, bytes]:
-    """Returns the files in a folder, by name."""
-    return {path.name: path.read_bytes() for path in folder.iterdir()}

@@ -55,6 +55,14 @@ def text(tmp_path_factory) -> pathlib.Path:
 
 
 @pytest.fixture(scope="session")
+def large(text, tmp_path_factory) -> pathlib.Path:
+    """A text of 400,000 sentences."""
+    path = tmp_path_factory.mktemp("large") / "large.txt"
+    path.write_bytes(text.read_bytes() * 20)
+    return path
+
+
+@pytest.fixture(scope="session")
 def sentences(text, tmp_path_factory) -> pathlib.Path:
     """A few hundred of them, for the model."""
     path = tmp_path_factory.mktemp("sentences") / "b.txt"

@@ -109,12 +109,11 @@ class Machine:
 class Cluster:
     """A cluster that `running` has started."""
 
-    def __init__(self, engine: engine_lib.Engine, folder: pathlib.Path, num_machines: int, slots: int, restarts: int):
-        self.engine, self.folder = engine, folder
+    def __init__(self, engine: engine_lib.Engine, folder: pathlib.Path, restarts: int):
+        self.engine, self.folder, self._restarts = engine, folder, restarts
         self._rest, self._rpc, self.pool_port = free_port(), free_port(), free_port()
-        self._slots, self._restarts = slots, restarts
         self._processes: list[subprocess.Popen] = []
-        self.machines = [Machine(self, number) for number in range(num_machines)]
+        self.machines = [Machine(self, number) for number in range(2)]
 
     @property
     def address(self) -> str:
@@ -123,7 +122,7 @@ class Cluster:
 
     @property
     def options(self) -> list[str]:
-        """Beam's options for this cluster, with a worker process per slot."""
+        """Beam's options for this cluster, with a worker process for the one slot of each machine."""
         return [
             "--runner=FlinkRunner",
             f"--flink_master={self.address}",
@@ -132,8 +131,8 @@ class Cluster:
             "--job_server_jvm_properties=-Xmx384m",
             "--environment_type=EXTERNAL",
             f"--environment_config={_POOL}:{self.pool_port}",
-            f"--sdk_worker_parallelism={self._slots}",
-            f"--parallelism={self._slots * len(self.machines)}",
+            "--sdk_worker_parallelism=1",
+            f"--parallelism={len(self.machines)}",
         ]
 
     def ask(self, path: str) -> Any:
@@ -217,7 +216,7 @@ class Cluster:
             "rest.address": "127.0.0.1",
             "rest.bind-address": "127.0.0.1",
             "taskmanager.bind-host": "127.0.0.1",
-            "taskmanager.numberOfTaskSlots": self._slots,
+            "taskmanager.numberOfTaskSlots": 1,
             # In the place of what Flink's start scripts calculate.
             "taskmanager.cpu.cores": 1.0,
             "taskmanager.memory.framework.heap.size": "128m",
@@ -241,16 +240,13 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def running(num_machines: int = 2, slots: int = 1, restarts: int = _RESTARTS) -> Iterator[Cluster]:
+def running(restarts: int = _RESTARTS) -> Iterator[Cluster]:
     """Runs a cluster while the block runs. Its logs are kept if the block raises an exception.
 
-    Args:
-        num_machines: how many machines it has.
-        slots: of each machine.
-        restarts: how often Flink restarts a job that fails.
+    Flink restarts a job that fails `restarts` times.
     """
     folder = pathlib.Path(tempfile.mkdtemp(prefix="elmo_tf-flink-"))
-    cluster = Cluster(engine_lib.engine(), folder, num_machines, slots, restarts)
+    cluster = Cluster(engine_lib.engine(), folder, restarts)
     try:
         cluster.start_all()
         yield cluster

@@ -45,13 +45,16 @@ class ObjectStore:
             self.s3.upload_file(str(path), BUCKET, f"{prefix}/{path.relative_to(folder)}".removesuffix("/."))
         return f"s3://{BUCKET}/{prefix}"
 
-    def contents(self, prefix: str) -> dict[str, bytes]:
-        """Returns the files whose names begin with a prefix, without it."""
-        pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=f"{prefix}/")
-        names = [found["Key"] for page in pages for found in page.get("Contents", [])]
+    def names(self, folder: str) -> list[str]:
+        """Returns the names of the files in a folder, at any depth."""
+        pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=f"{folder}/")
+        return [found["Key"].removeprefix(f"{folder}/") for page in pages for found in page.get("Contents", [])]
+
+    def contents(self, folder: str) -> dict[str, bytes]:
+        """Returns the files in a folder, by name."""
         return {
-            name.removeprefix(f"{prefix}/"): self.s3.get_object(Bucket=BUCKET, Key=name)["Body"].read()
-            for name in names
+            name: self.s3.get_object(Bucket=BUCKET, Key=f"{folder}/{name}")["Body"].read()
+            for name in self.names(folder)
         }
 
     def num_gets(self, name: str) -> int:

@@ -1,14 +1,15 @@
 """Both jobs with text, model and output in an S3 store: the bytes of a local run, one writer, one line of refusal."""
 
+import contextlib
 import os
-import pathlib
 import signal
 
 import pytest
 
-from tests.cluster.commands import contents, done, finished, refused, start, wait_for
+from tests.cluster.commands import done, finished, refused, start, wait_for
 from tests.cluster.object_store import BUCKET, ObjectStore
 from tests.helpers import descendants
+from tests.pipelines.common import contents
 
 pytestmark = pytest.mark.cluster
 
@@ -54,14 +55,11 @@ def test_embed_writes_the_bytes_of_a_local_run_and_fetches_the_model_once_a_proc
     assert 2 <= store.num_gets("models/micro/3/saved_model.pb") - before <= 3
 
 
-def test_a_folder_has_one_writer_and_a_killed_command_is_resumed(store: ObjectStore, text, tmp_path):
-    large = tmp_path / "large" / "large.txt"
-    large.parent.mkdir()
-    large.write_bytes(text.read_bytes() * 20)
+def test_a_folder_has_one_writer_and_a_killed_command_is_resumed(store: ObjectStore, large, tmp_path):
     command = ["preprocess", f"--input={store.put('large', large.parent)}", "--shards=12"]
     output = f"--output=s3://{BUCKET}/resumed"
     first = start(*command, output, "--direct_num_workers=2", "--direct_running_mode=multi_processing")
-    wait_for(lambda: any("/write-0" in f"/{name}" for name in _journal(store)), first)
+    wait_for(lambda: any("/write-0" in name for name in store.names("resumed")), first)
     # The workers stand still, so that this run does not end before the second one has looked at its note.
     for worker in descendants(first.pid):
         os.kill(worker, signal.SIGSTOP)
@@ -77,49 +75,27 @@ def test_a_folder_has_one_writer_and_a_killed_command_is_resumed(store: ObjectSt
     assert store.contents("resumed") == contents(tmp_path / "local")
 
 
-def _journal(store: ObjectStore) -> list[str]:
-    found = store.s3.list_objects_v2(Bucket=BUCKET, Prefix="resumed/_unfinished/").get("Contents", [])
-    return [file["Key"].rpartition("/")[2] for file in found]
-
-
 ANSWERS = "expected a path in a store that answers, found"
+# Input, output and the error.
 REFUSED = {
-    "no such bucket, text": (
-        ["--input=s3://none/a", "--output=OUT"],
-        {},
-        f"s3://none/a: {ANSWERS} The specified bucket",
-    ),
-    "no such bucket, output": (
-        ["--input=TEXT", "--output=s3://none/a"],
-        {},
-        f"s3://none/a: {ANSWERS} The specified bucket",
-    ),
-    "no such text": (
-        ["--input=s3://bucket/none", "--output=OUT"],
-        {},
-        "s3://bucket/none: expected a file, folder or glob",
-    ),
-    "a stranger": (["--input=TEXT", "--output=OUT"], {}, f"{ANSWERS} The AWS Access Key Id you provided"),
-    "no store": (
-        ["--input=TEXT", "--output=OUT"],
-        {"AWS_ENDPOINT_URL": "http://127.0.0.1:1"},
-        f"{ANSWERS} Could not connect to the endpoint URL",
-    ),
-    "a reader": (["--input=TEXT", "--output=s3://bucket/denied"], {}, "cannot write s3://bucket/denied/_unfinished/ow"),
+    "no such bucket, text": ("s3://none/a", "OUT", f"s3://none/a: {ANSWERS} The specified bucket"),
+    "no such bucket, output": ("TEXT", "s3://none/a", f"s3://none/a: {ANSWERS} The specified bucket"),
+    "no such text": ("s3://bucket/none", "OUT", "s3://bucket/none: expected a file, folder or glob"),
+    "a stranger": ("TEXT", "OUT", f"{ANSWERS} The AWS Access Key Id you provided"),
+    "no store": ("TEXT", "OUT", f"{ANSWERS} Could not connect to the endpoint URL"),
+    "a reader": ("TEXT", "s3://bucket/denied", "cannot write s3://bucket/denied/_unfinished/ow"),
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_store_that_refuses_is_one_line_and_leaves_nothing(store: ObjectStore, far_text, tmp_path, case):
-    options, variables, expected = REFUSED[case]
     places = {"TEXT": far_text, "OUT": str(tmp_path / "out")}
-    asked = [f"{flag}={places.get(value, value)}" for flag, value in (option.split("=") for option in options)]
-    if case in ("a stranger", "a reader"):
-        variables = variables | (store.reader() if case == "a reader" else {})
-        with store.checking_keys():
-            line = refused("preprocess", *asked, **variables)
-    else:
-        line = refused("preprocess", *asked, **variables)
+    given, output, expected = (places.get(word, word) for word in REFUSED[case])
+    variables = {"AWS_ENDPOINT_URL": "http://127.0.0.1:1"} if case == "no store" else {}
+    if case == "a reader":
+        variables = store.reader()
+    with store.checking_keys() if case in ("a stranger", "a reader") else contextlib.nullcontext():
+        line = refused("preprocess", f"--input={given}", f"--output={output}", **variables)
     assert expected in line
     assert list(tmp_path.iterdir()) == []
     assert store.contents("denied") == {}
@@ -127,6 +103,6 @@ def test_a_store_that_refuses_is_one_line_and_leaves_nothing(store: ObjectStore,
 
 def test_without_credentials_a_model_is_refused_at_once(store: ObjectStore, far_model, sentences, tmp_path):
     without = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_SHARED_CREDENTIALS_FILE": "/none"}
-    output = pathlib.Path(tmp_path, "vectors")
-    line = refused("embed", f"--savedmodel={far_model}", f"--input={sentences}", f"--output={output}", **without)
+    given = [f"--savedmodel={far_model}", f"--input={sentences}", f"--output={tmp_path / 'vectors'}"]
+    line = refused("embed", *given, **without)
     assert line.startswith(f"{far_model}: {ANSWERS} Unable to locate credentials")

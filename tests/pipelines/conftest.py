@@ -1,11 +1,13 @@
-"""A corpus on disk and the preprocessing of it, for the tests of this folder."""
+"""A corpus on disk, the preprocessing of it, a journal and an empty store, for the tests of this folder."""
 
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from elmo_tf.cli import jobs
+from elmo_tf.pipelines.running.journal import Journal
+from tests.pipelines.memory_store import STORE
 
 
 @pytest.fixture
@@ -14,11 +16,11 @@ def corpus(tmp_path: pathlib.Path) -> Callable[..., list[str]]:
 
     def write(*contents: bytes, **named: bytes) -> list[str]:
         files = {**{f"{number}.txt": content for number, content in enumerate(contents)}, **named}
-        folder = tmp_path / "corpus"
-        folder.mkdir(exist_ok=True)
-        for name, content in files.items():
-            (folder / name).write_bytes(content)
-        return [str(folder / name) for name in files]
+        paths = {tmp_path / "corpus" / name: content for name, content in files.items()}
+        for path, content in paths.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        return list(map(str, paths))
 
     return write
 
@@ -32,3 +34,18 @@ def process(tmp_path: pathlib.Path) -> Callable[..., pathlib.Path]:
         return tmp_path / output
 
     return run
+
+
+@pytest.fixture
+def notes(tmp_path: pathlib.Path) -> Journal:
+    """The journal of a folder that is not finished."""
+    (tmp_path / "_unfinished").mkdir()
+    return Journal(str(tmp_path), "run")
+
+
+@pytest.fixture
+def store() -> Iterator[dict[str, bytes]]:
+    """The store in memory, empty when the test begins and ends."""
+    STORE.clear()
+    yield STORE
+    STORE.clear()

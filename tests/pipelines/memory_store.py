@@ -13,9 +13,6 @@ class _Writer(io.BytesIO):
         super().__init__()
         self._path = path
 
-    def fileno(self) -> int:
-        raise io.UnsupportedOperation
-
     def close(self) -> None:
         if not self.closed:
             STORE[self._path] = self.getvalue()
@@ -24,6 +21,8 @@ class _Writer(io.BytesIO):
 
 class MemoryFileSystem(FileSystem):
     """`memory://bucket/name`: objects in a dictionary, as a cloud's store has them."""
+
+    mkdirs = copy = size = None  # which nobody needs
 
     @classmethod
     def scheme(cls) -> str:
@@ -34,9 +33,6 @@ class MemoryFileSystem(FileSystem):
 
     def split(self, path: str) -> tuple[str, str]:
         return tuple(path.rsplit("/", 1))
-
-    def mkdirs(self, path: str) -> None:
-        raise AssertionError("a store has no folders")
 
     def has_dirs(self) -> bool:
         return False
@@ -52,19 +48,12 @@ class MemoryFileSystem(FileSystem):
             raise BeamIOError(f"not there: {path}")
         return io.BytesIO(STORE[path])
 
-    def copy(self, source_file_names, destination_file_names) -> None:
-        for source, destination in zip(source_file_names, destination_file_names, strict=True):
-            STORE[destination] = STORE[source]
-
     def rename(self, source_file_names, destination_file_names) -> None:
         for source, destination in zip(source_file_names, destination_file_names, strict=True):
             STORE[destination] = STORE.pop(source)
 
     def exists(self, path: str) -> bool:
         return path in STORE
-
-    def size(self, path: str) -> int:
-        return len(STORE[path])
 
     def last_updated(self, path: str) -> float:
         return 0.0

@@ -75,11 +75,8 @@ def test_threads_have_a_connection_each():
     options = PipelineOptions(["--s3_endpoint_url=http://here", "--s3_access_key_id=me", "--s3_disable_ssl"])
     settings = s3_client.Client(options).client.settings
     assert settings["config"].max_pool_connections >= 2 * filesystems._READERS
-    assert (settings["endpoint_url"], settings["aws_access_key_id"], settings["use_ssl"]) == (
-        "http://here",
-        "me",
-        False,
-    )
+    given = {"endpoint_url": "http://here", "aws_access_key_id": "me", "use_ssl": False}
+    assert settings | given == settings
 
 
 def test_a_worker_without_options_reads(monkeypatch):
@@ -103,15 +100,16 @@ def test_an_empty_file_is_put_without_parts_and_another_with_them():
 def test_a_refusal_of_the_store_is_an_oserror(boto3):
     boto3.error = Refused()
     client = s3_client.Client({})
-    with pytest.raises(OSError, match="Access Denied"):
-        client.create_multipart_upload(messages.UploadRequest("bucket", "a", "text"))
-    with pytest.raises(OSError, match="Access Denied"):
-        client.upload_part(messages.UploadPartRequest("bucket", "a", "u", 1, b"x"))
-    with pytest.raises(OSError, match="Access Denied"):
-        client.get_range(messages.GetRequest("bucket", "a"), 0, 1)
-    for parts in ([], [1]):
+    requests = [
+        (client.create_multipart_upload, messages.UploadRequest("bucket", "a", "text")),
+        (client.upload_part, messages.UploadPartRequest("bucket", "a", "u", 1, b"x")),
+        (client.get_range, messages.GetRequest("bucket", "a"), 0, 1),
+        (client.complete_multipart_upload, messages.CompleteMultipartUploadRequest("bucket", "a", "u", [])),
+        (client.complete_multipart_upload, messages.CompleteMultipartUploadRequest("bucket", "a", "u", [1])),
+    ]
+    for ask, *arguments in requests:
         with pytest.raises(OSError, match="Access Denied"):
-            client.complete_multipart_upload(messages.CompleteMultipartUploadRequest("bucket", "a", "u", parts))
+            ask(*arguments)
 
 
 def test_requests_without_credentials_are_not_repeated(boto3):

@@ -21,8 +21,8 @@ from elmo_tf.pipelines.running import journal
 from elmo_tf.pipelines.text import filesystems
 from elmo_tf.savedmodel import checksums
 from tests import checks
-from tests.helpers import slow
-from tests.pipelines.disks import PROCESSES, ROOT, contents, small_disk
+from tests.helpers import ROOT, run_python, slow
+from tests.pipelines.common import PROCESSES, contents, interrupted, small_disk
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
@@ -48,36 +48,17 @@ def arguments(savedmodel, corpus, tmp_path):
     return make
 
 
-def interrupted(monkeypatch, name: str, arguments: list[str]) -> None:
-    """Embeds to HDF5 until a method of `Hdf5` is called, which is interrupted."""
-
-    def interrupt(*_) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(vector_output.Hdf5, name, interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            jobs.run("embed", arguments)
-
-
 @pytest.mark.parametrize("kind", [slow("hdf5"), "tfrecord", "npy"])
 def test_what_is_whole_is_used_again_and_what_is_not_is_not(arguments, tmp_path, monkeypatch, kind):
     writer, options = KINDS[kind]
     monkeypatch.setattr(job, "_CHUNK_BYTES", 1 << 15)
     jobs.run("embed", arguments("whole", *options))
     write, written = writer.write, []
-
-    def interrupt(self, chunk, *rest):
-        if chunk.number == 3 and chunk.number not in written:
-            written.append(chunk.number)
-            raise KeyboardInterrupt
-        written.append(chunk.number)
-        return write(self, chunk, *rest)
-
-    monkeypatch.setattr(writer, "write", interrupt)
-    with pytest.raises(KeyboardInterrupt, match=r"^interrupted; run the same command again to resume$"):
+    monkeypatch.setattr(writer, "write", lambda self, chunk, _: written.append(chunk.number) or write(self, chunk, _))
+    with interrupted(writer, "write", when=lambda self, chunk, _: chunk.number == 3) as caught:
         jobs.run("embed", arguments("output", *options))
-    assert written == [0, 1, 2, 3]
+    assert str(caught.value) == "interrupted; run the same command again to resume"
+    assert written == [0, 1, 2]
     assert not (tmp_path / "output" / "_SUCCESS").exists()
     folder = tmp_path / ("output.unfinished" if kind == "hdf5" else "output")
     for file in (*folder.glob("shard-00001-of-*"), *folder.glob("_unfinished/rows-00001.*")):
@@ -86,19 +67,19 @@ def test_what_is_whole_is_used_again_and_what_is_not_is_not(arguments, tmp_path,
     for option, difference in changes.items():
         with pytest.raises(InputError, match=rf": expected the command that .* found other options: {difference}\. "):
             jobs.run("embed", arguments("output", *options, option))
-    written.append(None)
+    written.clear()
     jobs.run("embed", arguments("output", *options))
-    again = written[written.index(None) + 1 :]
-    assert again == [*([] if kind == "hdf5" else [1]), *range(3, max(again) + 1)]
+    assert written == [*([] if kind == "hdf5" else [1]), *range(3, max(written) + 1)]
     assert contents(tmp_path / "output") == contents(tmp_path / "whole")
     assert sorted(os.listdir(tmp_path)) == ["corpus", "output", "whole"]
 
 
 @pytest.mark.parametrize("change", ["model", slow("text")])
-def test_another_model_or_text_does_not_resume_it(arguments, tmp_path, monkeypatch, change):
+def test_another_model_or_text_does_not_resume_it(arguments, tmp_path, change):
     given = arguments("output")
     given[1] = str(shutil.copytree(given[1], tmp_path / "model"))
-    interrupted(monkeypatch, "write", given)
+    with interrupted(vector_output.Hdf5, "write"):
+        jobs.run("embed", given)
     changed = pathlib.Path(given[3]) if change == "text" else next((tmp_path / "model" / "variables").glob("*.data*"))
     content = bytearray(changed.read_bytes())
     content[7] ^= 1
@@ -122,31 +103,23 @@ def test_workers_get_absolute_paths(arguments, savedmodel, corpus, tmp_path, mon
     assert found == [str(savedmodel.path), str(tmp_path / "corpus" / "0.txt")]
 
 
-@pytest.mark.parametrize("after", [0, *map(slow, range(1, 5))])
-def test_a_run_killed_after_its_file_was_moved_leaves_nothing_for_long(arguments, tmp_path, monkeypatch, after):
-    calls = itertools.count()
+# In this order.
+LAST_CALLS = [("delete", 0), slow("write", 0), slow("delete", 1), slow("delete_folder", 0), slow("delete", 2)]
 
-    def killed(call):
-        def counted(*given):
-            if (tmp_path / "output").exists() and next(calls) == after:
-                raise KeyboardInterrupt
-            return call(*given)
 
-        return counted
-
-    with monkeypatch.context() as patch:
-        for name in ("write", "delete", "delete_folder"):
-            patch.setattr(filesystems, name, killed(getattr(filesystems, name)))
-        with pytest.raises(KeyboardInterrupt):
-            jobs.run("embed", arguments("output"))
+@pytest.mark.parametrize(("name", "after"), LAST_CALLS)
+def test_a_run_killed_after_its_file_was_moved_leaves_nothing_for_long(arguments, tmp_path, name, after):
+    with interrupted(filesystems, name, after, when=lambda *_: (tmp_path / "output").exists()):
+        jobs.run("embed", arguments("output"))
     assert (tmp_path / "output.unfinished").exists()
     with pytest.raises(InputError, match=r"/output: expected a file that does not exist yet"):
         jobs.run("embed", arguments("output"))
     assert sorted(os.listdir(tmp_path)) == ["corpus", "output"]
 
 
-def test_a_file_that_appears_at_the_output_does_not_cost_what_is_done(arguments, tmp_path, monkeypatch):
-    interrupted(monkeypatch, "write", arguments("output"))
+def test_a_file_that_appears_at_the_output_does_not_cost_what_is_done(arguments, tmp_path):
+    with interrupted(vector_output.Hdf5, "write"):
+        jobs.run("embed", arguments("output"))
     (tmp_path / "output").touch()
     with pytest.raises(InputError, match=r"/output: expected a file that does not exist yet"):
         jobs.run("embed", arguments("output"))
@@ -157,7 +130,8 @@ def test_a_file_that_appears_at_the_output_does_not_cost_what_is_done(arguments,
 def test_without_its_frame_an_hdf5_file_is_written_again(arguments, tmp_path, monkeypatch):
     monkeypatch.setattr(job, "_CHUNK_BYTES", 1 << 15)
     jobs.run("embed", arguments("whole"))
-    interrupted(monkeypatch, "finish", arguments("output"))
+    with interrupted(vector_output.Hdf5, "finish"):
+        jobs.run("embed", arguments("output"))
     (vectors,) = (tmp_path / "output.unfinished" / "_unfinished").glob("vectors*.hdf5")
     vectors.write_bytes(b"cut")
     jobs.run("embed", arguments("output"))
@@ -166,7 +140,7 @@ def test_without_its_frame_an_hdf5_file_is_written_again(arguments, tmp_path, mo
 
 @pytest.mark.slow
 def test_a_run_killed_at_any_moment_is_resumed(arguments, tmp_path, monkeypatch):
-    command = [sys.executable, "-c", SMALL, "embed"]
+    command = ["-c", SMALL, "embed"]
     with monkeypatch.context() as patch:
         patch.setattr(job, "_CHUNK_BYTES", 1 << 12)
         jobs.run("embed", arguments("whole"))
@@ -174,7 +148,7 @@ def test_a_run_killed_at_any_moment_is_resumed(arguments, tmp_path, monkeypatch)
     choose = random.Random(0)
     done = 0
     for _ in range(2):
-        run = subprocess.Popen([*command, *arguments("output")], cwd=ROOT, stderr=subprocess.DEVNULL)
+        run = subprocess.Popen([sys.executable, *command, *arguments("output")], cwd=ROOT, stderr=subprocess.DEVNULL)
         while len(list(notes.glob("embed-[0-9]*.json"))) <= done and run.poll() is None:
             time.sleep(0.01)
         time.sleep(choose.random() / 20)
@@ -183,7 +157,7 @@ def test_a_run_killed_at_any_moment_is_resumed(arguments, tmp_path, monkeypatch)
         run.wait()
         assert not (tmp_path / "output").exists()
         done = len(list(notes.glob("embed-[0-9]*.json")))
-    last = subprocess.run([*command, *arguments("output")], cwd=ROOT, check=True, capture_output=True, text=True)
+    last = run_python(*command, *arguments("output"))
     assert "resuming an earlier run; its finished files are kept" in last.stderr
     assert contents(tmp_path / "output") == contents(tmp_path / "whole")
     assert sorted(os.listdir(tmp_path)) == ["corpus", "output", "whole"]
@@ -217,10 +191,7 @@ def test_a_disk_too_small_for_the_frame_alone_is_reported(tmp_path):
 
 @pytest.mark.slow
 def test_worker_processes_make_the_same_vectors(arguments, tmp_path):
-    command = [sys.executable, "-c", SMALL, "embed"]
-    done = subprocess.run(
-        [*command, *arguments("two", *PROCESSES)], cwd=ROOT, check=True, capture_output=True, text=True
-    )
+    done = run_python("-c", SMALL, "embed", *arguments("two", *PROCESSES))
     assert done.stdout == ""
     assert re.fullmatch(r"[0-9,]+ tokens in .* tokens/s", done.stderr.splitlines()[-1])
     jobs.run("embed", arguments("one"))
@@ -236,21 +207,19 @@ def test_an_error_in_a_worker_is_one_line(arguments, tmp_path):
     given[1] = str(shutil.copytree(given[1], tmp_path / "model"))
     (tmp_path / "model" / "saved_model.pb").write_bytes(b"no graph")
     checksums.write(tmp_path / "model")
-    command = [sys.executable, "-m", "elmo_tf.cli", "embed", *given]
-    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    done = run_python("-m", "elmo_tf.cli", "embed", *given, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert re.fullmatch(
-        r"embedding 1 file with .*model\n[0-9,]+ tokens to embed, .*\n(embedding 0%.*\n)*"
+        r"embedding 1 file with .*model\n(reading \d+%.*\n)*[0-9,]+ tokens to embed, .*\n(embedding 0%.*\n)*"
         r"elmo-tf: error: cannot load the SavedModel: expected an intact SavedModel, .*; run the same .* resume\n",
         done.stderr,
     ), done.stderr
     assert sorted(os.listdir(tmp_path)) == ["corpus", "model", "output.unfinished"]  # memory may have been short
 
 
-def test_a_link_in_the_place_of_the_unfinished_file_is_not_followed(tmp_path):
-    output, target = vector_output.Hdf5(journal.Journal(str(tmp_path), "run")), tmp_path / "target"
+def test_a_link_in_the_place_of_the_unfinished_file_is_not_followed(notes, tmp_path):
+    output, target = vector_output.Hdf5(notes), tmp_path / "target"
     target.write_bytes(b"precious")
-    (tmp_path / "_unfinished").mkdir()
     os.symlink(target, output.path)
     output.make_frame([([b"0"], [2])], vector_output.Layout((3, 16), "float32"), {})
     assert not os.path.islink(output.path)

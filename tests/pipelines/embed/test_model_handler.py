@@ -18,7 +18,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.pipelines.embed import embed_step, model_handler
 from tests import checks
 from tests.pipelines import folder_store  # noqa: F401 - a file system of Beam
-from tests.pipelines.memory_store import STORE
+from tests.pipelines.common import files
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
@@ -26,13 +26,9 @@ TEXTS = ["the cat  sat", "", b"na\xc3\xafve", ["a b", "c"], [b"the", b"cat", b"s
 TOKENS = [[b"the", b"cat", b"sat"], [], [b"na\xc3\xafve"], [b"a b", b"c"], [b"the", b"cat", b"sat"]]
 
 
-@pytest.fixture
-def expected(savedmodel):
-    embedder = embedding.Embedder(sources.find(savedmodel.path))
-    return {place: vectors for place, vectors in embedder.embed(TOKENS, "mix")}
+def test_sentences_and_tokens_give_what_the_model_gives_them_alone_though_processes_share_one_copy(savedmodel):
+    expected = dict(embedding.Embedder(sources.find(savedmodel.path)).embed(TOKENS, "mix"))
 
-
-def run(handler: ElmoModelHandler, expected: dict[int, np.ndarray]) -> None:
     def check(results):
         by_text = {pickle.dumps(result.example): result.inference for result in results}
         assert len(results) == len(TEXTS)
@@ -43,57 +39,40 @@ def run(handler: ElmoModelHandler, expected: dict[int, np.ndarray]) -> None:
             assert (found.vectors.shape, found.vectors.dtype) == (wanted.shape, np.float32)
             np.testing.assert_allclose(found.vectors, wanted, **checks.TOLERANCE)
 
-    with beam.Pipeline("FnApiRunner") as pipeline:
-        assert_that(pipeline | beam.Create(TEXTS, reshuffle=False) | RunInference(handler), check)
-
-
-def test_sentences_and_tokens_give_what_the_model_gives_them_alone(savedmodel, expected):
-    run(ElmoModelHandler(savedmodel.path, "mix"), expected)
-
-
-def test_the_processes_of_a_machine_can_share_one_copy(savedmodel, expected):
     assert not ElmoModelHandler(savedmodel.path).share_model_across_processes()
     handler = ElmoModelHandler(savedmodel.path, "mix", large_model=True, max_batch_size=2)
     assert handler.share_model_across_processes()
     # Beam keeps the model in a server and sends sentences and vectors there and back.
-    run(handler, expected)
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        assert_that(pipeline | beam.Create(TEXTS, reshuffle=False) | RunInference(handler), check)
 
 
 # Beam lists a whole tree of the one, and one folder at a time of the other.
-@pytest.mark.parametrize("store", ["memory://models/mine", "folders://models/mine"])
-def test_the_newest_version_is_fetched_from_any_file_system_of_beam(savedmodel, store):
-    files = {str(path.relative_to(savedmodel.path)): path for path in savedmodel.path.rglob("*") if path.is_file()}
+@pytest.mark.parametrize("place", ["memory://models/mine", "folders://models/mine"])
+def test_the_newest_version_is_fetched_from_any_file_system_of_beam(savedmodel, store, place):
+    model = files(savedmodel.path)
     for version in (9, 10):
-        STORE.update({f"{store}/{version}/{name}": path.read_bytes() for name, path in files.items()})
-    STORE[f"{store}/9/saved_model.pb"] = b"an older version"
-    if store.startswith("memory"):
-        STORE[f"{store}/10/variables/"] = b""  # as stores have for folders
-    try:
-        for folder in (store, f"{store}/10/"):
-            with model_handler.on_this_machine(folder) as (path, source):
-                assert source.rstrip("/") == f"{store}/10"
-                fetched = {str(one.relative_to(path)): one for one in pathlib.Path(path).rglob("*") if one.is_file()}
-                assert fetched.keys() == files.keys()
-                assert all(one.read_bytes() == files[name].read_bytes() for name, one in fetched.items())
-        with pytest.raises(InputError, match=r"^\w+://models/other: expected a folder with saved_model.pb"):
-            ElmoModelHandler(store.replace("mine", "other")).load_model()
-        for name in ("../../outside", "/outside") if store.startswith("memory") else ():
-            STORE[f"{store}/10/{name}"] = b"of somebody who may write there"
-            with pytest.raises(InputError, match=r"^memory://models/mine: expected files in the model's folder"):
-                ElmoModelHandler(store).load_model()
-            del STORE[f"{store}/10/{name}"]
-        del STORE[f"{store}/10/assets/config.json"]
-        with pytest.raises(InputError, match=r"expected the file assets/config.json"):
-            ElmoModelHandler(store).load_model()
-    finally:
-        STORE.clear()
+        store.update({f"{place}/{version}/{name}": content for name, content in model.items()})
+    store[f"{place}/9/saved_model.pb"] = b"an older version"
+    if place.startswith("memory"):
+        store[f"{place}/10/variables/"] = b""  # as stores have for folders
+    for folder in (place, f"{place}/10/"):
+        with model_handler.on_this_machine(folder) as (path, source):
+            assert source.rstrip("/") == f"{place}/10"
+            assert files(pathlib.Path(path)) == model
+    with pytest.raises(InputError, match=r"^\w+://models/other: expected a folder with saved_model.pb"):
+        ElmoModelHandler(place.replace("mine", "other")).load_model()
+    for name in ("../../outside", "/outside") if place.startswith("memory") else ():
+        store[f"{place}/10/{name}"] = b"of somebody who may write there"
+        with pytest.raises(InputError, match=r"^memory://models/mine: expected files in the model's folder"):
+            ElmoModelHandler(place).load_model()
+        del store[f"{place}/10/{name}"]
+    del store[f"{place}/10/assets/config.json"]
+    with pytest.raises(InputError, match=r"expected the file assets/config.json"):
+        ElmoModelHandler(place).load_model()
 
 
-def test_what_cannot_be_used_is_named(savedmodel):
-    with pytest.raises(
-        InputError, match=r"^layers: expected one of all, top, average, sum, mix, or a layer's number, found 'best'$"
-    ):
-        ElmoModelHandler(savedmodel.path, "best")
+def test_a_store_that_cannot_be_reached_is_named():
     with pytest.raises(InputError, match=r"^nowhere://a: expected an installed "):
         ElmoModelHandler("nowhere://a").load_model()
 

@@ -13,7 +13,8 @@ import tensorflow as tf
 from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
 from elmo_tf.pipelines.embed import search as neighbors
-from elmo_tf.savedmodel import checksums, vector_files
+from elmo_tf.savedmodel import vector_files
+from elmo_tf.savedmodel.neighbors import Query, Use, nearest_uses
 from tests import checks
 from tests.helpers import slow
 
@@ -62,31 +63,24 @@ def embedded(savedmodel, tmp_path_factory):
     return run
 
 
-def expected(savedmodel, layer: str, same_word: bool) -> list[tuple[float, int, int]]:
-    """Returns similarity, line and position of the best use in each line, best first; each sentence embedded alone."""
+def expected(savedmodel, layer: str, same_word: bool) -> list[Use]:
+    """Returns the best use in each line, best first; each sentence embedded alone."""
     model = tf.saved_model.load(str(savedmodel.path)).signatures["default"]
 
     def vectors(sentence: str) -> np.ndarray:
         outputs = model(strings=tf.constant([sentence]))
-        found = outputs["elmo"] if layer == "elmo" else outputs["layers"][:, int(layer)]
-        return found.numpy()[0].astype(np.float64)
+        return (outputs["elmo"] if layer == "elmo" else outputs["layers"][:, int(layer)]).numpy()[0]
 
-    taken = [line for line in LINES if "bank" in line.split() or not same_word]
-    mean = np.concatenate([vectors(line) for line in taken if line]).mean(axis=0)
+    words = [line.encode().split() for line in LINES]
+    taken = [number for number, line in enumerate(words) if b"bank" in line or (line and not same_word)]
+    lines = [(number, words[number], vectors(LINES[number])) for number in taken]
+    return nearest_uses(Query(QUERY.encode().split(), 1), vectors(QUERY)[1], lines, 10, same_word)
 
-    def directions(sentence: str) -> np.ndarray:
-        found = vectors(sentence) - mean
-        return found / np.linalg.norm(found, axis=-1, keepdims=True)
 
-    target = directions(QUERY)[1]
-    uses = []
-    for number, line in enumerate(LINES[:-1]):
-        cosines = directions(line) @ target if line not in ("", QUERY) else []
-        places = [place for place, word in enumerate(line.split()) if word == "bank" or not same_word]
-        if len(cosines) and places:
-            best = max(places, key=lambda place: cosines[place])
-            uses.append((float(cosines[best]), number, best))
-    return sorted(uses, reverse=True)
+def assert_same(found: list[Use], wanted: list[Use]) -> None:
+    assert [use[1:] for use in found] == [use[1:] for use in wanted]
+    similarities, others = ([use.similarity for use in uses] for uses in (found, wanted))
+    np.testing.assert_allclose(similarities, others, **checks.TOLERANCE)
 
 
 @pytest.mark.parametrize(("layer", "same_word"), [slow("elmo", False), slow("elmo", True), ("1", False)])
@@ -100,9 +94,7 @@ def test_uses_are_found_at_their_places_with_the_cosine_of_their_vectors(
     packed = search(bz2.compress(TEXT), "text.bz2", layer=layer, same_word=same_word)[1]
     read = search(layer=layer, same_word=same_word, vectors=str(embedded()))[1]
     for found in (uses, packed, read):
-        assert [(use.line, use.position) for use in found] == [use[1:] for use in wanted]
-        np.testing.assert_allclose([use.similarity for use in found], [use[0] for use in wanted], **checks.TOLERANCE)
-        assert [" ".join(use.sentence) for use in found] == [LINES[use.line] for use in found]
+        assert_same(found, wanted)
 
 
 def test_another_place_of_the_word_has_other_neighbors(search):
@@ -142,59 +134,45 @@ def test_what_cannot_be_used_is_refused(search, change, message):
 
 
 @pytest.mark.parametrize(
-    ("options", "asked", "message"),
+    ("text", "message"),
     [
-        ([], {"text": b"a bank\n"}, r"text.txt: expected the text of .*, found 2 tokens instead of 9 on line 0"),
-        ([], {"text": TEXT + b"more\n"}, r"text.txt: expected the text of .*, found 1 tokens instead of 0 on line 8"),
-        ([], {"text": TEXT[: TEXT.rindex(b"the\tbank")]}, r"text.txt: expected the 8 lines of .*, found 7$"),
-        (["--layers=top"], {"layer": "1"}, r": expected layer 1, found elmo-tf embed --layers top$"),
-        (["--layers=1"], {"layer": "2"}, r": expected layer 2, found elmo-tf embed --layers 1$"),
-        (["--pool=mean"], {}, r": expected a vector for each token, found elmo-tf embed --pool mean$"),
-        (["--layers=average"], {}, r": expected all layers, found elmo-tf embed --layers average$"),
-        (["--savedmodel"], {}, r": expected vectors of the model .*, found those of another$"),
+        (b"a bank\n", r"text.txt: expected the text of .*, found 2 tokens instead of 9 on line 0"),
+        (TEXT + b"more\n", r"text.txt: expected the text of .*, found 1 tokens instead of 0 on line 8"),
+        (TEXT[: TEXT.rindex(b"the\tbank")], r"text.txt: expected the 8 lines of .*, found 7$"),
     ],
 )
-def test_vectors_of_something_else_are_refused(savedmodel, search, embedded, tmp_path, options, asked, message):
-    model = savedmodel.path
-    if options == ["--savedmodel"]:
-        model = shutil.copytree(savedmodel.path, tmp_path / "model")
-        with open(model / "variables" / "variables.index", "ab") as file:
-            file.write(b"\0")
-        checksums.write(model)
-        options = []
-    text = asked.get("text", TEXT)
+def test_vectors_of_another_text_are_refused(search, embedded, text, message):
     with pytest.raises(InputError, match=message):
-        search(**{"text": text, "vectors": str(embedded(*options)), "savedmodel": str(model)} | asked)
+        search(text, vectors=str(embedded()))
 
 
 def test_vectors_of_one_layer_or_the_mix_do_for_these(search, embedded):
     for layers, layer in (("top", "2"), ("1", "1"), ("mix", "elmo")):
         read = search(vectors=str(embedded(f"--layers={layers}")), layer=layer)[1]
-        found = search(layer=layer)[1]
-        assert [use[1:] for use in read] == [use[1:] for use in found]
-        np.testing.assert_allclose([use[0] for use in read], [use[0] for use in found], **checks.TOLERANCE)
+        assert_same(read, search(layer=layer)[1])
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "layer", "message"),
     [
-        b"{",
-        {"layers": "bottom"},
-        {"tokenizer": "mine"},
-        {"line": "page"},
-        {"identifiers": True},
-        None,
+        ({"layers": "top"}, "1", "layer 1, found elmo-tf embed --layers top$"),
+        ({"layers": 1}, "2", "layer 2, found elmo-tf embed --layers 1$"),
+        ({"layers": "average"}, "elmo", "all layers, found elmo-tf embed --layers average$"),
+        ({"pool": "mean"}, "1", "a vector for each token, found elmo-tf embed --pool mean$"),
+        ({"savedmodel_sha256": "0"}, "1", "vectors of the model .*, found those of another$"),
+        ({"identifiers": True}, "1", "vectors by the numbers of lines, found elmo-tf embed --id-column$"),
+        ({"layers": "bottom"}, "1", "layers to be a valid value, "),
+        ({"tokenizer": "mine"}, "1", "tokenizer to be "),
+        ({"line": "page"}, "1", "line to be sentence or paragraph or part, found page$"),
+        ({}, "1", "the text of .*, found 2 tokens instead of 0 on line 2 "),
     ],
-    ids=lambda change: str(change)[:50],
 )
-def test_a_damaged_description_or_a_missing_line_of_vectors_is_one_clear_error(search, embedded, tmp_path, change):
+def test_vectors_of_another_kind_or_without_a_line_are_refused(search, embedded, tmp_path, change, layer, message):
     path = shutil.copy(embedded(), tmp_path / "vectors")
     with h5py.File(path, "r+") as file:
-        if change is None:
-            del file["2"]
-            change = {}
         about = json.loads(file.attrs[vector_files.INFO_ATTRIBUTE])
-        damaged = change.decode() if isinstance(change, bytes) else json.dumps(about | change)
-        file.attrs[vector_files.INFO_ATTRIBUTE] = damaged
-    with pytest.raises(InputError, match=r"(vectors: expected (?!an HDF5 file)|expected the text of ).*, found "):
-        search(vectors=str(path))
+        file.attrs[vector_files.INFO_ATTRIBUTE] = json.dumps(about | change)
+        if not change:
+            del file["2"]
+    with pytest.raises(InputError, match=rf"(vectors|text\.txt): expected {message}"):
+        search(vectors=str(path), layer=layer)

@@ -1,30 +1,12 @@
 """Text as numbered sentences: one per line of any length; chunks hold each once."""
 
-import io
-import pathlib
-import tarfile
-
 import pytest
 
 from elmo_tf.errors import InputError
 from elmo_tf.pipelines.embed import text_chunks
 from elmo_tf.pipelines.running.journal import Journal
 from elmo_tf.pipelines.text import corpora, sentences
-
-SETTINGS = sentences.Settings("whitespace", sentences.SENTENCE, strict=False, seed=0, heldout_fraction=None)
-
-
-def numbered(
-    paths: list[str], count: int = 1, settings: sentences.Settings = SETTINGS
-) -> list[tuple[str, list[bytes]]]:
-    """Returns source and tokens of each sentence, read in `count` tasks."""
-    reader = sentences.Reader(settings, numbered=True)
-    return [
-        (pathlib.Path(block.source).name, words)
-        for task in corpora.plan_in_order(corpora.match(paths), count)
-        for block in reader.read(task)
-        for words in block.sentences
-    ]
+from tests.pipelines.common import SETTINGS, read_sentences, tar
 
 
 @pytest.mark.parametrize("count", [1, 2, 7])
@@ -35,46 +17,37 @@ def test_a_line_of_any_length_is_one_sentence(corpus, count, ending):
     expected = [("0.txt", 1), ("0.txt", 0), ("0.txt", 1800), ("1.txt", 2), ("1.txt", 1800)]
     if ending == b"\n\n":
         expected.insert(3, ("0.txt", 0))
-    assert [(source, len(words)) for source, words in numbered(paths, count)] == expected
+    assert [(source, len(words)) for source, words in read_sentences(paths, count)] == expected
 
 
 def test_a_line_that_ends_where_a_block_is_cut_is_not_lost(corpus):
     text = (b"x" * 31 + b" ") * (1 << 12)  # 128 kB, as much as a block
-    archive = io.BytesIO()
-    with tarfile.open(fileobj=archive, mode="w") as tar:
-        for name, content in (("one", text), ("two", b"of it")):
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            tar.addfile(member, io.BytesIO(content))
-    paths = corpus(text, text + b"\n", b"after it\n") + corpus(**{"a.tar": archive.getvalue()})
+    paths = corpus(text, text + b"\n", b"after it\n", **{"a.tar": tar({"one": text, "two": b"of it"})})
     expected = [("0.txt", 4096), ("1.txt", 4096), ("2.txt", 2), ("one", 4096), ("two", 2)]
-    assert [(source, len(words)) for source, words in numbered(paths)] == expected
+    assert [(source, len(words)) for source, words in read_sentences(paths)] == expected
 
 
 def test_sentences_of_raw_text_have_tokens(corpus):
-    settings = SETTINGS._replace(tokenizer="unicode", line=sentences.PART)
-    assert [words for _, words in numbered(corpus(b"One. Two\nthree!\n\n \n\0\n\nFive\n"), settings=settings)] == [
-        [b"One", b"."],
-        [b"Two", b"three", b"!"],
-        [b"Five"],
-    ]
+    paths = corpus(b"One. Two\nthree!\n\n \n\0\n\nFive\n")
+    found = [words for _, words in read_sentences(paths, tokenizer="unicode", line=sentences.PART)]
+    assert found == [[b"One", b"."], [b"Two", b"three", b"!"], [b"Five"]]
+    lines = [len(words) for _, words in read_sentences(paths, tokenizer="unicode", line=sentences.SENTENCE)]
+    assert lines == [3, 2, 0, 0, 0, 0, 1]
 
 
 def test_a_file_that_is_one_endless_line_is_refused(corpus, monkeypatch):
     monkeypatch.setattr(sentences, "MOST_TOKENS", 1500)
     paths = corpus(b"fine\n" * 7 + b"words" * 30 + (b" " + b"words" * 30) * 1800)
     with pytest.raises(InputError, match=r"expected one sentence per line, .* 1,500 tokens on line 8"):
-        numbered(paths)
+        read_sentences(paths)
 
 
 @pytest.fixture
-def kept(corpus, tmp_path):
+def kept(corpus, notes):
     """Copies a text to the journal of a folder, in `count` tasks; returns the journal and the tokens of each line."""
 
-    def run(text: bytes, count: int, settings: sentences.Settings = SETTINGS) -> tuple[Journal, list[list[bytes]]]:
-        notes = Journal(str(tmp_path / "output"), "run")
-        pathlib.Path(notes.path("")).mkdir(parents=True)
-        step = text_chunks.KeepText(notes, settings)
+    def run(text: bytes, count: int, **settings: object) -> tuple[Journal, list[list[bytes]]]:
+        step = text_chunks.KeepText(notes, SETTINGS._replace(**settings))
         step.setup()
         for task in corpora.plan_in_order(corpora.match(corpus(text)), count):
             assert [number for number, _ in step.process(task)] == [task.number]
@@ -117,20 +90,18 @@ def test_the_result_has_lines_tokens_and_what_was_irregular(kept, monkeypatch):
 @pytest.mark.parametrize("column", [1, 2])
 def test_identifiers_are_a_column_beside_the_text(kept, column):
     text = b"".join(b"\t".join([b"name %d" % number, b"of it"][:: (1, -1)[column - 1]]) + b" \n" for number in range(9))
-    notes, _ = kept(text + b"last\tlast\tone\r\n", 2, SETTINGS._replace(id_column=column))
+    notes, _ = kept(text + b"last\tlast\tone\r\n", 2, id_column=column)
     names = [*(b"name %d" % number for number in range(9)), b"last"]
     blocks = list(text_chunks.named_lengths(notes, 2, True))
-    assert ([name for names, _ in blocks for name in names], sum(map(sum, (lengths for _, lengths in blocks)))) == (
-        names,
-        20,
-    )
+    assert [name for found, _ in blocks for name in found] == names
+    assert [length for _, lengths in blocks for length in lengths] == [2] * 10
     (chunk,) = text_chunks.cut(notes, 2, 1, 20)
     assert text_chunks.read(notes, chunk) == (names, [[b"of", b"it"]] * 9 + [[b"last", b"one"]])
 
 
 def test_a_long_line_has_one_identifier(corpus):
     paths = corpus(b"a\tb\nlong\t" + b"words\t" * 50_000 + b"\nend\tc\n")  # 300 kB: it continues in two more blocks
-    found = [words for _, words in numbered(paths, 1, SETTINGS._replace(id_column=1))]
+    found = [words for _, words in read_sentences(paths, id_column=1)]
     assert found == [[b"a", b"b"], [b"long"] + [b"words"] * 50_000, [b"end", b"c"]]
 
 
@@ -141,4 +112,4 @@ def test_a_line_without_its_identifier_is_named(corpus, line, column):
     paths = corpus(b"a\tb\tc\n" + line + b"\na\tb\tc\n")
     message = rf"0.txt: expected an identifier in column {column}, and a tab beside it, found none on line 2$"
     with pytest.raises(InputError, match=message):
-        numbered(paths, 1, SETTINGS._replace(id_column=column))
+        read_sentences(paths, id_column=column)

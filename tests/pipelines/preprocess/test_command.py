@@ -5,28 +5,20 @@ import gzip
 import json
 import os
 import pathlib
+from typing import Any
 
-import apache_beam as beam
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from elmo_tf.cli import jobs
 from elmo_tf.records import record_folder
 from tests import helpers
 from tests.helpers import slow
+from tests.pipelines.common import irregular, read_sentences
 
 # A line feed alone ends a line; carriage returns, form feeds and the like are white space, U+00A0 is a character.
 ODD = "\ufeffThe cat\r\n\n \t\r\nsat\x0bon\x0c the mat .\nno\u00a0break caf\u00e9\x00\x1c\n<S> x </S> <UNK>\nlast one"
-ODD = ODD.encode()
-ODD_SENTENCES = [
-    ["The", "cat"],
-    ["sat", "on", "the", "mat", "."],
-    ["no\u00a0break", "caf\u00e9\x00\x1c"],
-    ["<S>", "x", "</S>", "<UNK>"],
-    ["last", "one"],
-]
-ODD_SENTENCES = [[word.encode() for word in sentence] for sentence in ODD_SENTENCES]
+ODD_SENTENCES = ["The cat", "sat on the mat .", "no\u00a0break caf\u00e9\x00\x1c", "<S> x </S> <UNK>", "last one"]
 
 
 def many_lines(count: int, seed: int = 0) -> bytes:
@@ -41,49 +33,39 @@ def read(folder: pathlib.Path) -> list[list[bytes]]:
     return [words for _, words in helpers.sentences_of(record_folder.open_folder(folder))]
 
 
+def split(sentences: list[str]) -> list[list[bytes]]:
+    return [sentence.encode().split() for sentence in sentences]
+
+
 def multiset(sentences: list[list[bytes]]) -> collections.Counter:
     return collections.Counter(map(tuple, sentences))
 
 
-def test_records_hold_what_tensorflow_and_beam_read(corpus, process, tmp_path):
+def info_of(folder: pathlib.Path) -> dict[str, Any]:
+    return json.loads((folder / "info.json").read_text())
+
+
+def test_records_hold_ids_and_the_beginnings_of_words_as_tensorflow_reads_them(corpus, process):
     long = "x" * 47 + "\u00e9z"  # 50 bytes; the cut falls inside the character
     folder = process(corpus(f"the {long} saw the cat\n".encode()))
-    spec = {
-        "token_ids": tf.io.VarLenFeature(tf.int64),
-        "char_ids": tf.io.FixedLenFeature([], tf.string),
-        "char_lengths": tf.io.FixedLenFeature([], tf.string),
-    }
-    shard = str(folder / "shard-00000-of-00001.tfrecord")
-    (record,) = list(tf.data.TFRecordDataset(shard).as_numpy_iterator())
-    parsed = tf.io.parse_single_example(record, spec)
     # the: 3; cat, saw and the long word occur once and are sorted by their bytes
     assert (folder / "vocab.txt").read_text() == f"<S>\n</S>\n<UNK>\nthe\ncat\nsaw\n{long}\n"
-    assert tf.sparse.to_dense(parsed["token_ids"]).numpy().tolist() == [0, 3, 6, 5, 3, 4, 1]
-    assert parsed["char_ids"].numpy() == b"the" + b"x" * 47 + b"\xc3sawthecat"
-    assert parsed["char_lengths"].numpy() == bytes([3, 48, 3, 3, 3])
-
-    copied = tmp_path / "copied"
-    with beam.Pipeline("FnApiRunner") as pipeline:
-        _ = pipeline | beam.io.ReadFromTFRecord(shard) | beam.Map(lambda got: (copied.write_bytes(got), None)[1])
-    assert copied.read_bytes() == record == record_folder.read_shard(shard)[0]
+    words = [b"the", b"x" * 47 + b"\xc3", b"saw", b"the", b"cat"]
+    assert helpers.sentences_of(record_folder.open_folder(folder)) == [([0, 3, 6, 5, 3, 4, 1], words)]
 
 
 @pytest.mark.parametrize(("kind", "num_shards"), [slow("plain", 11), ("gzip", 3), slow("mixed", 1), ("mixed", 11)])
 def test_shards_hold_every_sentence_once(corpus, process, monkeypatch, kind, num_shards):
     monkeypatch.setattr("elmo_tf.pipelines.text.reading.BLOCK_BYTES", 256)
-    texts = {"a": ODD, "b": many_lines(40), "c": b"\n", "d": many_lines(3, seed=1).removesuffix(b"\n")}
+    texts = {"a": ODD.encode(), "b": many_lines(40), "c": b"\n", "d": many_lines(3, seed=1).removesuffix(b"\n")}
     zipped = {"plain": "", "gzip": "abcd", "mixed": "bd"}[kind]
-    files = {
-        name + (".gz" if name in zipped else ".txt"): gzip.compress(text) if name in zipped else text
-        for name, text in texts.items()
-    }
-    folder = process(corpus(**files), f"--shards={num_shards}")
-    plain = [line.split() for name in "bd" for line in texts[name].splitlines()]
-    assert multiset(read(folder)) == multiset(ODD_SENTENCES + plain)
+    packed = {f"{name}.gz": gzip.compress(texts[name]) for name in zipped}
+    plain = {f"{name}.txt": text for name, text in texts.items() if name not in zipped}
+    folder = process(corpus(**packed, **plain), f"--shards={num_shards}")
+    others = [line.split() for name in "bd" for line in texts[name].splitlines()]
+    assert multiset(read(folder)) == multiset(split(ODD_SENTENCES) + others)
     assert len(list(folder.glob("*.tfrecord"))) == num_shards
-    info = json.loads((folder / "info.json").read_text())
-    found = {name: rule["count"] for name, rule in info["irregular"].items() if rule["count"]}
-    assert found == {
+    assert irregular(info_of(folder)) == {
         "blank_lines": 3,
         "byte_order_marks": 1,
         "carriage_return_lines": 2,
@@ -102,14 +84,12 @@ def test_a_task_with_several_shards_deals_its_blocks_out(corpus, process, monkey
 
 def test_info_counts_what_was_written(corpus, process):
     folder = process(corpus(b"a a b\n\n" + b"x" * 60 + b" <S> b\na\n"), "--min-count=2")
-    info = json.loads((folder / "info.json").read_text())
+    info = info_of(folder)
     assert (info["sentences"], info["tokens"], info["characters"]) == (3, 7, 1 + 1 + 1 + 48 + 3 + 1 + 1)
     assert (info["unknown_tokens"], info["reserved_tokens"], info["cut_tokens"]) == (1, 1, 1)
-    assert info["vocabulary"]["size"] == 5
-    assert info["split"] == "train"
+    assert (info["vocabulary"]["size"], info["split"]) == (5, "train")
     (shard,) = info["shards"]
-    assert shard["bytes"] == (folder / shard["name"]).stat().st_size
-    assert (shard["sentences"], shard["tokens"]) == (3, 7)
+    assert (shard["sentences"], shard["tokens"], shard["bytes"]) == (3, 7, (folder / shard["name"]).stat().st_size)
     assert str(folder.parent) not in json.dumps(info)  # the same wherever it was made
 
 
@@ -117,7 +97,7 @@ def test_names_of_files_and_folders_need_not_be_utf8(process, tmp_path):
     path = os.fsencode(tmp_path) + b"/caf\xe9.txt"
     pathlib.Path(os.fsdecode(path)).write_bytes(b"a b\n")
     folder = process([os.fsdecode(path)], output=os.fsdecode(b"caf\xe9"))
-    assert os.fsencode(json.loads((folder / "info.json").read_text())["inputs"][0]["name"]) == b"caf\xe9.txt"
+    assert os.fsencode(info_of(folder)["inputs"][0]["name"]) == b"caf\xe9.txt"
 
 
 def test_max_vocab_keeps_the_most_frequent_words(corpus, process):
@@ -125,14 +105,13 @@ def test_max_vocab_keeps_the_most_frequent_words(corpus, process):
     assert (folder / "vocab.txt").read_text() == "<S>\n</S>\n<UNK>\nc\na\n"
 
 
-@pytest.mark.parametrize("first", [b"<S>\r\n</S>\r\n<UNK>\r\n", b"</S>\n<S>\n<UNK>\n"])
-def test_a_given_vocabulary_is_used_and_kept_with_our_first_lines(corpus, process, tmp_path, first):
+def test_a_given_vocabulary_is_used_and_kept_with_our_first_lines(corpus, process, tmp_path):
     given = tmp_path / "given.txt"
-    given.write_bytes(first + b"z\r\ncat\r\n")
+    given.write_bytes(b"</S>\r\n<S>\r\n<UNK>\r\nz\r\ncat\r\n")
     folder = process(corpus(b"the cat z\n"), f"--vocab={given}")
     assert helpers.sentences_of(record_folder.open_folder(folder))[0][0] == [0, 2, 4, 3, 1]
     assert (folder / "vocab.txt").read_bytes() == b"<S>\n</S>\n<UNK>\nz\ncat\n"
-    assert json.loads((folder / "info.json").read_text())["vocabulary"]["source"] == "given.txt"
+    assert info_of(folder)["vocabulary"]["source"] == "given.txt"
 
 
 def test_an_alphabetical_vocabulary_is_refused_before_anything_is_written(corpus, process, tmp_path):
@@ -157,7 +136,7 @@ def test_heldout_sentences_are_in_no_other_split_and_do_not_move(corpus, process
     assert held + kept == multiset([line.split() for line in whole.splitlines()])
     assert 0.15 < len(held) / (len(held) + len(kept)) < 0.25
     assert (heldout / "vocab.txt").read_bytes() == (train / "vocab.txt").read_bytes()
-    assert json.loads((heldout / "info.json").read_text())["split"] == "heldout"
+    assert info_of(heldout)["split"] == "heldout"
     seen = {word for sentence in kept for word in sentence}
     assert set(record_folder.open_folder(train).vocabulary.tokens[3:]) == seen
     assert seen != {word for sentence in held + kept for word in sentence}
@@ -173,30 +152,26 @@ def test_unicode_tokenizer_makes_sentences_of_running_text(corpus, process):
     text = "Mr. X didn't\nstop! Now\u00a0\n\nA title\n\n中文abcカー👍🏽".encode()
     running = process(corpus(text), "--tokenizer=unicode")
     expected = ["Mr. X didn 't stop !", "Now", "A title", "中 文 abc カ ー 👍🏽"]
-    assert read(running) == [sentence.encode().split() for sentence in expected]
-    info = json.loads((running / "info.json").read_text())
-    assert (info["line"], "blank_lines" in info["irregular"]) == ("part", False)
-    for line, lengths in (("sentence", [4, 3, 2, 6]), ("paragraph", [4, 2, 1, 2, 6])):
-        folder = process(corpus(text), "--tokenizer=unicode", f"--line={line}", output=line)
-        assert [len(sentence) for sentence in read(folder)] == lengths
+    assert read(running) == split(expected)
+    assert info_of(running)["line"] == "part"
+    assert "blank_lines" not in info_of(running)["irregular"]
+    paragraphs = read_sentences(corpus(text), numbered=False, tokenizer="unicode", line="paragraph")
+    assert [len(words) for _, words in paragraphs] == [4, 2, 1, 2, 6]
 
 
 def test_long_paragraphs_without_white_space_are_whole(corpus, process):
     sentences = ["中文。"] * 400 + ["X" * 1500]
     folder = process(corpus(f"\ufeff{''.join(sentences)}\n".encode()), "--tokenizer=unicode")
     assert read(folder) == [[mark.encode() for mark in "中文。"]] * 400 + [[b"X" * 48]]
-    info = json.loads((folder / "info.json").read_text())
-    found = {name: rule["count"] for name, rule in info["irregular"].items() if rule["count"]}
-    assert found == {"byte_order_marks": 1, "long_tokens": 1}
+    assert irregular(info_of(folder)) == {"byte_order_marks": 1, "long_tokens": 1}
     assert max(map(len, record_folder.open_folder(folder).vocabulary.tokens)) == 1000
 
 
-@pytest.mark.parametrize("num_shards", [slow(1), 4])
-def test_running_text_cut_into_tasks_keeps_its_sentences(corpus, process, num_shards):
+def test_running_text_cut_into_tasks_keeps_its_sentences(corpus):
     sentences = [f"Number {number} is\na sentence ." for number in range(300)]
     text = "\n\n".join(" ".join(sentences[start : start + 7]) for start in range(0, 300, 7)).encode()
-    folder = process(corpus(text), "--tokenizer=unicode", f"--shards={num_shards}")
-    assert read(folder) == [sentence.encode().split() for sentence in sentences]
+    found = read_sentences(corpus(text), 4, numbered=False, tokenizer="unicode", line="part")
+    assert [words for _, words in found] == split(sentences)
 
 
 def test_a_misspelt_option_is_a_usage_error(corpus, capsys):

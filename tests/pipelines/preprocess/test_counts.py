@@ -6,16 +6,13 @@ import zlib
 import pytest
 
 from elmo_tf.pipelines.preprocess import counts
-from elmo_tf.pipelines.running.journal import Journal
-from elmo_tf.pipelines.text import corpora, sentences
-
-SETTINGS = sentences.Settings("whitespace", line="sentence", strict=False, seed=0, heldout_fraction=None)
+from elmo_tf.pipelines.text import corpora
+from tests.pipelines.common import SETTINGS
 
 
 @pytest.fixture
-def step(tmp_path) -> counts.CountTask:
-    (tmp_path / "_unfinished").mkdir()
-    made = counts.CountTask(Journal(str(tmp_path), "run"), SETTINGS)
+def step(notes) -> counts.CountTask:
+    made = counts.CountTask(notes, SETTINGS)
     made.setup()
     return made
 

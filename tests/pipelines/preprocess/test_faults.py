@@ -9,7 +9,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
@@ -17,14 +16,10 @@ import pytest
 from elmo_tf.errors import InputError
 from elmo_tf.pipelines.preprocess import shards
 from elmo_tf.pipelines.text import filesystems
-from tests.helpers import slow
-from tests.pipelines.disks import PROCESSES, ROOT, contents, small_disk
+from tests.helpers import run_python, slow
+from tests.pipelines.common import PROCESSES, contents, interrupted, small_disk, start
 
 SHUFFLED = ["--shuffle", "--shards=6", "--min-count=2"]
-
-
-def command(paths: list[str], output: pathlib.Path, *options: str) -> list[str]:
-    return [sys.executable, "-m", "elmo_tf.cli", "preprocess", "--input", *paths, "--output", str(output), *options]
 
 
 def tasks_done(output: pathlib.Path) -> int:
@@ -42,11 +37,11 @@ def test_a_run_killed_at_any_moment_is_resumed(corpus, process, tmp_path):
     output = tmp_path / "killed"
     kills = done = 0
     while True:
-        run = subprocess.Popen(command(paths, output, *SHUFFLED), cwd=ROOT, stderr=subprocess.DEVNULL)
+        run = start("preprocess", "--input", *paths, "--output", output, *SHUFFLED)
         while run.poll() is None and (tasks_done(output) <= done or kills == 2):
             time.sleep(random.random() / 50)
         run.kill()
-        run.wait()
+        run.communicate()
         if (output / "_SUCCESS").exists():
             break
         assert run.returncode == -signal.SIGKILL
@@ -56,31 +51,16 @@ def test_a_run_killed_at_any_moment_is_resumed(corpus, process, tmp_path):
     assert contents(output) == contents(whole)
 
 
-def interrupt(monkeypatch, step: type, after: int) -> None:
-    """Lets a step end with an interrupt in its `after`-th task."""
-    do, count = step.do, iter(range(1000))
-
-    def interrupted(self, task, progress):
-        if next(count) == after:
-            raise KeyboardInterrupt
-        return do(self, task, progress)
-
-    monkeypatch.setattr(step, "do", interrupted)
-
-
-def test_what_is_whole_is_used_again_and_what_is_not_is_not(corpus, process, tmp_path, monkeypatch, caplog):
-    caplog.set_level("INFO", "elmo_tf")
+def test_what_is_whole_is_used_again_and_what_is_not_is_not(corpus, process, tmp_path):
     paths = corpus(b"a b c\n" * 1000)
     whole = process(paths, "--shards=5", output="whole")
-    with monkeypatch.context() as patch:
-        interrupt(patch, shards.WriteTask, after=3)
-        with pytest.raises(KeyboardInterrupt, match=r"^interrupted; run the same command again to resume$"):
-            process(paths, "--shards=5")
+    with interrupted(shards.WriteTask, "do", after=3) as caught:
+        process(paths, "--shards=5")
+    assert str(caught.value) == "interrupted; run the same command again to resume"
     output = tmp_path / "output"
     assert not (output / "_SUCCESS").exists()
     written = sorted(output.glob("*.tfrecord"))
     assert len(written) == 3
-    assert (output / "_unfinished" / "plan.json").exists()
     written[1].write_bytes(b"cut")  # by somebody else
     (output / "shard-00004-of-00005.tfrecord.tmp-0").write_bytes(b"left by a kill")
     times = [path.stat().st_mtime_ns for path in written]
@@ -92,27 +72,28 @@ def test_what_is_whole_is_used_again_and_what_is_not_is_not(corpus, process, tmp
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("change", ["text", "option"])
-def test_another_command_does_not_resume_it(corpus, process, tmp_path, monkeypatch, change):
-    (path,) = corpus(b"a b c\n" * 1000)
-    with monkeypatch.context() as patch:
-        interrupt(patch, shards.WriteTask, after=1)
-        with pytest.raises(KeyboardInterrupt):
-            process([path], "--shards=3")
-    options = ["--shards=3"] if change == "text" else ["--shards=2"]
+@pytest.mark.parametrize("change", ["text", "option", "no vocabulary", "a shorter vocabulary"])
+def test_what_a_change_makes_useless_is_made_again(corpus, process, tmp_path, change):
+    (path,) = corpus(b"".join(b"a word%d\n" % number for number in range(1000)))
+    with interrupted(shards.WriteTask, "do", after=1):
+        process([path], "--shards=3")
+    (words,) = (tmp_path / "output" / "_unfinished").glob("vocab*.txt")
     if change == "text":
-        pathlib.Path(path).write_bytes(b"c b a\n" * 1000)  # as long as before
+        pathlib.Path(path).write_bytes(pathlib.Path(path).read_bytes()[::-1])
+    elif change == "no vocabulary":
+        words.unlink()
+    elif change == "a shorter vocabulary":
+        words.write_bytes(b"<S>\n</S>\n<UNK>\na\n")
+    options = ["--shards=2" if change == "option" else "--shards=3"]
     assert contents(process([path], *options)) == contents(process([path], *options, output="fresh"))
 
 
-def test_output_in_the_folder_of_the_input_is_not_read_as_text(corpus, process, tmp_path, monkeypatch):
+def test_output_in_the_folder_of_the_input_is_not_read_as_text(corpus, process, tmp_path):
     folder = pathlib.Path(corpus(b"".join(b"a b %d\n" % number for number in range(1000)))[0]).parent
     options = ["--shards=3", f"--heldout={folder / 'heldout'}", "--heldout-fraction=0.5"]
     (folder / "b.txt").write_bytes(b"d e\n")
-    with monkeypatch.context() as patch:
-        interrupt(patch, shards.WriteTask, after=2)
-        with pytest.raises(KeyboardInterrupt):
-            process([str(folder)], *options, output="corpus/output")
+    with interrupted(shards.WriteTask, "do", after=2):
+        process([str(folder)], *options, output="corpus/output")
     output = process([str(folder)], *options, output="corpus/output")
     assert [file["name"] for file in json.loads((output / "info.json").read_text())["inputs"]] == ["0.txt", "b.txt"]
     with pytest.raises(InputError, match=r"^input: expected files outside of the output folders"):
@@ -131,13 +112,10 @@ def test_a_failing_disk_under_the_input_leaves_what_is_done(corpus, process, tmp
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         return opened(path)
 
-    with monkeypatch.context() as patch:
+    expected = r"^cannot read /.*/1.txt: Input/output error; run the same command again to resume$"
+    with monkeypatch.context() as patch, pytest.raises(filesystems.ReadError, match=expected):
         patch.setattr(filesystems, "open_file", failing)
-        with pytest.raises(
-            filesystems.ReadError,
-            match=r"^cannot read /.*/1.txt: Input/output error; run the same command again to resume$",
-        ):
-            process(paths, "--shards=3")
+        process(paths, "--shards=3")
     assert (tmp_path / "output" / "_unfinished" / "plan.json").exists()
     assert contents(process(paths, "--shards=3")) == contents(process(paths, "--shards=3", output="fresh"))
 
@@ -147,29 +125,24 @@ def test_a_failing_disk_under_the_input_leaves_what_is_done(corpus, process, tmp
 def test_a_full_disk_is_reported_and_more_room_is_enough_to_resume(corpus, process, tmp_path, workers):
     paths = corpus(b"".join(b"word%d some words in a sentence\n" % (n % 9) for n in range(40_000)))
     with small_disk(tmp_path / "disk", "2m") as disk:
-        arguments = command(paths, disk / "output", "--shards=4", *workers)
-        run = subprocess.run(arguments, check=False, cwd=ROOT, capture_output=True, text=True, timeout=60)
-        *_, last = run.stderr.splitlines()
+        options = ["--output", disk / "output", "--shards=4", *workers]
+        arguments = ["-m", "elmo_tf.cli", "preprocess", "--input", *paths, *options]
+        run = run_python(*arguments, check=False, timeout=60)
         assert run.returncode == 1
         hint = "run the same command again to resume"
+        last = run.stderr.splitlines()[-1]
         assert re.fullmatch(rf"elmo-tf: error: cannot write /.*: No space left on device; {hint}", last)
         assert not (disk / "output" / "_SUCCESS").exists()
         assert not list((disk / "output").glob("*.tmp-*")) or workers  # the other worker is stopped in the middle
         subprocess.run(["mount", "-o", "remount,size=50m", str(disk)], check=True)
-        subprocess.run(arguments, cwd=ROOT, capture_output=True, check=True, timeout=60)
+        run_python(*arguments, timeout=60)
         assert contents(disk / "output") == contents(process(paths, "--shards=4", output="whole"))
 
 
 @pytest.mark.parametrize("workers", [[], slow(PROCESSES)], ids=["alone", "processes"])
 def test_sigint_ends_like_any_command_and_leaves_what_is_done(corpus, tmp_path, workers):
     paths = corpus(b"some words in a sentence\n" * 400_000)
-    run = subprocess.Popen(
-        command(paths, tmp_path / "output", "--shards=8", *workers),
-        cwd=ROOT,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    run = start("preprocess", "--input", *paths, "--output", tmp_path / "output", "--shards=8", *workers)
     while not list((tmp_path / "output" / "_unfinished").glob("write-[0-9]*.json")) and run.poll() is None:
         time.sleep(0.02)
     os.killpg(run.pid, signal.SIGINT)  # as Ctrl-C in a terminal: to workers as well
@@ -180,16 +153,3 @@ def test_sigint_ends_like_any_command_and_leaves_what_is_done(corpus, tmp_path, 
     notes = list((tmp_path / "output" / "_unfinished").glob("write-[0-9]*.json"))
     assert notes
     assert all(json.loads(note.read_text())["shards"] for note in notes)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("damage", [None, b"<S>\n</S>\n<UNK>\na\n"], ids=["missing", "shorter"])
-def test_a_damaged_vocabulary_of_an_earlier_run_is_counted_again(corpus, process, tmp_path, monkeypatch, damage):
-    paths = corpus(b"".join(b"a word%d\n" % number for number in range(1000)))
-    with monkeypatch.context() as patch:
-        interrupt(patch, shards.WriteTask, after=1)
-        with pytest.raises(KeyboardInterrupt):
-            process(paths, "--shards=3")
-    (words,) = (tmp_path / "output" / "_unfinished").glob("vocab*.txt")
-    words.unlink() if damage is None else words.write_bytes(damage)
-    assert contents(process(paths, "--shards=3")) == contents(process(paths, "--shards=3", output="whole"))

@@ -27,53 +27,35 @@ class Square(do_once.DoOnce):
         return Squared(files={}, square=task.number**2)
 
 
-@pytest.fixture
-def journal(tmp_path) -> Journal:
-    (tmp_path / "_unfinished").mkdir()
-    return Journal(str(tmp_path), "run")
-
-
 def run_step(journal: Journal, count: int) -> list[Squared]:
     tasks = do_once.Tasks(lambda: map(Task, range(count)), count, count)
     return do_once.run_step("squaring", Square(journal), tasks, runner_options.parse([])[0])
 
 
-def test_results_come_in_the_order_of_the_tasks(journal):
-    assert [result.square for result in run_step(journal, 11)] == [number**2 for number in range(11)]
+def test_results_come_in_the_order_of_the_tasks(notes):
+    assert [result.square for result in run_step(notes, 11)] == [number**2 for number in range(11)]
 
 
-def test_the_graph_does_not_grow_with_the_tasks(journal, monkeypatch):
-    sizes = []
-
-    def measured(pipeline, note: str) -> None:
-        sizes.append(len(pipeline.to_runner_api().SerializeToString()))
-
-    monkeypatch.setattr(runner_options, "execute", measured)
+def test_the_graph_does_not_grow_with_the_tasks(notes, monkeypatch):
+    graphs = []
+    monkeypatch.setattr(runner_options, "execute", lambda pipeline, note: graphs.append(pipeline.to_runner_api()))
     monkeypatch.setattr(Journal, "results", lambda *_: [])
     for count in (2000, 7000):
-        run_step(journal, count)
-    # The graph holds pickled functions, whose size differs by a few bytes from one time to the next. Every task would
-    # take at least one byte.
-    assert abs(sizes[0] - sizes[1]) < 1000
+        run_step(notes, count)
+    one, other = (len(graph.SerializeToString()) for graph in graphs)
+    # Pickled functions differ by a few bytes from one time to the next. Every task would take at least one byte.
+    assert abs(one - other) < 1000
 
 
-DAMAGED = [None, b"{", b"[{}]", b'[{"files": {}}]', b'[{"files": {}}, 1]', b'[{"files": {}}, {"files": {"a": -1}}]']
-
-
-@pytest.mark.parametrize("content", DAMAGED)
-def test_results_that_are_missing_or_damaged_are_an_error(journal, tmp_path, content):
+@pytest.mark.parametrize("content", [None, b"[{", b'[{"files": {}}]', b'[{"files": {}}, {"files": {"a": -1}}]'])
+def test_results_that_are_missing_or_damaged_are_an_error(notes, tmp_path, content):
     path = tmp_path / "_unfinished" / "x-results.run.json"
     path.write_bytes(b'[{"files": {}}, {"files": {"a": 1}}]')
-    assert [result.files for result in journal.results("x", 2, Result)] == [{}, {"a": 1}]
+    assert [result.files for result in notes.results("x", 2, Result)] == [{}, {"a": 1}]
     path.unlink() if content is None else path.write_bytes(content)
     found = "No such file" if content is None else "the result of a task is missing or damaged"
     with pytest.raises(filesystems.ReadError, match=rf"^cannot read .*x-results\.run\.json: {found}"):
-        journal.results("x", 2, Result)
-
-
-def test_a_plan_that_a_worker_cannot_see_is_one_line(tmp_path):
-    with pytest.raises(filesystems.ReadError, match="No such file or directory; all workers need it under this path"):
-        Journal(str(tmp_path), "run").corpus()
+        notes.results("x", 2, Result)
 
 
 def test_answers_come_in_order_and_few_wait_in_memory():

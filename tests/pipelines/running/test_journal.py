@@ -1,8 +1,9 @@
 """The journal in an output folder: after any kill the folder is usable, and no finished one is lost."""
 
-import itertools
+import contextlib
 import os
 import pathlib
+from collections.abc import Iterator
 
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -10,38 +11,31 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from elmo_tf.errors import InputError
 from elmo_tf.pipelines.cluster import job_service
 from elmo_tf.pipelines.running import journal, task_progress
-from elmo_tf.pipelines.running.journal import Journal, Result
+from elmo_tf.pipelines.running.journal import Result
 from elmo_tf.pipelines.text import filesystems
 from elmo_tf.records import record_folder
-from tests.pipelines.disks import contents
+from tests.pipelines.common import contents, interrupted
 
 PLAN = {"some": "plan"}
 
 
-def interrupted(monkeypatch, name: str, after: int) -> None:
-    """Lets a function of `filesystems` raise an interrupt instead of being called the `after`-th time, from 0."""
-    call, count = getattr(filesystems, name), itertools.count()
-
-    def counted(*arguments):
-        if next(count) == after:
-            raise KeyboardInterrupt
-        return call(*arguments)
-
-    monkeypatch.setattr(filesystems, name, counted)
+@contextlib.contextmanager
+def killed(*folders: pathlib.Path, plan: object = PLAN) -> Iterator[None]:
+    """A run that is killed when the block ends."""
+    with pytest.raises(KeyboardInterrupt), journal.unfinished(list(map(str, folders)), plan):
+        yield
+        raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("after", range(4))
 @pytest.mark.parametrize("then", ["old plan", "new plan"])
-def test_what_a_kill_has_left_of_another_run_is_not_resumed(tmp_path, monkeypatch, after, then):
+def test_what_a_kill_has_left_of_another_run_is_not_resumed(tmp_path, after, then):
     outputs = [str(tmp_path)]
-    with pytest.raises(KeyboardInterrupt), journal.unfinished(outputs, {"plan": "old plan"}):
+    with killed(tmp_path, plan={"plan": "old plan"}):
         for name in ("vocab.txt", "shard-0.tfrecord", "_unfinished/write-00000.json", "_unfinished/counts-00"):
             (tmp_path / name).write_bytes(b"old")
-        raise KeyboardInterrupt
-    with monkeypatch.context() as patch:
-        interrupted(patch, "delete", after)
-        with pytest.raises(KeyboardInterrupt), journal.unfinished(outputs, {"plan": "new plan"}):
-            pass
+    with interrupted(filesystems, "delete", after), journal.unfinished(outputs, {"plan": "new plan"}):
+        pass
     journal.check(str(tmp_path))
     with journal.unfinished(outputs, {"plan": then}) as resumed:
         assert not resumed
@@ -51,18 +45,16 @@ def test_what_a_kill_has_left_of_another_run_is_not_resumed(tmp_path, monkeypatc
 
 def test_a_late_result_of_another_run_counts_for_no_task(tmp_path):
     """The job of a command that was killed goes on: its workers write results of another plan."""
-    outputs, result = [str(tmp_path)], Result(files={str(tmp_path / "shard-0"): 3})
-    with pytest.raises(KeyboardInterrupt), journal.unfinished(outputs, {"plan": "old"}):
+    result = Result(files={str(tmp_path / "shard-0"): 3})
+    with killed(tmp_path, plan={"plan": "old"}):
         late = journal.opened(str(tmp_path))
-        raise KeyboardInterrupt
-    with pytest.raises(KeyboardInterrupt), journal.unfinished(outputs, {"plan": "new"}):
+    with killed(tmp_path):
         (tmp_path / "shard-0").write_bytes(b"old")
         late.done("write", 0, result)
         now = journal.opened(str(tmp_path))
         assert (now.result("write", 0, Result), now.done_paths("write")) == (None, [])
         now.done("write", 0, result)
-        raise KeyboardInterrupt
-    with journal.unfinished(outputs, {"plan": "new"}) as resumed:
+    with journal.unfinished([str(tmp_path)], PLAN) as resumed:
         assert resumed
         now = journal.opened(str(tmp_path))
         assert (now.result("write", 0, Result), len(now.done_paths("write"))) == (result, 1)
@@ -70,11 +62,9 @@ def test_a_late_result_of_another_run_counts_for_no_task(tmp_path):
 
 def test_the_job_of_an_earlier_run_is_ended_before_anything_changes(tmp_path, monkeypatch):
     outputs, note = [str(tmp_path)], tmp_path / "_unfinished" / "job.json"
-    with pytest.raises(KeyboardInterrupt), journal.unfinished(outputs, {"plan": "old"}):
+    with killed(tmp_path, plan={"plan": "old"}):
         (tmp_path / "shard-0.tfrecord").write_bytes(b"old")
         note.write_bytes(b"{}")
-        raise KeyboardInterrupt
-
     options = PipelineOptions()
     with pytest.raises(ChildProcessError, match="may still be running"), journal.unfinished(outputs, PLAN, options):
         pass
@@ -88,31 +78,21 @@ def test_the_job_of_an_earlier_run_is_ended_before_anything_changes(tmp_path, mo
 
 @pytest.mark.parametrize("resumed", [False, True])
 def test_what_an_earlier_run_has_done_stays_when_input_turns_out_wrong(tmp_path, resumed):
-    outputs, plan = [str(tmp_path / "output")], {"plan": "plan"}
+    output = tmp_path / "output"
     if resumed:
-        with pytest.raises(KeyboardInterrupt), journal.unfinished(outputs, plan):
-            (tmp_path / "output" / "hours.hdf5").touch()
-            raise KeyboardInterrupt
-    with pytest.raises(InputError, match="wrong"), journal.unfinished(outputs, plan):
+        with killed(output):
+            (output / "hours.hdf5").touch()
+    with pytest.raises(InputError, match="wrong"), journal.unfinished([str(output)], PLAN):
         raise InputError("wrong")
-    assert (tmp_path / "output").exists() == (tmp_path / "output" / "hours.hdf5").exists() == resumed
+    assert output.exists() == (output / "hours.hdf5").exists() == resumed
 
 
-def test_a_run_killed_between_the_markers_is_resumed(corpus, process, tmp_path, monkeypatch):
+def test_a_run_killed_between_the_markers_is_resumed(corpus, process, tmp_path):
     paths = corpus(b"".join(b"a b %d\n" % number for number in range(100)))
     outputs = tmp_path / "output", tmp_path / "heldout"
     options = [f"--heldout={outputs[1]}", "--heldout-fraction=0.5"]
-    write = filesystems.write
-
-    def killed(path: str, content: bytes) -> None:
-        if path == str(outputs[1] / "_SUCCESS"):
-            raise KeyboardInterrupt
-        write(path, content)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(filesystems, "write", killed)
-        with pytest.raises(KeyboardInterrupt):
-            process(paths, *options)
+    with interrupted(filesystems, "write", when=lambda path, _: path == str(outputs[1] / "_SUCCESS")):
+        process(paths, *options)
     assert (outputs[0] / "_SUCCESS").exists()
     with pytest.raises(InputError, match=r"/output: expected a folder that does not exist yet"):
         process(paths, *options, "--seed=1")  # would throw away what is finished
@@ -122,20 +102,16 @@ def test_a_run_killed_between_the_markers_is_resumed(corpus, process, tmp_path, 
     assert not [output for output in outputs if (output / "_unfinished").exists()]
 
 
-def test_a_run_killed_while_it_tidies_up_is_finished_and_its_folder_is_kept_until_then(
-    corpus, process, tmp_path, monkeypatch
-):
+def test_a_run_killed_while_it_tidies_up_is_finished_and_its_folder_is_kept_until_then(corpus, process, tmp_path):
     paths = corpus(b"a b\n")
 
-    def killed(path: str) -> None:
+    def is_kept(path: str) -> bool:
         with pytest.raises(InputError, match="found one in use"), journal.unfinished([str(tmp_path / "output")], PLAN):
             pass
-        raise KeyboardInterrupt
+        return True
 
-    with monkeypatch.context() as patch:
-        patch.setattr(filesystems, "delete_folder", killed)
-        with pytest.raises(KeyboardInterrupt):
-            process(paths)
+    with interrupted(filesystems, "delete_folder", when=is_kept):
+        process(paths)
     assert record_folder.open_folder(tmp_path / "output").info.sentences == 1
     assert (tmp_path / "output" / "_unfinished").exists()
     with pytest.raises(InputError, match=r"/output: expected a folder that does not exist yet, found a finished one"):
@@ -167,13 +143,11 @@ def test_beside_a_folder_that_is_being_written_no_other_is_left(tmp_path, busy):
 
 
 def test_what_a_kill_left_among_the_notes_is_deleted(tmp_path):
-    outputs = [str(tmp_path)]
     notes = tmp_path / "_unfinished"
-    with pytest.raises(KeyboardInterrupt), journal.unfinished(outputs, PLAN):
+    with killed(tmp_path):
         for name in ("scatter-00000-train.run.tmp-0", "scatter-00000-train.run", "scatter.progress"):
             (notes / name).write_bytes(b"0")
-        raise KeyboardInterrupt
-    with journal.unfinished(outputs, PLAN) as resumed:
+    with journal.unfinished([str(tmp_path)], PLAN) as resumed:
         assert resumed
         assert sorted(os.listdir(notes)) == ["plan.json", "scatter-00000-train.run"]
         # Of a worker that is killed in this run.
@@ -182,10 +156,7 @@ def test_what_a_kill_left_among_the_notes_is_deleted(tmp_path):
     assert contents(tmp_path) == {"shard-0": b"whole", "_SUCCESS": b""}
 
 
-DAMAGED = {"cut": b'{"some": "pl', "a list": b"[]", "a number": b"1", "not UTF-8": b"\xff", "deep": b"[" * 100_000}
-
-
-@pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
+@pytest.mark.parametrize("content", [b'{"some": "pl', b"[]"])
 def test_a_damaged_plan_is_an_error_and_nothing_is_deleted(tmp_path, content):
     folder = tmp_path / "output"
     (folder / "_unfinished").mkdir(parents=True)
@@ -200,13 +171,9 @@ def test_a_damaged_plan_is_an_error_and_nothing_is_deleted(tmp_path, content):
     assert (folder / "_unfinished" / "plan.json").read_bytes() == content
 
 
-@pytest.mark.parametrize(
-    "content",
-    [*DAMAGED.values(), b'{"files": {}}', b'{"files": {"a": -1}}', b'{"files": {"a": true}}', b'{"files": [1]}'],
-)
-def test_a_damaged_result_is_that_of_no_task(tmp_path, content):
-    notes, result = Journal(str(tmp_path), "run"), Result(files={str(tmp_path / "a"): 1})
-    (tmp_path / "_unfinished").mkdir()
+@pytest.mark.parametrize("content", [b'{"files": ', b'{"files": {}}', b'{"files": {"a": -1}}'])
+def test_a_damaged_result_is_that_of_no_task(notes, tmp_path, content):
+    result = Result(files={str(tmp_path / "a"): 1})
     (tmp_path / "a").write_bytes(b"1")
     notes.done("write", 3, result)
     assert notes.result("write", 3, Result) == result
@@ -214,9 +181,7 @@ def test_a_damaged_result_is_that_of_no_task(tmp_path, content):
     assert notes.result("write", 3, Result) is None
 
 
-def test_the_progress_of_tasks_is_added_up_and_damaged_lines_are_left_out(tmp_path):
-    notes = Journal(str(tmp_path), "run")
-    (tmp_path / "_unfinished").mkdir()
+def test_the_progress_of_tasks_is_added_up_and_damaged_lines_are_left_out(notes):
     amounts = task_progress.amounts(notes, "write")
     assert next(amounts) == (0, 0, 0, 0)
     for amount in ((5, 2, 3), (1, 1, 1), (0, 0, 0, 7)):

@@ -10,27 +10,25 @@ import signal
 import subprocess
 import sys
 import time
+from unittest import mock
 
 import pytest
 from apache_beam.portability.api import beam_fn_api_pb2
+from apache_beam.runners.portability import local_job_service
 from apache_beam.runners.portability.fn_api_runner import worker_handlers
 
+from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
-from elmo_tf.pipelines.running import processes, runner_options
+from elmo_tf.pipelines.running import loopback, processes, runner_options
 from elmo_tf.pipelines.text import filesystems
 from tests.helpers import descendants, slow
-from tests.pipelines.disks import PROCESSES, ROOT, contents
+from tests.pipelines.common import PROCESSES, contents, start
 
 HAS_PROC = os.path.exists("/proc/net/tcp")  # Linux
 _LISTENS = "0A"
 # 127.0.0.1, the same as an IPv6 address, and ::1.
 _LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
 WORKER = "beam:env:harness_subprocess_python:v1"
-
-
-def start(*arguments: object) -> subprocess.Popen:
-    command = [sys.executable, "-m", "elmo_tf.cli", "preprocess", *map(str, arguments)]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def finished(process: subprocess.Popen) -> str:
@@ -55,32 +53,17 @@ def listening(process: subprocess.Popen) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def job_service(tmp_path_factory):
-    """Beam's portable job service on loopback addresses, a process of its own that starts workers as further ones."""
-    port = tmp_path_factory.mktemp("service") / "port"
-    code = (
-        "import sys; from apache_beam.runners.portability import local_job_service_main; "
-        "from elmo_tf.pipelines.running import loopback; loopback.restrict(); local_job_service_main.run(sys.argv[1:])"
-    )
-    service = subprocess.Popen(
-        [sys.executable, "-c", code, f"--port_file={port}"],
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    for _ in range(300):
-        if port.exists() and port.read_text():
-            break
-        time.sleep(0.1)
-    worker = f"{sys.executable} -m apache_beam.runners.worker.sdk_worker_main"
+def job_service():
+    """Beam's portable job service on loopback addresses, in this process; it starts workers as further ones."""
+    loopback.restrict()
+    service = local_job_service.LocalJobServicer()
     yield [
         "--runner=PortableRunner",
-        f"--job_endpoint=localhost:{port.read_text()}",
+        f"--job_endpoint=localhost:{service.start_grpc_server()}",
         f"--environment_type={WORKER}",
-        f"--environment_config={worker}",
+        f"--environment_config={sys.executable} -m apache_beam.runners.worker.sdk_worker_main",
     ]
-    service.terminate()
-    service.wait()
+    service.stop()
 
 
 @pytest.fixture(scope="module")
@@ -98,18 +81,18 @@ def expected(text, tmp_path_factory):
     made = {}
     for order in ("", "--shuffle"):
         folder = tmp_path_factory.mktemp("expected")
-        err = finished(start(*options(text, folder), *filter(None, [order])))
-        assert "tokens in" in err.splitlines()[-1]
+        jobs.run("preprocess", options(text, folder, order))
         made[order] = [contents(folder / split) for split in ("train", "heldout")]
     return made
 
 
-def options(text: list[pathlib.Path], folder: pathlib.Path) -> list[object]:
+def options(text: list[pathlib.Path], folder: pathlib.Path, order: str) -> list[str]:
     outputs = [f"--output={folder / 'train'}", f"--heldout={folder / 'heldout'}", "--heldout-fraction=0.2"]
-    return ["--input", *text, *outputs, "--shards=5", "--min-count=2", "--seed=3"]
+    return ["--input", *map(str, text), *outputs, "--shards=5", "--min-count=2", "--seed=3", *filter(None, [order])]
 
 
 RUNNERS = {
+    "default": ([], ""),
     "threads": (["--direct_num_workers=2", "--direct_running_mode=multi_threading"], ""),
     "processes": (PROCESSES, "--shuffle"),
     "embedded": (["--runner=PortableRunner", "--job_endpoint=embed", "--environment_type=LOOPBACK"], ""),
@@ -118,6 +101,7 @@ RUNNERS = {
 }
 
 
+FULL, DAMAGED = "cannot write /a: No space left on device", "cannot read /a: expected b, found c"
 # Texts of exceptions, as runners pass them on.
 TEXTS = {
     "RuntimeError: Traceback ...\n  raise ...\nelmo_tf.errors.InputError: input: expected text, found none: /x": (
@@ -134,11 +118,8 @@ TEXTS = {
     "InputError: input: expected UTF-8 text, found UTF-16: /corpus: expected, found InputError: it/a.txt": (
         InputError("input", "UTF-8 text", "UTF-16: /corpus: expected, found InputError: it/a.txt")
     ),
-    "RuntimeError: elmo_tf.pipelines.text.filesystems.ReadError: cannot read /a: expected b, found c "
-    "[while running 'A']": (filesystems.ReadError("cannot read /a: expected b, found c")),
-    "WriteError: cannot write /a: No space left on device": (
-        filesystems.WriteError("cannot write /a: No space left on device")
-    ),
+    f"RuntimeError: elmo_tf.filesystems.ReadError: {DAMAGED} [while running 'A']": filesystems.ReadError(DAMAGED),
+    f"WriteError: {FULL}": filesystems.WriteError(FULL),
 }
 
 
@@ -165,41 +146,32 @@ def test_requests_to_a_dead_worker_fail_in_this_version_of_beam():
     assert later.get(timeout=1).error == processes.DIED
 
 
-class Ending:
-    """A pipeline whose run ends with an error."""
-
-    def __init__(self, text: str):
-        self.options, _ = runner_options.parse([])
-        self._text = text
-
-    def run(self):
-        raise RuntimeError(self._text)
-
-
 # Which of the two comes first depends on the moment.
 @pytest.mark.parametrize("text", [f"bundle failed: {processes.DIED}", "Channel closed prematurely."])
 def test_a_dead_worker_is_one_line_whoever_notices_it(tmp_path, text):
+    pipeline = mock.Mock(options=runner_options.parse([])[0], run=mock.Mock(side_effect=RuntimeError(text)))
     with pytest.raises(ChildProcessError, match=r"^a worker process died$"):
-        runner_options.execute(Ending(text), str(tmp_path / "note"))
+        runner_options.execute(pipeline, str(tmp_path / "note"))
 
 
-EVERY_RUNNER = [name if name in ("threads", "processes") else slow(name) for name in RUNNERS]
+@pytest.fixture
+def beam_options(runner, request) -> list[str]:
+    return request.getfixturevalue("job_service") if runner == "portable" else RUNNERS[runner][0]
 
 
-@pytest.mark.parametrize("runner", EVERY_RUNNER)
+@pytest.mark.parametrize("runner", ["threads", "processes", *map(slow, ("embedded", "bundles", "portable"))])
 def test_output_is_the_same_bytes_on_every_runner_and_no_job_listens_beyond_this_machine(
-    text, expected, tmp_path, runner, request
+    text, expected, tmp_path, runner, beam_options
 ):
-    beam_options, order = RUNNERS[runner]
-    if beam_options is None:
-        beam_options = request.getfixturevalue("job_service")
-    process = start(*options(text, tmp_path), *beam_options, *filter(None, [order]))
+    order = RUNNERS[runner][1]
+    process = start("preprocess", *options(text, tmp_path, order), *beam_options)
     addresses = set()
     while process.poll() is None and HAS_PROC:
         addresses |= listening(process)
         time.sleep(0.05)
     err = finished(process)
     assert [contents(tmp_path / split) for split in ("train", "heldout")] == expected[order]
+    assert re.search(r"^[0-9,]+ tokens in .* tokens/s$", err, re.MULTILINE)
     assert addresses <= _LOOPBACK
     assert addresses or runner in ("bundles", "portable") or not HAS_PROC  # which start no server in this process
     noise = [line for line in err.splitlines() if "WARN" in line or "Traceback" in line]
@@ -213,13 +185,11 @@ def test_a_runner_that_starts_prism_or_was_never_run_is_refused(name):
         runner_options.make_pipeline(options)
 
 
-@pytest.mark.parametrize("runner", ["default", *EVERY_RUNNER])
-def test_an_error_in_a_worker_is_one_line(tmp_path, runner, request):
-    beam_options = RUNNERS.get(runner, ([],))[0]
-    if beam_options is None:
-        beam_options = request.getfixturevalue("job_service")
+@pytest.mark.parametrize("runner", ["default", "processes", *map(slow, ("threads", "embedded", "bundles", "portable"))])
+def test_an_error_in_a_worker_is_one_line(tmp_path, runner, beam_options):
     (tmp_path / "a.txt").write_bytes(b"fine\n\xff\n")
-    process = start("--input", tmp_path / "a.txt", f"--output={tmp_path / 'output'}", "--strict", *beam_options)
+    given = ["--input", tmp_path / "a.txt", f"--output={tmp_path / 'output'}", "--strict"]
+    process = start("preprocess", *given, *beam_options)
     first, *between, last = finished(process).splitlines()
     assert process.returncode == 1
     assert first == "reading 1 file, 0.0 kB of text"
@@ -231,7 +201,7 @@ def test_an_error_in_a_worker_is_one_line(tmp_path, runner, request):
 @pytest.mark.slow
 def test_a_worker_that_dies_ends_the_job_and_the_same_command_resumes(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"some words in a sentence\n" * 400_000)
-    arguments = ["--input", tmp_path / "a.txt", f"--output={tmp_path / 'output'}", "--shards=8"]
+    arguments = ["preprocess", "--input", tmp_path / "a.txt", "--shards=8", f"--output={tmp_path / 'output'}"]
     process = start(*arguments, *PROCESSES)
     notes = tmp_path / "output" / "_unfinished"
     while not list(notes.glob("write-[0-9]*.json")) and process.poll() is None:
@@ -250,6 +220,6 @@ def test_a_worker_that_dies_ends_the_job_and_the_same_command_resumes(tmp_path):
     assert "resuming an earlier run; its finished files are kept" in finished(start(*arguments)).splitlines()
     assert {path: path.stat().st_mtime_ns for path in done} == done  # used, not written again
     whole = tmp_path / "whole"
-    finished(start(*arguments[:2], f"--output={whole}", "--shards=8"))
+    finished(start(*arguments[:-1], f"--output={whole}"))
     assert contents(tmp_path / "output") == contents(whole)
     assert json.loads((whole / "info.json").read_text())["tokens"] == 2_000_000

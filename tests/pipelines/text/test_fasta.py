@@ -1,18 +1,15 @@
 """FASTA files, whose records become lines: however they are wrapped, cut, compressed or divided among tasks."""
 
 import gzip
-import io
 import random
-import tarfile
 
 import pytest
 
 from elmo_tf.errors import InputError
-from elmo_tf.pipelines.text import corpora, lines, reading, sentences
+from elmo_tf.pipelines.text import lines, reading, sentences
 from elmo_tf.records import record_folder
 from tests import helpers
-
-SETTINGS = sentences.Settings("characters", sentences.SENTENCE, strict=False, seed=0, heldout_fraction=None)
+from tests.pipelines.common import read_sentences, tar
 
 
 def drawn(count: int, longest: int) -> list[bytes]:
@@ -27,10 +24,8 @@ def fasta(sequences: list[bytes], width: int = 60, end: bytes = b"\n") -> bytes:
 
 
 def read(paths: list[str], num_tasks: int, numbered: bool = True, **settings) -> list[bytes]:
-    reader = sentences.Reader(SETTINGS._replace(**settings), numbered)
-    plan = corpora.plan_in_order if numbered else corpora.plan
-    tasks = plan(corpora.match(paths), num_tasks)
-    return [b"".join(words) for task in tasks for batch in reader.read(task) for words in batch.sentences]
+    found = read_sentences(paths, num_tasks, numbered, tokenizer="characters", **settings)
+    return [b"".join(words) for _, words in found]
 
 
 @pytest.mark.parametrize("num_tasks", [1, 3, 50])
@@ -50,16 +45,12 @@ def test_each_record_is_one_text_in_one_task(corpus, monkeypatch, num_tasks, nam
     assert sorted(read(paths, num_tasks, numbered=False)) == sorted(kept)
 
 
-def test_members_of_archives_and_plain_text_are_read_too(corpus, tmp_path):
-    with tarfile.open(tmp_path / "x.tar", "w") as archive:
-        for name, content in (("a.fa", b">one\nMK\nV\n"), ("b.txt", b"MK V\n\n>L\n")):
-            header = tarfile.TarInfo(name)
-            header.size = len(content)
-            archive.addfile(header, io.BytesIO(content))
-    assert read([str(tmp_path / "x.tar")], 1) == [b"MKV", b"MKV", b"", b">L"]
+def test_members_of_archives_and_plain_text_are_read_too(corpus):
+    paths = corpus(**{"x.tar": tar({"a.fa": b">one\nMK\nV\n", "b.txt": b"MK V\n\n>L\n"})})
+    assert read(paths, 1) == [b"MKV", b"MKV", b"", b">L"]
 
 
-def test_identifiers_stand_before_numbered_sequences(corpus):
+def test_identifiers_stand_before_numbered_sequences():
     text = b">sp|P1|X_Y first\nMK V*\n\nL\n>two\n>\xff3\xe9 x\nxXbZ\n"
     cleaner = lines.Cleaner(paragraphs=False, strict=False, spaced=False, numbered=True, fasta=True)
     found = cleaner.clean(reading.Block(text, "a.fa", 0), None)
@@ -83,16 +74,15 @@ def test_a_long_record_is_cut_for_training_and_refused_for_vectors(corpus):
 
 
 @pytest.mark.parametrize(
-    ("content", "options", "message"),
+    ("content", "tokenizer", "message"),
     [
-        (b"MKV\n", ["--tokenizer=characters"], r"a.fa: expected a FASTA file, which begins with >, found b'M'$"),
-        (b">a\nMKV\n", [], r"a.fa: expected --tokenizer characters for FASTA, found another tokenizer$"),
-        (b">a\nM\n", ["--tokenizer=characters", "--line=part"], "line: expected tokenizer unicode with it, found"),
+        (b"MKV\n", "characters", r"a.fa: expected a FASTA file, which begins with >, found b'M'$"),
+        (b">a\nMKV\n", "whitespace", r"a.fa: expected --tokenizer characters for FASTA, found another tokenizer$"),
     ],
 )
-def test_what_cannot_be_used_is_refused(corpus, process, content, options, message):
+def test_what_cannot_be_used_is_refused(corpus, content, tokenizer, message):
     with pytest.raises(InputError, match=message):
-        process(corpus(**{"a.fa": content}), *options)
+        read_sentences(corpus(**{"a.fa": content}), tokenizer=tokenizer)
 
 
 def test_records_have_a_token_for_each_residue(corpus, process):
