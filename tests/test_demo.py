@@ -37,9 +37,7 @@ def test_the_demo_goes_from_text_to_the_nearest_uses(tmp_path):
     done = run_python("examples/demo.py", "--steps", "2", "--folder", folder, "--output", output, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
-    assert "step 2/2" in done.stderr
     assert sorted(os.listdir(folder)) == ["heldout", "records", "tiny", "topics.txt"]
-    assert sorted(os.listdir(output)) == ["1"]
 
     data, heldout = (record_folder.open_folder(folder / name) for name in ("records", "heldout"))
     lines = (folder / "topics.txt").read_text("utf-8").splitlines()
