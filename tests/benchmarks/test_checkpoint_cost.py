@@ -9,10 +9,8 @@ from benchmarks import saving
 
 @pytest.mark.slow
 def test_it_ends_after_the_round_in_which_the_time_is_up_and_prints_its_figures(tmp_path, capsys):
-    command = ["--vocab-size", "300", "--every", "2", "--rounds", "3", "--folder", str(tmp_path)]
-    assert (
-        saving.main([*command, "--set", "train.batch_size=2", "--set", "train.optimizer=adam", "--minutes", "0"]) == 0
-    )
+    command = f"--vocab-size 300 --every 2 --rounds 3 --folder {tmp_path} --minutes 0"
+    assert saving.main(f"{command} --set train.batch_size=2 --set train.optimizer=adam".split()) == 0
     printed = capsys.readouterr()
     figures = json.loads(printed.out.splitlines()[-1])
     assert figures["rounds"] == 1 and "the 0 minutes are up" in printed.err
