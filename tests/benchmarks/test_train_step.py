@@ -12,7 +12,12 @@ from elmo_tf.text import char_ids as char_ids_lib
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG
 
-SMALL = ["--vocab-size", "300", "--batch-size", "2", "--rounds", "1", "--steps", "2", "--set", "train.unroll_steps=4", "--set", "train.num_sampled=7", "--set", "model.lstm.units=8", "--set", "model.lstm.projection_dim=4", "--set", "model.char_cnn.filters=[[2,6]]"]
+SETTINGS = (
+    "train.unroll_steps=4 train.num_sampled=7 model.lstm.units=8 model.lstm.projection_dim=4 "
+    "model.char_cnn.filters=[[2,6]]"
+)
+SMALL = ["--vocab-size", "300", "--batch-size", "2", "--rounds", "1", "--steps", "2"]
+SMALL += [word for setting in SETTINGS.split() for word in ("--set", setting)]
 
 
 def test_arithmetic_counts_what_a_step_cannot_do_without():

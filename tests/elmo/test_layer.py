@@ -64,9 +64,11 @@ def test_each_of_several_normalized_mixes_has_parameters_and_a_penalty_of_its_ow
 
 
 def test_character_ids_give_what_their_tokens_give(plain, plain_vectors):
-    vectors = plain(batch_char_ids(SENTENCES, max_length=6).astype(np.uint16))
+    ids, inputs = batch_char_ids(SENTENCES, max_length=6), keras.Input((None, 50), dtype="int32")
+    vectors = plain(ids.astype(np.uint16))
     np.testing.assert_allclose(vectors, plain_vectors, **checks.TOLERANCE)
     np.testing.assert_array_equal(vectors._keras_mask, MASK)
+    np.testing.assert_allclose(keras.Model(inputs, plain(inputs))(ids), plain_vectors, **checks.TOLERANCE)
 
 
 def test_boundaries_are_returned_with_what_both_directions_make_of_them(savedmodel, plain_vectors):
@@ -161,7 +163,7 @@ def test_under_a_mixed_policy_the_network_stays_float32_and_the_vectors_are_cast
 
 
 @pytest.mark.parametrize("boundaries", [False, True])
-def test_the_static_shape_is_known(savedmodel, boundaries):
+def test_the_static_shape_is_known(boundaries):
     layer = elmo_tf.ELMo(MICRO, num_mixes=2, boundaries=boundaries)
     more = 2 * boundaries
     for time, expected in ((None, None), (6, 6 + more)):
