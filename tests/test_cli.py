@@ -161,18 +161,6 @@ def test_wrong_input_is_one_line_that_names_it_and_nothing_is_left_behind(place,
     assert snapshot(place) == before
 
 
-@pytest.mark.slow
-def test_a_model_that_fails_its_verification_is_one_line_and_nothing_is_left_behind(place, capsys, monkeypatch):
-    monkeypatch.chdir(place)
-    before = snapshot(place)
-    monkeypatch.setattr(verification, "problems_in_fresh_process", lambda _: ["output 'elmo' differs", "more"])
-    assert cli.main(EXPORT.split()) == 1
-    failed = "the exported model failed its verification in a fresh process: output 'elmo' differs more"
-    out, err = capsys.readouterr()
-    assert (out, err.splitlines()[-1:]) == ("", [f"elmo-tf: error: {failed}"])
-    assert snapshot(place) == before
-
-
 @pytest.mark.parametrize("command", ["export", slow("import")])
 def test_export_and_import_write_the_savedmodel_that_their_options_describe(
     place, workdir, tmp_path, monkeypatch, command, capsys
@@ -269,13 +257,20 @@ def test_a_closed_stdout_ends_a_command_quietly(unbuffered):
     assert (done.returncode, done.stderr) == (141, "")
 
 
-def test_a_broken_pipe_of_another_kind_is_an_error(capsys, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), ".*Broken pipe"),
+        (verification.VerificationError("failed:\noutput 'elmo' differs\nmore"), "failed: output 'elmo' differs more"),
+    ],
+)
+def test_an_error_of_the_system_or_of_the_verification_is_one_line(capsys, monkeypatch, error, message):
     def fail(_):
-        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+        raise error
 
     monkeypatch.setattr(verification, "verify", fail)
     assert cli.main(["verify", "model"]) == 1
-    assert "Broken pipe" in capsys.readouterr().err
+    assert re.fullmatch(f"elmo-tf: error: {message}\n", capsys.readouterr().err)
 
 
 def test_help_names_every_command_and_does_not_wait_for_tensorflow():

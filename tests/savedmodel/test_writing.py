@@ -60,7 +60,6 @@ def differ(root: tf.train.Checkpoint, _: str) -> None:
         variable.assign(variable + 0.01)
 
 
-# tests/test_cli.py has a verification that fails, too.
 @pytest.mark.slow
 @pytest.mark.parametrize(("damage", "message"), [(corrupt, ""), (differ, "output 'lstm_outputs1' differs")])
 def test_a_model_that_fails_its_verification_leaves_nothing_behind(tmp_path, monkeypatch, damage, message):
