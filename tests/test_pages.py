@@ -1,13 +1,10 @@
 """The pages: their commands are ones that the command line knows, and their programs run as they stand."""
 
 import gzip
-import os
 import pathlib
 import re
 import runpy
 import shlex
-import subprocess
-import sys
 import types
 
 import keras
@@ -18,10 +15,11 @@ import tensorflow as tf
 import elmo_tf
 from elmo_tf import cli, config
 from elmo_tf.cli import jobs
+from elmo_tf.published import fetching
 from elmo_tf.records import record_folder
+from tests.helpers import ROOT, run_python
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
-ROOT = pathlib.Path(__file__).parents[1]
 FOLDERS = (".", "docs", "savedmodels", "pipelines", "benchmarks")
 PAGES = sorted(str(page.relative_to(ROOT)) for folder in FOLDERS for page in (ROOT / folder).glob("*.md"))
 
@@ -101,6 +99,45 @@ def run(code: str, **before) -> types.SimpleNamespace:
     variables = dict(before)
     exec(code, variables)
     return types.SimpleNamespace(**{name: value for name, value in variables.items() if name.isidentifier()})
+
+
+def test_the_first_program_tells_two_senses_apart_and_writes_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv(fetching.HOME_VARIABLE, str(tmp_path / "home"))
+    bank = run(*blocks("README.md", "python")).bank
+    cosines = bank @ bank.T
+    assert min(cosines[0, 1], cosines[2, 3]) > cosines[:2, 2:].max() + 0.2
+    assert len(capsys.readouterr().out.splitlines()) == 4
+    assert not (tmp_path / "home").exists()
+
+
+def test_the_program_of_the_page_about_models_runs(capsys):
+    run(blocks("docs/models.md", "python")[0])
+    assert capsys.readouterr().out.splitlines()[-1] == "['A', 'bank', 'of', 'the', 'river', '.'] (6, 256)"
+
+
+def test_the_program_about_spacy_tells_two_banks_apart(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("spacy", reason="spaCy is no dependency")
+    monkeypatch.chdir(tmp_path)
+    (program,) = (one for one in blocks("docs/python.md", "python") if one.startswith("import spacy"))
+    run(program)
+    shape, similarity = capsys.readouterr().out.splitlines()
+    assert shape == "(9, 256)"
+    assert 0 < float(similarity) < 0.9
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_each_program_for_those_who_come_from_tf_hub_runs(number, folder):
+    """Beside the three of TF Hub."""
+    (folder / "savedmodels" / "elmo").symlink_to(folder / "savedmodels" / "mine")
+    programs = blocks("docs/from-tf-hub.md", "python")
+    assert len(programs) == 4 + 3
+    found = run([code for code in programs if not code.startswith("# TF Hub\n")][number])
+    if hasattr(found, "model"):
+        outputs = found.model(tf.constant(["the cat", "", "a dog barked"]))
+        assert outputs.shape == (3, 2)
+        assert np.isfinite(outputs).all()
+    else:
+        assert found.vectors.shape[::2] == (2, 16)
 
 
 @pytest.mark.slow
@@ -185,7 +222,7 @@ def test_the_program_that_calls_the_jobs_runs_as_a_file(folder):
     for name in "ab":
         (folder / "corpus" / f"{name}.txt").write_text("".join(f"the bank number {one}\n" for one in range(400)))
     (folder / "program.py").write_text(program)
-    done = subprocess.run([sys.executable, "program.py"], capture_output=True, text=True, check=False)
+    done = run_python("program.py", cwd=folder, check=False)
     assert done.returncode == 0, done.stderr
     held_out = record_folder.open_folder(folder / "data" / "heldout").info.sentences
     size = 3 + 3 + 400 - held_out // 2  # <S> and the like, the words before the number, the numbers
@@ -206,8 +243,7 @@ def test_the_program_with_another_tokenizer_keeps_german_ordinals_and_abbreviati
 def test_the_program_that_quietens_tensorflow_keeps_its_start_up_notes_and_no_errors_off_stderr():
     (program,) = blocks("docs/troubleshooting.md", "python")
     program += "tf.constant(1)\nos.write(2, b'an error')\n"
-    without = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
-    done = subprocess.run([sys.executable, "-c", program], env=without, capture_output=True, text=True, check=True)
+    done = run_python("-c", program, env={"TF_CPP_MIN_LOG_LEVEL": None})
     assert (done.stdout, done.stderr) == ("", "an error")
 
 

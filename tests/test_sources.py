@@ -102,42 +102,10 @@ def home(tmp_path, monkeypatch) -> pathlib.Path:
     return tmp_path / "home"
 
 
-def first_program(page: str) -> dict:
-    """Runs the first program of a page; returns its names."""
-    text = (pathlib.Path(__file__).parents[1] / page).read_text()
-    names: dict = {}
-    exec(re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0], names)
-    return names
-
-
-def test_the_first_program_tells_two_senses_apart_and_writes_nothing(home, capsys):
-    bank = first_program("README.md")["bank"]
-    cosines = bank @ bank.T
-    assert min(cosines[0, 1], cosines[2, 3]) > cosines[:2, 2:].max() + 0.2
-    assert len(capsys.readouterr().out.splitlines()) == 4
-    assert not home.exists()
-
-
-def test_the_program_of_the_page_about_models_runs_as_it_stands(capsys):
-    first_program("docs/models.md")
-    assert capsys.readouterr().out.splitlines()[-1] == "['A', 'bank', 'of', 'the', 'river', '.'] (6, 256)"
-
-
 @pytest.mark.slow
 def test_a_name_is_verified_by_its_files(capsys):
     assert cli.main(["verify", "english"]) == 0
     assert capsys.readouterr().out.endswith("weights.hdf5: 13,313,762 bytes, intact by its SHA-256\n")
-
-
-def test_a_real_model_says_which_use_of_a_word_is_meant():
-    uses = ["She sat on the bank of the river .", "He swam to the other bank .", "The bank lends money to farmers ."]
-    found = elmo_tf.load("english").encode(uses, "top")
-    river, shore, money = (one.vectors[one.tokens.index("bank")] for one in found)
-
-    def cosine(one: np.ndarray, other: np.ndarray) -> float:
-        return float(one @ other / (np.linalg.norm(one) * np.linalg.norm(other)))
-
-    assert cosine(river, shore) > cosine(river, money)
 
 
 @pytest.mark.slow

@@ -7,8 +7,6 @@ import os
 import pathlib
 import random
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -24,7 +22,6 @@ from elmo_tf.workdir.folder import Workdir, open_workdir
 from tests import checks, helpers
 from tests.helpers import batch_char_ids
 
-ROOT = pathlib.Path(__file__).parents[1]
 NOISE = re.compile(r"Traceback|Warning|WARNING|oneDNN|cuda|absl::|E0000|I0000|W0000")
 
 SETTINGS = {
@@ -59,15 +56,8 @@ def sentences(count: int = 400) -> list[str]:
 
 def run_alone(folder: pathlib.Path, *arguments: str) -> str:
     """Runs a command in a process of its own, as a user would in `folder`; returns what it wrote to stderr."""
-    environment = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
-    done = subprocess.run(
-        [sys.executable, "-m", "elmo_tf.cli", *arguments],
-        cwd=folder,
-        env=environment | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    quiet = {"TF_CPP_MIN_LOG_LEVEL": None}
+    done = helpers.run_python("-m", "elmo_tf.cli", *arguments, cwd=folder, env=quiet, check=False)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert not NOISE.search(done.stderr), done.stderr
     return done.stderr

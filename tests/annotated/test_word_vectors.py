@@ -8,9 +8,8 @@ from tests.annotated.text_file import assert_refused, write
 
 
 def test_words_and_vectors_are_read(tmp_path):
-    words, vectors = word_vectors.read_word_vectors(
-        write(tmp_path, "the 0.5 -1\nna\u00efve 2 3e-1\n"), {"the", "na\u00efve"}
-    )
+    path = write(tmp_path, "the 0.5 -1\nna\u00efve 2 3e-1\n")
+    words, vectors = word_vectors.read_word_vectors(path, {"the", "na\u00efve"})
     assert words == ["the", "na\u00efve"]
     np.testing.assert_allclose(vectors, [[0.5, -1], [2, 0.3]])
     assert vectors.dtype == np.float32

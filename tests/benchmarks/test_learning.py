@@ -36,18 +36,12 @@ def test_it_trains_and_evaluates(tmp_path, capfd):
     words = zipf_text.words(50)
     text = tmp_path / "text.txt"
     text.write_text("\n".join(" ".join((words * 3)[start : start + 9]) for start in range(99)))
-    options = [
-        "--output",
-        str(tmp_path / "out"),
-        "--steps",
-        "30",
-        "--recipe",
-        "preset --set train.num_sampled=0 --set train.warmup_steps=0",
-    ]
-    learning.main(["--train", str(text), "--heldout", str(text), *options])
+    options = f"--train {text} --heldout {text} --output {tmp_path / 'out'} --steps 30 --recipe".split()
+    options.append("preset --set train.num_sampled=0 --set train.warmup_steps=0")
+    learning.main(options)
     (found,) = json.loads(capfd.readouterr().out.splitlines()[-1])
     assert 1 < found["perplexity"] < 50 and found["cpu_seconds"] > 0
     # Again, it only prints what is there.
-    learning.main(["--train", str(text), "--heldout", str(text), *options])
+    learning.main(options)
     *lines, last = capfd.readouterr().out.splitlines()
     assert json.loads(last) == [found] and len(lines) == 2

@@ -1,7 +1,6 @@
 """The files of the model in the box: smaller, and what published files are."""
 
 import json
-import subprocess
 import sys
 
 import h5py
@@ -28,7 +27,7 @@ def dumped(tmp_path):
 
 def test_packed_files_are_smaller_and_load_with_the_weights_rounded_to_float16(dumped, tmp_path):
     output = tmp_path / "packed"
-    (output).mkdir()
+    output.mkdir()
     (output / "README.md").write_text("a model card")
     about = pack_model.pack(dumped, output)
     assert {path.name for path in output.iterdir()} == {"README.md", "options.json", "weights.hdf5"}
@@ -44,11 +43,11 @@ def test_packed_files_are_smaller_and_load_with_the_weights_rounded_to_float16(d
         np.testing.assert_array_equal(np.float16(one.numpy()), other.numpy())
 
 
-def test_the_command_prints_json_and_replaces_older_files(dumped, tmp_path):
+def test_the_command_prints_json_and_replaces_older_files(dumped, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["pack_model.py", str(dumped), str(tmp_path / "packed")])
     for _ in range(2):
-        command = [sys.executable, "-m", "benchmarks.pack_model", str(dumped), str(tmp_path / "packed")]
-        done = subprocess.run(command, capture_output=True, check=True)
-        about = json.loads(done.stdout)
+        pack_model.main()
+        about = json.loads(capsys.readouterr().out)
         assert about.keys() == {"parameters", "bytes", "largest_change", "size", "sha256"}
         download.check(tmp_path / "packed" / "weights.hdf5", about["size"], about["sha256"])
 

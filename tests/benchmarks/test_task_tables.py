@@ -52,19 +52,7 @@ def test_articles_of_wikigold_are_not_split(tmp_path):
 
 
 def test_every_way_is_a_command_and_a_row_beside_the_baseline(tmp_path):
-    options = [
-        "--elmo",
-        "model",
-        "--data",
-        "data",
-        "--output",
-        str(tmp_path),
-        "--only",
-        "uner",
-        "--mixes",
-        "--seeds",
-        "2",
-    ]
+    options = f"--elmo model --data data --output {tmp_path} --only uner --mixes --seeds 2".split()
     arguments = paper_table.parse_arguments([*options, "--fractions", "0.1", "1"])
     commands = dict(paper_table.commands(arguments))
     assert list(commands)[:3] == ["uner_10_baseline", "uner_10_elmo", "uner_10_last-layer-only"]

@@ -1,26 +1,23 @@
-"""The benchmark of a training step: its arithmetic, its text, and that it runs the real thing."""
+"""The benchmark of a training step and the calculated time: arithmetic, text, and that it runs the real thing."""
 
 import json
 
 import numpy as np
 import pytest
 
-from benchmarks import train_step, zipf_text
+from benchmarks import train_step, training_time, zipf_text
 from elmo_tf import config as config_lib
 from elmo_tf.records.windows import Window
 from elmo_tf.text import char_ids as char_ids_lib
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG
 
+SETTINGS = (
+    "train.unroll_steps=4 train.num_sampled=7 model.lstm.units=8 model.lstm.projection_dim=4 "
+    "model.char_cnn.filters=[[2,6]]"
+)
 SMALL = ["--vocab-size", "300", "--batch-size", "2", "--rounds", "1", "--steps", "2"]
-for setting in (
-    "train.unroll_steps=4",
-    "train.num_sampled=7",
-    "model.lstm.units=8",
-    "model.lstm.projection_dim=4",
-    "model.char_cnn.filters=[[2,6]]",
-):
-    SMALL += ["--set", setting]
+SMALL += [word for setting in SETTINGS.split() for word in ("--set", setting)]
 
 
 def test_arithmetic_counts_what_a_step_cannot_do_without():
@@ -37,6 +34,17 @@ def test_arithmetic_counts_what_a_step_cannot_do_without():
     assert train_step.model_flops(config, window) == expected
     once = convolutions * num_windows + dense * 2
     assert train_step.evaluation_flops(MICRO, 100, window) == 2 * once + 2 * 8 * (lstm + 100 * 8)
+
+
+def test_a_tokens_arithmetic_is_that_of_the_released_model():
+    # Two directions of two layers (512 to 4 x 4096 twice, 4096 to 512) and 8,193 words of 512, each twice forward and
+    # four times backward; of 0.35 distinct tokens two highway layers of 2048 and the projection to 512, six times, and
+    # at 8 + 1 + 2 positions the convolutions, twice.
+    lstms = 2 * 2 * 6 * (2 * 512 * 4 * 4096 + 4096 * 512)
+    softmax = 2 * 6 * 8193 * 512
+    filters = 16 * (32 + 2 * 32 + 3 * 64 + 4 * 128 + 5 * 256 + 6 * 512 + 7 * 1024)
+    encoder = 0.35 * (6 * (4 * 2048**2 + 2048 * 512) + 2 * 11 * filters)
+    assert training_time.operations_per_token(config_lib.preset("original")) == pytest.approx(lstms + softmax + encoder)
 
 
 def test_text_has_distinct_words_that_repeat_as_in_real_text(tmp_path):

@@ -75,12 +75,20 @@ def test_what_is_no_token_is_refused_in_the_same_words_everywhere(plain, savedmo
         (["the bank"], r"string \(1,\); a layer with tokenizer='whitespace' takes sentences"),
         ("the bank", r"string \(\); put a single sentence into a list"),
         (b"the bank", r"string \(\); put a single sentence into a list"),
+        (np.zeros((2, 3), np.int32), "int32"),
+        (np.zeros((2, 3, 49), np.int32), "int32"),
+        (np.zeros((2, 3, 50)), "float"),
     ],
 )
-def test_a_sentence_in_the_place_of_tokens_is_answered_with_what_helps(plain, inputs, found):
-    expected = r"inputs: expected strings \(batch, time\) or integers \(batch, time, 50\)"
-    with pytest.raises(InputError, match=rf"{expected}, found {found}"):
+def test_inputs_of_another_shape_or_type_are_answered_with_what_helps(plain, inputs, found):
+    expected = r"inputs: expected strings \(batch, time\) or integers \(batch, time, 50\), found "
+    with pytest.raises(InputError, match=expected + found):
         plain(inputs)
+    array = np.array(inputs)
+    if array.ndim:
+        symbolic = keras.Input(array.shape[1:], dtype="string" if array.dtype.kind == "U" else str(array.dtype))
+        with pytest.raises(InputError, match=expected):
+            plain(symbolic)
 
 
 @pytest.mark.parametrize("inside", ["elmo", "spelling", "words"])

@@ -9,8 +9,8 @@ import tensorflow as tf
 
 import elmo_tf
 from tests import checks
-from tests.elmo.sentences import LABELS, MASK, ONE_LAYER, SENTENCES, TOKENS
-from tests.helpers import batch_char_ids, slow, two_cpus
+from tests.elmo.sentences import LABELS, MASK, ONE_LAYER, TOKENS
+from tests.helpers import slow, two_cpus
 
 
 def test_the_frozen_network_stays_frozen_when_its_model_is_thawed(savedmodel):
@@ -69,12 +69,6 @@ def test_padding_does_not_reach_the_layers_above(savedmodel):
     wide = np.pad(TOKENS, ((0, 0), (0, 4)), constant_values=b"")
     expected, found = (np.array(model(tf.constant(tokens))) for tokens in (TOKENS, wide))
     np.testing.assert_allclose(found[:, :6][MASK], expected[MASK], **checks.TOLERANCE)
-
-
-def test_character_ids_as_inputs_of_a_model(plain, plain_vectors):
-    inputs = keras.Input((None, 50), dtype="int32")
-    found = keras.Model(inputs, plain(inputs))(batch_char_ids(SENTENCES, max_length=6))
-    np.testing.assert_allclose(found, plain_vectors, **checks.TOLERANCE)
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 import http.client
 import importlib.util
 import json
-import pathlib
 import sys
 import threading
 import types
@@ -16,14 +15,14 @@ import tensorflow as tf
 import elmo_tf
 from elmo_tf.errors import InputError
 from tests import checks
+from tests.helpers import ROOT
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
-EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
 TEXT = ["the cat sat", "", "a dog barked at the cat"]
 
 
 def imported(name: str) -> types.ModuleType:
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

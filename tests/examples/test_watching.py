@@ -12,8 +12,9 @@ import pytest
 
 import elmo_tf
 from tests.examples.test_small_programs import imported
+from tests.helpers import ROOT, run_python
 
-EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
+EXAMPLES = ROOT / "examples"
 RECORDS = [
     *({"step": step, "forward_loss": 5.0 / step, "backward_loss": 6.0 / step} for step in (1, 2, 3)),
     {"step": 3, "heldout": "abc", "perplexity": 90.0, "tokens": 1000},
@@ -65,9 +66,8 @@ def watch(service: str) -> None:
 def test_weights_and_biases_gets_the_records(trained, monkeypatch):
     begun, sent = [], []
     run = types.SimpleNamespace(log=lambda values, step: sent.append((values, step)))
-    monkeypatch.setitem(
-        sys.modules, "wandb", types.SimpleNamespace(init=lambda **options: begun.append(options) or run)
-    )
+    wandb = types.SimpleNamespace(init=lambda **options: begun.append(options) or run)
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
     watch("wandb")
     assert begun == [{"project": "elmo", "id": name_of("runs/mine"), "resume": "allow"}]
     assert sent == SENT
@@ -97,9 +97,8 @@ def test_a_run_that_is_stopped_says_so_without_a_traceback(tmp_path):
         "def train(*_, **__): raise KeyboardInterrupt('stopped at step 7, checkpoint saved')\n"
     )
     (tmp_path / "elmo_tf" / "training" / "workers.py").write_text("def from_environment(): pass\n")
-    command = [sys.executable, str(EXAMPLES / "watch_training.py"), "--data", "d", "--workdir", "w", "--to", "wandb"]
-    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
-    done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
+    command = [EXAMPLES / "watch_training.py", "--data", "d", "--workdir", "w", "--to", "wandb"]
+    done = run_python(*command, env={"PYTHONPATH": str(tmp_path)}, cwd=tmp_path, check=False)
     assert (done.returncode, done.stderr) == (130, "watch_training.py: stopped at step 7, checkpoint saved\n")
 
 
@@ -109,22 +108,22 @@ def stand_in(folder: pathlib.Path, name: str, script: str) -> None:
     path.chmod(0o755)
 
 
+def slurm(folder: pathlib.Path, *arguments: str) -> int:
+    """Runs the Slurm script with the stand-ins of a folder; returns its status."""
+    environment = {"PATH": f"{folder}:{os.environ['PATH']}", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_JOB_ID": "42"}
+    environment["SLURM_CPUS_PER_TASK"] = "16"
+    return subprocess.run(["bash", EXAMPLES / "slurm.sh", *arguments], env=environment, check=False).returncode
+
+
 @pytest.mark.parametrize("status", [0, 1, 130, 137])
 def test_the_slurm_script_tells_each_worker_its_place_and_queues_again_when_stopped(tmp_path, status):
-    stand_in(
-        tmp_path, "scontrol", f'if [ "$1" = show ]; then echo n1; echo n2; else echo "$@" >> {tmp_path}/queued; fi'
-    )
+    lists = f'if [ "$1" = show ]; then echo n1; echo n2; else echo "$@" >> {tmp_path}/queued; fi'
+    stand_in(tmp_path, "scontrol", lists)
     # As srun does: the same command for each process, here the second.
     stand_in(tmp_path, "srun", f'echo "$1 $SRUN_CPUS_PER_TASK" > {tmp_path}/option; shift; SLURM_PROCID=1 "$@"')
-    stand_in(
-        tmp_path, "elmo-tf", f'echo "$TF_CONFIG" > {tmp_path}/config; echo "$@" > {tmp_path}/command; exit {status}'
-    )
-    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_JOB_ID": "42"}
-    environment["SLURM_CPUS_PER_TASK"] = "16"
-    done = subprocess.run(
-        ["bash", str(EXAMPLES / "slurm.sh"), "--data", "a b", "--workdir", "w"], env=environment, check=False
-    )
-    assert done.returncode == status
+    trains = f'echo "$TF_CONFIG" > {tmp_path}/config; echo "$@" > {tmp_path}/command; exit {status}'
+    stand_in(tmp_path, "elmo-tf", trains)
+    assert slurm(tmp_path, "--data", "a b", "--workdir", "w") == status
     expected = {"cluster": {"worker": ["n1:20042", "n2:20042"]}, "task": {"type": "worker", "index": 1}}
     assert json.loads((tmp_path / "config").read_text()) == expected
     assert (tmp_path / "command").read_text() == "train --data a b --workdir w\n"
@@ -135,8 +134,7 @@ def test_the_slurm_script_tells_each_worker_its_place_and_queues_again_when_stop
 
 def test_the_slurm_script_ends_if_the_machines_cannot_be_listed(tmp_path):
     stand_in(tmp_path, "scontrol", "exit 3")
-    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_JOB_ID": "42"}
-    assert subprocess.run(["bash", str(EXAMPLES / "slurm.sh")], env=environment, check=False).returncode == 3
+    assert slurm(tmp_path) == 3
 
 
 def test_the_kubernetes_job_gives_each_pod_a_cluster_that_can_be_read(tmp_path):

@@ -1,5 +1,6 @@
 """The probes as commands: numbers that can be worked out, files, and everything that is refused."""
 
+import itertools
 import json
 
 import keras
@@ -26,14 +27,8 @@ def tagged(sentences) -> list[Tagged]:
 
 
 def conllu(sentences: list[Tagged]) -> str:
-    rows = [
-        "".join(
-            f"{n}\t{token}\t_\t{tag}\t{tag}\t_\t_\t_\t_\t_\n"
-            for n, (token, tag) in enumerate(zip(one.tokens, one.labels, strict=True), 1)
-        )
-        for one in sentences
-    ]
-    return "\n".join(rows)
+    row = "{0}\t{1}\t_\t{2}\t{2}\t_\t_\t_\t_\t_\n".format
+    return "\n".join("".join(map(row, itertools.count(1), one.tokens, one.labels)) for one in sentences)
 
 
 @pytest.mark.slow

@@ -1,5 +1,7 @@
 """Calls to the signatures of a loaded model, with the same sentences in every form."""
 
+import pathlib
+
 import numpy as np
 import tensorflow as tf
 
@@ -42,6 +44,13 @@ def embed_tokens(model, sentences: list[list[bytes]], max_length: int, filler: b
 def embed_char_ids(model, sentences: list[list[bytes]], max_length: int) -> dict[str, np.ndarray]:
     found = model.signatures["char_ids"](char_ids=tf.constant(batch_char_ids(sentences, max_length)))
     return numbers_of(found)
+
+
+def flip(path: pathlib.Path) -> None:
+    """Changes one bit in the middle of a file."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
 
 
 def assert_same(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:

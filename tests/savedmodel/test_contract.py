@@ -1,15 +1,11 @@
 """The contract: said once, and without imports from elmo_tf."""
 
-import ast
-import pathlib
-
 import tensorflow as tf
 
 from elmo_tf.bilm.model import DIRECTIONS, BiLM
 from elmo_tf.savedmodel import contract, standalone_checker
-from tests.helpers import MICRO
-
-ROOT = pathlib.Path(__file__).parents[2]
+from tests.helpers import MICRO, ROOT
+from tests.test_imports import imports
 
 
 def test_states_are_named_in_the_order_of_the_networks_own():
@@ -22,8 +18,5 @@ def test_states_are_named_in_the_order_of_the_networks_own():
 
 def test_the_checker_and_the_contract_import_nothing_of_elmo_tf():
     for name in ("standalone_checker.py", "contract.py"):
-        tree = ast.parse((ROOT / "elmo_tf" / "savedmodel" / name).read_text())
-        froms = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-        names = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
-        assert not [one for one in froms + names if one.startswith("elmo_tf")]
+        assert imports(ROOT / "elmo_tf" / "savedmodel" / name) == set()
     assert standalone_checker.contract.SIGNATURES == contract.SIGNATURES

@@ -5,10 +5,9 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf.savedmodel import graph_checks
-from elmo_tf.text import char_ids
 from tests import checks, reference
 from tests.helpers import MICRO, batch_char_ids
-from tests.savedmodel.calls import SAME, embed, embed_char_ids, embed_tokens
+from tests.savedmodel.calls import embed
 
 IDS = batch_char_ids([[b"a", b"bank"], [b"a"]], 3)
 
@@ -95,11 +94,3 @@ def test_only_ascii_white_space_splits_a_sentence_and_all_other_bytes_are_kept(l
             expected = reference.layers(weights, MICRO, words)
             np.testing.assert_allclose(found["layers"][row, :, : len(words)], expected, **checks.TOLERANCE)
         assert not found["layers"][row, :, len(words) :].any()
-
-
-def test_a_token_of_a_megabyte_is_its_first_48_bytes(loaded):
-    words = [b"a", b"x" * 2**20, b"b"]
-    cut = [word[: char_ids.MAX_CHARS_PER_TOKEN - char_ids.NUM_MARKS] for word in words]
-    found, expected = (embed_tokens(loaded, [each], 3) for each in (words, cut))
-    np.testing.assert_array_equal(found["layers"], expected["layers"])
-    np.testing.assert_allclose(found["layers"], embed_char_ids(loaded, [words], 3)["layers"], **SAME)

@@ -36,35 +36,22 @@ def test_a_fresh_process_needs_tensorflow_only_and_no_file_elsewhere(savedmodel,
     assert_same(dict(np.load(tmp_path / "found.npz")), embed(loaded, TEXT[:4]))
 
 
-def functional(path, endpoint, inputs):
-    """Returns a functional Keras model with a signature as its layer, and the layer."""
-    layer = keras.layers.TFSMLayer(str(path), call_endpoint=endpoint)
-    first, *others = inputs.values()
-    return keras.Model(list(inputs.values()), layer(first, **{one.name: one for one in others})), layer
-
-
-STRINGS = {"strings": ((), "string")}
-KERAS_INPUTS = {
-    "default": STRINGS,
-    "serving_default": STRINGS,
-    "tokens": {"tokens": ((None,), "string"), "sequence_len": ((), "int32")},
-    "char_ids": {"char_ids": ((None, 50), "int32")},
-}
-
-
 @pytest.mark.parametrize("endpoint", [slow("default"), "serving_default", slow("tokens"), slow("char_ids")])
 def test_each_signature_is_a_layer_of_a_functional_keras_model(savedmodel, loaded, endpoint):
-    inputs = {
-        name: keras.Input(shape, dtype=dtype, name=name) for name, (shape, dtype) in KERAS_INPUTS[endpoint].items()
-    }
-    model, layer = functional(savedmodel.path, endpoint, inputs)
+    _, specs = loaded.signatures[endpoint].structured_input_signature
+    # The tokens come before their lengths.
+    names = sorted(specs, reverse=True)
+    inputs = {name: keras.Input(specs[name].shape[1:], dtype=specs[name].dtype.name, name=name) for name in names}
+    layer = keras.layers.TFSMLayer(str(savedmodel.path), call_endpoint=endpoint)
+    first, *others = inputs.values()
+    model = keras.Model(list(inputs.values()), layer(first, **{one.name: one for one in others}))
     values = {
         "strings": tf.constant(TEXT),
         "tokens": tf.constant(PADDED),
         "sequence_len": tf.constant(LENGTHS),
         "char_ids": tf.constant(batch_char_ids(WORDS)),
     }
-    found = model.predict([values[name] for name in inputs], verbose=0)
+    found = model.predict([values[name] for name in names], verbose=0)
     assert_same(numbers_of(found), embed(loaded, TEXT))
     if endpoint != "char_ids":
         assert found["tokens"].tolist() == PADDED
@@ -74,12 +61,11 @@ def test_each_signature_is_a_layer_of_a_functional_keras_model(savedmodel, loade
     assert sum(int(np.prod(variable.shape)) for variable in layer.non_trainable_variables) == MICRO_NUMBERS + num_states
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", slow("adam")])
-def test_a_keras_model_trains_the_mix_and_nothing_else_of_it(savedmodel, optimizer):
+def test_a_keras_model_trains_the_mix_and_nothing_else_of_it(savedmodel):
     strings = keras.Input((), dtype="string")
     layer = keras.layers.TFSMLayer(str(savedmodel.path), call_endpoint="default")
     model = keras.Model(strings, keras.layers.Dense(1)(layer(strings)["default"]))
-    model.compile(optimizer, "mse")
+    model.compile("adam", "mse")
     # As savedmodels/README.md says.
     model.optimizer.build(model.trainable_variables)
     mixed, frozen = layer.trainable_variables, layer.non_trainable_variables
@@ -93,11 +79,8 @@ def test_a_keras_model_trains_the_mix_and_nothing_else_of_it(savedmodel, optimiz
 @pytest.mark.slow
 def test_the_loaded_object_has_what_tensorflow_hub_asks_of_a_reusable_savedmodel(savedmodel):
     model = tf.saved_model.load(str(savedmodel.path))  # as hub.load does
-    assert callable(model)
     mix = [variable.ref() for variable in model.trainable_variables]
     assert all(variable.trainable == (variable.ref() in mix) for variable in model.variables)
-    assert set(mix) < {variable.ref() for variable in model.variables}
-    assert [loss() for loss in model.regularization_losses] == []
     # hub.KerasLayer passes `training` by name, a Python bool or a tensor of an outer function.
     outer = tf.function(lambda strings, training: model(strings, training=training)["elmo"])
     for training in (False, True, tf.constant(True)):

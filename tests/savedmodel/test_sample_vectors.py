@@ -24,30 +24,16 @@ def devices_of_products(run: Callable[[], object]) -> set[str]:
     return {node.device.rpartition("/")[2] for graph in graphs for node in graph.node if "MatMul" in node.op}
 
 
-@pytest.fixture(scope="module")
-def elsewhere():
-    """The object to save and its initial states, made on the second of two devices."""
+@pytest.mark.slow
+def test_sample_vectors_and_warm_states_are_computed_on_the_first_cpu_wherever_the_program_is():
     with tf.device("CPU:1"):
         bilm = checks.randomize(BiLM(MICRO), scale=0.4)
         initial = states.zero(bilm)
-        return root.build_root(bilm, build_mix(3, "average", 1.0), "whitespace", initial), initial
-
-
-@pytest.mark.slow
-def test_without_a_choice_products_run_on_the_programs_device(elsewhere):
-    built, _ = elsewhere
-    with tf.device("CPU:1"):
-        devices = devices_of_products(lambda: built.default(tf.constant(["a bank"])))
-    assert devices == {"device:CPU:1"}
-
-
-@pytest.mark.slow
-def test_sample_vectors_and_warm_states_are_computed_on_the_first_cpu(elsewhere):
-    built, initial = elsewhere
-    for run in (
-        lambda: sample_vectors.compute(built, sample_vectors.sentences("whitespace")),
-        lambda: states.warm_up(built, initial, [b"a bank", b"lends"], "whitespace"),
-    ):
-        with tf.device("CPU:1"):
-            devices = devices_of_products(run)
-        assert devices == {"device:CPU:0"}
+        built = root.build_root(bilm, build_mix(3, "average", 1.0), "whitespace", initial)
+        runs = {
+            lambda: built.default(tf.constant(["a bank"])): "CPU:1",
+            lambda: sample_vectors.compute(built, sample_vectors.sentences("whitespace")): "CPU:0",
+            lambda: states.warm_up(built, initial, [b"a bank", b"lends"], "whitespace"): "CPU:0",
+        }
+        for run, device in runs.items():
+            assert devices_of_products(run) == {f"device:{device}"}

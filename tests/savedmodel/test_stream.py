@@ -81,6 +81,9 @@ def test_a_warm_model_starts_from_the_average_state_after_the_text(warm, savedmo
     found = warm[0].initial_states(2)
     for name, every in zip(contract.states(2), zip(*ends, strict=True), strict=True):
         np.testing.assert_allclose(found[name], np.repeat(np.mean(every, 0), 2, 0), **checks.TOLERANCE, err_msg=name)
+    about = json.loads((warm[1] / "assets" / "provenance.json").read_text())["initial_state"]
+    assert about.keys() == {"kind", "text_sha256", "sentences"}
+    assert (about["kind"], about["sentences"]) == ("warm", 60)
 
 
 @pytest.mark.slow
@@ -93,15 +96,6 @@ def test_every_signature_of_a_warm_model_starts_warm_and_rows_stay_independent(w
     for row, words in enumerate(WORDS):
         alone = embed(model, [b" ".join(words)])["layers"]
         np.testing.assert_allclose(alone[0], found["layers"][row, :, : len(words)], **SAME)
-
-
-@pytest.mark.slow
-def test_the_assets_tell_what_sentences_start_from(warm, savedmodel):
-    about = json.loads((warm[1] / "assets" / "provenance.json").read_text())["initial_state"]
-    assert about.keys() == {"kind", "text_sha256", "sentences"}
-    assert (about["kind"], about["sentences"]) == ("warm", 60)
-    cold = json.loads((savedmodel.path / "assets" / "provenance.json").read_text())["initial_state"]
-    assert cold == {"kind": "zero"}
 
 
 @pytest.mark.parametrize(

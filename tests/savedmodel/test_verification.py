@@ -1,7 +1,5 @@
 """`elmo-tf verify`: what it compares, and how it names what is wrong."""
 
-import shutil
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -9,12 +7,7 @@ import tensorflow as tf
 from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import checksums, contract, standalone_checker, verification
 from elmo_tf.savedmodel.contract import SAMPLE_VECTORS_FILE
-
-
-@pytest.fixture
-def copy(savedmodel, tmp_path):
-    """A model of one's own to damage."""
-    return shutil.copytree(savedmodel.path, tmp_path / "micro" / "4")
+from tests.savedmodel.calls import flip
 
 
 @pytest.fixture
@@ -47,9 +40,7 @@ def test_a_model_within_its_tolerance_passes(copy, in_this_process):
 def test_a_damaged_file_is_named_before_anything_is_loaded(copy, monkeypatch):
     monkeypatch.setattr(verification, "problems_in_fresh_process", None)
     path = copy / "variables" / "variables.data-00000-of-00001"
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
+    flip(path)
     with pytest.raises(InputError, match=rf"^{path}: expected SHA-256 "):
         list(verification.verify(copy))
 

@@ -2,12 +2,9 @@
 
 import json
 import os
-import pathlib
 import resource
 import shutil
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -19,10 +16,8 @@ from elmo_tf.bilm.model import BiLM
 from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import checksums, contract, finding, verification, writing
 from tests import checks
-from tests.helpers import MICRO, MICRO_CONFIG, batch_char_ids
+from tests.helpers import MICRO, MICRO_CONFIG, batch_char_ids, run_python
 from tests.savedmodel.calls import SAME, TEXT, WORDS, embed
-
-ROOT = pathlib.Path(__file__).parents[2]
 
 
 def test_assets_hold_the_configuration_and_where_the_model_comes_from(savedmodel):
@@ -65,7 +60,6 @@ def differ(root: tf.train.Checkpoint, _: str) -> None:
         variable.assign(variable + 0.01)
 
 
-# tests/test_cli.py has a verification that fails, too.
 @pytest.mark.slow
 @pytest.mark.parametrize(("damage", "message"), [(corrupt, ""), (differ, "output 'lstm_outputs1' differs")])
 def test_a_model_that_fails_its_verification_leaves_nothing_behind(tmp_path, monkeypatch, damage, message):
@@ -145,7 +139,7 @@ writing.export(BiLM(MICRO), MICRO_CONFIG, sys.argv[1])
 @pytest.mark.slow
 def test_a_killed_export_leaves_no_version(savedmodel, tmp_path):
     output = tmp_path / "micro"
-    done = subprocess.run([sys.executable, "-c", KILLED, str(output)], cwd=ROOT, capture_output=True, check=False)
+    done = run_python("-c", KILLED, output, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr
     (left,) = output.iterdir()
     # TensorFlow Serving ignores such names.

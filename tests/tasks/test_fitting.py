@@ -14,7 +14,6 @@ from elmo_tf.tasks import fitting
 from elmo_tf.tasks.recipe import Fit
 from elmo_tf.tasks.token_vectors import TokenVectors, word_table
 from tests import checks
-from tests.helpers import slow
 from tests.tasks import toy
 
 WORDS = {"good": ["fine", "great", "warm"], "bad": ["poor", "dull", "cold"]}
@@ -71,12 +70,11 @@ def assert_equal(found, expected):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize(
-    "options", [slow(()), ("fit.ema=0.5", "fit.decay_rate=0.9", "fit.decay_steps=1")], ids=["plain", "average"]
-)
-def test_a_killed_run_ends_as_one_that_was_not_killed(tmp_path, monkeypatch, options):
+def test_a_killed_run_ends_as_one_that_was_not_killed(tmp_path, monkeypatch):
+    """A run without these options is in test_runs.py."""
+    options = ("fit.ema=0.5", "fit.decay_rate=0.9", "fit.decay_steps=1")
     expected, weights = fitted(tmp_path / "whole", *options)
-    rates = [0.1 * 0.9 ** (2 * epoch + 1) if options else 0.1 for epoch in range(4)]
+    rates = [0.1 * 0.9 ** (2 * epoch + 1) for epoch in range(4)]
     assert [epoch["learning_rate"] for epoch in expected] == pytest.approx(rates)
     kill(monkeypatch, 3)
     with pytest.raises(Killed):

@@ -158,14 +158,10 @@ def test_a_workdir_of_another_run_is_refused(data, done, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("config.json", '{"task": "toy", "recipe": {}}', "config.json: expected the key labels, found none"),
-        (
-            "config.json",
-            '{"task": "toy", "recipe": {"fit": {"x": 1}}, "labels": []}',
-            "config.json: expected one of the keys .*, found 'fit.x'.*",
-        ),
-        ("scores.json", '{"best": "../seed_0"}', "scores.json: expected best to be .*, found .../seed_0."),
-        ("model.keras", "", "model.keras: expected a Keras model, found .*"),
+        ("config.json", '{"task": "toy", "recipe": {}}', "the key labels, found none"),
+        ("config.json", '{"task": "toy", "recipe": {"fit": {"x": 1}}, "labels": []}', "one of .*, found 'fit.x'.*"),
+        ("scores.json", '{"best": "../seed_0"}', "best to be .*, found .../seed_0."),
+        ("model.keras", "", "a Keras model, found .*"),
     ],
 )
 def test_a_damaged_file_is_named(done, tmp_path, name, content, message):
@@ -173,7 +169,7 @@ def test_a_damaged_file_is_named(done, tmp_path, name, content, message):
     if name == "scores.json":
         (tmp_path / "run" / "config.json").unlink()
     (tmp_path / "run" / name).write_text(content)
-    with pytest.raises(InputError, match=f"^.*/{message}$"):
+    with pytest.raises(InputError, match=f"^.*/{name}: expected {message}$"):
         tasks.load(tmp_path / "run")
 
 

@@ -42,27 +42,23 @@ def padded(sentences: list[list[str]]) -> list[list[str]]:
     return [[*tokens, *[""] * (longest - len(tokens))] for tokens in sentences]
 
 
-def joined(sentences: list[list[str]]) -> list[str]:
-    return list(map(" ".join, sentences))
-
-
-FIRSTS, SECONDS = (list(side) for side in zip(*PAIRS, strict=True))
+STRINGS = list(map(" ".join, SENTENCES))
 TEXTS = [squad.question_of(squad.paragraph_of(paragraph), question) for paragraph, question in QUESTIONS]
 # For each system what `predict` takes, and the inputs of the signatures.
 ASKED = {
-    "ner": (SENTENCES, {"tokens": {"tokens": padded(SENTENCES)}, "default": {"strings": joined(SENTENCES)}}),
+    "ner": (SENTENCES, {"tokens": {"tokens": padded(SENTENCES)}, "default": {"strings": STRINGS}}),
     "entailment": (
         PAIRS,
         {
-            "tokens": {"premise": padded(FIRSTS), "hypothesis": padded(SECONDS)},
-            "serving_default": {"premise": joined(FIRSTS), "hypothesis": joined(SECONDS)},
+            "tokens": {"premise": padded(SENTENCES), "hypothesis": padded(SENTENCES[::-1])},
+            "serving_default": {"premise": STRINGS, "hypothesis": STRINGS[::-1]},
         },
     ),
     "roles": (
         list(zip(SENTENCES, PREDICATES, strict=True)),
         {
             "tokens": {"tokens": padded(SENTENCES), "predicate": PREDICATES},
-            "default": {"strings": joined(SENTENCES), "predicate": PREDICATES},
+            "default": {"strings": STRINGS, "predicate": PREDICATES},
         },
     ),
     "answers": (

@@ -7,16 +7,13 @@ import tensorflow as tf
 
 from elmo_tf.tasks.layers.coupled_lstm import CoupledLSTM
 from tests import checks
+from tests.reference import sigmoid
 
 UNITS, DIM, LENGTHS = 5, 4, (6, 2, 3)
 MASK = np.arange(6) < np.array(LENGTHS)[:, None]
 VECTORS = np.random.default_rng(0).normal(size=(3, 6, DIM)).astype(np.float32)
 # The longest sum is that of a gate; errors of earlier steps fade, as in checks.TOLERANCE.
 CLOSE = {"rtol": 0, "atol": checks.rounding(UNITS + DIM + 1, 2.0, 4)}
-
-
-def sigmoid(values: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-values))
 
 
 def expected(layer: CoupledLSTM, vectors: np.ndarray, kept: np.ndarray | None = None) -> np.ndarray:

@@ -32,17 +32,16 @@ def path_score(layer: CRF, scores, path) -> float:
     )
 
 
-def scored_paths(layer: CRF, row: int) -> dict[tuple[int, ...], float]:
-    """All paths of a row's length with their scores."""
-    paths = itertools.product(range(3), repeat=LENGTHS[row])
-    return {path: path_score(layer, SCORES[row, : LENGTHS[row]], path) for path in paths}
+def scored_paths(layer: CRF, scores: np.ndarray) -> dict[tuple[int, ...], float]:
+    """All paths through the scores of a sentence, and what they score."""
+    return {path: path_score(layer, scores, path) for path in itertools.product(range(3), repeat=len(scores))}
 
 
 def test_likelihood_is_that_of_the_path_among_all_of_its_length():
     layer = crf()
     found = layer.log_likelihood(tf.constant(SCORES), tf.constant(LABELS)).numpy()
     for row, length in enumerate(LENGTHS[:3]):
-        every = scored_paths(layer, row)
+        every = scored_paths(layer, SCORES[row, :length])
         expected = every[tuple(LABELS[row, :length])] - np.logaddexp.reduce(list(every.values()))
         np.testing.assert_allclose(found[row], expected, **checks.TOLERANCE)
     assert found[3] == 0
@@ -67,7 +66,7 @@ def test_the_decoded_path_is_the_best_of_all_and_of_the_allowed_ones():
     best, best_allowed = decoded(), decoded(allowed)
     assert [len(path) for path in best] == [len(path) for path in best_allowed] == LENGTHS
     for row in range(3):
-        every = scored_paths(layer, row)
+        every = scored_paths(layer, SCORES[row, : LENGTHS[row]])
         assert tuple(best[row]) == max(every, key=every.get)
         ends = [path for path in every if begin[path[0]] and end[path[-1]]]
         some = [path for path in ends if all(steps[pair] for pair in itertools.pairwise(path))]
@@ -124,9 +123,7 @@ def expected_loss_and_accuracy(model: keras.Model, crf: CRF, may: list[str]) -> 
     """By all paths of each sentence; `may` has the pairs of tags that decoding allows, "^" and "$" at the ends."""
     losses, right = [], 0
     for scores, targets, length in zip(model.predict(WORDS, verbose=0), TARGETS, REAL.sum(1), strict=True):
-        every = {
-            path: path_score(crf, scores[:length], path) for path in itertools.product(range(3), repeat=int(length))
-        }
+        every = scored_paths(crf, scores[:length])
         gold = tuple(targets[:length])
         losses.append(np.logaddexp.reduce(list(every.values())) - every[gold])
         allowed = [

@@ -8,6 +8,7 @@ from elmo_tf.tasks.layers import highway_lstm_scan
 from elmo_tf.tasks.layers.highway_lstm import HighwayLSTM
 from tests import checks
 from tests.helpers import slow
+from tests.reference import sigmoid
 
 BATCH, TIME, DIM, UNITS = 3, 6, 4, 5
 RANDOM = np.random.default_rng(0)
@@ -17,10 +18,6 @@ KEEP = np.where(RANDOM.random((BATCH, UNITS)) < 0.5, 0.0, 2.0)
 MASK = np.array([[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0], [0, 1, 0, 1, 1, 1]], bool)
 # Of values of order 1: sums of the input's and the state's products, one from another as `checks` counts them.
 TOLERANCE = {"rtol": 0, "atol": checks.rounding(DIM + UNITS + 1 + 4, steps=4)}
-
-
-def sigmoid(values):
-    return 1 / (1 + np.exp(-values))
 
 
 def reference(inputs, kernel, recurrent_kernel, bias, mask=None, keep=None, go_backwards=False):

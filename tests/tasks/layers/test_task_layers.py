@@ -10,9 +10,11 @@ import tensorflow as tf
 from elmo_tf.tasks.layers.crf import CRF
 from elmo_tf.tasks.layers.spelling import Spelling
 from elmo_tf.tasks.layers.word_embedding import WordEmbedding
+from elmo_tf.tasks.token_vectors import padded, word_table
 from elmo_tf.text import char_ids
 from tests import checks
 from tests.helpers import run_python
+from tests.tasks import toy
 
 TOKENS = tf.constant([["Anna", "", "naïve", ""], ["x" * 60, "anna", "", ""]])
 MASK = [[True, True, True, False], [True, True, False, False]]
@@ -44,6 +46,15 @@ layer = WordEmbedding(["istanbul", "öl"], 2, lower=True)
 print((layer(tf.constant([["ISTANBUL", "ÖL"]])).numpy()[0] == layer.vectors.numpy()[1:]).all())
 """
     assert run_python("-c", program, env={"LC_ALL": "tr_TR.UTF-8"}).stdout.split() == ["True"]
+
+
+def test_a_word_with_half_a_surrogate_pair_as_json_may_have_it_gets_a_vector():
+    recipe = toy.Task.recipes["paper"]
+    words = word_table(recipe, [["smile\ud83d", "a"], ["smile\ud83d"]], [["cut\ud83d"]]).words
+    layer = WordEmbedding(words, 4, recipe.words.lower)
+    found, unknown = np.asarray(layer(padded([["smile\ud83d", "other"]])))[0]
+    np.testing.assert_array_equal(found, layer.vectors[1 + words.index("smile?")])
+    np.testing.assert_array_equal(unknown, layer.vectors[0])
 
 
 def test_frozen_vectors_are_not_trained():

@@ -1,8 +1,8 @@
-"""MUC, B-cubed and CEAFe on the examples of the papers that define them."""
+"""Scores of tasks: MUC, B-cubed and CEAFe on the examples of the papers that define them, of answers and of roles."""
 
 import pytest
 
-from elmo_tf.tasks.scores import coref_eval
+from elmo_tf.tasks.scores import coref_eval, squad_eval, srl_eval
 
 
 def clusters(*sizes: str) -> list[list[tuple[int, int]]]:
@@ -48,3 +48,33 @@ def test_mentions_that_the_other_side_lacks_count_nothing():
     found = coref_eval.score([clusters("ab")], [clusters("cd", "e")])
     assert [one.f1 for one in found.values()] == [0, 0, 0]
     assert found["bcub"].predicted == 3
+
+
+def test_case_punctuation_articles_and_spaces_do_not_count():
+    assert squad_eval.normalized("The  U.S. (an Area)") == "us area"
+
+
+def test_the_best_answer_counts_and_a_missing_one_is_wrong():
+    gold = {"1": ["the cat", "a big cat"], "2": ["Paris"], "3": ["no"], "4": ["a dog"]}
+    found = squad_eval.score(gold, {"1": "Big cat!", "2": "in Paris", "4": "cats"})
+    assert found["exact_match"] == 25
+    assert found["f1"] == pytest.approx((1 + 2 / 3) * 25)
+
+
+def test_the_predicate_does_not_count_and_continuations_belong_to_what_they_continue():
+    tags = ["B-A0", "B-V", "B-C-V", "B-A1", "I-A1", "O", "B-C-A1", "B-R-A0", "B-C-A2"]
+    assert srl_eval.arguments_of(tags) == [
+        ("A0", ((0, 1),)),
+        ("A1", ((3, 5), (6, 7))),
+        ("R-A0", ((7, 8),)),
+        ("C-A2", ((8, 9),)),
+    ]
+
+
+def test_an_argument_is_right_with_its_label_and_all_of_its_tokens():
+    gold = [["B-A0", "B-V", "B-A1", "B-C-A1"], ["B-V", "B-A1"]]
+    predicted = [["B-A0", "B-V", "B-A1", "O"], ["B-V", "B-A2"]]
+    counts = srl_eval.score(gold, predicted)
+    assert (counts.precise, counts.predicted, counts.gold) == (1, 3, 3)
+    assert counts.scores() == {"recall": 100 / 3, "precision": 100 / 3, "f1": 100 / 3}
+    assert srl_eval.score([["O"]], [["O"]]).f1 == 0
