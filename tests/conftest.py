@@ -6,6 +6,7 @@ import gc
 import os
 import pathlib
 import random
+import shutil
 import signal
 import zlib
 from typing import NamedTuple
@@ -23,6 +24,7 @@ from elmo_tf import embedder, scoring, sources
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.layers import products
 from elmo_tf.training import loop
+from elmo_tf.workdir.folder import open_workdir
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG, write_records
 
@@ -52,6 +54,12 @@ def records(tmp_path_factory):
 def workdir(records, tmp_path_factory):
     """A workdir trained for a few steps, for tests that only read it."""
     return loop.train(MICRO_CONFIG, records.path, tmp_path_factory.mktemp("trained") / "workdir", steps=3)
+
+
+@pytest.fixture
+def copy(workdir, tmp_path):
+    """A workdir of three steps, for a test that changes it."""
+    return open_workdir(shutil.copytree(workdir.path, tmp_path / "copy"))
 
 
 class Exported(NamedTuple):

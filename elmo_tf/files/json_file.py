@@ -11,7 +11,6 @@ import json
 import os
 import pathlib
 import re
-import sys
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -19,7 +18,6 @@ import msgspec
 from elmo_tf.errors import InputError
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-Finite = Annotated[float, msgspec.Meta(ge=-sys.float_info.max, le=sys.float_info.max)]  # NaN is in no range
 
 _MOST_SHOWN = 60  # characters of a wrong value in a message
 _Value = TypeVar("_Value")

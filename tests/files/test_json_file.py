@@ -9,7 +9,7 @@ import pytest
 
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
-from elmo_tf.files.json_file import Count, Finite
+from elmo_tf.files.json_file import Count
 
 
 class Shard(msgspec.Struct, frozen=True):
@@ -18,7 +18,7 @@ class Shard(msgspec.Struct, frozen=True):
 
 class Info(msgspec.Struct, frozen=True):
     count: Annotated[int, msgspec.Meta(ge=1)]
-    size: Finite
+    size: Annotated[float, msgspec.Meta(ge=0)]
     pair: tuple[Annotated[str, msgspec.Meta(pattern="^[a-z]+$")], Count] | None
     files: dict[str, Count] = {}
     shards: list[Shard] = []
@@ -49,8 +49,7 @@ def test_what_fits_is_returned_without_keys_that_nobody_asked_about(tmp_path):
         ({"count": False}, "expected count to be int, found false"),
         ({"count": 1.0}, "expected count to be int, found 1.0"),
         ({"count": -5}, "expected count to be int >= 1, found -5"),
-        ({"size": math.inf}, "expected size to be float <= 1.7976931348623157e+308, found Infinity"),
-        ({"size": math.nan}, "expected size to be float >= -1.7976931348623157e+308, found NaN"),
+        ({"size": math.nan}, "expected size to be float >= 0.0, found NaN"),
         ({"size": 10**400}, "expected size to be a valid value, found 1000"),
         ({"pair": ["a"]}, "expected pair to be array of length 2, found a list of 1"),
         ({"pair": ["A", 1]}, "expected pair[0] to be str matching regex '^[a-z]+$', found \"A\""),

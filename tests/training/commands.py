@@ -7,6 +7,8 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 
 from elmo_tf import config as config_lib
 from tests.helpers import MICRO_CONFIG
@@ -36,6 +38,15 @@ def start(
             stdout=subprocess.DEVNULL,
             stderr=file,
         )
+
+
+def wait_until(condition: Callable[[], bool], processes: list[subprocess.Popen], logs: list[pathlib.Path]) -> None:
+    """Waits until `condition()` holds while all of the processes, whose logs these are, still run."""
+    deadline = time.monotonic() + 200
+    while not condition():
+        running = [process.poll() for process in processes] == [None] * len(processes)
+        assert running and time.monotonic() < deadline, [log.read_text() for log in logs]
+        time.sleep(0.0005)
 
 
 def losses(workdir: pathlib.Path) -> list[dict]:

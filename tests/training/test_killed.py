@@ -1,6 +1,8 @@
 """A run that is killed again and again ends where one that is not does, bit for bit."""
 
+import os
 import random
+import re
 import time
 
 import numpy as np
@@ -20,18 +22,6 @@ def command(records, workdir):
     return [*commands.arguments(records, workdir, **RECIPE), "--heldout", str(records.path), "--steps", str(STEPS)]
 
 
-def kill(process, when, wait=0.0) -> None:
-    """Kills the process `wait` seconds after `when()` holds."""
-    deadline = time.monotonic() + 200
-    while not when():
-        assert process.poll() is None, "it has ended before"
-        assert time.monotonic() < deadline, "it does not get anywhere"
-        time.sleep(0.0005)
-    time.sleep(wait)
-    process.kill()
-    process.wait()
-
-
 @pytest.fixture(scope="module")
 def killed(records, tmp_path_factory):
     """A workdir whose run was killed at any moment, inside a save, and then came to its end; and what the save left."""
@@ -42,10 +32,17 @@ def killed(records, tmp_path_factory):
     def steps():
         return len(commands.losses(workdir))
 
-    first = commands.start(command(records, workdir), log)
-    kill(first, lambda: steps() > 10, wait=random.random() * 0.1)
-    second, before = commands.start(command(records, workdir), log), steps()
-    kill(second, lambda: steps() > before + 10 and any(saves.glob(".*.incomplete")))
+    def kill(when, wait=0.0):
+        """Starts the command and kills it `wait` seconds after `when()` holds."""
+        process = commands.start(command(records, workdir), log)
+        commands.wait_until(when, [process], [log])
+        time.sleep(wait)
+        process.kill()
+        process.wait()
+
+    kill(lambda: steps() > 10, wait=random.random() * 0.1)
+    before = steps()
+    kill(lambda: steps() > before + 10 and any(saves.glob(".*.incomplete")))
     left = [path.name for path in saves.glob(".*")]
     assert commands.start(command(records, workdir), log).wait() == 0, log.read_text()
     return open_workdir(workdir), left, log.read_text()
@@ -63,9 +60,7 @@ def whole(records, tmp_path_factory):
 def test_it_was_killed_and_resumed_from_a_checkpoint_each_time(killed):
     _, left, log = killed
     assert len(left) == 1 and left[0].endswith(".incomplete")
-    begins = [
-        int(line.split("training: step ")[1].split(" ")[0]) for line in log.splitlines() if "training: step" in line
-    ]
+    begins = [int(step) for step in re.findall(r"training: step (\d+) ", log)]
     assert len(begins) == 3 and 0 == begins[0] < begins[1] < begins[2] < STEPS
 
 
@@ -76,9 +71,8 @@ def test_every_step_of_a_killed_run_has_the_losses_of_one_left_alone(killed, who
 
 
 def test_a_killed_run_ends_with_the_weights_and_states_of_one_left_alone(killed, whole):
-    assert sorted(path.name for path in (killed[0].path / "checkpoints").iterdir()) == sorted(
-        path.name for path in (whole.path / "checkpoints").iterdir()
-    )
+    ours, theirs = (os.listdir(run.path / "checkpoints") for run in (killed[0], whole))
+    assert sorted(ours) == sorted(theirs)
     for name in ("states.npz", "progress.json"):
         assert (checkpoints.latest(killed[0]) / name).read_bytes() == (checkpoints.latest(whole) / name).read_bytes()
     for one, other in zip(*(run.trained_bilm().trainable_variables for run in (killed[0], whole)), strict=True):

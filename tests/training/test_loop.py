@@ -3,7 +3,6 @@
 import dataclasses
 import logging
 import os
-import shutil
 import signal
 import threading
 
@@ -42,12 +41,6 @@ def assert_same(one: dict, other: dict) -> None:
     assert one.keys() == other.keys()
     for name, value in one.items():
         np.testing.assert_array_equal(value, other[name], err_msg=name)
-
-
-@pytest.fixture
-def copy(workdir, tmp_path):
-    """A workdir of three steps, to go on with."""
-    return open_workdir(shutil.copytree(workdir.path, tmp_path / "copy"))
 
 
 @pytest.mark.parametrize(

@@ -62,11 +62,8 @@ def test_the_rate_set_before_a_step_is_that_of_its_update(records):
     data = windows(records, 4, count=2)
     assert run(made, data) == run(other, data)
     made.learning_rate = 0.1
-    before = [variable.numpy() for variable in made.variables]
     run(made, data[:1])
-    moved = [np.abs(variable.numpy() - old).max() for variable, old in zip(made.variables, before, strict=True)]
     run(other, data[:1])
-    assert max(moved) > 0
     assert any(not np.array_equal(one, two) for one, two in zip(made.variables, other.variables, strict=True))
 
 
@@ -86,13 +83,8 @@ def test_losses_are_the_references_and_the_state_is_carried_from_window_to_windo
     found = np.array(run(made, data))[:, :2]
     weights = reference.weights_of(made.bilm)
     for number, direction in enumerate(("forward", "backward")):
-        ids, targets = (
-            np.concatenate(parts, axis=1)
-            for parts in (
-                [char_ids_of(window, direction) for window in data],
-                [getattr(window, f"{direction}_targets") for window in data],
-            )
-        )
+        ids = np.concatenate([char_ids_of(window, direction) for window in data], axis=1)
+        targets = np.concatenate([getattr(window, f"{direction}_targets") for window in data], axis=1)
         streams = [reference.direction_losses(weights, MICRO, number, *row) for row in zip(ids, targets, strict=True)]
         means = np.reshape(streams, (4, 3, EXACT.unroll_steps)).mean(axis=(0, 2))
         np.testing.assert_allclose(found[:, number], means, **checks.TOLERANCE)
@@ -134,13 +126,11 @@ def test_a_step_is_traced_once_and_reads_no_more_of_the_softmax_than_it_uses(rec
     seed = tf.constant([config.seed, 0], tf.int32)
     graph = made._run.get_concrete_function(made._distribute(data[0]), made.states, seed).graph
     graphs = [graph, *(getattr(function, "graph", None) for function in graph._functions.values())]
-    read = [op.outputs[0].shape for one in graphs if one for op in one.get_operations() if op.type == "ReadVariableOp"]
-    assert (2 * MICRO.lstm.projection_dim, 4 * MICRO.lstm.units) in map(
-        tuple, read
-    )  # an LSTM's kernel: reads are seen here
-    assert not {(len(records.vocabulary), MICRO.lstm.projection_dim), (len(records.vocabulary),)} & set(
-        map(tuple, read)
-    )
+    operations = [operation for one in graphs if one for operation in one.get_operations()]
+    read = {tuple(one.outputs[0].shape) for one in operations if one.type == "ReadVariableOp"}
+    dim, words = MICRO.lstm.projection_dim, len(records.vocabulary)
+    assert (2 * dim, 4 * MICRO.lstm.units) in read  # an LSTM's kernel: reads are seen here
+    assert not {(words, dim), (words,)} & read
 
 
 @pytest.mark.slow

@@ -44,10 +44,31 @@ def with_a_chief():
 
 def wait_for_line(line, log, process):
     """Waits until a running process has written `line` to its log."""
-    deadline = time.monotonic() + 100
-    while line not in log.read_text():
-        assert process.poll() is None and time.monotonic() < deadline, log.read_text()
-        time.sleep(0.05)
+    commands.wait_until(lambda: line in log.read_text(), [process], [log])
+
+
+def errors(log: str) -> list[str]:
+    return [line for line in log.splitlines() if line.startswith("elmo-tf: error:")]
+
+
+def assert_another_ended(log: str, index: int) -> None:
+    """Asserts that the only error is that the other of two workers has ended, in plain words."""
+    (line,) = errors(log)
+    assert f"worker {index} of 2: another worker has ended" in line and "start all of them again" in line
+    assert "Traceback" not in log
+
+
+def assert_losses_of_one_process(workdir, replicas: int, records, folder, steps: int) -> None:
+    """Asserts that a run of some replicas has the losses of a process with the whole batch, trained in `folder`."""
+    train = dataclasses.replace(MICRO_CONFIG.train, **EXACT, batch_size=replicas * MICRO_CONFIG.train.batch_size)
+    alone = loop.train(dataclasses.replace(MICRO_CONFIG, train=train), records.path, folder, steps=steps)
+    found, expected = (
+        [list(line.values()) for line in commands.losses(path)[:steps]] for path in (workdir, alone.path)
+    )
+    assert [line[0] for line in found] == list(range(1, steps + 1))
+    np.testing.assert_allclose(found, expected, **checks.TOLERANCE)
+    with np.load(checkpoints.latest(open_workdir(workdir)) / "states.npz") as states:
+        assert {len(values) for values in states.values()} == {replicas * MICRO_CONFIG.train.batch_size}
 
 
 class Pair:
@@ -76,16 +97,12 @@ class Pair:
 
     def errors(self) -> list[str]:
         """Returns the only error line of each log."""
-        found = [[line for line in log.splitlines() if line.startswith("elmo-tf: error:")] for log in self.logs]
+        found = list(map(errors, self.logs))
         assert [len(lines) for lines in found] == [1, 1], self.logs
         return [lines[0] for lines in found]
 
     def wait_until(self, condition) -> None:
-        deadline = time.monotonic() + 200
-        while not condition():
-            assert [process.poll() for process in self.started] == [None, None], self.logs
-            assert time.monotonic() < deadline, self.logs
-            time.sleep(0.01)
+        commands.wait_until(condition, self.started, self._logs)
 
     def wait_for_steps(self, steps: int) -> None:
         self.wait_until(lambda: len(commands.losses(self.workdir)) >= steps)
@@ -113,23 +130,14 @@ def together(records, tmp_path_factory):
 
 @pytest.mark.slow
 def test_two_workers_have_the_losses_of_one_process_with_the_whole_batch(together, records, tmp_path):
-    train = dataclasses.replace(MICRO_CONFIG.train, **EXACT, batch_size=2 * MICRO_CONFIG.train.batch_size)
-    config = dataclasses.replace(MICRO_CONFIG, train=train)
-    alone = loop.train(config, records.path, tmp_path / "w", steps=STEPS)
-    found, expected = (
-        [list(step.values()) for step in commands.losses(path)[:STEPS]] for path in (together[0].path, alone.path)
-    )
-    assert [step[0] for step in found] == list(range(1, STEPS + 1))
-    np.testing.assert_allclose(found, expected, **checks.TOLERANCE)
+    assert_losses_of_one_process(together[0].path, 2, records, tmp_path / "alone", STEPS)
 
 
 @pytest.mark.slow
 def test_when_one_is_killed_the_other_says_so_and_ends(together):
     _, _, (statuses, chief), _ = together
     assert statuses == [1, -9]
-    (line,) = [line for line in chief.splitlines() if line.startswith("elmo-tf: error:")]
-    assert "worker 0 of 2: another worker has ended" in line and "start all of them again" in line
-    assert "Traceback" not in chief
+    assert_another_ended(chief, 0)
 
 
 @pytest.mark.slow
@@ -140,9 +148,8 @@ def test_when_the_chief_is_killed_the_worker_beside_it_says_so_and_ends(records,
         assert pair.started[1].wait(timeout=ENDS_SECONDS) == 1, pair.logs
     chief, other = pair.logs
     assert "training: step 0 to" in chief
-    (line,) = [line for line in other.splitlines() if line.startswith("elmo-tf: error:")]
-    assert "worker 1 of 2: another worker has ended" in line and "start all of them again" in line
-    assert "Traceback" not in other and "training: step" not in other
+    assert_another_ended(other, 1)
+    assert "training: step" not in other
 
 
 @pytest.mark.slow
@@ -175,8 +182,6 @@ def test_when_one_is_asked_to_stop_both_stop_at_the_same_step_and_it_is_saved(to
     assert checkpoints.latest(workdir).name == f"step-{last:08d}"
     for log in logs:
         assert f"stopped at step {last}, checkpoint saved" in log
-    states = np.load(checkpoints.latest(workdir) / "states.npz")
-    assert {len(states[name]) for name in states.files} == {2 * MICRO_CONFIG.train.batch_size}
 
 
 @pytest.mark.slow
@@ -185,18 +190,13 @@ def test_two_workers_with_two_gpus_each_have_the_losses_and_perplexity_of_one_pr
     with Pair(records, tmp_path, "--gpus", "0,2", steps=8) as pair:
         assert pair.statuses() == [0, 0], pair.logs
     assert "4 replicas, here on CPU:0, CPU:1\n" in pair.logs[0]
-    train = dataclasses.replace(MICRO_CONFIG.train, **EXACT, batch_size=4 * MICRO_CONFIG.train.batch_size)
-    alone = loop.train(dataclasses.replace(MICRO_CONFIG, train=train), records.path, tmp_path / "alone", steps=8)
-    found, expected = ([list(step.values()) for step in commands.losses(path)] for path in (pair.workdir, alone.path))
-    np.testing.assert_allclose(found, expected, **checks.TOLERANCE)
+    assert_losses_of_one_process(pair.workdir, 4, records, tmp_path / "alone", 8)
     workdir = open_workdir(pair.workdir)
     # The streams of an evaluation are those of one replica's batch: two of the four have none.
     part, *_, whole = metrics_file.evaluations(workdir.metrics)
     assert (part.step, part.tokens, whole.step, whole.whole) == (6, 40, 8, True)
     (result,) = Evaluator(workdir.trained_bilm()).parts(records, [None], 2, 5)
     assert whole.perplexity == pytest.approx(result.perplexity, rel=checks.PERPLEXITY)
-    states = np.load(checkpoints.latest(workdir) / "states.npz")
-    assert {len(states[name]) for name in states.files} == {4 * MICRO_CONFIG.train.batch_size}
 
 
 @pytest.mark.slow

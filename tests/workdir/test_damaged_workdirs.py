@@ -24,12 +24,6 @@ FOREIGN_FILES = (".DS_Store", "step-00000070", "notes.txt", ".step-00000001.inco
 
 
 @pytest.fixture
-def copy(workdir, tmp_path):
-    """A workdir of three steps, to be spoiled."""
-    return open_workdir(shutil.copytree(workdir.path, tmp_path / "copy"))
-
-
-@pytest.fixture
 def shared(copy):
     """A workdir with other people's files and folders among its checkpoints; and what they contain."""
     place = copy.path / "checkpoints"

@@ -3,6 +3,7 @@
 import errno
 import logging
 import os
+import types
 
 import numpy as np
 import pytest
@@ -18,13 +19,9 @@ from tests.helpers import MICRO_CONFIG
 from tests.training.test_loop import with_train
 
 
-class Usage:
-    def __init__(self, free):
-        self.free = free
-
-
-def checkpoint_size(workdir) -> int:
-    return sum(path.stat().st_size for path in checkpoints.latest(workdir).iterdir())
+def have_free(monkeypatch, free: list[int]) -> None:
+    """Has the disk as many free bytes as the list says, which the test may change."""
+    monkeypatch.setattr(space.shutil, "disk_usage", lambda _: types.SimpleNamespace(free=free[0]))
 
 
 def test_the_size_of_a_checkpoint_is_known_before(workdir):
@@ -34,7 +31,7 @@ def test_the_size_of_a_checkpoint_is_known_before(workdir):
     size = checkpoint_files.num_bytes(bilm, optimizer.slots, states)
     # Weights and accumulators, and two states of 24 and 8 for each of two streams, directions and layers.
     assert size == 4 * (2 * bilm.count_params() + 2 * 2 * 2 * (24 + 8))
-    assert 0 < checkpoint_size(workdir) - size < 20_000
+    assert 0 < sum(path.stat().st_size for path in checkpoints.latest(workdir).iterdir()) - size < 20_000
 
 
 @pytest.mark.parametrize(("steps", "more"), [(1, 1), (2, 2), (9, 4)])
@@ -42,7 +39,7 @@ def test_too_little_disk_space_is_a_warning_before_the_first_step(records, tmp_p
     # Three are kept, and one more is there while it is written; a run of fewer steps makes fewer.
     size = 4 * (2 * MICRO_CONFIG.model.num_parameters(len(records.vocabulary)) + 2 * 2 * 2 * (24 + 8))
     config, free = with_train(checkpoint_steps=1), [more * size]
-    monkeypatch.setattr(space.shutil, "disk_usage", lambda _: Usage(free[0]))
+    have_free(monkeypatch, free)
     seen = []
 
     def step(self, *_):
@@ -66,7 +63,7 @@ def test_checkpoints_that_are_there_need_no_space(workdir, records, tmp_path, mo
     """In a workdir with all that it keeps, the only one more is the one that is being written."""
     config = with_train(checkpoint_steps=1)
     loop.train(config, records.path, tmp_path / "w", steps=4)
-    monkeypatch.setattr(space.shutil, "disk_usage", lambda _: Usage(0))
+    have_free(monkeypatch, [0])
     with caplog.at_level(logging.WARNING, "elmo_tf"):
         loop.train(config, records.path, tmp_path / "w", steps=8)
     assert "; 1 more (3 are kept" in caplog.text
