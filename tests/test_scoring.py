@@ -18,7 +18,7 @@ from elmo_tf.savedmodel import verification
 from elmo_tf.text import char_ids
 from elmo_tf.workdir.folder import open_workdir
 from tests import checks, reference
-from tests.helpers import slow
+from tests.helpers import slow, write_records
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
@@ -97,6 +97,16 @@ def test_threads_that_score_at_once_from_the_start_get_the_same_and_read_the_sof
         for found in threads.map(lambda _: [one.total for one in fresh.score(SENTENCES)], range(8)):
             assert found == pytest.approx(expected, rel=1e-5)
     assert len(made) == 1
+
+
+@pytest.mark.slow  # the reference shows the same of either
+def test_the_mean_is_that_of_an_evaluation_of_this_sentence_alone(model, workdir, tmp_path):
+    words = [token.decode() for token in open_workdir(workdir).vocabulary.tokens[3:]]
+    records = write_records(tmp_path / "one", SENTENCES[:1], words, num_shards=1)
+    found = api.evaluate(workdir, records.path, batch_size=1)
+    (score,) = model.score(SENTENCES[:1])
+    assert math.exp(-score.mean) == pytest.approx(found.perplexity, rel=1e-5)
+    assert math.exp(-score.forward / 7) == pytest.approx(found.forward_perplexity, rel=1e-5)
 
 
 def test_at_each_place_the_words_share_a_probability_of_one(workdir):
