@@ -81,8 +81,8 @@ MODELS = (
         "old and modern English prose",
         7_053_008,
         256,
-        size=13_313_762,
-        sha256="3754ca3f6fc230bef12bc72d76883840c4b49407b5c5567d549a99ad90c50fc9",
+        size=13_306_246,
+        sha256="e4344a5ba42dda63d2b84fbaf50634ad363573f88f499287cfb3ffcd3cafeb61",
         license="CC BY-SA 4.0",
     ),
     PublishedModel(
