@@ -29,7 +29,7 @@ class Settings(NamedTuple):
     layout: vector_output.Layout
     batch_tokens: int
     num_processes: int | None  # that compute on one machine; 0: one per core; None: one, with TensorFlow's own settings
-    precision: str
+    precision: str = "float32"
 
     def num_threads(self) -> int | None:
         """Returns how many threads a process on this machine computes with: its share of the cores; None: as set."""
