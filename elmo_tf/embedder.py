@@ -211,11 +211,12 @@ def load(source: sources.Path, tokenizer: str | None = None, precision: str = "f
             (`elmo-tf models` lists them), which is fetched at its first use.
         tokenizer: how sentences are split: `"whitespace"`, `"unicode"` or `"characters"`; None: as a SavedModel was
             exported, or at white space.
-        precision: of the matrix products in `encode`: `"float32"`, or `"bfloat16"`, which is faster on CPUs and GPUs
-            that have such products; not for SavedModels. `score` and `fill` compute in float32.
+        precision: of the matrix products in `encode`: `"float32"`, or `"bfloat16"`, which is faster for large models in
+            batches on CPUs with AMX; not for SavedModels. `score` and `fill` compute in float32.
 
     Raises:
-        InputError: if it is none of these, a file is damaged, or a published model cannot be fetched.
+        InputError: if it is none of these, a file is damaged, a published model cannot be fetched, or the model or
+            this CPU does not have the precision.
         ModuleNotFoundError: if the model has the unicode tokenizer and tensorflow-text is not installed.
     """
     with extras.required():

@@ -18,6 +18,6 @@ def matmul(left: tf.Tensor, right: tf.Tensor, dtype: str | tf.DType, **transpose
 
 
 def check_bfloat16() -> None:
-    """Raises `InputError` if there is no GPU and the CPU would emulate bfloat16 products, slower than float32."""
+    """Raises `InputError` if there is no GPU and the CPU has no instructions for bfloat16 products."""
     if not tf.config.get_visible_devices("GPU") and not re.search(_BFLOAT16, _CPU.read_text()):
         raise InputError("precision", "float32 on this CPU, which has no bfloat16 products", "bfloat16")
