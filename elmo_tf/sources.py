@@ -66,7 +66,7 @@ class Source(abc.ABC):
         if precision not in contract.PRECISIONS:
             raise InputError("precision", f"one of {', '.join(contract.PRECISIONS)}", repr(precision))
         if precision != "float32" and isinstance(self, SavedModel):
-            expected = "float32 for a SavedModel, whose graph is; its workdir or published files can have another"
+            expected = "float32 for a SavedModel, whose graph computes in it; published files can use another"
             raise InputError("precision", expected, precision)
         return dataclasses.replace(self, precision=precision)
 

@@ -148,8 +148,8 @@ def _add_embed_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--precision",
         choices=contract.PRECISIONS,
-        help="of the model's matrix products (default: float32); bfloat16, for published files or names, is faster on "
-        "CPUs that have such products",
+        help="of the model's matrix products (default: float32); bfloat16, for published files or names, is faster for "
+        "large models on CPUs with AMX",
     )
     add(
         "--batch-tokens",

@@ -170,11 +170,12 @@ def _import_published(arguments: argparse.Namespace) -> None:
         provenance = {"model": arguments.name}
         options, weights = fetching.files(models.find(arguments.name))
     config, bilm = published_weights.load(options, weights)
+    softmax, words = published_weights.load_softmax(weights, config.model) or (None, None)
     if arguments.output is not None:
         provenance |= published_weights.provenance(options, weights)
         print(writing.export(bilm, config, arguments.output, provenance=provenance, **_settings(arguments)))
     if arguments.workdir is not None:
-        bilm.softmax, words = published_weights.load_softmax(weights, config.model) or (None, None)
+        bilm.softmax = softmax
         print(importing.save_new(arguments.workdir, config, bilm, vocabulary=words).path)
 
 

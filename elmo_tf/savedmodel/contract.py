@@ -23,7 +23,7 @@ LAYERS = ("all", "top", "average", "sum", "mix")
 # Settings of an export.
 TOKENIZERS = ("whitespace", "unicode", "characters")
 
-# Of the matrix products of a model in memory. The graph of a SavedModel has float32, since it may run on any machine.
+# Precisions of the matrix products of a model in memory. A SavedModel computes in float32: it may run on any machine.
 PRECISIONS = ("float32", "bfloat16")
 
 # Attributes of the loaded object besides its functions, as reusable SavedModels have them.
