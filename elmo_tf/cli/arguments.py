@@ -38,7 +38,7 @@ def add_command(
     """
     added = commands.add_parser(name, help=help_text, description=help_text, allow_abbrev=False)
     if on_gpu:
-        added.add_argument("--gpus", metavar="0,1,..", help="GPUs to use (default: all; without any, the CPU)")
+        added.add_argument("--gpus", metavar="0,1,..", help="GPUs to use (default: all; for `task`, the first)")
     added.set_defaults(run=run, on_gpu=on_gpu, gpus=None, needs_tensorflow=needs_tensorflow, parser=added)
     return added
 

@@ -86,7 +86,7 @@ def _add_text_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--line",
         choices=sentences.LINES,
-        help="what a line of raw text is: a sentence, a paragraph, or part of one that ends at a blank line (default)",
+        help="what a line of raw text is: a sentence, a paragraph, or part (default): paragraphs end at blank lines",
     )
     add(
         "--strict",
@@ -105,7 +105,7 @@ def _add_preprocess_options(parser: argparse.ArgumentParser) -> None:
     add("--shards", type=int, metavar="N", help="files to write (default: one per 8 MB of text)")
     add("--shuffle", action="store_true", help="shuffle all sentences on disk; needs twice the disk space")
     add("--seed", type=int, metavar="N", help="seed of the shuffle and the held-out split (default: 0)")
-    add("--heldout", metavar="DIR", help="folder for held-out sentences, which --output leaves out")
+    add("--heldout", metavar="DIR", help="folder for held-out sentences, which are left out of --output")
     share = (
         f"share of the distinct sentences to hold out, between 0 and 1 (default: {preprocess_config.HELDOUT_FRACTION})"
     )
@@ -120,12 +120,12 @@ def _add_embed_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--savedmodel", required=True, metavar="DIR", help=about)
     _add_text_options(parser)
-    add("--output", required=True, metavar="PATH", help="HDF5 file to create, or folder of TFRecords or of a matrix")
+    add("--output", required=True, metavar="PATH", help="HDF5 file to create; with other formats, a folder")
     add(
         "--format",
         choices=embed_config.FORMATS,
-        help="hdf5 (default), in the layout of bilm-tf and AllenNLP; tfrecord; or npy, with --pool: one matrix, "
-        "vectors.npy, and ids.txt, which names its rows",
+        help="hdf5 (default), in the layout of bilm-tf and AllenNLP; tfrecord; or, with --pool, npy: a matrix "
+        "(vectors.npy) and the identifiers of its rows (ids.txt)",
     )
     add(
         "--layers",
@@ -141,15 +141,15 @@ def _add_embed_options(parser: argparse.ArgumentParser) -> None:
         const=1,
         type=int,
         metavar="N",
-        help="the lines have tabs between columns; column N (1 if it is not given) identifies the line, the others are "
-        "its text",
+        help="lines have columns separated by tabs: column N (1 if it is not given) is the identifier, the others are "
+        "the text",
     )
     add("--dtype", choices=embed_config.DTYPES, help="type of the values (default: float32)")
     add(
         "--precision",
         choices=contract.PRECISIONS,
-        help="of the model's matrix products (default: float32); bfloat16, for published files or names, is faster for "
-        "large models on CPUs with AMX",
+        help="number format of the matrix products (default: float32); bfloat16 needs published files or a name, and "
+        "is faster for large models on CPUs with AMX",
     )
     add(
         "--batch-tokens",

@@ -44,7 +44,7 @@ def _add_import(commands: argparse._SubParsersAction) -> None:
     parser = add_command(commands, "import", _import, help_text)
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument(
-        "name", nargs="?", metavar="NAME", help="a published model: `elmo-tf models` lists them; fetched once"
+        "name", nargs="?", metavar="NAME", help="a published model (`elmo-tf models` lists them); downloaded once"
     )
     source.add_argument("--weights", metavar="FILE", help="a published weights.hdf5")
     source.add_argument("--checkpoint", dest="prefix", metavar="PREFIX", help="a training checkpoint of bilm-tf")

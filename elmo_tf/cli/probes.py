@@ -53,7 +53,7 @@ def _add_blimp(tasks: argparse._SubParsersAction) -> None:
 
 
 def _add_weights_plot(commands: argparse._SubParsersAction) -> None:
-    help_text = "draw the layer weights that models have learned"
+    help_text = "plot the layer weights that saved models have learned"
     plot = add_command(commands, "weights-plot", _weights_plot, help_text, needs_tensorflow=False)
     help_text = "a .keras file with an ELMo layer; may be repeated"
     plot.add_argument("--model", required=True, action="append", dest="mixes", metavar="FILE", help=help_text)

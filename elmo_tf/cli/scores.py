@@ -17,7 +17,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     score.add_argument("--input", required=True, metavar="FILE", help="one sentence per line; plain, .gz, .bz2 or .xz")
     score.add_argument("--tokens", action="store_true", help="add the log-probability of each token")
 
-    fill = add_command(commands, "fill", _fill, "print the likeliest words for a place in a sentence, as lines of JSON")
+    fill = add_command(commands, "fill", _fill, "print the likeliest words for a gap in a sentence, as lines of JSON")
     fill.add_argument(
         "sentence", metavar='"... [MASK] ..."', help="a sentence with [MASK], or any sentence with --word"
     )

@@ -46,7 +46,7 @@ def _add_train(actions: argparse._SubParsersAction) -> argparse.ArgumentParser:
     add("--test", metavar="FILE", help="labeled data, scored once at the end")
     add("--elmo", metavar="MODEL", help="a SavedModel, a workdir or a model's name; without it a baseline is trained")
     add("--glove", metavar="FILE", help="word vectors as text; without it they are learned")
-    add("--fraction", type=float, default=1.0, metavar="F", help="part of the training data to use (default: 1)")
+    add("--fraction", type=float, default=1.0, metavar="F", help="fraction of the training data to use (default: 1)")
     add("--seeds", type=positive, default=1, metavar="N", help="number of runs, each in a folder (default: 1)")
     help_text = (
         "recipe=small (two cores, little data) instead of the paper's; or any other setting (an unknown key "

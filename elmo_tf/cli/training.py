@@ -28,15 +28,15 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     add("--paper-recipe", action="store_true", help=help_text)
     _add_training_arguments(train)
 
-    help_text = "train a language model further on other text"
+    help_text = "continue training a biLM on other text"
     finetune = add_command(commands, "finetune", _finetune, help_text, on_gpu=True)
     finetune.set_defaults(other_flags={"config": "--set", "strategy": "--gpus"})
     finetune.add_argument("--from", dest="source", required=True, metavar="WORKDIR", help="the model to start from")
     _add_training_arguments(finetune)
 
     help_text = (
-        "print held-out perplexity as JSON, from the full softmax in float32 (TF32 on GPUs that have it). `tokens` are "
-        "predicted in each direction: the `words` of the text, which preprocess counts, and one boundary per sentence"
+        "print the perplexity of held-out records as JSON (full softmax in float32, or TF32 on GPUs that have it); "
+        "each direction predicts `tokens` tokens: the `words` of the text and one boundary per sentence"
     )
     evaluate = add_command(commands, "evaluate", _evaluate, help_text, on_gpu=True)
     add = evaluate.add_argument

@@ -11,8 +11,8 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         commands,
         "neighbors",
         _neighbors,
-        "print the uses of words in a text that are nearest to a word in a sentence, by the cosine of their vectors "
-        "minus the mean of the text's vectors",
+        "print the uses in a text that are nearest to a word in a sentence, by the cosine of their vectors after "
+        "subtracting the mean of the text's vectors",
     )
     add = neighbors.add_argument
     add("--savedmodel", required=True, metavar="DIR", help=SAVEDMODEL)
@@ -23,20 +23,20 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         help="one tokenized sentence per line; may be compressed, a folder or a glob",
     )
     add("--word", required=True, metavar="W", help="the word, a token of --sentence")
-    add("--sentence", required=True, metavar='"..."', help="tokens between spaces, W among them; skipped in the text")
+    add("--sentence", required=True, metavar='"..."', help="a tokenized sentence with W; skipped in the text")
     add(
         "--position",
         type=natural,
         metavar="N",
-        help="index of W in --sentence, from 0, if it occurs twice (default: first)",
+        help="index of W in --sentence, from 0, if it occurs more than once (default: the first)",
     )
     add("--layer", default="elmo", metavar="L", help="elmo (default), the weighted vector, or a layer: 0, 1, 2, ..")
-    add("--count", type=positive, default=10, metavar="N", help="uses to print, each of another sentence (default: 10)")
+    add("--count", type=positive, default=10, metavar="N", help="uses to print, one per sentence (default: 10)")
     which = neighbors.add_mutually_exclusive_group()
     # The first of the two sets the default.
     which.add_argument("--same-word", action="store_true", help="consider only uses of W")
     which.add_argument("--any-word", action="store_false", dest="same_word", help="consider all words (default)")
-    add("--vectors", metavar="FILE", help="HDF5 file that `elmo-tf embed` wrote for the text; saves embedding it again")
+    add("--vectors", metavar="FILE", help="vectors of the text from `elmo-tf embed`, to save computing them (HDF5)")
     add("--json", action="store_true", help="print one line of JSON")
 
     verify = add_command(
