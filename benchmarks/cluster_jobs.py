@@ -1,11 +1,11 @@
-"""Both Beam jobs on a Flink cluster on this machine, beside the same jobs with as many local processes.
+"""Both Beam jobs on a Flink cluster on this machine, compared with the same number of local processes.
 
     .venv/bin/python -m tests.cluster.engine
     .venv/bin/python benchmarks/cluster_jobs.py --input corpus/ [--savedmodel MODEL --sentences sentences.txt]
 
-The cluster has two machines: a TaskManager and a worker pool each. With `--kill`, one of them is killed when a third of
-the shards are written, and comes back. Every job's bytes are compared with those of the local one. Prints a table and,
-as the last line, JSON.
+The cluster has two machines: a TaskManager and a worker pool each. With `--kill`, one of them is killed after a third
+of the shards and restarted. The output of every job must have the same bytes as the local one's. Prints a table and, as
+the last line, JSON.
 """
 
 import argparse

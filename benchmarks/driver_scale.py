@@ -1,10 +1,10 @@
-"""What the process that starts `elmo-tf embed` costs when the text is large and the store is far away.
+"""The cost of the process that starts `elmo-tf embed`, for a large text in a remote store.
 
     .venv/bin/python benchmarks/driver_scale.py [--chunks 150000] [--milliseconds 20]
 
-The store is simulated: every question to it takes so long, a list is one question for 1,000 files. So are the workers:
-what they would write is there at once. Everything else is the command's own code, from the plan of the text to the
-folder without its journal. Prints the time and memory of the driver and the size of each job's graph; the last line is
+The store is simulated: each request takes the given time, and a listing takes one request per 1,000 files. The workers
+are simulated, too: their output is there at once. Everything else is the command's own code, from the plan of the text
+to the finished folder. Prints the time and memory of the driver and the size of each job's graph; the last line is
 JSON.
 """
 
@@ -48,7 +48,7 @@ class Store:
         self._lock = threading.Lock()
 
     def ask(self, what: str, count: int = 1) -> None:
-        """Takes the time of so many questions, one after the other."""
+        """Waits for the given number of requests, one after the other."""
         with self._lock:
             self.questions[what] += count
         time.sleep(self.seconds * count)
@@ -179,7 +179,7 @@ class Workers:
         self.graphs: dict[str, int] = {}
 
     def execute(self, pipeline: beam.Pipeline, note: str) -> None:
-        """Stands in the place of `runner_options.execute`."""
+        """Replaces `runner_options.execute`."""
         self._notes = journal.opened(FOLDER)
         phase = next(phase for phase in ("text", "embed") if phase.capitalize() in pipeline.applied_labels)
         self.graphs[phase] = len(pipeline.to_runner_api().SerializeToString())

@@ -1,19 +1,18 @@
-"""How fast a SavedModel embeds sentences, and against what: bare matrix products in the same process.
+"""How fast a SavedModel embeds sentences, compared with plain matrix products in the same process.
 
     python benchmarks/embed.py --savedmodel savedmodels/NAME/1 --text FILE
     python benchmarks/embed.py --preset original
 
-With `--preset`, a model of random weights is exported first. Without `--text`, generated text that repeats its words as
-real text does is embedded. Only the SavedModel's signature `default` is called, on batches in the order of the text.
-With `--only OUTPUT` it is called in a `tf.function` that returns this output alone, so that TensorFlow leaves out what
-only the others need.
+With `--preset`, a model with random weights is exported first. Without `--text`, the text is generated, with words as
+frequent as in real text. Calls the signature `default` on batches in text order; with `--only OUTPUT`, in a
+`tf.function` that returns only this output, so that TensorFlow prunes the rest.
 
-Prints a table and a line of JSON. `tokens_per_second` counts real tokens. `share_of_limit` is the time that bare
-products would need for the arithmetic of these tokens, each distinct token of a batch encoded once, over the time
-taken; `share_of_limit_cpu` is the same in CPU time, for a machine that is not quiet. `share_of_bandwidth` is the time
-that reading the recurrent weights from memory at every time step would need, over the time taken: the limit of small
-batches. Products and batches take turns, so that other work on the machine falls on both; the median of the rounds
-counts. `peak_rss_mb` is this process's, TensorFlow itself and the bare product's 50 MB included.
+Prints a table and a line of JSON. `tokens_per_second` counts real tokens. `share_of_limit` is the time that plain
+products would need for these tokens (each distinct token of a batch encoded once), divided by the time taken;
+`share_of_limit_cpu` is the same in CPU time, for busy machines. `share_of_bandwidth` is the time needed to read the
+recurrent weights from memory at every time step, divided by the time taken: the limit of small batches. Products and
+batches take turns, so that other work affects both; figures are medians of the rounds. `peak_rss_mb` includes
+TensorFlow and 50 MB for the plain product.
 """
 
 import argparse
@@ -67,7 +66,7 @@ def read_batches(arguments: argparse.Namespace) -> list[list[bytes]]:
 
 
 def arithmetic_of(model: config_lib.ModelConfig, batch: list[bytes]) -> tuple[float, float]:
-    """Returns a batch's floating point operations, and the bytes of recurrent weights that it reads from memory."""
+    """Returns a batch's floating-point operations, and how many bytes of recurrent weights it reads."""
     words = [line.split() for line in batch]
     distinct = char_ids_lib.encode_tokens(sorted({word for line in words for word in line}))
     encoder = arithmetic.per_window(model) * arithmetic.num_windows(distinct)
@@ -77,7 +76,7 @@ def arithmetic_of(model: config_lib.ModelConfig, batch: list[bytes]) -> tuple[fl
 
 
 def bandwidth() -> float:
-    """Returns how many bytes a second are read from memory, at best."""
+    """Returns the best rate of reading memory, in bytes per second."""
     values = tf.zeros((_READ,))
     read = tf.function(lambda: tf.reduce_max(values))
     read()

@@ -2,10 +2,10 @@
 
     .venv/bin/python benchmarks/embed_job.py --savedmodel savedmodels/mine --input corpus.txt [--repeat 3] [--memory]
 
-The model alone is measured twice: with unsorted batches of 32 sentences through the signature `tokens`, and with the
+The model alone is measured twice, through the signature `tokens`: with unsorted batches of 32 sentences, and with the
 job's own batches. The job is all of `elmo-tf embed` from text to a finished file on disk, except for loading the model.
-All run in turn in one process, and the best time of each is reported. For memory, the command runs in processes of its
-own, on the text and on ten times the text. Prints a table and, as the last line, JSON.
+All take turns in one process, and the best time of each is reported. For memory, the command runs in new processes, on
+the text and on ten times the text. Prints a table and, as the last line, JSON.
 """
 
 import argparse

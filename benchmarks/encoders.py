@@ -1,4 +1,4 @@
-"""Word vectors of several encoders: what a linear classifier finds in them, and how fast they are made.
+"""Word vectors of several encoders: scores of linear probes, and speed.
 
     python3 -m venv build/encoders
     build/encoders/bin/pip install -e '.[tasks]' -r benchmarks/encoders-requirements.txt

@@ -1,14 +1,15 @@
-"""How fast `HighwayLSTM` is beside `keras.layers.LSTM` of the same size, forwards and with gradients.
+"""The speed of `HighwayLSTM` compared with `keras.layers.LSTM` of the same size, forward and with gradients.
 
     python benchmarks/highway_lstm.py --units 300 --batch-size 80
 
-Both get the same batch, padded on the right, and the gradients of their inputs and weights are computed, as in training
-with variational dropout; in turns, so that other work on the machine falls on both. Beside them the same number of
-multiplications as one plain product of large matrices.
+Both layers get the same batch, padded on the right, and compute the gradients of their inputs and weights, as in
+training with variational dropout. They and a plain product of large matrices with as many multiplications take turns,
+so that other work affects all.
 
-Prints a table and a line of JSON; times are those of one step. A HighwayLSTM multiplies by 11 square matrices of
-weights where an LSTM with an input of the same width multiplies by 8. `time_ratio` is the median over the rounds of its
-time over the LSTM's, `cpu_ratio` the same in CPU time. The shares are the plain product's CPU time over a layer's.
+Prints a table and a line of JSON; times are those of one step. A HighwayLSTM multiplies by 11 square weight matrices
+where an LSTM with an input of the same width multiplies by 8. `time_ratio` is the median over the rounds of its time
+divided by the LSTM's, `cpu_ratio` the same in CPU time. The shares are the plain product's CPU time divided by a
+layer's.
 """
 
 import argparse
@@ -49,7 +50,7 @@ def step_of(layer: keras.layers.Layer, inputs: tf.Tensor, mask: tf.Tensor) -> Ca
 
 
 def plain_of(rows: int, units: int, blocks: int) -> Callable[[], None]:
-    """Returns a function that multiplies as much as a layer does forwards and for its gradients, in one product."""
+    """Returns a function that does as many multiplications as a layer with its gradients, in one product."""
     random = np.random.default_rng(0)
     left, right = (
         tf.constant(random.normal(size=shape), tf.float32) for shape in ((3 * rows, units), (units, blocks * units))

@@ -1,10 +1,10 @@
-"""Time and peak memory of import, export, load and one sentence at the original ELMo's size.
+"""Time and peak memory of import, export, load and one sentence at the size of the original ELMo.
 
     python benchmarks/import_original.py
 
 Random weights in the layout of the published files (93.6 million numbers, 374 MB) go through the functions behind
-`elmo-tf import`. Each step runs in a process of its own; its time includes the start of Python and TensorFlow. Prints a
-table and a line of JSON. Takes about a minute on two cores, and 2 GB of disk.
+`elmo-tf import`. Each step runs in a new process; its time includes the start of Python and TensorFlow. Prints a table
+and a line of JSON. Takes about a minute on two cores, and 2 GB of disk.
 """
 
 # ruff: noqa: PLC0415 - the parent process measures its children and imports nothing large

@@ -1,15 +1,14 @@
-"""The speed at which records become training windows: tokens per second of one process on one core; its peak memory.
+"""How fast records become training windows: tokens per second of one process on one core, and its peak memory.
 
     python benchmarks/input_pipeline.py
     python benchmarks/input_pipeline.py --input corpus.txt
     python benchmarks/input_pipeline.py --data data/train
 
-Without --data, `elmo-tf preprocess` first makes records in a temporary folder, of --input or of generated text. Tokens
-are those of the windows without padding; each is made in both directions and counted once. A pass reads the records
-once in shuffled order, from opening the shards to the last window, checksums included, in a process of its own on one
-core. The time is the CPU time of the best of --repeat passes. Two further times of the same process separate a slow
-machine from slow code: an empty Python loop over as many numbers, and copying as many bytes as the windows have.
-Prints a table and a line of JSON; takes about half a minute with generated text.
+Without --data, `elmo-tf preprocess` first makes records of --input, or of generated text, in a temporary folder. Counts
+the tokens of the windows, without padding and once for both directions. A pass reads all records in shuffled order,
+checksums included, in a new process on one core; the result is the CPU time of the best of --repeat passes. To tell a
+slow machine from slow code, the same process also times an empty Python loop over as many numbers, and a copy of as
+many bytes as the windows have. Prints a table and a line of JSON; takes about half a minute with generated text.
 """
 
 import argparse

@@ -1,14 +1,14 @@
-"""Whether a run that is killed at any moment ends with the same bits as one that is left alone.
+"""Whether a run that is killed again and again ends with the same bits as an uninterrupted one.
 
     .venv/bin/python benchmarks/kills.py [--kills 100] [--replicas 1 2]
 
 A small network is trained on generated text with a checkpoint every five steps, written in the background, and an
-evaluation every ten. One run is left alone. Another one is killed with SIGKILL again and again: nine of ten times a
-moment after it has reached a step that was drawn before, otherwise while it starts. Then `metrics.jsonl` has to be
-the same, byte for byte, and so do all variables, LSTM states and the position of the last checkpoint.
+evaluation every ten. One run is left alone. Another one is killed with SIGKILL: nine of ten times shortly after a
+random step, otherwise while it starts. Then `metrics.jsonl` and all variables, LSTM states and the position of the last
+checkpoint must be the same, bit for bit.
 
 Prints each kill to stderr, then a table and, as the last line, JSON; the exit status is 1 if anything differs. Each
-kill costs a start of TensorFlow, 10 to 20 s of CPU time. `--child` is what it starts.
+kill costs a start of TensorFlow, 10 to 20 s of CPU time. `--child` is for the processes that it starts.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""How long one sentence takes once everything is warm, in three ways: `Embedder.encode`, a SavedModel, the Keras layer.
+"""The latency of one sentence, warm: `Embedder.encode`, a SavedModel and the Keras layer.
 
     python benchmarks/latency.py --model english --tokens 20
 
-The SavedModel is exported first, and its signature is `default`. The three ways take turns, so that other work on the
-machine falls on all of them. Prints the 50th and the 99th percentile of each in milliseconds, and a line of JSON.
+The SavedModel is exported first; its signature is `default`. The three take turns, so that other work affects all.
+Prints the 50th and the 99th percentile of each in milliseconds, and a line of JSON.
 """
 
 import argparse

@@ -1,15 +1,15 @@
-"""How fast the frozen Keras layer is in `model.predict`, beside the signature of the SavedModel that it was made from.
+"""The speed of the frozen Keras layer in `model.predict`, compared with the signature of its SavedModel.
 
     python benchmarks/layer.py --preset tiny --batch-size 32
     python benchmarks/layer.py --savedmodel savedmodels/NAME/1 --text FILE --batch-size 1
 
-With `--preset`, a model of random weights is exported first. Without `--text`, generated text that repeats its words as
-real text does is embedded. The Keras model is the layer and a mean over tokens; the signature is `tokens`, which also
-returns every layer. Both get the same batches, in turns, so that other work on the machine falls on both.
+With `--preset`, a model with random weights is exported first. Without `--text`, the text is generated, with words as
+frequent as in real text. The Keras model is the layer and a mean over tokens; the signature is `tokens`, which also
+returns every layer. Both get the same batches in turns, so that other work affects both.
 
-Prints a table and a line of JSON. `time_ratio` is the median over the rounds of the layer's time over the signature's,
-`cpu_ratio` the same in CPU time. Memory is measured in a process for each of the two: `memory_over_weights` is by how
-much the layer's peak exceeds the signature's, over the size of the weights in float32.
+Prints a table and a line of JSON. `time_ratio` is the median over the rounds of the layer's time divided by the
+signature's, `cpu_ratio` the same in CPU time. Memory is measured in one process for each: `memory_over_weights` is the
+difference of the peaks, divided by the size of the weights in float32.
 """
 
 import argparse

@@ -1,14 +1,14 @@
-"""What recipes learn from the same tokens: held-out perplexities, several seeds each.
+"""Held-out perplexities of recipes after the same number of tokens, with several seeds each.
 
     python benchmarks/learning.py --train train.txt --heldout valid.txt --output DIR \\
         --recipe preset --recipe "released --paper-recipe" \\
         --recipe "adam --set train.optimizer=adam"
 
-A recipe is a name and options of `elmo-tf train`; `--steps` among them replaces that of all recipes, for another batch
-size. Runs `elmo-tf preprocess`, `train` and `evaluate` as a user would. The learning rate ends with the last step, and
+A recipe is a name and options of `elmo-tf train`; its own `--steps`, for another batch size, replaces that of all. Runs
+`elmo-tf preprocess`, `train` and `evaluate` as a user would. The learning rate decays until the last step, and
 `evaluate` divides the held-out text into 32 streams for every recipe. Each result is kept in --output; an interrupted
-run resumes there. Prints each run, a table and, as the last line, JSON. The table of benchmarks/README.md is of
-LitBank's first 60,000 lines, with the first 4,000 of its validation text held out.
+run resumes. Prints each run, a table and, as the last line, JSON. For the first table of benchmarks/tried.md, the texts
+are LitBank's first 60,000 lines and the first 4,000 of its validation text.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""What `metrics.jsonl` costs a run of millions of steps: at its beginning, at its end, and when it is resumed.
+"""The cost of `metrics.jsonl` in a run of millions of steps: at its beginning, at its end, and on resuming.
 
     .venv/bin/python benchmarks/long_metrics.py [--steps 3000000] [--eval-steps 1000]
 
-Lines are added as training adds them, twenty steps at a time. Every `--eval-steps` steps there is an evaluation, and
-the best one is asked for. Prints a table and, as the last line, JSON.
+Lines are added as in training, twenty steps at a time. Every `--eval-steps` steps, an evaluation is added and the best
+one looked up. Prints a table and, as the last line, JSON.
 """
 
 import argparse

@@ -4,7 +4,7 @@
 
 FOLDER has coref_gold.conll and coref_predicted.conll (CoNLL-2012's columns), srl.json (a list of objects with IOB2 tags
 `gold` and `predicted`, one for each predicate) and squad.json (`gold`: a list of objects with `id` and `answers`;
-`predicted`: texts by id). Prints a line of JSON with as many digits as the official scorers print.
+`predicted`: texts by id). Prints a line of JSON with as many digits as the official scorers.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def coref(folder: pathlib.Path) -> dict:
 
 
 def cut_off(counts: Counts) -> dict[str, float]:
-    """Returns recall, precision and F1 in percent, cut off behind the second digit, as the official scorer does."""
+    """Returns recall, precision and F1 in percent, truncated to two decimals like the official scorer's."""
     recall = counts.recalled / counts.gold if counts.gold else 0
     precision = counts.precise / counts.predicted if counts.predicted else 0
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0

@@ -1,14 +1,14 @@
-"""Makes the files of the model in the box from what `elmo-tf dump-weights` has written.
+"""Makes the files of the bundled model from the output of `elmo-tf dump-weights`.
 
     elmo-tf dump-weights --workdir runs/english --output build/english --softmax
     python benchmarks/pack_model.py build/english elmo_tf/published/english --divide-tokens-by 4
 
-The vectors of a trained token layer are often several times as long as those of the LSTM layers, so an average of the
-layers is hardly more than the token layer. `--divide-tokens-by` divides the token vectors by a power of two and
-multiplies the first LSTMs' weights for them by it. All other layers keep their bits.
+The vectors of a trained token layer are often several times as long as those of the LSTM layers, and dominate an
+average of the layers. `--divide-tokens-by` divides the token vectors by a power of two and multiplies the first LSTMs'
+weights for them by it. All other layers keep their bits.
 
-The weights become float16, compressed: less than half the size, and programs that read published files read them.
-float16 keeps 11 bits of a weight, bfloat16 would keep 8, and HDF5 has no bfloat16. Prints a line of JSON.
+The weights are stored as compressed float16: less than half the size, and programs that read published files can read
+them. float16 keeps 11 bits of a weight (bfloat16 8, and HDF5 has no bfloat16). Prints a line of JSON.
 """
 
 import argparse

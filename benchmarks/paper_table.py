@@ -1,12 +1,12 @@
-"""The rows of the paper's Table 1: a system without and with ELMo, the difference, the relative error reduction.
+"""The rows of the paper's Table 1: a system without and with ELMo, the gain, and the relative error reduction.
 
     python benchmarks/paper_table.py --elmo MODEL --data DIR --output DIR [--only ROW ...]
 
 --data is a folder with uner_ewt, sst5, snli, propbank_ewt, squad, ontogum, wikigold, wnut17, sentence_polarity and
-glove_small; the code has the names of their files. Runs `elmo-tf task NAME train` as a user would, and prints each
-command, a table and a line of JSON. Every command's result is kept in --output; an interrupted run resumes there.
---fractions makes a learning curve (the paper's figure 1, drawn with --figure, epochs until the best score below it),
---mixes the variants of its Table 2, --places those of its Table 3.
+glove_small; for the names of their files, see the code. Runs `elmo-tf task NAME train` as a user would, and prints each
+command, a table and a line of JSON. Every result is kept in --output; an interrupted run resumes. --fractions makes a
+learning curve (the paper's figure 1; --figure draws it above the epochs until the best score), --mixes the variants of
+Table 2, --places those of Table 3.
 """
 
 import argparse

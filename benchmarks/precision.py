@@ -1,11 +1,11 @@
-"""What bfloat16 products change in embedding, beside float32: speed, and the cosines of each layer's vectors.
+"""Embedding with bfloat16 products compared with float32: speed, and the cosines of each layer's vectors.
 
     python benchmarks/precision.py --model english --text FILE
     python benchmarks/precision.py --preset original --text FILE
 
-With `--preset`, the network has random weights. The text is embedded with `elmo_tf.load(...).encode`, which sorts by
-length, then its first sentences one at a time; both precisions take turns, and the median of the rounds counts. Prints
-a table and a line of JSON.
+With `--preset`, the network has random weights. Embeds the text with `elmo_tf.load(...).encode`, which sorts by length,
+then its first sentences one at a time. The precisions take turns; figures are medians of the rounds. Prints a table and
+a line of JSON.
 """
 
 import argparse

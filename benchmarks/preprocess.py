@@ -2,7 +2,7 @@
 
     .venv/bin/python benchmarks/preprocess.py --input corpus.txt [--workers 2] [--repeat 3]
 
-Each runs `--repeat` times in turn, as a process of its own; its best time, start-up included, is reported. Prints a
+The two take turns, `--repeat` times each, in new processes; the best times, start-up included, are reported. Prints a
 table and, as the last line, JSON.
 """
 

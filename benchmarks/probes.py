@@ -1,10 +1,10 @@
-"""The probes on one SavedModel, as one table: what the layers of a model know.
+"""The probes of one model in one table.
 
     python benchmarks/probes.py --savedmodel DIR --data DIR --output DIR
 
---data is a folder with ud_ewt and semcor30; the code has the names of their files. Runs `elmo-tf probe` as a user
-would, and prints each command, a table and a line of JSON. Every command's result is kept in --output; an interrupted
-run resumes there. What a model does for tasks: `paper_table.py`.
+--data is a folder with ud_ewt and semcor30; for the names of their files, see the code. Runs `elmo-tf probe` as a user
+would, and prints each command, a table and a line of JSON. Every result is kept in --output; an interrupted run
+resumes. For gains in tasks, see `paper_table.py`.
 """
 
 import argparse

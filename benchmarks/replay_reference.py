@@ -1,15 +1,15 @@
-"""Replays training steps recorded from bilm-tf through the project's own training step, and compares.
+"""Replays training steps recorded from bilm-tf through this project's training step, and compares.
 
     python benchmarks/replay_reference.py --trace TRACE.npz
 
-A trace holds `options` (the JSON of bilm-tf, dropout 0, full softmax, so that nothing is random), the weights `init/*`
-and `final/*` and the accumulators `accum/*` under the names of bilm-tf's checkpoints, the inputs `batchN/*`, and per
-step `loss`, `losses_fwd_bwd` and `gnorm_preclip`; `state/K ...` are the LSTM states after the last step. Prints a
-table and a line of JSON. Takes some ten seconds for a small network.
+A trace holds `options` (bilm-tf's JSON; dropout 0 and the full softmax, so that nothing is random), the weights
+`init/*` and `final/*` and the accumulators `accum/*` under the names of bilm-tf's checkpoints, the inputs `batchN/*`,
+and per step `loss`, `losses_fwd_bwd` and `gnorm_preclip`; `state/K ...` are the LSTM states after the last step. Prints
+a table and a line of JSON. Takes some ten seconds for a small network.
 
-Differences of weights and accumulators are relative to each variable's own largest value, max |ours - theirs| /
-max |theirs|, the worst of all variables counting: single elements may be zero, and a variable may be much smaller than
-the others. Losses and states are of the order of one, their differences are absolute.
+The difference of a weight or accumulator is max |ours - theirs| / max |theirs| of the variable, because single elements
+may be zero and variables differ in size; the largest is reported. Losses and states are of order one, so their
+differences are absolute.
 """
 
 import argparse

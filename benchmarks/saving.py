@@ -1,12 +1,11 @@
-"""What a checkpoint every few steps costs training, and how much memory it takes.
+"""The cost of a checkpoint every few training steps, in time and memory.
 
     .venv/bin/python benchmarks/saving.py --preset original --vocab-size 793471 [--every 20] [--rounds 5] [--minutes 60]
 
-Rounds of steps that begin with a checkpoint, written in the background, take turns with the same steps without one. A
-round with a checkpoint ends when it is written, as the next one would wait for it. The windows are the same in all
-rounds. What a checkpoint adds does not depend on the number of steps, so on a slow machine fewer of them
-(`--every 4 --set train.batch_size=8`) measure it sooner; on two cores, 20 steps of `original` take six minutes. Prints
-what it does to stderr, then a table and, as the last line, JSON.
+Rounds of steps that begin with a checkpoint, written in the background, alternate with the same steps without one. A
+round ends when its checkpoint is written, as the next one would wait for it. The cost of a checkpoint does not depend
+on the number of steps, so on a slow machine use fewer and smaller ones (`--every 4 --set train.batch_size=8`); on two
+cores, 20 steps of `original` take six minutes. Logs to stderr, then prints a table and, as the last line, JSON.
 """
 
 import argparse

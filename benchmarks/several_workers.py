@@ -1,12 +1,12 @@
-"""The whole recipe with several workers on one machine: generated text, records, training, checkpoints, evaluations.
+"""Several workers on one machine: generated text, records, training, checkpoints, evaluations.
 
     .venv/bin/python benchmarks/several_workers.py [--workers 2] [--replicas 2] [--preset tiny] [--vocab-size 793471]
         [--steps 20] [--batch-size 4] [--set KEY=VALUE]
 
-Each worker is a process with as many replicas, on logical CPUs; they find each other by `TF_CONFIG`. There are
-checkpoints and evaluations after half of the steps and at the end. Prints the peak memory of each process and, as the
-last line, JSON with the median time of a step without a checkpoint. All processes share this machine's cores, so the
-time says little about several machines; the memory is what a worker takes. `--child` is what it starts.
+Each worker is a process with the given number of replicas, on logical CPUs; they find each other by `TF_CONFIG`. There
+are checkpoints and evaluations after half of the steps and at the end. Prints the peak memory of each process and, as
+the last line, JSON with the median time of a step without a checkpoint. All processes share this machine's cores, so
+the time says little about several machines. `--child` is for the processes that it starts.
 """
 
 import argparse
@@ -34,7 +34,7 @@ from elmo_tf.training import loop, workers
 
 
 def use_cpus(count: int) -> None:
-    """Has each worker compute on so many logical CPUs; TensorFlow's own choice is one."""
+    """Makes each worker use `count` logical CPUs; by default, TensorFlow uses one."""
     from tensorflow.python.distribute import collective_all_reduce_strategy as collective  # noqa: PLC0415
 
     cpu = tf.config.list_physical_devices("CPU")[0]

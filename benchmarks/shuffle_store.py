@@ -1,9 +1,9 @@
-"""How long a worker of `preprocess --shuffle` waits for a store that is far away to gather one shard.
+"""How long a worker of `preprocess --shuffle` waits for a remote store to gather one shard.
 
     .venv/bin/python benchmarks/shuffle_store.py [--tasks 1000] [--milliseconds 20]
 
-The store is the simulated one of `driver_scale.py`. Every task of the first part has left a record for each of as many
-shards. Prints the seconds and requests of a worker that gathers a shard; the last line is JSON.
+The store is the simulated one of `driver_scale.py`. Every task of the first phase has left one record for each of as
+many shards. Prints the seconds and requests of a worker that gathers a shard; the last line is JSON.
 """
 
 import argparse

@@ -1,16 +1,15 @@
-"""How fast a training step is, and against what: a bare matrix product in the same process.
+"""How fast a training step is, compared with a plain matrix product in the same process.
 
     python benchmarks/train_step.py --preset original --vocab-size 793471 --batch-size 128 --precision float32
 
-Real steps of the real trainer: sampled softmax, dropout, clipping, Adagrad, the state carried along. The windows are of
-generated text that repeats its words as real text does, or of `--data`, records of `elmo-tf preprocess`. With
-`--input`, windows that are cut while training alternate with the same ones, there already: what reading costs a step.
-With `--evaluate`, evaluations of the network in training alternate with those of one as `elmo-tf evaluate` has it, on
-the same tokens; no step is timed.
+Runs the real trainer: sampled softmax, dropout, clipping, optimizer, carried states. The windows are from `--data`, or
+from generated text with words as frequent as in real text. With `--input`, windows that are cut while training
+alternate with the same windows, already cut: this shows what reading costs. With `--evaluate`, evaluations between
+training steps alternate with those of `elmo-tf evaluate`, on the same tokens; no step is timed.
 
-Prints a table and a line of JSON. `model_gflops` counts the arithmetic that a step cannot do without: of the character
-encoder, distinct tokens and windows with a character in them; forward and backward, without elementwise work.
-`gemm_gflops` and the steps take turns, so that other work on the machine falls on both.
+Prints a table and a line of JSON. `model_gflops` counts only the necessary arithmetic: distinct tokens, windows with a
+character, forward and backward, no elementwise operations. `gemm_gflops` and the steps take turns, so that other work
+affects both.
 """
 
 import argparse
@@ -77,7 +76,7 @@ def product_timer(dtype: str):
 
 
 def step_seconds(trainer: Trainer, windows, number: int, count: int) -> float:
-    """Trains `count` steps on what `windows` gives; returns seconds a step."""
+    """Trains `count` steps on `windows`; returns seconds per step."""
     started = time.perf_counter()
     for step in range(number, number + count):
         result = trainer.step(next(windows), step)
@@ -98,7 +97,7 @@ def measure(trainer: Trainer, windows: list[Window], rounds: int) -> dict[str, f
 
 
 def compare_input(trainer: Trainer, windows: Windows, steps: int, rounds: int) -> dict[str, float]:
-    """Times runs of `steps` steps on windows cut meanwhile, in turns with the same ones once more; medians count.
+    """Times runs of `steps` steps on windows cut meanwhile, in turns with the same windows kept; medians count.
 
     The same, because a window's distinct tokens decide how long its step takes.
     """
@@ -115,7 +114,7 @@ def compare_input(trainer: Trainer, windows: Windows, steps: int, rounds: int) -
 
 
 def _kept_in(seen: list[Window]) -> Callable[[Window], Window]:
-    """Returns a function that notes what goes through it."""
+    """Returns a function that appends a window to `seen` and returns it."""
     return lambda window: seen.append(window) or window
 
 
@@ -196,7 +195,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as for `elmo-tf train`")
     parser.add_argument("--data", metavar="DIR", help="records of `elmo-tf preprocess` (generated text)")
     compared = parser.add_mutually_exclusive_group()
-    compared.add_argument("--input", action="store_true", help="compare windows cut meanwhile with ones that are there")
+    compared.add_argument("--input", action="store_true", help="compare windows cut meanwhile with ready-made ones")
     compared.add_argument("--evaluate", action="store_true", help="compare evaluations in training with `evaluate`")
     parser.add_argument("--rounds", type=int, default=9, help="measurements, of which the median counts (9)")
     parser.add_argument("--steps", type=int, default=10, help="steps a measurement of --input (10)")

@@ -1,12 +1,12 @@
-"""How long the paper's training would take on GPUs, calculated and not measured: from the arithmetic alone.
+"""How long the paper's training would take on GPUs, calculated from the arithmetic and not measured.
 
     .venv/bin/python benchmarks/training_time.py [--preset original] [--batch-size 128] [--share 0.1]
 
-Counts the multiplications that training on 1 Billion Word cannot do without (`arithmetic.py`), and divides by what a
-GPU's maker states for matrix products in TF32, TensorFlow's default for float32 on these GPUs, and in bfloat16. Beside
-that, the time to read the recurrent weights, anew in every time step, forward and backward. The larger of both is a
-lower bound. The last column assumes that a share of the stated speed is reached: the released model's training, two
-weeks on three GTX 1080 as its authors say, reached 0.13. Nothing here was run on these GPUs.
+Counts the necessary multiplications of training on 1 Billion Word (`arithmetic.py`), and divides by the GPU maker's
+figures for matrix products in TF32, TensorFlow's default for float32 on these GPUs, and in bfloat16. Also calculates
+the time to read the recurrent weights at every time step, forward and backward. The larger of both is a lower bound.
+The last column assumes a share of the stated speed: the released model's training, two weeks on three GTX 1080
+according to its authors, reached 0.13. Nothing here was run on these GPUs.
 """
 
 import argparse

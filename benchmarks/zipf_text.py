@@ -1,6 +1,6 @@
-"""Generated text that repeats its words as real text does, for benchmarks without input files.
+"""Generated text with words as frequent as in real text, for benchmarks without input files.
 
-The frequency of the word of rank r is proportional to 1 / (r + 5) ** 1.2. In a window of 128 x 20 tokens 35 % of the
+The frequency of the word of rank r is proportional to 1 / (r + 5) ** 1.2. In a window of 128 x 20 tokens, 35 % of the
 tokens are distinct, as in a novel; a token has 5 to 19 characters, begin and end marks included.
 """
 

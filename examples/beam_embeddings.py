@@ -1,10 +1,10 @@
-"""Sentence vectors in an Apache Beam pipeline of your own.
+"""Sentence vectors in your own Apache Beam pipeline.
 
     python examples/beam_embeddings.py --model english --input sentences.txt --output vectors
 
-Reads a sentence per line, embeds each by the mean of its tokens' ELMo vectors, and writes lines of JSON with `text` and
-`vector` to `vectors-00000-of-00001.jsonl`. All other options are Beam's. For a large corpus use `elmo-tf embed --pool
-mean`, which resumes after a kill.
+Reads a sentence per line, averages the ELMo vectors of its tokens, and writes lines of JSON with `text` and `vector` to
+`vectors-00000-of-00001.jsonl`. All other options are Beam's. For a large corpus, use `elmo-tf embed --pool mean`, which
+resumes after a kill.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from elmo_tf.errors import InputError
 def embed(sentences: beam.PCollection, model: str, artifacts: str) -> beam.PCollection:
     """Returns dictionaries of `text` and `vector`, a list of floats, given sentences.
 
-    `MLTransform(read_artifact_location=artifacts)` embeds other sentences in the same way, in a later pipeline too.
+    Later pipelines can embed other sentences in the same way: `MLTransform(read_artifact_location=artifacts)`.
     """
     embeddings = ElmoEmbeddings(model, layers="mix", pool="mean", columns=["vector"])
     return (
@@ -38,7 +38,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--model", required=True, help="a SavedModel or the name of a published model")
     parser.add_argument("--input", required=True, help="files with one sentence per line, a glob")
-    parser.add_argument("--output", required=True, help="how the names of the files to write begin")
+    parser.add_argument("--output", required=True, help="prefix of the output files' names")
     arguments, rest = parser.parse_known_args()
     # `FnApiRunner` needs no network; Beam's default runner first downloads a program.
     options = PipelineOptions(["--runner=FnApiRunner", *rest])

@@ -1,7 +1,7 @@
-"""The whole path on text that comes with Python: `make demo`, three to four minutes on two cores.
+"""The whole workflow on text that comes with Python: `make demo`, three to four minutes on two cores.
 
 The documentation topics of the standard library -> records -> a biLM of preset tiny -> held-out perplexity before and
-after training, beside that of a unigram model -> savedmodels/demo/1 -> the nearest uses of a word with several senses.
+after training, and of a unigram model -> savedmodels/demo/1 -> the nearest uses of a word with several senses.
 """
 
 import argparse
@@ -78,10 +78,10 @@ def main() -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """Returns the command line's arguments; refuses existing folders that are not the demo's, which it replaces."""
+    """Returns the command line's arguments; existing folders are an error, except for the default ones."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--steps", type=int, default=1000, help="training steps (1000)")
-    replaced = "the default one is replaced, another must not exist yet"
+    replaced = "the default one is replaced, any other must not exist"
     parser.add_argument("--folder", type=pathlib.Path, default=FOLDER, help=f"work folder; {replaced}")
     parser.add_argument("--output", type=pathlib.Path, default=OUTPUT, help=f"folder of the model; {replaced}")
     arguments = parser.parse_args()

@@ -2,7 +2,8 @@
 
     python examples/embed_dataset.py --savedmodel savedmodels/mine --text corpus.txt
 
-`with_vectors` is all of it. Followed by `.cache()` or `.save(path)`, it embeds each sentence once, not once per epoch.
+Use `with_vectors` in your own program. With `.cache()` or `.save(path)` after it, each sentence is embedded once, not
+once per epoch.
 """
 
 import argparse
@@ -33,7 +34,7 @@ def with_vectors(sentences: tf.data.Dataset, savedmodel: str, batch_size: int = 
 
 
 def _dense(tokens, vectors):
-    # An element of a ragged batch is a RaggedTensor, even if its rows have one length.
+    # An element of a ragged batch may be a RaggedTensor, even if its rows have the same length.
     return tokens, vectors.to_tensor() if isinstance(vectors, tf.RaggedTensor) else vectors
 
 

@@ -3,8 +3,8 @@
     python examples/http_server.py savedmodels/mine
     curl http://127.0.0.1:8000 --data '["The bank lends money .", "A bank of the river ."]'
 
-This is the server of Python's standard library, without authentication, so it listens on 127.0.0.1 only. For more, use
-TensorFlow Serving (savedmodels/README.md).
+Python's standard server has no authentication, so it listens on 127.0.0.1 only. For production, use TensorFlow Serving
+(savedmodels/README.md).
 """
 
 import http.server

@@ -1,9 +1,9 @@
-"""A tagger of your own on top of `elmo_tf.ELMo`: Keras layers and a CRF.
+"""Your own tagger with `elmo_tf.ELMo`, Keras layers and a CRF.
 
     python examples/ner_tagger.py savedmodels/mine/1 train.conll dev.conll
 
-The files have a token and a BIO tag on each line, and an empty line between sentences. The paper's tagger, with seeds,
-early stopping and saving, is `elmo-tf task ner`.
+The files have a token and a BIO tag on each line, and an empty line between sentences. `elmo-tf task ner` is the
+paper's tagger, with seeds, early stopping and saving.
 """
 
 import sys

@@ -1,9 +1,9 @@
-"""A classifier of your own on top of `elmo_tf.ELMo`: a mean of the tokens' vectors and a dense layer.
+"""Your own classifier with `elmo_tf.ELMo`: the mean of the tokens' vectors and a dense layer.
 
     python examples/sentence_classifier.py savedmodels/mine/1 train.txt dev.txt
 
-Each line of the files has a label, a tab and a tokenized sentence. The paper's classifier, with early stopping and
-saving, is `elmo-tf task sentiment`.
+Each line of the files has a label, a tab and a tokenized sentence. `elmo-tf task sentiment` is the paper's classifier,
+with early stopping and saving.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Fine-tuning the biLM with a model of one's own: a small learning rate for the biLM, a larger one for the rest.
+"""Fine-tunes the biLM in your own model, with a lower learning rate than for the new layers.
 
     python examples/two_learning_rates.py --elmo savedmodels/mine --data reviews.tsv
 

@@ -3,8 +3,8 @@
     python examples/watch_training.py --data data/train --heldout data/heldout --workdir runs/mine --preset tiny \\
         --to wandb --project elmo
 
-A resumed training continues the same run there. Install wandb or mlflow and log in first. Of several workers, which
-`TF_CONFIG` describes, the first one sends.
+Install wandb or mlflow and log in first. A resumed training continues the same run there. With several workers
+(`TF_CONFIG`), the first one sends.
 """
 
 import argparse
