@@ -188,7 +188,7 @@ def test_the_programs_about_the_jobs_read_what_the_commands_before_them_wrote(fo
     for command in embed:
         jobs.run("embed", command[1:])
     assert [("float16" in command) for command in embed] == [False, True, False]
-    _, read_matrix, read_hdf5, read_tfrecords, job, columns = blocks("pipelines/README.md", "python")
+    _, read_hdf5, read_matrix, read_tfrecords, job, columns = blocks("pipelines/README.md", "python")
     assert run(read_matrix).vectors.shape == (18, 16)
     last = run(read_hdf5).vectors
     assert (last.shape, last.dtype) == ((3, 4, 16), np.float32)
