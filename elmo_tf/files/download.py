@@ -71,9 +71,8 @@ class _Broken(Exception):
 def download(url: str, size: int | None, sha256: str | None, path: pathlib.Path) -> None:
     """Downloads a file to `path`. Until it is complete, its name ends in `.part`; the next call resumes from there.
 
-    With a checksum, any server may send the rest, so ETag and date are not compared; if a resumed file turns out to be
-    wrong, it is downloaded again, once. Without a checksum, only a part from the same address is resumed; the address
-    is kept in a file whose name ends in `.part.url`. A part longer than the file is discarded.
+    Any server may send the rest: ETag and date are not compared. If a resumed file has the wrong checksum, it is
+    downloaded again, once. A part longer than the file is discarded.
 
     Args:
         url: http or https.
@@ -88,32 +87,24 @@ def download(url: str, size: int | None, sha256: str | None, path: pathlib.Path)
     if not re.match("https?://[^/]", url):
         raise InputError(url, "an http:// or https:// address", "another")
     part = part_of(path)
-    origin = part.with_name(f"{part.name}.url")
     if size is None:
         size = _size(url)
-    same_origin = sha256 is not None or (origin.exists() and origin.read_text() == url)
-    if part.exists() and (part.stat().st_size > size or not same_origin):
+    if part.exists() and part.stat().st_size > size:
         part.unlink()
     resumed = part.exists()
     try:
-        if sha256 is None:
-            with writing(origin), open(origin, "w", opener=staging.no_link) as file:
-                file.write(url)
         found = _receive(url, size, part)
-        if resumed and sha256 not in (None, found):
-            ProgressLine().leave(f"expected SHA-256 {sha256}, found {found} in a resumed file; downloading it again")
-            part.unlink()
-            found = _receive(url, size, part)
     finally:
         if part.exists() and part.stat().st_size == 0:
             part.unlink()
-        if not part.exists():
-            origin.unlink(missing_ok=True)
-    if sha256 not in (None, found):
-        part.unlink()
+    if sha256 in (None, found):
+        part.rename(path)
+        return
+    part.unlink()
+    if not resumed:
         raise InputError(url, f"a file with SHA-256 {sha256}", f"{found} (removed)")
-    part.rename(path)
-    origin.unlink(missing_ok=True)
+    ProgressLine().leave(f"expected SHA-256 {sha256}, found {found} in a resumed file; downloading it again")
+    download(url, size, sha256, path)
 
 
 def part_of(path: pathlib.Path) -> pathlib.Path:

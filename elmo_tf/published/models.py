@@ -130,16 +130,6 @@ MODELS = (
     ),
 )
 
-_REPLACED = "books"  # a smaller model that came with the package before `english`
-
-# Collections that are not in the table, and why.
-_OTHER_FORMATS = {
-    "elmoformanylangs": "PyTorch files (token_embedder.pkl, encoder.pkl) of another network, which has word embeddings "
-    "and a character vocabulary of its own",
-    "nlpl": "in its older list, models of ELMoForManyLangs, which are PyTorch files of another network; import later "
-    "ones from their files: elmo-tf import --options options.json --weights FILE.hdf5",
-}
-
 
 def is_name(value: object) -> bool:
     """Whether `value` is the name of a model in the table."""
@@ -150,14 +140,11 @@ def find(name: str) -> PublishedModel:
     """Returns the model called `name`.
 
     Raises:
-        InputError: if there is none, with the names that there are; or with the reason, for collections of models in
-            another format.
+        InputError: if there is none, with the names that there are.
     """
     for model in MODELS:
         if model.name == name:
             return model
-    if reason := _OTHER_FORMATS.get(name.lower()):
-        raise InputError(name, "a model in the format of bilm-tf (HDF5 and options.json)", reason)
     raise InputError(name, expected_names(), "no such model" + suggested(name))
 
 
@@ -167,7 +154,5 @@ def expected_names() -> str:
 
 
 def suggested(name: object) -> str:
-    """Returns what an error adds to a wrong name: a similar one, or what has replaced it."""
-    if name == _REPLACED:
-        return "; english has replaced it"
+    """Returns what an error adds to a wrong name: a similar one, if there is one."""
     return suggestion(str(name), [model.name for model in MODELS])

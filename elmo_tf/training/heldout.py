@@ -9,7 +9,6 @@ from typing import NamedTuple
 from elmo_tf.config import Config, TrainConfig
 from elmo_tf.errors import InputError
 from elmo_tf.records.record_folder import Records
-from elmo_tf.training import precision
 from elmo_tf.training.coordination import OneWorker
 from elmo_tf.training.evaluation import Evaluator, num_tokens, text_id
 from elmo_tf.training.monitor import Monitor
@@ -104,7 +103,6 @@ class HeldoutEvaluation:
         if workers.is_chief:
             for part, result in zip(missing, found, strict=False):
                 note = "" if part.windows is None else f", of the first {result.tokens:,} tokens"
-                note += _products_note(config.precision)
                 self.monitor.record_evaluation(result, part.id, note, part != self._parts[0])
         waited = metrics_file.evaluations_since_best(self.earlier())
         self.out_of_patience = workers.any(0 < config.patience <= waited)
@@ -132,10 +130,3 @@ class HeldoutEvaluation:
                 "warning: earlier evaluations were of another held-out text, another part of it, or another number of "
                 "streams (train.batch_size); the best checkpoint and train.patience go by those from here on"
             )
-
-
-def _products_note(training_precision: str) -> str:
-    """Returns a note for an evaluation's log line if products have another precision than float32."""
-    here, evaluate = map(precision.of_products, (training_precision, "float32"))
-    note = "" if here == "float32" else f", {here} products"
-    return note if here == evaluate else f"{note} (elmo-tf evaluate: {evaluate})"

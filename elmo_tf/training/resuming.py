@@ -6,7 +6,7 @@ import logging
 from elmo_tf.config import TrainConfig
 from elmo_tf.errors import InputError
 from elmo_tf.records.record_folder import Records
-from elmo_tf.training.epochs import Epochs
+from elmo_tf.training.state import Epochs
 from elmo_tf.training.step import Trainer
 from elmo_tf.workdir.checkpoint_progress import Progress
 

@@ -9,14 +9,13 @@ once, when it starts, and appends to it.
 """
 
 import contextlib
-import itertools
 import json
 import logging
 import math
 import os
 import pathlib
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 
@@ -65,7 +64,7 @@ class MetricsFile:
     Args:
         path: the file; made if it does not exist.
         step: lines of later steps are removed, because those steps will be repeated. None: training starts without a
-            checkpoint, and an existing file is kept under another name, with a warning.
+            checkpoint, and the lines of an earlier run are kept as `metrics.jsonl.old`, with a warning.
         on_line: called with a copy of each line that is added. If it raises, the first exception becomes a warning.
 
     Attributes:
@@ -80,12 +79,13 @@ class MetricsFile:
         self._warned = False  # of an exception in `on_line`
         self._path = pathlib.Path(path)
         self._pending: list[bytes] = []
-        self._failing = False
-        if step is None:
-            _set_aside(self._path)
-        self._size, self.evaluations = _up_to(self._path, step or 0)
+        if step is None and self._path.exists() and self._path.stat().st_size:
+            kept = self._path.with_name(f"{FILE}.old")
+            os.replace(self._path, kept)
+            _log.warning("warning: no checkpoint: training starts at step 0; the earlier losses are kept in %s", kept)
+        size, self.evaluations = _up_to(self._path, step or 0)
         with open(self._path, "ab", opener=staging.no_link) as file:
-            file.truncate(self._size)
+            file.truncate(size)
 
     def add(self, values: MetricsLine) -> None:
         """Adds a line; `flush` writes it."""
@@ -103,33 +103,12 @@ class MetricsFile:
             self._warned = True
 
     def flush(self, sync: bool = False) -> None:
-        """Writes the added lines, with `sync` down to the disk; if that fails, warns and keeps them for next time."""
-        content = b"".join(self._pending)
-        try:
-            with self._opened() as file:
-                file.seek(self._size)
-                file.write(content)
-                file.truncate()
-            if sync:
-                staging.sync(self._path)
-        except OSError as error:
-            if not self._failing:
-                _log.warning("warning: %s: %s; lines are kept until they can be written", self._path, error)
-            self._failing = True
-            return
-        self._failing = False
-        self._size += len(content)
+        """Writes the added lines, with `sync` down to the disk; raises `OSError` if that fails."""
+        with open(self._path, "ab", opener=staging.no_link) as file:
+            file.write(b"".join(self._pending))
         self._pending.clear()
-
-    def _opened(self) -> BinaryIO:
-        """Opens the file for writing; if it was deleted, starts a new one, with a warning."""
-        try:
-            return open(self._path, "r+b", opener=staging.no_link)
-        except FileNotFoundError:
-            file = self._path.open("xb")
-        _log.warning("warning: %s was deleted; a new one starts with the lines from here on", self._path)
-        self._size = 0
-        return file
+        if sync:
+            staging.sync(self._path)
 
 
 def evaluations(path: str | os.PathLike) -> list[HeldoutLine]:
@@ -166,20 +145,6 @@ def evaluations_since_best(found: Sequence[HeldoutLine]) -> int:
     """Returns how many of the `comparable` evaluations came after the best."""
     ranks = [one.rank for one in comparable(found)]
     return len(ranks) - 1 - ranks.index(min(ranks)) if ranks else 0
-
-
-def _set_aside(path: pathlib.Path) -> None:
-    """Renames the file of a run that has no checkpoint, with a warning, unless it is absent or empty."""
-    if not path.exists() or path.stat().st_size == 0:
-        return
-    names = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in itertools.count(1))
-    kept = next(name for name in names if not name.exists())
-    os.replace(path, kept)
-    _log.warning(
-        "warning: %s has losses of an earlier run but there is no checkpoint: training starts at step 0, and that file "
-        "is kept as %s",
-        *(path, kept.name),
-    )
 
 
 def _up_to(path: pathlib.Path, step: int) -> tuple[int, list[HeldoutLine]]:

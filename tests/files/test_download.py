@@ -170,17 +170,6 @@ def test_a_part_that_turns_out_wrong_is_reported_and_downloaded_again(server, pa
     assert ("in a resumed file; downloading it again" in capsys.readouterr().err) == (len(part) <= len(CONTENT))
 
 
-@pytest.mark.parametrize(("origin", "size"), [("", 1000), ("http://other/file", 1000), (None, 400_001)])
-def test_without_a_checksum_a_part_that_is_too_long_or_of_another_address_is_downloaded_anew(
-    server, path, origin, size
-):
-    begin(path, bytes(size))
-    if origin != "":
-        path.with_name("file.part.url").write_text(origin or server.url)
-    fetch(server, path, None, None)
-    assert server.ranges == [None, None]
-
-
 def test_a_part_that_is_all_of_it_is_checked_without_a_connection(server, path):
     begin(path, CONTENT)
     fetch(server, path)

@@ -80,19 +80,11 @@ def test_addresses_are_those_in_use_and_a_mirror_takes_their_place(monkeypatch):
     assert models.find("pt-brwac").urls["options.json"] == "http://here/contributed/pt/brwac/options.json"
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("smal", r"expected one of the models english, small, medium, .*, found no such model; did you mean small\?"),
-        ("books", "expected one of .*, found no such model; english has replaced it"),
-        ("ELMoForManyLangs", "expected a model in the format of bilm-tf .*, found PyTorch files"),
-        ("nlpl", "expected a model in the format of bilm-tf .*, found in its older list, .*PyTorch"),
-    ],
-)
-def test_an_unknown_name_lists_the_names_and_another_format_has_its_reason(name, message):
-    assert not models.is_name(name)
-    with pytest.raises(InputError, match=f"^{name}: {message}"):
-        models.find(name)
+def test_an_unknown_name_lists_the_names():
+    assert not models.is_name("smal")
+    expected = r"^smal: expected one of the models english, small, medium, .*, found no such model; did you mean small"
+    with pytest.raises(InputError, match=expected):
+        models.find("smal")
 
 
 def test_the_folder_of_models_is_in_the_users_cache_unless_a_variable_names_it(monkeypatch, tmp_path):

@@ -334,24 +334,6 @@ def test_a_worker_that_joins_can_be_interrupted(tmp_path):
     assert process.wait(timeout=ENDS_SECONDS) == -signal.SIGINT
 
 
-# What TensorFlow 2.21 said when the first of two workers was killed, and when the first did not answer at the start.
-KILLED = (
-    "Graph execution error:\n\nDetected at node allgather/CollectiveGatherV2 defined at (most recent call last):\n"
-    '  File "/usr/lib/python3.11/threading.py", line 1002, in _bootstrap\n\n'
-    "Collective ops is aborted by: recvmsg:Connection reset by peer\n"
-    "Additional GRPC error information from remote target /job:worker/replica:0/task:0 while calling "
-    "/tensorflow.WorkerService/RecvBuf:\n"
-    ':UNKNOWN:Error received from peer  {grpc_status:14, grpc_message:"recvmsg:Connection reset by peer"}\n'
-    "The error could be from a previous operation. Restart your program to reset.\n"
-    "\t [[{{node allgather/CollectiveGatherV2}}]] [Op:__inference__gathered_106]"
-)
-UNANSWERED = (
-    "Deadline Exceeded\nAdditional GRPC error information from remote target /job:worker/replica:0/task:0 while "
-    "calling /tensorflow.CoordinationService/RegisterTask:\n"
-    ':UNKNOWN:Error received from peer  {grpc_status:4, grpc_message:"Deadline Exceeded"}'
-)
-
-
 def first_of_two() -> workers.Workers:
     """Returns the first of two workers, as it sees them; there is no second one."""
     cluster = workers._Cluster(0, ["a:1", "b:1"])
@@ -359,32 +341,25 @@ def first_of_two() -> workers.Workers:
 
 
 GONE = r"^worker 0 of 2: another worker has ended \({}\), and its log says why; start all of them again"
-RESET = GONE.format("Collective ops is aborted by: recvmsg:Connection reset by peer")
 
 
 @pytest.mark.parametrize(
     ("error", "said", "raised", "message"),
     [
-        (tf.errors.UnavailableError, KILLED, ConnectionError, RESET),
-        (tf.errors.UnavailableError, UNANSWERED, ConnectionError, GONE.format("Deadline Exceeded")),
-        (tf.errors.UnavailableError, " [[{{node A}}]]", ConnectionError, GONE.format("UnavailableError")),
+        (tf.errors.UnavailableError, "aborted", ConnectionError, GONE.format("UnavailableError")),
         # An internal error may have any cause.
-        (tf.errors.InternalError, KILLED, ConnectionError, RESET),
+        (tf.errors.InternalError, "Connection reset by peer", ConnectionError, GONE.format("InternalError")),
         (
             *(tf.errors.InternalError, "Failed to call DoRnnForward [[{{node rnn}}]] [[CollectiveReduceV2/_7]]"),
             *(tf.errors.InternalError, "^Failed to call"),
         ),
         (
-            *(
-                tf.errors.InternalError,
-                "Collective ops is aborted by: Device /job:worker/replica:0/task:1/device:CPU:0 "
-                "is joining a group with size4, but that group has size 2",
-            ),
+            *(tf.errors.InternalError, "Collective ops is aborted by: joining a group with size4, but that has size 2"),
             *(InputError, "^strategy: expected as many devices for each worker, found 1 at worker 0 of 2, a different"),
         ),
     ],
 )
-def test_the_error_about_another_worker_has_the_line_that_tells_the_cause(error, said, raised, message):
+def test_errors_of_other_workers_are_told_from_those_of_this_one(error, said, raised, message):
     with pytest.raises(raised, match=message), first_of_two().watched():
         raise error(None, None, said)
 
@@ -416,9 +391,7 @@ def test_a_cluster_is_not_joined_once_tensorflow_has_computed_something(monkeypa
     [
         ({"worker": ["a:1", "b:1"]}, ("worker", 1), (1, 2)),
         ({"chief": ["c:1"], "worker": ["a:1", "b:1"]}, ("chief", 0), (0, 3)),
-        ({"chief": ["c:1"], "worker": ["a:1", "b:1"]}, ("worker", 0), (1, 3)),
         ({"chief": ["c:1"], "worker": ["a:1", "b:1"]}, ("worker", 1), (2, 3)),
-        ({"chief": ["c:1"]}, ("chief", 0), (0, 1)),
     ],
 )
 def test_a_chief_is_the_first_and_workers_come_after_it(cluster, task, place):
@@ -427,8 +400,6 @@ def test_a_chief_is_the_first_and_workers_come_after_it(cluster, task, place):
     )
     index, addresses = workers._place(resolver)
     assert (index, len(addresses), addresses[index]) == (*place, cluster[task[0]][task[1]])
-    found = workers.Workers(types.SimpleNamespace(cluster_resolver=workers._Cluster(index, addresses)))
-    assert (found.index, found.count, found.is_chief) == (*place, index == 0)
 
 
 def test_workers_that_do_not_start_or_cannot_listen_are_named(monkeypatch, caplog):
