@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from elmo_tf import __version__
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, reason
 from elmo_tf.files import staging
 from elmo_tf.files.progress import ProgressLine
 
@@ -27,10 +27,7 @@ _TRANSIENT = (408, 429)  # client errors that are worth another attempt: request
 class ByteProgress:
     """A progress line in megabytes, with speed and time left; shows nothing for work that takes only a moment.
 
-    Args:
-        doing: its first word.
-        total: bytes in all.
-        done: bytes at the start.
+    `doing` is its first word; `done` of `total` bytes are there at the start.
     """
 
     def __init__(self, doing: str, total: int, done: int = 0):
@@ -71,8 +68,7 @@ class _Broken(Exception):
 def download(url: str, size: int | None, sha256: str | None, path: pathlib.Path) -> None:
     """Downloads a file to `path`. Until it is complete, its name ends in `.part`; the next call resumes from there.
 
-    Any server may send the rest: ETag and date are not compared. If a resumed file has the wrong checksum, it is
-    downloaded again, once. A part longer than the file is discarded.
+    Any server may send the rest: ETag and date are not compared. A part longer than the file is discarded.
 
     Args:
         url: http or https.
@@ -91,20 +87,15 @@ def download(url: str, size: int | None, sha256: str | None, path: pathlib.Path)
         size = _size(url)
     if part.exists() and part.stat().st_size > size:
         part.unlink()
-    resumed = part.exists()
     try:
         found = _receive(url, size, part)
     finally:
         if part.exists() and part.stat().st_size == 0:
             part.unlink()
-    if sha256 in (None, found):
-        part.rename(path)
-        return
-    part.unlink()
-    if not resumed:
+    if sha256 not in (None, found):
+        part.unlink()
         raise InputError(url, f"a file with SHA-256 {sha256}", f"{found} (removed)")
-    ProgressLine().leave(f"expected SHA-256 {sha256}, found {found} in a resumed file; downloading it again")
-    download(url, size, sha256, path)
+    part.rename(path)
 
 
 def part_of(path: pathlib.Path) -> pathlib.Path:
@@ -133,7 +124,7 @@ def writing(path: pathlib.Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(str(path), "a disk that can be written", _reason(error)) from None
+        raise InputError(str(path), "a disk that can be written", reason(error)) from None
 
 
 def _receive(url: str, size: int, part: pathlib.Path) -> str:
@@ -145,7 +136,7 @@ def _receive(url: str, size: int, part: pathlib.Path) -> str:
             while (start := file.tell()) < size:
                 progress.restart(start)
                 try:
-                    for data in _request(url, size, start, progress):
+                    for data in _request(url, size, start):
                         file.write(data)
                         digest.update(data)
                         progress.show(file.tell())
@@ -160,12 +151,10 @@ def _receive(url: str, size: int, part: pathlib.Path) -> str:
     return digest.hexdigest()
 
 
-def _request(url: str, size: int, start: int, progress: ByteProgress) -> Iterator[bytes]:
+def _request(url: str, size: int, start: int) -> Iterator[bytes]:
     """Yields the file from byte `start` on, over one connection; `_Broken` if that fails before the end."""
     with _opened(url, start) as response:
         position = _first_byte(response, url, size, start)
-        if position < start:
-            progress.say(f"this server cannot resume a download: it sends the first {start / 1e6:,.0f} MB again")
         while position < size:
             data = response.read(_NETWORK_BYTES)
             if not data:
@@ -208,7 +197,7 @@ def _opened(url: str, start: int) -> Iterator[http.client.HTTPResponse]:
     except (http.client.InvalidURL, ValueError) as error:
         raise InputError(url, "an address", error) from None
     except (OSError, http.client.HTTPException) as error:
-        raise _Broken(f"a connection that failed ({_reason(error)})") from None
+        raise _Broken(f"a connection that failed ({reason(getattr(error, 'reason', error))})") from None
 
 
 def _first_byte(response: http.client.HTTPResponse, url: str, size: int, start: int) -> int:
@@ -233,8 +222,3 @@ def _hash(file: BinaryIO, size: int) -> "hashlib._Hash":
             digest.update(data)
             progress.show(file.tell())
     return digest
-
-
-def _reason(error: Exception) -> str:
-    inner = getattr(error, "reason", error)
-    return getattr(inner, "strerror", None) or str(inner) or type(inner).__name__

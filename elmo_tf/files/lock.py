@@ -42,12 +42,7 @@ def locked(folder: str | os.PathLike, wait: bool = False) -> Iterator[None]:
 def acquire(descriptor: int, folder: str | os.PathLike) -> bool:
     """Locks an open file or folder until it is closed, at the latest when the process ends.
 
-    Args:
-        descriptor: of the open file or folder.
-        folder: for the warning.
-
-    Returns:
-        False if another process has the lock. True, with a warning, on a file system without locks.
+    Returns False if another process has the lock; True, with a warning that names `folder`, if there are no locks.
     """
     try:
         return filelock.lock_descriptor(descriptor, blocking=False)

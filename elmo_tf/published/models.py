@@ -21,31 +21,18 @@ _NEWS = "1 Billion Word, 0.8 G tokens of news"
 
 @dataclasses.dataclass(frozen=True)
 class PublishedModel:
-    """A model that has a name.
-
-    Attributes:
-        name: what users write.
-        about: the text it was trained on.
-        parameters: number of weights, without the softmax.
-        dim: width of a vector, twice the projection.
-        options: path of its `options.json` below `ADDRESS`; empty: the files come with this package.
-        weights: path of its `weights.hdf5`.
-        size: bytes of `weights`; None: unknown.
-        sha256: of `weights`, in hexadecimal, as published by a third party; None: unknown.
-        license: as far as it is known.
-        language: of the text.
-    """
+    """A model that has a name."""
 
     name: str
-    about: str
-    parameters: int
-    dim: int
-    options: str = ""
-    weights: str = ""
-    size: int | None = None
-    sha256: str | None = None
-    license: str = "not stated"
-    language: str = "English"
+    about: str  # the text it was trained on
+    parameters: int  # number of weights, without the softmax
+    dim: int  # width of a vector, twice the projection
+    options: str = ""  # path of its `options.json` below `ADDRESS`; empty: the files come with this package
+    weights: str = ""  # path of its `weights.hdf5`
+    size: int | None = None  # bytes of `weights`; None: unknown
+    sha256: str | None = None  # of `weights`, in hexadecimal, as published by a third party; None: unknown
+    license: str = "not stated"  # as far as it is known
+    language: str = "English"  # of the text
 
     @property
     def comes_with_package(self) -> bool:
@@ -137,11 +124,7 @@ def is_name(value: object) -> bool:
 
 
 def find(name: str) -> PublishedModel:
-    """Returns the model called `name`.
-
-    Raises:
-        InputError: if there is none, with the names that there are.
-    """
+    """Returns the model called `name`; raises `InputError`, with the names that there are, if there is none."""
     for model in MODELS:
         if model.name == name:
             return model

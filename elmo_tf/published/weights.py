@@ -95,9 +95,7 @@ Targets = dict[str, tuple[tf.Variable | keras.Variable, tuple[int, ...]]]
 def assign(source: Source, targets: Targets) -> None:
     """Reads every array of `source` into its variable, one at a time, after comparing all names and shapes.
 
-    Args:
-        source: the arrays; the names of a single LSTM layer may lack its number.
-        targets: the variables.
+    The names of a single LSTM layer may lack its number.
 
     Raises:
         InputError: naming the first array that is missing, unknown, of another shape, or not of finite floats.
@@ -201,11 +199,8 @@ def load_softmax(
 def dump(bilm: BiLM, output: str | os.PathLike, vocabulary: Vocabulary | None = None) -> pathlib.Path:
     """Writes `options.json` and `weights.hdf5` to the new folder `output`, all or nothing.
 
-    Args:
-        bilm: the network.
-        output: the folder.
-        vocabulary: the words of the network's softmax, which is then written to `softmax.hdf5`, and they to
-            `vocab.txt`; other programs ignore these files.
+    With a `vocabulary`, the network's softmax is written to `softmax.hdf5`, and its words to `vocab.txt`; other
+    programs ignore these files.
     """
     with new_folder(output) as folder:
         write_options(bilm.config, folder / OPTIONS_FILE)

@@ -56,9 +56,6 @@ class _Pool:
         self._starts = np.concatenate([shard.starts for shard in shards])
         self._ends = np.concatenate([shard.ends for shard in shards])
 
-    def __len__(self) -> int:
-        return len(self._starts)
-
     def block(self, numbers: np.ndarray, vocab_size: int, max_chars_per_token: int) -> Block:
         """Returns the sentences with these numbers."""
         contents = [shard.content for shard in self._shards]

@@ -11,7 +11,7 @@ from elmo_tf.config import TrainConfig
 from elmo_tf.training import resuming
 from elmo_tf.training.coordination import OneWorker
 from elmo_tf.training.state import TrainState
-from elmo_tf.workdir import checkpoint_files, checkpoints, space
+from elmo_tf.workdir import checkpoint_files, checkpoints
 from elmo_tf.workdir.folder import Workdir
 from elmo_tf.workdir.metrics_file import HeldoutLine
 
@@ -38,10 +38,7 @@ class Checkpointing:
         self._last_save = time.monotonic()
 
     def restore(self, stored_config: TrainConfig) -> None:
-        """Restores the newest intact checkpoint, if there is one.
-
-        Args:
-            stored_config: the recipe of the workdir so far.
+        """Restores the newest intact checkpoint, if there is one; `stored_config` is the recipe of the workdir so far.
 
         Raises:
             InputError: if the checkpoint belongs to another training.
@@ -131,7 +128,7 @@ class Checkpointing:
         free = shutil.disk_usage(self.workdir.path).free
         if needed > free:
             _log.warning(
-                "warning: the checkpoints to keep (%d, and one being written) need %s MB more, but only %s MB are free "
-                "in %s",
-                *(kept, space.megabytes(needed), space.megabytes(free), self.workdir.path),
+                "warning: the checkpoints to keep (%d, and one being written) need %.1f MB more, but only %.1f MB are "
+                "free in %s",
+                *(kept, needed / 1e6, free / 1e6, self.workdir.path),
             )

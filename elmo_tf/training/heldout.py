@@ -33,9 +33,7 @@ class Part(NamedTuple):
 def parts(records: Records, config: TrainConfig) -> list[Part]:
     """Returns the part that each evaluation takes and, unless that is all, the whole text for the last evaluation.
 
-    Args:
-        records: the held-out text.
-        config: the part has `eval_tokens` tokens, rounded up to windows of `batch_size` streams of `unroll_steps`.
+    The part has `eval_tokens` tokens, rounded up to windows of `batch_size` streams of `unroll_steps`.
     """
     shape = config.batch_size, config.unroll_steps
     whole = Part(text_id(records, *shape), None)
@@ -54,13 +52,7 @@ def check_patience(config: Config, heldout: object | None) -> None:
 
 @dataclasses.dataclass
 class HeldoutEvaluation:
-    """Evaluates a network in training again and again; all workers must call `evaluate` at the same step.
-
-    Attributes:
-        eval_steps: steps between evaluations; 0: only at the end.
-        out_of_patience: whether `train.patience` evaluations have passed without a better one.
-        seconds: time spent on evaluations.
-    """
+    """Evaluates a network in training again and again; all workers must call `evaluate` at the same step."""
 
     records: Records  # the held-out text
     trainer: Trainer
@@ -73,20 +65,16 @@ class HeldoutEvaluation:
         self._evaluator = Evaluator(self.trainer.bilm, self.trainer.strategy)
         self._parts = parts(self.records, config)
         self._described = False  # whether the log says how long an evaluation takes
-        self.eval_steps = config.checkpoint_steps if config.eval_steps is None else config.eval_steps
-        self.out_of_patience = False
-        self.seconds = 0.0
+        self._eval_steps = config.checkpoint_steps if config.eval_steps is None else config.eval_steps
+        self.out_of_patience = False  # whether `train.patience` evaluations have passed without a better one
+        self.seconds = 0.0  # spent on evaluations
 
     def due(self, step: int) -> bool:
         """Whether an evaluation is due; a checkpoint is due too, because it may be the best."""
-        return self.eval_steps > 0 and step % self.eval_steps == 0
+        return self._eval_steps > 0 and step % self._eval_steps == 0
 
     def evaluate(self, step: int, final: bool = False) -> bool:
-        """Evaluates the weights of a step, unless that was done before.
-
-        Args:
-            step: the number of steps done.
-            final: whether this is the last evaluation, which also takes the whole text.
+        """Evaluates the weights after `step` steps, unless that was done before; if `final`, also on the whole text.
 
         Returns:
             False if the evaluation was interrupted on any worker.
@@ -113,7 +101,7 @@ class HeldoutEvaluation:
             workers.info(
                 "an evaluation takes %.1f s, the first one's graph included: %s of %s held-out tokens "
                 "(train.eval_tokens), every %s steps (train.eval_steps); the last one takes all",
-                *(seconds, f"{found[0].tokens:,}", f"{num_tokens(self.records):,}", f"{self.eval_steps:,}"),
+                *(seconds, f"{found[0].tokens:,}", f"{num_tokens(self.records):,}", f"{self._eval_steps:,}"),
             )
         self.monitor.resume_clock()
         return len(found) == len(missing)

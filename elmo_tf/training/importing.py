@@ -80,11 +80,7 @@ def save_new(
     optimizer: Optimizer | None = None,
     step: int = 0,
 ) -> Workdir:
-    """Makes a workdir with a checkpoint of the given weights, both or nothing.
-
-    Raises:
-        InputError: if `workdir` is in use.
-    """
+    """Makes a workdir with a checkpoint of the given weights, both or nothing; raises `InputError` if it is in use."""
     with new_workdir(workdir, config, vocabulary) as made:
         slots = None if optimizer is None else optimizer.slots
         checkpoints.save(made, bilm, slots, Progress(step))

@@ -21,7 +21,7 @@ def check(progress: Progress, data_id: str, records: Records, stored_config: Tra
         data_id: identifies the records and the seed of this training.
         records: the records, for the message.
         stored_config: the recipe of the run that wrote the checkpoint.
-        trainer: with the recipe and the replicas of this one.
+        trainer: with the recipe and the replicas of this run.
     """
     if progress.data_id not in (None, data_id):
         raise InputError(
@@ -45,12 +45,6 @@ def continued(progress: Progress, stored_config: TrainConfig, trainer: Trainer, 
     If the checkpoint has another number of streams, they start from zero states at the next sentence of the epoch; the
     unread rest of the sentences in progress is skipped. If a step now has another number of tokens, epochs before and
     after the checkpoint are counted separately.
-
-    Args:
-        progress: of the checkpoint.
-        stored_config: the recipe of the workdir so far.
-        trainer: of this run.
-        epochs: of this run.
     """
     streams, found, position = trainer.batch_size, progress.num_streams, progress.position
     if found is None:

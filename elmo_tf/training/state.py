@@ -15,12 +15,11 @@ from elmo_tf.workdir.checkpoint_progress import Progress
 
 @dataclasses.dataclass(frozen=True)
 class Epochs:
-    """Converts between steps and epochs, even if the size of a step changed during training."""
+    """Converts between steps and passes over the text, even if the size of a step changed during training."""
 
-    tokens_per_epoch: int  # predicted in each direction by a pass over the text: every word, a boundary per sentence
-    tokens_per_step: int  # boundaries included, each counted once for both directions
-    # The step at which the number of tokens per step last changed, and the epochs until then.
-    offset_step: int = 0
+    tokens_per_epoch: int  # as `num_tokens`
+    tokens_per_step: int
+    offset_step: int = 0  # as in `Progress`
     epoch_offset: float = 0.0
 
     @property
@@ -50,7 +49,7 @@ class TrainState:
 
     @property
     def epochs(self) -> Epochs:
-        """Converts between steps and passes over the text."""
+        """For the recipe of this run."""
         tokens_per_step = self.trainer.batch_size * self.trainer.config.unroll_steps
         return Epochs(num_tokens(self.records), tokens_per_step, self.offset_step, self.epoch_offset)
 
@@ -61,10 +60,8 @@ class TrainState:
 
     def progress(self) -> Progress:
         """Returns the state as a checkpoint stores it; all workers must call this."""
-        states, unroll_steps = self.trainer.gathered_states(), self.trainer.config.unroll_steps
-        return Progress(
-            self.step, self.position, self.data_id, states, unroll_steps, self.offset_step, self.epoch_offset
-        )
+        states, offsets = self.trainer.gathered_states(), (self.offset_step, self.epoch_offset)
+        return Progress(self.step, self.position, self.data_id, states, self.trainer.config.unroll_steps, *offsets)
 
     def set_progress(self, progress: Progress) -> None:
         """Continues from a checkpoint, whose variables are restored already."""

@@ -44,14 +44,10 @@ def store(workdir: Workdir, snapshot: Snapshot, evaluations: Sequence[HeldoutLin
     Args:
         workdir: the workdir to write to.
         snapshot: the contents.
-        evaluations: all evaluations of the workdir so far.
-
-    Returns:
-        the checkpoint's folder.
+        evaluations: all of the workdir so far.
 
     Raises:
-        OSError: if it cannot be written; the other checkpoints stay then. If an old one cannot be removed, that is only
-            a warning.
+        OSError: if it cannot be written; the other checkpoints stay then.
     """
     step = snapshot.progress.step
     folder, there = folder_of(workdir, step), steps(workdir)
@@ -85,9 +81,7 @@ def load(workdir: Workdir, bilm: BiLM, slots: Slots | None = None, checkpoint: s
     """Reads a checkpoint into `bilm` and, if given, `slots`.
 
     Args:
-        workdir: the workdir to read from.
-        bilm: gets the weights.
-        slots: get the optimizer's values.
+        workdir, bilm, slots: where to read from, and what to read into.
         checkpoint: `"latest"`: the newest intact one, with a warning about newer damaged ones; `"best"`: the one with
             the lowest held-out perplexity; or a step.
 
@@ -118,8 +112,7 @@ def load(workdir: Workdir, bilm: BiLM, slots: Slots | None = None, checkpoint: s
 
 def latest(workdir: Workdir) -> pathlib.Path | None:
     """Returns the newest checkpoint's folder, or None."""
-    found = _checkpoints(workdir)
-    return found[-1] if found else None
+    return max(_checkpoints(workdir), key=_step, default=None)
 
 
 def provenance(workdir: Workdir, step: int) -> dict[str, Any]:

@@ -30,7 +30,7 @@ _log = logging.getLogger("elmo_tf")
 
 
 class StepLine(msgspec.Struct, frozen=True):
-    """A line about a training step."""
+    """What is read of a line about a training step."""
 
     step: Count
 
@@ -54,6 +54,7 @@ class HeldoutLine(msgspec.Struct, frozen=True):
         return math.inf if math.isnan(self.perplexity) else self.perplexity
 
 
+_HELDOUT = b'"heldout"'  # only in lines about evaluations
 # Ten times as fast as `json_file`, which reads what this refuses, NaN for instance.
 _STEP = msgspec.json.Decoder(StepLine)
 
@@ -117,8 +118,7 @@ def evaluations(path: str | os.PathLike) -> list[HeldoutLine]:
     Raises:
         InputError: naming the line, if one of them is damaged.
     """
-    lines = ((line, number) for line, number in _lines(pathlib.Path(path)) if _is_evaluation(line))
-    return [_parsed(path, line, number) for line, number in lines]
+    return [_parsed(path, line, number) for line, number in _lines(pathlib.Path(path)) if _HELDOUT in line]
 
 
 def comparable(found: Sequence[HeldoutLine]) -> list[HeldoutLine]:
@@ -133,9 +133,7 @@ def comparable(found: Sequence[HeldoutLine]) -> list[HeldoutLine]:
 def best(found: Sequence[HeldoutLine], steps: Collection[int] | None = None) -> HeldoutLine | None:
     """Returns the one with the lowest perplexity of the `comparable` evaluations; None if there is none.
 
-    Args:
-        found: as `evaluations` returns them.
-        steps: only evaluations of these steps count; None: all.
+    If `steps` are given, only evaluations of these count.
     """
     candidates = [one for one in comparable(found) if steps is None or one.step in steps]
     return min(candidates, key=lambda one: one.rank, default=None)
@@ -167,15 +165,13 @@ def _up_to(path: pathlib.Path, step: int) -> tuple[int, list[HeldoutLine]]:
     return size, found
 
 
-def _is_evaluation(line: bytes) -> bool:
-    return b'"heldout"' in line
-
-
 def _parsed(path: str | os.PathLike, line: bytes, number: int) -> StepLine | HeldoutLine:
-    if not _is_evaluation(line):
-        with contextlib.suppress(msgspec.DecodeError):
-            return _STEP.decode(line)
-    return json_file.parse(line, HeldoutLine if _is_evaluation(line) else StepLine, f"{path}, line {number}")
+    if _HELDOUT in line:
+        return json_file.parse(line, HeldoutLine, f"{path}, line {number}")
+    try:
+        return _STEP.decode(line)
+    except msgspec.DecodeError:
+        return json_file.parse(line, StepLine, f"{path}, line {number}")
 
 
 def _lines(path: pathlib.Path) -> Iterator[tuple[bytes, int]]:

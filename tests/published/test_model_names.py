@@ -124,11 +124,11 @@ def test_a_page_in_place_of_a_file_without_checksum_is_reported_and_not_kept(ser
     options, weights = models.find("pubmed").options, models.find("pubmed").weights
     page = b"<html>Log in to this network first</html>"
     server.files |= {f"/elmo/{options}": page, f"/elmo/{weights}": page}
-    with pytest.raises(InputError, match=r"^pubmed: expected JSON from http.*\(removed\)"):
+    with pytest.raises(InputError, match=r"^pubmed: expected JSON from http"):
         fetch("pubmed")
     assert left_in(home) == []
     server.files[f"/elmo/{options}"] = pair[0]
-    with pytest.raises(InputError, match=r"^pubmed: expected an HDF5 file from .*another file \(removed\)"):
+    with pytest.raises(InputError, match=r"^pubmed: expected an HDF5 file from .*another file"):
         fetch("pubmed")
     assert left_in(home) == ["pubmed/options.json"]
 

@@ -13,7 +13,7 @@ from elmo_tf import cli
 from elmo_tf.errors import InputError
 from elmo_tf.training import loop
 from elmo_tf.training.finetuning import finetune
-from elmo_tf.workdir import checkpoints, metrics_file, space
+from elmo_tf.workdir import checkpoints, folder, metrics_file
 from elmo_tf.workdir.checkpoint_files import DamagedError, Progress
 from elmo_tf.workdir.folder import Workdir, open_workdir
 from tests.helpers import MICRO_CONFIG
@@ -126,8 +126,8 @@ def test_a_config_json_of_another_model_is_not_called_a_damaged_checkpoint(copy)
 def test_a_model_larger_than_the_memory_is_refused_before_a_workdir_is_made(records, tmp_path, monkeypatch):
     needed = MICRO_CONFIG.model.num_parameters(len(records.vocabulary)) * 4
     pages = {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": needed}
-    monkeypatch.setattr(space.os, "sysconf", pages.get)
-    space.check_memory(MICRO_CONFIG, len(records.vocabulary))
+    monkeypatch.setattr(folder.os, "sysconf", pages.get)
+    folder.check_memory(MICRO_CONFIG, len(records.vocabulary))
     pages["SC_PHYS_PAGES"] -= 1
     with pytest.raises(InputError, match=r"^config: expected a model that fits into the .* GB of memory here, found"):
         loop.train(MICRO_CONFIG, records.path, tmp_path / "w", steps=1)

@@ -15,7 +15,7 @@ from elmo_tf.training.checkpointing import Checkpointing
 from elmo_tf.training.coordination import OneWorker
 from elmo_tf.training.state import TrainState
 from elmo_tf.training.step import Trainer
-from elmo_tf.workdir import checkpoint_files, checkpoints, space
+from elmo_tf.workdir import checkpoint_files, checkpoints
 from elmo_tf.workdir.folder import Workdir
 from tests.helpers import MICRO_CONFIG
 
@@ -39,7 +39,7 @@ def test_too_little_disk_space_is_a_warning(records, workdir, monkeypatch, caplo
         monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: types.SimpleNamespace(free=free))
         assert not caplog.messages
         checkpointing.warn_of_little_space(evaluated=False)
-    needed, size = (space.megabytes(number) for number in (more * checkpointing.num_bytes, free))
+    needed, size = (f"{number / 1e6:.1f}" for number in (more * checkpointing.num_bytes, free))
     expected = f"(3, and one being written) need {needed} MB more, but only {size} MB are free in {workdir.path}"
     assert caplog.messages[0].endswith(expected)
 
