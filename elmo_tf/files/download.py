@@ -31,14 +31,14 @@ class ByteProgress:
     """
 
     def __init__(self, doing: str, total: int, done: int = 0):
-        self._doing, self._total, self._line = doing, total, ProgressLine(at_once=False)
+        self._doing, self._total, self.line = doing, total, ProgressLine(at_once=False)
         self.restart(done)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self._line.clear()
+        self.line.clear()
 
     def restart(self, done: int) -> None:
         """Measures the speed from now on, with `done` bytes already there."""
@@ -47,18 +47,14 @@ class ByteProgress:
 
     def show(self, done: int) -> None:
         """Shows the progress, if it is time to update the line."""
-        if not self._line.due():
+        if not self.line.due():
             return
         text = f"{self._doing} {done / 1e6:,.0f}/{self._total / 1e6:,.0f} MB"
         if done > self._first:
             rate = (done - self._first) / (time.monotonic() - self._started_at)
             left = datetime.timedelta(seconds=round((self._total - done) / rate))
             text += f"  {rate / 1e6:,.1f} MB/s  {left} left"
-        self._line.show(text)
-
-    def say(self, text: str) -> None:
-        """Shows `text` on a line that stays."""
-        self._line.leave(text)
+        self.line.show(text)
 
 
 class _Broken(Exception):
@@ -68,13 +64,8 @@ class _Broken(Exception):
 def download(url: str, size: int | None, sha256: str | None, path: pathlib.Path) -> None:
     """Downloads a file to `path`. Until it is complete, its name ends in `.part`; the next call resumes from there.
 
-    Any server may send the rest: ETag and date are not compared. A part longer than the file is discarded.
-
-    Args:
-        url: http or https.
-        size: bytes of the file; None: as many as the server says.
-        sha256: of the file, in hexadecimal; None: not known.
-        path: in a folder that exists.
+    Any server may send the rest: ETag and date are not compared. A part longer than the file is discarded. If the size
+    is not known, the server says it; the SHA-256, in hexadecimal, is compared if it is known.
 
     Raises:
         InputError: if the server does not have the file, or the disk cannot hold it. A partial file is kept; a file
@@ -146,7 +137,7 @@ def _receive(url: str, size: int, part: pathlib.Path) -> str:
                     if wait is None:
                         kept = f" after {file.tell():,}, which are kept for the next attempt" if file.tell() else ""
                         raise InputError(url, f"{size:,} bytes", f"{error}{kept}") from None
-                    progress.say(f"{error} after {file.tell() / 1e6:,.0f} MB; next attempt in {wait} s")
+                    progress.line.leave(f"{error} after {file.tell() / 1e6:,.0f} MB; next attempt in {wait} s")
                     time.sleep(wait)
     return digest.hexdigest()
 

@@ -1,11 +1,4 @@
-"""JSON files, whoever wrote them: the types and ranges of their values are checked when they are read.
-
-class Info(msgspec.Struct, frozen=True):
-    sentences: Count
-    shards: list[Shard]
-
-info = read(folder / "info.json", Info)
-"""
+"""JSON files, whoever wrote them: the types and ranges of their values are checked when they are read."""
 
 import json
 import os

@@ -45,10 +45,7 @@ def files(model: PublishedModel) -> Files:
         InputError: if a file cannot be fetched or written, is damaged, or is not the one in the table.
     """
     found = _paths(model)
-    if not are_here(model):
-        if model.comes_with_package:
-            missing = f"no {WEIGHTS_FILE} in {found.weights.parent}: this copy of elmo_tf is incomplete"
-            raise InputError(model.name, "the model that comes with elmo_tf", missing)
+    if not are_here(model) and not model.comes_with_package:
         _fetch_missing(model, found.weights.parent)
     try:
         download.check(found.weights, model.size, model.sha256)

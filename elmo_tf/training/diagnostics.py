@@ -26,12 +26,7 @@ _LAYERS = (
 
 
 class Diagnostics:
-    """Computes diagnostics of the step between `before` and `after`, on the first group of streams of this process.
-
-    Args:
-        trainer: computes the step.
-        words: the words of the softmax, by id.
-    """
+    """Diagnostics of a step, on the first group of streams of this process; `words` are those of the softmax."""
 
     def __init__(self, trainer: Trainer, words: list[bytes]):
         self._trainer = trainer

@@ -79,7 +79,6 @@ class Evaluator:
             records: the held-out text.
             counts: windows of each part, in ascending order; None, as the last one: all.
             batch_size: number of streams. A stream that ends gets the next sentence, and its LSTM state is carried on.
-                One stream is one text from its first token to its last.
             unroll_steps: tokens per window. Sentences are assigned to streams window by window; so with several
                 streams both numbers decide which sentences follow each other, and change the result a little.
             interrupted: asked between windows; once it returns True on any worker, the result is empty.

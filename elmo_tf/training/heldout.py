@@ -64,7 +64,6 @@ class HeldoutEvaluation:
         self.config = config = self.trainer.config
         self._evaluator = Evaluator(self.trainer.bilm, self.trainer.strategy)
         self._parts = parts(self.records, config)
-        self._described = False  # whether the log says how long an evaluation takes
         self._eval_steps = config.checkpoint_steps if config.eval_steps is None else config.eval_steps
         self.out_of_patience = False  # whether `train.patience` evaluations have passed without a better one
         self.seconds = 0.0  # spent on evaluations
@@ -96,8 +95,7 @@ class HeldoutEvaluation:
         self.out_of_patience = workers.any(0 < config.patience <= waited)
         seconds = time.monotonic() - started_at
         self.seconds += seconds
-        if found and not final and not self._described:
-            self._described = True
+        if found and not final and len(self.earlier()) == 1:
             workers.info(
                 "an evaluation takes %.1f s, the first one's graph included: %s of %s held-out tokens "
                 "(train.eval_tokens), every %s steps (train.eval_steps); the last one takes all",

@@ -3,6 +3,8 @@
 import dataclasses
 import logging
 
+import msgspec
+
 from elmo_tf.config import TrainConfig
 from elmo_tf.errors import InputError
 from elmo_tf.records.record_folder import Records
@@ -63,5 +65,5 @@ def continued(progress: Progress, stored_config: TrainConfig, trainer: Trainer, 
         *(f"{found:,}", f"{streams:,}", f"{sentence:,}", epoch + 1),
     )
     if position is not None:
-        position = dataclasses.replace(position, rows=(None,) * streams)
+        position = msgspec.structs.replace(position, rows=(None,) * streams)
     return dataclasses.replace(progress, states=None, position=position)

