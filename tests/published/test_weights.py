@@ -217,11 +217,6 @@ def test_options_that_cannot_be_had_are_refused_by_key(options, words):
     assert message.startswith("options: ") and all(word in message for word in words), message
 
 
-def test_another_vocabulary_than_the_options_is_refused():
-    message = message_of(parse_options, files.options() | {"n_tokens_vocab": 98}, 99)
-    assert "n_tokens_vocab" in message and "99" in message and "98" in message
-
-
 def test_an_options_file_that_is_not_there_or_not_json_is_refused(tmp_path):
     path = tmp_path / "options.json"
     assert message_of(read_options, path) == f"{path}: expected a JSON file, found No such file or directory"

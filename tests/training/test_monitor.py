@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf.bilm.model import BiLM
 from elmo_tf.training import loop
-from elmo_tf.training.diagnostics import layer_of
 from elmo_tf.training.evaluation import evaluate
 from elmo_tf.workdir import metrics_file
 from elmo_tf.workdir.metrics_file import MetricsFile
@@ -147,10 +145,6 @@ def test_the_projector_gets_the_frequent_words_with_their_vectors(watched, recor
 
 def test_a_profile_is_written(watched):
     assert list(watched[0].logs.glob("w/plugins/profile/*/*.xplane.pb"))
-
-
-def test_every_weight_has_a_layer():
-    assert {layer_of(variable.path) for variable in BiLM(MICRO, 9).trainable_variables} == LAYERS
 
 
 def test_the_metrics_of_a_run_without_a_checkpoint_are_kept_under_another_name(tmp_path, caplog):

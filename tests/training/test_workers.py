@@ -134,13 +134,6 @@ def test_two_workers_have_the_losses_of_one_process_with_the_whole_batch(togethe
 
 
 @pytest.mark.slow
-def test_when_one_is_killed_the_other_says_so_and_ends(together):
-    _, _, (statuses, chief), _ = together
-    assert statuses == [1, -9]
-    assert_another_ended(chief, 0)
-
-
-@pytest.mark.slow
 def test_when_the_chief_is_killed_the_worker_beside_it_says_so_and_ends(records, tmp_path):
     with Pair(records, tmp_path, environments=with_a_chief()) as pair:
         pair.wait_for_steps(8)
@@ -167,17 +160,14 @@ def test_a_worker_that_waits_for_another_to_start_can_be_stopped(records, tmp_pa
 
 
 @pytest.mark.slow
-def test_both_started_again_resume_and_only_the_first_logs(together):
-    _, reached, _, (_, (chief, other)) = together
-    assert f"training: step {reached} to" in chief
-    assert "tokens/s" not in other and "training: step" not in other
-    assert "worker 1 of 2: waiting for the others" in other
-
-
-@pytest.mark.slow
-def test_when_one_is_asked_to_stop_both_stop_at_the_same_step_and_it_is_saved(together):
-    workdir, _, _, (statuses, logs) = together
-    assert statuses == [130, 130]
+def test_when_one_ends_the_other_says_so_and_started_again_both_resume_and_stop_together(together):
+    workdir, reached, (killed, log), (stopped, logs) = together
+    assert killed == [1, -9]
+    assert_another_ended(log, 0)
+    assert f"training: step {reached} to" in logs[0]
+    assert "tokens/s" not in logs[1] and "training: step" not in logs[1]  # only the first logs
+    assert "worker 1 of 2: waiting for the others" in logs[1]
+    assert stopped == [130, 130]
     last = commands.losses(workdir.path)[-1]["step"]
     assert checkpoints.latest(workdir).name == f"step-{last:08d}"
     for log in logs:

@@ -16,7 +16,6 @@ from elmo_tf.training.coordination import OneWorker
 from elmo_tf.training.state import TrainState
 from elmo_tf.training.step import Trainer
 from elmo_tf.workdir import checkpoint_files, checkpoints
-from elmo_tf.workdir.folder import Workdir
 from tests.helpers import MICRO_CONFIG
 
 
@@ -110,12 +109,3 @@ def test_train_and_evaluate_name_the_settings_that_help(records, workdir, tmp_pa
     assert cli.main(["evaluate", "--data", str(records.path), "--workdir", str(workdir.path)]) == 1
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith("elmo-tf: error: --batch-size: expected fewer streams, found too little memory: OOM when")
-
-
-def test_any_command_explains_an_error_about_memory(monkeypatch, tmp_path, workdir, capsys):
-    monkeypatch.setattr(Workdir, "trained", out_of_memory)
-    assert cli.main(["dump-weights", "--workdir", str(workdir.path), "--output", str(tmp_path / "x")]) == 1
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(
-        "elmo-tf: error: memory: expected enough of it for this command, found too little memory: OOM"
-    )
