@@ -15,6 +15,7 @@ import resource
 import sys
 import tempfile
 import time
+from concurrent import futures
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
@@ -29,10 +30,9 @@ from elmo_tf.bilm.model import BiLM
 from elmo_tf.records.windows import Window, Windows
 from elmo_tf.training import devices
 from elmo_tf.training.step import Trainer
-from elmo_tf.workdir import checkpoint_files
+from elmo_tf.workdir import checkpoint_files, checkpoints
 from elmo_tf.workdir.checkpoint_progress import Progress
-from elmo_tf.workdir.checkpoint_writer import CheckpointWriter
-from elmo_tf.workdir.folder import new_workdir, open_workdir
+from elmo_tf.workdir.folder import Workdir, new_workdir, open_workdir
 
 _STARTED = time.perf_counter()
 
@@ -52,8 +52,9 @@ def steps(trainer: Trainer, windows: list[Window]) -> None:
 class Rounds:
     """Steps with and without a checkpoint in turns, and what they took."""
 
-    def __init__(self, trainer: Trainer, writer: CheckpointWriter, windows: list[Window]):
-        self._trainer, self._writer, self._windows = trainer, writer, windows
+    def __init__(self, trainer: Trainer, workdir: Workdir, windows: list[Window]):
+        self._trainer, self._workdir, self._windows = trainer, workdir, windows
+        self._pool = futures.ThreadPoolExecutor(1)
         self.without: list[np.ndarray] = []  # wall-clock and CPU seconds
         self.saving: list[np.ndarray] = []
         self.copying: list[float] = []
@@ -66,9 +67,7 @@ class Rounds:
 
     def with_checkpoint(self) -> None:
         """Starts a checkpoint, trains on the windows, and waits until it is written, as the next one would."""
-        parts = [
-            timed(part) for part in (self._start, lambda: steps(self._trainer, self._windows), self._writer.finish)
-        ]
+        parts = [timed(part) for part in (self._start, lambda: steps(self._trainer, self._windows), self._finish)]
         self.copying.append(parts[0][0])
         self.waiting.append(parts[2][0])
         self.saving.append(sum(parts))
@@ -77,7 +76,11 @@ class Rounds:
     def _start(self) -> None:
         trainer = self._trainer
         progress = Progress(len(self.saving) + 1, None, None, trainer.gathered_states())
-        self._writer.start(checkpoint_files.take_snapshot(trainer.bilm, trainer.optimizer.slots, progress), [])
+        snapshot = checkpoint_files.take_snapshot(trainer.bilm, trainer.optimizer.slots, progress)
+        self._writing = self._pool.submit(checkpoints.store, self._workdir, snapshot, [])
+
+    def _finish(self) -> None:
+        self._writing.result()
 
     def figures(self) -> dict[str, float]:
         """Returns medians, in seconds: of a step, and of what a checkpoint adds to the steps after it."""
@@ -94,13 +97,11 @@ class Rounds:
         }
 
 
-def measure(
-    trainer: Trainer, writer: CheckpointWriter, windows: list[Window], rounds: int, minutes: float
-) -> dict[str, float]:
+def measure(trainer: Trainer, workdir: Workdir, windows: list[Window], rounds: int, minutes: float) -> dict[str, float]:
     """Returns the figures of so many rounds, or of those that begin before the time is up; at least one."""
     steps(trainer, windows[:1])
     log(f"graph built; a step takes {timed(lambda: steps(trainer, windows[:1]))[0]:.1f} s")
-    memory, taken = _peak(), Rounds(trainer, writer, windows)
+    memory, taken = _peak(), Rounds(trainer, workdir, windows)
     # The first steps without one before the first with one: peaks of memory only grow.
     taken.plain()
     plain = _peak() - memory
@@ -144,7 +145,7 @@ def main(argv: list[str] | None = None) -> int:
         windows = [window for (window, _), _ in zip(cut, range(arguments.every), strict=False)]
         size = checkpoint_files.num_bytes(trainer.bilm, trainer.optimizer.slots, trainer.gathered_states())
         log(f"network of {sum(one.shape.num_elements() for one in trainer.variables):,} parameters made")
-        measured = measure(trainer, CheckpointWriter(workdir), windows, arguments.rounds, arguments.minutes)
+        measured = measure(trainer, workdir, windows, arguments.rounds, arguments.minutes)
     figures = {"checkpoint_mb": size / 1e6} | measured
     report(figures)
     return 0

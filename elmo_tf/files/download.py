@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from elmo_tf import __version__
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, reason
 from elmo_tf.files import staging
 from elmo_tf.files.progress import ProgressLine
 
@@ -27,21 +27,18 @@ _TRANSIENT = (408, 429)  # client errors that are worth another attempt: request
 class ByteProgress:
     """A progress line in megabytes, with speed and time left; shows nothing for work that takes only a moment.
 
-    Args:
-        doing: its first word.
-        total: bytes in all.
-        done: bytes at the start.
+    `doing` is its first word; `done` of `total` bytes are there at the start.
     """
 
     def __init__(self, doing: str, total: int, done: int = 0):
-        self._doing, self._total, self._line = doing, total, ProgressLine(at_once=False)
+        self._doing, self._total, self.line = doing, total, ProgressLine(at_once=False)
         self.restart(done)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self._line.clear()
+        self.line.clear()
 
     def restart(self, done: int) -> None:
         """Measures the speed from now on, with `done` bytes already there."""
@@ -50,18 +47,14 @@ class ByteProgress:
 
     def show(self, done: int) -> None:
         """Shows the progress, if it is time to update the line."""
-        if not self._line.due():
+        if not self.line.due():
             return
         text = f"{self._doing} {done / 1e6:,.0f}/{self._total / 1e6:,.0f} MB"
         if done > self._first:
             rate = (done - self._first) / (time.monotonic() - self._started_at)
             left = datetime.timedelta(seconds=round((self._total - done) / rate))
             text += f"  {rate / 1e6:,.1f} MB/s  {left} left"
-        self._line.show(text)
-
-    def say(self, text: str) -> None:
-        """Shows `text` on a line that stays."""
-        self._line.leave(text)
+        self.line.show(text)
 
 
 class _Broken(Exception):
@@ -71,15 +64,8 @@ class _Broken(Exception):
 def download(url: str, size: int | None, sha256: str | None, path: pathlib.Path) -> None:
     """Downloads a file to `path`. Until it is complete, its name ends in `.part`; the next call resumes from there.
 
-    With a checksum, any server may send the rest, so ETag and date are not compared; if a resumed file turns out to be
-    wrong, it is downloaded again, once. Without a checksum, only a part from the same address is resumed; the address
-    is kept in a file whose name ends in `.part.url`. A part longer than the file is discarded.
-
-    Args:
-        url: http or https.
-        size: bytes of the file; None: as many as the server says.
-        sha256: of the file, in hexadecimal; None: not known.
-        path: in a folder that exists.
+    Any server may send the rest: ETag and date are not compared. A part longer than the file is discarded. If the size
+    is not known, the server says it; the SHA-256, in hexadecimal, is compared if it is known.
 
     Raises:
         InputError: if the server does not have the file, or the disk cannot hold it. A partial file is kept; a file
@@ -88,32 +74,19 @@ def download(url: str, size: int | None, sha256: str | None, path: pathlib.Path)
     if not re.match("https?://[^/]", url):
         raise InputError(url, "an http:// or https:// address", "another")
     part = part_of(path)
-    origin = part.with_name(f"{part.name}.url")
     if size is None:
         size = _size(url)
-    same_origin = sha256 is not None or (origin.exists() and origin.read_text() == url)
-    if part.exists() and (part.stat().st_size > size or not same_origin):
+    if part.exists() and part.stat().st_size > size:
         part.unlink()
-    resumed = part.exists()
     try:
-        if sha256 is None:
-            with writing(origin), open(origin, "w", opener=staging.no_link) as file:
-                file.write(url)
         found = _receive(url, size, part)
-        if resumed and sha256 not in (None, found):
-            ProgressLine().leave(f"expected SHA-256 {sha256}, found {found} in a resumed file; downloading it again")
-            part.unlink()
-            found = _receive(url, size, part)
     finally:
         if part.exists() and part.stat().st_size == 0:
             part.unlink()
-        if not part.exists():
-            origin.unlink(missing_ok=True)
     if sha256 not in (None, found):
         part.unlink()
         raise InputError(url, f"a file with SHA-256 {sha256}", f"{found} (removed)")
     part.rename(path)
-    origin.unlink(missing_ok=True)
 
 
 def part_of(path: pathlib.Path) -> pathlib.Path:
@@ -142,7 +115,7 @@ def writing(path: pathlib.Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(str(path), "a disk that can be written", _reason(error)) from None
+        raise InputError(str(path), "a disk that can be written", reason(error)) from None
 
 
 def _receive(url: str, size: int, part: pathlib.Path) -> str:
@@ -154,7 +127,7 @@ def _receive(url: str, size: int, part: pathlib.Path) -> str:
             while (start := file.tell()) < size:
                 progress.restart(start)
                 try:
-                    for data in _request(url, size, start, progress):
+                    for data in _request(url, size, start):
                         file.write(data)
                         digest.update(data)
                         progress.show(file.tell())
@@ -164,17 +137,15 @@ def _receive(url: str, size: int, part: pathlib.Path) -> str:
                     if wait is None:
                         kept = f" after {file.tell():,}, which are kept for the next attempt" if file.tell() else ""
                         raise InputError(url, f"{size:,} bytes", f"{error}{kept}") from None
-                    progress.say(f"{error} after {file.tell() / 1e6:,.0f} MB; next attempt in {wait} s")
+                    progress.line.leave(f"{error} after {file.tell() / 1e6:,.0f} MB; next attempt in {wait} s")
                     time.sleep(wait)
     return digest.hexdigest()
 
 
-def _request(url: str, size: int, start: int, progress: ByteProgress) -> Iterator[bytes]:
+def _request(url: str, size: int, start: int) -> Iterator[bytes]:
     """Yields the file from byte `start` on, over one connection; `_Broken` if that fails before the end."""
     with _opened(url, start) as response:
         position = _first_byte(response, url, size, start)
-        if position < start:
-            progress.say(f"this server cannot resume a download: it sends the first {start / 1e6:,.0f} MB again")
         while position < size:
             data = response.read(_NETWORK_BYTES)
             if not data:
@@ -217,7 +188,7 @@ def _opened(url: str, start: int) -> Iterator[http.client.HTTPResponse]:
     except (http.client.InvalidURL, ValueError) as error:
         raise InputError(url, "an address", error) from None
     except (OSError, http.client.HTTPException) as error:
-        raise _Broken(f"a connection that failed ({_reason(error)})") from None
+        raise _Broken(f"a connection that failed ({reason(getattr(error, 'reason', error))})") from None
 
 
 def _first_byte(response: http.client.HTTPResponse, url: str, size: int, start: int) -> int:
@@ -242,8 +213,3 @@ def _hash(file: BinaryIO, size: int) -> "hashlib._Hash":
             digest.update(data)
             progress.show(file.tell())
     return digest
-
-
-def _reason(error: Exception) -> str:
-    inner = getattr(error, "reason", error)
-    return getattr(inner, "strerror", None) or str(inner) or type(inner).__name__

@@ -1,11 +1,4 @@
-"""JSON files, whoever wrote them: the types and ranges of their values are checked when they are read.
-
-class Info(msgspec.Struct, frozen=True):
-    sentences: Count
-    shards: list[Shard]
-
-info = read(folder / "info.json", Info)
-"""
+"""JSON files, whoever wrote them: the types and ranges of their values are checked when they are read."""
 
 import json
 import os
@@ -37,15 +30,10 @@ def read(path: str | os.PathLike, kind: type[_Value]) -> _Value:
 
 
 def parse(content: str | bytes, kind: type[_Value], source: str) -> _Value:
-    """Returns the value that `content` holds as JSON, which may use NaN as Python's does, as a `kind`.
-
-    Args:
-        content: the text; bytes are UTF-8.
-        kind: as for `read`.
-        source: where the text comes from, for errors.
+    """Returns the value that `content` holds as JSON, which may use NaN as Python's does, as a `kind`, like `read`.
 
     Raises:
-        InputError: naming the source, if `content` is not JSON or does not fit `kind`.
+        InputError: naming the `source`, if `content` is not JSON or does not fit `kind`.
     """
     try:
         value = json.loads(content)

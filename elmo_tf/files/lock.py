@@ -19,14 +19,10 @@ _log = logging.getLogger("elmo_tf")
 
 @contextlib.contextmanager
 def locked(folder: str | os.PathLike, wait: bool = False) -> Iterator[None]:
-    """Keeps other runs out of `folder`, by the file `.lock` in it, while the block runs.
-
-    Args:
-        folder: a folder that exists.
-        wait: whether to print a message and wait until the other run has ended.
+    """Keeps other runs out of `folder`, which exists, by the file `.lock` in it, while the block runs.
 
     Raises:
-        InputError: if another run has the folder and `wait` is False, or the lock file is a link.
+        InputError: if another run has the folder, unless it is to `wait` for it, or if the lock file is a link.
         OSError: if the lock file cannot be written.
     """
     with open(pathlib.Path(folder, FILE), "ab", opener=staging.no_link) as file:
@@ -42,12 +38,7 @@ def locked(folder: str | os.PathLike, wait: bool = False) -> Iterator[None]:
 def acquire(descriptor: int, folder: str | os.PathLike) -> bool:
     """Locks an open file or folder until it is closed, at the latest when the process ends.
 
-    Args:
-        descriptor: of the open file or folder.
-        folder: for the warning.
-
-    Returns:
-        False if another process has the lock. True, with a warning, on a file system without locks.
+    Returns False if another process has the lock; True, with a warning that names `folder`, if there are no locks.
     """
     try:
         return filelock.lock_descriptor(descriptor, blocking=False)

@@ -12,10 +12,12 @@ _REDRAW_SECONDS = 0.5  # between updates of the line on a terminal
 
 
 class ProgressLine:
-    """A line that is redrawn in place on a terminal, and printed every few seconds elsewhere."""
+    """A line that is redrawn in place on a terminal, and printed every few seconds elsewhere.
+
+    Its first text is due `at_once`, or only after the usual interval.
+    """
 
     def __init__(self, at_once: bool = True):
-        """Makes a line whose first text is due at once, or only after the usual interval."""
         self._terminal = sys.stderr.isatty()
         self._interval = _REDRAW_SECONDS if self._terminal else _LINE_SECONDS
         self._last = -math.inf if at_once else time.monotonic()  # when a text was shown
@@ -33,14 +35,15 @@ class ProgressLine:
         """Shows `text`, if given, and ends the line: the next output starts below it."""
         if text is not None:
             self._show(text)
-        if self._terminal and self._is_open:
-            _print("")
-        self._last, self._is_open = -math.inf, False
+        self._end("\n")
 
     def clear(self) -> None:
         """Erases the line on a terminal."""
+        self._end("\033[K")
+
+    def _end(self, last: str) -> None:
         if self._terminal and self._is_open:
-            _print("\033[K", end="")
+            _print(last, end="")
         self._last, self._is_open = -math.inf, False
 
     def _show(self, text: str) -> None:

@@ -45,10 +45,7 @@ def files(model: PublishedModel) -> Files:
         InputError: if a file cannot be fetched or written, is damaged, or is not the one in the table.
     """
     found = _paths(model)
-    if not are_here(model):
-        if model.comes_with_package:
-            missing = f"no {WEIGHTS_FILE} in {found.weights.parent}: this copy of elmo_tf is incomplete"
-            raise InputError(model.name, "the model that comes with elmo_tf", missing)
+    if not are_here(model) and not model.comes_with_package:
         _fetch_missing(model, found.weights.parent)
     try:
         download.check(found.weights, model.size, model.sha256)
@@ -82,23 +79,16 @@ def _fetch_missing(model: PublishedModel, folder: pathlib.Path) -> None:
 
 
 def _fetch(model: PublishedModel, url: str, path: pathlib.Path) -> None:
+    """Fetches a file; one that is not what its name says, such as a network's login page, is removed."""
     known = (model.size, model.sha256) if path.name == WEIGHTS_FILE else (None, None)
     try:
         download.download(url, *known, path)
-        _check_kind(path)
-    except InputError as error:
-        urls = " and ".join(model.urls.values())
-        by_hand = f"{urls}, or these files put by hand into {path.parent} as {OPTIONS_FILE} and {WEIGHTS_FILE}"
-        raise InputError(model.name, f"{error.expected} from {by_hand}", f"{error.found}: {error.parameter}") from None
-
-
-def _check_kind(path: pathlib.Path) -> None:
-    """Removes a file that is not what its name says, such as a network's login page, and raises `InputError`."""
-    try:
         if path.name == OPTIONS_FILE:
             read_options(path)
         elif not h5py.is_hdf5(path):
             raise InputError(str(path), "an HDF5 file", "another file")
     except InputError as error:
-        path.unlink()
-        raise InputError(error.parameter, error.expected, f"{error.found} (removed)") from None
+        path.unlink(missing_ok=True)
+        urls = " and ".join(model.urls.values())
+        by_hand = f"{urls}, or these files put by hand into {path.parent} as {OPTIONS_FILE} and {WEIGHTS_FILE}"
+        raise InputError(model.name, f"{error.expected} from {by_hand}", f"{error.found}: {error.parameter}") from None

@@ -21,31 +21,18 @@ _NEWS = "1 Billion Word, 0.8 G tokens of news"
 
 @dataclasses.dataclass(frozen=True)
 class PublishedModel:
-    """A model that has a name.
-
-    Attributes:
-        name: what users write.
-        about: the text it was trained on.
-        parameters: number of weights, without the softmax.
-        dim: width of a vector, twice the projection.
-        options: path of its `options.json` below `ADDRESS`; empty: the files come with this package.
-        weights: path of its `weights.hdf5`.
-        size: bytes of `weights`; None: unknown.
-        sha256: of `weights`, in hexadecimal, as published by a third party; None: unknown.
-        license: as far as it is known.
-        language: of the text.
-    """
+    """A model that has a name."""
 
     name: str
-    about: str
-    parameters: int
-    dim: int
-    options: str = ""
-    weights: str = ""
-    size: int | None = None
-    sha256: str | None = None
-    license: str = "not stated"
-    language: str = "English"
+    about: str  # the text it was trained on
+    parameters: int  # number of weights, without the softmax
+    dim: int  # width of a vector, twice the projection
+    options: str = ""  # path of its `options.json` below `ADDRESS`; empty: the files come with this package
+    weights: str = ""  # path of its `weights.hdf5`
+    size: int | None = None  # bytes of `weights`; None: unknown
+    sha256: str | None = None  # of `weights`, in hexadecimal, as published by a third party; None: unknown
+    license: str = "not stated"  # as far as it is known
+    language: str = "English"  # of the text
 
     @property
     def comes_with_package(self) -> bool:
@@ -130,16 +117,6 @@ MODELS = (
     ),
 )
 
-_REPLACED = "books"  # a smaller model that came with the package before `english`
-
-# Collections that are not in the table, and why.
-_OTHER_FORMATS = {
-    "elmoformanylangs": "PyTorch files (token_embedder.pkl, encoder.pkl) of another network, which has word embeddings "
-    "and a character vocabulary of its own",
-    "nlpl": "in its older list, models of ELMoForManyLangs, which are PyTorch files of another network; import later "
-    "ones from their files: elmo-tf import --options options.json --weights FILE.hdf5",
-}
-
 
 def is_name(value: object) -> bool:
     """Whether `value` is the name of a model in the table."""
@@ -147,17 +124,10 @@ def is_name(value: object) -> bool:
 
 
 def find(name: str) -> PublishedModel:
-    """Returns the model called `name`.
-
-    Raises:
-        InputError: if there is none, with the names that there are; or with the reason, for collections of models in
-            another format.
-    """
+    """Returns the model called `name`; raises `InputError`, with the names that there are, if there is none."""
     for model in MODELS:
         if model.name == name:
             return model
-    if reason := _OTHER_FORMATS.get(name.lower()):
-        raise InputError(name, "a model in the format of bilm-tf (HDF5 and options.json)", reason)
     raise InputError(name, expected_names(), "no such model" + suggested(name))
 
 
@@ -167,7 +137,7 @@ def expected_names() -> str:
 
 
 def suggested(name: object) -> str:
-    """Returns what an error adds to a wrong name: a similar one, or what has replaced it."""
-    if name == _REPLACED:
+    """Returns what an error adds to an unknown name: what has replaced it, or a similar one."""
+    if name == "books":  # came with the package before `english`
         return "; english has replaced it"
     return suggestion(str(name), [model.name for model in MODELS])

@@ -57,7 +57,7 @@ def read_options(options: str | os.PathLike, vocab_size: int | None = None) -> c
 
     Args:
         options: the file.
-        vocab_size: words of the softmax that goes with it; None: there is none.
+        vocab_size: words of the softmax that goes with it, if there is one.
 
     Returns:
         the network, and the recipe as far as the file has one; the rest is the released model's.
@@ -69,13 +69,7 @@ def read_options(options: str | os.PathLike, vocab_size: int | None = None) -> c
 
 
 def parse_options(options: dict[str, Any], vocab_size: int | None = None, source: str = "options") -> config_lib.Config:
-    """Returns the configuration for the contents of an `options.json`; see `read_options`.
-
-    Args:
-        options: the contents.
-        vocab_size: as for `read_options`.
-        source: where the contents come from, for errors.
-    """
+    """Like `read_options`, for the contents of the file; errors name their `source`."""
     keys = {option.setting: option.key for option in _OPTIONS}
     try:
         return config_lib.from_dict(_settings(options, vocab_size))

@@ -1,10 +1,11 @@
 """Weights in the files published for ELMo, and in bilm-tf's checkpoints, <-> BiLM: one table of names."""
 
+import contextlib
 import hashlib
 import os
 import pathlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import h5py
@@ -95,9 +96,7 @@ Targets = dict[str, tuple[tf.Variable | keras.Variable, tuple[int, ...]]]
 def assign(source: Source, targets: Targets) -> None:
     """Reads every array of `source` into its variable, one at a time, after comparing all names and shapes.
 
-    Args:
-        source: the arrays; the names of a single LSTM layer may lack its number.
-        targets: the variables.
+    The names of a single LSTM layer may lack its number.
 
     Raises:
         InputError: naming the first array that is missing, unknown, of another shape, or not of finite floats.
@@ -135,27 +134,22 @@ def read_weights(weights: str | os.PathLike, bilm: BiLM) -> None:
 def _read(path: str | os.PathLike, targets: Targets) -> None:
     """Reads an HDF5 file into its variables; raises `InputError` as `assign`, or if the file is missing or damaged."""
     _check_file(path)
-    expected = "a whole HDF5 file"
-    with guarded(h5py.File, expected, path)(path, "r") as file:
-        shapes = guarded(_shapes, expected, path)(file)
-        assign(Source(path, shapes, guarded(lambda name: file[name][()], expected, path)), targets)
+    with guarded("a whole HDF5 file", path), h5py.File(path) as file:
+        assign(Source(path, _shapes(file), lambda name: file[name][()]), targets)
 
 
-def guarded(function: Callable, expected: str, source: str | os.PathLike) -> Callable:
-    """Returns `function`, which reads the file `source`, with an `InputError` for every exception not about memory.
+@contextlib.contextmanager
+def guarded(expected: str, source: str | os.PathLike) -> Iterator[None]:
+    """Turns exceptions in the block, which reads the file `source`, into `InputError`, but for those about memory.
 
     Libraries raise exceptions of many types for damaged files.
     """
-
-    def call(*arguments):
-        try:
-            return function(*arguments)
-        except Exception as error:
-            if is_about_memory(error):
-                raise
-            raise InputError(str(source), expected, reason(error)) from None
-
-    return call
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, InputError) or is_about_memory(error):
+            raise
+        raise InputError(str(source), expected, reason(error)) from None
 
 
 def write_weights(bilm: BiLM, path: str | os.PathLike) -> None:
@@ -201,11 +195,8 @@ def load_softmax(
 def dump(bilm: BiLM, output: str | os.PathLike, vocabulary: Vocabulary | None = None) -> pathlib.Path:
     """Writes `options.json` and `weights.hdf5` to the new folder `output`, all or nothing.
 
-    Args:
-        bilm: the network.
-        output: the folder.
-        vocabulary: the words of the network's softmax, which is then written to `softmax.hdf5`, and they to
-            `vocab.txt`; other programs ignore these files.
+    With a `vocabulary`, the network's softmax is written to `softmax.hdf5`, and its words to `vocab.txt`; other
+    programs ignore these files.
     """
     with new_folder(output) as folder:
         write_options(bilm.config, folder / OPTIONS_FILE)

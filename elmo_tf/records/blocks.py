@@ -19,16 +19,7 @@ _BLOCK_BYTES = 1 << 22  # of records; limits blocks of long sentences
 
 
 class Block:
-    """Sentences end to end, with one item per token, `<S>` and `</S>` included.
-
-    Args:
-        records: serialized `tf.train.Example`s, at least one.
-        vocab_size: exclusive limit of the token ids.
-        max_chars_per_token: character ids per token.
-
-    Raises:
-        examples.UnfitRecordError: for a record that is not a sentence.
-    """
+    """Sentences end to end, with one item per token, `<S>` and `</S>` included; arguments as for `decode_examples`."""
 
     def __init__(self, records: list[bytes], vocab_size: int, max_chars_per_token: int):
         sentences = examples.decode_examples(records, vocab_size)
@@ -55,9 +46,6 @@ class _Pool:
         self._before = np.cumsum([0] + [len(shard.starts) for shard in shards])  # records before each shard
         self._starts = np.concatenate([shard.starts for shard in shards])
         self._ends = np.concatenate([shard.ends for shard in shards])
-
-    def __len__(self) -> int:
-        return len(self._starts)
 
     def block(self, numbers: np.ndarray, vocab_size: int, max_chars_per_token: int) -> Block:
         """Returns the sentences with these numbers."""
@@ -87,14 +75,9 @@ class _Pool:
 def read_epoch(
     records: record_folder.Records, seed: int | None, epoch: int, start: int, max_chars_per_token: int
 ) -> Iterator[Block]:
-    """Yields one epoch's sentences in its order.
+    """Yields the sentences of an epoch in its order, which `seed` and `epoch` decide, without the first `start` ones.
 
-    Args:
-        records: the folder.
-        seed: decides the order, together with `epoch`; None: the order of the files.
-        epoch: the number of the epoch.
-        start: sentences to skip at the beginning.
-        max_chars_per_token: character ids per token.
+    Without a seed, it is the order of the files.
 
     Raises:
         InputError: naming shard and byte, if a record is damaged or is not a sentence of the folder's vocabulary.

@@ -18,12 +18,7 @@ _MARGIN = 32  # zeros after the last record, so that reading a header past its e
 
 
 class UnfitRecordError(Exception):
-    """A record is not a sentence.
-
-    Attributes:
-        found: what it is.
-        number: its index among the records given.
-    """
+    """The record of index `number` is not a sentence; `found` says what it is."""
 
     def __init__(self, found: str, number: int):
         super().__init__(found, number)
@@ -40,11 +35,7 @@ class Sentences(NamedTuple):
 
 
 def decode_examples(records: list[bytes], vocab_size: int) -> Sentences:
-    """Returns the sentences of serialized `tf.train.Example`s.
-
-    Args:
-        records: at least one.
-        vocab_size: exclusive limit of the token ids.
+    """Returns the sentences of serialized `tf.train.Example`s, at least one, with token ids below `vocab_size`.
 
     Raises:
         UnfitRecordError: if one has another layout, or its features do not fit together.

@@ -88,7 +88,11 @@ def open_folder(path: str | os.PathLike) -> Records:
         if folder.is_dir():
             found = f"no {MARKER_FILE} marker in it"
         raise InputError(str(folder), "a finished folder of elmo-tf preprocess", found)
-    info = _read_info(folder)
+    file = folder / INFO_FILE
+    info = json_file.read(file, Info)
+    in_shards = sum(shard.sentences for shard in info.shards)
+    if in_shards != info.sentences:
+        raise InputError(str(file), f"shards with {info.sentences} sentences in all", in_shards)
     source = folder / VOCABULARY_FILE
     try:
         content = source.read_bytes()
@@ -105,16 +109,6 @@ def open_folder(path: str | os.PathLike) -> Records:
     return records
 
 
-def _read_info(folder: pathlib.Path) -> Info:
-    """Returns the checked contents of `info.json`."""
-    file = folder / INFO_FILE
-    info = json_file.read(file, Info)
-    in_shards = sum(shard.sentences for shard in info.shards)
-    if in_shards != info.sentences:
-        raise InputError(str(file), f"shards with {info.sentences} sentences in all", in_shards)
-    return info
-
-
 class Shard(NamedTuple):
     """A TFRecord file in memory, its checksums verified."""
 
@@ -125,11 +119,7 @@ class Shard(NamedTuple):
 
 
 def load_shard(path: str | os.PathLike) -> Shard:
-    """Returns a TFRecord file's bytes and where its records are in them.
-
-    Raises:
-        InputError: if a checksum is wrong or the file ends within a record.
-    """
+    """Returns a TFRecord file's bytes and where its records are in them; raises `InputError` if it is damaged."""
     content = pathlib.Path(path).read_bytes()
     ends = np.fromiter(_ends(content, path), np.int64)
     starts = np.append(0, ends + wire.CHECKSUM_BYTES)[:-1] + wire.HEADER_BYTES

@@ -7,7 +7,6 @@ each from its end.
 
 import collections
 import concurrent.futures
-import dataclasses
 import itertools
 import json
 from collections.abc import Callable, Iterator
@@ -73,31 +72,21 @@ class Window(NamedTuple):
         return part._replace(char_ids=table, forward_words=forward_words, backward_words=backward_words)
 
 
-class _StoredPosition(msgspec.Struct, frozen=True):
-    """A position as JSON, records in base64."""
-
-    epoch: Count
-    sentence: Count
-    rows: tuple[tuple[bytes, Count] | None, ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class Position:
+class Position(msgspec.Struct, frozen=True):
     """Where all streams are between two windows: enough to produce the next window again."""
 
-    epoch: int = 0
-    sentence: int = 0  # sentences of the epoch that are assigned to a stream
-    rows: tuple[tuple[bytes, int] | None, ...] = ()  # each stream's current record and its tokens already used
-    source: str = dataclasses.field(default="position", compare=False)  # the file that it was read from, for errors
+    epoch: Count
+    sentence: Count  # sentences of the epoch that are assigned to a stream
+    rows: tuple[tuple[bytes, Count] | None, ...]  # each stream's current record and its tokens already used
 
     def to_json(self) -> str:
-        """Returns the position as JSON."""
-        return json.dumps(msgspec.to_builtins(_StoredPosition(self.epoch, self.sentence, self.rows)))
+        """Returns the position as JSON, records in base64."""
+        return json.dumps(msgspec.to_builtins(self))
 
     @classmethod
-    def from_json(cls, text: str, source: str = "position") -> "Position":
+    def from_json(cls, text: str, source: str) -> "Position":
         """Returns the position that `to_json` wrote; raises `InputError` naming `source` if it is not one."""
-        return cls(*msgspec.structs.astuple(json_file.parse(text, _StoredPosition, source)), source)
+        return json_file.parse(text, cls, source)
 
 
 class Windows:
@@ -135,7 +124,7 @@ class Windows:
         self.seed = seed
         self.epochs = epochs
         self.rows = range(batch_size) if rows is None else rows
-        self._position = position or Position(rows=(None,) * batch_size)
+        self._position = position or Position(0, 0, (None,) * batch_size)
 
     def __iter__(self) -> Iterator[tuple[Window, Position]]:
         streams = Streams(self._blocks(), self.batch_size, self._resumed())
@@ -169,7 +158,7 @@ class Windows:
     def _resumed(self) -> list[Part]:
         """Returns the sentences that the streams of the position are in the middle of."""
         if len(self._position.rows) != self.batch_size:
-            raise InputError(self._position.source, f"{self.batch_size} streams", len(self._position.rows))
+            raise InputError("position", f"{self.batch_size} streams", len(self._position.rows))
         rows = [(*row, stream) for stream, row in enumerate(self._position.rows) if row]
         if not rows:
             return []
@@ -178,11 +167,11 @@ class Windows:
             block = Block(list(records), len(self.records.vocabulary), self.max_chars_per_token)
         except examples.UnfitRecordError as error:
             stream = streams[error.number]
-            raise InputError(self._position.source, f"a sentence in stream {stream}", error.found) from None
+            raise InputError("position", f"a sentence in stream {stream}", error.found) from None
         for stream, taken, length in zip(streams, used, block.num_tokens.tolist(), strict=True):
             if not taken < length - 1:
                 expected = f"fewer than {length - 1} tokens used in stream {stream}, as its sentence has"
-                raise InputError(self._position.source, expected, taken)
+                raise InputError("position", expected, taken)
         return [Part(block, np.arange(len(rows)), np.array(streams), -np.array(used))]
 
     def _blocks(self) -> Iterator[tuple[int, int, Block]]:

@@ -5,13 +5,13 @@ import logging
 import shutil
 import time
 from collections.abc import Sequence
+from concurrent import futures
 
 from elmo_tf.config import TrainConfig
 from elmo_tf.training import resuming
 from elmo_tf.training.coordination import OneWorker
 from elmo_tf.training.state import TrainState
-from elmo_tf.workdir import checkpoint_files, checkpoints, space
-from elmo_tf.workdir.checkpoint_writer import CheckpointWriter
+from elmo_tf.workdir import checkpoint_files, checkpoints
 from elmo_tf.workdir.folder import Workdir
 from elmo_tf.workdir.metrics_file import HeldoutLine
 
@@ -31,15 +31,14 @@ class Checkpointing:
     seconds: float = 0.0  # time blocked on checkpoint writes
 
     def __post_init__(self) -> None:
+        self.saved_step: int | None = None  # of the newest complete checkpoint; None: there is none
         self._trainer = self.state.trainer
-        self._writer = CheckpointWriter(self.workdir)
+        self._pool = futures.ThreadPoolExecutor(1, "checkpoint")
+        self._writing: tuple[int, futures.Future] | None = None  # its step
         self._last_save = time.monotonic()
 
     def restore(self, stored_config: TrainConfig) -> None:
-        """Restores the newest intact checkpoint, if there is one.
-
-        Args:
-            stored_config: the recipe of the workdir so far.
+        """Restores the newest intact checkpoint, if there is one; `stored_config` is the recipe of the workdir so far.
 
         Raises:
             InputError: if the checkpoint belongs to another training.
@@ -50,14 +49,9 @@ class Checkpointing:
             lambda step: checkpoints.folder_of(self.workdir, step) / checkpoint_files.MANIFEST_FILE,
         )
         if progress is not None:
-            self._writer.saved_step = progress.step
+            self.saved_step = progress.step
             resuming.check(progress, state.data_id, state.records, stored_config, self._trainer)
             state.set_progress(resuming.continued(progress, stored_config, self._trainer, state.epochs))
-
-    @property
-    def saved_step(self) -> int | None:
-        """Step of the newest complete checkpoint; None if there is none."""
-        return self._writer.saved_step
 
     @property
     def num_bytes(self) -> int:
@@ -90,13 +84,12 @@ class Checkpointing:
         progress = self.state.progress()
         if self.workers.is_chief:
             self.finish()
-            slots = self._trainer.optimizer.slots
-            self._writer.start(checkpoint_files.take_snapshot(self._trainer.bilm, slots, progress), evaluations)
+            trainer = self._trainer
+            snapshot = checkpoint_files.take_snapshot(trainer.bilm, trainer.optimizer.slots, progress)
+            task = self._pool.submit(checkpoints.store, self.workdir, snapshot, list(evaluations))
+            self._writing = progress.step, task
             if needed:
-                try:
-                    self._writer.finish()
-                except OSError as error:
-                    raise OSError(f"{error}; {self._newest}") from error
+                self.finish(needed)
         self._last_save = time.monotonic()
         self.seconds += self._last_save - started_at
 
@@ -107,40 +100,35 @@ class Checkpointing:
 
     def poll(self) -> None:
         """Warns if the last checkpoint could not be written; does not wait."""
-        if not self._writer.busy:
+        if self._writing is not None and self._writing[1].done():
             self.finish()
 
-    def finish(self) -> None:
-        """Waits for the checkpoint that is being written, if any; warns if that failed."""
+    def finish(self, needed: bool = False) -> None:
+        """Waits for the checkpoint that is being written, if any; warns, or raises if it is `needed`, on failure."""
+        if self._writing is None:
+            return
+        (step, task), self._writing = self._writing, None
         try:
-            self._writer.finish()
+            task.result()
+            self.saved_step = step
         except OSError as error:
-            _log.warning("warning: %s; %s; training continues", error, self._newest)
+            newest = "there is none" if self.saved_step is None else f"the newest is of step {self.saved_step:,}"
+            message = f"the checkpoint of step {step:,} cannot be written: {error}; {newest}"
+            if needed:
+                raise OSError(message) from error
+            _log.warning("warning: %s; training continues", message)
 
     close = finish
 
-    @property
-    def _newest(self) -> str:
-        return "there is none" if self.saved_step is None else f"the newest is of step {self.saved_step:,}"
-
-    def warn_of_little_space(self, last_step: int, eval_steps: int | None) -> None:
-        """Warns if the checkpoints up to `last_step` do not fit on the disk.
-
-        Args:
-            last_step: the last step of the run.
-            eval_steps: steps between evaluations; None: there is no held-out text.
-        """
-        config = self._trainer.config
-        # With held-out text, also the best by the evaluated part and the best by the whole text.
-        kept = config.keep_checkpoints + 2 * (eval_steps is not None)
-        every = min(1 if config.checkpoint_minutes else config.checkpoint_steps, eval_steps or last_step)
-        saves = -(-last_step // every) - self.state.step // every
-        more = min(saves, max(1, kept + 1 - len(checkpoints.steps(self.workdir))))
+    def warn_of_little_space(self, evaluated: bool) -> None:
+        """Warns if the checkpoints to keep do not fit on the disk; those kept as best count if the run is evaluated."""
+        # The best by the evaluated part and by the whole text; and one more is there while it is written.
+        kept = self._trainer.config.keep_checkpoints + 2 * evaluated
+        needed = max(1, kept + 1 - len(checkpoints.steps(self.workdir))) * self.num_bytes
         free = shutil.disk_usage(self.workdir.path).free
-        if more * self.num_bytes > free:
-            sizes = [space.megabytes(size) for size in (self.num_bytes, more * self.num_bytes, free)]
+        if needed > free:
             _log.warning(
-                "warning: a checkpoint takes %s MB; %d more (%d are kept, plus one being written) take %s MB, but only "
-                "%s MB are free in %s",
-                *(sizes[0], more, kept, *sizes[1:], self.workdir.path),
+                "warning: the checkpoints to keep (%d, and one being written) need %.1f MB more, but only %.1f MB are "
+                "free in %s",
+                *(kept, needed / 1e6, free / 1e6, self.workdir.path),
             )

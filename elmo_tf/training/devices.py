@@ -30,16 +30,6 @@ def warn_of_unused_gpus() -> None:
 
 
 def names(strategy: tf.distribute.Strategy) -> str:
-    """Returns the names of the devices of this process in a strategy, such as `CPU:0` or `GPU:0 (NVIDIA H200)`."""
-    return ", ".join(map(_described, strategy.extended.worker_devices))
-
-
-def _described(device: str) -> str:
-    spec = tf.DeviceSpec.from_string(device)
-    name = f"{spec.device_type}:{spec.device_index}"
-    physical = tf.config.get_visible_devices(spec.device_type)
-    # CPUs have no details, and several logical devices may share a physical one.
-    if spec.device_type != "GPU" or spec.device_index >= len(physical):
-        return name
-    details = tf.config.experimental.get_device_details(physical[spec.device_index])
-    return f"{name} ({details['device_name']})" if "device_name" in details else name
+    """Returns the names of the devices of this process in a strategy, such as `CPU:0`."""
+    specs = map(tf.DeviceSpec.from_string, strategy.extended.worker_devices)
+    return ", ".join(f"{spec.device_type}:{spec.device_index}" for spec in specs)

@@ -1,7 +1,6 @@
 """Diagnostics of single steps: values that are too slow to compute in every step."""
 
 import re
-from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -10,6 +9,7 @@ from elmo_tf.bilm.names import DIRECTIONS, relative_names
 from elmo_tf.records.windows import Window
 from elmo_tf.text import char_ids as char_ids_lib
 from elmo_tf.text.vocabulary import SPECIAL_TOKENS
+from elmo_tf.training.board import Board
 from elmo_tf.training.step import Trainer
 
 _MAX_WORDS = 1000  # in the projector
@@ -25,23 +25,8 @@ _LAYERS = (
 )
 
 
-class StepDiagnostics(NamedTuple):
-    """The values of one step."""
-
-    # forward_sampled, forward_full, ...: mean nats of one window, the same weights, no dropout.
-    losses: dict[str, float]
-    update_to_weight: dict[str, float]  # by layer: norm of the step's change / norm of the weights
-    weights: dict[str, np.ndarray]  # by layer: values of the weights, float32 (n,)
-    activations: dict[str, np.ndarray]  # by layer: values of its output, float32 (n,)
-
-
 class Diagnostics:
-    """Computes diagnostics of the step between `before` and `after`, on the first group of streams of this process.
-
-    Args:
-        trainer: computes the step.
-        words: the words of the softmax, by id.
-    """
+    """Diagnostics of a step, on the first group of streams of this process; `words` are those of the softmax."""
 
     def __init__(self, trainer: Trainer, words: list[bytes]):
         self._trainer = trainer
@@ -59,20 +44,19 @@ class Diagnostics:
         self._activations = {name: np.ravel(output) for name, output in outputs.items()}
         self._weights = self._copied()
 
-    def after(self) -> StepDiagnostics:
-        """Returns the diagnostics, after the step."""
-        weights = self._copied()
+    def write(self, board: Board, step: int) -> None:
+        """Writes the diagnostics, once the step is done."""
+        weights, bilm = self._copied(), self._trainer.bilm
         ratios = {}
         for name, before in self._weights.items():
             change, norm = np.linalg.norm(weights[name] - before), np.linalg.norm(before)
             ratios[name] = float(change / norm) if norm else 0.0
-        return StepDiagnostics(self._losses, ratios, weights, self._activations)
-
-    def words(self) -> tuple[list[bytes], np.ndarray]:
-        """Returns the most frequent words and their context-free vectors, float32 `(words, projection_dim)`."""
-        bilm = self._trainer.bilm
+        board.scalars("sampled_against_full_softmax", self._losses, step)
+        board.scalars("update_to_weight", ratios, step)
+        board.histograms("weight_histograms", weights, step)
+        board.histograms("output_histograms", self._activations, step)
         ids = char_ids_lib.encode_tokens(self._words, bilm.config.char_cnn.max_chars_per_token)
-        return self._words, bilm.char_cnn(tf.constant(ids)[None])[0].numpy()
+        board.words(self._words, bilm.char_cnn(tf.constant(ids)[None])[0].numpy())
 
     def _forward(self, window, states, seed):
         bilm, config = self._trainer.bilm, self._trainer.config

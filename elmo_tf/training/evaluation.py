@@ -79,7 +79,6 @@ class Evaluator:
             records: the held-out text.
             counts: windows of each part, in ascending order; None, as the last one: all.
             batch_size: number of streams. A stream that ends gets the next sentence, and its LSTM state is carried on.
-                One stream is one text from its first token to its last.
             unroll_steps: tokens per window. Sentences are assigned to streams window by window; so with several
                 streams both numbers decide which sentences follow each other, and change the result a little.
             interrupted: asked between windows; once it returns True on any worker, the result is empty.
@@ -184,24 +183,19 @@ def text_id(records: record_folder.Records, *more: int) -> str:
     return hashlib.sha256(" ".join([*shards, *map(str, more)]).encode()).hexdigest()
 
 
-def check_records(workdir: Workdir, records: record_folder.Records) -> None:
-    """Raises `InputError`, naming one of the folders, if a workdir's network cannot read the records."""
+def check_records(workdir: Workdir, *texts: record_folder.Records | None) -> None:
+    """Raises `InputError`, naming one of the folders, if a workdir's network cannot read one of the texts."""
     if workdir.vocabulary is None:
         raise InputError(str(workdir.path), "a model with a softmax", "one without; elmo-tf finetune adds one")
-    if workdir.vocabulary.sha256() != records.vocabulary.sha256():
-        raise InputError(
-            str(records.path),
-            f"records made with the model's vocabulary of {len(workdir.vocabulary):,} words "
-            "(elmo-tf preprocess --vocab)",
-            f"another one of {len(records.vocabulary):,}",
-        )
-    stored, needed = records.info.max_chars_per_token, workdir.config.model.char_cnn.max_chars_per_token
-    if stored < needed:
-        raise InputError(str(records.path), f"records with at least {needed} characters per token", stored)
-
-
-def check_texts(workdir: Workdir, records: record_folder.Records, heldout: record_folder.Records | None) -> None:
-    """Does `check_records` for the training text and, if there is one, the held-out text."""
-    check_records(workdir, records)
-    if heldout is not None:
-        check_records(workdir, heldout)
+    needed = workdir.config.model.char_cnn.max_chars_per_token
+    for records in filter(None, texts):
+        if workdir.vocabulary.sha256() != records.vocabulary.sha256():
+            raise InputError(
+                str(records.path),
+                f"records made with the model's vocabulary of {len(workdir.vocabulary):,} words "
+                "(elmo-tf preprocess --vocab)",
+                f"another one of {len(records.vocabulary):,}",
+            )
+        if records.info.max_chars_per_token < needed:
+            found = records.info.max_chars_per_token
+            raise InputError(str(records.path), f"records with at least {needed} characters per token", found)

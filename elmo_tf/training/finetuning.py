@@ -63,7 +63,7 @@ def finetune(
     if existing is None and (strategy is None or coordination.of(strategy).is_chief):
         records = record_folder.open_folder(data)
         target = Workdir(pathlib.Path(workdir), config, records.vocabulary)
-        evaluation.check_texts(target, records, heldout and record_folder.open_folder(heldout))
+        evaluation.check_records(target, records, heldout and record_folder.open_folder(heldout))
         with memory_explained(*MEMORY_SETTINGS):
             _make_workdir(opened, target)
     return train(config, data, workdir, heldout, steps, strategy, profile, on_record)

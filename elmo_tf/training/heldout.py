@@ -9,7 +9,6 @@ from typing import NamedTuple
 from elmo_tf.config import Config, TrainConfig
 from elmo_tf.errors import InputError
 from elmo_tf.records.record_folder import Records
-from elmo_tf.training import precision
 from elmo_tf.training.coordination import OneWorker
 from elmo_tf.training.evaluation import Evaluator, num_tokens, text_id
 from elmo_tf.training.monitor import Monitor
@@ -34,9 +33,7 @@ class Part(NamedTuple):
 def parts(records: Records, config: TrainConfig) -> list[Part]:
     """Returns the part that each evaluation takes and, unless that is all, the whole text for the last evaluation.
 
-    Args:
-        records: the held-out text.
-        config: the part has `eval_tokens` tokens, rounded up to windows of `batch_size` streams of `unroll_steps`.
+    The part has `eval_tokens` tokens, rounded up to windows of `batch_size` streams of `unroll_steps`.
     """
     shape = config.batch_size, config.unroll_steps
     whole = Part(text_id(records, *shape), None)
@@ -55,13 +52,7 @@ def check_patience(config: Config, heldout: object | None) -> None:
 
 @dataclasses.dataclass
 class HeldoutEvaluation:
-    """Evaluates a network in training again and again; all workers must call `evaluate` at the same step.
-
-    Attributes:
-        eval_steps: steps between evaluations; 0: only at the end.
-        out_of_patience: whether `train.patience` evaluations have passed without a better one.
-        seconds: time spent on evaluations.
-    """
+    """Evaluates a network in training again and again; all workers must call `evaluate` at the same step."""
 
     records: Records  # the held-out text
     trainer: Trainer
@@ -73,21 +64,16 @@ class HeldoutEvaluation:
         self.config = config = self.trainer.config
         self._evaluator = Evaluator(self.trainer.bilm, self.trainer.strategy)
         self._parts = parts(self.records, config)
-        self._described = False  # whether the log says how long an evaluation takes
-        self.eval_steps = config.checkpoint_steps if config.eval_steps is None else config.eval_steps
-        self.out_of_patience = False
-        self.seconds = 0.0
+        self._eval_steps = config.checkpoint_steps if config.eval_steps is None else config.eval_steps
+        self.out_of_patience = False  # whether `train.patience` evaluations have passed without a better one
+        self.seconds = 0.0  # spent on evaluations
 
     def due(self, step: int) -> bool:
         """Whether an evaluation is due; a checkpoint is due too, because it may be the best."""
-        return self.eval_steps > 0 and step % self.eval_steps == 0
+        return self._eval_steps > 0 and step % self._eval_steps == 0
 
     def evaluate(self, step: int, final: bool = False) -> bool:
-        """Evaluates the weights of a step, unless that was done before.
-
-        Args:
-            step: the number of steps done.
-            final: whether this is the last evaluation, which also takes the whole text.
+        """Evaluates the weights after `step` steps, unless that was done before; if `final`, also on the whole text.
 
         Returns:
             False if the evaluation was interrupted on any worker.
@@ -104,18 +90,16 @@ class HeldoutEvaluation:
         if workers.is_chief:
             for part, result in zip(missing, found, strict=False):
                 note = "" if part.windows is None else f", of the first {result.tokens:,} tokens"
-                note += _products_note(config.precision)
                 self.monitor.record_evaluation(result, part.id, note, part != self._parts[0])
         waited = metrics_file.evaluations_since_best(self.earlier())
         self.out_of_patience = workers.any(0 < config.patience <= waited)
         seconds = time.monotonic() - started_at
         self.seconds += seconds
-        if found and not final and not self._described:
-            self._described = True
+        if found and not final and len(self.earlier()) == 1:
             workers.info(
                 "an evaluation takes %.1f s, the first one's graph included: %s of %s held-out tokens "
                 "(train.eval_tokens), every %s steps (train.eval_steps); the last one takes all",
-                *(seconds, f"{found[0].tokens:,}", f"{num_tokens(self.records):,}", f"{self.eval_steps:,}"),
+                *(seconds, f"{found[0].tokens:,}", f"{num_tokens(self.records):,}", f"{self._eval_steps:,}"),
             )
         self.monitor.resume_clock()
         return len(found) == len(missing)
@@ -132,10 +116,3 @@ class HeldoutEvaluation:
                 "warning: earlier evaluations were of another held-out text, another part of it, or another number of "
                 "streams (train.batch_size); the best checkpoint and train.patience go by those from here on"
             )
-
-
-def _products_note(training_precision: str) -> str:
-    """Returns a note for an evaluation's log line if products have another precision than float32."""
-    here, evaluate = map(precision.of_products, (training_precision, "float32"))
-    note = "" if here == "float32" else f", {here} products"
-    return note if here == evaluate else f"{note} (elmo-tf evaluate: {evaluate})"

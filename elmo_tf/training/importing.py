@@ -20,6 +20,7 @@ from elmo_tf.workdir.folder import Workdir, new_workdir, open_workdir
 
 _SLOT = "/Adagrad"  # suffix of the accumulators' names in TF1
 _SOFTMAX = "lm/softmax/"  # prefix of the arrays with a row for each word
+_WHOLE = "a whole checkpoint"
 _SCOPE = "lm/"  # prefix of the network and its accumulators; the others are counters
 
 
@@ -38,7 +39,11 @@ def import_checkpoint(
         InputError: if a file is damaged, the files do not fit each other or the workdir exists; nothing is written
             then.
     """
-    words, lines = _vocabulary(vocab)
+    try:
+        content = pathlib.Path(vocab).read_bytes()
+    except OSError as error:
+        raise InputError(str(vocab), "a vocabulary", reason(error)) from None
+    words, lines = vocabulary_lib.from_published(content, str(vocab))
     source, step = _open_checkpoint(prefix)
     rows = next(iter(source.shapes.get("lm/softmax/W", ())), len(words))
     if rows != len(words):
@@ -46,21 +51,17 @@ def import_checkpoint(
     config = read_options(options, vocab_size=rows)
     bilm = BiLM(config.model, rows)
     optimizer = optimizers.from_config(config.train, bilm)
-    published_weights.assign(_with_our_order(source, lines), _targets(bilm, optimizer))
-    _check_accumulators(bilm, optimizer, source.path)
+    with published_weights.guarded(_WHOLE, prefix):
+        published_weights.assign(_with_our_order(source, lines), _targets(bilm, optimizer))
     return save_new(workdir, config, bilm, vocabulary=words, optimizer=optimizer, step=step)
 
 
 def dump_weights(
     workdir: str | os.PathLike, output: str | os.PathLike, checkpoint: str = checkpoints.LATEST, softmax: bool = False
 ) -> pathlib.Path:
-    """Writes the network of a workdir's checkpoint as `options.json` and `weights.hdf5` in a new folder.
+    """Writes the network of a workdir's checkpoint as `options.json` and `weights.hdf5` in the new folder `output`.
 
-    Args:
-        workdir: the workdir to read from.
-        output: the folder to make.
-        checkpoint: as for `checkpoints.load`.
-        softmax: whether to write the softmax as well, as `softmax.hdf5` and `vocab.txt`.
+    With `softmax`, also writes `softmax.hdf5` and `vocab.txt`. `checkpoint` is as for `checkpoints.load`.
 
     Raises:
         InputError: if there is no checkpoint, or no softmax to write, or `output` is in use.
@@ -80,41 +81,26 @@ def save_new(
     optimizer: Optimizer | None = None,
     step: int = 0,
 ) -> Workdir:
-    """Makes a workdir with a checkpoint of the given weights, both or nothing.
-
-    Raises:
-        InputError: if `workdir` is in use.
-    """
+    """Makes a workdir with a checkpoint of the given weights, both or nothing; raises `InputError` if it is in use."""
     with new_workdir(workdir, config, vocabulary) as made:
         slots = None if optimizer is None else optimizer.slots
         checkpoints.save(made, bilm, slots, Progress(step))
     return open_workdir(workdir)
 
 
-def _vocabulary(path: str | os.PathLike) -> tuple[vocabulary_lib.Vocabulary, list[int]]:
-    try:
-        content = pathlib.Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(str(path), "a vocabulary", reason(error)) from None
-    return vocabulary_lib.from_published(content, str(path))
-
-
 def _open_checkpoint(prefix: str | os.PathLike) -> tuple[published_weights.Source, int]:
     """Returns the arrays of the network and the accumulators, and the step."""
     if not pathlib.Path(f"{prefix}.index").is_file():
         raise InputError(str(prefix), "the prefix of a checkpoint's files", f"no file {prefix}.index")
-    expected = "a whole checkpoint"
-    reader = published_weights.guarded(tf.train.load_checkpoint, expected, prefix)(os.fspath(prefix))
-    read = published_weights.guarded(reader.get_tensor, expected, prefix)
-    shapes = {name: tuple(shape) for name, shape in reader.get_variable_to_shape_map().items()}
-    if shapes.get("global_step") != ():
-        found = shapes.get("global_step", "nothing of that name")
-        raise InputError(str(prefix), "global_step, a number", found)
-    step = float(read("global_step"))
-    if step < 0 or not step.is_integer():
-        raise InputError(str(prefix), "global_step to be a whole number", step)
+    with published_weights.guarded(_WHOLE, prefix):
+        reader = tf.train.load_checkpoint(os.fspath(prefix))
+        shapes = {name: tuple(shape) for name, shape in reader.get_variable_to_shape_map().items()}
+        if shapes.get("global_step") != ():
+            found = shapes.get("global_step", "nothing of that name")
+            raise InputError(str(prefix), "global_step, a number", found)
+        step = int(reader.get_tensor("global_step"))
     shapes = {name: shape for name, shape in shapes.items() if name.startswith(_SCOPE)}
-    return published_weights.Source(prefix, shapes, read), int(step)
+    return published_weights.Source(prefix, shapes, reader.get_tensor), step
 
 
 def _with_our_order(source: published_weights.Source, lines: list[int]) -> published_weights.Source:
@@ -136,11 +122,3 @@ def _targets(bilm: BiLM, optimizer: Optimizer) -> dict[str, tuple[tf.Variable, t
         targets[name.checkpoint] = (name.variable, name.shape)
         targets[name.checkpoint + _SLOT] = (accumulator, name.shape)
     return targets
-
-
-def _check_accumulators(bilm: BiLM, optimizer: Optimizer, prefix: str | os.PathLike) -> None:
-    """Raises `InputError` if an accumulator is not above 0: the update divides by its root."""
-    for name, accumulator in zip(published_weights.names(bilm), optimizer.slots["accumulators"], strict=True):
-        lowest = float(np.min(accumulator.numpy()))
-        if lowest <= 0:
-            raise InputError(str(prefix), f"{name.checkpoint}{_SLOT} to be above 0", lowest)

@@ -157,8 +157,7 @@ class _Loop:
             done = f"step {step:,} is done already, and training ends at step {self.last_step:,}"
             self.workers.info("nothing to do: %s", done)
         elif self.workers.is_chief:
-            eval_steps = None if self.heldout is None else self.heldout.eval_steps
-            self.checkpointing.warn_of_little_space(self.last_step, eval_steps)
+            self.checkpointing.warn_of_little_space(evaluated=self.heldout is not None)
             if self.heldout is not None:
                 self.heldout.warn_of_others()
         # A run may have been killed between saving and evaluating; a model to finetune was never evaluated here.

@@ -41,7 +41,6 @@ class Monitor:
         self._timed = 0  # steps since then
         self._rate: float | None = None  # seconds per step, a running mean
         self._perplexity = math.nan
-        self._charted: int | None = None  # step of the last point of the held-out curve
         self._line = ProgressLine()
         if self.metrics is not None and state.step < self.last_step:
             self._line.leave("building the graph of a step ...")
@@ -62,9 +61,12 @@ class Monitor:
         if self.metrics is not None and self._step < self.last_step and self._line.due():
             self._line.show(self._progress())
         if self._diagnosing:
-            self._write_diagnostics()
-        if self.profile:
-            self._trace()
+            self.diagnostics.write(self.board, self._step)
+        made = self._step - self._first_step
+        if self.profile and made == _PROFILED.start:
+            self.board.start_profile()
+        elif self.profile and made == _PROFILED.stop:
+            self.board.stop_profile()
 
     def flush(self, sync: bool = False) -> None:
         """Reads the pending results from the device and writes them, with `sync` down to the disk."""
@@ -88,22 +90,16 @@ class Monitor:
     @property
     def evaluations(self) -> list[HeldoutLine]:
         """All evaluations of the workdir so far; none except on the chief."""
-        return self.metrics.evaluations if self.metrics is not None else []
+        return [] if self.metrics is None else self.metrics.evaluations
 
-    def record_evaluation(self, evaluation: Evaluation, heldout_id: str, note: str = "", whole: bool = False) -> None:
-        """Writes and shows a held-out evaluation.
+    def record_evaluation(self, evaluation: Evaluation, heldout_id: str, note: str, whole: bool) -> None:
+        """Writes and shows a held-out evaluation of the text or part that `heldout_id` identifies.
 
-        Args:
-            evaluation: the result.
-            heldout_id: identifies the text.
-            note: added to the line that is shown.
-            whole: whether it took the whole text while the run's other evaluations take a part.
+        `whole`: it took the whole text, while the run's other evaluations, which make the curve, take a part.
         """
         found = dataclasses.asdict(evaluation)
         values = {name: found[name] for name in ("perplexity", "forward_perplexity", "backward_perplexity")}
-        # If a part and the whole text are evaluated at one step, the part, which comes first, is on the curve.
-        if self._step != self._charted:
-            self._charted = self._step
+        if not whole:
             self.board.scalars("heldout", values, self._step)
             self.board.flush()
         line = {"step": self._step, "heldout": heldout_id} | values | {"tokens": evaluation.tokens}
@@ -123,14 +119,6 @@ class Monitor:
         if self.metrics is not None:
             self._line.leave()
             self.board.close()
-
-    def _write_diagnostics(self) -> None:
-        seen = self.diagnostics.after()
-        self.board.scalars("sampled_against_full_softmax", seen.losses, self._step)
-        self.board.scalars("update_to_weight", seen.update_to_weight, self._step)
-        self.board.histograms("weight_histograms", seen.weights, self._step)
-        self.board.histograms("output_histograms", seen.activations, self._step)
-        self.board.words(*self.diagnostics.words())
 
     def _check(self, values: np.ndarray) -> None:
         bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
@@ -166,13 +154,6 @@ class Monitor:
         }
         self.board.scalars("learning", learning, self._step)
         self.board.scalars("optimizer", optimizer, self._step)
-
-    def _trace(self) -> None:
-        made = self._step - self._first_step
-        if made == _PROFILED.start:
-            self.board.start_profile()
-        elif made == _PROFILED.stop:
-            self.board.stop_profile()
 
     def _progress(self) -> str:
         step = self._step

@@ -42,10 +42,7 @@ class Optimizer(tf.Module):
         self.step_size.assign(learning_rate)
 
     def apply(self, gradients: list[tf.Tensor | tf.IndexedSlices]) -> tf.Tensor:
-        """Updates the variables by this replica's share of the gradients.
-
-        Args:
-            gradients: one for each variable; they are summed over the replicas.
+        """Updates the variables by this replica's share of the gradients, one for each variable.
 
         Returns:
             the global norm of the summed gradients before clipping, float32 scalar.
@@ -164,8 +161,7 @@ class Muon(Adam):
     a hundredth of the arithmetic, and a language model learned as much with it (benchmarks/README.md).
 
     Args:
-        variables: what to train.
-        config: the recipe.
+        variables, config: as for `Optimizer`.
         matrices: which of `variables` these are. Their slot "squares" is a scalar that nothing uses.
 
     Reference:

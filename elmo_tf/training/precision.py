@@ -33,11 +33,7 @@ def resolved(config: Config, stored: Config | None = None) -> Config:
 
     On GPUs that is bfloat16 if all of them have such products. On a CPU one window of an LSTM layer of the configured
     size is timed, forward and with the gradient, and bfloat16, whose results are coarser, is chosen if it is at least
-    1.1 times as fast.
-
-    Args:
-        config: whose precision may be "auto".
-        stored: the configuration of a run that resumes; its precision is used, and nothing is measured.
+    1.1 times as fast. If a run resumes, the precision in its `stored` configuration is used, and nothing is measured.
     """
     if config.train.precision != AUTO:
         return config

@@ -17,7 +17,7 @@ from elmo_tf.training.checkpointing import Checkpointing
 from elmo_tf.training.coordination import OneWorker
 from elmo_tf.training.evaluation import text_id
 from elmo_tf.training.state import TrainState
-from elmo_tf.workdir import checkpoints, space
+from elmo_tf.workdir import checkpoints, folder
 from elmo_tf.workdir.folder import CONFIG_FILE, Workdir, is_workdir, new_workdir, open_workdir
 
 _log = logging.getLogger("elmo_tf")
@@ -49,13 +49,13 @@ def _prepare(config: Config, workdir: str | os.PathLike, records: Records, heldo
         stored, wanted = existing.config.train.optimizer, config.train.optimizer
         if stored != wanted and checkpoints.latest(existing) is not None:
             raise InputError("train.optimizer", f"{stored}, as in the workdir's checkpoints", wanted)
-        evaluation.check_texts(existing, records, heldout)
+        evaluation.check_records(existing, records, heldout)
         return
     if pathlib.Path(workdir).is_dir() and any(pathlib.Path(workdir).iterdir()):
         expected = "a workdir of elmo-tf train, or a folder that is empty or does not exist"
         raise InputError(str(workdir), expected, "a folder with other things in it")
-    evaluation.check_texts(Workdir(pathlib.Path(workdir), config, records.vocabulary), records, heldout)
-    space.check_memory(config, len(records.vocabulary))
+    evaluation.check_records(Workdir(pathlib.Path(workdir), config, records.vocabulary), records, heldout)
+    folder.check_memory(config, len(records.vocabulary))
     with new_workdir(workdir, precision.resolved(config), records.vocabulary):
         pass
 
@@ -87,7 +87,7 @@ def describe(workdir: Workdir, state: TrainState, checkpointing: Checkpointing, 
         f"corpus: {words + sentences:,} tokens ({words:,} words, {sentences:,} sentence boundaries)",
         f"training: step {state.step:,} to {last_step:,}, {epochs.steps_per_epoch:,.1f} steps per epoch, "
         f"{trainer.batch_size:,} x {trainer.config.unroll_steps} tokens per step",
-        f"checkpoints: {space.megabytes(checkpointing.num_bytes)} MB each, and as much memory while one is written",
+        f"checkpoints: {checkpointing.num_bytes / 1e6:,.1f} MB each, and as much memory while one is written",
         f"TensorBoard: tensorboard --logdir {workdir.logs}",
     ):
         _log.info("%s", line)

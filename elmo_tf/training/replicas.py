@@ -16,12 +16,7 @@ def num_local(strategy: tf.distribute.Strategy) -> int:
 
 
 def local_rows(strategy: tf.distribute.Strategy, rows: int) -> range:
-    """Returns the batch rows of this process's replicas.
-
-    Args:
-        strategy: the replicas; all workers have the same number of them.
-        rows: of each replica.
-    """
+    """Returns the batch rows of this process's replicas, each of which has `rows`; workers have equally many."""
     count, resolver = num_local(strategy), strategy.cluster_resolver
     several = count < strategy.num_replicas_in_sync and resolver is not None
     first = count * int(resolver.task_id) if several else 0
@@ -34,7 +29,7 @@ def distribute(strategy: tf.distribute.Strategy, values: Structure, rows: int, f
     Args:
         strategy: the replicas.
         values: a window, or arrays, with at least the rows of this process.
-        rows: number of rows of each replica.
+        rows: of each replica.
         first: index of the arrays' first row among the rows of all replicas.
 
     Returns:
@@ -58,9 +53,6 @@ def gathered(values: Structure) -> Structure:
     """Returns the rows of all replicas in the order of the replicas; to be called by each of them, in `strategy.run`.
 
     TensorFlow gathers in the alphabetical order of the devices' names, in which worker 10 comes before worker 2.
-
-    Args:
-        values: tensors with as many rows in each replica.
     """
     context = tf.distribute.get_replica_context()
 

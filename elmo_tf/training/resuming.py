@@ -3,10 +3,12 @@
 import dataclasses
 import logging
 
+import msgspec
+
 from elmo_tf.config import TrainConfig
 from elmo_tf.errors import InputError
 from elmo_tf.records.record_folder import Records
-from elmo_tf.training.epochs import Epochs
+from elmo_tf.training.state import Epochs
 from elmo_tf.training.step import Trainer
 from elmo_tf.workdir.checkpoint_progress import Progress
 
@@ -21,7 +23,7 @@ def check(progress: Progress, data_id: str, records: Records, stored_config: Tra
         data_id: identifies the records and the seed of this training.
         records: the records, for the message.
         stored_config: the recipe of the run that wrote the checkpoint.
-        trainer: with the recipe and the replicas of this one.
+        trainer: with the recipe and the replicas of this run.
     """
     if progress.data_id not in (None, data_id):
         raise InputError(
@@ -45,12 +47,6 @@ def continued(progress: Progress, stored_config: TrainConfig, trainer: Trainer, 
     If the checkpoint has another number of streams, they start from zero states at the next sentence of the epoch; the
     unread rest of the sentences in progress is skipped. If a step now has another number of tokens, epochs before and
     after the checkpoint are counted separately.
-
-    Args:
-        progress: of the checkpoint.
-        stored_config: the recipe of the workdir so far.
-        trainer: of this run.
-        epochs: of this run.
     """
     streams, found, position = trainer.batch_size, progress.num_streams, progress.position
     if found is None:
@@ -69,5 +65,5 @@ def continued(progress: Progress, stored_config: TrainConfig, trainer: Trainer, 
         *(f"{found:,}", f"{streams:,}", f"{sentence:,}", epoch + 1),
     )
     if position is not None:
-        position = dataclasses.replace(position, rows=(None,) * streams)
+        position = msgspec.structs.replace(position, rows=(None,) * streams)
     return dataclasses.replace(progress, states=None, position=position)

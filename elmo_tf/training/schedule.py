@@ -6,12 +6,9 @@ from elmo_tf.config import TrainConfig
 
 
 def learning_rate(config: TrainConfig, step: int, last_step: int) -> float:
-    """Returns the rate of the step after `step` steps: `config.learning_rate`, warmed up and decayed.
+    """Returns the rate of the step after `step` steps, warmed up and decayed.
 
-    Args:
-        config: its `learning_rate`, `warmup_steps` and `decay` are used.
-        step: steps done before.
-        last_step: total number of steps, after which `linear` and `cosine` reach 0.
+    `linear` and `cosine` reach 0 after `last_step` steps, the total number.
     """
     number, warmup = step + 1, config.warmup_steps
     if number <= warmup:

@@ -3,14 +3,37 @@
 import contextlib
 import dataclasses
 import itertools
+import math
 from collections.abc import Callable, Generator
 
 from elmo_tf.records.record_folder import Records
 from elmo_tf.records.windows import Position, Window, Windows, prefetch
-from elmo_tf.training.epochs import Epochs
 from elmo_tf.training.evaluation import num_tokens, text_id
 from elmo_tf.training.step import Trainer
 from elmo_tf.workdir.checkpoint_progress import Progress
+
+
+@dataclasses.dataclass(frozen=True)
+class Epochs:
+    """Converts between steps and passes over the text, even if the size of a step changed during training."""
+
+    tokens_per_epoch: int  # as `num_tokens`
+    tokens_per_step: int
+    offset_step: int = 0  # as in `Progress`
+    epoch_offset: float = 0.0
+
+    @property
+    def steps_per_epoch(self) -> float:
+        """Steps per pass over the text."""
+        return self.tokens_per_epoch / self.tokens_per_step
+
+    def at(self, step: int) -> float:
+        """Returns the number of epochs after `step` steps."""
+        return self.epoch_offset + (step - self.offset_step) / self.steps_per_epoch
+
+    def step_after(self, epochs: float) -> int:
+        """Returns the total number of steps after which so many epochs are done."""
+        return self.offset_step + math.ceil((epochs - self.epoch_offset) * self.steps_per_epoch)
 
 
 @dataclasses.dataclass
@@ -26,7 +49,7 @@ class TrainState:
 
     @property
     def epochs(self) -> Epochs:
-        """Converts between steps and passes over the text."""
+        """For the recipe of this run."""
         tokens_per_step = self.trainer.batch_size * self.trainer.config.unroll_steps
         return Epochs(num_tokens(self.records), tokens_per_step, self.offset_step, self.epoch_offset)
 
@@ -37,10 +60,8 @@ class TrainState:
 
     def progress(self) -> Progress:
         """Returns the state as a checkpoint stores it; all workers must call this."""
-        states, unroll_steps = self.trainer.gathered_states(), self.trainer.config.unroll_steps
-        return Progress(
-            self.step, self.position, self.data_id, states, unroll_steps, self.offset_step, self.epoch_offset
-        )
+        states, offsets = self.trainer.gathered_states(), (self.offset_step, self.epoch_offset)
+        return Progress(self.step, self.position, self.data_id, states, self.trainer.config.unroll_steps, *offsets)
 
     def set_progress(self, progress: Progress) -> None:
         """Continues from a checkpoint, whose variables are restored already."""

@@ -39,10 +39,6 @@ _GONE = (
 _OTHER_SIZE = "joining a group with size"  # TensorFlow's message if workers have different numbers of devices
 _OTHERS = re.compile(r"collective|\bpeer\b", re.IGNORECASE)
 _NAMES = re.compile(r"\[\[.*?\]\]|\{\{.*?\}\}|\[Op:.*?\]")  # of operations
-# Lines that do not tell the cause.
-_BOILERPLATE = re.compile(
-    r'Graph execution error|Detected at node|File "|\d+ root error|Additional GRPC|\(?The error could be'
-)
 
 
 def from_environment() -> tf.distribute.Strategy | None:
@@ -65,7 +61,7 @@ def from_environment() -> tf.distribute.Strategy | None:
                 stack.enter_context(_ending_if_not_joined(me))
             return tf.distribute.MultiWorkerMirroredStrategy(cluster)
     except tf.errors.OpError as error:
-        raise ConnectionError(f"{me}: cannot join the others ({_reason(error)})") from error
+        raise ConnectionError(f"{me}: cannot join the others ({type(error).__name__})") from error
     except RuntimeError as error:
         raise InputError(VARIABLE, "a cluster that is joined before TensorFlow computes anything", error) from error
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
@@ -210,14 +206,13 @@ class Workers(OneWorker):
         return gathered[:: len(gathered) // self.count]
 
     def wait_for_file(self, path: pathlib.Path) -> None:
-        deadline, reported = time.monotonic() + _FILE_SECONDS, False
+        deadline = time.monotonic() + _FILE_SECONDS
+        if not path.exists():
+            _log.info("%s: waiting for %s to appear", self._me, path)
         while not path.exists():
             if time.monotonic() > deadline:
                 found = f"no file after {_FILE_SECONDS} s"
                 raise InputError(str(path), "a file on a file system that all workers share", found)
-            if not reported:
-                _log.info("%s: waiting for %s to appear", self._me, path)
-            reported = True
             time.sleep(_POLL_SECONDS)
 
     def restored(
@@ -242,12 +237,6 @@ class Workers(OneWorker):
                 here = f"{replicas.num_local(self._strategy)} at {self._me}, a different number elsewhere"
                 raise InputError("strategy", "as many devices for each worker", here) from error
             raise ConnectionError(
-                f"{self._me}: another worker has ended ({_reason(error)}), and its log says why; "
+                f"{self._me}: another worker has ended ({type(error).__name__}), and its log says why; "
                 "start all of them again with the same commands: they resume from the newest checkpoint, if any"
             ) from error
-
-
-def _reason(error: tf.errors.OpError) -> str:
-    """Returns the first line of what TensorFlow says that tells the cause."""
-    lines = [" ".join(line.split()) for line in _NAMES.sub("", error.message).splitlines()]
-    return next((line for line in lines if line and not _BOILERPLATE.match(line)), type(error).__name__)

@@ -26,7 +26,6 @@ from elmo_tf.bilm.walk import States
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, staging
 from elmo_tf.files.json_file import Count
-from elmo_tf.workdir import space
 from elmo_tf.workdir.checkpoint_progress import PROGRESS_FILE, Progress
 
 MANIFEST_FILE = "manifest.json"
@@ -62,12 +61,6 @@ class Snapshot:
     values: Values
     progress: Progress
 
-    @property
-    def num_bytes(self) -> int:
-        """Size in memory, and on disk without the small files."""
-        values = [value for part in self.values.values() for value in part.values()]
-        return _num_bytes(values + tf.nest.flatten(self.progress.states or ()))
-
 
 def take_snapshot(bilm: BiLM, slots: Slots | None, progress: Progress) -> Snapshot:
     """Copies the values of all variables to the host; later steps do not change them."""
@@ -96,7 +89,7 @@ def write(folder: pathlib.Path, snapshot: Snapshot) -> None:
             }
             _tracked(parts).write(str(folder / _VARIABLES))
     except tf.errors.OpError as error:
-        raise space.os_error(error) from error
+        raise OSError(_message(error)) from error
     snapshot.progress.write(folder)
     files = sorted(folder.iterdir())
     manifest = {path.name: msgspec.to_builtins(_described(path)) for path in files}
@@ -107,11 +100,7 @@ def write(folder: pathlib.Path, snapshot: Snapshot) -> None:
 
 def num_bytes(bilm: BiLM, slots: Slots | None, states: States | None) -> int:
     """Returns the size of a checkpoint on disk, without its small files."""
-    parts = _parts(bilm, slots).values()
-    return _num_bytes([variable for part in parts for variable in part.values()] + tf.nest.flatten(states or ()))
-
-
-def _num_bytes(arrays) -> int:
+    arrays = tf.nest.flatten([_parts(bilm, slots), states or ()])
     return sum(math.prod(array.shape) * tf.as_dtype(array.dtype).size for array in arrays)
 
 
@@ -169,9 +158,14 @@ def _damage_named(folder: pathlib.Path) -> Iterator[None]:
     except _DAMAGE as error:
         raise _damaged(folder, error) from error
     except tf.errors.OpError as error:
-        raise OSError(f"{folder} cannot be read: {space.os_error(error)}") from error
+        raise OSError(f"{folder} cannot be read: {_message(error)}") from error
     except OSError as error:
         raise OSError(f"{folder} cannot be read: {error.strerror or error}") from error
+
+
+def _message(error: tf.errors.OpError) -> str:
+    """Returns the message of TensorFlow's error about a file, without the names of operations."""
+    return error.message.rpartition("}}")[2].partition(" [Op:")[0].strip()
 
 
 def _damaged(folder: pathlib.Path, found: object) -> DamagedError:

@@ -8,13 +8,13 @@ import os
 import pathlib
 import re
 import shutil
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
-from elmo_tf.workdir import checkpoint_files, metrics_file, space
+from elmo_tf.workdir import checkpoint_files, metrics_file
 from elmo_tf.workdir.checkpoint_files import DamagedError, Slots, Snapshot
 from elmo_tf.workdir.checkpoint_progress import Progress
 from elmo_tf.workdir.folder import LATEST, Workdir
@@ -38,41 +38,37 @@ def save(workdir: Workdir, bilm: BiLM, slots: Slots | None, progress: Progress) 
 def store(workdir: Workdir, snapshot: Snapshot, evaluations: Sequence[HeldoutLine]) -> pathlib.Path:
     """Writes a checkpoint, completely or not at all, and removes those that are no longer needed.
 
-    The newest `train.keep_checkpoints` are kept, and the best on each held-out text, or part of one, that was
-    evaluated. Of later steps, only damaged checkpoints are removed.
-
-    Args:
-        workdir: the workdir to write to.
-        snapshot: the contents.
-        evaluations: all evaluations of the workdir so far.
-
-    Returns:
-        the checkpoint's folder.
+    The newest `train.keep_checkpoints` are kept, those of later steps, and the best on each held-out text, or part of
+    one, that was evaluated.
 
     Raises:
-        OSError: if it cannot be written; the other checkpoints stay then. If an old one cannot be removed, that is only
-            a warning.
+        OSError: if it cannot be written; the other checkpoints stay then.
     """
     step = snapshot.progress.step
     folder, there = folder_of(workdir, step), steps(workdir)
     if os.path.lexists(folder) and step not in there:
         raise OSError(f"{folder} exists and is not a checkpoint")
-    staged, replaced = folder.with_name(f".{folder.name}.incomplete"), _gone(folder)
-    unneeded = [*_folders(workdir, _LEFT), replaced, *_unneeded(workdir, step, {*there, step}, evaluations)]
+    staged = folder.with_name(f".{folder.name}.incomplete")
+    unneeded = _unneeded(workdir, step, {*there, step}, evaluations)
     for left in _folders(workdir, _LEFT):
         shutil.rmtree(left, ignore_errors=True)
     try:
         checkpoint_files.write(staged, snapshot)
         if folder.exists():
-            os.replace(folder, replaced)
+            os.replace(folder, _gone(folder))
         os.replace(staged, folder)
         staging.sync(folder.parent)
-    except BaseException as error:
+    except BaseException:
         shutil.rmtree(staged, ignore_errors=True)
-        if isinstance(error, OSError):
-            raise space.explained(error, folder.parent, snapshot.num_bytes) from error
         raise
-    _remove(unneeded)
+    try:
+        # Renamed first, so that none is left in part.
+        for one in unneeded:
+            os.replace(one, _gone(one))
+        for left in _folders(workdir, _LEFT):
+            shutil.rmtree(left)
+    except OSError as error:
+        _log.warning("warning: old checkpoints cannot be removed: %s; the next checkpoint tries again", error)
     return folder
 
 
@@ -80,9 +76,7 @@ def load(workdir: Workdir, bilm: BiLM, slots: Slots | None = None, checkpoint: s
     """Reads a checkpoint into `bilm` and, if given, `slots`.
 
     Args:
-        workdir: the workdir to read from.
-        bilm: gets the weights.
-        slots: get the optimizer's values.
+        workdir, bilm, slots: where to read from, and what to read into.
         checkpoint: `"latest"`: the newest intact one, with a warning about newer damaged ones; `"best"`: the one with
             the lowest held-out perplexity; or a step.
 
@@ -101,25 +95,19 @@ def load(workdir: Workdir, bilm: BiLM, slots: Slots | None = None, checkpoint: s
     # Listed again each time: a training in progress adds and removes checkpoints.
     while untried := [path for path in _checkpoints(workdir) if path not in damaged]:
         try:
-            progress = checkpoint_files.read(untried[-1], bilm, slots)
+            return checkpoint_files.read(untried[-1], bilm, slots)
         except DamagedError as error:
             damaged[untried[-1]] = error
-            continue
-        for path, error in damaged.items():
-            if path.exists():
-                _log.warning("warning: %s; going back to the checkpoint of step %s", error, f"{progress.step:,}")
-        return progress
+            if len(untried) > 1 and untried[-1].exists():
+                _log.warning("warning: %s; going back to the checkpoint before it", error)
     if damaged:
-        first = next(iter(damaged.values()))
-        more = f"; none of the {len(damaged)} checkpoints is intact" if len(damaged) > 1 else ""
-        raise DamagedError(first.parameter, first.expected, f"{first.found}{more}")
+        raise next(iter(damaged.values()))
     return None
 
 
 def latest(workdir: Workdir) -> pathlib.Path | None:
     """Returns the newest checkpoint's folder, or None."""
-    found = _checkpoints(workdir)
-    return found[-1] if found else None
+    return max(_checkpoints(workdir), key=_step, default=None)
 
 
 def provenance(workdir: Workdir, step: int) -> dict[str, Any]:
@@ -162,35 +150,7 @@ def _unneeded(
     for text in {one.heldout for one in evaluations}:
         if best := metrics_file.best([one for one in evaluations if one.heldout == text], there):
             kept.add(best.step)
-    # Training did not resume from a later one because it is damaged, or because a network file system showed it late.
-    gone = {one for one in there if (one not in kept if one <= step else _is_damaged(folder_of(workdir, one)))}
-    return [folder_of(workdir, one) for one in sorted(gone)]
-
-
-def _is_damaged(folder: pathlib.Path) -> bool:
-    try:
-        checkpoint_files.check(folder)
-    except DamagedError:
-        return True
-    except OSError:
-        pass
-    return False
-
-
-def _remove(folders: Iterable[pathlib.Path]) -> None:
-    """Removes the folders that exist, renaming them first so that none is left in part; warns if that fails."""
-    failed = []
-    for folder in folders:
-        try:
-            gone = _gone(folder) if _NAME.fullmatch(folder.name) else folder
-            if gone != folder:
-                os.replace(folder, gone)
-            if gone.exists():
-                shutil.rmtree(gone)
-        except OSError as error:
-            failed.append(error)
-    if failed:
-        _log.warning("warning: old checkpoints cannot be removed: %s; the next checkpoint tries again", failed[0])
+    return [folder_of(workdir, one) for one in earlier if one not in kept]
 
 
 def _gone(folder: pathlib.Path) -> pathlib.Path:

@@ -22,7 +22,7 @@ from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError, memory_explained
 from elmo_tf.files import json_file, staging
 from elmo_tf.text import vocabulary as vocabulary_lib
-from elmo_tf.workdir import metrics_file, space
+from elmo_tf.workdir import metrics_file
 
 if TYPE_CHECKING:
     from elmo_tf.bilm.model import BiLM
@@ -64,22 +64,21 @@ class Workdir:
         from elmo_tf.bilm.model import BiLM  # noqa: PLC0415 - it imports TensorFlow
 
         vocab_size = len(self.vocabulary) if self.vocabulary and with_softmax else None
-        space.check_memory(self.config, vocab_size, str(self.path / CONFIG_FILE))
+        check_memory(self.config, vocab_size, str(self.path / CONFIG_FILE))
         bilm = BiLM(self.config.model, vocab_size, product_dtype)
         if bilm.softmax is not None and self.config.train.initial_softmax == "log_uniform":
             bilm.softmax.start_log_uniform()
         return bilm
 
     def trained_bilm(self, checkpoint: str = LATEST, with_softmax: bool = True) -> "BiLM":
-        """Returns the network with the weights of a checkpoint; `checkpoint` as for `checkpoints.load`.
-
-        Raises:
-            InputError: if there is none.
-        """
+        """Returns the network with the weights of a checkpoint; `checkpoint` and errors as for `trained`."""
         return self.trained(checkpoint, with_softmax)[0]
 
     def trained(self, checkpoint: str = LATEST, with_softmax: bool = True) -> "tuple[BiLM, Progress]":
-        """Like `trained_bilm`; also returns the progress saved with the weights."""
+        """Returns the network with the weights of a checkpoint, and the progress saved with them.
+
+        `checkpoint` and errors are those of `checkpoints.load`; without a checkpoint, it raises `InputError`.
+        """
         from elmo_tf.workdir import checkpoints  # noqa: PLC0415 - it imports TensorFlow
 
         bilm = self.new_bilm(with_softmax=with_softmax)
@@ -106,6 +105,15 @@ def new_workdir(
         yield Workdir(folder, config, vocabulary)
 
 
+def check_memory(config: config_lib.Config, vocab_size: int | None, source: str = "config") -> None:
+    """Raises `InputError`, naming `source`, if the weights alone are larger than this machine's memory."""
+    count = config.model.num_parameters(vocab_size)
+    needed, memory = 4 * count, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")  # bytes
+    if needed > memory:
+        found = f"one of {count:,} parameters, which take {needed / 1e9:,.1f} GB"
+        raise InputError(source, f"a model that fits into the {memory / 1e9:,.1f} GB of memory here", found)
+
+
 def is_workdir(path: str | os.PathLike) -> bool:
     """Whether there is a workdir at `path`."""
     return (pathlib.Path(path) / CONFIG_FILE).is_file()
@@ -119,11 +127,7 @@ def update_config(workdir: Workdir) -> None:
 
 
 def open_workdir(workdir: str | os.PathLike) -> Workdir:
-    """Opens an existing workdir.
-
-    Raises:
-        InputError: if there is none, or its configuration or vocabulary is damaged.
-    """
+    """Opens an existing workdir; raises `InputError` if there is none, or a file of it is damaged."""
     folder = pathlib.Path(workdir)
     if not is_workdir(folder):
         raise InputError(str(workdir), "a workdir of elmo-tf train", f"no {CONFIG_FILE} in it")

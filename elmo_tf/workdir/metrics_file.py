@@ -9,14 +9,13 @@ once, when it starts, and appends to it.
 """
 
 import contextlib
-import itertools
 import json
 import logging
 import math
 import os
 import pathlib
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 
@@ -31,7 +30,7 @@ _log = logging.getLogger("elmo_tf")
 
 
 class StepLine(msgspec.Struct, frozen=True):
-    """A line about a training step."""
+    """What is read of a line about a training step."""
 
     step: Count
 
@@ -55,6 +54,7 @@ class HeldoutLine(msgspec.Struct, frozen=True):
         return math.inf if math.isnan(self.perplexity) else self.perplexity
 
 
+_HELDOUT = b'"heldout"'  # only in lines about evaluations
 # Ten times as fast as `json_file`, which reads what this refuses, NaN for instance.
 _STEP = msgspec.json.Decoder(StepLine)
 
@@ -65,7 +65,7 @@ class MetricsFile:
     Args:
         path: the file; made if it does not exist.
         step: lines of later steps are removed, because those steps will be repeated. None: training starts without a
-            checkpoint, and an existing file is kept under another name, with a warning.
+            checkpoint, and the lines of an earlier run are kept as `metrics.jsonl.old`, with a warning.
         on_line: called with a copy of each line that is added. If it raises, the first exception becomes a warning.
 
     Attributes:
@@ -80,12 +80,13 @@ class MetricsFile:
         self._warned = False  # of an exception in `on_line`
         self._path = pathlib.Path(path)
         self._pending: list[bytes] = []
-        self._failing = False
-        if step is None:
-            _set_aside(self._path)
-        self._size, self.evaluations = _up_to(self._path, step or 0)
+        if step is None and self._path.exists() and self._path.stat().st_size:
+            kept = self._path.with_name(f"{FILE}.old")
+            os.replace(self._path, kept)
+            _log.warning("warning: no checkpoint: training starts at step 0; the earlier losses are kept in %s", kept)
+        size, self.evaluations = _up_to(self._path, step or 0)
         with open(self._path, "ab", opener=staging.no_link) as file:
-            file.truncate(self._size)
+            file.truncate(size)
 
     def add(self, values: MetricsLine) -> None:
         """Adds a line; `flush` writes it."""
@@ -103,33 +104,12 @@ class MetricsFile:
             self._warned = True
 
     def flush(self, sync: bool = False) -> None:
-        """Writes the added lines, with `sync` down to the disk; if that fails, warns and keeps them for next time."""
-        content = b"".join(self._pending)
-        try:
-            with self._opened() as file:
-                file.seek(self._size)
-                file.write(content)
-                file.truncate()
-            if sync:
-                staging.sync(self._path)
-        except OSError as error:
-            if not self._failing:
-                _log.warning("warning: %s: %s; lines are kept until they can be written", self._path, error)
-            self._failing = True
-            return
-        self._failing = False
-        self._size += len(content)
+        """Writes the added lines, with `sync` down to the disk; raises `OSError` if that fails."""
+        with open(self._path, "ab", opener=staging.no_link) as file:
+            file.write(b"".join(self._pending))
         self._pending.clear()
-
-    def _opened(self) -> BinaryIO:
-        """Opens the file for writing; if it was deleted, starts a new one, with a warning."""
-        try:
-            return open(self._path, "r+b", opener=staging.no_link)
-        except FileNotFoundError:
-            file = self._path.open("xb")
-        _log.warning("warning: %s was deleted; a new one starts with the lines from here on", self._path)
-        self._size = 0
-        return file
+        if sync:
+            staging.sync(self._path)
 
 
 def evaluations(path: str | os.PathLike) -> list[HeldoutLine]:
@@ -138,8 +118,7 @@ def evaluations(path: str | os.PathLike) -> list[HeldoutLine]:
     Raises:
         InputError: naming the line, if one of them is damaged.
     """
-    lines = ((line, number) for line, number in _lines(pathlib.Path(path)) if _is_evaluation(line))
-    return [_parsed(path, line, number) for line, number in lines]
+    return [_parsed(path, line, number) for line, number in _lines(pathlib.Path(path)) if _HELDOUT in line]
 
 
 def comparable(found: Sequence[HeldoutLine]) -> list[HeldoutLine]:
@@ -154,9 +133,7 @@ def comparable(found: Sequence[HeldoutLine]) -> list[HeldoutLine]:
 def best(found: Sequence[HeldoutLine], steps: Collection[int] | None = None) -> HeldoutLine | None:
     """Returns the one with the lowest perplexity of the `comparable` evaluations; None if there is none.
 
-    Args:
-        found: as `evaluations` returns them.
-        steps: only evaluations of these steps count; None: all.
+    If `steps` are given, only evaluations of these count.
     """
     candidates = [one for one in comparable(found) if steps is None or one.step in steps]
     return min(candidates, key=lambda one: one.rank, default=None)
@@ -166,20 +143,6 @@ def evaluations_since_best(found: Sequence[HeldoutLine]) -> int:
     """Returns how many of the `comparable` evaluations came after the best."""
     ranks = [one.rank for one in comparable(found)]
     return len(ranks) - 1 - ranks.index(min(ranks)) if ranks else 0
-
-
-def _set_aside(path: pathlib.Path) -> None:
-    """Renames the file of a run that has no checkpoint, with a warning, unless it is absent or empty."""
-    if not path.exists() or path.stat().st_size == 0:
-        return
-    names = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in itertools.count(1))
-    kept = next(name for name in names if not name.exists())
-    os.replace(path, kept)
-    _log.warning(
-        "warning: %s has losses of an earlier run but there is no checkpoint: training starts at step 0, and that file "
-        "is kept as %s",
-        *(path, kept.name),
-    )
 
 
 def _up_to(path: pathlib.Path, step: int) -> tuple[int, list[HeldoutLine]]:
@@ -202,15 +165,13 @@ def _up_to(path: pathlib.Path, step: int) -> tuple[int, list[HeldoutLine]]:
     return size, found
 
 
-def _is_evaluation(line: bytes) -> bool:
-    return b'"heldout"' in line
-
-
 def _parsed(path: str | os.PathLike, line: bytes, number: int) -> StepLine | HeldoutLine:
-    if not _is_evaluation(line):
-        with contextlib.suppress(msgspec.DecodeError):
-            return _STEP.decode(line)
-    return json_file.parse(line, HeldoutLine if _is_evaluation(line) else StepLine, f"{path}, line {number}")
+    if _HELDOUT in line:
+        return json_file.parse(line, HeldoutLine, f"{path}, line {number}")
+    try:
+        return _STEP.decode(line)
+    except msgspec.DecodeError:
+        return json_file.parse(line, StepLine, f"{path}, line {number}")
 
 
 def _lines(path: pathlib.Path) -> Iterator[tuple[bytes, int]]:

@@ -1,7 +1,6 @@
 """The progress line: on terminals of several widths, and on a stderr that cannot be written."""
 
 import fcntl
-import hashlib
 import os
 import pathlib
 import pty
@@ -103,24 +102,6 @@ line.show("evaluating")
 line.clear()
 """
     assert screen(on_terminal(code, 80)) == ["saved", "step 2/2  perplexity 44.3", ""]
-
-
-@pytest.mark.parametrize("waited", [False, True])
-def test_a_check_that_takes_only_a_moment_shows_nothing(tmp_path, waited):
-    (tmp_path / "file").write_bytes(b"x")
-    checked = f"download.check(pathlib.Path({str(tmp_path / 'file')!r}), 1, {hashlib.sha256(b'x').hexdigest()!r})"
-    slow = "ProgressLine.due = lambda _: True" if waited else ""
-    code = f"""
-import pathlib
-from elmo_tf.files import download
-from elmo_tf.files.progress import ProgressLine
-{slow}
-{checked}
-"""
-    written = on_terminal(code, 80)
-    assert (b"checking 0/0 MB" in written) == waited
-    assert screen(written) == [""]
-    assert bool(written) == waited
 
 
 def test_numbers_of_things_are_words():

@@ -80,18 +80,10 @@ def test_addresses_are_those_in_use_and_a_mirror_takes_their_place(monkeypatch):
     assert models.find("pt-brwac").urls["options.json"] == "http://here/contributed/pt/brwac/options.json"
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("smal", r"expected one of the models english, small, medium, .*, found no such model; did you mean small\?"),
-        ("books", "expected one of .*, found no such model; english has replaced it"),
-        ("ELMoForManyLangs", "expected a model in the format of bilm-tf .*, found PyTorch files"),
-        ("nlpl", "expected a model in the format of bilm-tf .*, found in its older list, .*PyTorch"),
-    ],
-)
-def test_an_unknown_name_lists_the_names_and_another_format_has_its_reason(name, message):
+@pytest.mark.parametrize(("name", "hint"), [("smal", "; did you mean small"), ("books", "; english has replaced it")])
+def test_an_unknown_name_lists_the_names(name, hint):
     assert not models.is_name(name)
-    with pytest.raises(InputError, match=f"^{name}: {message}"):
+    with pytest.raises(InputError, match=f"^{name}: expected one of the models english, .*, found no such model{hint}"):
         models.find(name)
 
 
@@ -104,16 +96,6 @@ def test_the_folder_of_models_is_in_the_users_cache_unless_a_variable_names_it(m
     assert fetching.home() == tmp_path / "xdg" / "elmo_tf"
     monkeypatch.setenv(fetching.HOME_VARIABLE, "~/models")
     assert fetching.home() == tmp_path / "models"
-
-
-def test_a_model_is_fetched_once_and_a_cut_download_resumes(server, home, pair):
-    server.cuts = [len(pair[0]), len(pair[0]), 1000]  # asked for its size, the options, the weights
-    found = fetch()
-    assert [path.read_bytes() for path in found] == pair
-    assert server.ranges == [None, None, None, "bytes=1000-"]
-    assert left_in(home) == ["small/options.json", "small/weights.hdf5"]
-    assert fetch() == found
-    assert len(server.ranges) == 4
 
 
 def test_a_wrong_size_and_a_wrong_checksum_are_reported_and_the_file_is_not_kept(server, home, pair):
@@ -132,11 +114,11 @@ def test_a_page_in_place_of_a_file_without_checksum_is_reported_and_not_kept(ser
     options, weights = models.find("pubmed").options, models.find("pubmed").weights
     page = b"<html>Log in to this network first</html>"
     server.files |= {f"/elmo/{options}": page, f"/elmo/{weights}": page}
-    with pytest.raises(InputError, match=r"^pubmed: expected JSON from http.*\(removed\)"):
+    with pytest.raises(InputError, match=r"^pubmed: expected JSON from http"):
         fetch("pubmed")
     assert left_in(home) == []
     server.files[f"/elmo/{options}"] = pair[0]
-    with pytest.raises(InputError, match=r"^pubmed: expected an HDF5 file from .*another file \(removed\)"):
+    with pytest.raises(InputError, match=r"^pubmed: expected an HDF5 file from .*another file"):
         fetch("pubmed")
     assert left_in(home) == ["pubmed/options.json"]
 
@@ -177,16 +159,18 @@ def test_a_damaged_model_is_named_and_fetched_again_only_when_it_is_deleted(serv
     assert fetch().weights.read_bytes() == pair[1]
 
 
-def test_of_two_at_once_one_fetches_and_the_other_waits(server, home, pair, capsys):
+def test_a_model_is_fetched_once_by_one_of_two_and_a_cut_download_resumes(server, home, pair, capsys):
     def second_waits() -> None:
         until = time.monotonic() + 30
         while "waiting for" not in capsys.readouterr().err and time.monotonic() < until:
             time.sleep(0.01)
 
+    # Asked for its size, the options, the weights.
     server.cuts, server.before_cut = [len(pair[0]), len(pair[0]), 1000], second_waits
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         found = [pool.submit(fetch) for _ in range(2)]
-        assert found[0].result() == found[1].result()
+        assert found[0].result() == found[1].result() == fetch()
+    assert [path.read_bytes() for path in fetch()] == pair
     assert server.ranges == [None, None, None, "bytes=1000-"]
     assert left_in(home) == ["small/options.json", "small/weights.hdf5"]
 
@@ -210,7 +194,7 @@ def test_the_model_that_comes_with_the_package_is_one_clear_line_where_its_files
     home, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(fetching, "_PACKAGED", tmp_path)
-    message = rf"^english: expected the model that comes with elmo_tf, found no weights.hdf5 in {tmp_path}/english"
+    message = rf"^english: expected .* a file in {tmp_path}/english/weights.hdf5, found none; install elmo_tf again$"
     with pytest.raises(InputError, match=message):
         fetch("english")
     assert not home.exists()

@@ -109,13 +109,10 @@ def spoiled(value):
 CELL = "RNN_1/RNN/MultiRNNCell/Cell1/LSTMCell"
 BAD_WEIGHTS = {
     "missing": (without(f"{CELL}/W_P_0"), [f"{CELL}/W_P_0", "(24, 8)", "nothing"]),
-    "missing_gate": (without("CNN_high_1/b_carry"), ["CNN_high_1/b_carry", "(18,)", "nothing"]),
     "transposed": (changed("CNN_proj/W_proj", np.transpose), ["CNN_proj/W_proj", "(18, 8)", "(8, 18)"]),
     "flat_kernel": (changed("CNN/W_cnn_1", np.squeeze), ["CNN/W_cnn_1", "(1, 2, 4, 6)", "(2, 4, 6)"]),
-    "with_the_zero_row": (changed("char_embed", lambda a: np.r_[a[:1], a]), ["char_embed", "(261, 4)", "(262, 4)"]),
     "too_much": (lambda arrays: arrays.update({"CNN_high_2/W_carry": np.eye(18)}), ["CNN_high_2/W_carry", "(18, 18)"]),
     "nan": (changed("CNN_high_0/W_transform", spoiled(np.nan)), ["CNN_high_0/W_transform", "finite", "1"]),
-    "infinity": (changed(f"{CELL}/B", spoiled(-np.inf)), [f"{CELL}/B", "finite", "1"]),
     "too_large_for_float32": (changed("char_embed", lambda a: a.astype("f8") * 1e60), ["char_embed", "finite"]),
     "one_layer_twice": (
         lambda arrays: arrays.update({"RNN_0/RNN/LSTMCell/B": arrays["RNN_0/RNN/MultiRNNCell/Cell0/LSTMCell/B"]}),
@@ -138,8 +135,6 @@ def test_bad_weights_are_refused_by_name(spoil, words, tmp_path):
     [
         ({"n_highway": 1}, ["CNN_high_1/", "options"]),
         ({"n_layers": 3}, ["RNN_0/RNN/MultiRNNCell/Cell2/LSTMCell/W_0", "(16, 96)", "nothing"]),
-        ({"dim": 25}, ["RNN_0/RNN/MultiRNNCell/Cell0/LSTMCell/W_0", "(16, 100)", "(16, 96)"]),
-        ({"filters": [[1, 4], [2, 6], [3, 9]]}, ["CNN/W_cnn_2", "(1, 3, 4, 9)", "(1, 3, 4, 8)"]),
         ({"embedding": {"dim": 5}}, ["char_embed", "(261, 5)", "(261, 4)"]),
     ],
 )
@@ -150,11 +145,8 @@ def test_options_that_contradict_the_weights_are_refused(changes, words, tmp_pat
 
 
 def test_too_little_memory_is_not_called_damage():
-    def read():
+    with pytest.raises(MemoryError), published_weights.guarded("a whole HDF5 file", "weights.hdf5"):
         raise MemoryError
-
-    with pytest.raises(MemoryError):
-        published_weights.guarded(read, "a whole HDF5 file", "weights.hdf5")()
 
 
 def test_files_that_are_no_weights_are_refused(tmp_path):
@@ -208,18 +200,12 @@ def test_missing_options_have_the_defaults_of_bilm_tf():
     [
         (files.options(n_characters=260), ["char_cnn.n_characters", "261 or 262", "260"]),
         (files.options(dim=4), ["lstm.projection_dim", "lstm.dim", "8"]),
-        (files.options(dim="24"), ["lstm.dim", "'24'"]),
-        (files.options(n_layers=0), ["lstm.n_layers", "0"]),
         (files.options(dim=None), ["lstm.dim", "null"]),
-        (files.options(activation="gelu"), ["char_cnn.activation", "gelu"]),
         (files.options(filters=[[1, 4], [60, 6]]), ["char_cnn.filters", "60"]),
         (files.options(embedding=4), ["char_cnn.embedding", "4"]),
-        (files.options(layer_norm=True), ["char_cnn.layer_norm"]),
         (files.options() | {"peepholes": True}, ["peepholes"]),
         (files.options() | {"bidirectional": False}, ["bidirectional", "true", "false"]),
         (files.options() | {"sample_softmax": 0}, ["sample_softmax", "true or false", "0"]),
-        (files.options() | {"share_embedding_softmax": True}, ["share_embedding_softmax", "false", "true"]),
-        (files.options() | {"dropout": 1.5}, ["dropout", "1.5"]),
         (files.options() | {"batch_size": None}, ["batch_size", "null"]),
         ({"lstm": files.options()["lstm"]}, ["char_cnn"]),
         ({"char_cnn": files.options()["char_cnn"]}, ["lstm.dim"]),
@@ -231,11 +217,6 @@ def test_options_that_cannot_be_had_are_refused_by_key(options, words):
     assert message.startswith("options: ") and all(word in message for word in words), message
 
 
-def test_another_vocabulary_than_the_options_is_refused():
-    message = message_of(parse_options, files.options() | {"n_tokens_vocab": 98}, 99)
-    assert "n_tokens_vocab" in message and "99" in message and "98" in message
-
-
 def test_an_options_file_that_is_not_there_or_not_json_is_refused(tmp_path):
     path = tmp_path / "options.json"
     assert message_of(read_options, path) == f"{path}: expected a JSON file, found No such file or directory"
@@ -243,20 +224,3 @@ def test_an_options_file_that_is_not_there_or_not_json_is_refused(tmp_path):
     assert message_of(read_options, path) == f"{path}: expected object, found a list of 0"
     path.write_text(json.dumps(files.options(n_layers=0)))
     assert message_of(read_options, path) == f"{path}: expected lstm.n_layers to be int >= 1, found 0"
-
-
-def test_a_dump_touches_no_folder_in_use_and_leaves_nothing_when_it_fails(tmp_path, monkeypatch):
-    bilm = BiLM(parse_options(files.options()).model)
-    used = tmp_path / "used"
-    used.mkdir()
-    (used / "mine").touch()
-    assert str(used) in message_of(published_weights.dump, bilm, used)
-    assert [path.name for path in used.iterdir()] == ["mine"]
-
-    def fail(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(published_weights, "write_weights", fail)
-    with pytest.raises(OSError, match="space"):
-        published_weights.dump(bilm, tmp_path / "new")
-    assert [path.name for path in tmp_path.iterdir()] == ["used"]

@@ -130,7 +130,7 @@ def test_any_position_resumes_with_the_next_window(records, seed, pool_shards, m
     assert len(every) > 20
     assert {position.epoch for _, position in every} == {0, 1}
     for number, (_, position) in enumerate(every):
-        loaded = Position.from_json(position.to_json())
+        loaded = Position.from_json(position.to_json(), "position")
         assert loaded == position
         _assert_same(list(Windows(records, **arguments, position=loaded)), every[number + 1 :])
 
@@ -164,8 +164,8 @@ def test_shard_with_another_number_of_sentences_is_an_input_error(tmp_path):
 def test_position_that_does_not_fit_is_an_input_error(records):
     with pytest.raises(InputError, match="position: expected 3 streams, found 2"):
         next(iter(Windows(records, 3, 5, position=Position(0, 2, (None, None)))))
-    with pytest.raises(InputError, match="file: expected a sentence in stream 1, found bytes"):
-        next(iter(Windows(records, 2, 5, position=Position(0, 2, (None, (b"?", 1)), "file"))))
+    with pytest.raises(InputError, match="position: expected a sentence in stream 1, found bytes"):
+        next(iter(Windows(records, 2, 5, position=Position(0, 2, (None, (b"?", 1))))))
 
 
 def test_only_one_pool_of_shards_is_in_memory(records, small_pools, monkeypatch):

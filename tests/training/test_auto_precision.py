@@ -6,7 +6,6 @@ import logging
 import pytest
 import tensorflow as tf
 
-from elmo_tf import config as config_lib
 from elmo_tf.training import loop, precision
 from elmo_tf.workdir.folder import open_workdir
 from tests.helpers import MICRO_CONFIG
@@ -67,9 +66,3 @@ def test_a_workdir_keeps_the_precision_that_it_began_with(records, tmp_path, mon
     again = loop.train(AUTO, records.path, tmp_path / "workdir", steps=0)
     stored = open_workdir(tmp_path / "workdir")
     assert again.config.train.precision == stored.config.train.precision == "bfloat16"
-
-
-def test_presets_but_the_originals_are_auto_and_the_papers_recipe_is_float32():
-    found = {name: config.train.precision for name, config in config_lib.PRESETS.items()}
-    assert found == {"tiny": "auto", "small": "auto", "medium": "auto", "original": "float32"}
-    assert config_lib.with_paper_recipe(config_lib.preset("tiny")).train.precision == "float32"

@@ -1,5 +1,6 @@
-"""When a checkpoint is due: by steps, or by the chief's clock."""
+"""When a checkpoint is due, and that training goes on while one is written."""
 
+import threading
 import types
 
 import pytest
@@ -35,3 +36,33 @@ def test_a_checkpoint_is_due_by_steps_or_by_minutes(monkeypatch, step, seconds, 
     run = Checkpointing(None, state, TwoWorkers())
     clock.monotonic = lambda: 100.0 + seconds
     assert run.due() is due
+
+
+def test_training_goes_on_while_a_checkpoint_is_written_or_fails(monkeypatch, caplog):
+    go, stored, failing = threading.Event(), [], {4}
+
+    def store(_workdir, snapshot, _evaluations):
+        assert go.wait(60)
+        if snapshot in failing:
+            raise OSError("no space")
+        stored.append(snapshot)
+
+    monkeypatch.setattr(checkpointing.checkpoints, "store", store)
+    monkeypatch.setattr(checkpointing.checkpoint_files, "take_snapshot", lambda *_: state.step)
+    trainer = types.SimpleNamespace(bilm=None, optimizer=types.SimpleNamespace(slots={}))
+    state = types.SimpleNamespace(trainer=trainer, progress=lambda: state)
+    run = Checkpointing(None, state, OneWorker())
+    state.step = 3
+    run.save([], needed=False)
+    run.poll()
+    assert run.saved_step is None
+    go.set()
+    run.finish()
+    assert run.is_saved() and stored == [3]
+    state.step = 4
+    run.save([], needed=False)
+    assert not run.is_saved()
+    message = "the checkpoint of step 4 cannot be written: no space; the newest is of step 3"
+    assert caplog.messages == [f"warning: {message}; training continues"]
+    with pytest.raises(OSError, match=f"^{message}$"):
+        run.save([], needed=True)

@@ -2,7 +2,6 @@
 
 import logging
 import pathlib
-import types
 
 import pytest
 import tensorflow as tf
@@ -42,10 +41,3 @@ def test_the_start_names_the_devices_and_warns_of_a_gpu_that_is_not_used(
     assert caplog.text.count("warning: this machine has an NVIDIA GPU, but TensorFlow does not see it") == 2
     assert "elmo-tf's extra [gpu]" in caplog.text
     assert devices.names(two_cpus()) == "CPU:0, CPU:1"
-    monkeypatch.setattr(tf.config, "get_visible_devices", lambda _: ["a", "b"])
-    monkeypatch.setattr(
-        tf.config.experimental, "get_device_details", lambda device: {"device_name": f"NVIDIA {device}"}
-    )
-    places = [f"/job:localhost/replica:0/task:0/device:GPU:{number}" for number in (1, 2)]
-    strategy = types.SimpleNamespace(extended=types.SimpleNamespace(worker_devices=places))
-    assert devices.names(strategy) == "GPU:1 (NVIDIA b), GPU:2"

@@ -15,7 +15,6 @@ from elmo_tf.training import heldout, loop
 from elmo_tf.training.evaluation import Evaluator
 from elmo_tf.training.finetuning import finetune
 from elmo_tf.workdir import metrics_file
-from elmo_tf.workdir.folder import new_workdir, open_workdir
 from elmo_tf.workdir.metrics_file import HeldoutLine
 from tests import checks
 from tests.helpers import MICRO, two_cpus
@@ -106,14 +105,6 @@ def test_a_run_that_ended_before_its_first_evaluation_makes_it_when_it_resumes(r
     assert evaluated(parts) == [(4, 40, False), (8, 40, False), (8, 128, True)]
     assert parts.metrics.read_bytes() == whole.metrics.read_bytes()
     assert_same(everything(parts), everything(whole))
-
-
-def test_a_workdir_of_a_version_that_stored_null_has_the_default(records, tmp_path):
-    with new_workdir(tmp_path / "w", with_train(eval_tokens=0), records.vocabulary):
-        pass
-    file = tmp_path / "w" / "config.json"
-    file.write_text(file.read_text().replace('"eval_tokens": 0', '"eval_tokens": null'))
-    assert open_workdir(tmp_path / "w").config == with_train(eval_tokens=100_000)
 
 
 @pytest.mark.slow

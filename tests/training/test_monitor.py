@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf.bilm.model import BiLM
 from elmo_tf.training import loop
-from elmo_tf.training.diagnostics import layer_of
 from elmo_tf.training.evaluation import evaluate
 from elmo_tf.workdir import metrics_file
 from elmo_tf.workdir.metrics_file import MetricsFile
@@ -149,44 +147,14 @@ def test_a_profile_is_written(watched):
     assert list(watched[0].logs.glob("w/plugins/profile/*/*.xplane.pb"))
 
 
-def test_every_weight_has_a_layer():
-    assert {layer_of(variable.path) for variable in BiLM(MICRO, 9).trainable_variables} == LAYERS
-
-
-def test_the_metrics_go_back_to_the_step_of_the_checkpoint(tmp_path):
-    path = tmp_path / "metrics.jsonl"
-    path.write_text('{"step": 1}\n{"step": 2}\n{"step": 3}\n')
-    again = MetricsFile(path, 1)
-    again.add({"step": 2, "new": True})
-    again.flush(sync=True)
-    assert path.read_text() == '{"step": 1}\n{"step": 2, "new": true}\n'
-
-
 def test_the_metrics_of_a_run_without_a_checkpoint_are_kept_under_another_name(tmp_path, caplog):
     path = tmp_path / "metrics.jsonl"
-    for number, text in enumerate(('{"step": 1}\n', '{"step": 2}\n'), 1):
-        path.write_text(text)
-        caplog.clear()
+    path.write_text('{"step": 1}\n')
+    for _ in range(2):
         assert MetricsFile(path, None).evaluations == []
         assert path.read_text() == ""
-        assert (tmp_path / f"metrics-{number}.jsonl").read_text() == text
-        (line,) = caplog.messages
-        assert line.endswith(f"training starts at step 0, and that file is kept as metrics-{number}.jsonl")
-    caplog.clear()
-    MetricsFile(path, None)
-    assert not caplog.messages and len(list(tmp_path.iterdir())) == 3
-
-
-def test_metrics_that_are_deleted_during_a_run_begin_anew(tmp_path, caplog):
-    path = tmp_path / "metrics.jsonl"
-    lines = MetricsFile(path, None)
-    for step in (1, 2, 3):
-        lines.add({"step": step})
-        lines.flush()
-        if step == 1:
-            path.unlink()
-    assert path.read_text() == '{"step": 2}\n{"step": 3}\n'
-    assert caplog.messages == [f"warning: {path} was deleted; a new one starts with the lines from here on"]
+        assert (tmp_path / "metrics.jsonl.old").read_text() == '{"step": 1}\n'
+    assert len(caplog.messages) == 1
 
 
 def test_a_perplexity_that_is_not_a_number_is_read_and_worse_than_any_other(tmp_path):
@@ -199,18 +167,3 @@ def test_a_perplexity_that_is_not_a_number_is_read_and_worse_than_any_other(tmp_
         assert [one.step for one in found] == [1, 2, 3, 4]
         assert metrics_file.best(found).step == 2
         assert metrics_file.evaluations_since_best(found) == 2
-
-
-def test_lines_that_cannot_be_written_are_kept_and_said_once(tmp_path, caplog):
-    path = tmp_path / "metrics.jsonl"
-    lines = MetricsFile(path, None)
-    path.rename(tmp_path / "away")
-    path.mkdir()
-    for step in (1, 2):
-        lines.add({"step": step})
-        lines.flush()
-    assert caplog.text.count("are kept until they can be written") == 1
-    path.rmdir()
-    (tmp_path / "away").rename(path)
-    lines.flush()
-    assert path.read_text() == '{"step": 1}\n{"step": 2}\n'

@@ -11,7 +11,7 @@ from elmo_tf.config import TrainConfig
 from elmo_tf.errors import InputError
 from elmo_tf.records.windows import Position
 from elmo_tf.training import loop, resuming
-from elmo_tf.training.epochs import Epochs
+from elmo_tf.training.state import Epochs
 from elmo_tf.workdir import checkpoints
 from elmo_tf.workdir.checkpoint_progress import Progress
 from tests import checks

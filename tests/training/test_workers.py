@@ -74,14 +74,14 @@ def assert_losses_of_one_process(workdir, replicas: int, records, folder, steps:
 class Pair:
     """Two workers with the same command, each with a log in `folder`; killed at the end of the block."""
 
-    def __init__(self, records, folder, *options, steps=100_000, environments=None, heldout_of=(0, 1), **changes):
+    def __init__(self, records, folder, *options, steps=100_000, environments=None, **changes):
         module = "tests.training.pretended_gpus" if "--gpus" in options else "elmo_tf.cli"
         self.workdir = folder / "workdir"
         self._logs = [folder / "log0", folder / "log1"]
         self.started = []
         for index, environment in enumerate(environments or several_workers.environments(2)):
             command = [*commands.arguments(records, self.workdir, **EXACT | changes), "--steps", str(steps), *options]
-            command += ["--heldout", str(records.path)] if index in heldout_of else []
+            command += ["--heldout", str(records.path)]
             self.started.append(commands.start(command, self._logs[index], module=module, **environment))
 
     def __enter__(self):
@@ -134,13 +134,6 @@ def test_two_workers_have_the_losses_of_one_process_with_the_whole_batch(togethe
 
 
 @pytest.mark.slow
-def test_when_one_is_killed_the_other_says_so_and_ends(together):
-    _, _, (statuses, chief), _ = together
-    assert statuses == [1, -9]
-    assert_another_ended(chief, 0)
-
-
-@pytest.mark.slow
 def test_when_the_chief_is_killed_the_worker_beside_it_says_so_and_ends(records, tmp_path):
     with Pair(records, tmp_path, environments=with_a_chief()) as pair:
         pair.wait_for_steps(8)
@@ -167,17 +160,14 @@ def test_a_worker_that_waits_for_another_to_start_can_be_stopped(records, tmp_pa
 
 
 @pytest.mark.slow
-def test_both_started_again_resume_and_only_the_first_logs(together):
-    _, reached, _, (_, (chief, other)) = together
-    assert f"training: step {reached} to" in chief
-    assert "tokens/s" not in other and "training: step" not in other
-    assert "worker 1 of 2: waiting for the others" in other
-
-
-@pytest.mark.slow
-def test_when_one_is_asked_to_stop_both_stop_at_the_same_step_and_it_is_saved(together):
-    workdir, _, _, (statuses, logs) = together
-    assert statuses == [130, 130]
+def test_when_one_ends_the_other_says_so_and_started_again_both_resume_and_stop_together(together):
+    workdir, reached, (killed, log), (stopped, logs) = together
+    assert killed == [1, -9]
+    assert_another_ended(log, 0)
+    assert f"training: step {reached} to" in logs[0]
+    assert "tokens/s" not in logs[1] and "training: step" not in logs[1]  # only the first logs
+    assert "worker 1 of 2: waiting for the others" in logs[1]
+    assert stopped == [130, 130]
     last = commands.losses(workdir.path)[-1]["step"]
     assert checkpoints.latest(workdir).name == f"step-{last:08d}"
     for log in logs:
@@ -250,14 +240,6 @@ def test_two_workers_evaluate_a_model_that_makes_no_step(records, tmp_path):
 
 
 @pytest.mark.slow
-def test_workers_that_evaluate_on_different_texts_are_refused(records, tmp_path):
-    with Pair(records, tmp_path, steps=8, heldout_of=(0,)) as pair:
-        assert pair.statuses() == [1, 1], pair.logs
-    message = "--heldout: expected the same for all workers, found another one, or none, for worker 1"
-    assert pair.errors() == [f"elmo-tf: error: {message}"] * 2
-
-
-@pytest.mark.slow
 def test_a_checkpoint_that_the_first_cannot_write_leaves_no_other_waiting(records, tmp_path):
     with Pair(records, tmp_path, checkpoint_steps=2, eval_steps=0) as pair:
         pair.wait_until((pair.workdir / "config.json").exists)
@@ -272,10 +254,10 @@ def test_a_checkpoint_that_the_first_cannot_write_leaves_no_other_waiting(record
     assert "training continues" in pair.logs[0]
 
 
-@pytest.mark.parametrize("changed", ["config", "steps"])
-def test_workers_that_are_given_other_settings_or_steps_are_refused(changed):
-    same = {"config": MICRO_CONFIG, "steps": 8}
-    other = {"config": config_lib.override(MICRO_CONFIG, ["train.learning_rate=0.3"]), "steps": 9}
+@pytest.mark.parametrize("changed", ["config", "steps", "heldout"])
+def test_workers_that_are_given_other_settings_steps_or_texts_are_refused(changed, records):
+    same = {"config": MICRO_CONFIG, "steps": 8, "heldout": records}
+    other = {"config": config_lib.override(MICRO_CONFIG, ["train.learning_rate=0.3"]), "steps": 9, "heldout": None}
     mine = []
     first = types.SimpleNamespace(gathered=lambda numbers: mine.append(numbers) or np.array([numbers]))
     second = types.SimpleNamespace(gathered=lambda numbers: np.array([*mine, numbers]))
@@ -334,24 +316,6 @@ def test_a_worker_that_joins_can_be_interrupted(tmp_path):
     assert process.wait(timeout=ENDS_SECONDS) == -signal.SIGINT
 
 
-# What TensorFlow 2.21 said when the first of two workers was killed, and when the first did not answer at the start.
-KILLED = (
-    "Graph execution error:\n\nDetected at node allgather/CollectiveGatherV2 defined at (most recent call last):\n"
-    '  File "/usr/lib/python3.11/threading.py", line 1002, in _bootstrap\n\n'
-    "Collective ops is aborted by: recvmsg:Connection reset by peer\n"
-    "Additional GRPC error information from remote target /job:worker/replica:0/task:0 while calling "
-    "/tensorflow.WorkerService/RecvBuf:\n"
-    ':UNKNOWN:Error received from peer  {grpc_status:14, grpc_message:"recvmsg:Connection reset by peer"}\n'
-    "The error could be from a previous operation. Restart your program to reset.\n"
-    "\t [[{{node allgather/CollectiveGatherV2}}]] [Op:__inference__gathered_106]"
-)
-UNANSWERED = (
-    "Deadline Exceeded\nAdditional GRPC error information from remote target /job:worker/replica:0/task:0 while "
-    "calling /tensorflow.CoordinationService/RegisterTask:\n"
-    ':UNKNOWN:Error received from peer  {grpc_status:4, grpc_message:"Deadline Exceeded"}'
-)
-
-
 def first_of_two() -> workers.Workers:
     """Returns the first of two workers, as it sees them; there is no second one."""
     cluster = workers._Cluster(0, ["a:1", "b:1"])
@@ -359,32 +323,25 @@ def first_of_two() -> workers.Workers:
 
 
 GONE = r"^worker 0 of 2: another worker has ended \({}\), and its log says why; start all of them again"
-RESET = GONE.format("Collective ops is aborted by: recvmsg:Connection reset by peer")
 
 
 @pytest.mark.parametrize(
     ("error", "said", "raised", "message"),
     [
-        (tf.errors.UnavailableError, KILLED, ConnectionError, RESET),
-        (tf.errors.UnavailableError, UNANSWERED, ConnectionError, GONE.format("Deadline Exceeded")),
-        (tf.errors.UnavailableError, " [[{{node A}}]]", ConnectionError, GONE.format("UnavailableError")),
+        (tf.errors.UnavailableError, "aborted", ConnectionError, GONE.format("UnavailableError")),
         # An internal error may have any cause.
-        (tf.errors.InternalError, KILLED, ConnectionError, RESET),
+        (tf.errors.InternalError, "Connection reset by peer", ConnectionError, GONE.format("InternalError")),
         (
             *(tf.errors.InternalError, "Failed to call DoRnnForward [[{{node rnn}}]] [[CollectiveReduceV2/_7]]"),
             *(tf.errors.InternalError, "^Failed to call"),
         ),
         (
-            *(
-                tf.errors.InternalError,
-                "Collective ops is aborted by: Device /job:worker/replica:0/task:1/device:CPU:0 "
-                "is joining a group with size4, but that group has size 2",
-            ),
+            *(tf.errors.InternalError, "Collective ops is aborted by: joining a group with size4, but that has size 2"),
             *(InputError, "^strategy: expected as many devices for each worker, found 1 at worker 0 of 2, a different"),
         ),
     ],
 )
-def test_the_error_about_another_worker_has_the_line_that_tells_the_cause(error, said, raised, message):
+def test_errors_of_other_workers_are_told_from_those_of_this_one(error, said, raised, message):
     with pytest.raises(raised, match=message), first_of_two().watched():
         raise error(None, None, said)
 
@@ -416,9 +373,7 @@ def test_a_cluster_is_not_joined_once_tensorflow_has_computed_something(monkeypa
     [
         ({"worker": ["a:1", "b:1"]}, ("worker", 1), (1, 2)),
         ({"chief": ["c:1"], "worker": ["a:1", "b:1"]}, ("chief", 0), (0, 3)),
-        ({"chief": ["c:1"], "worker": ["a:1", "b:1"]}, ("worker", 0), (1, 3)),
         ({"chief": ["c:1"], "worker": ["a:1", "b:1"]}, ("worker", 1), (2, 3)),
-        ({"chief": ["c:1"]}, ("chief", 0), (0, 1)),
     ],
 )
 def test_a_chief_is_the_first_and_workers_come_after_it(cluster, task, place):
@@ -427,8 +382,6 @@ def test_a_chief_is_the_first_and_workers_come_after_it(cluster, task, place):
     )
     index, addresses = workers._place(resolver)
     assert (index, len(addresses), addresses[index]) == (*place, cluster[task[0]][task[1]])
-    found = workers.Workers(types.SimpleNamespace(cluster_resolver=workers._Cluster(index, addresses)))
-    assert (found.index, found.count, found.is_chief) == (*place, index == 0)
 
 
 def test_workers_that_do_not_start_or_cannot_listen_are_named(monkeypatch, caplog):
@@ -444,16 +397,10 @@ def test_workers_that_do_not_start_or_cannot_listen_are_named(monkeypatch, caplo
         workers.from_environment()
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])
-def test_workers_meet_only_once_all_are_there(host):
+def test_workers_meet_only_once_all_are_there():
     """The first two see each other, but wait for the third, which comes late."""
-    if host == "[::1]":
-        try:
-            socket.create_server(("::1", 0), family=socket.AF_INET6).close()
-        except OSError as error:
-            pytest.skip(f"no IPv6 on this machine: {error}")
     sockets = [workers._listening(0) for _ in range(3)]
-    addresses = [f"{host}:{one.getsockname()[1]}" for one in sockets]
+    addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
     for one in sockets:
         one.close()
     threads = [threading.Thread(target=workers._meet, args=("me", one, addresses), daemon=True) for one in addresses]
@@ -492,12 +439,11 @@ def test_a_strategy_that_has_a_chief_is_refused():
         workers.Workers(types.SimpleNamespace(cluster_resolver=resolver))
 
 
-@pytest.mark.parametrize("preset", [[], ["--preset", "tiny"]])
-def test_the_papers_recipe_changes_that_of_an_existing_workdir_as_set_does(workdir, tmp_path, monkeypatch, preset):
+def test_the_papers_recipe_changes_that_of_an_existing_workdir_as_set_does(workdir, monkeypatch):
     seen = []
     monkeypatch.setattr(workers, "from_environment", lambda: None)
     monkeypatch.setattr(loop, "train", lambda config, *_: seen.append(config))
-    command = ["train", "--data", "records", "--workdir", str(workdir.path), *preset, "--paper-recipe"]
+    command = ["train", "--data", "records", "--workdir", str(workdir.path), "--paper-recipe"]
     assert cli.main([*command, "--set", "train.learning_rate=0.1"]) == 0
     recipe = config_lib.override(config_lib.with_paper_recipe(workdir.config), ["train.learning_rate=0.1"]).train
     assert [config.train for config in seen] == [recipe]

@@ -9,11 +9,9 @@ import shutil
 import google_crc32c
 import pytest
 
-from elmo_tf import cli
 from elmo_tf.errors import InputError
 from elmo_tf.training import loop
-from elmo_tf.training.finetuning import finetune
-from elmo_tf.workdir import checkpoints, metrics_file, space
+from elmo_tf.workdir import checkpoints, folder, metrics_file
 from elmo_tf.workdir.checkpoint_files import DamagedError, Progress
 from elmo_tf.workdir.folder import Workdir, open_workdir
 from tests.helpers import MICRO_CONFIG
@@ -53,16 +51,6 @@ def test_training_leaves_foreign_files_among_its_checkpoints_alone(shared, recor
     assert checkpoints.latest(shared).name == "step-00000006"
 
 
-@pytest.mark.slow
-def test_foreign_files_do_not_disturb_other_commands(shared, records, tmp_path, capsys):
-    command = ["evaluate", "--workdir", str(shared.path), "--data", str(records.path)]
-    assert cli.main(command) == 0
-    assert cli.main([*command, "--checkpoint", "3"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 2
-    finetune(shared.path, records.path, tmp_path / "finetuned", steps=1)
-    assert foreign(shared) == {*FOREIGN_FOLDERS, *FOREIGN_FILES, "linked"}
-
-
 @pytest.mark.parametrize("kind", ["file", "link"])
 def test_a_checkpoint_does_not_replace_what_is_not_one(copy, kind):
     path, bilm = copy.path / "checkpoints" / "step-00000004", copy.trained_bilm()
@@ -83,20 +71,14 @@ def set_in_config(workdir: Workdir, key: str, value: object) -> None:
 
 
 WRONG_CONFIGS = [
-    (lambda _: b"", "expected JSON, found "),
     (lambda text: text[:100], "expected JSON, found "),
-    (lambda _: b"3", "expected object, found 3"),
     (lambda _: b"{}", "expected the key model.char_cnn.embedding_dim, found none"),
-    (lambda _: b'{"model": []}', r"expected model to be an object, found \[\]"),
     (lambda _: b'{"models": {}}', "expected one of the keys model.char_cnn.activation, .*, found 'models'"),
 ]
 TOO_LARGE = r"expected a model that fits into the [\d.,]+ GB of memory here, found one of [\d,]+ parameters"
 WRONG_VALUES = [
-    ("model.lstm.units", 0, "expected model.lstm.units to be int >= 1, found 0"),
     ("model.lstm.units", 10**9, TOO_LARGE),
     ("model.lstm.units", 10**30, TOO_LARGE),
-    ("model.lstm.num_layers", 10**6, "expected model.lstm.num_layers to be int <= 100, found 1000000"),
-    ("model.char_cnn.filters", [[1, 4], 3], "expected model.char_cnn.filters to be array at"),
     ("train.batch_size", True, "expected train.batch_size to be int, found True"),
 ]
 
@@ -126,8 +108,8 @@ def test_a_config_json_of_another_model_is_not_called_a_damaged_checkpoint(copy)
 def test_a_model_larger_than_the_memory_is_refused_before_a_workdir_is_made(records, tmp_path, monkeypatch):
     needed = MICRO_CONFIG.model.num_parameters(len(records.vocabulary)) * 4
     pages = {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": needed}
-    monkeypatch.setattr(space.os, "sysconf", pages.get)
-    space.check_memory(MICRO_CONFIG, len(records.vocabulary))
+    monkeypatch.setattr(folder.os, "sysconf", pages.get)
+    folder.check_memory(MICRO_CONFIG, len(records.vocabulary))
     pages["SC_PHYS_PAGES"] -= 1
     with pytest.raises(InputError, match=r"^config: expected a model that fits into the .* GB of memory here, found"):
         loop.train(MICRO_CONFIG, records.path, tmp_path / "w", steps=1)
@@ -148,16 +130,10 @@ PROGRESS = b'{"step": 3, "data_id": null, "position": null, '
 @pytest.mark.parametrize(
     ("name", "content", "found"),
     [
-        ("progress.json", b"[]", "expected object, found a list of 0"),
         ("progress.json", b"{}", "expected the key step, found none"),
-        ("progress.json", PROGRESS + b'"step": -1}', "expected step to be int >= 0, found -1"),
-        ("progress.json", PROGRESS + b'"data_id": 7}', r"expected data_id to be str \| null, found 7"),
         ("progress.json", PROGRESS + b'"position": "[]"}', "progress.json: expected object, found a list of 0"),
         ("progress.json", PROGRESS + b'"begun_epochs": NaN}', "expected begun_epochs to be float >= 0.0, found NaN"),
-        ("manifest.json", b"[]", "expected object, found a list of 0"),
         ("manifest.json", b"{}", "no (progress.json|variables.index) in manifest.json"),
-        ("manifest.json", b'{"progress.json": 3}', "expected .* to be object, found"),
-        ("manifest.json", b'{"progress.json": {"bytes": "3"}}', "expected .*bytes to be int, found"),
         ("manifest.json", b'{"progress.json": {"bytes": 3, "crc32c": "012"}}', "expected .*crc32c to be str matching"),
     ],
 )
@@ -185,8 +161,6 @@ def test_a_position_past_the_end_of_its_sentence_is_refused(copy, records):
     ("line", "found"),
     [
         (b"[]", "expected object, found a list of 0"),
-        (b"\x00\xff", "expected JSON, found"),
-        (b'{"step": "1"}', 'expected step to be int, found "1"'),
         (b'{"step": -1}', "expected step to be int >= 0, found -1"),
     ],
 )
@@ -201,8 +175,6 @@ def test_a_damaged_line_of_metrics_jsonl_is_refused_by_number(copy, records, lin
     ("values", "found"),
     [
         ({"step": 3, "heldout": "x"}, "expected the key perplexity, found none"),
-        ({"step": 3, "heldout": 4, "perplexity": 3.0}, "expected heldout to be str, found 4"),
-        ({"step": 3, "heldout": "x", "perplexity": "3"}, 'expected perplexity to be float, found "3"'),
         ({"step": 3, "heldout": "x", "perplexity": -3}, "expected a perplexity of at least 0"),
     ],
 )
