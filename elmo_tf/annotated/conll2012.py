@@ -53,13 +53,13 @@ def read_documents(path: str | os.PathLike) -> list[Document]:
     for line in numbered_lines.lines(path):
         text = line.text
         if text.startswith("#begin document"):
-            mentions.close(f"before the document ends in line {line.number}")
+            mentions.close()
             match = _BEGIN.match(text)
             name, part = match.groups() if match else (text, None)
             mentions, word = _Mentions(), 0
             documents.append(Document(f"{name}_{int(part or 0)}", [[]], mentions.clusters, [[]]))
         elif text.startswith("#end document"):
-            mentions.close(f"before the document ends in line {line.number}")
+            mentions.close()
         elif not text.strip():
             if documents and documents[-1].sentences[-1]:
                 documents[-1].sentences.append([])
@@ -73,7 +73,7 @@ def read_documents(path: str | os.PathLike) -> list[Document]:
             documents[-1].speakers[-1].append("" if speaker in _NOTHING else speaker)
             mentions.read(line, fields[-1], word)
             word += 1
-    mentions.close("before the file ends")
+    mentions.close()
     for document in documents:
         if not document.sentences[-1]:
             document.sentences.pop()
@@ -110,11 +110,11 @@ class _Mentions:
             else:
                 raise line.wrong(f"({end} before {end})", column)
 
-    def close(self, where: str) -> None:
+    def close(self) -> None:
         """Raises `InputError` if a mention is still open."""
         for cluster, begins in self._open.items():
             if begins:
-                raise begins[-1][0].wrong(f"{cluster}) {where}", f"({cluster}")
+                raise begins[-1][0].wrong(f"{cluster}) before the document ends", f"({cluster}")
 
     def _add(self, cluster: str, mention: Mention) -> None:
         if cluster not in self._by_number:

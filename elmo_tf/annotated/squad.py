@@ -18,7 +18,6 @@ from elmo_tf.files.json_file import Count
 from elmo_tf.text.word_split import Word, split_words
 
 _QUOTES = {"``": '"', "''": '"'}
-_NAMED = 3  # answers that a warning names
 
 _log = logging.getLogger("elmo_tf")
 
@@ -111,24 +110,20 @@ def question_of(paragraph: Paragraph, text: str, name: str | None = None, answer
 def read_questions(path: str | os.PathLike) -> list[Question]:
     """Returns the questions of a file in SQuAD's format that have an answer.
 
-    An answer that is not at its `answer_start`, in characters, is left out, and so is a question that has no other;
-    warnings count both and name the first answers.
+    An answer that is not at its `answer_start`, in characters, is left out, and so is a question that has no other; a
+    warning counts both.
     """
-    found, wrong, count = [], [], 0
+    found, questions, misplaced = [], 0, 0
     for question in _of_articles(path, _content(path), with_answers=True):
         text = question.paragraph.text
         right = tuple(one for one in question.answers if one.text.strip() and text.startswith(one.text, one.start))
-        wrong += [(question, one) for one in question.answers if one not in right]
-        count += 1
+        questions += 1
+        misplaced += len(question.answers) - len(right)
         if right:
             found.append(dataclasses.replace(question, answers=right))
-    if wrong:
-        named = ", ".join(f"{one.text[:40]!r} at {one.start} (question {of.id})" for of, one in wrong[:_NAMED])
-        message = "warning: answers that are not at their answer_start are left out: %d; the first: %s; in %s"
-        _log.warning(message, len(wrong), named, path)
-    if len(found) < count:
-        message = "warning: questions without an answer are left out: %d of %d; in %s"
-        _log.warning(message, count - len(found), count, path)
+    if misplaced or len(found) < questions:
+        message = "warning: left out of %s: %d answers that are not at their answer_start, %d of %d questions"
+        _log.warning(message, path, misplaced, questions - len(found), questions)
     return numbered_lines.require_some(found, path, "question with an answer")
 
 
