@@ -157,10 +157,9 @@ class Task(System):
         return [Found(*row) for row in zip(*columns, strict=True)]
 
     def scores(self, examples: Sequence[Question], predictions: Sequence[Found]) -> dict[str, float]:
-        gold = {str(number): [answer.text for answer in one.answers] for number, one in enumerate(examples)}
-        pairs = enumerate(zip(examples, predictions, strict=True))
-        found = {str(number): one.paragraph.text_of(*answer[:2]).text for number, (one, answer) in pairs}
-        return squad_eval.score(gold, found)
+        gold = [[answer.text for answer in one.answers] for one in examples]
+        found = [one.paragraph.text_of(*span[:2]).text for one, span in zip(examples, predictions, strict=True)]
+        return squad_eval.score(dict(enumerate(gold)), dict(enumerate(found)))
 
     def to_json(self, example: Question, prediction: Found) -> dict[str, Any]:
         text, start = example.paragraph.text_of(prediction.first, prediction.last)

@@ -29,7 +29,6 @@ from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, WordTable, encoded
 
 _log = logging.getLogger("elmo_tf")
 
-
 # Examples by the name of their file: `train`, `dev`, `test`; and in `whole` the training data as for prediction,
 # sentences without their phrases.
 Data = dict[str, list[Example]]
@@ -203,15 +202,13 @@ def _bytes(value: Any) -> bytes:
 
 @contextlib.contextmanager
 def _claimed(folder: pathlib.Path, check: Callable[[pathlib.Path], None]) -> Iterator[None]:
-    """Makes and locks a folder. `check` is called before, so that nothing is left in a folder that it refuses."""
+    """Checks a folder before anything is written to it, makes it and locks it."""
     check(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(str(folder), "a folder that can be made", error.strerror) from None
     with lock.locked(folder):
-        # Another run may have started there meanwhile.
-        check(folder)
         yield
 
 
@@ -227,10 +224,7 @@ def _check(folder: pathlib.Path, config: dict[str, Any]) -> None:
         # Files may have moved: their checksums count.
         if stored.get(name) == value or (name.startswith("data.") and name != "data.fraction"):
             continue
-        if name.startswith("checksums."):
-            same = f"the same {name.removeprefix('checksums.')} as before"
-            raise InputError(str(folder), f"a new folder, or {same}", "another content")
-        raise InputError(str(folder), f"a new folder, or one of a run with {name} = {value}", stored.get(name))
+        raise InputError(str(folder), f"a new folder, or one of a run with the same {name}", stored.get(name))
 
 
 def _check_several(folder: pathlib.Path) -> None:

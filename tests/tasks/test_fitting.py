@@ -1,7 +1,5 @@
 """Epochs, schedules, moving averages, and resuming after a kill."""
 
-import json
-
 import keras
 import numpy as np
 import pytest
@@ -168,9 +166,3 @@ def test_an_optimizer_has_the_options_of_the_recipe():
 def test_a_loss_that_is_not_finite_ends_it(tmp_path):
     with pytest.raises(InputError, match=r"^fit.learning_rate: expected .* finite, found .* in epoch \d"):
         fitted(tmp_path, "fit.learning_rate=1e38", "fit.epochs=9")
-
-
-def test_a_state_of_another_network_is_refused(tmp_path):
-    np.savez(tmp_path / fitting.FILE, history=np.array(json.dumps([])), **{"0": np.zeros(3)})
-    with pytest.raises(InputError, match=r"state.npz: expected the state of the same network, found another one$"):
-        fitted(tmp_path)
