@@ -83,12 +83,7 @@ def probe(
 
 
 def f1(vectors: Sequence[np.ndarray], parts: Sequence[list[SenseSentence]]) -> float:
-    """Returns the F1 of the nearest sense average, as `probe` does.
-
-    Args:
-        vectors: float32 `(uses, dim)`, of all uses in training and in test.
-        parts: the sentences to train and to test on.
-    """
+    """Returns the F1 as `probe` does, given the vectors of all uses in training and in test, float32 `(uses, dim)`."""
     answers = [np.array([use.sense for one in part for use in one.uses]) for part in parts]
     lemmas = [[use.lemma for one in part for use in one.uses] for part in parts]
     found = _nearest(list(vectors), answers[0], lemmas[1], _senses(lemmas[0], answers[0]))
@@ -113,13 +108,9 @@ def _nearest(
 ) -> np.ndarray:
     """Returns for each test use the sense whose average training vector has the largest cosine with it.
 
-    Of equally near senses, such as those of one form without context, the most frequent is taken.
-
-    Args:
-        layers: float32 `(uses, dim)` of training and test.
-        train_answers: the training uses' senses.
-        lemmas: of the test uses.
-        senses: each lemma's senses in training, or the dictionary's first.
+    Of equally near senses, such as those of one form without context, the most frequent is taken. `layers` are float32
+    `(uses, dim)` of training and test, `lemmas` those of the test uses, `senses` each lemma's in training, or the
+    dictionary's first.
     """
     names, places = np.unique(train_answers, return_inverse=True)
     averages = np.zeros((len(names), layers[0].shape[1]))
