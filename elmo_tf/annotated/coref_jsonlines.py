@@ -18,7 +18,7 @@ class _Row(msgspec.Struct, frozen=True):
     """A document whose clusters are not read."""
 
     doc_key: str | None = None
-    sentences: list[list[str]] | msgspec.UnsetType = msgspec.UNSET
+    sentences: list[list[str]] | None = None
     text: str | None = None  # in place of sentences
     speakers: list[list[str]] | None = None
 
@@ -53,7 +53,7 @@ def document_of_text(text: str, key: str = "") -> Document:
 
 def _document(line: Line, labelled: bool) -> Document:
     row = json_file.parse(line.text, _LabelledRow if labelled else _Row, line.place)
-    if row.sentences is msgspec.UNSET:
+    if row.sentences is None:
         if row.text is None:
             raise line.wrong("sentences or text")
         document = document_of_text(row.text, row.doc_key or "")

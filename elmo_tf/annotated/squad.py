@@ -30,7 +30,7 @@ class _Answer(msgspec.Struct, frozen=True):
 class _Question(msgspec.Struct, frozen=True):
     question: str
     id: str
-    answers: list[_Answer] | None = None
+    answers: list[_Answer] = []
 
 
 class _Paragraph(msgspec.Struct, frozen=True):
@@ -114,7 +114,7 @@ def read_questions(path: str | os.PathLike) -> list[Question]:
     warning counts both.
     """
     found, questions, misplaced = [], 0, 0
-    for question in _of_articles(path, _content(path), with_answers=True):
+    for question in _of_articles(path, _content(path)):
         text = question.paragraph.text
         right = tuple(one for one in question.answers if one.text.strip() and text.startswith(one.text, one.start))
         questions += 1
@@ -128,13 +128,13 @@ def read_questions(path: str | os.PathLike) -> list[Question]:
 
 
 def read_questions_without_answers(path: str | os.PathLike) -> list[Question]:
-    """Returns the questions of a file without their answers, which are optional.
+    """Returns the questions of a file, whether they have answers or not.
 
     The file is in SQuAD's format, or has a JSON object with `context` (or `paragraph`), `question` and optionally `id`
     on each line.
     """
     content = _content(path)
-    found = list(_of_lines(path) if _is_lines(content) else _of_articles(path, content, with_answers=False))
+    found = list(_of_lines(path) if _is_lines(content) else _of_articles(path, content))
     return numbered_lines.require_some(found, path, "question")
 
 
@@ -151,16 +151,13 @@ def _is_lines(content: str) -> bool:
     return isinstance(first, dict) and "data" not in first
 
 
-def _of_articles(path: str | os.PathLike, content: str, with_answers: bool) -> Iterator[Question]:
+def _of_articles(path: str | os.PathLike, content: str) -> Iterator[Question]:
     articles = json_file.parse(content, _File, str(path)).data
     for stored in (paragraph for article in articles for paragraph in article.paragraphs):
         paragraph = paragraph_of(stored.context)
         for row in stored.qas:
-            place = f"{path}, question {row.id}"
-            if with_answers and row.answers is None:
-                raise InputError(place, "answers", "none")
-            answers = [Answer(one.text, one.answer_start) for one in row.answers or ()] if with_answers else ()
-            yield _with_words(question_of(paragraph, row.question, row.id, tuple(answers)), place)
+            answers = tuple(Answer(one.text, one.answer_start) for one in row.answers)
+            yield _with_words(question_of(paragraph, row.question, row.id, answers), f"{path}, question {row.id}")
 
 
 def _of_lines(path: str | os.PathLike) -> Iterator[Question]:

@@ -86,10 +86,8 @@ def test_another_file_is_refused(tmp_path, text, message):
 
 
 def test_a_question_that_lacks_something_is_named(tmp_path):
-    unanswered, blank = {"question": "Who?", "id": "q1"}, row("born", 6, question=" ")
     texts = {
-        "answers, found none": article(unanswered),
-        "words in the question, found none": article(blank),
+        "words in the question, found none": article(row("born", 6, question=" ")),
         "words in the paragraph, found none": article(row("born", 6), context=" "),
     }
     for message, text in texts.items():
