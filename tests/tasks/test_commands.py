@@ -138,7 +138,6 @@ def test_the_list_has_a_line_for_each_system(capsys):
     ("options", "message"),
     [
         (["--set", "fit.epochs=0"], "--set fit.epochs: expected int >= 1, found 0"),
-        (["--set", "recipe=big"], "--set recipe: expected one of paper, small, found 'big'"),
         (["--fraction", "2"], "--fraction: expected above 0, at most 1, found 2.0"),
     ],
 )

@@ -99,11 +99,8 @@ def test_a_part_of_the_data_and_word_vectors_of_a_file_are_used(data, tmp_path):
     [
         ({"fraction": 0}, "fraction: expected above 0, at most 1, found 0"),
         ({"seeds": 0}, "seeds: expected at least 1, found 0"),
-        ({"assignments": ["fit.epoch=2"]}, "assignments: expected the key .* found 'fit.epoch'; did you mean .*"),
         ({"dev": "empty"}, ".*: expected at least one sentence, found none.*"),
         ({"train": "none"}, ".*: expected a readable file, found .*"),
-        ({"train": "wrong"}, ".*: expected a label, a tab and a sentence, found 'no tab'.*"),
-        ({"glove": "unequal"}, ".*: expected a word and 2 numbers, found 'film 1'.*"),
         ({"elmo": "none"}, ".*: expected a SavedModel, .*, found .*"),
         ({"workdir": "."}, ".*/test_wrong[^/]*: expected a new folder, or one of an earlier run, found other files"),
         ({"workdir": "empty"}, ".*/empty: expected a folder that can be made, found File exists"),
@@ -112,13 +109,11 @@ def test_a_part_of_the_data_and_word_vectors_of_a_file_are_used(data, tmp_path):
 )
 def test_wrong_input_is_named_and_leaves_no_system(data, tmp_path, options, message):
     (tmp_path / "empty").write_text("\n")
-    (tmp_path / "wrong").write_text("a\tb\nno tab\n")
-    (tmp_path / "unequal").write_text("fine 1 2\nfilm 1\n")
     paths = {name: tmp_path / value for name, value in options.items() if isinstance(value, str)}
     arguments = {"train": data, "dev": data, "workdir": tmp_path / "run"} | options | paths
     with pytest.raises(InputError, match=f"^{message}$"):
         runs.train("toy", **arguments)
-    assert {path.name for path in tmp_path.iterdir()} == {"empty", "wrong", "unequal"}
+    assert [path.name for path in tmp_path.iterdir()] == ["empty"]
 
 
 def test_a_class_that_was_never_seen_is_reported_and_counts_as_wrong(data, tmp_path, caplog):
