@@ -11,12 +11,11 @@ import math
 import os
 import pathlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
@@ -46,7 +45,7 @@ def fit(
         InputError: if the loss is not finite.
     """
     folder, recipe = pathlib.Path(folder), system.recipe.fit
-    training = _Training(network, lambda outputs, targets: system.loss(network, outputs, targets))
+    training = _Training(system, network)
     training.compile(optimizer(recipe), jit_compile=False)
     training.optimizer.build(network.trainable_variables)
     state = _State(training, folder)
@@ -97,16 +96,16 @@ def learning_rate(recipe: Fit, history: History, metric: str, step: int = 0) -> 
 class _Training(keras.Model):
     """A network in training, with the loss of its system."""
 
-    def __init__(self, network: keras.Model, loss: Callable[[Any, Any], tf.Tensor]):
+    def __init__(self, system: System, network: keras.Model):
         super().__init__(name="training")
+        self.system = system
         self.network = network
-        self._loss = loss
 
     def call(self, inputs, training=None):
         return self.network(inputs, training=training)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        return self._loss(y_pred, y) + sum(self.losses)
+        return self.system.loss(self.network, y_pred, y) + sum(self.losses)
 
 
 class _State:

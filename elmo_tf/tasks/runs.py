@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import functools
 import hashlib
 import logging
 import math
@@ -10,7 +9,7 @@ import os
 import pathlib
 import re
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import keras
@@ -126,7 +125,8 @@ class _Runs:
             "data": self._given,
             "checksums": self._checksums,
         }
-        with _claimed(folder, functools.partial(_check, config=config)):
+        _check(folder, config)
+        with _locked(folder):
             if not (folder / trained.CONFIG).exists():
                 trained.write_json(folder / trained.CONFIG, config)
             if (folder / trained.SCORES).exists():
@@ -145,7 +145,8 @@ class _Runs:
     def train_several(self, recipe: Recipe, folder: pathlib.Path, seeds: int) -> dict[str, Any]:
         """Trains a system for each seed, each in a folder of its own, and returns their results as one."""
         found = {}
-        with _claimed(folder, _check_several):
+        _check_several(folder)
+        with _locked(folder):
             for seed in range(recipe.fit.seed, recipe.fit.seed + seeds):
                 seeded = dataclasses.replace(recipe, fit=dataclasses.replace(recipe.fit, seed=seed))
                 found[f"seed_{seed}"] = self.train(seeded, folder / f"seed_{seed}")
@@ -201,9 +202,8 @@ def _bytes(value: Any) -> bytes:
 
 
 @contextlib.contextmanager
-def _claimed(folder: pathlib.Path, check: Callable[[pathlib.Path], None]) -> Iterator[None]:
-    """Checks a folder before anything is written to it, makes it and locks it."""
-    check(folder)
+def _locked(folder: pathlib.Path) -> Iterator[None]:
+    """Makes a folder and locks it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
