@@ -12,7 +12,6 @@ import pytest
 
 from elmo_tf import tasks
 from elmo_tf.errors import InputError
-from elmo_tf.files import staging
 from elmo_tf.tasks import fitting, runs, trained
 from tests.helpers import MICRO, slow
 from tests.tasks import toy
@@ -171,18 +170,9 @@ def test_a_damaged_file_is_named(done, tmp_path, name, content, message):
 @pytest.mark.parametrize("seeds", [1, slow(2)])
 def test_an_unfinished_training_is_not_loaded_and_resumes(data, tmp_path, monkeypatch, seeds):
     expected = train(data, tmp_path / "whole", "fit.epochs=3", seeds=seeds)
-    write_file, saved = staging.write_file, []
-
-    def killed(path, content):
-        write_file(path, content)
-        if path.name == fitting.FILE:
-            saved.append(path)
-        if len(saved) == 3 * seeds - 2:
-            raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
-        patch.setattr(staging, "write_file", killed)
-        with pytest.raises(KeyboardInterrupt):
+        toy.kill(patch, 3 * seeds - 1)  # in the second epoch of the last run
+        with pytest.raises(toy.Killed):
             train(data, tmp_path / "run", "fit.epochs=3", seeds=seeds)
     last = tmp_path / "run" / (f"seed_{seeds - 1}" if seeds > 1 else "")
     (last / ".scores.json.incomplete").touch()  # as a kill leaves it
