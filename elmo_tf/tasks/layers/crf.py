@@ -92,7 +92,7 @@ class CRF(keras.layers.Layer):
     @property
     def accuracy(self) -> keras.metrics.Metric:
         """For `compile`: the share of tokens whose decoded label is right."""
-        return CRFAccuracy()
+        return CRFAccuracy("accuracy")
 
     def log_likelihood(self, scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
         """Returns the log probability of each row's labels among all sequences of labels.
@@ -194,13 +194,8 @@ class CRFLoss(keras.losses.Loss):
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
-class CRFAccuracy(keras.metrics.Metric):
+class CRFAccuracy(keras.metrics.Mean):
     """What `CRF.accuracy` returns."""
-
-    def __init__(self, name: str = "accuracy", **kwargs: Any):
-        super().__init__(name=name, **kwargs)
-        self._right = self.add_variable((), "zeros", name="right")
-        self._tokens = self.add_variable((), "zeros", name="tokens")
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         crf, labels = _crf_and_labels(y_true, y_pred)
@@ -210,11 +205,7 @@ class CRFAccuracy(keras.metrics.Metric):
         if sample_weight is not None:
             weights *= tf.cast(tf.reshape(sample_weight, (-1, 1)), self.dtype)
         right = tf.cast(crf.decode(y_pred, labels >= 0) == labels, self.dtype)
-        self._right.assign_add(tf.reduce_sum(right * weights))
-        self._tokens.assign_add(tf.reduce_sum(weights))
-
-    def result(self):
-        return tf.math.divide_no_nan(tf.convert_to_tensor(self._right), tf.convert_to_tensor(self._tokens))
+        super().update_state(tf.reshape(right, (-1,)), tf.reshape(weights, (-1,)))
 
 
 def _crf_and_labels(y_true: tf.Tensor, y_pred: tf.Tensor) -> tuple[CRF | None, tf.Tensor]:
