@@ -34,11 +34,8 @@ def read_jsonlines(path: str | os.PathLike, labelled: bool = True) -> list[Docum
     """Returns the documents of a file with a JSON object on each line.
 
     An object has `sentences`, lists of words, and `clusters`, lists of mentions `[first word, last word]`, counted from
-    0 through the document; `doc_key` and `speakers`, a name for each word, are optional.
-
-    Args:
-        path: the file.
-        labelled: whether `clusters` are required. Without them an object may have `text` in place of `sentences`.
+    0 through the document; `doc_key` and `speakers`, a name for each word, are optional. Unless `labelled`, an object
+    may have `text` in place of `sentences`, and clusters are ignored.
     """
     found = [_document(line, labelled) for line in numbered_lines.filled_lines(path)]
     return numbered_lines.require_some(found, path, "document")

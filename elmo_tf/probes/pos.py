@@ -28,11 +28,6 @@ def probe(source: str | os.PathLike, train: list[Tagged], test: list[Tagged], se
     There is one regression for each layer and one for the mix, whose scalar parameters are first learned together with
     a linear classifier, by gradient descent on the same tokens. The baseline is the most frequent tag of each word.
 
-    Args:
-        source: where the model comes from; see `sources.find`.
-        train, test: sentences with a tag for each token.
-        seed: of the mix's training.
-
     Raises:
         InputError: if `train` has fewer than two tags.
     """

@@ -27,10 +27,8 @@ def split(train: list[SenseSentence]) -> tuple[list[SenseSentence], list[SenseSe
         expected = f"at least {_EVERY} documents, each after a line # doc NAME, to hold some out"
         raise InputError("train", expected, len(documents))
     held_out = set(documents[_EVERY - 1 :: _EVERY])
-    parts = [[], []]
-    for sentence in train:
-        parts[sentence.document in held_out].append(sentence)
-    return parts[0], parts[1]
+    kept = [sentence for sentence in train if sentence.document not in held_out]
+    return kept, [sentence for sentence in train if sentence.document in held_out]
 
 
 def probe(
@@ -43,13 +41,8 @@ def probe(
 
     Nearest is by cosine, among the senses that the lemma (with its part of speech) has in `train`. The average of the
     layers is also tested minus the mean of all training uses. The baseline is each lemma's most frequent sense. A lemma
-    that is not in `train` gets its first sense (section 5.3 of the paper), or without `first_senses` no answer, which
-    lowers recall. `ambiguous F1` is on the uses of lemmas with several senses in training.
-
-    Args:
-        source: where the model comes from; see `sources.find`.
-        train, test: sentences with senses.
-        first_senses: the most frequent sense of each lemma in a dictionary.
+    that is not in `train` gets its first sense in a dictionary (section 5.3 of the paper), or without `first_senses` no
+    answer, which lowers recall. `ambiguous F1` is on the uses of lemmas with several senses in training.
 
     Raises:
         InputError: if either has no word with a sense.

@@ -174,15 +174,10 @@ class Task(System):
 
 
 def best_spans(start: tf.Tensor, end: tf.Tensor, most: int) -> Found:
-    """Returns each row's span with the highest sum of scores; of equal ones the shortest, then the first.
+    """Returns each row's span of up to `most` tokens with the highest score; of equals the shortest, then the first.
 
-    Args:
-        start: float `(batch, time)`, each token's score as the first of an answer, far below all others at padding.
-        end: float `(batch, time)`, as the last.
-        most: tokens of the longest answer.
-
-    Returns:
-        `first` and `last`, int32 `(batch,)`, and `probability`, float64.
+    `start` and `end`, float `(batch, time)`, are the scores of each token as the first and the last of an answer, far
+    below all others at padding. The results are int32 `(batch,)`, and float64 for `probability`.
     """
     start, time = tf.cast(start, tf.float64), tf.shape(start)[1]
     behind = tf.pad(tf.cast(end, tf.float64), ((0, 0), (0, most - 1)), constant_values=-np.inf)

@@ -93,10 +93,8 @@ def _read(system: System, paths: dict[str, Any], fraction: float) -> Data:
     _log.info("%s", ", ".join(f"{len(found[name]):,} examples of {name}" for name in paths if found[name]))
     if not found["train"]:
         raise InputError(str(paths["train"]), "at least one example to train on", "none")
-    known = set(system.labels_of(found["train"]))
     for name in ("dev", "test"):
-        for label in sorted(set(system.labels_of(found[name])) - known):
-            _log.warning("warning: %s has the label %s, which the training data does not have", name, label)
+        trained.warn_of_unknown_labels(system, system.labels_of(found["train"]), found[name], name)
     return found
 
 

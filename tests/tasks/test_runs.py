@@ -119,7 +119,7 @@ def test_a_class_that_was_never_seen_is_reported_and_counts_as_wrong(data, tmp_p
     caplog.set_level(logging.INFO, "elmo_tf")
     (tmp_path / "dev").write_text("good\ta fine film\nodd\ta film\nodd\ta poor film\n")
     results = runs.train("toy", data, tmp_path / "dev", tmp_path / "run", assignments=["fit.epochs=12"])
-    assert "warning: dev has the label odd, which the training data does not have" in caplog.text
+    assert "warning: labels of dev that the training data lacks: odd" in caplog.text
     # Four decimals everywhere, and a loss with its unit.
     assert results["score"] == results["dev"]["accuracy"] == 33.3333
     assert re.search(r"^epoch 1: loss [\d.]+ nats, dev accuracy ", caplog.messages[-12])
