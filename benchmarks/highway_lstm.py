@@ -87,7 +87,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, float]:
     }
 
 
-def main(argv: list[str] | None = None) -> int:
+def main(argv: list[str] | None = None) -> None:
     """Prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--units", type=int, default=300, help="width of input and output (300)")
@@ -95,8 +95,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--time", type=int, default=25, help="tokens of the longest sentence (25)")
     parser.add_argument("--rounds", type=int, default=15, help="measurements, of which the median counts (15)")
     report(measure(parser.parse_args(argv)))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -96,27 +96,22 @@ def measure(savedmodel: str, arguments: argparse.Namespace) -> dict[str, float]:
     }
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Prints the figures; returns 1 for a command line that cannot be measured."""
+def main(argv: list[str] | None = None) -> None:
+    """Prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     embed.add_model_arguments(parser)
     parser.add_argument("--rounds", type=int, default=5, help="measurements, of which the median counts (5)")
     parser.add_argument("--only", choices=WAYS, help="run one of the two and print its peak memory")
     arguments = parser.parse_args(argv)
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            savedmodel = embed.savedmodel_of(arguments, folder)
-            if arguments.only:
-                WAYS[arguments.only](savedmodel, padded(embed.read_batches(arguments)))()
-                figures = {"peak_rss_mb": embed.memory_mb("VmHWM")}
-            else:
-                figures = measure(savedmodel, arguments)
-    except (elmo_tf.InputError, OSError, subprocess.CalledProcessError) as error:
-        print(f"layer: error: {' '.join(str(error).split())}", file=sys.stderr)
-        return 1
+    with tempfile.TemporaryDirectory() as folder:
+        savedmodel = embed.savedmodel_of(arguments, folder)
+        if arguments.only:
+            WAYS[arguments.only](savedmodel, padded(embed.read_batches(arguments)))()
+            figures = {"peak_rss_mb": embed.memory_mb("VmHWM")}
+        else:
+            figures = measure(savedmodel, arguments)
     report(figures, table=not arguments.only)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -37,7 +37,7 @@ def add(metrics: MetricsFile, first: int, last: int, eval_steps: int) -> float:
     return 1e6 * (time.perf_counter() - started_at) / (last - first)
 
 
-def main(argv: list[str] | None = None) -> int:
+def main(argv: list[str] | None = None) -> None:
     """Prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--steps", type=int, default=3_000_000, metavar="N", help="of the run (3000000)")
@@ -56,8 +56,7 @@ def main(argv: list[str] | None = None) -> int:
         assert again.evaluations == metrics.evaluations
         figures["megabytes"] = path.stat().st_size / 1e6
     report(figures)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -49,7 +49,8 @@ def cut_off(counts: Counts) -> dict[str, float]:
 def srl(folder: pathlib.Path) -> dict:
     """Returns the counts, precision, recall and F1 of arguments."""
     entries = json.loads((folder / "srl.json").read_bytes())
-    counts = srl_eval.score([one["gold"] for one in entries], [one["predicted"] for one in entries])
+    counts = srl_eval.by_label([one["gold"] for one in entries], [one["predicted"] for one in entries])
+    counts = sum(counts.values(), Counts())
     correct = int(counts.precise)
     wrong = {"correct": correct, "excess": int(counts.predicted) - correct, "missed": int(counts.gold) - correct}
     return wrong | {name: round(value, 2) for name, value in counts.scores().items()}

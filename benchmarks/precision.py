@@ -46,8 +46,8 @@ def lowest_cosines(exact: list[Encoded], rounded: list[Encoded]) -> np.ndarray:
     return ((pairs[0] * pairs[1]).sum(-1) / (norms[0] * norms[1])).min(-1)
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Prints the figures; returns 1 for a model, a text or a CPU that cannot be measured."""
+def main(argv: list[str] | None = None) -> None:
+    """Prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     model = parser.add_mutually_exclusive_group(required=True)
     model.add_argument("--model", help="as for elmo_tf.load, but no SavedModel")
@@ -56,13 +56,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--sentences", type=int, default=500, help="how many of the text, from its beginning (500)")
     parser.add_argument("--rounds", type=int, default=3, help="measurements, of which the median counts (3)")
     arguments = parser.parse_args(argv)
-    try:
-        lines = pathlib.Path(arguments.text).read_text("utf-8").split("\n")
-        texts = [line for line in lines if line.split()][: arguments.sentences]
-        models = load(arguments)
-    except (elmo_tf.InputError, OSError, UnicodeDecodeError) as error:
-        print(f"precision: error: {error}", file=sys.stderr)
-        return 1
+    lines = pathlib.Path(arguments.text).read_text("utf-8").split("\n")
+    texts = [line for line in lines if line.split()][: arguments.sentences]
+    models = load(arguments)
     cosines = lowest_cosines(*(one.encode(texts, layers="all") for one in models))
     figures = {f"lowest_cosine_layer_{number}": float(cosine) for number, cosine in enumerate(cosines)}
     ways = {"sorted": [texts], "alone": [[text] for text in texts[:_ALONE]]}
@@ -76,8 +72,7 @@ def main(argv: list[str] | None = None) -> int:
         figures |= {f"{way}_{name}_tokens_per_second": speed for name, speed in zip(PRECISIONS, speeds, strict=True)}
         figures[f"{way}_bfloat16_times_as_fast"] = speeds[1] / speeds[0]
     report(figures)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -71,7 +71,7 @@ def hours(config: config_lib.Config, gpu: Gpu, count: int, precision: str) -> tu
     return computing / 3600, steps * recurrent_bytes_per_step(config) * size / (gpu.bandwidth * 1e9) / 3600
 
 
-def main(argv: list[str] | None = None) -> int:
+def main(argv: list[str] | None = None) -> None:
     """Prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--preset", default="original", choices=config_lib.PRESETS)
@@ -99,8 +99,7 @@ def main(argv: list[str] | None = None) -> int:
                 print(f"{name:<12}{count:>7}{steps:>12,}{precision:>11}{figures}")
                 rows.append([name, count, steps, precision, round(computing, 2), round(reading, 2), round(expected, 1)])
     print(json.dumps({"operations_per_token": operations_per_token(config), "rows": rows}))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -27,14 +27,14 @@ def read_columns(path: str | os.PathLike, column: int = -1) -> list[Tagged]:
     where every span begins with `B-`. Lines of `-DOCSTART-` are ignored.
     """
     blocks = [rows for block in numbered_lines.blocks(path) if (rows := _rows(block, column))]
-    scheme = tag_schemes.scheme_of(tag for rows in blocks for _, _, tag in rows)
+    bioul = tag_schemes.is_bioul(tag for rows in blocks for _, _, tag in rows)
     sentences = []
     for rows in blocks:
-        try:
-            labels = tag_schemes.to_iob2([tag for _, _, tag in rows], scheme)
-        except tag_schemes.WrongTag as wrong:
-            line, token, tag = rows[wrong.place]
-            raise line.wrong(wrong.expected, f"{token} {tag}") from None
+        tags = [tag for _, _, tag in rows]
+        if bioul and (place := tag_schemes.misplaced(tags, bioul)) is not None:
+            line, token, tag = rows[place]
+            raise line.wrong("tags in an order that BIOUL allows", f"{token} {tag}")
+        labels = tag_schemes.as_iob2(tags) if bioul else tag_schemes.spans_to_iob2(tag_schemes.spans(tags), len(tags))
         sentences.append(Tagged([token for _, token, _ in rows], labels))
     return numbered_lines.require_some(sentences, path, "sentence")
 

@@ -9,7 +9,7 @@ from elmo_tf.annotated import numbered_lines
 from elmo_tf.annotated.numbered_lines import Line
 
 _BEGIN = re.compile(r"#begin document \(?(.*?)\)?;?(?: part (\d+))?\s*$")
-_BRACKET = re.compile(r"\((\d+)\)|\((\d+)|(\d+)\)")
+_BRACKET = re.compile(r"(?!\d+$)(\()?(\d+)(\))?")
 EMPTY_WORD = "_"  # stands for a word without characters
 _NOTHING = ("-", "_", "*", "")
 _WORD = 3
@@ -49,17 +49,14 @@ def read_documents(path: str | os.PathLike) -> list[Document]:
     begins a document. Lines that begin with `#` and a space are comments. A document without words is left out.
     """
     documents: list[Document] = []
-    mentions, word = _Mentions(), 0
+    columns: list[tuple[Line, str]] = []  # with mentions, of the last document's words
     for line in numbered_lines.lines(path):
         text = line.text
         if text.startswith("#begin document"):
-            mentions.close(f"before the document ends in line {line.number}")
+            _end(documents, columns)
             match = _BEGIN.match(text)
             name, part = match.groups() if match else (text, None)
-            mentions, word = _Mentions(), 0
-            documents.append(Document(f"{name}_{int(part or 0)}", [[]], mentions.clusters, [[]]))
-        elif text.startswith("#end document"):
-            mentions.close(f"before the document ends in line {line.number}")
+            documents.append(Document(f"{name}_{int(part or 0)}", [[]], speakers=[[]]))
         elif not text.strip():
             if documents and documents[-1].sentences[-1]:
                 documents[-1].sentences.append([])
@@ -71,53 +68,41 @@ def read_documents(path: str | os.PathLike) -> list[Document]:
             documents[-1].sentences[-1].append(fields[_WORD].strip() or EMPTY_WORD)
             speaker = fields[_SPEAKER] if len(fields) >= _COLUMNS else ""
             documents[-1].speakers[-1].append("" if speaker in _NOTHING else speaker)
-            mentions.read(line, fields[-1], word)
-            word += 1
-    mentions.close("before the file ends")
-    for document in documents:
+            columns.append((line, fields[-1]))
+    _end(documents, columns)
+    return numbered_lines.require_some([one for one in documents if one.sentences], path, "document with words")
+
+
+def _end(documents: list[Document], columns: list[tuple[Line, str]]) -> None:
+    """Completes the last document, if there is one."""
+    if documents:
+        document = documents[-1]
         if not document.sentences[-1]:
             document.sentences.pop()
             document.speakers.pop()
         if not any(map(any, document.speakers)):
             document.speakers.clear()
-    return numbered_lines.require_some([one for one in documents if one.sentences], path, "document with words")
+        document.clusters.extend(_clusters(columns))
+        columns.clear()
 
 
-class _Mentions:
-    """Collects the mentions of one document from brackets."""
-
-    def __init__(self):
-        self.clusters: list[list[Mention]] = []
-        self._by_number: dict[str, list[Mention]] = {}
-        # Line and word at which the open mentions of each cluster begin, the innermost last.
-        self._open: dict[str, list[tuple[Line, int]]] = collections.defaultdict(list)
-
-    def read(self, line: Line, column: str, word: int) -> None:
-        """Reads the last column of a line."""
-        if column in _NOTHING:
-            return
-        for part in column.split("|"):
-            found = _BRACKET.fullmatch(part)
-            if not found:
+def _clusters(columns: list[tuple[Line, str]]) -> list[list[Mention]]:
+    """Returns the clusters of a document, given the line and the column with brackets of each word."""
+    found: dict[str, list[Mention]] = {}
+    unclosed: dict[str, list[int]] = collections.defaultdict(list)  # first words by cluster, the innermost last
+    for word, (line, column) in enumerate(columns):
+        for part in [] if column in _NOTHING else column.split("|"):
+            bracket = _BRACKET.fullmatch(part)
+            if not bracket:
                 raise line.wrong("mentions such as (1, 1), (1) or -", column)
-            single, begin, end = found.groups()
-            if begin:
-                self._open[begin].append((line, word))
-            elif single:
-                self._add(single, (word, word + 1))
-            elif self._open[end]:
-                self._add(end, (self._open[end].pop()[1], word + 1))
-            else:
-                raise line.wrong(f"({end} before {end})", column)
-
-    def close(self, where: str) -> None:
-        """Raises `InputError` if a mention is still open."""
-        for cluster, begins in self._open.items():
+            begins, cluster, ends = bracket.groups()
             if begins:
-                raise begins[-1][0].wrong(f"{cluster}) {where}", f"({cluster}")
-
-    def _add(self, cluster: str, mention: Mention) -> None:
-        if cluster not in self._by_number:
-            self._by_number[cluster] = []
-            self.clusters.append(self._by_number[cluster])
-        self._by_number[cluster].append(mention)
+                unclosed[cluster].append(word)
+            if ends and not unclosed[cluster]:
+                raise line.wrong(f"({cluster} before {cluster})", column)
+            if ends:
+                found.setdefault(cluster, []).append((unclosed[cluster].pop(), word + 1))
+    for cluster, words in unclosed.items():
+        if words:
+            raise columns[words[-1]][0].wrong(f"{cluster}) before the document ends", f"({cluster}")
+    return list(found.values())

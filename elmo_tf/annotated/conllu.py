@@ -10,13 +10,9 @@ _COLUMN_OF = {"upos": 3, "xpos": 4}
 
 
 def read_conllu(path: str | os.PathLike, column: str = "upos") -> list[Tagged]:
-    """Returns the sentences of a CoNLL-U file.
+    """Returns the sentences of a CoNLL-U file with the tags of a column, `"upos"` or `"xpos"`.
 
     Multiword tokens, whose words follow them, and empty nodes are left out.
-
-    Args:
-        path: the file.
-        column: `"upos"` or `"xpos"`.
     """
     sentences = []
     for block in numbered_lines.blocks(path):

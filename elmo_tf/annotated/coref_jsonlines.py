@@ -18,7 +18,7 @@ class _Row(msgspec.Struct, frozen=True):
     """A document whose clusters are not read."""
 
     doc_key: str | None = None
-    sentences: list[list[str]] | msgspec.UnsetType = msgspec.UNSET
+    sentences: list[list[str]] | None = None
     text: str | None = None  # in place of sentences
     speakers: list[list[str]] | None = None
 
@@ -34,11 +34,8 @@ def read_jsonlines(path: str | os.PathLike, labelled: bool = True) -> list[Docum
     """Returns the documents of a file with a JSON object on each line.
 
     An object has `sentences`, lists of words, and `clusters`, lists of mentions `[first word, last word]`, counted from
-    0 through the document; `doc_key` and `speakers`, a name for each word, are optional.
-
-    Args:
-        path: the file.
-        labelled: whether `clusters` are required. Without them an object may have `text` in place of `sentences`.
+    0 through the document; `doc_key` and `speakers`, a name for each word, are optional. Unless `labelled`, an object
+    may have `text` in place of `sentences`, and clusters are ignored.
     """
     found = [_document(line, labelled) for line in numbered_lines.filled_lines(path)]
     return numbered_lines.require_some(found, path, "document")
@@ -53,7 +50,7 @@ def document_of_text(text: str, key: str = "") -> Document:
 
 def _document(line: Line, labelled: bool) -> Document:
     row = json_file.parse(line.text, _LabelledRow if labelled else _Row, line.place)
-    if row.sentences is msgspec.UNSET:
+    if row.sentences is None:
         if row.text is None:
             raise line.wrong("sentences or text")
         document = document_of_text(row.text, row.doc_key or "")

@@ -9,7 +9,7 @@ from elmo_tf.annotated import numbered_lines, tag_schemes
 from elmo_tf.annotated.numbered_lines import Line
 from elmo_tf.annotated.tag_schemes import Span
 
-_CELL = re.compile(r"((?:\([^()*\s]+)*)\*(\)*)")
+_CELL = re.compile(r"(?:\(([^()*\s]+))?\*(\)?)")
 _BEGIN, _END = "#begin document", "#end document"
 _PREDICATE = re.compile(r"\(V\*")
 _NOTHING = "-"
@@ -83,13 +83,11 @@ def _roles(rows: list[Row], column: int) -> tuple[int, list[str]]:
         cell = _CELL.fullmatch(fields[column])
         if not cell:
             raise line.wrong("arguments such as (A0*, *, *) or (A0*)", fields[column])
-        begins, ends = cell.groups()
-        if begins.count("(") + bool(opened) > 1:
-            raise line.wrong("one role, after the end of the one before it: roles do not overlap", fields[column])
-        if begins:
-            opened = index, begins[1:]
-        if len(ends) > bool(opened):
-            raise line.wrong("a bracket that begins before one ends", fields[column])
+        label, ends = cell.groups()
+        if (label and opened) or (ends and not label and not opened):
+            raise line.wrong("a bracket that ends before the next one begins", fields[column])
+        if label:
+            opened = index, label
         if opened and ends:
             found.append(Span(opened[0], index + 1, opened[1]))
             opened = None

@@ -17,8 +17,6 @@ from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
 
 _BETWEEN = "|||"
-_FORMATS = f"JSON objects, index words {_BETWEEN} tags, or the columns of CoNLL-2005 or CoNLL-2012"
-_LINE = f"the predicate's index, words, {_BETWEEN} and tags"
 _Word = Annotated[str, msgspec.Meta(min_length=1)]
 
 
@@ -65,14 +63,12 @@ def checked_frame(
     if isinstance(predicate, bool) or not isinstance(predicate, numbers.Integral) or not 0 <= predicate < len(tokens):
         raise wrong(f"a predicate's index from 0 to {len(tokens) - 1}", repr(predicate))
     if tags is not None:
-        if not all(map(tag_schemes.is_tag, tags)):
+        if not all(tag_schemes.is_tag(tag) and tag[0] in "OBI" for tag in tags):
             raise wrong("tags O, B-... or I-...", str(tags))
         if len(tags) != len(tokens):
             raise wrong(f"{len(tokens)} tags, one for each word", str(len(tags)))
-        try:
-            tag_schemes.to_iob2(tags, "IOB2")
-        except tag_schemes.WrongTag as error:
-            raise wrong(error.expected, f"{tags[error.place]} of word {error.place}") from None
+        if (place := tag_schemes.misplaced(tags, bioul=False)) is not None:
+            raise wrong("tags in an order that IOB2 allows", f"{tags[place]} of word {place}")
     return Frame(tokens, int(predicate), tags)
 
 
@@ -89,13 +85,13 @@ def _sentences(path: str | os.PathLike, labelled: bool) -> Iterator[list[Frame]]
     elif frame_columns.is_row(first.text):
         yield from filter(None, frame_columns.read(path))
     else:
-        raise first.wrong(_FORMATS)
+        raise first.wrong(f"JSON objects, index words {_BETWEEN} tags, or the columns of CoNLL-2005 or CoNLL-2012")
 
 
 def _frame_of_text(line: Line, labelled: bool) -> Frame:
     *fields, tags = [part.split() for part in re.split(rf"(?:^|\s){re.escape(_BETWEEN)}(?=\s|$)", line.text)]
     if len(fields) != 1 or len(fields[0]) < 2 or not fields[0][0].isdecimal() or (labelled and not tags):
-        raise line.wrong(_LINE)
+        raise line.wrong(f"the predicate's index, words, {_BETWEEN} and tags")
     index, *words = fields[0]
     return checked_frame(words, int(index), tags if labelled else None, line.wrong)
 

@@ -18,7 +18,6 @@ from elmo_tf.files.json_file import Count
 from elmo_tf.text.word_split import Word, split_words
 
 _QUOTES = {"``": '"', "''": '"'}
-_NAMED = 3  # answers that a warning names
 
 _log = logging.getLogger("elmo_tf")
 
@@ -31,7 +30,7 @@ class _Answer(msgspec.Struct, frozen=True):
 class _Question(msgspec.Struct, frozen=True):
     question: str
     id: str
-    answers: list[_Answer] | None = None
+    answers: list[_Answer] = []
 
 
 class _Paragraph(msgspec.Struct, frozen=True):
@@ -111,35 +110,31 @@ def question_of(paragraph: Paragraph, text: str, name: str | None = None, answer
 def read_questions(path: str | os.PathLike) -> list[Question]:
     """Returns the questions of a file in SQuAD's format that have an answer.
 
-    An answer that is not at its `answer_start`, in characters, is left out, and so is a question that has no other;
-    warnings count both and name the first answers.
+    An answer that is not at its `answer_start`, in characters, is left out, and so is a question that has no other; a
+    warning counts both.
     """
-    found, wrong, count = [], [], 0
-    for question in _of_articles(path, _content(path), with_answers=True):
+    found, questions, misplaced = [], 0, 0
+    for question in _of_articles(path, _content(path)):
         text = question.paragraph.text
         right = tuple(one for one in question.answers if one.text.strip() and text.startswith(one.text, one.start))
-        wrong += [(question, one) for one in question.answers if one not in right]
-        count += 1
+        questions += 1
+        misplaced += len(question.answers) - len(right)
         if right:
             found.append(dataclasses.replace(question, answers=right))
-    if wrong:
-        named = ", ".join(f"{one.text[:40]!r} at {one.start} (question {of.id})" for of, one in wrong[:_NAMED])
-        message = "warning: answers that are not at their answer_start are left out: %d; the first: %s; in %s"
-        _log.warning(message, len(wrong), named, path)
-    if len(found) < count:
-        message = "warning: questions without an answer are left out: %d of %d; in %s"
-        _log.warning(message, count - len(found), count, path)
+    if misplaced or len(found) < questions:
+        message = "warning: left out of %s: %d answers that are not at their answer_start, %d of %d questions"
+        _log.warning(message, path, misplaced, questions - len(found), questions)
     return numbered_lines.require_some(found, path, "question with an answer")
 
 
 def read_questions_without_answers(path: str | os.PathLike) -> list[Question]:
-    """Returns the questions of a file without their answers, which are optional.
+    """Returns the questions of a file, whether they have answers or not.
 
     The file is in SQuAD's format, or has a JSON object with `context` (or `paragraph`), `question` and optionally `id`
     on each line.
     """
     content = _content(path)
-    found = list(_of_lines(path) if _is_lines(content) else _of_articles(path, content, with_answers=False))
+    found = list(_of_lines(path) if _is_lines(content) else _of_articles(path, content))
     return numbered_lines.require_some(found, path, "question")
 
 
@@ -156,16 +151,13 @@ def _is_lines(content: str) -> bool:
     return isinstance(first, dict) and "data" not in first
 
 
-def _of_articles(path: str | os.PathLike, content: str, with_answers: bool) -> Iterator[Question]:
+def _of_articles(path: str | os.PathLike, content: str) -> Iterator[Question]:
     articles = json_file.parse(content, _File, str(path)).data
     for stored in (paragraph for article in articles for paragraph in article.paragraphs):
         paragraph = paragraph_of(stored.context)
         for row in stored.qas:
-            place = f"{path}, question {row.id}"
-            if with_answers and row.answers is None:
-                raise InputError(place, "answers", "none")
-            answers = [Answer(one.text, one.answer_start) for one in row.answers or ()] if with_answers else ()
-            yield _with_words(question_of(paragraph, row.question, row.id, tuple(answers)), place)
+            answers = tuple(Answer(one.text, one.answer_start) for one in row.answers)
+            yield _with_words(question_of(paragraph, row.question, row.id, answers), f"{path}, question {row.id}")
 
 
 def _of_lines(path: str | os.PathLike) -> Iterator[Question]:

@@ -9,9 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-# BIOES uses E and S.
-_BIOUL_LETTER = {"B": "B", "I": "I", "L": "L", "E": "L", "U": "U", "S": "U"}
-
 
 class Span(NamedTuple):
     """Tokens `start` to `end`, exclusive, are of one kind."""
@@ -21,48 +18,22 @@ class Span(NamedTuple):
     kind: str
 
 
-class WrongTag(ValueError):
-    """A tag cannot occur where it does.
-
-    Args:
-        place: the index of the tag.
-        expected: what can.
-    """
-
-    def __init__(self, place: int, expected: str):
-        super().__init__(place, expected)
-        self.place = place
-        self.expected = expected
-
-
 def is_tag(text: str) -> bool:
     """Whether `text` is `O`, or one of the letters, a hyphen and a kind."""
-    return text == "O" or (text[:1] in _BIOUL_LETTER and text[1:2] == "-" and len(text) > 2)
+    return text == "O" or (text[:1] in tuple("BILEUS") and text[1:2] == "-" and len(text) > 2)
 
 
-def scheme_of(tags: Iterable[str]) -> str:
-    """Returns `"BIOUL"` if one of the tags belongs to it alone, else `"IOB1"`, which reads IOB2 as well."""
-    return "BIOUL" if any(tag[:1] in "LEUS" for tag in tags) else "IOB1"
+def is_bioul(tags: Iterable[str]) -> bool:
+    """Whether one of the tags belongs to BIOUL or BIOES alone; otherwise they are IOB1 or IOB2."""
+    return any(tag[0] in "LEUS" for tag in tags)
 
 
-def to_iob2(tags: Sequence[str], scheme: str) -> list[str]:
-    """Returns one sentence's tags in IOB2.
-
-    Raises:
-        WrongTag: if a tag does not fit the scheme. IOB1 allows every order; an `I-` after another kind begins a span.
-    """
-    if scheme == "BIOUL":
-        _check_bioul(tags)
-        return as_iob2(tags)
-    found = []
-    for place, (before, tag) in enumerate(zip(["O", *tags[:-1]], tags, strict=True)):
-        if tag[0] not in "OBI":
-            raise WrongTag(place, f"a tag of {scheme}, O, B-... or I-...")
-        begins = tag[:2] == "I-" and before[2:] != tag[2:]
-        if begins and scheme == "IOB2":
-            raise WrongTag(place, f"B-{tag[2:]} or I-{tag[2:]} before I-{tag[2:]} (IOB2)")
-        found.append(f"B-{tag[2:]}" if begins else tag)
-    return found
+def misplaced(tags: Sequence[str], bioul: bool) -> int | None:
+    """Returns the index of a sentence's first tag that the scheme, else IOB2, does not allow there; None: all fit."""
+    for place, (before, tag) in enumerate(zip(["O", *tags], [*tags, "O"], strict=True)):
+        if not _may_follow(before, tag, bioul):
+            return min(place, len(tags) - 1)
+    return None
 
 
 def as_iob2(tags: Sequence[str]) -> list[str]:
@@ -71,7 +42,7 @@ def as_iob2(tags: Sequence[str]) -> list[str]:
 
 
 def spans(tags: Sequence[str]) -> list[Span]:
-    """Returns the spans of one sentence's IOB2 tags; an `I-` after another kind begins a span."""
+    """Returns the spans of one sentence's tags of IOB2 or IOB1; an `I-` after another kind begins a span."""
     found: list[Span] = []
     for place, (before, tag) in enumerate(zip(["O", *tags[:-1]], tags, strict=True)):
         if tag[:2] == "I-" and before[2:] == tag[2:]:
@@ -108,7 +79,7 @@ class Allowed(NamedTuple):
 
 def allowed(tags: Sequence[str]) -> Allowed:
     """Returns which of these tags, of IOB2 or BIOUL, may follow which."""
-    bioul = scheme_of(tags) == "BIOUL"
+    bioul = is_bioul(tags)
     return Allowed(
         np.array([_may_follow("O", tag, bioul) for tag in tags]),
         np.array([[_may_follow(before, tag, bioul) for tag in tags] for before in tags]),
@@ -117,20 +88,7 @@ def allowed(tags: Sequence[str]) -> Allowed:
 
 
 def _may_follow(before: str, tag: str, bioul: bool) -> bool:
-    is_open = before[0] in ("BI" if bioul else "")
-    continues = tag[0] in "IL"
-    if bioul:
-        return before[2:] == tag[2:] and continues if is_open else not continues
-    return not continues or (before[0] in "BI" and before[2:] == tag[2:])
-
-
-def _check_bioul(tags: Sequence[str]) -> None:
-    """Raises `WrongTag` at the first tag of BIOUL that cannot follow the one before it, or end the sentence."""
-    letters = [tag if tag == "O" else _BIOUL_LETTER[tag[0]] + tag[1:] for tag in tags]
-    for place, (before, tag) in enumerate(zip(["O", *letters[:-1]], letters, strict=True)):
-        if not _may_follow(before, tag, bioul=True):
-            is_open = before[0] in "BI"
-            expected = f"I-{before[2:]} or L-{before[2:]} after {before}" if is_open else f"no {tags[place]} here"
-            raise WrongTag(place, f"{expected} (BIOUL)")
-    if letters and letters[-1][0] in "BI":
-        raise WrongTag(len(tags) - 1, f"L-{letters[-1][2:]} or U-{letters[-1][2:]} at the end (BIOUL)")
+    is_open, continues = before[0] in "BI", tag[0] in "ILE"
+    if continues:
+        return is_open and before[2:] == tag[2:]
+    return not (bioul and is_open)

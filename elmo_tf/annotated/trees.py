@@ -8,7 +8,7 @@ from elmo_tf.annotated import numbered_lines
 from elmo_tf.annotated.classes import Classified
 from elmo_tf.annotated.numbered_lines import Line
 
-_PART = re.compile(r"\(|\)|[^\s()]+")
+_PART = re.compile(r"\(\s*([^\s()]+)|([^\s()]+)|[()]")  # a bracket with its class, a token, or another bracket
 _BRACKETS = {"-LRB-": "(", "-RRB-": ")"}  # how the treebank writes brackets of the text
 
 
@@ -31,26 +31,20 @@ def read_trees(path: str | os.PathLike) -> list[Tree]:
 
 def _read_tree(line: Line) -> Tree:
     """Returns a line's tree: a bracket, a class, and a token or trees."""
-
-    def require(holds: object, expected: str) -> None:
-        if not holds:
-            raise line.wrong(f"a tree such as (3 (2 It) (4 works)): {expected}")
-
-    parts = _PART.findall(line.text)
+    wrong = line.wrong("a tree such as (3 (2 It) (4 works))")
     phrases, tokens = [], []
     unclosed: list[tuple[str, int]] = []  # the class of each open bracket, and the number of tokens before it
-    for before, part in zip(["", *parts[:-1]], parts, strict=True):
-        if before == "(":
-            require(part not in "()", "a class after (")
-            unclosed.append((part, len(tokens)))
-        elif part == ")":
-            require(unclosed, "no ) without its (")
+    for part in _PART.finditer(line.text):
+        label, token = part.groups()
+        if label:
+            unclosed.append((label, len(tokens)))
+        elif not unclosed or part[0] == "(":
+            raise wrong
+        elif token:
+            tokens.append(_BRACKETS.get(token, token))
+        else:
             label, start = unclosed.pop()
-            require(start < len(tokens), "a token in every bracket")
             phrases.append(Classified(tokens[start:], label))
-        elif part != "(":
-            require(unclosed, "no token outside of brackets")
-            tokens.append(_BRACKETS.get(part, part))
-        require(part == ")" or unclosed or not phrases, "one tree")
-    require(phrases and not unclosed, "a ) for every (")
+    if unclosed or not phrases or phrases[-1].tokens != tokens or not all(phrase.tokens for phrase in phrases):
+        raise wrong
     return Tree(phrases)

@@ -28,13 +28,8 @@ _MEASURES = {
 def probe(source: str | os.PathLike, pairs: Sequence[MinimalPair]) -> Results:
     """Returns the share of pairs whose acceptable sentence has the higher log-probability; a tie counts half.
 
-    The details have the number of ties, and of pairs that differ in unknown words alone.
-
-    Sentences are split into tokens as the Penn Treebank splits them: `ca n't`, the full stop on its own.
-
-    Args:
-        source: a model with its softmax; see `Embedder.score`.
-        pairs: of any number of paradigms.
+    The details have the number of ties, and of pairs that differ in unknown words alone. Sentences are split into
+    tokens as the Penn Treebank splits them: `ca n't`, the full stop on its own.
 
     Raises:
         InputError: if there is no such model, or it has no softmax.

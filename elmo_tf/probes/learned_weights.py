@@ -51,15 +51,13 @@ def read(model: str | os.PathLike) -> list[Mix]:
         raise InputError(str(model), "a model saved as .keras", reason(error)) from None
     if not found:
         raise InputError(str(model), "a model with an elmo_tf.ELMo layer", "none")
-    layers = {layer for layer, _ in found}
-    ends = [_last(layer) for layer in layers]
+    num_layers = len({layer for layer, _ in found})
     mixes = []
     for (layer, number), (parameters, gamma) in sorted(found.items()):
         count = sum(other == layer for other, _ in found)
         role = _ROLES.get(count, [str(one) for one in range(count)])[number]
-        several = "" if len(layers) == 1 else layer if ends.count(_last(layer)) > 1 else _last(layer)
         weights = np.exp(parameters - parameters.max())
-        name = " ".join(part for part in (pathlib.Path(model).stem, several, role) if part)
+        name = " ".join(filter(None, (pathlib.Path(model).stem, layer if num_layers > 1 else "", role)))
         mixes.append(Mix(name, [round(float(one), 4) for one in weights / weights.sum()], float(gamma)))
     return mixes
 
@@ -68,11 +66,8 @@ def plot(mixes: list[Mix], output: str | os.PathLike) -> None:
     """Draws the mixes side by side, the top layer at the top, in a PNG file.
 
     Raises:
-        InputError: if the mixes have different numbers of layers, or `output` is a folder.
+        InputError: if the mixes have different numbers of layers.
     """
-    path = pathlib.Path(output)
-    if path.is_dir():
-        raise InputError(str(output), "a PNG file", "a folder")
     counts = sorted({len(mix.weights) for mix in mixes})
     if len(counts) > 1:
         raise InputError("mixes", "equal numbers of layers", counts)
@@ -86,14 +81,10 @@ def plot(mixes: list[Mix], output: str | os.PathLike) -> None:
     for (row, column), value in np.ndenumerate(values):
         axes.text(column, row, f"{value:.2f}", ha="center", va="center", color="white" if value > 0.6 else "black")
     figure.colorbar(image, ax=axes, label="weight after the softmax")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    pathlib.Path(output).parent.mkdir(parents=True, exist_ok=True)
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=150)
-    write_file(path, picture.getvalue())
-
-
-def _last(layer: str) -> str:
-    return layer.rpartition("/")[2]
+    write_file(output, picture.getvalue())
 
 
 def _parameters(file: h5py.File) -> dict[tuple[str, int], tuple[np.ndarray, np.ndarray]]:

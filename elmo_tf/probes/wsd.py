@@ -27,10 +27,8 @@ def split(train: list[SenseSentence]) -> tuple[list[SenseSentence], list[SenseSe
         expected = f"at least {_EVERY} documents, each after a line # doc NAME, to hold some out"
         raise InputError("train", expected, len(documents))
     held_out = set(documents[_EVERY - 1 :: _EVERY])
-    parts = [[], []]
-    for sentence in train:
-        parts[sentence.document in held_out].append(sentence)
-    return parts[0], parts[1]
+    kept = [sentence for sentence in train if sentence.document not in held_out]
+    return kept, [sentence for sentence in train if sentence.document in held_out]
 
 
 def probe(
@@ -43,13 +41,8 @@ def probe(
 
     Nearest is by cosine, among the senses that the lemma (with its part of speech) has in `train`. The average of the
     layers is also tested minus the mean of all training uses. The baseline is each lemma's most frequent sense. A lemma
-    that is not in `train` gets its first sense (section 5.3 of the paper), or without `first_senses` no answer, which
-    lowers recall. `ambiguous F1` is on the uses of lemmas with several senses in training.
-
-    Args:
-        source: where the model comes from; see `sources.find`.
-        train, test: sentences with senses.
-        first_senses: the most frequent sense of each lemma in a dictionary.
+    that is not in `train` gets its first sense in a dictionary (section 5.3 of the paper), or without `first_senses` no
+    answer, which lowers recall. `ambiguous F1` is on the uses of lemmas with several senses in training.
 
     Raises:
         InputError: if either has no word with a sense.
@@ -83,12 +76,7 @@ def probe(
 
 
 def f1(vectors: Sequence[np.ndarray], parts: Sequence[list[SenseSentence]]) -> float:
-    """Returns the F1 of the nearest sense average, as `probe` does.
-
-    Args:
-        vectors: float32 `(uses, dim)`, of all uses in training and in test.
-        parts: the sentences to train and to test on.
-    """
+    """Returns the F1 as `probe` does, given the vectors of all uses in training and in test, float32 `(uses, dim)`."""
     answers = [np.array([use.sense for one in part for use in one.uses]) for part in parts]
     lemmas = [[use.lemma for one in part for use in one.uses] for part in parts]
     found = _nearest(list(vectors), answers[0], lemmas[1], _senses(lemmas[0], answers[0]))
@@ -113,13 +101,9 @@ def _nearest(
 ) -> np.ndarray:
     """Returns for each test use the sense whose average training vector has the largest cosine with it.
 
-    Of equally near senses, such as those of one form without context, the most frequent is taken.
-
-    Args:
-        layers: float32 `(uses, dim)` of training and test.
-        train_answers: the training uses' senses.
-        lemmas: of the test uses.
-        senses: each lemma's senses in training, or the dictionary's first.
+    Of equally near senses, such as those of one form without context, the most frequent is taken. `layers` are float32
+    `(uses, dim)` of training and test, `lemmas` those of the test uses, `senses` each lemma's in training, or the
+    dictionary's first.
     """
     names, places = np.unique(train_answers, return_inverse=True)
     averages = np.zeros((len(names), layers[0].shape[1]))

@@ -157,10 +157,9 @@ class Task(System):
         return [Found(*row) for row in zip(*columns, strict=True)]
 
     def scores(self, examples: Sequence[Question], predictions: Sequence[Found]) -> dict[str, float]:
-        gold = {str(number): [answer.text for answer in one.answers] for number, one in enumerate(examples)}
-        pairs = enumerate(zip(examples, predictions, strict=True))
-        found = {str(number): one.paragraph.text_of(*answer[:2]).text for number, (one, answer) in pairs}
-        return squad_eval.score(gold, found)
+        gold = [[answer.text for answer in one.answers] for one in examples]
+        found = [one.paragraph.text_of(*span[:2]).text for one, span in zip(examples, predictions, strict=True)]
+        return squad_eval.score(dict(enumerate(gold)), dict(enumerate(found)))
 
     def to_json(self, example: Question, prediction: Found) -> dict[str, Any]:
         text, start = example.paragraph.text_of(prediction.first, prediction.last)
@@ -175,15 +174,10 @@ class Task(System):
 
 
 def best_spans(start: tf.Tensor, end: tf.Tensor, most: int) -> Found:
-    """Returns each row's span with the highest sum of scores; of equal ones the shortest, then the first.
+    """Returns each row's span of up to `most` tokens with the highest score; of equals the shortest, then the first.
 
-    Args:
-        start: float `(batch, time)`, each token's score as the first of an answer, far below all others at padding.
-        end: float `(batch, time)`, as the last.
-        most: tokens of the longest answer.
-
-    Returns:
-        `first` and `last`, int32 `(batch,)`, and `probability`, float64.
+    `start` and `end`, float `(batch, time)`, are the scores of each token as the first and the last of an answer, far
+    below all others at padding. The results are int32 `(batch,)`, and float64 for `probability`.
     """
     start, time = tf.cast(start, tf.float64), tf.shape(start)[1]
     behind = tf.pad(tf.cast(end, tf.float64), ((0, 0), (0, most - 1)), constant_values=-np.inf)

@@ -1,7 +1,7 @@
 """Batches of examples of similar length: in random order for training, by length for prediction."""
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -21,14 +21,10 @@ def length(system: System, example: Example) -> int:
 def training_batches(
     lengths: Sequence[int], batch_size: int, seed: tuple[int, int], count: int | None = None
 ) -> list[list[int]]:
-    """Returns the indices of the examples of each batch, in a random order.
+    """Returns the indices of the examples of each batch, in an order that depends on the seed.
 
-    Args:
-        lengths: of all examples.
-        batch_size: most examples of a batch.
-        seed: of the order: the run's seed and the number of the epoch.
-        count: how many batches, for which batches are split or joined, since Keras expects as many in each epoch as in
-            the first; None: as many as it takes, which depends on the order where examples are long.
+    Of long examples a batch has fewer than `batch_size`, so the number of batches depends on the order, too. With
+    `count`, batches are split or joined until there are as many: Keras expects an equal number in each epoch.
     """
     random = np.random.default_rng(seed)
     order = random.permutation(len(lengths))
@@ -47,26 +43,15 @@ def prediction_batches(lengths: Sequence[int], most: int) -> list[list[int]]:
     return _cut(np.argsort(lengths, kind="stable").tolist(), lengths, most, _PREDICTION_TOKENS)
 
 
-def dataset(
-    system: System,
-    examples: Sequence[Example],
-    epochs: Callable[[int], tuple[list[list[int]], np.random.Generator]],
-    first: int,
-) -> tf.data.Dataset:
-    """Returns batches of inputs and targets, one epoch after the other without end.
-
-    Args:
-        system: makes them.
-        examples: with labels.
-        epochs: called with the number of each epoch; returns the indices of the examples of each batch, and the random
-            numbers for `system.drawn`.
-        first: the number of the first epoch.
-    """
+def training_data(system: System, examples: Sequence[Example], first: int) -> tuple[tf.data.Dataset, int]:
+    """Returns batches of inputs and targets, epoch `first` and all later ones without end; and the batches of each."""
+    fit, lengths = system.recipe.fit, [length(system, example) for example in examples]
+    count = len(training_batches(lengths, fit.batch_size, (fit.seed, 0)))
 
     def arrays() -> Iterator[tuple[dict[str, np.ndarray], dict[str, np.ndarray]]]:
         for epoch in itertools.count(first):
-            batches, random = epochs(epoch)
-            for batch in batches:
+            random = np.random.default_rng((fit.seed, epoch, 1))
+            for batch in training_batches(lengths, fit.batch_size, (fit.seed, epoch), count):
                 chosen = system.drawn([examples[index] for index in batch], random)
                 yield system.inputs(chosen), system.targets(chosen)
 
@@ -74,7 +59,7 @@ def dataset(
         return tf.TensorSpec([None] * array.ndim, tf.string if array.dtype == object else array.dtype)
 
     signature = tf.nest.map_structure(spec, (system.inputs(examples[:1]), system.targets(examples[:1])))
-    return tf.data.Dataset.from_generator(arrays, output_signature=signature).prefetch(4)
+    return tf.data.Dataset.from_generator(arrays, output_signature=signature).prefetch(4), count
 
 
 def _as_many(batches: list[list[int]], count: int, lengths: Sequence[int]) -> list[list[int]]:

@@ -6,12 +6,8 @@ import keras
 class BiLSTM:
     """Layers of a functional model: variational dropout of the input, then an LSTM in each direction.
 
-    Variational dropout has one mask for all tokens of a sentence. Several calls share the weights.
-
-    Args:
-        units: of each direction; the output is twice as wide.
-        dropout_rate: of the input.
-        penalty: L2 penalty of the weights, without the biases.
+    Variational dropout has one mask for all tokens of a sentence. `penalty` is the L2 penalty of the weights without
+    the biases. Several calls share the weights.
     """
 
     def __init__(self, units: int, dropout_rate: float = 0.0, penalty: float = 0.0):

@@ -190,11 +190,8 @@ class Task(System):
 def antecedent_loss(scores: tf.Tensor, clusters: tf.Tensor) -> tf.Tensor:
     """Returns minus the log probability that each span refers to one of its gold antecedents, summed over spans.
 
-    A span without a gold antecedent should refer to none.
-
-    Args:
-        scores: float32 `(spans, 1 + antecedents)`, of `AntecedentScores`.
-        clusters: int32 `(spans,)`, from 1; 0 where the span is no gold mention.
+    A span without a gold antecedent should refer to none. `scores` are those of `AntecedentScores`; `clusters`, int32
+    `(spans,)`, count from 1, and are 0 where the span is no gold mention.
     """
     spans, columns = tf.unstack(tf.shape(scores))
     earlier = tf.range(spans)[:, None] - tf.range(1, columns)[None]

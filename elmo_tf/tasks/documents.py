@@ -37,10 +37,9 @@ def window(document: Document, most: int, random: np.random.Generator) -> Docume
 
 
 def mention_rows(documents: Sequence[Document]) -> np.ndarray:
-    """Returns the mentions of a batch of documents, int32 `(mentions, 3)`.
+    """Returns the mentions of a batch of documents, int32 `(mentions, 3)`: first word, the one after the last, cluster.
 
-    A row has a mention's first word and the one after its last, counted through all documents, and the number of its
-    cluster, from 1 and different in each document.
+    Words and clusters are counted through all documents, clusters from 1.
     """
     rows, before, number = [], 0, 0
     for document in documents:
@@ -54,10 +53,8 @@ def mention_rows(documents: Sequence[Document]) -> np.ndarray:
 def clusters_of(spans: np.ndarray, steps: np.ndarray, documents: Sequence[Document]) -> list[list[list[Mention]]]:
     """Returns the clusters of each document of a batch: spans that refer to each other, directly or through others.
 
-    Args:
-        spans: integers `(spans, 2)`, first word and the one after the last, counted through all documents.
-        steps: integers `(spans,)`, how many spans before each one its antecedent is; 0: it has none.
-        documents: whose spans these are.
+    `spans`, integers `(spans, 2)`, are counted as in `mention_rows`; `steps`, integers `(spans,)`, say how many spans
+    before each one its antecedent is, 0 that it has none.
     """
     cluster_of: dict[int, list[int]] = {}
     for place, step in enumerate(steps.tolist()):

@@ -11,12 +11,11 @@ import math
 import os
 import pathlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
@@ -38,34 +37,23 @@ History = list[dict[str, Any]]
 def fit(
     system: System, network: keras.Model, train: Sequence[Example], dev: Sequence[Example], folder: str | os.PathLike
 ) -> History:
-    """Trains a network and sets it to the weights of the best epoch; resumes the run that `folder` has the state of.
+    """Trains a network on `train` and sets it to the weights of the epoch with the highest score on `dev`.
 
-    Args:
-        system: with its recipe.
-        network: from `system.network`, untrained.
-        train, dev: examples to train on, and to choose the epoch by.
-        folder: for the state after each epoch, and logs for TensorBoard.
+    `folder` has the state after each epoch, from which a killed run resumes, and logs for TensorBoard.
 
     Raises:
         InputError: if the loss is not finite.
     """
     folder, recipe = pathlib.Path(folder), system.recipe.fit
-    training = _Training(network, lambda outputs, targets: system.loss(network, outputs, targets))
+    training = _Training(system, network)
     training.compile(optimizer(recipe), jit_compile=False)
     training.optimizer.build(network.trainable_variables)
     state = _State(training, folder)
     history = state.restore()
     epochs = _Epochs(Predictor(system, network), dev, state, history)
     if not epochs.at_end():
-        lengths = [batching.length(system, example) for example in train]
-        count = len(batching.training_batches(lengths, recipe.batch_size, (recipe.seed, 0)))
-
-        def batches(epoch: int) -> tuple[list[list[int]], np.random.Generator]:
-            found = batching.training_batches(lengths, recipe.batch_size, (recipe.seed, epoch), count)
-            return found, np.random.default_rng((recipe.seed, epoch, 1))
-
         board = keras.callbacks.TensorBoard(str(folder / "logs"), write_graph=False)
-        data = batching.dataset(system, train, batches, len(history))
+        data, count = batching.training_data(system, train, len(history))
         options = {"epochs": recipe.epochs, "initial_epoch": len(history), "callbacks": [epochs, board]}
         # Given the number of steps, Keras makes no step that fails for lack of a batch: the optimizer would count it.
         training.fit(data, steps_per_epoch=count, **options, shuffle=False, verbose=0)
@@ -74,7 +62,6 @@ def fit(
 
 
 def optimizer(recipe: Fit) -> keras.optimizers.Optimizer:
-    """Returns a recipe's optimizer."""
     options = {
         "learning_rate": recipe.learning_rate,
         "epsilon": recipe.epsilon,
@@ -109,16 +96,16 @@ def learning_rate(recipe: Fit, history: History, metric: str, step: int = 0) -> 
 class _Training(keras.Model):
     """A network in training, with the loss of its system."""
 
-    def __init__(self, network: keras.Model, loss: Callable[[Any, Any], tf.Tensor]):
+    def __init__(self, system: System, network: keras.Model):
         super().__init__(name="training")
+        self.system = system
         self.network = network
-        self._loss = loss
 
     def call(self, inputs, training=None):
         return self.network(inputs, training=training)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        return self._loss(y_pred, y) + sum(self.losses)
+        return self.system.loss(self.network, y_pred, y) + sum(self.losses)
 
 
 class _State:
@@ -135,14 +122,12 @@ class _State:
         self.keep_best()
 
     def restore(self) -> History:
-        """Sets the state of the run so far, and returns its history."""
+        """Sets the state of the run so far and returns its history."""
         if not self._path.exists():
             return []
         with np.load(self._path) as found:
             arrays = [found[str(number)] for number in range(len(found.files) - 1)]
             history = json.loads(str(found[_HISTORY]))
-        if [array.shape for array in arrays] != [tuple(one.shape) for one in (*self._all, *self._weights)]:
-            raise InputError(str(self._path), "the state of the same network", "another one")
         for variable, array in zip(self._all, arrays, strict=False):
             variable.assign(array)
         self._best = arrays[len(self._all) :]
@@ -150,7 +135,6 @@ class _State:
         return history
 
     def save(self, history: History) -> None:
-        """Writes the file."""
         content = io.BytesIO()
         arrays = {str(number): np.asarray(one) for number, one in enumerate([*self._all, *self._best])}
         np.savez(content, **arrays, **{_HISTORY: np.array(json.dumps(history))})

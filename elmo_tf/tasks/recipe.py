@@ -88,11 +88,7 @@ class Recipe:
 
 
 def chosen(recipes: dict[str, Recipe], assignments: Sequence[str]) -> Recipe:
-    """Returns a system's recipe with `key=value` strings applied; `recipe=NAME` says which recipe to start from.
-
-    Args:
-        recipes: by name; the first is the default.
-        assignments: as for `config.override`.
+    """Returns the first recipe, or that of `recipe=NAME`, with `key=value` strings applied as by `config.override`.
 
     Raises:
         InputError: for an unknown recipe or key (the valid ones are listed), or a value of the wrong type or range.

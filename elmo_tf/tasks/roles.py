@@ -22,6 +22,7 @@ from elmo_tf.tasks.layers.crf import viterbi
 from elmo_tf.tasks.layers.highway_lstm import HighwayLSTM
 from elmo_tf.tasks.recipe import Elmo, Fit, Positive, Rate, Recipe, Words
 from elmo_tf.tasks.scores import srl_eval
+from elmo_tf.tasks.scores.f1 import Counts
 from elmo_tf.tasks.system import checked_tokens
 from elmo_tf.tasks.tagging import PADDING, Tagger
 from elmo_tf.tasks.token_vectors import TokenVectors, joined
@@ -122,7 +123,7 @@ class Task(Tagger):
     def scores(self, examples: Sequence[Frame], predictions: Sequence[list[str]]) -> dict[str, float]:
         counts = srl_eval.by_label(map(self.tags_of, examples), predictions)
         frequent = {label: one.f1 for label, one in counts.items() if one.gold >= _SCORED}
-        return sum(counts.values(), srl_eval.Counts()).scores() | frequent
+        return sum(counts.values(), Counts()).scores() | frequent
 
     def to_json(self, example: Frame, prediction: list[str]) -> dict[str, Any]:
         return {"tokens": example.tokens, "predicate": example.predicate} | super().to_json(example, prediction)

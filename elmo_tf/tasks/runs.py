@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import functools
 import hashlib
 import logging
 import math
@@ -10,7 +9,7 @@ import os
 import pathlib
 import re
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import keras
@@ -28,7 +27,6 @@ from elmo_tf.tasks.system import Example, System
 from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, WordTable, encoded, word_table
 
 _log = logging.getLogger("elmo_tf")
-
 
 # Examples by the name of their file: `train`, `dev`, `test`; and in `whole` the training data as for prediction,
 # sentences without their phrases.
@@ -95,10 +93,8 @@ def _read(system: System, paths: dict[str, Any], fraction: float) -> Data:
     _log.info("%s", ", ".join(f"{len(found[name]):,} examples of {name}" for name in paths if found[name]))
     if not found["train"]:
         raise InputError(str(paths["train"]), "at least one example to train on", "none")
-    known = set(system.labels_of(found["train"]))
     for name in ("dev", "test"):
-        for label in sorted(set(system.labels_of(found[name])) - known):
-            _log.warning("warning: %s has the label %s, which the training data does not have", name, label)
+        trained.warn_of_unknown_labels(system, system.labels_of(found["train"]), found[name], name)
     return found
 
 
@@ -127,7 +123,8 @@ class _Runs:
             "data": self._given,
             "checksums": self._checksums,
         }
-        with _claimed(folder, functools.partial(_check, config=config)):
+        _check(folder, config)
+        with _locked(folder):
             if not (folder / trained.CONFIG).exists():
                 trained.write_json(folder / trained.CONFIG, config)
             if (folder / trained.SCORES).exists():
@@ -146,7 +143,8 @@ class _Runs:
     def train_several(self, recipe: Recipe, folder: pathlib.Path, seeds: int) -> dict[str, Any]:
         """Trains a system for each seed, each in a folder of its own, and returns their results as one."""
         found = {}
-        with _claimed(folder, _check_several):
+        _check_several(folder)
+        with _locked(folder):
             for seed in range(recipe.fit.seed, recipe.fit.seed + seeds):
                 seeded = dataclasses.replace(recipe, fit=dataclasses.replace(recipe.fit, seed=seed))
                 found[f"seed_{seed}"] = self.train(seeded, folder / f"seed_{seed}")
@@ -202,16 +200,13 @@ def _bytes(value: Any) -> bytes:
 
 
 @contextlib.contextmanager
-def _claimed(folder: pathlib.Path, check: Callable[[pathlib.Path], None]) -> Iterator[None]:
-    """Makes and locks a folder. `check` is called before, so that nothing is left in a folder that it refuses."""
-    check(folder)
+def _locked(folder: pathlib.Path) -> Iterator[None]:
+    """Makes a folder and locks it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(str(folder), "a folder that can be made", error.strerror) from None
     with lock.locked(folder):
-        # Another run may have started there meanwhile.
-        check(folder)
         yield
 
 
@@ -227,10 +222,7 @@ def _check(folder: pathlib.Path, config: dict[str, Any]) -> None:
         # Files may have moved: their checksums count.
         if stored.get(name) == value or (name.startswith("data.") and name != "data.fraction"):
             continue
-        if name.startswith("checksums."):
-            same = f"the same {name.removeprefix('checksums.')} as before"
-            raise InputError(str(folder), f"a new folder, or {same}", "another content")
-        raise InputError(str(folder), f"a new folder, or one of a run with {name} = {value}", stored.get(name))
+        raise InputError(str(folder), f"a new folder, or one of a run with the same {name}", stored.get(name))
 
 
 def _check_several(folder: pathlib.Path) -> None:

@@ -57,8 +57,7 @@ class TokenVectors:
         self._static = [embedding]
         if recipe.spelling.filters:
             own = recipe.spelling
-            width = (own.width, *own.more_widths) if own.more_widths else own.width
-            self._static.append(Spelling(own.filters, own.dim, width, name="spelling"))
+            self._static.append(Spelling(own.filters, own.dim, (own.width, *own.more_widths), name="spelling"))
         self._place = recipe.elmo.place
         self.elmo: ELMo | None = None
         if elmo is not None and self._place != "none":
@@ -94,13 +93,7 @@ class WordTable(NamedTuple):
 def word_table(
     recipe: Recipe, train: Iterable[Tokens], others: Iterable[Tokens], glove: str | os.PathLike | None = None
 ) -> WordTable:
-    """Returns the words of the data that get a vector.
-
-    Args:
-        recipe: says whether vectors are trained and words are in lower case.
-        train: sentences of the training data.
-        others: sentences of other data, whose words get a vector if the file has one.
-        glove: a file of word vectors; None: all are learned.
+    """Returns the words that get a vector: those of `train`, and those of `others` that the file `glove` has.
 
     Raises:
         InputError: naming the file, if it cannot be read or has no word of the data.

@@ -99,11 +99,7 @@ class Trained:
             InputError: naming the file, if it cannot be read.
         """
         examples = self.system.examples(self.system.read(data), training=False)
-        if unknown := sorted(set(self.system.labels_of(examples)) - set(self.system.labels)):
-            _log.warning(
-                "warning: the system was not trained on these labels of %s: %s; it knows %s",
-                *(data, ", ".join(unknown), ", ".join(self.system.labels)),
-            )
+        warn_of_unknown_labels(self.system, self.system.labels, examples, data)
         scores, metric = self._predictor.scores(examples), self.system.metric
         found = {"task": self.system.name, "metric": metric, "score": scores[metric]}
         return found | scores | {"examples": len(examples)}
@@ -135,6 +131,12 @@ def load(workdir: str | os.PathLike, task: str | None = None) -> Trained:
     except (OSError, ValueError) as error:
         raise InputError(str(folder / MODEL), "a Keras model", str(error).splitlines()[0]) from None
     return Trained(kind(recipe, config.labels), network)
+
+
+def warn_of_unknown_labels(system: System, known: Sequence[str], examples: Sequence[Example], source: Any) -> None:
+    """Logs the labels of examples that the training data lacks, and that are therefore never predicted."""
+    if unknown := sorted(set(system.labels_of(examples)) - set(known)):
+        _log.warning("warning: labels of %s that the training data lacks: %s", source, ", ".join(unknown))
 
 
 def save_network(network: keras.Model, folder: pathlib.Path) -> None:

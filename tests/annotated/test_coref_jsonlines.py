@@ -41,17 +41,12 @@ def test_documents_without_clusters_may_be_text(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("[]", "object, found a list of 0"),
         ("{", "JSON, found "),
-        ({"doc_key": 3}, "doc_key to be str .*, found 3"),
         ({"sentences": [["a", 1]]}, r"sentences\[\d\]\[\d\] to be str"),
         ({"sentences": [[]]}, "words in sentences, found 'none'"),
-        ({"sentences": None, "text": "a b"}, "sentences to be array, found null"),
         ({"speakers": [["a"], [], ["b", "b"]]}, "speakers, a name for each word, found"),
         ({"clusters": None}, "clusters to be array, found null"),
-        ({"clusters": [[[0]]]}, r"clusters\[\d\]\[\d\] to be array of length 2"),
         ({"clusters": [[[2, 4]]]}, r"mentions inside the 4 words of the document, found '\[2, 4\]'"),
-        ({"clusters": [[[-1, 0]]]}, r"clusters.* to be int >= 0"),
         ({"clusters": [[[1, 0]]]}, r"mentions inside the 4 words of the document, found '\[1, 0\]'"),
     ],
 )

@@ -45,7 +45,6 @@ def test_pairs_alone_need_no_label(tmp_path):
     ("line", "message"),
     [
         ("{'a'}", "JSON, found"),
-        ("[1]", "object, found a list of 1"),
         (json.dumps(snli(sentence2=" ")), "words in sentence2, found ' '"),
         (json.dumps(snli(sentence1=3)), "words in sentence1, found '3'"),
         (json.dumps(snli(gold_label=None)), "a label in gold_label, found 'None'"),

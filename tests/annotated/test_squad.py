@@ -50,15 +50,13 @@ def test_answers_are_cut_from_the_text_as_it_stands():
                 assert paragraph.covering(answer) == (first, last)
 
 
-def test_an_answer_that_is_not_at_its_place_is_named_and_left_out(tmp_path, caplog):
+def test_an_answer_that_is_not_at_its_place_is_left_out(tmp_path, caplog):
     caplog.set_level(logging.WARNING, "elmo_tf")
     both = [{"text": "born", "answer_start": 6}, {"text": "Boris", "answer_start": 0}]
     rows = [row("1990", 12), row("born", 6, "q2", answers=both), row("", 3, "q3"), row("x", 3, "q4", answers=[])]
     (found,) = squad.read_questions(write(tmp_path, article(*rows)))
     assert (found.id, found.answers) == ("q2", (Answer("born", 6),))
-    answers, questions = (record.getMessage() for record in caplog.records)
-    assert "left out: 3; the first: '1990' at 12 (question q1), 'Boris' at 0 (question q2)" in answers
-    assert "left out: 3 of 4; in" in questions
+    assert "3 answers that are not at their answer_start, 3 of 4 questions" in caplog.text
 
 
 def test_questions_are_asked_without_answers_in_two_formats(tmp_path):
@@ -79,10 +77,7 @@ def test_questions_are_asked_without_answers_in_two_formats(tmp_path):
         ("{", "JSON, found "),
         ("[" * 100_000, "JSON, found brackets nested too deeply"),
         ('{"version": "1.1"}', "the key data, found none"),
-        ('{"data": [{"paragraphs": {}}]}', r"data\[\d\]\.paragraphs to be array, found"),
-        (article({"question": "Who?"}), r"the key data\[\d\].paragraphs\[\d\].qas\[\d\].id, found none"),
         (article(row("born", -1)), r".*answer_start to be int >= 0, found"),
-        (article(), "at least one question with an answer, found none"),
         (article(row("none", 6)), "at least one question with an answer, found none"),
     ],
 )
@@ -91,10 +86,8 @@ def test_another_file_is_refused(tmp_path, text, message):
 
 
 def test_a_question_that_lacks_something_is_named(tmp_path):
-    unanswered, blank = {"question": "Who?", "id": "q1"}, row("born", 6, question=" ")
     texts = {
-        "answers, found none": article(unanswered),
-        "words in the question, found none": article(blank),
+        "words in the question, found none": article(row("born", 6, question=" ")),
         "words in the paragraph, found none": article(row("born", 6), context=" "),
     }
     for message, text in texts.items():
@@ -107,10 +100,7 @@ def test_a_question_that_lacks_something_is_named(tmp_path):
     ("line", "message"),
     [
         ("no", "JSON, found "),
-        ("[]", "object, found a list of 0"),
-        ('{"context": "a"}', "the key question, found none"),
         ('{"question": "a"}', "a JSON object with context and question, found "),
-        ('{"context": 1, "question": "a"}', "context to be str "),
         ('{"context": "a", "question": " "}', "words in the question, found none"),
     ],
 )

@@ -9,6 +9,7 @@ from elmo_tf.annotated import tag_schemes
 TAGS = {
     "IOB2": ["O", "B-X", "I-X", "B-Y", "I-Y"],
     "BIOUL": ["O", *(f"{letter}-{kind}" for letter in "BILU" for kind in "XY")],
+    "BIOES": ["O", *(f"{letter}-{kind}" for letter in "BIES" for kind in "XY")],
 }
 
 
@@ -17,22 +18,21 @@ def test_schemes_are_converted():
     bioul = ["U-X", "B-X", "L-X", "O", "B-Y", "I-Y", "L-Y", "U-X"]
     iob1 = ["I-X", "B-X", "I-X", "O", "I-Y", "I-Y", "I-Y", "I-X"]
     assert tag_schemes.to_bioul(iob2) == bioul
-    assert tag_schemes.to_iob2(bioul, "BIOUL") == tag_schemes.to_iob2(iob1, "IOB1") == iob2
-    spans = tag_schemes.spans(iob2)
+    assert tag_schemes.as_iob2(bioul) == iob2
+    spans = tag_schemes.spans(iob1)
     assert spans == [(0, 1, "X"), (1, 3, "X"), (4, 7, "Y"), (7, 8, "X")]
     assert tag_schemes.spans_to_iob2(spans, 8) == iob2
 
 
 @pytest.mark.parametrize("scheme", TAGS)
-def test_exactly_the_allowed_sequences_can_be_read(scheme):
+def test_the_allowed_sequences_are_those_that_spans_can_have(scheme):
     tags = TAGS[scheme]
-    allowed = tag_schemes.allowed(tags)
+    allowed, bioul = tag_schemes.allowed(tags), scheme != "IOB2"
     for path in itertools.product(range(len(tags)), repeat=3):
+        named = [tags[number] for number in path]
+        again = tag_schemes.spans_to_iob2(tag_schemes.spans(tag_schemes.as_iob2(named)), 3)
+        again = tag_schemes.to_bioul(again) if bioul else again
+        again = [tag.translate(str.maketrans("LU", "ES")) for tag in again] if scheme == "BIOES" else again
         fits = allowed.begin[path[0]] and allowed.end[path[-1]]
         fits = fits and all(allowed.steps[pair] for pair in itertools.pairwise(path))
-        try:
-            tag_schemes.to_iob2([tags[number] for number in path], scheme)
-            readable = True
-        except tag_schemes.WrongTag:
-            readable = False
-        assert fits == readable, [tags[number] for number in path]
+        assert fits == (again == named) == (tag_schemes.misplaced(named, bioul) is None), named

@@ -20,17 +20,9 @@ def test_every_phrase_has_its_tokens_and_class(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("It works", "no token outside of brackets"),
-        ("(3 (2 It)", r"a \) for every \("),
-        ("(3 It))", r"no \) without its \("),
-        ("(3 It) (2 works)", "one tree"),
-        ("(3 ())", r"a class after \("),
-        ("(3 (2 ))", "a token in every bracket"),
-        ("()", r"a class after \("),
-    ],
+    "line",
+    ["It works", "(3 (2 It)", "(3 It))", "(3 It) works", "(3 It) (2 works)", "(3 (It))", "(3 (2 ))", "((2 It))", "()"],
 )
-def test_a_line_that_is_not_a_tree_is_refused(tmp_path, line, expected):
+def test_a_line_that_is_not_a_tree_is_refused(tmp_path, line):
     path = write(tmp_path, f"(3 It)\n{line}\n")
-    assert_refused(trees.read_trees, path, f"a tree such as .*: {expected}, found ", line=2)
+    assert_refused(trees.read_trees, path, r"a tree such as \(3 \(2 It\) \(4 works\)\), found ", line=2)

@@ -20,8 +20,7 @@ def test_words_and_vectors_are_read(tmp_path):
     [
         ("", "at least one word of the data, found none", None),
         ("a 1 2\nb 1\n", "a word and 2 numbers, found 'b 1'", 2),
-        ("a 1 x\n", "a word and some numbers, found 'a 1 x'", 1),
-        ("a 1 2\nb 1 2 3\n", "a word and 2 numbers, found 'b 1 2 3'", 2),
+        ("a\n", "a word and some numbers, found 'a'", 1),
         ("a 1 2\nb 1 x\n", "a word and 2 numbers, found 'b 1 x'", 2),
     ],
 )

@@ -9,7 +9,6 @@ from elmo_tf.errors import InputError
 from elmo_tf.tasks import documents
 from elmo_tf.tasks.coreference import Task, antecedent_loss
 from elmo_tf.tasks.layers.antecedents import NONE
-from elmo_tf.tasks.recipe import chosen
 from tests import checks
 from tests.tasks.small import EXAMPLES, recipe_of
 
@@ -43,15 +42,6 @@ def test_a_very_long_sentence_is_read_as_several_and_words_keep_their_numbers():
     for rows in (cut.sentences, cut.speakers, SYSTEM.example_of([["a"], ["b"] * 600]).sentences):
         assert [len(row) for row in rows] == [1, 256, 256, 88]
     assert cut.clusters == document.clusters
-
-
-def test_each_epoch_sees_other_windows_which_the_seed_decides():
-    system = Task(chosen(Task.recipes, ["network.window=1"]))
-    draws = [
-        [len(one.sentences[0]) for _ in range(20) for one in system.drawn([LONG], np.random.default_rng(seed))]
-        for seed in ((0, 0, 1), (0, 0, 1), (0, 1, 1))
-    ]
-    assert draws[0] == draws[1] != draws[2]
 
 
 def test_the_sentences_of_a_window_are_those_whose_layers_elmo_was_told_to_remember():
@@ -113,9 +103,7 @@ def test_what_a_program_asks_about_is_sentences_or_a_text():
     ("item", "message"),
     [
         (" ", "a text with words, found ' '"),
-        ([], r"documents: lists of sentences, or texts; none of them empty, found \[\]"),
-        (3, "documents: .*, found 3"),
-        (["Anna", "sat"], "lists of tokens, none of them empty, found 'Anna'"),
+        (3, "documents: lists of sentences, or texts; none of them empty, found 3"),
         ([["Anna"], []], r"lists of tokens, none of them empty, found \[\]"),
     ],
 )

@@ -1,7 +1,5 @@
 """Epochs, schedules, moving averages, and resuming after a kill."""
 
-import json
-
 import keras
 import numpy as np
 import pytest
@@ -9,7 +7,6 @@ import pytest
 from elmo_tf.annotated.classes import Classified
 from elmo_tf.config import override
 from elmo_tf.errors import InputError
-from elmo_tf.files import staging
 from elmo_tf.tasks import fitting
 from elmo_tf.tasks.recipe import Fit
 from elmo_tf.tasks.token_vectors import TokenVectors, word_table
@@ -35,24 +32,6 @@ def fitted(folder, *assignments):
     return [{name: value for name, value in one.items() if name != "seconds"} for one in history], network.get_weights()
 
 
-class Killed(Exception):
-    """Stands for a kill."""
-
-
-def kill(monkeypatch, epoch):
-    """Has a run end when it would write its state after an epoch."""
-    write_file, states = staging.write_file, []
-
-    def killed(path, content):
-        if path.name == fitting.FILE:
-            states.append(path)
-        if len(states) == epoch:
-            raise Killed
-        write_file(path, content)
-
-    monkeypatch.setattr(staging, "write_file", killed)
-
-
 def scripted(monkeypatch, *scores):
     """Has the epochs score so; returns the list of the weights that are scored, one entry for each epoch."""
     left, scored = iter(scores), []
@@ -76,8 +55,8 @@ def test_a_killed_run_ends_as_one_that_was_not_killed(tmp_path, monkeypatch):
     expected, weights = fitted(tmp_path / "whole", *options)
     rates = [0.1 * 0.9 ** (2 * epoch + 1) for epoch in range(4)]
     assert [epoch["learning_rate"] for epoch in expected] == pytest.approx(rates)
-    kill(monkeypatch, 3)
-    with pytest.raises(Killed):
+    toy.kill(monkeypatch, 3)
+    with pytest.raises(toy.Killed):
         fitted(tmp_path / "killed", *options)
     monkeypatch.undo()
     history, found = fitted(tmp_path / "killed", *options)
@@ -127,8 +106,8 @@ def test_the_moving_average_is_scored_and_kept(tmp_path, monkeypatch):
 
 def test_an_epoch_that_comes_out_differently_after_a_kill_leaves_the_best_weights_as_they_were(tmp_path, monkeypatch):
     scored = scripted(monkeypatch, 30.0, 40.0)
-    kill(monkeypatch, 2)
-    with pytest.raises(Killed):
+    toy.kill(monkeypatch, 2)
+    with pytest.raises(toy.Killed):
         fitted(tmp_path, "fit.epochs=2")
     monkeypatch.undo()
     scripted(monkeypatch, 10.0)
@@ -168,9 +147,3 @@ def test_an_optimizer_has_the_options_of_the_recipe():
 def test_a_loss_that_is_not_finite_ends_it(tmp_path):
     with pytest.raises(InputError, match=r"^fit.learning_rate: expected .* finite, found .* in epoch \d"):
         fitted(tmp_path, "fit.learning_rate=1e38", "fit.epochs=9")
-
-
-def test_a_state_of_another_network_is_refused(tmp_path):
-    np.savez(tmp_path / fitting.FILE, history=np.array(json.dumps([])), **{"0": np.zeros(3)})
-    with pytest.raises(InputError, match=r"state.npz: expected the state of the same network, found another one$"):
-        fitted(tmp_path)

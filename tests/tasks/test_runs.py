@@ -12,7 +12,6 @@ import pytest
 
 from elmo_tf import tasks
 from elmo_tf.errors import InputError
-from elmo_tf.files import staging
 from elmo_tf.tasks import fitting, runs, trained
 from tests.helpers import MICRO, slow
 from tests.tasks import toy
@@ -80,7 +79,7 @@ def test_seeds_share_the_layers_of_the_sentences_and_the_best_is_loaded(data, tm
     best = json.loads((tmp_path / "run" / results["best"] / trained.SCORES).read_bytes())
     score = tasks.load(tmp_path / "run").evaluate(data)["score"]
     assert score == pytest.approx(best["dev"]["accuracy"], abs=100 / 24 + 1e-4)
-    with pytest.raises(InputError, match="expected a new folder, or the same elmo as before, found another content"):
+    with pytest.raises(InputError, match=r"expected a new folder, or one of a run with the same checksums.elmo, found"):
         train(data, tmp_path / "run" / "seed_0", "elmo.place=both", "fit.epochs=2")
 
 
@@ -99,11 +98,8 @@ def test_a_part_of_the_data_and_word_vectors_of_a_file_are_used(data, tmp_path):
     [
         ({"fraction": 0}, "fraction: expected above 0, at most 1, found 0"),
         ({"seeds": 0}, "seeds: expected at least 1, found 0"),
-        ({"assignments": ["fit.epoch=2"]}, "assignments: expected the key .* found 'fit.epoch'; did you mean .*"),
         ({"dev": "empty"}, ".*: expected at least one sentence, found none.*"),
         ({"train": "none"}, ".*: expected a readable file, found .*"),
-        ({"train": "wrong"}, ".*: expected a label, a tab and a sentence, found 'no tab'.*"),
-        ({"glove": "unequal"}, ".*: expected a word and 2 numbers, found 'film 1'.*"),
         ({"elmo": "none"}, ".*: expected a SavedModel, .*, found .*"),
         ({"workdir": "."}, ".*/test_wrong[^/]*: expected a new folder, or one of an earlier run, found other files"),
         ({"workdir": "empty"}, ".*/empty: expected a folder that can be made, found File exists"),
@@ -112,20 +108,18 @@ def test_a_part_of_the_data_and_word_vectors_of_a_file_are_used(data, tmp_path):
 )
 def test_wrong_input_is_named_and_leaves_no_system(data, tmp_path, options, message):
     (tmp_path / "empty").write_text("\n")
-    (tmp_path / "wrong").write_text("a\tb\nno tab\n")
-    (tmp_path / "unequal").write_text("fine 1 2\nfilm 1\n")
     paths = {name: tmp_path / value for name, value in options.items() if isinstance(value, str)}
     arguments = {"train": data, "dev": data, "workdir": tmp_path / "run"} | options | paths
     with pytest.raises(InputError, match=f"^{message}$"):
         runs.train("toy", **arguments)
-    assert {path.name for path in tmp_path.iterdir()} == {"empty", "wrong", "unequal"}
+    assert [path.name for path in tmp_path.iterdir()] == ["empty"]
 
 
 def test_a_class_that_was_never_seen_is_reported_and_counts_as_wrong(data, tmp_path, caplog):
     caplog.set_level(logging.INFO, "elmo_tf")
     (tmp_path / "dev").write_text("good\ta fine film\nodd\ta film\nodd\ta poor film\n")
     results = runs.train("toy", data, tmp_path / "dev", tmp_path / "run", assignments=["fit.epochs=12"])
-    assert "warning: dev has the label odd, which the training data does not have" in caplog.text
+    assert "warning: labels of dev that the training data lacks: odd" in caplog.text
     # Four decimals everywhere, and a loss with its unit.
     assert results["score"] == results["dev"]["accuracy"] == 33.3333
     assert re.search(r"^epoch 1: loss [\d.]+ nats, dev accuracy ", caplog.messages[-12])
@@ -141,9 +135,9 @@ def test_a_workdir_of_another_run_is_refused(data, done, tmp_path):
     (tmp_path / "mine" / trained.SCORES).write_text("mine")
     several = "a new folder, or one of a run with several seeds, found other files"
     for call, message in (
-        (lambda: train(data, folder, "fit.epochs=2", test=data), "a new .* with recipe.fit.epochs = 2, found 12"),
-        (lambda: train(moved, folder, test=data), "a new folder, or the same train as before, found another content"),
-        (lambda: train(data, folder, test=data, fraction=0.5), "a new .* a run with data.fraction = 0.5, found 1.0"),
+        (lambda: train(data, folder, "fit.epochs=2", test=data), "a new .* with the same recipe.fit.epochs, found 12"),
+        (lambda: train(moved, folder, test=data), "a new .* with the same checksums.train, found .*"),
+        (lambda: train(data, folder, test=data, fraction=0.5), "a new .* with the same data.fraction, found 1.0"),
         (lambda: train(data, folder, seeds=2), several),
         (lambda: train(data, tmp_path / "mine", seeds=2), several),
         (lambda: trained.load(folder, "ner"), "a system for ner, found one for toy"),
@@ -176,18 +170,9 @@ def test_a_damaged_file_is_named(done, tmp_path, name, content, message):
 @pytest.mark.parametrize("seeds", [1, slow(2)])
 def test_an_unfinished_training_is_not_loaded_and_resumes(data, tmp_path, monkeypatch, seeds):
     expected = train(data, tmp_path / "whole", "fit.epochs=3", seeds=seeds)
-    write_file, saved = staging.write_file, []
-
-    def killed(path, content):
-        write_file(path, content)
-        if path.name == fitting.FILE:
-            saved.append(path)
-        if len(saved) == 3 * seeds - 2:
-            raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
-        patch.setattr(staging, "write_file", killed)
-        with pytest.raises(KeyboardInterrupt):
+        toy.kill(patch, 3 * seeds - 1)  # in the second epoch of the last run
+        with pytest.raises(toy.Killed):
             train(data, tmp_path / "run", "fit.epochs=3", seeds=seeds)
     last = tmp_path / "run" / (f"seed_{seeds - 1}" if seeds > 1 else "")
     (last / ".scores.json.incomplete").touch()  # as a kill leaves it

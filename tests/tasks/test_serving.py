@@ -14,7 +14,7 @@ import tensorflow as tf
 from elmo_tf import CRF, ELMo
 from elmo_tf.annotated import squad
 from elmo_tf.errors import InputError
-from elmo_tf.savedmodel import checksums, verification
+from elmo_tf.savedmodel import verification
 from elmo_tf.tasks.trained import Trained
 from tests import checks
 from tests.helpers import MICRO, slow
@@ -134,32 +134,6 @@ def test_tensorflow_alone_answers_as_predict_does(task, tmp_path, monkeypatch):
 def test_what_tensorflow_alone_cannot_run_is_refused_and_nothing_is_left(tmp_path):
     system, network, _ = built("coreference")
     with pytest.raises(InputError, match=r"^workdir: expected a system that TensorFlow alone can run, found coref"):
-        Trained(system, network).export(tmp_path / "model")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_model_that_fails_its_verification_is_not_left(tmp_path, monkeypatch):
-    system, network, _ = built("sentiment")
-    done = subprocess.CompletedProcess([], 1, "tokens: output 'label' differs\n")
-    monkeypatch.setattr(verification.subprocess, "run", lambda *_, **__: done)
-    with pytest.raises(verification.VerificationError, match="tokens: output 'label' differs"):
-        Trained(system, network).export(tmp_path / "model")
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.slow
-def test_a_model_that_answers_otherwise_in_another_process_is_not_left(tmp_path, monkeypatch):
-    system, network, _ = built("sentiment")
-    write = checksums.write
-
-    def damaged(folder):
-        samples = dict(np.load(folder / "assets.extra" / "sample_vectors.npz"))
-        samples["tokens/outputs/label"][0] = b"?"
-        np.savez_compressed(folder / "assets.extra" / "sample_vectors.npz", **samples)
-        write(folder)
-
-    monkeypatch.setattr(checksums, "write", damaged)
-    with pytest.raises(verification.VerificationError, match="tokens: output 'label' differs from what was exported"):
         Trained(system, network).export(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 

@@ -6,7 +6,7 @@ import pytest
 from elmo_tf.annotated.columns import Tagged
 from elmo_tf.annotated.frames import Frame
 from elmo_tf.errors import InputError
-from elmo_tf.tasks import batching, ner, roles
+from elmo_tf.tasks import ner, roles
 
 ROLES = roles.Task(roles.Task.recipes["small"])
 
@@ -44,16 +44,11 @@ def test_long_sentences_are_scored_but_not_trained_on():
     assert ROLES.examples([[long], [short]], training=False) == [long, short]
 
 
-def test_the_length_of_an_example_is_that_of_its_longest_text():
-    assert batching.length(ROLES, Frame(["a"] * 6, 0)) == 6
-
-
 @pytest.mark.parametrize(
     ("item", "message"),
     [
         ("anna slept", "pairs of a sentence, a list of tokens, and the index of a predicate, found 'anna slept'"),
         ((("anna",), 1), "a predicate's index from 0 to 0, found 1"),
-        ((("anna",), 0.0), "a predicate's index from 0 to 0, found 0.0"),
         (("anna", 0), "lists of tokens, none of them empty, found 'anna'"),
     ],
 )

@@ -1,11 +1,12 @@
-"""A system whose network is traced in a moment, for tests of what all systems share."""
+"""A system whose network is traced in a moment, for tests of what all systems share, and a kill of its training."""
 
 from typing import ClassVar
 
 import keras
 
+from elmo_tf.files import staging
 from elmo_tf.layers.sequence_pooling import SequencePooling
-from elmo_tf.tasks import sentiment
+from elmo_tf.tasks import fitting, sentiment
 from elmo_tf.tasks.recipe import Elmo, Fit, Words
 from elmo_tf.tasks.sentiment import SentimentRecipe
 
@@ -24,3 +25,21 @@ class Task(sentiment.Task):
         known = vectors(tokens)
         hidden = keras.layers.Dropout(0.3)(SequencePooling(("mean",))(known.above(known.below)))
         return keras.Model({"tokens": tokens}, keras.layers.Dense(len(self.labels))(hidden))
+
+
+class Killed(Exception):
+    """Stands for a kill."""
+
+
+def kill(monkeypatch, count):
+    """Has a run end when it would write its state for the `count`-th time."""
+    write_file, states = staging.write_file, []
+
+    def killed(path, content):
+        if path.name == fitting.FILE:
+            states.append(path)
+        if len(states) == count:
+            raise Killed
+        write_file(path, content)
+
+    monkeypatch.setattr(staging, "write_file", killed)

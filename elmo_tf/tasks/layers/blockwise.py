@@ -8,16 +8,13 @@ import tensorflow as tf
 def in_blocks(
     function: Callable[..., tf.Tensor], inputs: Sequence[tf.Tensor], rows: tf.Tensor, block: int
 ) -> tf.Tensor:
-    """Returns the rows that `function` computes a block at a time, concatenated.
+    """Returns `rows` rows, at least one, which `function` computes `block` at a time.
 
     The backward pass computes each block again: memory holds the values of one block, whatever the number of rows.
 
-    Args:
-        function: called with the first row of a block, the row after its last (int32 scalars) and `inputs`, returns
-            float32 `(block's rows, width)`. It uses no variables, and its arguments decide whatever is random.
-        inputs: float tensors, which have gradients.
-        rows: int32 scalar, the number of all rows, at least 1.
-        block: rows of a block.
+    `function` is called with the first row of a block, the row after its last (int32 scalars) and `inputs`, float
+    tensors, which have gradients; it returns float32 `(block's rows, width)`. It uses no variables, and its arguments
+    decide whatever is random.
     """
     blocks = (rows + block - 1) // block
 

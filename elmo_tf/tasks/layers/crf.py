@@ -1,17 +1,14 @@
 """A linear-chain conditional random field: scores of whole label sequences, their loss and the best of them."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from elmo_tf.annotated import tag_schemes
 from elmo_tf.errors import InputError
-
-# Bool: labels that may begin (labels,), follow each other (from, to), end (labels,).
-Allowed = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
@@ -95,7 +92,7 @@ class CRF(keras.layers.Layer):
     @property
     def accuracy(self) -> keras.metrics.Metric:
         """For `compile`: the share of tokens whose decoded label is right."""
-        return CRFAccuracy()
+        return CRFAccuracy("accuracy")
 
     def log_likelihood(self, scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
         """Returns the log probability of each row's labels among all sequences of labels.
@@ -112,19 +109,19 @@ class CRF(keras.layers.Layer):
         mask = tf.cast(labels >= 0, scores.dtype)
         return self._path_score(scores, labels, mask) - self._log_sum_of_paths(scores, mask)
 
-    def decode(self, scores: tf.Tensor, mask: tf.Tensor | None = None, allowed: Allowed | None = None) -> tf.Tensor:
+    def decode(self, scores: tf.Tensor, mask: tf.Tensor | None = None, allowed: Sequence | None = None) -> tf.Tensor:
         """Returns the best labels of each row by Viterbi's algorithm, int32 `(batch, time)`, -1 at padding.
 
         Args:
             scores: `(batch, time, labels)`, as the layer returns them.
             mask: bool `(batch, time)`, real tokens, with padding on the right only; None: all.
-            allowed: which labels may begin, follow each other and end; None: what the scheme of the layer's labels
-                allows.
+            allowed: bool `(labels,)`, `(from, to)` and `(labels,)`, which labels may begin, follow each other and end;
+                None: what the scheme of the layer's labels allows.
         """
         weights = [tf.cast(one, tf.float64) for one in (self.begin, self.transitions, self.end)]
         allowed = allowed or self._allowed
         if allowed is not None:
-            weights = [tf.where(may, one, -np.inf) for may, one in zip(allowed, weights, strict=True)]
+            weights = [tf.where(may, one, -math.inf) for may, one in zip(allowed, weights, strict=True)]
         return viterbi(scores, tf.ones(tf.shape(scores)[:2], tf.bool) if mask is None else mask, *weights)
 
     def _path_score(self, scores: tf.Tensor, labels: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
@@ -160,7 +157,7 @@ def viterbi(scores: tf.Tensor, mask: tf.Tensor, begin: tf.Tensor, transitions: t
     batch, time, labels = tf.unstack(tf.shape(scores))
     same = tf.range(labels)[None]
     # Before the first token every path is in the first label, and from there the first token's labels score `begin`.
-    start = tf.tile(tf.where(same == 0, tf.constant(0.0, tf.float64), -np.inf), (batch, 1))
+    start = tf.tile(tf.where(same == 0, tf.constant(0.0, tf.float64), -math.inf), (batch, 1))
 
     def step(state, inputs):
         (best, _), (place, token, real) = state, inputs
@@ -197,13 +194,8 @@ class CRFLoss(keras.losses.Loss):
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
-class CRFAccuracy(keras.metrics.Metric):
+class CRFAccuracy(keras.metrics.Mean):
     """What `CRF.accuracy` returns."""
-
-    def __init__(self, name: str = "accuracy", **kwargs: Any):
-        super().__init__(name=name, **kwargs)
-        self._right = self.add_variable((), "zeros", name="right")
-        self._tokens = self.add_variable((), "zeros", name="tokens")
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         crf, labels = _crf_and_labels(y_true, y_pred)
@@ -213,11 +205,7 @@ class CRFAccuracy(keras.metrics.Metric):
         if sample_weight is not None:
             weights *= tf.cast(tf.reshape(sample_weight, (-1, 1)), self.dtype)
         right = tf.cast(crf.decode(y_pred, labels >= 0) == labels, self.dtype)
-        self._right.assign_add(tf.reduce_sum(right * weights))
-        self._tokens.assign_add(tf.reduce_sum(weights))
-
-    def result(self):
-        return tf.math.divide_no_nan(tf.convert_to_tensor(self._right), tf.convert_to_tensor(self._tokens))
+        super().update_state(tf.reshape(right, (-1,)), tf.reshape(weights, (-1,)))
 
 
 def _crf_and_labels(y_true: tf.Tensor, y_pred: tf.Tensor) -> tuple[CRF | None, tf.Tensor]:

@@ -29,17 +29,10 @@ def add_score_weights(layer: keras.layers.Layer, dim: int, units: int) -> list[k
 
 
 def score(first: tf.Tensor, weights: ScoreWeights, rate: float = 0.0, seed: tf.Tensor | None = None) -> tf.Tensor:
-    """Returns a score for each row.
+    """Returns a score for each row, float32 `(...)`.
 
-    Args:
-        first: float32 `(..., units)`, the product with the first kernel, parts of which the caller may share between
-            rows.
-        weights: all of them.
-        rate: of the dropout after each hidden layer.
-        seed: integers `(2,)`, of the dropout; None: no dropout.
-
-    Returns:
-        float32 `(...)`.
+    `first`, float32 `(..., units)`, is the product with the first kernel, parts of which rows may share. `rate` and
+    `seed`, integers `(2,)`, are those of the dropout after each hidden layer; without a seed there is none.
     """
     seeds = two_seeds(seed)
     hidden = dropped(tf.nn.relu(first + weights.first_bias), rate, seeds[0])

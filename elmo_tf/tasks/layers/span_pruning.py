@@ -6,18 +6,11 @@ import numpy as np
 
 
 def best_spans(scores: np.ndarray, documents: np.ndarray, ratio: float) -> np.ndarray:
-    """Returns the kept spans, in the order of the text: by first word, then by last.
+    """Returns the kept spans as `word * max_width + width - 1`, int32 `(kept,)`, in the order of the text.
 
     Spans are kept by descending score until a document has `floor(ratio * words)`, at least one, except those that
-    cross a kept span: that overlap it while neither is inside the other.
-
-    Args:
-        scores: float `(words, max_width)`, of the span of each width that begins with a word; -inf if there is none.
-        documents: integers `(words,)`, ascending: the document of each word.
-        ratio: kept spans for each word.
-
-    Returns:
-        int32 `(kept,)`: `word * max_width + width - 1`.
+    cross a kept span: that overlap it while neither is inside the other. `scores`, float `(words, max_width)`, are of
+    the span of each width that begins with a word, -inf if there is none; `documents`, integers `(words,)`, ascend.
 
     Reference:
         Lee et al. 2017, section 5; `extract_spans` of its code.

@@ -4,12 +4,13 @@ import collections
 import re
 import string
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
-def score(gold: Mapping[str, Sequence[str]], predicted: Mapping[str, str]) -> dict[str, float]:
+def score(gold: Mapping[Any, Sequence[str]], predicted: Mapping[Any, str]) -> dict[str, float]:
     """Returns `exact_match` and `f1` in percent, means over all questions.
 
     Args:

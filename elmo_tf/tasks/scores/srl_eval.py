@@ -18,17 +18,8 @@ _CONTINUATION = "C-"
 Argument = tuple[str, tuple[tuple[int, int], ...]]
 
 
-def score(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]) -> Counts:
-    """Returns the counts over all predicates.
-
-    Args:
-        gold, predicted: IOB2 tags of a sentence, one sequence for each predicate.
-    """
-    return sum(by_label(gold, predicted).values(), Counts())
-
-
 def by_label(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]) -> dict[str, Counts]:
-    """Returns the counts of each label, in alphabetical order; the arguments are those of `score`."""
+    """Returns the counts of each label, in alphabetical order, given IOB2 tags of a sentence for each predicate."""
     right, expected, answered = (collections.Counter() for _ in range(3))
     for tags, found in zip(gold, predicted, strict=True):
         arguments = [arguments_of(one) for one in (tags, found)]

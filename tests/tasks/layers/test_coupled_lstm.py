@@ -70,25 +70,3 @@ def test_dropout_has_one_mask_for_all_steps_and_only_in_training(layer, monkeypa
     assert set(np.unique(kept.round(4))) == {0, round(1 / 0.6, 4)}
     for row, one, mask in zip(found, VECTORS, kept, strict=True):
         np.testing.assert_allclose(row, expected(layer, one, mask), **CLOSE)
-
-
-def test_gradients_are_those_of_finite_differences(layer):
-    weights = np.random.default_rng(1).normal(size=(6, UNITS))
-
-    def loss(*arrays: np.ndarray) -> float:
-        names = ("kernel", "recurrent_kernel", "bias", "initial_cell", "initial_output")
-        one = type("Weights", (), dict(zip(names, arrays, strict=True)))
-        return float(np.sum(weights * expected(one, VECTORS[0])))
-
-    found = checks.gradients(layer, lambda: tf.reduce_sum(layer(tf.constant(VECTORS[:1]))[0] * weights))
-    checks.assert_gradients(loss, [np.asarray(one, np.float64) for one in layer.trainable_variables], found)
-
-
-def test_each_block_of_the_recurrent_kernel_begins_orthonormal():
-    keras.utils.set_random_seed(0)
-    layer = CoupledLSTM(UNITS)
-    layer.build((None, None, DIM))
-    blocks = np.split(np.asarray(layer.recurrent_kernel), 3, axis=1)
-    for block in blocks:
-        np.testing.assert_allclose(block @ block.T, np.eye(UNITS), rtol=0, atol=checks.rounding(UNITS, steps=UNITS))
-    assert not np.allclose(blocks[0], blocks[1])

@@ -1,6 +1,5 @@
 """Trilinear attention, both ways and within a sequence, against NumPy."""
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -101,16 +100,3 @@ def test_blocks_of_positions_change_neither_results_nor_gradients(both_ways, wit
     monkeypatch.setattr(trilinear_attention, "_MOST_SCORES", 2 * 5 * 2)  # two positions at once
     for found, expected in zip(results(), whole, strict=True):
         np.testing.assert_allclose(found, expected, rtol=0, atol=checks.rounding(5 * 2 + 9 + 8, 10, 6))
-
-
-def test_masks_go_on_and_saved_layers_are_the_same(both_ways, within, tmp_path):
-    inputs = [keras.Input((None, DIM)), keras.Input((None, DIM))]
-    masked = [keras.layers.Masking()(one) for one in inputs]
-    attended = both_ways(masked)
-    model = keras.Model(inputs, [attended, within(masked[0])])
-    assert all(one._keras_mask is not None for one in model.outputs)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    arrays = [CONTEXT * MASKS["context"][..., None], QUERY]
-    for found, expected in zip(loaded(arrays), model(arrays), strict=True):
-        np.testing.assert_array_equal(found, expected)
