@@ -32,11 +32,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     )
     add("--layer", default="elmo", metavar="L", help="elmo (default), the weighted vector, or a layer: 0, 1, 2, ..")
     add("--count", type=positive, default=10, metavar="N", help="uses to print, each of another sentence (default: 10)")
-    which = neighbors.add_mutually_exclusive_group()
-    # The first of the two sets the default.
-    which.add_argument("--same-word", action="store_true", help="consider only uses of W")
-    which.add_argument("--any-word", action="store_false", dest="same_word", help="consider all words (default)")
-    add("--vectors", metavar="FILE", help="HDF5 file that `elmo-tf embed` wrote for the text; saves embedding it again")
+    add("--same-word", action="store_true", help="consider only uses of W (default: all words)")
     add("--json", action="store_true", help="print one line of JSON")
 
     verify = add_command(
@@ -59,6 +55,7 @@ def _verify(arguments: argparse.Namespace) -> None:
 def _neighbors(arguments: argparse.Namespace) -> None:
     from elmo_tf.pipelines.embed import search
 
-    settings = search.Search(**{name: getattr(arguments, name) for name in search.Search._fields})
-    query, uses = settings.run()
+    query = search.find_query(arguments.word, arguments.sentence, arguments.position)
+    given = (arguments.savedmodel, arguments.text, query, arguments.layer, arguments.count, arguments.same_word)
+    uses = search.search(*given)
     print(search.as_json(query, uses) if arguments.json else search.as_table(uses))

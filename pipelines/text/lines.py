@@ -63,7 +63,6 @@ class Cleaner(NamedTuple):
     paragraphs: bool  # whether blank lines separate paragraphs of several lines
     strict: bool  # whether irregular text is an error; otherwise `RULES` apply
     spaced: bool = True  # whether only white space separates tokens; if not, see `shorten`
-    refused: tuple[str, ...] = ()  # rules that are errors even if not strict
     numbered: bool = False  # whether lines keep their numbers: none is split, and a dropped one becomes an empty one
     fasta: bool = False  # whether files with the names of FASTA files are such
 
@@ -71,7 +70,7 @@ class Cleaner(NamedTuple):
         """Returns the usable text of a block of `file`.
 
         Raises:
-            InputError: if the file is clearly not text, or something in the block is refused.
+            InputError: if the file is clearly not text, or with `strict` if something in the block is irregular.
         """
         if block.position == 0:
             for begin, found in _NOT_TEXT.items():
@@ -83,8 +82,8 @@ class Cleaner(NamedTuple):
         records = self.has_records(block)
         lines = block.data.removesuffix(b"\n").split(b"\n")
         found = sorted(self._irregular(block, lines))
-        if refused := [(number, rule) for number, rule in found if self.strict or rule in self.refused]:
-            number, rule = refused[0]
+        if self.strict and found:
+            number, rule = found[0]
             raise _refusal(rule, block, file, sum(len(line) + 1 for line in lines[:number]))
         irregular = collections.Counter(rule for _, rule in found)
         if irregular["byte_order_marks"]:

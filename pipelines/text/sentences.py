@@ -4,7 +4,7 @@ import collections
 import functools
 import hashlib
 import itertools
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from elmo_tf.errors import InputError
@@ -78,17 +78,15 @@ class Reader:
         settings: how text becomes sentences.
         numbered: whether every line, if lines are sentences, yields exactly one, of any length; blank and dropped
             lines yield one without tokens.
-        refused: names in `lines.RULES` of text that is an error even if the settings are not strict.
     """
 
-    def __init__(self, settings: Settings, numbered: bool = False, refused: Collection[str] = ()):
+    def __init__(self, settings: Settings, numbered: bool = False):
         self._settings = settings
         self._numbered = numbered and settings.line == SENTENCE
         self._cleaner = lines.Cleaner(
             settings.line == PART,
             settings.strict,
             spaced=settings.tokenizer == "whitespace",
-            refused=tuple(refused),
             numbered=self._numbered,
             fasta=settings.tokenizer == "characters",
         )

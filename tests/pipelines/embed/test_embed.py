@@ -66,9 +66,8 @@ def alone(signature, tokens: list[bytes]) -> dict[str, np.ndarray]:
 
 def described(path: pathlib.Path) -> dict[str, Any]:
     """Returns what an HDF5 file says about itself."""
-    file, about = vector_files.open_hdf5(path)
-    file.close()
-    return about
+    with h5py.File(path) as file:
+        return json.loads(file.attrs[vector_files.INFO_ATTRIBUTE])
 
 
 def content(path: pathlib.Path) -> list[np.ndarray]:
