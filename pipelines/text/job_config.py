@@ -22,7 +22,7 @@ class JobConfig:
         InputError: naming the field, if a value cannot be used.
     """
 
-    input: Path | Sequence[Path]  # files, folders, globs, archives; see pipelines/README.md
+    input: Path | Sequence[Path]  # files, folders, globs; see pipelines/README.md
     output: Path
     tokenizer: str = "whitespace"  # one of sentences.TOKENIZERS
     line: str | None = None  # what a line of raw text is, one of sentences.LINES; None: `part`

@@ -65,7 +65,7 @@ def rules(settings: Settings, numbered: bool = False) -> dict[str, str]:
 class Batch(NamedTuple):
     """The sentences of one block of text."""
 
-    source: str  # the file, or the archive with the member's name
+    source: str  # the file
     sentences: list[Words]  # in the text's order; none is empty, unless they are numbered
     irregular: collections.Counter  # see `lines.RULES`
     size: int  # bytes of text
@@ -97,23 +97,23 @@ class Reader:
     def read(self, task: corpora.Task) -> Iterator[Batch]:
         """Yields the sentences of a task. Raises `InputError`, also if a numbered line has more than `MOST_TOKENS`."""
         for part in task.slices:
-            unfinished: list[Batch] = []  # the beginning of a line that continues in the next block
+            begun: list[Words] = []  # the beginning of a line that continues in the next block
             for block in reading.read_blocks(part, self._settings.line == PART, self._cleaner.fasta):
-                found, irregular = self._split(block, part.file)
-                if not self._numbered:
-                    yield Batch(block.source, list(filter(None, found)), irregular, len(block.data))
-                    continue
-                if unfinished and block.is_continuation:
-                    found[0] = unfinished.pop().sentences[0] + found[0]
-                self._check_lengths(found, block, part.file)
-                yield from unfinished
-                unfinished = [Batch(block.source, [found.pop()], collections.Counter(), 0)] if block.is_cut else []
+                found, irregular = self._split(block)
+                if self._numbered:
+                    if begun:
+                        found[0] = begun.pop() + found[0]
+                    self._check_lengths(found, block)
+                    begun = [found.pop()] if block.is_cut else []
+                else:
+                    found = list(filter(None, found))
                 yield Batch(block.source, found, irregular, len(block.data))
-            yield from unfinished
+            if begun:
+                yield Batch(part.file.path, begun, collections.Counter(), 0)
 
-    def _split(self, block: reading.Block, file: corpora.TextFile) -> tuple[list[Words], collections.Counter]:
+    def _split(self, block: reading.Block) -> tuple[list[Words], collections.Counter]:
         """Returns the sentences of a block, which may lack tokens, and how often each rule applied."""
-        text = self._cleaner.clean(block, file)
+        text = self._cleaner.clean(block)
         column, texts = self._settings.id_column, text.lines
         if self._numbered and self._cleaner.has_records(block):
             column = 1
@@ -121,34 +121,32 @@ class Reader:
             names, texts = _without_column(texts, column, block.is_continuation)
         found = self._tokenize(texts)
         if self._settings.has_ids:
-            self._add_identifiers(found, names, block, file)
+            self._add_identifiers(found, names, block)
         if not self._cleaner.spaced:
-            found = [self._cleaner.shorten(words, block, file, text.irregular) for words in found]
+            found = [self._cleaner.shorten(words, block, text.irregular) for words in found]
         return found, text.irregular
 
-    def _add_identifiers(
-        self, sentences: list[Words], names: list[bytes], block: reading.Block, file: corpora.TextFile
-    ) -> None:
+    def _add_identifiers(self, sentences: list[Words], names: list[bytes], block: reading.Block) -> None:
         """Puts its identifier before each sentence that begins in a block. Raises `InputError` if one has none."""
         for number in range(int(block.is_continuation), len(names)):
             if not names[number]:
                 expected = f"an identifier in column {self._settings.id_column}, and a tab beside it"
-                raise InputError(block.source, expected, f"none on line {self._line_number(number, block, file)}")
+                raise InputError(block.source, expected, f"none on line {self._line_number(number, block)}")
             sentences[number].insert(0, names[number])
 
-    def _line_number(self, number: int, block: reading.Block, file: corpora.TextFile) -> int:
+    def _line_number(self, number: int, block: reading.Block) -> int:
         """Returns the line in the file at which the numbered sentence of a block begins."""
         ending = b"\n>" if self._cleaner.has_records(block) else b"\n"
         offset = sum(len(unit) + len(ending) for unit in block.data.split(ending)[:number])
-        return reading.line_number(file, block, offset)
+        return reading.line_number(block, offset)
 
-    def _check_lengths(self, sentences: list[Words], block: reading.Block, file: corpora.TextFile) -> None:
+    def _check_lengths(self, sentences: list[Words], block: reading.Block) -> None:
         """Raises `InputError` if one of the numbered sentences of a block is too long."""
         for number, words in enumerate(sentences):
             if len(words) > MOST_TOKENS:
                 hint = "--tokenizer unicode --line paragraph breaks running text into sentences"
                 hint = "cut it" if self._settings.tokenizer == "characters" else hint
-                found = f"more than {MOST_TOKENS:,} tokens on line {self._line_number(number, block, file)}; {hint}"
+                found = f"more than {MOST_TOKENS:,} tokens on line {self._line_number(number, block)}; {hint}"
                 raise InputError(block.source, "one sentence per line", found)
 
 
