@@ -47,7 +47,7 @@ def test_an_unusable_vocabulary_is_refused(corpus, process, tmp_path):
         (["--min-count=3"], "min_count: expected at most 2, .* found 3"),
         (["--heldout={new}", "--heldout-fraction=1e-9"], "heldout_fraction: .* found none of 2 sentences held out"),
         (["--heldout={new}", "--heldout-fraction=0.999999"], "heldout_fraction: .* found none of 2 sentences left"),
-        (["--runner=DataflowRunner"], "runner: expected one with all its .*, found .*Missing required option: project"),
+        (["--runner=PortableRunner"], "job_endpoint: expected the address of a job service, found none"),
         (["--heldout={new}/../output"], "heldout: expected a folder that neither contains the output nor is inside it"),
         (["--heldout={new}/../output/heldout"], "heldout: expected a folder that neither contains the output"),
         (["--heldout={new}/.."], "/.*: expected a folder that does not exist yet, found one$"),
