@@ -28,7 +28,6 @@ from elmo_tf.records import record_folder
 from elmo_tf.text import vocabulary
 
 _SHARD_BYTES = 8 << 20  # of text, when --shards is not given
-_MANY_INVALID = 0.01  # share of lines that are not UTF-8, above which there is a warning
 _SAMPLES = 16  # blocks of text that the order of a given vocabulary is checked against
 _log = logging.getLogger("elmo_tf")
 
@@ -98,7 +97,6 @@ def _run(config: PreprocessConfig, settings: sentences.Settings, beam_options: P
         for split, folder in folders.items():
             filesystems.write_json(filesystems.join(folder, record_folder.INFO_FILE), infos[split])
     _log.info("%s", info.summary(infos, folders.values(), time.monotonic() - start))
-    _warn(infos)
     return infos[sentences.TRAIN]
 
 
@@ -148,15 +146,6 @@ class _Job(NamedTuple):
         """The parts of the text. The order of the sentences needs a plan of all files, which is made on a worker."""
         journal, num_shards = self.output.journal, self.output.num_shards
         return do_once.Tasks(lambda: corpora.plan(journal.corpus(), num_shards), self.num_tasks, self.size)
-
-
-def _warn(infos: dict[str, dict[str, Any]]) -> None:
-    """Warns if many lines are not UTF-8."""
-    dropped = infos[sentences.TRAIN]["irregular"]["invalid_utf8_lines"]["count"]
-    share = dropped / (dropped + sum(about["sentences"] for about in infos.values()))
-    if share > _MANY_INVALID:
-        text = "warning: dropped %s lines (%.0f %%) that are not UTF-8; the setting strict makes them an error"
-        _log.warning(text, f"{dropped:,}", 100 * share)
 
 
 def _read_vocabulary(path: str) -> vocabulary.Vocabulary:

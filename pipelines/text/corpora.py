@@ -1,7 +1,6 @@
 """The files of a corpus, and how tasks and shards divide their text."""
 
 import collections
-import logging
 import os
 import re
 from collections.abc import Hashable, Iterable
@@ -16,7 +15,6 @@ _TAR = re.compile(r"\.(tar(\.(gz|bz2|xz|zst))?|tgz|tbz2|txz|tzst)$")
 _FASTA = (".fa", ".fasta", ".faa", ".fna")
 _PASSES = 8  # tasks that share a compressed file; each must decompress all of it
 _OPEN_SHARDS = 64  # most shards that one task writes at a time
-_log = logging.getLogger("elmo_tf")
 
 
 def is_fasta(name: str) -> bool:
@@ -75,25 +73,21 @@ def match(patterns: Iterable[str]) -> list[TextFile]:
 
     A pattern is a file, a folder (every file in it, at any depth), or a glob (`*`, `?`, `[..]`, `**` for any depth).
     Hidden files and folders, whose names begin with a dot, match only where the pattern contains the dot. A local file
-    with several paths, by links of any kind, is read once; the log says how many paths were skipped.
+    with several paths, by links of any kind, is read once.
 
     Raises:
         InputError: if a pattern matches no file, or a file cannot be read.
     """
     same: dict[Hashable, set[TextFile]] = collections.defaultdict(set)
-    skipped: set[str] = set()
     for pattern in patterns:
         filesystems.check_store(pattern)
-        matched = _match_local(pattern, skipped) if filesystems.is_local(pattern) else _match_remote(pattern)
+        matched = _match_local(pattern) if filesystems.is_local(pattern) else _match_remote(pattern)
         if not matched:
             empty = "a folder without files" if os.path.isdir(pattern) else "no such file"
             raise InputError(pattern, "a file, folder or glob that matches files", empty)
         for path, (size, identity) in matched.items():
             same[identity].add(TextFile(path, size))
     found = sorted(min(files, key=_preference) for files in same.values())
-    skipped |= {file.path for files in same.values() for file in files} - {file.path for file in found}
-    if skipped:
-        _log.info("files and folders skipped, because they are read by another path: %s", f"{len(skipped):,}")
     for file in found:
         if _TAR.search(file.path):
             raise InputError(file.path, "text; unpack the archive first", "a tar archive")
@@ -165,10 +159,10 @@ def _cut(corpus: list[TextFile], count: int) -> list[tuple[Slice, ...]]:
     return [tuple(slices) for slices in pieces]
 
 
-def _match_local(pattern: str, skipped: set[str]) -> dict[str, tuple[int, Hashable]]:
+def _match_local(pattern: str) -> dict[str, tuple[int, Hashable]]:
     """Returns size and identity of the files, by path."""
     found = {}
-    for path in local_files.match(pattern, skipped):
+    for path in local_files.match(pattern):
         status = os.stat(path)
         found[os.path.abspath(path)] = status.st_size, (status.st_dev, status.st_ino)
     return found

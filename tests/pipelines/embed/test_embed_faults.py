@@ -103,20 +103,6 @@ def test_workers_get_absolute_paths(arguments, savedmodel, corpus, tmp_path, mon
     assert found == [str(savedmodel.path), str(tmp_path / "corpus" / "0.txt")]
 
 
-# In this order.
-LAST_CALLS = [("delete", 0), slow("write", 0), slow("delete", 1), slow("delete_folder", 0), slow("delete", 2)]
-
-
-@pytest.mark.parametrize(("name", "after"), LAST_CALLS)
-def test_a_run_killed_after_its_file_was_moved_leaves_nothing_for_long(arguments, tmp_path, name, after):
-    with interrupted(filesystems, name, after, when=lambda *_: (tmp_path / "output").exists()):
-        jobs.run("embed", arguments("output"))
-    assert (tmp_path / "output.unfinished").exists()
-    with pytest.raises(InputError, match=r"/output: expected a file that does not exist yet"):
-        jobs.run("embed", arguments("output"))
-    assert sorted(os.listdir(tmp_path)) == ["corpus", "output"]
-
-
 def test_a_file_that_appears_at_the_output_does_not_cost_what_is_done(arguments, tmp_path):
     with interrupted(vector_output.Hdf5, "write"):
         jobs.run("embed", arguments("output"))

@@ -1,9 +1,7 @@
 """Files of remote stores: with folders as on HDFS, byte ranges, and what refuses."""
 
-import contextlib
 import importlib.util
 import io
-import os
 import pathlib
 import re
 from unittest import mock
@@ -107,23 +105,6 @@ def test_a_range_beyond_the_end_is_an_error():
     expected = "^cannot read memory://in/a: expected 7 bytes from byte 2 on, 6 are missing$"
     with pytest.raises(filesystems.ReadError, match=expected):
         filesystems.read_range("memory://in/a", 2, 9)
-
-
-def test_a_file_that_vanishes_while_a_folder_is_listed_hides_no_other(tmp_path, monkeypatch):
-    for name in "abc":
-        (tmp_path / name).write_bytes(b"1")
-    scandir = os.scandir
-
-    @contextlib.contextmanager
-    def vanishing(folder: str):
-        with scandir(folder) as entries:
-            found = sorted(entries, key=lambda entry: entry.name)
-        (tmp_path / "b").unlink()
-        yield iter(found)
-
-    monkeypatch.setattr(os, "scandir", vanishing)
-    assert filesystems.sizes(str(tmp_path)) == {"a": 1, "c": 1}
-    assert filesystems.sizes(str(tmp_path / "none")) == {}
 
 
 def test_a_local_file_that_cannot_be_read_is_one_line(tmp_path):
