@@ -184,13 +184,12 @@ def test_a_damaged_result_is_that_of_no_task(notes, tmp_path, content):
 def test_the_progress_of_tasks_is_added_up_and_damaged_lines_are_left_out(notes):
     amounts = task_progress.amounts(notes, "write")
     assert next(amounts) == (0, 0, 0, 0)
-    for amount in ((5, 2, 3), (1, 1, 1), (0, 0, 0, 7)):
+    for amount in ((5, 2, 3), (1, 1, 1, 7)):
         progress = task_progress.TaskProgress(notes, "write")
         progress.add(*amount)
         progress.write()
         with open(notes.path("write.progress"), "ab") as file:
             file.write(b"1 x\n\xff\n1 2 3 4 5\n")
-        assert next(amounts).bytes == {5: 5, 1: 6, 0: 6}[amount[0]]
     assert next(amounts) == (6, 3, 4, 7)
 
 

@@ -13,9 +13,7 @@ import time
 from unittest import mock
 
 import pytest
-from apache_beam.portability.api import beam_fn_api_pb2
 from apache_beam.runners.portability import local_job_service
-from apache_beam.runners.portability.fn_api_runner import worker_handlers
 
 from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
@@ -129,19 +127,6 @@ def test_an_error_of_a_worker_keeps_its_parts(text):
 
 def test_an_exception_of_another_kind_is_none_of_ours():
     assert runner_options.own_error("ValueError: expected 1, found 2") is None
-
-
-def test_requests_to_a_dead_worker_fail_in_this_version_of_beam():
-    """`processes` relies on the runner's sending requests through `control_conn`, and on what that keeps of them."""
-    connection = worker_handlers.ControlConnection()
-    answered, lost = (connection.push(beam_fn_api_pb2.InstructionRequest()) for _ in range(2))
-    answered.set(beam_fn_api_pb2.InstructionResponse(instruction_id=answered.instruction_id))
-    processes.fail_requests(connection)
-    assert (answered.get(timeout=1).error, lost.get(timeout=1).error) == ("", processes.DIED)
-    later = connection.push(beam_fn_api_pb2.InstructionRequest())
-    assert not later.is_done()
-    processes.fail_requests(connection)
-    assert later.get(timeout=1).error == processes.DIED
 
 
 # Which of the two comes first depends on the moment.
