@@ -73,12 +73,12 @@ def _run(config: EmbedConfig, model: sources.Source, savedmodel: str, beam_optio
         "version": elmo_tf.__version__,
     }
     _check_plan(folder, plan)
-    with journal.unfinished([folder], plan, beam_options):
+    with journal.unfinished([folder], plan, beam_options) as notes:
         _log.info("embedding %s with %s", counted(len(corpus), "file"), savedmodel)
         if model.tokenizer != config.tokenizer:
             text = "warning: this text is split by the tokenizer %s, but the model's signature default uses %s"
             _log.warning(text, config.tokenizer, model.tokenizer)
-        about = job.Job(journal.opened(folder), model, savedmodel, sha256, config, beam_options).run(corpus)
+        about = job.Job(notes, model, savedmodel, sha256, config, beam_options).run(corpus)
     if config.format == "hdf5":
         journal.discard(folder)
     _log.info("%s", job.summary(about, config.output, time.monotonic() - start))

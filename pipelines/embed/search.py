@@ -169,7 +169,7 @@ def as_table(uses: list[Use]) -> str:
 
 def _read(corpus: list[corpora.TextFile], progress: ProgressLine) -> Iterator[Line]:
     """Yields the lines of a text that have tokens, and shows how much of it is read."""
-    reader = sentences.Reader(sentences.Settings("whitespace", sentences.SENTENCE, False, 0, None), numbered=True)
+    reader = sentences.Reader(sentences.Settings("whitespace", sentences.SENTENCE, strict=False), numbered=True)
     (task,) = corpora.plan_in_order(corpus, 1)
     amount, start, invalid = task_progress.Amount(), time.monotonic(), 0
     for batch in reader.read(task):

@@ -52,7 +52,7 @@ def preprocess(config: PreprocessConfig, load_tensorflow: Callable[[], None] | N
     config = dataclasses.replace(config, output=job_config.real_path(config.output), heldout=heldout)
     # Fails if the runner is not available.
     runner_options.make_pipeline(beam_options)
-    settings = config.split_settings()
+    settings = config.settings()
     for folder in config.folders.values():
         journal.check(folder)
     if heldout:
@@ -80,10 +80,10 @@ def _run(config: PreprocessConfig, settings: sentences.Settings, beam_options: P
         "version": elmo_tf.__version__,
         **journal.plan_input(corpus),
     }
-    with journal.unfinished([*folders.values()], plan, beam_options):
+    with journal.unfinished([*folders.values()], plan, beam_options) as notes:
         guess = "" if all(file.is_divisible for file in corpus) else "about "
         _log.info("reading %s, %s%s of text", counted(len(corpus), "file"), guess, report.megabytes(size))
-        output = shards.Output(journal.opened(config.output), folders, settings, num_shards)
+        output = shards.Output(notes, folders, settings, num_shards)
         work = _Job(output, size, len(tasks), beam_options)
         words, types = (given, None) if given else work.count(config.min_count or 1, config.max_vocab)
         # For the next phases, and for readers of the records.

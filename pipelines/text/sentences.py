@@ -28,8 +28,8 @@ class Settings(NamedTuple):
     tokenizer: str  # one of TOKENIZERS
     line: str  # what a line of the text is: one of LINES
     strict: bool  # whether irregular text is an error
-    seed: int  # decides which sentences are held out
-    heldout_fraction: float | None  # of the distinct sentences; None: hold out none
+    seed: int = 0  # decides which sentences are held out
+    heldout_fraction: float | None = None  # of the distinct sentences; None: hold out none
     id_column: int | None = None  # of tab-separated lines, from 1: the one with the identifier; None: there is none
 
     @property

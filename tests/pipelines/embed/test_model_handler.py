@@ -1,5 +1,6 @@
 """`ElmoModelHandler` in pipelines of a user's own."""
 
+import dataclasses
 import os
 import pathlib
 import pickle
@@ -69,6 +70,12 @@ def test_the_newest_version_is_fetched_from_any_file_system_of_beam(savedmodel, 
     del store[f"{place}/10/assets/config.json"]
     with pytest.raises(InputError, match=r"expected the file assets/config.json"):
         ElmoModelHandler(place).load_model()
+
+
+def test_the_tokenizer_of_the_model_splits_sentences(savedmodel):
+    source = dataclasses.replace(sources.find(savedmodel.path), tokenizer="unicode")
+    found = embedding.Embedder(source).encode(["It cost $3.50.", ["It cost"], ""], "top")
+    assert [one.tokens for one in found] == [["It", "cost", "$", "3.50", "."], ["It cost"], []]
 
 
 @pytest.mark.parametrize(("processes", "threads"), [(None, None), (0, 1), (1, 6), (2, 3), (4, 1), (9, 1)])

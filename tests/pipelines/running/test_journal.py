@@ -20,10 +20,10 @@ PLAN = {"some": "plan"}
 
 
 @contextlib.contextmanager
-def killed(*folders: pathlib.Path, plan: object = PLAN) -> Iterator[None]:
-    """A run that is killed when the block ends."""
-    with pytest.raises(KeyboardInterrupt), journal.unfinished(list(map(str, folders)), plan):
-        yield
+def killed(folder: pathlib.Path, plan: object = PLAN) -> Iterator[journal.Journal]:
+    """A run that is killed when the block ends; its journal."""
+    with pytest.raises(KeyboardInterrupt), journal.unfinished([str(folder)], plan) as notes:
+        yield notes
         raise KeyboardInterrupt
 
 
@@ -37,8 +37,7 @@ def test_what_a_kill_has_left_of_another_run_is_not_resumed(tmp_path, after, the
     with interrupted(filesystems, "delete", after), journal.unfinished(outputs, {"plan": "new plan"}):
         pass
     journal.check(str(tmp_path))
-    with journal.unfinished(outputs, {"plan": then}) as resumed:
-        assert not resumed
+    with journal.unfinished(outputs, {"plan": then}):
         assert os.listdir(tmp_path) == ["_unfinished"]
         assert os.listdir(tmp_path / "_unfinished") == ["plan.json"]
 
@@ -46,17 +45,14 @@ def test_what_a_kill_has_left_of_another_run_is_not_resumed(tmp_path, after, the
 def test_a_late_result_of_another_run_counts_for_no_task(tmp_path):
     """The job of a command that was killed goes on: its workers write results of another plan."""
     result = Result(files={str(tmp_path / "shard-0"): 3})
-    with killed(tmp_path, plan={"plan": "old"}):
-        late = journal.opened(str(tmp_path))
-    with killed(tmp_path):
+    with killed(tmp_path, plan={"plan": "old"}) as late:
+        pass
+    with killed(tmp_path) as now:
         (tmp_path / "shard-0").write_bytes(b"old")
         late.done("write", 0, result)
-        now = journal.opened(str(tmp_path))
         assert (now.result("write", 0, Result), now.done_paths("write")) == (None, [])
         now.done("write", 0, result)
-    with journal.unfinished([str(tmp_path)], PLAN) as resumed:
-        assert resumed
-        now = journal.opened(str(tmp_path))
+    with journal.unfinished([str(tmp_path)], PLAN) as now:
         assert (now.result("write", 0, Result), len(now.done_paths("write"))) == (result, 1)
 
 
@@ -147,8 +143,7 @@ def test_what_a_kill_left_among_the_notes_is_deleted(tmp_path):
     with killed(tmp_path):
         for name in ("scatter-00000-train.run.tmp-0", "scatter-00000-train.run", "scatter.progress"):
             (notes / name).write_bytes(b"0")
-    with journal.unfinished([str(tmp_path)], PLAN) as resumed:
-        assert resumed
+    with journal.unfinished([str(tmp_path)], PLAN):
         assert sorted(os.listdir(notes)) == ["plan.json", "scatter-00000-train.run"]
         # Of a worker that is killed in this run.
         (tmp_path / "shard-0.tmp-0").write_bytes(b"half")
