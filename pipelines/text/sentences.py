@@ -144,9 +144,7 @@ class Reader:
         """Raises `InputError` if one of the numbered sentences of a block is too long."""
         for number, words in enumerate(sentences):
             if len(words) > MOST_TOKENS:
-                hint = "--tokenizer unicode --line paragraph breaks running text into sentences"
-                hint = "cut it" if self._settings.tokenizer == "characters" else hint
-                found = f"more than {MOST_TOKENS:,} tokens on line {self._line_number(number, block)}; {hint}"
+                found = f"more than {MOST_TOKENS:,} tokens on line {self._line_number(number, block)}"
                 raise InputError(block.source, "one sentence per line", found)
 
 

@@ -201,17 +201,6 @@ def test_lines_are_numbered_through_all_files_whatever_becomes_of_them(embedded,
 
 
 @pytest.mark.slow
-def test_a_long_sentence_is_embedded_in_pieces(savedmodel, embedded, corpus, monkeypatch):
-    word = b"words" * 30
-    monkeypatch.setattr(embedder, "PIECE_TOKENS", 1000)
-    found = content(embedded(corpus(b"before it\n" + b" ".join([word] * 1800) + b"\nafter it\n"), "--layers=mix"))
-    assert [len(one) for one in found] == [2, 1800, 2]
-    model = embedder.Embedder(sources.find(savedmodel.path))
-    pieces = [next(model.embed([[word] * count], "mix"))[1] for count in (1000, 800)]
-    np.testing.assert_allclose(found[1], np.concatenate(pieces), **checks.TOLERANCE)
-
-
-@pytest.mark.slow
 def test_raw_text_gives_a_number_to_each_of_its_sentences(embedded, corpus):
     path = embedded(corpus(b"One, two. Three\nfour?\n\n \nFive!\n"), "--tokenizer=unicode", "--layers=top")
     assert [len(one) for one in content(path)] == [4, 3, 2]
@@ -268,7 +257,7 @@ def test_a_model_that_cannot_be_used_is_refused_and_nothing_is_left(savedmodel, 
     [
         (["--output=gs://bucket/file"], r"^gs://bucket/file: expected a local path for HDF5"),
         (["--output={there}"], r"/there: expected a file that does not exist yet, found one$"),
-        (["--output={folder}"], r"/folder: expected a file that does not exist yet, found a folder$"),
+        (["--output={folder}"], r"/folder: expected a file that does not exist yet, found one$"),
         (["--output={folder}", "--format=tfrecord"], r"/folder: expected a folder that does not exist yet, found one$"),
         (["--output={there}/a"], r"there/a.unfinished: expected a folder that can be made, found Not a directory$"),
         (["--input", "{folder}/missing"], r"expected a file, folder or glob "),

@@ -66,7 +66,7 @@ def test_a_long_record_is_cut_for_training_and_refused_for_vectors(corpus):
     assert sorted(b"".join(found)) == sorted(b"".join(sequences) + b"ACDE" * 50_000 + b"K")
     assert max(map(len, found)) <= reading.BLOCK_BYTES
     for path, line in zip(paths, (4, 1), strict=True):
-        with pytest.raises(InputError, match=rf"{path}: .* more than 131,072 tokens on line {line}; cut it"):
+        with pytest.raises(InputError, match=rf"{path}: .* more than 131,072 tokens on line {line}$"):
             read([path], 1)
     with pytest.raises(InputError, match=r"a.fa: expected regular text, found more than 65,536 bytes on line 4$"):
         read(paths, 1, numbered=False, strict=True)
