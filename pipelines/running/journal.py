@@ -198,7 +198,9 @@ def unfinished(
                 _log.info("resuming an earlier run; its finished files are kept")
             with job_config.hint():
                 yield Journal(folders[0], run)
-            _mark(folders)
+            for folder in folders:
+                _clear(folder, everything=False)
+                filesystems.write(filesystems.join(folder, record_folder.MARKER_FILE), b"")
         except InputError:
             for folder in new:
                 discard(folder)
@@ -244,17 +246,8 @@ def _remove(folders: Iterable[pathlib.Path]) -> None:
             path.rmdir()
 
 
-def _mark(folders: Iterable[str]) -> None:
-    """Marks folders as finished, and deletes leftovers of workers that were killed."""
-    for folder in folders:
-        left = filter(filesystems.is_temporary, filesystems.sizes(folder))
-        filesystems.delete([filesystems.join(folder, name) for name in left])
-    for folder in folders:
-        filesystems.write(filesystems.join(folder, record_folder.MARKER_FILE), b"")
-
-
 def _clear(folder: str, everything: bool) -> None:
-    """Deletes leftovers from a folder and its journal, or everything that runs do not share."""
+    """Deletes leftovers of killed workers from a folder and its journal, or everything that runs do not share."""
     notes = shared_path(folder)
     for place, is_left, is_ours in (
         (notes, lambda name: name.endswith(PROGRESS_ENDING), lambda name: name not in (_PLAN, JOB, _OWNER)),
