@@ -153,14 +153,6 @@ def test_unicode_tokenizer_makes_sentences_of_running_text(corpus, process):
     assert [len(words) for _, words in paragraphs] == [4, 2, 1, 2, 6]
 
 
-def test_long_paragraphs_without_white_space_are_whole(corpus, process):
-    sentences = ["中文。"] * 400 + ["X" * 1500]
-    folder = process(corpus(f"\ufeff{''.join(sentences)}\n".encode()), "--tokenizer=unicode")
-    assert read(folder) == [[mark.encode() for mark in "中文。"]] * 400 + [[b"X" * 48]]
-    assert irregular(info_of(folder)) == {"byte_order_marks": 1, "long_tokens": 1}
-    assert max(map(len, record_folder.open_folder(folder).vocabulary.tokens)) == 1000
-
-
 def test_a_misspelt_option_is_a_usage_error(corpus, capsys):
     for wrong in (["--shard", "3"], ["--direct_num_worker=2"], ["--shards=x"], ["--direct_num_workers=x"]):
         with pytest.raises(SystemExit) as error:

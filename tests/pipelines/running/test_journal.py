@@ -193,7 +193,6 @@ def test_what_an_earlier_run_has_done_does_not_count_for_the_time_left():
     assert task_progress.describe(amount, 1000, 50.0) == "60%  10 sentences  100 tokens  2 tokens/s  0:01:40 left"
     assert task_progress.describe_tasks(1_200, 200, 3_200, 60.0) == "1,200 of 3,200 tasks  0:02:00 left"
     assert task_progress.describe_tasks(200, 200, 3_200, 60.0) == "200 of 3,200 tasks  time left unknown"
-    assert task_progress.describe_tasks(1, 0, 1, 60.0) == "1 of 1 tasks  0:00:00 left"
 
 
 def test_a_failed_run_deletes_no_file_of_somebody_else(tmp_path):
