@@ -77,9 +77,7 @@ def read_blocks(part: corpora.Slice, paragraphs: bool = False, characters: bool 
     except _BROKEN as error:
         # Errors of Python's own modules about damaged contents have no number.
         if isinstance(error, BeamIOError) or getattr(error, "errno", None):
-            reason = getattr(error, "strerror", None) or error
-            hint = f"; {filesystems.UNSEEN}" if isinstance(error, FileNotFoundError) else ""
-            raise filesystems.ReadError(f"cannot read {path}: {reason}{hint}") from None
+            raise filesystems.ReadError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
         raise InputError(path, "an intact compressed file", str(error)) from None
 
 

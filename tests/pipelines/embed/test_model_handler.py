@@ -17,7 +17,6 @@ from elmo_tf.beam import ElmoModelHandler
 from elmo_tf.errors import InputError
 from elmo_tf.pipelines.embed import embed_step, model_handler
 from tests import checks
-from tests.pipelines import folder_store  # noqa: F401 - a file system of Beam
 from tests.pipelines.common import files
 
 pytestmark = pytest.mark.usefixtures("loaded_once")

@@ -13,7 +13,7 @@ from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
 from elmo_tf.pipelines.text import corpora, filesystems
 from elmo_tf.records import record_folder
-from tests.pipelines import folder_store, memory_store
+from tests.pipelines import memory_store
 from tests.pipelines.memory_store import STORE
 
 NAMES = ("a.txt", "empty", "deep/b.txt", "deep/deeper/c.txt", "deep/empty", "other/d.txt")
@@ -22,7 +22,7 @@ NAMES = ("a.txt", "empty", "deep/b.txt", "deep/deeper/c.txt", "deep/empty", "oth
 @pytest.fixture(autouse=True)
 def files(store):
     store.update({f"folders://in/{name}": b"" if name.endswith("empty") else b"of a file\n" for name in NAMES})
-    folder_store.QUESTIONS.clear()
+    memory_store.QUESTIONS.clear()
 
 
 MATCHES = {
@@ -47,7 +47,7 @@ def test_files_at_any_depth_match_where_beam_lists_one_folder_at_a_time(pattern)
 
 def test_no_deeper_folder_is_listed_than_the_pattern_needs():
     filesystems.match("folders://in/*.txt")
-    assert "folders://in/deep/deeper/" not in folder_store.QUESTIONS
+    assert "folders://in/deep/deeper/" not in memory_store.QUESTIONS
     assert filesystems.sizes("folders://in") == {"a.txt": 10, "empty": 0}
     assert filesystems.size("folders://in/deep") is None
     assert filesystems.size("folders://in/empty") == 0
@@ -69,7 +69,7 @@ def test_text_in_folders_of_a_store_with_folders_becomes_records_there():
 
 
 def test_a_folder_that_may_not_be_listed_is_not_taken_for_an_empty_file(monkeypatch):
-    monkeypatch.setattr(folder_store, "REFUSED", {"folders://in/deep/"})
+    monkeypatch.setattr(memory_store, "REFUSED", {"folders://in/deep/"})
     with pytest.raises(filesystems.ReadError, match=r"^cannot read folders://in/\*\*: Permission denied$"):
         corpora.match(["folders://in"])
 
