@@ -180,7 +180,6 @@ class Workers:
 
     def execute(self, pipeline: beam.Pipeline, note: str) -> None:
         """Replaces `runner_options.execute`."""
-        self._notes = journal.opened(FOLDER)
         phase = next(phase for phase in ("text", "embed") if phase.capitalize() in pipeline.applied_labels)
         self.graphs[phase] = len(pipeline.to_runner_api().SerializeToString())
         getattr(self, f"_{phase}")()
@@ -188,23 +187,23 @@ class Workers:
 
     def _text(self) -> None:
         results = [self._result(number) for number in range(self._num_texts)]
-        STORE.files[self._notes.results_path("text")] = json.dumps(results).encode()
+        STORE.files[self.notes.results_path("text")] = json.dumps(results).encode()
 
     def _result(self, number: int) -> dict:
-        index, text = (self._notes.path(f"text-{number:05d}.{ending}") for ending in ("lengths", "txt"))
+        index, text = (self.notes.path(f"text-{number:05d}.{ending}") for ending in ("lengths", "txt"))
         STORE.files[index], STORE.files[text] = self._index, self._lines * LINE_TOKENS * TOKEN_BYTES
-        STORE.files[self._notes.path(f"text-{number:05d}.json")] = 300
+        STORE.files[self.notes.path(f"text-{number:05d}.json")] = 300
         tokens = self._lines * LINE_TOKENS
         return {"irregular": {}, "lines": {"a.txt": self._lines}, "tokens": tokens, "files": {text: 1}}
 
     def _embed(self) -> None:
         results = []
         for number in range(self._num_chunks):
-            STORE.files[self._notes.path(f"embed-{number:05d}.json")] = 100
+            STORE.files[self.notes.path(f"embed-{number:05d}.json")] = 100
             path = f"{FOLDER}/{record_folder.shard_name(number, self._num_chunks)}"
             STORE.files[path] = 64 << 20
             results.append({"files": {path: 64 << 20}, "first_line": number, "lines": 1, "tokens": 1})
-        STORE.files[self._notes.results_path("embed")] = json.dumps(results).encode()
+        STORE.files[self.notes.results_path("embed")] = json.dumps(results).encode()
 
 
 def main() -> None:
@@ -224,8 +223,8 @@ def main() -> None:
     beam_options, _ = runner_options.parse(config.beam)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     start = time.monotonic()
-    with journal.unfinished([FOLDER], {"a": "plan"}):
-        job.Job(journal.opened(FOLDER), model, "model", "0" * 64, config, beam_options).run([text])
+    with journal.unfinished([FOLDER], {"a": "plan"}) as workers.notes:
+        job.Job(workers.notes, model, "model", "0" * 64, config, beam_options).run([text])
     seconds = time.monotonic() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     found = {

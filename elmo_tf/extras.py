@@ -11,7 +11,7 @@ from elmo_tf.errors import InputError
 # The package and the extra (pyproject.toml) that bring each top-level module.
 _EXTRAS = {
     "apache_beam": ("apache-beam", "beam"),
-    "zstandard": ("zstandard", "beam"),
+    "backports": ("backports.zstd", "beam"),
     "tensorflow_text": ("tensorflow-text", "text"),
     "spacy": ("spacy", "spacy"),
     "sklearn": ("scikit-learn", "tasks"),

@@ -217,18 +217,6 @@ def test_wrong_usage_ends_with_status_2_and_nothing_is_left_behind(place, comman
     assert snapshot(place) == before
 
 
-def test_neighbors_considers_all_words_unless_told_otherwise(place, capsys, monkeypatch, loaded_once):
-    monkeypatch.chdir(place)
-    with pytest.raises(SystemExit):
-        cli.main(["neighbors", "--help"])
-    assert re.search(r"--any-word +consider all words \(default\)\n", capsys.readouterr().out)
-    lines = {}
-    for flag in ("", "--any-word", "--same-word"):
-        assert cli.main([*f"{NEIGHBORS} {flag}".split(), "--json"]) == 0
-        lines[flag] = sorted(use["line"] for use in json.loads(capsys.readouterr().out)["uses"])
-    assert lines == {"": [0, 1], "--any-word": [0, 1], "--same-word": [1]}
-
-
 LOADED = """
 import sys
 from elmo_tf import cli

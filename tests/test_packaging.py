@@ -23,7 +23,7 @@ EXTRAS = PROJECT["optional-dependencies"]
 
 
 def package(requirement: str) -> str:
-    return re.match(r"[\w-]+", requirement)[0]
+    return re.match(r"[\w.-]+", requirement)[0]
 
 
 def test_every_extra_that_an_error_names_has_the_package_that_is_missing():

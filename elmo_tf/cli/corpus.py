@@ -23,14 +23,11 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     source = lm1b.add_mutually_exclusive_group()
     source.add_argument("--url", help="a mirror of the archive, which must have the same checksum")
     source.add_argument("--archive", metavar="FILE", help="an archive that is already downloaded; it is kept")
-    lm1b.add_argument(
-        "--keep-archive", action="store_true", help="keep the downloaded archive in DIR (default: remove it)"
-    )
 
 
 def _lm1b(arguments: argparse.Namespace) -> None:
     from elmo_tf.pipelines.corpus import lm1b
 
     source = dataclasses.replace(lm1b.LM1B, url=arguments.url) if arguments.url else lm1b.LM1B
-    lm1b.fetch(arguments.output, source, arguments.archive, arguments.keep_archive)
+    lm1b.fetch(arguments.output, source, arguments.archive)
     print(arguments.output)

@@ -75,8 +75,8 @@ def _add_text_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         required=True,
         metavar="GLOB",
-        help="UTF-8 text, plain or .gz, .bz2, .xz, .zst: files, folders, globs; tar files, or ARCHIVE/GLOB for "
-        "members; with --tokenizer characters also FASTA (.fa, .fasta, .faa, .fna)",
+        help="UTF-8 text, plain or .gz, .bz2, .xz, .zst: files, folders, globs; with --tokenizer characters also FASTA "
+        "(.fa, .fasta, .faa, .fna)",
     )
     add(
         "--tokenizer",

@@ -32,11 +32,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     )
     add("--layer", default="elmo", metavar="L", help="elmo (default), the weighted vector, or a layer: 0, 1, 2, ..")
     add("--count", type=positive, default=10, metavar="N", help="uses to print, one per sentence (default: 10)")
-    which = neighbors.add_mutually_exclusive_group()
-    # The first of the two sets the default.
-    which.add_argument("--same-word", action="store_true", help="consider only uses of W")
-    which.add_argument("--any-word", action="store_false", dest="same_word", help="consider all words (default)")
-    add("--vectors", metavar="FILE", help="vectors of the text from `elmo-tf embed`, to save computing them (HDF5)")
+    add("--same-word", action="store_true", help="consider only uses of W (default: all words)")
     add("--json", action="store_true", help="print one line of JSON")
 
     verify = add_command(

@@ -14,16 +14,13 @@ With `pool` in `info`, a line has `(layers, dim)` or `(dim,)`.
 
 import os
 import pathlib
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-import h5py
 import msgspec
 
-from elmo_tf.errors import InputError, reason
+from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
-from elmo_tf.files.json_file import Count
 from elmo_tf.records import record_folder
-from elmo_tf.savedmodel import contract
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -33,50 +30,17 @@ INFO_ATTRIBUTE = "elmo_tf"
 MATRIX_FILE, IDS_FILE = "vectors.npy", "ids.txt"
 
 
-class _Info(msgspec.Struct, frozen=True, kw_only=True):
-    """What readers need of `info`."""
-
-    format_version: Literal[FORMAT_VERSION]  # type: ignore[valid-type]
-    layers: Literal[contract.LAYERS] | Count  # type: ignore[valid-type]
-    dtype: Literal["float32", "float16"]
-    lines: Count
-    savedmodel_sha256: str
-    tokenizer: Literal[contract.TOKENIZERS]  # type: ignore[valid-type]
-    line: str
-    pool: str | None = None
-    identifiers: bool = False
-
-
 class _Shard(msgspec.Struct, frozen=True):
     name: record_folder.ShardName
 
 
-class _FolderInfo(_Info, frozen=True, kw_only=True):
+class _Info(msgspec.Struct, frozen=True, kw_only=True):
+    """What readers need of `info`."""
+
+    format_version: Literal[FORMAT_VERSION]  # type: ignore[valid-type]
+    dtype: Literal["float32", "float16"]
     shards: list[_Shard]
-
-
-def open_hdf5(vectors: str | os.PathLike) -> tuple[h5py.File, dict[str, Any]]:
-    """Opens vectors in HDF5 for reading; returns the file and its `info`.
-
-    Raises:
-        InputError: if `elmo-tf embed` has not written the file, or its `info` is damaged.
-    """
-    path, expected = str(vectors), "an HDF5 file of elmo-tf embed"
-    if not os.path.isfile(vectors):
-        raise InputError(path, expected, "a folder" if os.path.isdir(vectors) else "none")
-    try:
-        file = h5py.File(vectors)
-    except OSError as error:
-        raise InputError(path, expected, reason(error)) from None
-    try:
-        info = file.attrs.get(INFO_ATTRIBUTE)
-        if not isinstance(info, (str, bytes)):
-            raise InputError(path, expected, "another program's")
-        json_file.parse(info, _Info, path)
-        return file, json_file.parse(info, dict, path)
-    except InputError:
-        file.close()
-        raise
+    identifiers: bool = False
 
 
 def read_tfrecords(folder: str | os.PathLike) -> "tf.data.Dataset":
@@ -93,7 +57,7 @@ def read_tfrecords(folder: str | os.PathLike) -> "tf.data.Dataset":
     folder = pathlib.Path(folder)
     if not (folder / record_folder.MARKER_FILE).is_file():
         raise InputError(str(folder), "a finished folder of elmo-tf embed", "none")
-    info = json_file.read(folder / record_folder.INFO_FILE, _FolderInfo)
+    info = json_file.read(folder / record_folder.INFO_FILE, _Info)
     features = {
         "line": tf.io.FixedLenFeature([], tf.int64),
         "tokens": tf.io.RaggedFeature(tf.string),

@@ -62,10 +62,9 @@ def connected(options: PipelineOptions, unknown: Sequence[str] = ()) -> Iterator
             flink.flink_master = flink_cluster.address(options) or flink.flink_master
             flink_cluster.check(options)
             portable.job_endpoint = stack.enter_context(java_server.running(options))
-        if portable.job_endpoint and portable.job_endpoint != "embed":
-            _check_options(portable.job_endpoint, unknown)
-        elif unknown:
-            raise _unknown(unknown)
+        if not portable.job_endpoint:
+            raise InputError("job_endpoint", "the address of a job service", "none")
+        _check_options(portable.job_endpoint, unknown)
         yield
 
 
@@ -135,20 +134,12 @@ def end_job(options: PipelineOptions, note: str) -> None:
         ChildProcessError: if the job may still be running. Its workers may write to the output.
     """
     earlier = filesystems.read_json(note, _Note)
-    if not earlier:
-        todo = f"once it has ended, delete {note}, which is damaged"
-    elif not earlier.address:
-        todo = f"see the page of its {earlier.runner}, and once it has ended, delete {note}"
-    elif earlier.address != flink_cluster.address(options):
-        where = f"run the command with the options for its cluster {earlier.address}"
-        todo = f"{where}, or once it has ended, delete {note}"
-    elif not flink_cluster.cancel(earlier.address, earlier.name, _CANCEL_SECONDS):
-        todo = f"cancel it on {earlier.address}, or once it has ended, delete {note}"
-    else:
+    is_ours = earlier and earlier.address and earlier.address == flink_cluster.address(options)
+    if is_ours and flink_cluster.cancel(earlier.address, earlier.name, _CANCEL_SECONDS):
         filesystems.delete([note])
         return
-    name = f" {earlier.name}" if earlier else ""
-    raise ChildProcessError(f"the job{name} of an earlier run may still be running; {todo}")
+    job = f"the job {earlier.name} of {earlier.address or earlier.runner}" if earlier else "the job of an earlier run"
+    raise ChildProcessError(f"{job} may still be running; cancel it there, or once it has ended, delete {note}")
 
 
 def execute(pipeline: beam.Pipeline, note: str) -> str | None:
@@ -253,8 +244,5 @@ def _check_options(endpoint: str, unknown: Sequence[str]) -> None:
     names = {argument: argument.lstrip("-").partition("=")[0] for argument in unknown if argument.startswith("-")}
     wrong = [argument for argument, name in names.items() if name not in known]
     if wrong or (unknown and not unknown[0].startswith("-")):
-        raise _unknown(wrong or unknown)
-
-
-def _unknown(arguments: Sequence[str]) -> InputError:
-    return InputError("runner", "options that Beam or its job service know", f"unknown ones: {' '.join(arguments)}")
+        found = f"unknown ones: {' '.join(wrong or unknown)}"
+        raise InputError("runner", "options that Beam or its job service know", found)

@@ -15,7 +15,7 @@ import pathlib
 import shlex
 import shutil
 import tarfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import BinaryIO
 
 import msgspec
@@ -58,19 +58,14 @@ LM1B = Source(
 )
 
 
-def fetch(
-    output: str | os.PathLike,
-    source: Source = LM1B,
-    archive: str | os.PathLike | None = None,
-    keep_archive: bool = False,
-) -> dict[str, int]:
+def fetch(output: str | os.PathLike, source: Source = LM1B, archive: str | os.PathLike | None = None) -> dict[str, int]:
     """Puts the source's folders into `output`. Files that are already there are not written again.
 
     Args:
         output: folder; made if it does not exist.
         source: the archive.
-        archive: a downloaded copy to unpack, which stays where it is; None: download it to `output`.
-        keep_archive: whether the downloaded archive stays in `output` after it is unpacked.
+        archive: a downloaded copy to unpack, which stays where it is; None: download it to `output`, and delete it once
+            it is unpacked.
 
     Returns:
         The bytes of each file, by its path in `output`.
@@ -84,8 +79,8 @@ def fetch(
         if files is not None:
             _log.info("nothing to do in %s: %s", output, _describe(files, source))
             return files
+        _check_room(output, source, archive is None)
         downloaded = output / f"{source.root}.tar.gz"
-        _check_room(output, source, downloaded if archive is None else None)
         if archive is not None:
             download.check(pathlib.Path(archive), source.size, source.sha256)
         else:
@@ -96,10 +91,8 @@ def fetch(
         manifest = {"url": source.url, "sha256": source.sha256, "bytes": source.size, "files": files}
         with _new_file(output / MANIFEST_FILE) as file:
             file.write(json.dumps(manifest, indent=1).encode() + b"\n")
-        if archive is None and not keep_archive:
+        if archive is None:
             downloaded.unlink()
-        # A partial download may be left if the archive was given later.
-        download.part_of(downloaded).unlink(missing_ok=True)
     text = shlex.quote(str(output / source.folders[0] / "*"))
     command = f"elmo-tf preprocess --input {text} --min-count 3 --output data/lm1b"
     _log.info("ready in %s: %s; now, for example:\n%s", output, _describe(files, source), command)
@@ -136,29 +129,19 @@ def _finished(output: pathlib.Path, source: Source) -> dict[str, int] | None:
         manifest = json_file.read(output / MANIFEST_FILE, _Manifest)
     except InputError:
         return None
-    files = manifest.files
-    if manifest.sha256 != source.sha256 or not files:
-        return None
-    if lost := [name for name, size in files.items() if not _is_whole(output / name, size)]:
-        _log.info("%d files are missing or changed in %s, for example %s", len(lost), output, lost[0])
-    return None if lost else files
+    is_whole = all(_is_whole(output / name, size) for name, size in manifest.files.items())
+    return manifest.files if manifest.sha256 == source.sha256 and is_whole else None
 
 
 def _is_whole(path: pathlib.Path, size: int) -> bool:
     return path.is_file() and path.stat().st_size == size
 
 
-def _check_room(output: pathlib.Path, source: Source, archive: pathlib.Path | None) -> None:
-    """Raises `InputError` if the disk has no room for the files to unpack and, if any, the archive to download."""
-
-    def missing(size: int, paths: Iterable[pathlib.Path]) -> int:
-        return max(size - sum(path.stat().st_size for path in paths if path.exists()), 0)
-
-    needed = missing(source.unpacked_size, [path for folder in source.folders for path in (output / folder).glob("*")])
-    if archive is not None:
-        needed += missing(source.size, (archive, download.part_of(archive)))
+def _check_room(output: pathlib.Path, source: Source, downloads: bool) -> None:
+    """Raises `InputError` if the disk has no room for the files. A run that resumes finds out when it writes."""
+    needed = source.unpacked_size + (source.size if downloads else 0)
     free = shutil.disk_usage(output).free
-    if free < needed:
+    if free < needed and not os.listdir(output):
         raise InputError(str(output), f"{needed / 1e9:.1f} GB of free disk", f"{free / 1e9:.1f} GB")
 
 

@@ -45,9 +45,9 @@ class EmbedConfig(job_config.JobConfig):
         lines = self.id_column is None or self.tokenizer != "unicode" or self.line == sentences.SENTENCE
         require("id_column", lines, "lines that are sentences", f"line {self.line or sentences.PART}")
 
-    def settings(self, seed: int = 0, heldout_fraction: float | None = None) -> sentences.Settings:
+    def settings(self) -> sentences.Settings:
         """Returns how text becomes sentences."""
-        return super().settings(seed, heldout_fraction)._replace(id_column=self.id_column)
+        return super().settings()._replace(id_column=self.id_column)
 
     @property
     def folder(self) -> str:

@@ -89,10 +89,6 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
         for text, found in zip(batch, model.encode(batch, self._layers, self._pool), strict=True):
             yield PredictionResult(text, found)
 
-    def get_metrics_namespace(self) -> str:
-        """Returns the name under which Beam counts inferences and their time."""
-        return "embed"
-
 
 @contextlib.contextmanager
 def on_this_machine(savedmodel: str) -> Iterator[tuple[str, str]]:

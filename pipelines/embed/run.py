@@ -18,7 +18,7 @@ import elmo_tf
 from elmo_tf import embedder, sources
 from elmo_tf.errors import InputError
 from elmo_tf.files.progress import counted
-from elmo_tf.pipelines.embed import embed_step, job, model_handler, vector_output
+from elmo_tf.pipelines.embed import embed_step, job, model_handler
 from elmo_tf.pipelines.embed.config import EmbedConfig
 from elmo_tf.pipelines.running import journal, runner_options
 from elmo_tf.pipelines.text import filesystems, job_config
@@ -73,12 +73,12 @@ def _run(config: EmbedConfig, model: sources.Source, savedmodel: str, beam_optio
         "version": elmo_tf.__version__,
     }
     _check_plan(folder, plan)
-    with journal.unfinished([folder], plan, beam_options):
+    with journal.unfinished([folder], plan, beam_options) as notes:
         _log.info("embedding %s with %s", counted(len(corpus), "file"), savedmodel)
         if model.tokenizer != config.tokenizer:
             text = "warning: this text is split by the tokenizer %s, but the model's signature default uses %s"
             _log.warning(text, config.tokenizer, model.tokenizer)
-        about = job.Job(journal.opened(folder), model, savedmodel, sha256, config, beam_options).run(corpus)
+        about = job.Job(notes, model, savedmodel, sha256, config, beam_options).run(corpus)
     if config.format == "hdf5":
         journal.discard(folder)
     _log.info("%s", job.summary(about, config.output, time.monotonic() - start))
@@ -89,18 +89,10 @@ def _check(config: EmbedConfig) -> None:
     """Raises `InputError` for what can be checked before any work."""
     config.settings()
     if config.format == "hdf5":
-        output, folder = config.output, config.folder
+        output = config.output
         local = "a local path for HDF5 (the format tfrecord can be written to remote stores)"
         require(output, filesystems.is_local(output), local, "a remote one")
-        if os.path.lexists(output):
-            # A run may have been killed after it had moved its file to the output.
-            if journal.plan_of(folder) is None and journal.is_marked(folder):
-                journal.discard(folder)
-            elif vector_output.Hdf5(journal.opened(folder)).is_moved():
-                with journal.locked(folder):
-                    journal.discard(folder)
-            found = "a folder" if os.path.isdir(output) else "one"
-            raise InputError(output, "a file that does not exist yet", found)
+        require(output, not os.path.lexists(output), "a file that does not exist yet", "one")
     journal.check(config.folder)
 
 

@@ -1,104 +1,150 @@
-"""The nearest uses of words in a text on disk, whose vectors are computed now or were written by `elmo-tf embed`."""
+"""The nearest uses of words in a text, which show what a model knows of a word with several senses."""
 
+import bisect
+import itertools
 import json
+import logging
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-import h5py
 import numpy as np
 
 from elmo_tf import embedder, sources
 from elmo_tf.errors import InputError
-from elmo_tf.files.progress import ProgressLine
+from elmo_tf.files.progress import ProgressLine, counted
 from elmo_tf.pipelines.running import task_progress
 from elmo_tf.pipelines.text import corpora, sentences
 from elmo_tf.pipelines.text.job_config import require
-from elmo_tf.savedmodel import neighbors, vector_files
 
-# Of sentences that are sorted by length before they are embedded; the first group is what the mean is taken over.
-_GROUP_TOKENS = neighbors.MEAN_TOKENS
+# Tokens at the start of the text that the mean is taken over: enough for 1 % of a component's standard deviation.
+MEAN_TOKENS = 16_384
 MIX = "elmo"  # instead of a layer's number
 
-Line = tuple[int, embedder.Words]  # its number, from 0, and its tokens
+Line = tuple[int, embedder.Words]  # its number in the text, from 0, and its tokens
+Embedded = tuple[int, embedder.Words, np.ndarray]  # with the vectors of the tokens
+_log = logging.getLogger("elmo_tf")
 
 
-class Search(NamedTuple):
-    """What to search for, and where."""
+class Query(NamedTuple):
+    """A word at one place of one sentence."""
 
-    savedmodel: str
-    text: str  # a file, folder or glob
-    word: str
-    sentence: str
-    position: int | None = None
-    layer: str = MIX  # or a layer's number
-    count: int = 10
-    same_word: bool = False
-    vectors: str | None = None  # HDF5 of the text
+    sentence: list[bytes]
+    position: int  # of the word in the sentence, from 0
 
-    def run(self) -> tuple[neighbors.Query, list[neighbors.Use]]:
-        """Returns the query and the nearest uses, best first.
-
-        Raises:
-            InputError: if the word is not in the sentence or the text, or a file cannot be used.
-        """
-        query = neighbors.find_query(self.word, self.sentence, self.position)
-        source = sources.find(self.savedmodel)
-        layer = self._layer(source)
-        file, about = vector_files.open_hdf5(self.vectors) if self.vectors else (None, None)
-        corpus = corpora.match([self.text])
-        if about:
-            _check_vectors(about, source, layer, self.vectors)
-        model = embedder.Embedder(source)
-        target = next(model.embed([query.sentence], "mix" if layer is None else layer))[1][query.position]
-        progress = _Progress(corpus)
-        lines = self._lines(corpus, about)
-        if self.same_word:
-            lines = _with_word(lines, query.word, progress)
-        embedded = _embed(lines, layer, model) if file is None else self._read(file, about, lines, layer, model)
-        try:
-            uses = neighbors.nearest_uses(query, target, progress.along(embedded), self.count, self.same_word)
-        finally:
-            progress.line.clear()
-        wanted = f"a line with the word {self.word!r}" if self.same_word else "a sentence"
-        require(self.text, bool(uses), f"{wanted}, other than the one given", "none")
-        return query, uses
-
-    def _layer(self, source: sources.Source) -> int | None:
-        """Returns the number of the layer; None for the mix."""
-        names = [MIX, *map(str, range(source.num_layers))]
-        require("layer", self.layer in names, f"one of {', '.join(names)}", self.layer)
-        return None if self.layer == MIX else int(self.layer)
-
-    def _lines(self, corpus: list[corpora.TextFile], about: dict[str, Any] | None) -> Iterator[Line]:
-        """Yields the numbered sentences of a text, read with the settings of its vectors, if given."""
-        about = about or {"tokenizer": "whitespace", "line": sentences.SENTENCE}
-        settings = sentences.Settings(about["tokenizer"], about["line"], False, 0, None)
-        refused = () if "lines" in about else ("invalid_utf8_lines",)
-        reader, first = sentences.Reader(settings, numbered=True, refused=refused), 0
-        (task,) = corpora.plan_in_order(corpus, 1)
-        for numbered in reader.read(task):
-            yield from enumerate(numbered.sentences, first)
-            first += len(numbered.sentences)
-        if "lines" in about and first != about["lines"]:
-            raise InputError(self.text, f"the {about['lines']:,} lines of {self.vectors}", f"{first:,}")
-
-    def _read(
-        self, file: h5py.File, about: dict[str, Any], lines: Iterable[Line], layer: int | None, model: embedder.Embedder
-    ) -> Iterator[neighbors.Embedded]:
-        """Yields the lines with the vectors of a layer that a file holds."""
-        num_dims = 3 if about["layers"] == "all" else 2
-        for number, words in lines:
-            dataset = file.get(str(number)) if number < about["lines"] else None
-            num_tokens = dataset.shape[-2] if isinstance(dataset, h5py.Dataset) and dataset.ndim == num_dims else 0
-            if num_tokens != len(words):
-                found = f"{len(words)} tokens instead of {num_tokens} on line {number:,} (from 0)"
-                raise InputError(self.text, f"the text of {self.vectors}", found)
-            if words:
-                yield number, words, _of_layer(dataset, layer, model) if num_dims == 3 else dataset[...]
+    @property
+    def word(self) -> bytes:
+        return self.sentence[self.position]
 
 
-def as_json(query: neighbors.Query, uses: list[neighbors.Use]) -> str:
+class Use(NamedTuple):
+    """A word at one place of one sentence of the text."""
+
+    similarity: float  # cosine of its vector and the query's, both minus the mean of the text's vectors, -1 to 1
+    line: int  # number of the line in the text, from 0
+    sentence: list[str]
+    position: int  # of the word in the sentence, from 0
+
+
+def search(
+    savedmodel: str, text: str, query: Query, layer: str = MIX, count: int = 10, same_word: bool = False
+) -> list[Use]:
+    """Returns the uses of words in a text that are most similar to the query's, best first.
+
+    Args:
+        savedmodel: the model, as for `elmo_tf.load`.
+        text: a file, folder or glob; one tokenized sentence per line.
+        query: the word to compare with.
+        layer: a layer's number, or "elmo".
+        count: the largest number of uses to return.
+        same_word: whether to consider only uses of the query's word.
+
+    Raises:
+        InputError: if there is no use in the text, or a file cannot be used.
+    """
+    source = sources.find(savedmodel)
+    names = [MIX, *map(str, range(source.num_layers))]
+    require("layer", layer in names, f"one of {', '.join(names)}", layer)
+    layers = "mix" if layer == MIX else int(layer)
+    corpus = corpora.match([text])
+    model = embedder.Embedder(source)
+    ((_, vectors),) = model.embed([query.sentence], layers)
+    progress = ProgressLine(at_once=False)
+    lines = _read(corpus, progress)
+    if same_word:
+        lines = (line for line in lines if query.word in line[1])
+    try:
+        uses = nearest_uses(query, vectors[query.position], _embed(lines, layers, model), count, same_word)
+    finally:
+        progress.clear()
+    wanted = f"a line with the word {query.word.decode(errors='replace')!r}" if same_word else "a sentence"
+    require(text, bool(uses), f"{wanted}, other than the one given", "none")
+    return uses
+
+
+def find_query(word: str, sentence: str, position: int | None = None) -> Query:
+    """Returns the word in the sentence.
+
+    Args:
+        word: compared with case, byte by byte.
+        sentence: tokens between white space, `word` among them.
+        position: of the word, counted from 0; None: the only one, or the first.
+
+    Raises:
+        InputError: if the word is not there.
+    """
+    wanted, words = word.encode(errors="surrogateescape"), sentence.encode(errors="surrogateescape").split()
+    if wanted not in words:
+        raise InputError("sentence", f"the word {word!r} in it", repr(sentence))
+    places = [place for place, found in enumerate(words) if found == wanted]
+    if position is not None and position not in places:
+        raise InputError("position", f"one of {places}, the positions of {word!r}", position)
+    return Query(words, places[0] if position is None else position)
+
+
+def nearest_uses(
+    query: Query, target: np.ndarray, embedded: Iterable[Embedded], count: int = 10, same_word: bool = False
+) -> list[Use]:
+    """Returns the uses most similar to the query's, best first, at most one in each distinct sentence.
+
+    The mean vector of the first `MEAN_TOKENS` tokens is subtracted from all vectors: what all vectors of a layer share
+    says nothing about a use, and makes all cosines nearly equal. Memory does not grow with the text.
+
+    Args:
+        query: its own sentence is skipped wherever it occurs.
+        target: float32 `(dim,)`, the query's vector.
+        embedded: the text: each line's number, its tokens and their vectors `(tokens, dim)`; only lines with tokens.
+        count: the largest number of uses to return.
+        same_word: whether to consider only uses of the query's word.
+    """
+    best: list[Use] = []
+    known: set[tuple[bytes, ...]] = {tuple(query.sentence)}
+    embedded = iter(embedded)
+    first = list(_some(embedded))
+    if not first:
+        return []
+    mean = np.concatenate([vectors for _, _, vectors in first]).mean(axis=0, dtype=np.float64).astype(np.float32)
+    target = target - mean
+    for line, words, vectors in itertools.chain(first, embedded):
+        if tuple(words) in known:
+            continue
+        similarities = _cosines(vectors - mean, target)
+        if same_word:
+            similarities[[word != query.word for word in words]] = -np.inf
+        position = int(similarities.argmax())
+        similarity = float(similarities[position])
+        if similarity == -np.inf or (len(best) == count and similarity <= best[-1].similarity):
+            continue
+        use = Use(similarity, line, [word.decode(errors="replace") for word in words], position)
+        bisect.insort(best, use, key=lambda one: (-one.similarity, one.line))
+        known.add(tuple(words))
+        for gone in best[count:]:
+            known.discard(tuple(word.encode() for word in gone.sentence))
+        del best[count:]
+    return best
+
+
+def as_json(query: Query, uses: list[Use]) -> str:
     """Returns the result as one line of JSON."""
     return json.dumps(
         {
@@ -111,7 +157,7 @@ def as_json(query: neighbors.Query, uses: list[neighbors.Use]) -> str:
     )
 
 
-def as_table(uses: list[neighbors.Use]) -> str:
+def as_table(uses: list[Use]) -> str:
     """Returns a line per use: similarity, number of the line in the text, the sentence with the word marked."""
     width, rows = max(len(f"{use.line:,}") for use in uses), []
     for use in uses:
@@ -121,70 +167,43 @@ def as_table(uses: list[neighbors.Use]) -> str:
     return "\n".join(rows)
 
 
-class _Progress:
-    """The progress line of a search."""
-
-    def __init__(self, corpus: list[corpora.TextFile]):
-        self._size = sum(file.text_size for file in corpus)
-        self._amount, self._start, self.line = task_progress.Amount(), time.monotonic(), ProgressLine(at_once=False)
-
-    def add(self, words: embedder.Words, skipped: bool = False) -> None:
-        """Counts a sentence of the text that is done."""
-        size = sum(map(len, words)) + max(1, len(words))  # with white space
-        self._amount += task_progress.Amount(*(size,) if skipped else (size, 1, len(words)))
-        if self.line.due():
-            seconds = time.monotonic() - self._start
-            self.line.show(f"searching {task_progress.describe(self._amount, self._size, seconds)}")
-
-    def along(self, lines: Iterable[neighbors.Embedded]) -> Iterator[neighbors.Embedded]:
-        """Yields lines and counts them."""
-        for line in lines:
-            yield line
-            self.add(line[1])
+def _read(corpus: list[corpora.TextFile], progress: ProgressLine) -> Iterator[Line]:
+    """Yields the lines of a text that have tokens, and shows how much of it is read."""
+    reader = sentences.Reader(sentences.Settings("whitespace", sentences.SENTENCE, strict=False), numbered=True)
+    (task,) = corpora.plan_in_order(corpus, 1)
+    amount, start, invalid = task_progress.Amount(), time.monotonic(), 0
+    for batch in reader.read(task):
+        if progress.due():
+            progress.show(f"searching {task_progress.describe(amount, task.size, time.monotonic() - start)}")
+        for number, words in enumerate(batch.sentences, amount.sentences):
+            if words:
+                yield number, words
+        amount += task_progress.Amount(batch.size, len(batch.sentences), sum(map(len, batch.sentences)))
+        invalid += batch.irregular["invalid_utf8_lines"]
+    if invalid:
+        _log.warning("warning: skipped %s with bytes that are not UTF-8", counted(invalid, "line"))
 
 
-def _with_word(lines: Iterable[Line], word: bytes, progress: _Progress) -> Iterator[Line]:
-    for number, words in lines:
-        if word in words:
-            yield number, words
-        else:
-            progress.add(words, skipped=True)
-
-
-def _embed(lines: Iterable[Line], layer: int | None, model: embedder.Embedder) -> Iterator[neighbors.Embedded]:
-    """Yields the lines with the vectors of a layer, which it computes for many lines at a time."""
-    for group in _groups(lines):
-        for place, vectors in model.embed([words for _, words in group], "mix" if layer is None else layer):
+def _embed(lines: Iterable[Line], layers: embedder.Layers, model: embedder.Embedder) -> Iterator[Embedded]:
+    """Yields lines with their vectors, which are computed for many lines at a time."""
+    lines = iter(lines)
+    while group := list(_some(lines)):
+        for place, vectors in model.embed([words for _, words in group], layers):
             yield *group[place], vectors
 
 
-def _groups(lines: Iterable[Line]) -> Iterator[list[Line]]:
-    group, num_tokens = [], 0
+def _some(lines: Iterator[Any]) -> Iterator[Any]:
+    """Yields the next lines, up to the one that completes `MEAN_TOKENS` tokens."""
+    num_tokens = 0
     for line in lines:
-        group.append(line)
+        yield line
         num_tokens += len(line[1])
-        if num_tokens >= _GROUP_TOKENS:
-            yield group
-            group, num_tokens = [], 0
-    yield group
+        if num_tokens >= MEAN_TOKENS:
+            return
 
 
-def _check_vectors(about: dict[str, Any], source: sources.Source, layer: int | None, path: str) -> None:
-    """Raises `InputError` unless the vectors are those of the model, and include the layer."""
-    line = about["line"]
-    require(path, line in sentences.LINES, f"line to be {' or '.join(sentences.LINES)}", line)
-    same = about["savedmodel_sha256"] == source.sha256()
-    require(path, same, f"vectors of the model {source.name}", "those of another")
-    require(path, "pool" not in about, "a vector for each token", f"elmo-tf embed --pool {about.get('pool')}")
-    require(path, "identifiers" not in about, "vectors by the numbers of lines", "elmo-tf embed --id-column")
-    stored, is_top = about["layers"], layer == source.num_layers - 1
-    enough = stored in ("all", "mix" if layer is None else layer) or (stored == "top" and is_top)
-    wanted = "all layers" if layer is None else f"layer {layer}"
-    require(path, enough, wanted, f"elmo-tf embed --layers {stored}")
-
-
-def _of_layer(layers: h5py.Dataset, layer: int | None, model: embedder.Embedder) -> np.ndarray:
-    """Returns the vectors of a layer, or the mix of all, `(tokens, dim)`."""
-    if layer is not None:
-        return layers[layer]
-    return np.tensordot(model.mix_weights(), layers[...].astype(np.float32), 1)
+def _cosines(vectors: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Returns the cosine of each row, float32 `(tokens,)`; 0 for a vector without length."""
+    lengths = np.linalg.norm(vectors, axis=-1) * np.linalg.norm(target)
+    # Rounding may give a little more than 1.
+    return np.clip(vectors @ target / np.where(lengths == 0, 1, lengths), -1, 1)

@@ -117,10 +117,6 @@ class Hdf5(NamedTuple):
         """Whether the frame is complete; if not, everything written earlier is useless."""
         return self.journal.result(_FRAME, 0, Result) is not None
 
-    def is_moved(self) -> bool:
-        """Whether `finish` has moved the file."""
-        return bool(self.journal.done_paths(_FRAME)) and not os.path.lexists(self.path)
-
     def make_frame(self, lines: Iterable[tuple[list[bytes], list[int]]], layout: Layout, info: dict[str, Any]) -> None:
         """Makes a file with a dataset for each line, without values, and with `info` as its attribute.
 

@@ -46,6 +46,7 @@ class PreprocessConfig(job_config.JobConfig):
         named = {sentences.TRAIN: self.output, sentences.HELDOUT: self.heldout}
         return {split: path for split, path in named.items() if path}
 
-    def split_settings(self) -> sentences.Settings:
+    def settings(self) -> sentences.Settings:
         """Returns how text becomes the sentences of each split."""
-        return self.settings(self.seed, (self.heldout_fraction or HELDOUT_FRACTION) if self.heldout else None)
+        fraction = (self.heldout_fraction or HELDOUT_FRACTION) if self.heldout else None
+        return super().settings()._replace(seed=self.seed, heldout_fraction=fraction)

@@ -37,11 +37,7 @@ def describe(
         "max_chars_per_token": char_ids.MAX_CHARS_PER_TOKEN,
         "heldout_fraction": settings.heldout_fraction,
         "irregular": report.irregular(read, sentences.rules(settings)),
-        "inputs": [
-            {"name": os.path.basename(file.path), "bytes": file.size}
-            | ({"members": file.members} if file.members else {})
-            for file in corpus
-        ],
+        "inputs": [{"name": os.path.basename(file.path), "bytes": file.size} for file in corpus],
         "vocabulary": {
             "size": len(words),
             "types": types,

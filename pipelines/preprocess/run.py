@@ -28,7 +28,6 @@ from elmo_tf.records import record_folder
 from elmo_tf.text import vocabulary
 
 _SHARD_BYTES = 8 << 20  # of text, when --shards is not given
-_MANY_INVALID = 0.01  # share of lines that are not UTF-8, above which there is a warning
 _SAMPLES = 16  # blocks of text that the order of a given vocabulary is checked against
 _log = logging.getLogger("elmo_tf")
 
@@ -53,7 +52,7 @@ def preprocess(config: PreprocessConfig, load_tensorflow: Callable[[], None] | N
     config = dataclasses.replace(config, output=job_config.real_path(config.output), heldout=heldout)
     # Fails if the runner is not available.
     runner_options.make_pipeline(beam_options)
-    settings = config.split_settings()
+    settings = config.settings()
     for folder in config.folders.values():
         journal.check(folder)
     if heldout:
@@ -81,10 +80,10 @@ def _run(config: PreprocessConfig, settings: sentences.Settings, beam_options: P
         "version": elmo_tf.__version__,
         **journal.plan_input(corpus),
     }
-    with journal.unfinished([*folders.values()], plan, beam_options):
+    with journal.unfinished([*folders.values()], plan, beam_options) as notes:
         guess = "" if all(file.is_divisible for file in corpus) else "about "
         _log.info("reading %s, %s%s of text", counted(len(corpus), "file"), guess, report.megabytes(size))
-        output = shards.Output(journal.opened(config.output), folders, settings, num_shards)
+        output = shards.Output(notes, folders, settings, num_shards)
         work = _Job(output, size, len(tasks), beam_options)
         words, types = (given, None) if given else work.count(config.min_count or 1, config.max_vocab)
         # For the next phases, and for readers of the records.
@@ -98,7 +97,6 @@ def _run(config: PreprocessConfig, settings: sentences.Settings, beam_options: P
         for split, folder in folders.items():
             filesystems.write_json(filesystems.join(folder, record_folder.INFO_FILE), infos[split])
     _log.info("%s", info.summary(infos, folders.values(), time.monotonic() - start))
-    _warn(infos)
     return infos[sentences.TRAIN]
 
 
@@ -148,15 +146,6 @@ class _Job(NamedTuple):
         """The parts of the text. The order of the sentences needs a plan of all files, which is made on a worker."""
         journal, num_shards = self.output.journal, self.output.num_shards
         return do_once.Tasks(lambda: corpora.plan(journal.corpus(), num_shards), self.num_tasks, self.size)
-
-
-def _warn(infos: dict[str, dict[str, Any]]) -> None:
-    """Warns if many lines are not UTF-8."""
-    dropped = infos[sentences.TRAIN]["irregular"]["invalid_utf8_lines"]["count"]
-    share = dropped / (dropped + sum(about["sentences"] for about in infos.values()))
-    if share > _MANY_INVALID:
-        text = "warning: dropped %s lines (%.0f %%) that are not UTF-8; the setting strict makes them an error"
-        _log.warning(text, f"{dropped:,}", 100 * share)
 
 
 def _read_vocabulary(path: str) -> vocabulary.Vocabulary:

@@ -103,11 +103,6 @@ def shared_path(folder: str, *name: str) -> str:
     return filesystems.join(folder, UNFINISHED, *name)
 
 
-def opened(folder: str) -> Journal:
-    """Returns the journal of the run that writes `folder`. Call it in the process that started the run."""
-    return Journal(folder, str((_read_plan(folder) or {}).get(_RUN, "")))
-
-
 def plan_input(corpus: Sequence[corpora.TextFile]) -> dict[str, Any]:
     """Returns the part of a plan that says which files are read, and when they were last changed."""
     times = filesystems.at_once(filesystems.last_changed, [file.path for file in corpus])
@@ -159,7 +154,7 @@ def is_marked(folder: str) -> bool:
 @contextlib.contextmanager
 def unfinished(
     folders: Sequence[str], plan: dict[str, Any], beam_options: PipelineOptions | None = None
-) -> Iterator[bool]:
+) -> Iterator[Journal]:
     """Keeps output folders unfinished until the block ends. Call `check` on each before.
 
     The folders get their markers when the block ends without an exception. After an `InputError` neither they nor
@@ -172,7 +167,7 @@ def unfinished(
         beam_options: Beam's; with them, a remote job that an earlier run has left is ended before anything changes.
 
     Yields:
-        Whether this resumes an earlier run. If not, the folders are empty except for the journal.
+        The journal. Unless the run resumes an earlier one, the folders are empty except for it.
 
     Raises:
         InputError: if a folder cannot be made, another run is writing it, or one has finished it since `check`.
@@ -190,7 +185,7 @@ def unfinished(
                     from elmo_tf.pipelines.cluster import job_service
 
                     job_service.end_job(beam_options, note)
-            run = opened(folders[0]).run if resumed else uuid.uuid4().hex[:8]
+            run = _read_plan(folders[0])[_RUN] if resumed else uuid.uuid4().hex[:8]
             # A resumed folder holds work of an earlier run, which stays.
             new = [] if resumed else folders
             for folder in folders:
@@ -202,8 +197,10 @@ def unfinished(
             if resumed:
                 _log.info("resuming an earlier run; its finished files are kept")
             with job_config.hint():
-                yield resumed
-            _mark(folders)
+                yield Journal(folders[0], run)
+            for folder in folders:
+                _clear(folder, everything=False)
+                filesystems.write(filesystems.join(folder, record_folder.MARKER_FILE), b"")
         except InputError:
             for folder in new:
                 discard(folder)
@@ -249,17 +246,8 @@ def _remove(folders: Iterable[pathlib.Path]) -> None:
             path.rmdir()
 
 
-def _mark(folders: Iterable[str]) -> None:
-    """Marks folders as finished, and deletes leftovers of workers that were killed."""
-    for folder in folders:
-        left = filter(filesystems.is_temporary, filesystems.sizes(folder))
-        filesystems.delete([filesystems.join(folder, name) for name in left])
-    for folder in folders:
-        filesystems.write(filesystems.join(folder, record_folder.MARKER_FILE), b"")
-
-
 def _clear(folder: str, everything: bool) -> None:
-    """Deletes leftovers from a folder and its journal, or everything that runs do not share."""
+    """Deletes leftovers of killed workers from a folder and its journal, or everything that runs do not share."""
     notes = shared_path(folder)
     for place, is_left, is_ours in (
         (notes, lambda name: name.endswith(PROGRESS_ENDING), lambda name: name not in (_PLAN, JOB, _OWNER)),

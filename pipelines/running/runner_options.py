@@ -11,7 +11,6 @@ from typing import NoReturn
 import apache_beam as beam
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import (
-    DebugOptions,
     DirectOptions,
     PipelineOptions,
     PortableOptions,
@@ -27,17 +26,15 @@ from elmo_tf.pipelines.text import filesystems
 
 # In memory, in this process or with --direct_num_workers in several, without a network.
 DEFAULT_RUNNER = "FnApiRunner"
-_PORTABLE = ("PortableRunner", "FlinkRunner")  # hand the pipeline to another program
-_REMOTE = (*_PORTABLE, "DataflowRunner")
+_REMOTE = ("PortableRunner", "FlinkRunner")  # hand the pipeline to another program
 # Not Beam's own default, DirectRunner, nor PrismRunner: both start a Go program that listens on all addresses.
-_RUNNERS = (DEFAULT_RUNNER, "BundleBasedDirectRunner", *_REMOTE)
+_RUNNERS = (DEFAULT_RUNNER, *_REMOTE)
 # Beam's options that errors name.
 PARAMETERS = ("runner", "flink_master", "flink_version", "flink_job_server_jar", "job_endpoint")
 _LOGGERS = {
     "apache_beam": logging.WARNING,
     # These print errors of steps, which are raised again here.
     "apache_beam.runners.common": logging.CRITICAL,
-    "apache_beam.runners.direct": logging.CRITICAL,
     "apache_beam.runners.portability.local_job_service": logging.CRITICAL,
     "apache_beam.runners.portability.portable_runner": logging.CRITICAL,
     "apache_beam.runners.worker": logging.CRITICAL,
@@ -75,7 +72,7 @@ def parse(arguments: Sequence[str]) -> tuple[PipelineOptions, list[str]]:
     options = PipelineOptions(list(arguments))
     standard = options.view_as(StandardOptions)
     standard.runner = standard.runner or DEFAULT_RUNNER
-    if unknown and options.view_as(StandardOptions).runner not in _PORTABLE:
+    if unknown and not is_remote(options):
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     # Some are for file systems such as HDFS and S3.
     FileSystems.set_options(options)
@@ -84,20 +81,15 @@ def parse(arguments: Sequence[str]) -> tuple[PipelineOptions, list[str]]:
 
 def uses_processes(options: PipelineOptions) -> bool:
     """Whether the options ask for several worker processes of the in-memory runner."""
-    direct, runner = options.view_as(DirectOptions), options.view_as(StandardOptions).runner
-    return direct.direct_running_mode == "multi_processing" and runner == DEFAULT_RUNNER
+    return options.view_as(DirectOptions).direct_running_mode == "multi_processing" and not is_remote(options)
 
 
 def processes_per_machine(options: PipelineOptions) -> int | None:
     """Returns how many worker processes the options start on one machine; 0: one per core; None: the only one."""
-    runner = options.view_as(StandardOptions).runner
     if uses_processes(options):
         return options.view_as(DirectOptions).direct_num_workers
-    if runner in _PORTABLE:
+    if is_remote(options):
         return int(options.view_as(PortableOptions).sdk_worker_parallelism or 0)
-    if runner == "DataflowRunner":
-        single = options.view_as(DebugOptions).lookup_experiment("no_use_multiple_sdk_containers")
-        return 1 if single else 0
     return None
 
 

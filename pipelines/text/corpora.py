@@ -3,6 +3,7 @@
 import collections
 import logging
 import os
+import re
 from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
@@ -11,8 +12,7 @@ from elmo_tf.pipelines.text import filesystems, local_files
 
 # Endings of names, and roughly how many bytes of text one byte of such a file holds.
 COMPRESSED = {".gz": 3, ".bz2": 4, ".xz": 4, ".zst": 3}
-_SHORT = {f".t{ending[1:]}": ending for ending in COMPRESSED}  # .tgz and so on
-_TAR = (".tar", *_SHORT, *(f".tar{ending}" for ending in COMPRESSED))
+_TAR = re.compile(r"\.(tar(\.(gz|bz2|xz|zst))?|tgz|tbz2|txz|tzst)$")
 _FASTA = (".fa", ".fasta", ".faa", ".fna")
 _PASSES = 8  # tasks that share a compressed file; each must decompress all of it
 _OPEN_SHARDS = 64  # most shards that one task writes at a time
@@ -20,28 +20,26 @@ _log = logging.getLogger("elmo_tf")
 
 
 def is_fasta(name: str) -> bool:
-    """Whether a file or an archive's member, compressed or not, has a name of FASTA files."""
+    """Whether a file, compressed or not, has a name of FASTA files."""
     stem, ending = os.path.splitext(name)
     return (stem if ending in COMPRESSED else name).endswith(_FASTA)
 
 
 class TextFile(NamedTuple):
-    """One file of the corpus, or the members of an archive that match a pattern."""
+    """One file of the corpus."""
 
     path: str
     size: int  # bytes on disk
-    members: str = ""  # for a tar archive: a glob for their names
 
     @property
     def is_divisible(self) -> bool:
         """Whether reading can begin anywhere in the file."""
-        return not self.members and not self.path.endswith(tuple(COMPRESSED))
+        return not self.path.endswith(tuple(COMPRESSED))
 
     @property
     def text_size(self) -> int:
         """Bytes of text in it; an estimate if it is compressed."""
-        ending = os.path.splitext(self.path)[1]
-        return self.size * COMPRESSED.get(_SHORT.get(ending, ending), 1)
+        return self.size * COMPRESSED.get(os.path.splitext(self.path)[1], 1)
 
 
 class Slice(NamedTuple):
@@ -75,32 +73,30 @@ class Task(NamedTuple):
 def match(patterns: Iterable[str]) -> list[TextFile]:
     """Returns the files that `patterns` match, each once, sorted by path; local paths are absolute.
 
-    A pattern is a file, a folder (every file in it, at any depth), a glob (`*`, `?`, `[..]`, `**` for any depth), or a
-    tar archive, alone or followed by a slash and a glob for its members' names. Hidden files and folders, whose names
-    begin with a dot, match only where the pattern contains the dot. A local file with several paths, by links of any
-    kind, is read once; the log says how many paths were skipped.
+    A pattern is a file, a folder (every file in it, at any depth), or a glob (`*`, `?`, `[..]`, `**` for any depth).
+    Hidden files and folders, whose names begin with a dot, match only where the pattern contains the dot. A local file
+    with several paths, by links of any kind, is read once; the log says how many paths were skipped.
 
     Raises:
         InputError: if a pattern matches no file, or a file cannot be read.
     """
-    same: dict[tuple[Hashable, str], set[TextFile]] = collections.defaultdict(set)
+    same: dict[Hashable, set[TextFile]] = collections.defaultdict(set)
     skipped: set[str] = set()
     for pattern in patterns:
         filesystems.check_store(pattern)
-        archive, members = _split_archive(pattern)
-        is_local = filesystems.is_local(archive)
-        matched = _match_local(archive, skipped) if is_local else _match_remote(archive)
+        matched = _match_local(pattern, skipped) if filesystems.is_local(pattern) else _match_remote(pattern)
         if not matched:
-            empty = "a folder without files" if os.path.isdir(archive) else "no such file"
+            empty = "a folder without files" if os.path.isdir(pattern) else "no such file"
             raise InputError(pattern, "a file, folder or glob that matches files", empty)
         for path, (size, identity) in matched.items():
-            chosen = (members or "*") if path.endswith(_TAR) else ""
-            same[identity, chosen].add(TextFile(path, size, chosen))
+            same[identity].add(TextFile(path, size))
     found = sorted(min(files, key=_preference) for files in same.values())
     skipped |= {file.path for files in same.values() for file in files} - {file.path for file in found}
     if skipped:
         _log.info("files and folders skipped, because they are read by another path: %s", f"{len(skipped):,}")
     for file in found:
+        if _TAR.search(file.path):
+            raise InputError(file.path, "text; unpack the archive first", "a tar archive")
         if filesystems.is_local(file.path) and not os.access(file.path, os.R_OK):
             raise InputError(file.path, "a readable file", "no permission to read it")
     return found
@@ -167,15 +163,6 @@ def _cut(corpus: list[TextFile], count: int) -> list[tuple[Slice, ...]]:
         while number < count - 1 and edges[number] <= begin:
             number += 1
     return [tuple(slices) for slices in pieces]
-
-
-def _split_archive(pattern: str) -> tuple[str, str]:
-    """Returns archive and members of the pattern `ARCHIVE/MEMBERS`; for other patterns the pattern and `""`."""
-    for ending in _TAR:
-        archive, slash, members = pattern.partition(f"{ending}/")
-        if slash and members:
-            return archive + ending, members
-    return pattern, ""
 
 
 def _match_local(pattern: str, skipped: set[str]) -> dict[str, tuple[int, Hashable]]:

@@ -22,7 +22,7 @@ class JobConfig:
         InputError: naming the field, if a value cannot be used.
     """
 
-    input: Path | Sequence[Path]  # files, folders, globs, archives; see pipelines/README.md
+    input: Path | Sequence[Path]  # files, folders, globs; see pipelines/README.md
     output: Path
     tokenizer: str = "whitespace"  # one of sentences.TOKENIZERS
     line: str | None = None  # what a line of raw text is, one of sentences.LINES; None: `part`
@@ -52,13 +52,13 @@ class JobConfig:
         value = getattr(self, name)
         require(name, value is None or value >= least, f"at least {least}", value)
 
-    def settings(self, seed: int = 0, heldout_fraction: float | None = None) -> sentences.Settings:
-        """Returns how text becomes sentences; `seed` and fraction decide which are held out."""
+    def settings(self) -> sentences.Settings:
+        """Returns how text becomes sentences."""
         is_raw = self.tokenizer == "unicode"
         if is_raw:
             check_installed("tensorflow_text")  # now rather than in a worker
         line = self.line or (sentences.PART if is_raw else sentences.SENTENCE)
-        return sentences.Settings(self.tokenizer, line, self.strict, seed, heldout_fraction)
+        return sentences.Settings(self.tokenizer, line, self.strict)
 
     def asked(self, *without: str) -> dict[str, Any]:
         """Returns the fields that the output depends on, by name, without paths, Beam's options and `without`."""

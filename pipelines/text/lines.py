@@ -63,15 +63,14 @@ class Cleaner(NamedTuple):
     paragraphs: bool  # whether blank lines separate paragraphs of several lines
     strict: bool  # whether irregular text is an error; otherwise `RULES` apply
     spaced: bool = True  # whether only white space separates tokens; if not, see `shorten`
-    refused: tuple[str, ...] = ()  # rules that are errors even if not strict
     numbered: bool = False  # whether lines keep their numbers: none is split, and a dropped one becomes an empty one
     fasta: bool = False  # whether files with the names of FASTA files are such
 
-    def clean(self, block: reading.Block, file: corpora.TextFile) -> Text:
-        """Returns the usable text of a block of `file`.
+    def clean(self, block: reading.Block) -> Text:
+        """Returns the usable text of a block.
 
         Raises:
-            InputError: if the file is clearly not text, or something in the block is refused.
+            InputError: if the file is clearly not text, or with `strict` if something in the block is irregular.
         """
         if block.position == 0:
             for begin, found in _NOT_TEXT.items():
@@ -83,9 +82,9 @@ class Cleaner(NamedTuple):
         records = self.has_records(block)
         lines = block.data.removesuffix(b"\n").split(b"\n")
         found = sorted(self._irregular(block, lines))
-        if refused := [(number, rule) for number, rule in found if self.strict or rule in self.refused]:
-            number, rule = refused[0]
-            raise _refusal(rule, block, file, sum(len(line) + 1 for line in lines[:number]))
+        if self.strict and found:
+            number, rule = found[0]
+            raise _refusal(rule, block, sum(len(line) + 1 for line in lines[:number]))
         irregular = collections.Counter(rule for _, rule in found)
         if irregular["byte_order_marks"]:
             lines[0] = lines[0].removeprefix(codecs.BOM_UTF8)
@@ -107,9 +106,7 @@ class Cleaner(NamedTuple):
         """Whether a block is of a FASTA file. If lines are numbered, identifier and tab are before its sequences."""
         return self.fasta and corpora.is_fasta(block.source)
 
-    def shorten(
-        self, words: list[bytes], block: reading.Block, file: corpora.TextFile, irregular: collections.Counter
-    ) -> list[bytes]:
+    def shorten(self, words: list[bytes], block: reading.Block, irregular: collections.Counter) -> list[bytes]:
         """Applies the rule for long tokens to the words of a block that a tokenizer has split.
 
         In a language without spaces, the text between white space may be a paragraph rather than a token.
@@ -117,7 +114,7 @@ class Cleaner(NamedTuple):
         if not (long := [word for word in words if len(word) > MAX_TOKEN_BYTES]):
             return words
         if self.strict:
-            raise _refusal("long_tokens", block, file, block.data.index(long[0]))
+            raise _refusal("long_tokens", block, block.data.index(long[0]))
         irregular["long_tokens"] += len(long)
         return [_valid(word[:MAX_TOKEN_BYTES]) for word in words]
 
@@ -159,10 +156,10 @@ class Cleaner(NamedTuple):
                 yield start
 
 
-def _refusal(rule: str, block: reading.Block, file: corpora.TextFile, offset: int) -> InputError:
+def _refusal(rule: str, block: reading.Block, offset: int) -> InputError:
     """Returns the error for irregular text at byte `offset` of a block."""
-    number = reading.line_number(file, block, offset)
-    return InputError(block.source, "regular text", f"{RULES[rule].found} on line {number}")
+    found = f"{RULES[rule].found} on line {reading.line_number(block, offset)}"
+    return InputError(block.source, "regular text", found)
 
 
 def _joined(lines: list[bytes]) -> list[bytes]:

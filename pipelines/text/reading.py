@@ -1,4 +1,4 @@
-"""Reads a slice of the corpus, a block of whole lines at a time, from plain and compressed files and tar archives.
+"""Reads a slice of the corpus, a block of whole lines at a time, from plain and compressed files.
 
 Only `\\n` ends a line, so a carriage return is white space like any other. Running text is read in whole paragraphs,
 which end at a blank line.
@@ -7,22 +7,25 @@ which end at a blank line.
 import bz2
 import codecs
 import contextlib
-import fnmatch
 import gzip
 import lzma
 import math
 import os
 import re
-import tarfile
+import sys
 import zlib
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
 
-import zstandard
 from apache_beam.io.filesystem import BeamIOError
 
 from elmo_tf.errors import InputError
-from elmo_tf.pipelines.text import corpora, filesystems, pieces
+from elmo_tf.pipelines.text import corpora, filesystems
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 _LINE, _PARAGRAPH, _RECORD = "line", "paragraph", "record"  # what is read whole
 BLOCK_BYTES = 1 << 17  # read at a time: enough to convert in bulk, and fits in the cache
@@ -32,22 +35,23 @@ _FAR = 1 << 20  # how far beyond its end a slice looks for the end of its last p
 _SPACE = rb"[ \t\v\f\r]"
 _LAST_PARAGRAPH = re.compile(rb".*\n" + _SPACE + rb"*\n", re.DOTALL)
 _LAST_SPACE = re.compile(rb".*" + _SPACE, re.DOTALL)
+# As `zstd --long=31` writes, which is common in large text collections. A file takes only the memory that it needs.
+_LARGEST_WINDOW = {zstd.DecompressionParameter.window_log_max: 31}
 _OPEN: dict[str, Callable[[BinaryIO], BinaryIO]] = {
     ".gz": lambda file: gzip.GzipFile(fileobj=file),
     ".bz2": bz2.open,
     ".xz": lzma.open,
-    ".zst": pieces.open_zstd,
+    ".zst": lambda file: zstd.ZstdFile(file, options=_LARGEST_WINDOW),
 }
-_OPEN |= {f".t{ending[1:]}": _OPEN[ending] for ending in _OPEN}  # .tgz and so on
-_BROKEN = (EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError, tarfile.TarError, OSError)
+_BROKEN = (EOFError, zlib.error, lzma.LZMAError, zstd.ZstdError, OSError)
 
 
 class Block(NamedTuple):
     """Whole lines of text, or whole paragraphs."""
 
     data: bytes
-    source: str  # the file, or the archive with the member's name
-    position: int  # of the first byte in the source's text
+    source: str  # the file
+    position: int  # of the first byte in the file's text
     is_continuation: bool = False  # whether the first line, or paragraph, began in the previous block
     is_cut: bool = False  # whether the last one is too long for the block and continues in the next
 
@@ -59,15 +63,13 @@ def read_blocks(part: corpora.Slice, paragraphs: bool = False, characters: bool 
     between characters.
 
     Raises:
-        InputError: if a file is not in the compressed format that its name implies, or an archive has no members
-            with the names wanted.
+        InputError: if a file is not in the compressed format that its name implies, or is damaged.
         filesystems.ReadError: if the disk or the network fails.
     """
     path = part.file.path
     try:
-        with contextlib.closing(_texts(part.file)) as texts:
-            blocks = (block for text in texts for block in _blocks(*text, part, paragraphs, characters))
-            for number, block in enumerate(blocks):
+        with _open(path) as text:
+            for number, block in enumerate(_blocks(text, part, paragraphs, characters)):
                 if number % part.parts == part.part:
                     yield block
     except filesystems.ReadError:
@@ -75,69 +77,32 @@ def read_blocks(part: corpora.Slice, paragraphs: bool = False, characters: bool 
     except _BROKEN as error:
         # Errors of Python's own modules about damaged contents have no number.
         if isinstance(error, BeamIOError) or getattr(error, "errno", None):
-            reason = getattr(error, "strerror", None) or error
-            hint = f"; {filesystems.UNSEEN}" if isinstance(error, FileNotFoundError) else ""
-            raise filesystems.ReadError(f"cannot read {path}: {reason}{hint}") from None
-        raise InputError(path, "an intact compressed file or archive", str(error)) from None
+            raise filesystems.ReadError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+        raise InputError(path, "an intact compressed file", str(error)) from None
 
 
-class _Member(tarfile.TarInfo):
-    """A member of an archive. A damaged header is an error here; Python takes it for the end of the archive."""
-
-    @classmethod
-    def frombuf(cls, *arguments) -> "_Member":
-        """Returns the member with the header that a block of the archive holds."""
-        try:
-            return super().frombuf(*arguments)
-        except tarfile.EOFHeaderError:
-            raise
-        except tarfile.HeaderError as error:
-            raise tarfile.ReadError(str(error)) from None
-
-
-def line_number(file: corpora.TextFile, block: Block, offset: int) -> int:
-    """Returns the number, from 1, of the line of the source that holds byte `offset` of a block."""
+def line_number(block: Block, offset: int) -> int:
+    """Returns the number, from 1, of the line of the file that holds byte `offset` of a block."""
     left = block.position
     line = 1 + block.data.count(b"\n", 0, offset)
-    with contextlib.closing(_texts(file)) as texts:
-        text = next(text for name, text in texts if name == block.source)
+    with _open(block.source) as text:
         while left and (data := text.read(min(BLOCK_BYTES, left))):
             line += data.count(b"\n")
             left -= len(data)
     return line
 
 
-def _texts(file: corpora.TextFile) -> Iterator[tuple[str, BinaryIO]]:
-    """Yields name and text of the file itself, or of each matching member of an archive."""
-    with filesystems.open_file(file.path) as raw:
-        text = _decompressed(raw, file.path)
-        if not file.members:
-            yield file.path, text
-            return
-        others, wanted = [], 0
-        with tarfile.open(fileobj=text, mode="r|", bufsize=BLOCK_BYTES, tarinfo=_Member) as archive:
-            for member in archive:
-                archive.members = []  # otherwise the archive keeps all of them in memory
-                if member.isfile() and fnmatch.fnmatchcase(member.name.removeprefix("./"), file.members):
-                    wanted += 1
-                    yield f"{file.path}/{member.name}", _decompressed(archive.extractfile(member), member.name)
-                elif len(others) < 3:
-                    others.append(member.name)
-        # The checksum is at the end.
-        while text.read(BLOCK_BYTES):
-            pass
-        if not wanted:
-            found = ", ".join(others) or "none at all"
-            raise InputError(file.path, f"members that match {file.members}", found)
+@contextlib.contextmanager
+def _open(path: str) -> Iterator[BinaryIO]:
+    """Yields the text of a file, decompressed."""
+    with filesystems.open_file(path) as file:
+        decompress = _OPEN.get(os.path.splitext(path)[1])
+        yield decompress(file) if decompress else file
 
 
-def _decompressed(file: BinaryIO, name: str) -> BinaryIO:
-    opened = _OPEN.get(os.path.splitext(name)[1])
-    return opened(file) if opened else file
-
-
-def _blocks(source: str, text: BinaryIO, part: corpora.Slice, paragraphs: bool, characters: bool) -> Iterator[Block]:
+def _blocks(text: BinaryIO, part: corpora.Slice, paragraphs: bool, characters: bool) -> Iterator[Block]:
     """Yields the blocks of a text that begin in the slice."""
+    source = part.file.path
     unit = _RECORD if characters and corpora.is_fasta(source) else _PARAGRAPH if paragraphs else _LINE
     position = _begin(text, part.start, unit)
     end = math.inf if part.end is None else _begin(text, part.end, unit)

@@ -4,7 +4,7 @@ import collections
 import functools
 import hashlib
 import itertools
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from elmo_tf.errors import InputError
@@ -28,8 +28,8 @@ class Settings(NamedTuple):
     tokenizer: str  # one of TOKENIZERS
     line: str  # what a line of the text is: one of LINES
     strict: bool  # whether irregular text is an error
-    seed: int  # decides which sentences are held out
-    heldout_fraction: float | None  # of the distinct sentences; None: hold out none
+    seed: int = 0  # decides which sentences are held out
+    heldout_fraction: float | None = None  # of the distinct sentences; None: hold out none
     id_column: int | None = None  # of tab-separated lines, from 1: the one with the identifier; None: there is none
 
     @property
@@ -65,7 +65,7 @@ def rules(settings: Settings, numbered: bool = False) -> dict[str, str]:
 class Batch(NamedTuple):
     """The sentences of one block of text."""
 
-    source: str  # the file, or the archive with the member's name
+    source: str  # the file
     sentences: list[Words]  # in the text's order; none is empty, unless they are numbered
     irregular: collections.Counter  # see `lines.RULES`
     size: int  # bytes of text
@@ -78,17 +78,15 @@ class Reader:
         settings: how text becomes sentences.
         numbered: whether every line, if lines are sentences, yields exactly one, of any length; blank and dropped
             lines yield one without tokens.
-        refused: names in `lines.RULES` of text that is an error even if the settings are not strict.
     """
 
-    def __init__(self, settings: Settings, numbered: bool = False, refused: Collection[str] = ()):
+    def __init__(self, settings: Settings, numbered: bool = False):
         self._settings = settings
         self._numbered = numbered and settings.line == SENTENCE
         self._cleaner = lines.Cleaner(
             settings.line == PART,
             settings.strict,
             spaced=settings.tokenizer == "whitespace",
-            refused=tuple(refused),
             numbered=self._numbered,
             fasta=settings.tokenizer == "characters",
         )
@@ -99,23 +97,23 @@ class Reader:
     def read(self, task: corpora.Task) -> Iterator[Batch]:
         """Yields the sentences of a task. Raises `InputError`, also if a numbered line has more than `MOST_TOKENS`."""
         for part in task.slices:
-            unfinished: list[Batch] = []  # the beginning of a line that continues in the next block
+            begun: list[Words] = []  # the beginning of a line that continues in the next block
             for block in reading.read_blocks(part, self._settings.line == PART, self._cleaner.fasta):
-                found, irregular = self._split(block, part.file)
-                if not self._numbered:
-                    yield Batch(block.source, list(filter(None, found)), irregular, len(block.data))
-                    continue
-                if unfinished and block.is_continuation:
-                    found[0] = unfinished.pop().sentences[0] + found[0]
-                self._check_lengths(found, block, part.file)
-                yield from unfinished
-                unfinished = [Batch(block.source, [found.pop()], collections.Counter(), 0)] if block.is_cut else []
+                found, irregular = self._split(block)
+                if self._numbered:
+                    if begun:
+                        found[0] = begun.pop() + found[0]
+                    self._check_lengths(found, block)
+                    begun = [found.pop()] if block.is_cut else []
+                else:
+                    found = list(filter(None, found))
                 yield Batch(block.source, found, irregular, len(block.data))
-            yield from unfinished
+            if begun:
+                yield Batch(part.file.path, begun, collections.Counter(), 0)
 
-    def _split(self, block: reading.Block, file: corpora.TextFile) -> tuple[list[Words], collections.Counter]:
+    def _split(self, block: reading.Block) -> tuple[list[Words], collections.Counter]:
         """Returns the sentences of a block, which may lack tokens, and how often each rule applied."""
-        text = self._cleaner.clean(block, file)
+        text = self._cleaner.clean(block)
         column, texts = self._settings.id_column, text.lines
         if self._numbered and self._cleaner.has_records(block):
             column = 1
@@ -123,34 +121,30 @@ class Reader:
             names, texts = _without_column(texts, column, block.is_continuation)
         found = self._tokenize(texts)
         if self._settings.has_ids:
-            self._add_identifiers(found, names, block, file)
+            self._add_identifiers(found, names, block)
         if not self._cleaner.spaced:
-            found = [self._cleaner.shorten(words, block, file, text.irregular) for words in found]
+            found = [self._cleaner.shorten(words, block, text.irregular) for words in found]
         return found, text.irregular
 
-    def _add_identifiers(
-        self, sentences: list[Words], names: list[bytes], block: reading.Block, file: corpora.TextFile
-    ) -> None:
+    def _add_identifiers(self, sentences: list[Words], names: list[bytes], block: reading.Block) -> None:
         """Puts its identifier before each sentence that begins in a block. Raises `InputError` if one has none."""
         for number in range(int(block.is_continuation), len(names)):
             if not names[number]:
                 expected = f"an identifier in column {self._settings.id_column}, and a tab beside it"
-                raise InputError(block.source, expected, f"none on line {self._line_number(number, block, file)}")
+                raise InputError(block.source, expected, f"none on line {self._line_number(number, block)}")
             sentences[number].insert(0, names[number])
 
-    def _line_number(self, number: int, block: reading.Block, file: corpora.TextFile) -> int:
+    def _line_number(self, number: int, block: reading.Block) -> int:
         """Returns the line in the file at which the numbered sentence of a block begins."""
         ending = b"\n>" if self._cleaner.has_records(block) else b"\n"
         offset = sum(len(unit) + len(ending) for unit in block.data.split(ending)[:number])
-        return reading.line_number(file, block, offset)
+        return reading.line_number(block, offset)
 
-    def _check_lengths(self, sentences: list[Words], block: reading.Block, file: corpora.TextFile) -> None:
+    def _check_lengths(self, sentences: list[Words], block: reading.Block) -> None:
         """Raises `InputError` if one of the numbered sentences of a block is too long."""
         for number, words in enumerate(sentences):
             if len(words) > MOST_TOKENS:
-                hint = "--tokenizer unicode --line paragraph breaks running text into sentences"
-                hint = "cut it" if self._settings.tokenizer == "characters" else hint
-                found = f"more than {MOST_TOKENS:,} tokens on line {self._line_number(number, block, file)}; {hint}"
+                found = f"more than {MOST_TOKENS:,} tokens on line {self._line_number(number, block)}"
                 raise InputError(block.source, "one sentence per line", found)
 
 

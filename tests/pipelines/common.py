@@ -1,13 +1,11 @@
-"""What the tests of both jobs share: contents of folders, archives, commands, interrupts, a disk that is soon full."""
+"""What the tests of both jobs share: contents of folders, commands, interrupts, a disk that is soon full."""
 
 import contextlib
-import io
 import itertools
 import os
 import pathlib
 import subprocess
 import sys
-import tarfile
 from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
@@ -17,7 +15,7 @@ import pytest
 from elmo_tf.pipelines.text import corpora, sentences
 from tests.helpers import ROOT
 
-SETTINGS = sentences.Settings("whitespace", sentences.SENTENCE, strict=False, seed=0, heldout_fraction=None)
+SETTINGS = sentences.Settings("whitespace", sentences.SENTENCE, strict=False)
 PROCESSES = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
 
 
@@ -35,17 +33,6 @@ def files(folder: pathlib.Path) -> dict[str, bytes]:
 def irregular(info: dict[str, Any]) -> dict[str, int]:
     """Returns how often each rule for irregular text applied, of those that did."""
     return {name: rule["count"] for name, rule in info["irregular"].items() if rule["count"]}
-
-
-def tar(members: dict[str, bytes]) -> bytes:
-    """Returns an archive of files."""
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as archive:
-        for name, content in members.items():
-            header = tarfile.TarInfo(name)
-            header.size = len(content)
-            archive.addfile(header, io.BytesIO(content))
-    return packed.getvalue()
 
 
 def read_sentences(

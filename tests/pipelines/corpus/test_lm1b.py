@@ -86,6 +86,13 @@ def command(source, monkeypatch):
 
 
 @pytest.fixture
+def archive(tmp_path) -> pathlib.Path:
+    """A copy that is already downloaded."""
+    (tmp_path / "mine.tgz").write_bytes(PACKED)
+    return tmp_path / "mine.tgz"
+
+
+@pytest.fixture
 def output(tmp_path) -> pathlib.Path:
     return tmp_path / "new" / "corpus"
 
@@ -133,24 +140,23 @@ def test_a_second_run_does_nothing_even_without_archive_and_server(source, serve
     assert caplog.messages[-1].startswith(f"nothing to do in {output}: 5 files in ")
 
 
-def test_a_file_that_was_lost_or_cut_is_put_back_and_the_others_are_not_written_again(source, output, caplog):
-    lm1b.fetch(output, source, keep_archive=True)
+def test_a_file_that_was_lost_or_cut_is_put_back_and_the_others_are_not_written_again(source, output, archive):
+    lm1b.fetch(output, source, archive)
     before = written(output)
     lost, cut = list(FILES)[1], list(FILES)[6]
     (output / lost).unlink()
     (output / cut).write_bytes(FILES[cut][:-1])
-    lm1b.fetch(output, source, keep_archive=True)
-    assert f"2 files are missing or changed in {output}, for example {cut}" in caplog.messages
-    assert_complete(output, ARCHIVE)
+    lm1b.fetch(output, source, archive)
+    assert_complete(output)
     after = written(output)
     assert {name for name in FILES if after[name] != before[name]} == {lost, cut}
 
 
-@pytest.mark.parametrize("content", [b"{", b"{}", b'{"sha256": "{sha256}", "files": {}}'])
-def test_a_damaged_manifest_is_written_again(source, output, content):
-    lm1b.fetch(output, source, keep_archive=True)
-    (output / "lm1b.json").write_bytes(content.replace(b"{sha256}", source.sha256.encode()))
-    assert lm1b.fetch(output, source) == SIZES
+@pytest.mark.parametrize("content", [b"{", b"{}"])
+def test_a_damaged_manifest_is_written_again(source, output, archive, content):
+    lm1b.fetch(output, source, archive)
+    (output / "lm1b.json").write_bytes(content)
+    assert lm1b.fetch(output, source, archive) == SIZES
     assert json.loads((output / "lm1b.json").read_text())["files"] == SIZES
 
 
@@ -196,13 +202,10 @@ def test_ctrl_c_ends_with_130_and_the_same_command_resumes(command, server, outp
     assert capsys.readouterr().out == f"{output}\n"
 
 
-def test_an_archive_already_there_is_checked_unpacked_and_kept(command, server, output, tmp_path):
-    (tmp_path / "mine.tgz").write_bytes(PACKED)
-    output.mkdir(parents=True)
-    download.part_of(output / ARCHIVE).write_bytes(b"given up")
-    assert command("--output", output, "--archive", tmp_path / "mine.tgz") == 0
+def test_an_archive_already_there_is_checked_unpacked_and_kept(command, server, output, archive):
+    assert command("--output", output, "--archive", archive) == 0
     assert_complete(output)
-    assert (tmp_path / "mine.tgz").read_bytes() == PACKED
+    assert archive.read_bytes() == PACKED
     (output / lm1b.MANIFEST_FILE).unlink()
     (output / ARCHIVE).write_bytes(PACKED)
     assert command("--output", output, "--archive", output / ARCHIVE) == 0  # it may be in the output folder
@@ -212,9 +215,8 @@ def test_an_archive_already_there_is_checked_unpacked_and_kept(command, server, 
 
 def test_a_mirror_is_asked_when_it_is_named(command, server, source, output, monkeypatch):
     monkeypatch.setattr(lm1b, "LM1B", dataclasses.replace(source, url="http://127.0.0.1:1/"))
-    assert command("--output", output, "--keep-archive", "--url", server.url) == 0
-    assert_complete(output, ARCHIVE)
-    assert (output / ARCHIVE).read_bytes() == PACKED
+    assert command("--output", output, "--url", server.url) == 0
+    assert_complete(output)
     assert json.loads((output / "lm1b.json").read_text())["url"] == server.url
 
 
@@ -255,12 +257,6 @@ def test_a_disk_without_room_is_reported_before_anything_is_written(source, serv
     with pytest.raises(InputError, match=f"^{output}: expected 0.0 GB of free disk"):
         lm1b.fetch(output, source, archive="missing")
     assert not output.parent.exists()
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=needed))
-    lm1b.fetch(output, source, keep_archive=True)
-    (output / lm1b.MANIFEST_FILE).unlink()  # archive and files are there
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=0))
-    lm1b.fetch(output, source)
-    assert_complete(output)
 
 
 def test_two_runs_do_not_work_in_one_folder(source, server, output):

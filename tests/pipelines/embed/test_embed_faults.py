@@ -16,7 +16,7 @@ import pytest
 
 from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
-from elmo_tf.pipelines.embed import job, vector_output
+from elmo_tf.pipelines.embed import embed_step, job, vector_output
 from elmo_tf.pipelines.running import journal
 from elmo_tf.pipelines.text import filesystems
 from elmo_tf.savedmodel import checksums
@@ -103,20 +103,6 @@ def test_workers_get_absolute_paths(arguments, savedmodel, corpus, tmp_path, mon
     assert found == [str(savedmodel.path), str(tmp_path / "corpus" / "0.txt")]
 
 
-# In this order.
-LAST_CALLS = [("delete", 0), slow("write", 0), slow("delete", 1), slow("delete_folder", 0), slow("delete", 2)]
-
-
-@pytest.mark.parametrize(("name", "after"), LAST_CALLS)
-def test_a_run_killed_after_its_file_was_moved_leaves_nothing_for_long(arguments, tmp_path, name, after):
-    with interrupted(filesystems, name, after, when=lambda *_: (tmp_path / "output").exists()):
-        jobs.run("embed", arguments("output"))
-    assert (tmp_path / "output.unfinished").exists()
-    with pytest.raises(InputError, match=r"/output: expected a file that does not exist yet"):
-        jobs.run("embed", arguments("output"))
-    assert sorted(os.listdir(tmp_path)) == ["corpus", "output"]
-
-
 def test_a_file_that_appears_at_the_output_does_not_cost_what_is_done(arguments, tmp_path):
     with interrupted(vector_output.Hdf5, "write"):
         jobs.run("embed", arguments("output"))
@@ -201,20 +187,14 @@ def test_worker_processes_make_the_same_vectors(arguments, tmp_path):
             np.testing.assert_allclose(one[name], two[name], **checks.TOLERANCE)
 
 
-@pytest.mark.slow
-def test_an_error_in_a_worker_is_one_line(arguments, tmp_path):
-    given = arguments("output", *PROCESSES)
-    given[1] = str(shutil.copytree(given[1], tmp_path / "model"))
-    (tmp_path / "model" / "saved_model.pb").write_bytes(b"no graph")
-    checksums.write(tmp_path / "model")
-    done = run_python("-m", "elmo_tf.cli", "embed", *given, check=False)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert re.fullmatch(
-        r"embedding 1 file with .*model\n(reading \d+%.*\n)*[0-9,]+ tokens to embed, .*\n(embedding 0%.*\n)*"
-        r"elmo-tf: error: cannot load the SavedModel: expected an intact SavedModel, .*; run the same .* resume\n",
-        done.stderr,
-    ), done.stderr
-    assert sorted(os.listdir(tmp_path)) == ["corpus", "model", "output.unfinished"]  # memory may have been short
+def test_a_model_that_a_worker_cannot_load_does_not_cost_what_is_done(savedmodel, tmp_path):
+    """Its files were intact when the job began; memory may be short."""
+    model = shutil.copytree(savedmodel.path, tmp_path / "model")
+    (model / "saved_model.pb").write_bytes(b"no graph")
+    checksums.write(model)
+    settings = embed_step.Settings(str(model), "all", vector_output.Layout((3, 16), "float32"), 99, None)
+    with pytest.raises(filesystems.ReadError, match=r"^cannot load the SavedModel: expected an intact SavedModel, "):
+        settings.load()
 
 
 def test_a_link_in_the_place_of_the_unfinished_file_is_not_followed(notes, tmp_path):

@@ -1,33 +1,30 @@
-"""The nearest uses of words in a text on disk, embedded on the fly or before."""
+"""The nearest uses of words: in a text on disk, and among given vectors."""
 
 import bz2
 import json
-import pathlib
-import shutil
+import random
 
-import h5py
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
-from elmo_tf.pipelines.embed import search as neighbors
-from elmo_tf.savedmodel import vector_files
-from elmo_tf.savedmodel.neighbors import Query, Use, nearest_uses
+from elmo_tf.pipelines.embed import search
+from elmo_tf.pipelines.embed.search import Query, Use, nearest_uses
 from tests import checks
 from tests.helpers import slow
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
-QUERY = "the bank of the wide river was green ."
+SENTENCE = "the bank of the wide river was green ."
+QUERY = Query(SENTENCE.encode().split(), 1)
 TWIN = "the bank of the wide river was grey ."
 LINES = [
     TWIN,
     "",
     "a bank",
     "bank bank on the bank",
-    QUERY,
+    SENTENCE,
     "no word like it",
     "naïve bank 日本語",
     TWIN.replace(" ", "\t"),
@@ -36,29 +33,12 @@ TEXT = "".join(line + "\n" for line in LINES).encode()
 
 
 @pytest.fixture
-def search(savedmodel, corpus):
-    """Searches a text, `search(TEXT, layer="1")`; returns the query and the uses."""
+def find(savedmodel, corpus):
+    """Searches a text, `find(TEXT, layer="1")`; returns the uses."""
 
-    def run(text: bytes | str = TEXT, name: str = "text.txt", **options):
+    def run(text: bytes | str = TEXT, name: str = "text.txt", query: Query = QUERY, **options) -> list[Use]:
         path = text if isinstance(text, str) else corpus(**{name: text})[0]
-        given = {"savedmodel": str(savedmodel.path), "text": path, "word": "bank", "sentence": QUERY}
-        return neighbors.Search(**given | options).run()
-
-    return run
-
-
-@pytest.fixture(scope="module")
-def embedded(savedmodel, tmp_path_factory):
-    """Embeds a text once for several tests; returns the file."""
-    folder = tmp_path_factory.mktemp("embedded")
-    (folder / "text.txt").write_bytes(TEXT)
-
-    def run(*options: str) -> pathlib.Path:
-        path = folder / "".join(["vectors", *options])
-        if not path.exists():
-            given = [f"--savedmodel={savedmodel.path}", f"--input={folder / 'text.txt'}", f"--output={path}"]
-            jobs.run("embed", [*given, *options])
-        return path
+        return search.search(str(savedmodel.path), path, query, **options)
 
     return run
 
@@ -74,44 +54,38 @@ def expected(savedmodel, layer: str, same_word: bool) -> list[Use]:
     words = [line.encode().split() for line in LINES]
     taken = [number for number, line in enumerate(words) if b"bank" in line or (line and not same_word)]
     lines = [(number, words[number], vectors(LINES[number])) for number in taken]
-    return nearest_uses(Query(QUERY.encode().split(), 1), vectors(QUERY)[1], lines, 10, same_word)
-
-
-def assert_same(found: list[Use], wanted: list[Use]) -> None:
-    assert [use[1:] for use in found] == [use[1:] for use in wanted]
-    similarities, others = ([use.similarity for use in uses] for uses in (found, wanted))
-    np.testing.assert_allclose(similarities, others, **checks.TOLERANCE)
+    return nearest_uses(QUERY, vectors(SENTENCE)[1], lines, 10, same_word)
 
 
 @pytest.mark.parametrize(("layer", "same_word"), [slow("elmo", False), slow("elmo", True), ("1", False)])
-def test_uses_are_found_at_their_places_with_the_cosine_of_their_vectors(
-    savedmodel, search, embedded, layer, same_word
-):
+def test_uses_are_found_at_their_places_with_the_cosine_of_their_vectors(savedmodel, find, layer, same_word):
     wanted = expected(savedmodel, layer, same_word)
     assert len(wanted) == (4 if same_word else 5)
-    query, uses = search(layer=layer, same_word=same_word)
-    assert (query.word, query.position) == (b"bank", 1)
-    packed = search(bz2.compress(TEXT), "text.bz2", layer=layer, same_word=same_word)[1]
-    read = search(layer=layer, same_word=same_word, vectors=str(embedded()))[1]
-    for found in (uses, packed, read):
-        assert_same(found, wanted)
+    options = {"layer": layer, "same_word": same_word}
+    for found in (find(**options), find(bz2.compress(TEXT), "text.bz2", **options)):
+        assert [use[1:] for use in found] == [use[1:] for use in wanted]
+        similarities, others = ([use.similarity for use in uses] for uses in (found, wanted))
+        np.testing.assert_allclose(similarities, others, **checks.TOLERANCE)
 
 
-def test_another_place_of_the_word_has_other_neighbors(search):
-    first, second = (search(sentence="bank on the bank", position=place, count=1)[1] for place in (0, 3))
+def test_another_place_of_the_word_has_other_neighbors(find):
+    first, second = (find(query=search.find_query("bank", "bank on the bank", place), count=1) for place in (0, 3))
     assert first[0].similarity != second[0].similarity
-    assert search(sentence="bank on the bank", count=1)[1] == first
 
 
-def test_the_table_is_aligned_and_marks_the_word(search):
-    query, uses = search(same_word=True)
-    long = uses[0]._replace(line=12_345, similarity=-0.5)
-    assert neighbors.as_table([uses[0], long]).splitlines() == [
-        f" {uses[0].similarity:.3f}       0  the [bank] of the wide river was grey .",
-        "-0.500  12,345  the [bank] of the wide river was grey .",
+def test_a_line_that_is_not_utf8_counts_but_is_skipped(find, caplog):
+    assert [use.line for use in find(b"bank\nna\xefve bank\na bank\n")] == [2, 0]
+    assert caplog.messages == ["warning: skipped 1 line with bytes that are not UTF-8"]
+
+
+def test_the_table_is_aligned_and_marks_the_word():
+    uses = [Use(0.25, 0, TWIN.split(), 1), Use(-0.5, 12_345, ["a", "bank"], 1)]
+    assert search.as_table(uses).splitlines() == [
+        " 0.250       0  the [bank] of the wide river was grey .",
+        "-0.500  12,345  a [bank]",
     ]
-    found = json.loads(neighbors.as_json(query, uses))
-    assert (found["word"], found["position"], found["sentence"]) == ("bank", 1, QUERY.split())
+    found = json.loads(search.as_json(QUERY, uses))
+    assert (found["word"], found["position"], found["sentence"]) == ("bank", 1, SENTENCE.split())
     assert found["uses"][0] == uses[0]._asdict()
 
 
@@ -119,60 +93,92 @@ def test_the_table_is_aligned_and_marks_the_word(search):
     ("change", "message"),
     [
         ({"text": "missing"}, r"expected a file, folder or glob that matches files, found no such file"),
-        ({"text": b"bank\nna\xefve bank\n"}, r"bytes that are not UTF-8 on line 2"),
         ({"text": b""}, r"text.txt: expected a sentence, other than the one given, found none$"),
-        ({"text": QUERY.encode()}, r"text.txt: expected a sentence, other than the one given, found none$"),
-        ({"word": "green", "same_word": True, "text": b"grey\n"}, r"text.txt: expected a line with the word 'green'"),
+        ({"text": SENTENCE.encode()}, r"text.txt: expected a sentence, other than the one given, found none$"),
+        ({"text": b"grey\n", "same_word": True}, r"text.txt: expected a line with the word 'bank'"),
         ({"layer": "3"}, r"^layer: expected one of elmo, 0, 1, 2, found 3"),
         ({"layer": "-1"}, r"^layer: expected one of elmo, 0, 1, 2, found -1"),
-        ({"vectors": "missing"}, r"expected an HDF5 file of .*, found none"),
     ],
 )
-def test_what_cannot_be_used_is_refused(search, change, message):
+def test_what_cannot_be_used_is_refused(find, change, message):
     with pytest.raises(InputError, match=message):
-        search(**change)
+        find(**change)
+
+
+def drawn_text(count: int, seed: int = 0) -> list[tuple[int, list[bytes], np.ndarray]]:
+    """Returns lines of random words with random vectors; some lines come twice."""
+    choose, draw = random.Random(seed), np.random.default_rng(seed)
+    lines = []
+    for number in range(count):
+        if number % 5 == 4:
+            _, words, vectors = lines[number // 2]
+        else:
+            words = [choose.choice([b"bank", b"money", b"na\xc3\xafve"]) for _ in range(choose.randrange(7))]
+            words.append(b"%d" % number)
+            vectors = draw.normal(size=(len(words), 4)).astype(np.float32)
+        lines.append((number, words, vectors))
+    return lines
+
+
+def cosine(one: np.ndarray, other: np.ndarray) -> float:
+    one, other = one.astype(np.float64), other.astype(np.float64)
+    return float(one @ other / np.sqrt((one @ one) * (other @ other)))
+
+
+@pytest.mark.parametrize("same_word", [False, True])
+@pytest.mark.parametrize("count", [1, 7, 500])
+def test_the_best_use_of_each_sentence_is_found_best_first(same_word, count):
+    lines, target = drawn_text(200), np.array([1, -2, 0.5, 3], np.float32)
+    found = nearest_uses(QUERY, target, lines, count, same_word)
+    mean = np.concatenate([vectors for _, _, vectors in lines]).astype(np.float64).mean(axis=0)
+    best = {}
+    for number, words, vectors in lines:
+        places = [place for place, word in enumerate(words) if word == b"bank" or not same_word]
+        if places and tuple(words) not in best:
+            place = max(places, key=lambda place: cosine(vectors[place] - mean, target - mean))
+            best[tuple(words)] = (-cosine(vectors[place] - mean, target - mean), number, list(words), place)
+    expected = sorted(best.values())[:count]
+    assert [(use.line, [word.encode() for word in use.sentence], use.position) for use in found] == [
+        use[1:] for use in expected
+    ]
+    np.testing.assert_allclose([use.similarity for use in found], [-use[0] for use in expected], **checks.FEW)
+
+
+def test_the_querys_own_sentence_is_left_out_and_the_mean_itself_is_no_error():
+    one = np.ones((1, 4), np.float32)
+    lines = [
+        (0, QUERY.sentence, np.zeros((8, 4), np.float32)),
+        (2, [b"a"], one),
+        (3, [b"b"], -one),
+        (4, [b"c"], 0 * one),
+    ]
+    found = nearest_uses(QUERY, one[0], lines)
+    assert [(use.similarity, use.line) for use in found] == [(1, 2), (0, 4), (-1, 3)]
+
+
+def test_the_mean_is_of_the_start_of_a_long_text():
+    vectors = np.array([[1, 0], [-1, 0]] * (search.MEAN_TOKENS // 2), np.float32)
+    lines = [(0, [b"a"] * len(vectors), vectors), (1, [b"b"], np.array([[0, 1e9]], np.float32))]
+    found = nearest_uses(QUERY, np.array([0, 1], np.float32), iter(lines))
+    assert [(use.similarity, use.line) for use in found] == [(1, 1), (0, 0)]
+
+
+def test_a_query_is_the_word_at_its_position():
+    assert search.find_query("the", "the bank\tof the") == ([b"the", b"bank", b"of", b"the"], 0)
+    assert search.find_query("the", "the bank of the", 3).position == 3
+    assert search.find_query("no\u00a0break", "is no\u00a0break here").word == "no\u00a0break".encode()
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("word", "sentence", "position", "message"),
     [
-        (b"a bank\n", r"text.txt: expected the text of .*, found 2 tokens instead of 9 on line 0"),
-        (TEXT + b"more\n", r"text.txt: expected the text of .*, found 1 tokens instead of 0 on line 8"),
-        (TEXT[: TEXT.rindex(b"the\tbank")], r"text.txt: expected the 8 lines of .*, found 7$"),
+        ("the bank", "the bank", None, "sentence: expected the word 'the bank' in it, found 'the bank'"),
+        ("", "the bank", None, "sentence: expected the word '' in it"),
+        ("Bank", "the bank", None, "sentence: expected the word 'Bank' in it"),
+        ("b\udcff", "the bank", None, "sentence: expected the word 'b\\\\udcff' in it"),
+        ("a", "a b a", 1, r"position: expected one of \[0, 2\], the positions of 'a', found 1"),
     ],
 )
-def test_vectors_of_another_text_are_refused(search, embedded, text, message):
-    with pytest.raises(InputError, match=message):
-        search(text, vectors=str(embedded()))
-
-
-def test_vectors_of_one_layer_or_the_mix_do_for_these(search, embedded):
-    for layers, layer in (("top", "2"), ("1", "1"), ("mix", "elmo")):
-        read = search(vectors=str(embedded(f"--layers={layers}")), layer=layer)[1]
-        assert_same(read, search(layer=layer)[1])
-
-
-@pytest.mark.parametrize(
-    ("change", "layer", "message"),
-    [
-        ({"layers": "top"}, "1", "layer 1, found elmo-tf embed --layers top$"),
-        ({"layers": 1}, "2", "layer 2, found elmo-tf embed --layers 1$"),
-        ({"layers": "average"}, "elmo", "all layers, found elmo-tf embed --layers average$"),
-        ({"pool": "mean"}, "1", "a vector for each token, found elmo-tf embed --pool mean$"),
-        ({"savedmodel_sha256": "0"}, "1", "vectors of the model .*, found those of another$"),
-        ({"identifiers": True}, "1", "vectors by the numbers of lines, found elmo-tf embed --id-column$"),
-        ({"layers": "bottom"}, "1", "layers to be a valid value, "),
-        ({"tokenizer": "mine"}, "1", "tokenizer to be "),
-        ({"line": "page"}, "1", "line to be sentence or paragraph or part, found page$"),
-        ({}, "1", "the text of .*, found 2 tokens instead of 0 on line 2 "),
-    ],
-)
-def test_vectors_of_another_kind_or_without_a_line_are_refused(search, embedded, tmp_path, change, layer, message):
-    path = shutil.copy(embedded(), tmp_path / "vectors")
-    with h5py.File(path, "r+") as file:
-        about = json.loads(file.attrs[vector_files.INFO_ATTRIBUTE])
-        file.attrs[vector_files.INFO_ATTRIBUTE] = json.dumps(about | change)
-        if not change:
-            del file["2"]
-    with pytest.raises(InputError, match=rf"(vectors|text\.txt): expected {message}"):
-        search(vectors=str(path), layer=layer)
+def test_a_word_that_is_not_there_is_refused(word, sentence, position, message):
+    with pytest.raises(InputError, match=f"^{message}"):
+        search.find_query(word, sentence, position)

@@ -7,11 +7,10 @@ import pytest
 
 from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
-from elmo_tf.pipelines.preprocess import shards
 from elmo_tf.pipelines.running import journal
 from elmo_tf.pipelines.text import corpora
 from tests.helpers import slow
-from tests.pipelines.common import contents, interrupted
+from tests.pipelines.common import contents
 from tests.pipelines.memory_store import STORE, MemoryFileSystem
 
 TEXT = b"".join(b"word%d is in sentence%d\n" % (number % 7, number) for number in range(300))
@@ -64,23 +63,6 @@ def test_the_times_of_many_files_are_asked_at_once(monkeypatch):
 
     monkeypatch.setattr(MemoryFileSystem, "last_updated", meet)
     assert len(journal.plan_input(corpora.match(["memory://corpus/[0-9].txt"]))["input"]) == count
-
-
-@pytest.mark.slow
-def test_an_interrupted_run_is_resumed_in_a_store(monkeypatch):
-    run("--input=memory://corpus")
-    whole = written("memory://out/train/")
-    for path in [path for path in STORE if path.startswith("memory://out/")]:
-        del STORE[path]
-    with interrupted(shards.WriteTask, "do", after=2):
-        run("--input=memory://corpus")
-    assert "memory://out/train/_SUCCESS" not in STORE
-    assert len([path for path in STORE if path.endswith(".tfrecord")]) == 2
-    do, done = shards.WriteTask.do, []
-    monkeypatch.setattr(shards.WriteTask, "do", lambda self, task, _: done.append(task.number) or do(self, task, _))
-    run("--input=memory://corpus")
-    assert done == [2]
-    assert written("memory://out/train/") == whole
 
 
 def test_wrong_input_leaves_nothing_in_a_store_and_no_folder_of_another_is_touched():

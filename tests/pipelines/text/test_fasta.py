@@ -9,7 +9,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.pipelines.text import lines, reading, sentences
 from elmo_tf.records import record_folder
 from tests import helpers
-from tests.pipelines.common import read_sentences, tar
+from tests.pipelines.common import read_sentences
 
 
 def drawn(count: int, longest: int) -> list[bytes]:
@@ -45,18 +45,17 @@ def test_each_record_is_one_text_in_one_task(corpus, monkeypatch, num_tasks, nam
     assert sorted(read(paths, num_tasks, numbered=False)) == sorted(kept)
 
 
-def test_members_of_archives_and_plain_text_are_read_too(corpus):
-    paths = corpus(**{"x.tar": tar({"a.fa": b">one\nMK\nV\n", "b.txt": b"MK V\n\n>L\n"})})
-    assert read(paths, 1) == [b"MKV", b"MKV", b"", b">L"]
+def test_files_with_other_names_are_plain_text(corpus):
+    assert read(corpus(**{"a.fa": b">one\nMK\nV\n", "b.txt": b"MK V\n\n>L\n"}), 1) == [b"MKV", b"MKV", b"", b">L"]
 
 
 def test_identifiers_stand_before_numbered_sequences():
     text = b">sp|P1|X_Y first\nMK V*\n\nL\n>two\n>\xff3\xe9 x\nxXbZ\n"
     cleaner = lines.Cleaner(paragraphs=False, strict=False, spaced=False, numbered=True, fasta=True)
-    found = cleaner.clean(reading.Block(text, "a.fa", 0), None)
+    found = cleaner.clean(reading.Block(text, "a.fa", 0))
     assert found.lines == [b"sp|P1|X_Y\tMKVL", b"two\t", b"3\txXbZ"]
     assert found.irregular == {"invalid_utf8_lines": 1}
-    rest = cleaner.clean(reading.Block(b"KK\nL*\n>four\nM\n", "a.fa", 90, is_continuation=True), None)
+    rest = cleaner.clean(reading.Block(b"KK\nL*\n>four\nM\n", "a.fa", 90, is_continuation=True))
     assert rest.lines == [b"KKL", b"four\tM"]
 
 
@@ -67,7 +66,7 @@ def test_a_long_record_is_cut_for_training_and_refused_for_vectors(corpus):
     assert sorted(b"".join(found)) == sorted(b"".join(sequences) + b"ACDE" * 50_000 + b"K")
     assert max(map(len, found)) <= reading.BLOCK_BYTES
     for path, line in zip(paths, (4, 1), strict=True):
-        with pytest.raises(InputError, match=rf"{path}: .* more than 131,072 tokens on line {line}; cut it"):
+        with pytest.raises(InputError, match=rf"{path}: .* more than 131,072 tokens on line {line}$"):
             read([path], 1)
     with pytest.raises(InputError, match=r"a.fa: expected regular text, found more than 65,536 bytes on line 4$"):
         read(paths, 1, numbered=False, strict=True)

@@ -1,9 +1,7 @@
 """Files of remote stores: with folders as on HDFS, byte ranges, and what refuses."""
 
-import contextlib
 import importlib.util
 import io
-import os
 import pathlib
 import re
 from unittest import mock
@@ -15,7 +13,7 @@ from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
 from elmo_tf.pipelines.text import corpora, filesystems
 from elmo_tf.records import record_folder
-from tests.pipelines import folder_store, memory_store
+from tests.pipelines import memory_store
 from tests.pipelines.memory_store import STORE
 
 NAMES = ("a.txt", "empty", "deep/b.txt", "deep/deeper/c.txt", "deep/empty", "other/d.txt")
@@ -24,7 +22,7 @@ NAMES = ("a.txt", "empty", "deep/b.txt", "deep/deeper/c.txt", "deep/empty", "oth
 @pytest.fixture(autouse=True)
 def files(store):
     store.update({f"folders://in/{name}": b"" if name.endswith("empty") else b"of a file\n" for name in NAMES})
-    folder_store.QUESTIONS.clear()
+    memory_store.QUESTIONS.clear()
 
 
 MATCHES = {
@@ -49,7 +47,7 @@ def test_files_at_any_depth_match_where_beam_lists_one_folder_at_a_time(pattern)
 
 def test_no_deeper_folder_is_listed_than_the_pattern_needs():
     filesystems.match("folders://in/*.txt")
-    assert "folders://in/deep/deeper/" not in folder_store.QUESTIONS
+    assert "folders://in/deep/deeper/" not in memory_store.QUESTIONS
     assert filesystems.sizes("folders://in") == {"a.txt": 10, "empty": 0}
     assert filesystems.size("folders://in/deep") is None
     assert filesystems.size("folders://in/empty") == 0
@@ -71,7 +69,7 @@ def test_text_in_folders_of_a_store_with_folders_becomes_records_there():
 
 
 def test_a_folder_that_may_not_be_listed_is_not_taken_for_an_empty_file(monkeypatch):
-    monkeypatch.setattr(folder_store, "REFUSED", {"folders://in/deep/"})
+    monkeypatch.setattr(memory_store, "REFUSED", {"folders://in/deep/"})
     with pytest.raises(filesystems.ReadError, match=r"^cannot read folders://in/\*\*: Permission denied$"):
         corpora.match(["folders://in"])
 
@@ -107,23 +105,6 @@ def test_a_range_beyond_the_end_is_an_error():
     expected = "^cannot read memory://in/a: expected 7 bytes from byte 2 on, 6 are missing$"
     with pytest.raises(filesystems.ReadError, match=expected):
         filesystems.read_range("memory://in/a", 2, 9)
-
-
-def test_a_file_that_vanishes_while_a_folder_is_listed_hides_no_other(tmp_path, monkeypatch):
-    for name in "abc":
-        (tmp_path / name).write_bytes(b"1")
-    scandir = os.scandir
-
-    @contextlib.contextmanager
-    def vanishing(folder: str):
-        with scandir(folder) as entries:
-            found = sorted(entries, key=lambda entry: entry.name)
-        (tmp_path / "b").unlink()
-        yield iter(found)
-
-    monkeypatch.setattr(os, "scandir", vanishing)
-    assert filesystems.sizes(str(tmp_path)) == {"a": 1, "c": 1}
-    assert filesystems.sizes(str(tmp_path / "none")) == {}
 
 
 def test_a_local_file_that_cannot_be_read_is_one_line(tmp_path):

@@ -6,7 +6,7 @@ import gzip
 import lzma
 
 import pytest
-import zstandard
+from backports import zstd
 
 from elmo_tf.errors import InputError
 from elmo_tf.pipelines.text import corpora, lines, reading
@@ -31,17 +31,16 @@ CASES = {
 
 
 def clean(text: bytes, strict: bool = False, paragraphs: bool = False, **block) -> lines.Text:
-    found = lines.Cleaner(paragraphs, strict).clean(reading.Block(text, "a.txt", **{"position": 0, **block}), None)
+    found = lines.Cleaner(paragraphs, strict).clean(reading.Block(text, "a.txt", **{"position": 0, **block}))
     assert set(found.irregular) <= set(lines.RULES)
     return found
 
 
-def on_disk(path, text: bytes) -> tuple[reading.Block, corpora.TextFile]:
-    """Returns the only block of a file, and the file."""
+def on_disk(path, text: bytes) -> reading.Block:
+    """Returns the only block of a file."""
     path.write_bytes(text)
-    file = corpora.TextFile(str(path), len(text))
-    (block,) = reading.read_blocks(corpora.Slice(file))
-    return block, file
+    (block,) = reading.read_blocks(corpora.Slice(corpora.TextFile(str(path), len(text))))
+    return block
 
 
 @pytest.mark.parametrize("rule", lines.RULES)
@@ -55,10 +54,10 @@ def test_irregular_text_is_corrected_and_counted(rule):
 @pytest.mark.parametrize("rule", CASES)
 def test_strict_names_file_and_line(tmp_path, rule):
     text, _, _, line = CASES[rule]
-    block, file = on_disk(tmp_path / "a.txt", text)
+    block = on_disk(tmp_path / "a.txt", text)
     with pytest.raises(InputError) as error:
-        lines.Cleaner(paragraphs=False, strict=True).clean(block, file)
-    assert str(error.value) == f"{file.path}: expected regular text, found {lines.RULES[rule].found} on line {line}"
+        lines.Cleaner(paragraphs=False, strict=True).clean(block)
+    assert str(error.value) == f"{block.source}: expected regular text, found {lines.RULES[rule].found} on line {line}"
 
 
 @pytest.mark.parametrize(
@@ -67,7 +66,7 @@ def test_strict_names_file_and_line(tmp_path, rule):
         (gzip.compress(b"a b\n", mtime=0), "a gzip file whose name does not end in .gz"),
         (bz2.compress(b"a b\n"), "a bzip2 file whose name does not end in .bz2"),
         (lzma.compress(b"a b\n"), "an xz file whose name does not end in .xz"),
-        (zstandard.compress(b"a b\n"), "a zstd file whose name does not end in .zst"),
+        (zstd.compress(b"a b\n"), "a zstd file whose name does not end in .zst"),
         ("a b\n".encode("utf-16"), "UTF-16"),
         (b"PK\x03\x04rest", "a zip file"),
     ],
@@ -91,21 +90,21 @@ def test_text_without_white_space_is_not_a_long_token_if_a_tokenizer_splits_it()
     short = text[:400].encode()
     for strict in (False, True):
         cleaner = lines.Cleaner(paragraphs=True, strict=strict, spaced=False)
-        assert cleaner.clean(reading.Block(short + b"\n", "a.txt", 0), None).lines == [short + b" "]
-    found = lines.Cleaner(True, False, spaced=False).clean(reading.Block(text.encode() + b"\n", "a.txt", 0), None)
+        assert cleaner.clean(reading.Block(short + b"\n", "a.txt", 0)).lines == [short + b" "]
+    found = lines.Cleaner(True, False, spaced=False).clean(reading.Block(text.encode() + b"\n", "a.txt", 0))
     assert [piece.decode() for piece in found.lines] == [text[:21_845], text[21_845:] + " "]
     assert found.irregular == {"long_lines": 1}
 
 
 def test_long_tokens_of_a_tokenizer_are_cut_counted_and_named(tmp_path):
-    block, file = on_disk(tmp_path / "a.txt", f"one\ntwo ({LONG})\n".encode())
+    block = on_disk(tmp_path / "a.txt", f"one\ntwo ({LONG})\n".encode())
     words = [b"two", b"(", LONG.encode(), b")"]
     irregular = collections.Counter()
     cleaner = lines.Cleaner(paragraphs=False, strict=False, spaced=False)
-    assert cleaner.shorten(words, block, file, irregular) == [b"two", b"(", LONG[:850].encode(), b")"]
+    assert cleaner.shorten(words, block, irregular) == [b"two", b"(", LONG[:850].encode(), b")"]
     assert irregular == {"long_tokens": 1}
     with pytest.raises(InputError, match=r"a\.txt: .* found a token of more than 1,000 bytes on line 2"):
-        cleaner._replace(strict=True).shorten(words, block, file, irregular)
+        cleaner._replace(strict=True).shorten(words, block, irregular)
 
 
 def test_a_line_cut_by_the_reader_is_counted_once():
@@ -135,4 +134,4 @@ def test_a_long_paragraph_is_cut_and_named_by_its_first_line(tmp_path):
     assert b" ".join(found.lines).split() == text.split()
     assert max(map(len, found.lines)) <= lines.MAX_LINE_BYTES + 1
     with pytest.raises(InputError, match=r"a\.txt: .* found more than 65,536 bytes on line 3"):
-        lines.Cleaner(True, True).clean(*on_disk(tmp_path / "a.txt", text))
+        lines.Cleaner(True, True).clean(on_disk(tmp_path / "a.txt", text))
