@@ -4,8 +4,6 @@ Exit status 0, 1 (failed: one line on stderr), 2 (usage), 130 (interrupted) or 1
 Logs go to stderr, results to stdout.
 """
 
-import _thread
-import contextlib
 import functools
 import itertools
 import logging
@@ -13,10 +11,8 @@ import os
 import select
 import signal
 import sys
-import threading
-import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from elmo_tf import __version__
 from elmo_tf.cli import corpus, models, probes, quiet, scores, tasks, training, use
@@ -33,7 +29,7 @@ def main(argv: list[str] | None = None) -> int:
     _configure_logging()
     flags: Callable[[], dict[str, str]] = dict
     try:
-        with _interrupts_sent_again(), memory_explained():
+        with memory_explained():
             if argv[:1] in (["preprocess"], ["embed"]):  # their options are Beam's as well
                 from elmo_tf.cli import jobs
 
@@ -62,32 +58,6 @@ def main(argv: list[str] | None = None) -> int:
         print("elmo-tf:", interrupt.args[0] if interrupt.args else "interrupted", file=sys.stderr)
         return 130
     return 0
-
-
-@contextlib.contextmanager
-def _interrupts_sent_again() -> Iterator[None]:
-    """Sends an interrupt once more if Python could not raise it, because it came in a callback or in `__del__`.
-
-    Beam's pipelines have many weak references; without this, about one Ctrl-C in a hundred had no effect.
-    """
-    hook = sys.unraisablehook
-
-    def send_again() -> None:
-        time.sleep(0.01)
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-
-    def on_unraisable(unraisable) -> None:
-        if issubclass(unraisable.exc_type, KeyboardInterrupt):
-            # Not `threading`, whose locks the interrupted code may hold.
-            _thread.start_new_thread(send_again, ())
-        else:
-            hook(unraisable)
-
-    sys.unraisablehook = on_unraisable
-    try:
-        yield
-    finally:
-        sys.unraisablehook = hook
 
 
 def _as_typed(error: InputError, flags: dict[str, str], argv: list[str]) -> str:

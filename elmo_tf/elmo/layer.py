@@ -14,7 +14,6 @@ from elmo_tf import config as config_lib
 from elmo_tf import extras, sources
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.bilm.packed import PackedBiLM
-from elmo_tf.elmo.distinct_sentences import of_distinct
 from elmo_tf.elmo.known_sentences import KnownSentences
 from elmo_tf.elmo.token_inputs import to_tensor
 from elmo_tf.errors import InputError
@@ -222,7 +221,13 @@ class ELMo(keras.layers.Layer):
         if self.known_sentences is not None:
             return self.known_sentences(inputs)
         self._check(inputs)
-        return of_distinct(self._layers_of, inputs)
+        # Repeated sentences of a batch, such as the paragraph of several questions, are computed once.
+        with tf.device("CPU"):
+            # A token may contain any byte, so only its length says where it ends.
+            sizes = tf.strings.reduce_join(tf.strings.as_string(tf.strings.length(inputs)), 1, separator=" ")
+            firsts, places = in_graph.distinct(tf.strings.join([sizes, tf.strings.reduce_join(inputs, 1)], "\n"))
+            chosen = tf.gather(inputs, firsts)
+        return tf.gather(self._layers_of(chosen), places)
 
     def _check(self, inputs: tf.Tensor | keras.KerasTensor) -> None:
         dtype, shape = keras.backend.standardize_dtype(inputs.dtype), tuple(inputs.shape)

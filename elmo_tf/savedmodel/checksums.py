@@ -37,10 +37,7 @@ def read(savedmodel: pathlib.Path) -> dict[str, Listed]:
     file = savedmodel / contract.CHECKSUMS_FILE
     if not file.exists():
         raise InputError(str(savedmodel), f"the file {contract.CHECKSUMS_FILE} of elmo-tf export", "none")
-    listed = json_file.read(file, dict[str, Listed])
-    if contract.GRAPH_FILE not in listed:
-        raise InputError(str(file), f"the key {contract.GRAPH_FILE}", "none")
-    return listed
+    return json_file.read(file, dict[str, Listed])
 
 
 def check(savedmodel: pathlib.Path, thorough: bool = False) -> None:
