@@ -14,9 +14,9 @@ from elmo_tf.savedmodel import contract
 _SETTINGS = ("mix", "gamma", "tokenizer", "warm_text")
 # The sources of `import`, each with the options that it needs and those that do not go with it.
 _SOURCES = {
-    "name": ("--output, --workdir or both", set(), {"options", "vocab"}),
-    "weights": ("--options, and --output, --workdir or both", {"options"}, {"vocab"}),
-    "prefix": ("--options, --vocab and --workdir", {"options", "vocab", "workdir"}, {"output"}),
+    "name": ("only --output, --workdir or both", set(), {"options", "vocab"}),
+    "weights": ("only --options, and --output, --workdir or both", {"options"}, {"vocab"}),
+    "prefix": ("only --options, --vocab and --workdir", {"options", "vocab", "workdir"}, {"output"}),
 }
 
 

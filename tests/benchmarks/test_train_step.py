@@ -69,8 +69,3 @@ def test_it_prints_figures_of_real_steps(more, capsys):
         wanted = {"tokens_per_second", "step_seconds", "gemm_gflops", "model_gflops", "share_of_gemm"}
     assert wanted | {"peak_rss_mb"} <= figures.keys()
     assert all(value > 0 for value in figures.values())
-
-
-def test_a_vocabulary_too_small_for_the_data_is_refused(records, capsys):
-    assert train_step.main(["--data", str(records.path), "--vocab-size", "5"]) == 1
-    assert "--vocab-size: expected at least" in capsys.readouterr().err

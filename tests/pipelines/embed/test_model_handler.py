@@ -89,9 +89,3 @@ def test_a_process_computes_with_its_share_of_the_cores_that_it_may_use(monkeypa
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(6)), raising=False)
     settings = embed_step.Settings("", "all", None, 1, processes)
     assert settings.num_threads() == threads
-
-
-@pytest.mark.parametrize("name", ["layers", "pool", "precision"])
-def test_an_unknown_setting_is_refused_when_the_pipeline_is_made(name):
-    with pytest.raises(InputError, match=f"^{name}: expected .*, found 'other'$"):
-        ElmoModelHandler("english", **{name: "other"})
