@@ -167,8 +167,6 @@ def test_export_and_import_write_the_savedmodel_that_their_options_describe(
     [
         ("", "COMMAND"),
         ("embroider", "invalid choice: 'embroider' .*train.*\\)$"),
-        ("trian", r"invalid choice: 'trian' .*; did you mean train\?$"),
-        ("probe poss", r"invalid choice: 'poss' .*; did you mean pos\?$"),
         ("train --data records", "required: --workdir"),
         (f"{TRAIN} --steps -1", "--steps: expected a whole number, at least 0, found '-1'"),
         (f"{TRAIN} --epochs 0", "--epochs: expected a whole number, at least 1, found '0'"),

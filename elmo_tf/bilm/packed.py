@@ -36,9 +36,6 @@ class PackedBiLM(Encoder):
             ]
         self.built = True
 
-    def get_config(self):
-        return super().get_config() | {"product_dtype": self.product_dtype}
-
 
 class _PackedLSTMP(keras.layers.Layer):
     """The weights of one LSTM as `lstmp_packed.Kernels` of the products' dtype."""

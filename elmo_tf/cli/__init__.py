@@ -4,8 +4,8 @@ Exit status 0, 1 (failed: one line on stderr), 2 (usage), 130 (interrupted) or 1
 Logs go to stderr, results to stdout.
 """
 
+import argparse
 import functools
-import itertools
 import logging
 import os
 import select
@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from elmo_tf import __version__
 from elmo_tf.cli import corpus, models, probes, quiet, scores, tasks, training, use
-from elmo_tf.cli.arguments import Parser, flags_of
+from elmo_tf.cli.arguments import flags_of
 from elmo_tf.errors import InputError, memory_explained
 from elmo_tf.extras import check_keras_backend, missing_extra
 
@@ -45,7 +45,7 @@ def main(argv: list[str] | None = None) -> int:
                 arguments.run(arguments)
         sys.stdout.flush()
     except InputError as error:
-        return _fail(_as_typed(error, flags(), argv), debug)
+        return _fail(_as_typed(error, flags()), debug)
     except ModuleNotFoundError as error:
         if (message := missing_extra(error)) is None:
             raise
@@ -60,20 +60,10 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def _as_typed(error: InputError, flags: dict[str, str], argv: list[str]) -> str:
-    """Returns the error's message with an option for the parameter at its start. A path stays as it is.
-
-    Args:
-        error: about one parameter or path, or several between `", "`.
-        flags: what a user types for each parameter.
-        argv: the command line. After an option, `data` is a folder of that name, not the parameter.
-    """
-    message = str(error)
-    values = {word for option, word in itertools.pairwise(argv) if option.startswith("--")}
-    if error.parameter in values:
-        return message
+def _as_typed(error: InputError, flags: dict[str, str]) -> str:
+    """Returns the error's message with what a user types for each parameter at its start. A path stays as it is."""
     first = ", ".join(flags.get(name, name) for name in error.parameter.split(", "))
-    return first + message.removeprefix(error.parameter)
+    return first + str(error).removeprefix(error.parameter)
 
 
 def _fail(message: object, debug: bool) -> int:
@@ -102,8 +92,8 @@ def _end_quietly() -> int:
     return 128 + signal.SIGPIPE
 
 
-def _parser() -> Parser:
-    parser = Parser(prog="elmo-tf", description="ELMo: from a text corpus to a SavedModel.")
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="elmo-tf", description="ELMo: from a text corpus to a SavedModel.")
     parser.add_argument("--version", action="version", version=f"elmo-tf {__version__}")
     parser.add_argument("--debug", action="store_true", help="with any command: print the traceback of an error")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)

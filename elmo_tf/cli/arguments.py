@@ -2,22 +2,11 @@
 
 import argparse
 import functools
-import re
 from collections.abc import Callable
 
 from elmo_tf import config as config_lib
-from elmo_tf.errors import suggestion
 
 SAVEDMODEL = "folder of a version or of a model (its newest version), or a name (`elmo-tf models`)"
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser that suggests the nearest command or choice for a wrong one, as Python does from 3.14 on."""
-
-    def error(self, message: str):
-        """Ends with status 2 and the message."""
-        wrong = re.search(r"invalid choice: '(.*)' \(choose from (.*)\)$", message)
-        super().error(message + (suggestion(wrong[1], re.findall(r"[\w-]+", wrong[2])) if wrong else ""))
 
 
 def add_command(

@@ -101,7 +101,7 @@ class ELMo(keras.layers.Layer):
         def parts():
             bilm = sources.network(source, trainable_bilm)
             num_layers = bilm.config.lstm.num_layers + 1
-            fixed = _fixed_parameters(mix, num_layers)
+            fixed = None if isinstance(mix, str) and mix == "learned" else parse_mix(mix, num_layers)
             mixes = [ScalarMix(num_layers, fixed, penalty, layer_norm, name=f"mix_{n}") for n in range(num_mixes)]
             for one in mixes:
                 one.build(None)
@@ -236,9 +236,7 @@ class ELMo(keras.layers.Layer):
         if strings or ids:
             return
         found = f"{dtype} {shape}"
-        if dtype == "string" and not shape:
-            found += "; put a single sentence into a list"
-        elif dtype == "string" and len(shape) == 1:
+        if dtype == "string" and len(shape) == 1:
             found += "; a layer with tokenizer='whitespace' takes sentences"
         elif "float" in dtype:
             shape_of_one = "(None,)" if self.tokenizer is None else "()"
@@ -287,13 +285,3 @@ def _unique_name() -> str:
     """Returns `elmo`, `elmo_1`, ...; Keras would turn the class's name into `el_mo`."""
     number = keras.backend.get_uid("elmo") - 1
     return f"elmo_{number}" if number else "elmo"
-
-
-def _fixed_parameters(mix: Mix, num_layers: int) -> list[float] | None:
-    """Returns the scalar parameters that `mix` fixes; None: learned."""
-    if isinstance(mix, str) and mix == "learned":
-        return None
-    try:
-        return parse_mix(mix, num_layers)
-    except InputError as error:
-        raise InputError("mix", f"learned, {error.expected}", error.found) from None

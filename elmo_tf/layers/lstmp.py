@@ -51,11 +51,6 @@ class LSTMP(keras.layers.Layer):
         self.proj_clip = proj_clip
         self.product_dtype = product_dtype
 
-    @property
-    def state_size(self) -> tuple[int, int]:
-        """Widths of the cell and of the recurrent state."""
-        return self.units, self.projection_dim
-
     def build(self, input_shape):
         rows = input_shape[-1] + self.projection_dim
         self.kernel = self.add_weight(name="kernel", shape=(rows, 4 * self.units), initializer="glorot_uniform")

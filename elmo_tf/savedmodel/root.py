@@ -61,13 +61,8 @@ def build_root(
     root.initial = tf.nest.flatten(initial)
     root.regularization_losses = []
     if softmax is not None:
-        words = tf.lookup.TextFileInitializer(
-            os.fspath(vocabulary),
-            tf.string,
-            tf.lookup.TextFileIndex.WHOLE_LINE,
-            tf.int64,
-            tf.lookup.TextFileIndex.LINE_NUMBER,
-        )
+        word, number = tf.lookup.TextFileIndex.WHOLE_LINE, tf.lookup.TextFileIndex.LINE_NUMBER
+        words = tf.lookup.TextFileInitializer(os.fspath(vocabulary), tf.string, word, tf.int64, number)
         root.vocabulary = tf.lookup.StaticHashTable(words, vocabulary_lib.UNKNOWN_ID)
         root.score = tf.function(functools.partial(functions.score, root.vocabulary), input_signature=strings)
     return root

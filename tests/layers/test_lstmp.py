@@ -46,7 +46,6 @@ def test_values_equal_the_reference(kind, training):
     layer = new_layer(kind)
     inputs, state = _inputs(layer)
     found, expected = layer(inputs, state, training=training), _reference(layer, inputs, state)
-    assert layer.state_size == (UNITS, layer.projection_dim)
     assert (layer.projection_kernel is None) == (kind == "no projection")
     for one, other in zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True):
         assert one.dtype == tf.float32
