@@ -85,10 +85,6 @@ class LSTMP(keras.layers.Layer):
         for variable, value in zip(self.weights, values, strict=True):
             variable.assign(value)
 
-    def compute_output_shape(self, input_shape, *_):
-        batch = input_shape[0]
-        return (*input_shape[:-1], self.projection_dim), ((batch, self.units), (batch, self.projection_dim))
-
     def get_config(self):
         own = ("units", "projection_dim", "cell_clip", "proj_clip", "product_dtype")
         return super().get_config() | {name: getattr(self, name) for name in own}

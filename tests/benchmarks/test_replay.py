@@ -101,20 +101,3 @@ def test_every_difference_shows_in_its_own_figure(trace, tmp_path, capsys):
         },
         abs=1e-5,
     )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "array, value, words",
-    [
-        ("batch2/token_ids", None, ["batch2/token_ids"]),
-        ("final/lm/softmax/b:0", np.ones(4), ["final", "lm/softmax/b", "(9,)", "(4,)"]),
-        ("options", np.array("{"), ["options", "JSON"]),
-    ],
-)
-def test_a_bad_trace_is_one_line_and_status_1(array, value, words, trace, tmp_path, capsys):
-    kept = {name: values for name, values in trace.items() if name != array}
-    np.savez(tmp_path / "trace.npz", **kept | ({} if value is None else {array: value}))
-    status, out, err = run(tmp_path / "trace.npz", capsys)
-    assert (status, out, err.count("\n")) == (1, "", 1)
-    assert all(word in err for word in words), err

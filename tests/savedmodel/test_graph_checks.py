@@ -1,12 +1,9 @@
-"""What the signatures refuse, in which words, and what odd input they take by rule."""
+"""What the signatures refuse, and in which words."""
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests import checks, reference
-from tests.helpers import MICRO, batch_char_ids
-from tests.savedmodel.calls import embed
+from tests.helpers import batch_char_ids
 
 IDS = batch_char_ids([[b"a", b"bank"], [b"a"]], 3)
 
@@ -48,32 +45,3 @@ def test_wrong_arguments_are_refused_by_name(loaded, name, inputs, message):
     with pytest.raises(tf.errors.InvalidArgumentError) as caught:
         call(loaded, name, **inputs)
     assert message in caught.value.message
-
-
-ODD = [
-    b"\xff\xfe bad \xc3",
-    b"na\xefve in Latin-1",
-    b"\x01\x02\x1f\x7f control \x1b[0m",
-    b"a\x00b \x00 \x00\x00",
-    b"one\rtwo\r\nthree\x0bfour\x0cfive",
-    "no\u00a0break no\u2028break \u3000 \ufeff".encode(),
-    "שלום עולם \u202eright to left\u202c".encode(),
-    "e\u0301 u\u0308\u0323 \u0301".encode(),
-    "😀 👩‍👩‍👧‍👦 🏳️‍🌈".encode(),
-    b"<S> </S> <S>x",
-    b"x" * 2**20 + b" " + b"y" * 47 + "é".encode() + b" end",
-    b"",
-    b" \t\n\r\x0b\x0c",
-]
-
-
-def test_only_ascii_white_space_splits_a_sentence_and_all_other_bytes_are_kept(loaded, savedmodel):
-    found = embed(loaded, ODD)
-    weights = reference.weights_of(savedmodel.bilm)
-    for row, sentence in enumerate(ODD):
-        words = sentence.split()
-        assert found["mask"][row].sum() == len(words)
-        if words:
-            expected = reference.layers(weights, MICRO, words)
-            np.testing.assert_allclose(found["layers"][row, :, : len(words)], expected, **checks.TOLERANCE)
-        assert not found["layers"][row, :, len(words) :].any()
