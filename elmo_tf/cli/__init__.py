@@ -52,7 +52,9 @@ def main(argv: list[str] | None = None) -> int:
         return _fail(message, debug)
     except OSError as error:
         if isinstance(error, BrokenPipeError) and _stdout_is_closed():
-            return _end_quietly()
+            with open(os.devnull, "wb") as nowhere:  # for what Python flushes when it exits
+                os.dup2(nowhere.fileno(), sys.stdout.fileno())
+            return 128 + signal.SIGPIPE
         return _fail(f"{error.strerror}: {error.filename}" if error.filename else error, debug)
     except KeyboardInterrupt as interrupt:
         print("elmo-tf:", interrupt.args[0] if interrupt.args else "interrupted", file=sys.stderr)
@@ -83,13 +85,6 @@ def _stdout_is_closed() -> bool:
     # Raised for a stdout that is not a file.
     except OSError:
         return False
-
-
-def _end_quietly() -> int:
-    """Sends the rest of stdout, which Python flushes when it exits, to /dev/null; returns the shell's status."""
-    with open(os.devnull, "wb") as nowhere:
-        os.dup2(nowhere.fileno(), sys.stdout.fileno())
-    return 128 + signal.SIGPIPE
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -111,18 +111,14 @@ def _models(arguments: argparse.Namespace) -> None:
         return
     table = [("name", "weights", "vector", "download", "language", "text", "here")]
     for row in rows:
-        cells = (row["name"], f"{row['parameters'] / 1e6:.1f} M", str(row["dim"]), _download(row))
+        size = f"{row['size'] / 1e6:.0f} MB" if row["size"] else "?"
+        download = size if row["weights"] else "none"
+        cells = (row["name"], f"{row['parameters'] / 1e6:.1f} M", str(row["dim"]), download)
         table.append((*cells, row["language"], row["about"], row["here"]))
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for line in table:
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
     print("\nLicenses, addresses and checksums: elmo-tf models --json")
-
-
-def _download(row: dict[str, Any]) -> str:
-    if not row["weights"]:
-        return "none"
-    return f"{row['size'] / 1e6:.0f} MB" if row["size"] else "?"
 
 
 def _import(arguments: argparse.Namespace) -> None:

@@ -265,9 +265,8 @@ class ELMo(keras.layers.Layer):
 def _outside_scopes(make: Callable[[], _Made]) -> _Made:
     """Returns `make()`, called outside the caller's TensorFlow and Keras scopes.
 
-    A layer may be made in another layer's `build`, in a traced function, under `keras.name_scope` or a dtype policy of
-    the program. Its variables should have the same names, dtypes and values everywhere. These scopes belong to a
-    thread, so a new thread has none of them; the distribution strategy and the device are passed on.
+    So its variables have the same names, dtypes and values in another layer's `build`, in a traced function, and under
+    a `keras.name_scope` or dtype policy. A new thread has none of these scopes; strategy and device are passed on.
     """
     scope = tf.distribute.get_strategy().scope() if tf.distribute.has_strategy() else contextlib.nullcontext()
     device = tf.zeros(()).device if tf.executing_eagerly() and not tf.distribute.has_strategy() else None

@@ -45,8 +45,7 @@ def check(savedmodel: pathlib.Path, thorough: bool = False) -> None:
 
     Args:
         savedmodel: the version's folder.
-        thorough: whether to read all files, compare their checksums and refuse files that are not listed; otherwise
-            only sizes are compared.
+        thorough: whether to compare checksums, not only sizes, and to refuse files that are not listed.
 
     Raises:
         InputError: naming the first file that is missing, damaged or not listed.

@@ -48,8 +48,8 @@ def read_typical(warm_text: str | os.PathLike) -> tuple[list[bytes], str]:
 def warm_up(root: tf.train.Checkpoint, initial: States, sentences: list[bytes], tokenizer: str) -> None:
     """Sets `initial`, variables of `root`, to the average state after typical sentences, split by `tokenizer`.
 
-    The sentences are divided among streams that carry their states, as in training; the average is over the streams'
-    last states. Computed on the CPU, so that the result does not depend on this machine's devices.
+    Streams of sentences carry their states, as in training; the average is over the streams' last states. Computed on
+    the CPU, whatever devices the machine has.
     """
     streams = np.array_split(np.arange(len(sentences)), min(_STREAMS, len(sentences)))
     with tf.device("CPU:0"):

@@ -43,7 +43,7 @@ class StoredWeights:
 def read_network(folder: pathlib.Path, config: config_lib.ModelConfig) -> PackedBiLM:
     """Returns the network of a SavedModel in `folder`, with its weights.
 
-    They are read without loading the graph, which takes a thousand times as long.
+    Loading the graph would take a thousand times as long.
 
     Raises:
         InputError: if the weights are damaged, or not those of a network of these sizes.
