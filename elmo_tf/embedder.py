@@ -163,11 +163,11 @@ class Embedder:
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Yields the vectors of each sentence that has tokens, with its place in `sentences`, the shortest first.
 
-        Sentences of about the same length share a batch. The batches depend only on the lengths.
+        The batches depend only on the lengths.
 
         Args:
-            sentences: to embed, of any lengths.
-            layers: one of `contract.LAYERS`, or a layer's number.
+            sentences: of any lengths.
+            layers: as for `encode`.
             progress: called after each batch with the places of its sentences.
 
         Yields:

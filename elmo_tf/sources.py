@@ -76,7 +76,7 @@ class Source(abc.ABC):
 
     @abc.abstractmethod
     def sha256(self) -> str:
-        """Returns a checksum of what decides the vectors; `InputError` if a file is damaged."""
+        """Returns a checksum of what decides the vectors, apart from `precision`; `InputError` if a file is damaged."""
 
     @abc.abstractmethod
     def network(self) -> "BiLM | PackedBiLM":
@@ -132,10 +132,6 @@ class SavedModel(Source):
         from elmo_tf.savedmodel import stored_weights  # noqa: PLC0415 - see the top
 
         checksums.check(self.path, thorough=True)
-        precision = assets.read_provenance(self.path).precision
-        if precision != "float32":  # the graph of such a model makes float32 of its weights itself
-            expected = "a SavedModel with float32 weights; export the model again"
-            raise InputError(self.name, expected, f"{precision} weights")
         return stored_weights.read_network(self.path, self.config)
 
     def language_model(self) -> LanguageModel:
@@ -233,8 +229,7 @@ def find(source: Path) -> Source:
         return _published(name, folder / models.OPTIONS_FILE, folder / models.WEIGHTS_FILE)
     if (version := finding.newest(folder)) is not None:
         checksums.check(version)
-        tokenizer = assets.read_provenance(version).tokenizer
-        return SavedModel(os.path.abspath(version), assets.read_config(version), tokenizer)
+        return SavedModel(os.path.abspath(version), assets.read_config(version), assets.read_tokenizer(version))
     if not models.is_name(source):
         raise InputError(str(source), _EXPECTED, "none of them" + models.suggested(source))
     return _published(str(source), *fetching.files(models.find(str(source))))

@@ -17,7 +17,6 @@ import pytest
 
 import elmo_tf
 from elmo_tf import __version__, cli
-from elmo_tf import config as config_lib
 from elmo_tf.cli import jobs
 from elmo_tf.savedmodel import verification
 from elmo_tf.workdir import checkpoints
@@ -41,7 +40,6 @@ def place(records, workdir, savedmodel, tmp_path_factory):
         assert path.exists()
         path.unlink() if content is None else path.write_bytes(content)
 
-    changed("no_marker", "records", "_SUCCESS", None)
     changed("bad_config", "trained", "config.json", b'{"model": ')
     changed("bad_variables", "trained", "checkpoints/step-00000003/variables.data-00000-of-00001", b"\0" * 99)
     changed("no_graph", "mine", "saved_model.pb", None)
@@ -49,7 +47,6 @@ def place(records, workdir, savedmodel, tmp_path_factory):
         pass
     (folder / "text.txt").write_text("the cat sat\na bank\n")
     (folder / "empty.txt").touch()
-    (folder / "latin1.txt").write_bytes("fine\nna\u00efve\n".encode("latin-1"))
     return folder
 
 
@@ -75,21 +72,13 @@ OTHER_WORDS = "records made with the model's vocabulary "
 WRONG = [
     (f"{PREPROCESS} missing.txt", about("missing.txt", "a file, folder or glob that matches files")),
     (f"{PREPROCESS} empty.txt", "--input: expected text, found no words"),
-    (f"{PREPROCESS} text.txt latin1.txt --strict", ".*latin1.txt: .* not UTF-8 on line 2$"),
     (f"{PREPROCESS} text.txt --min-count 999", "--min-count: expected at most .*, found 999"),
-    ("preprocess --input text.txt --output records", about("records", "a folder that does not exist yet")),
-    (f"{PREPROCESS} text.txt --vocab missing.txt", about("missing.txt", "a vocabulary, found No such file")),
     (TRAIN.replace("tiny", "tny"), f"--preset: expected one of {PRESETS}, found 'tny'; did you mean tiny\\?$"),
     (TRAIN.replace("--preset tiny", ""), f"--preset: expected one of {PRESETS} for a new workdir, found none"),
-    (
-        f"{TRAIN} --set rate=1",
-        f"--set: expected one of the keys {re.escape(', '.join(sorted(config_lib.keys())))}, found 'rate'$",
-    ),
     (
         f"{TRAIN} --set train.learning_rat=1",
         r"--set: expected the key of a setting, found 'train.learning_rat'; did you mean train.learning_rate\?$",
     ),
-    (f"{TRAIN} --set train.epochs", "--set: expected key=value, found 'train.epochs'"),
     (f"{TRAIN} --set train.epochs=many", "--set train.epochs: expected int, found 'many'"),
     (f"{TRAIN} --patience 3", "--set train.patience: expected a held-out text with it, found none"),
     (f"{TRAIN} --set model.lstm.units=1000000000", "--preset, --set: expected a model that fits into"),
@@ -99,10 +88,8 @@ WRONG = [
         r"--gpus: expected (different ones of the GPUs .*|a machine with a GPU), found 'all'",
     ),
     (TRAIN.replace("records", "missing"), about("missing", "a finished folder .* found no such folder")),
-    (f"{TRAIN} --heldout no_marker", about("no_marker", "a finished folder .* found no _SUCCESS marker")),
     (f"{TRAIN} --heldout other", about("other", OTHER_WORDS)),
     (TRAIN.replace("new/workdir", "other"), about("other", "a workdir of elmo-tf train, or a folder that is empty")),
-    ("train --data other --workdir trained", about("other", OTHER_WORDS)),
     (
         "train --data records --workdir trained --preset tiny",
         "--preset.*: expected the same model, .*units=24.* found .*units=512",
@@ -116,33 +103,27 @@ WRONG = [
     (f"{EVALUATE} trained --checkpoint 4", "--checkpoint: expected latest, best or one of the steps 3, found '4'"),
     (f"{EVALUATE} untrained", about("untrained", "a workdir with a checkpoint")),
     (f"{EVALUATE} trained --unigram other", about("other", OTHER_WORDS)),
-    (f"{EVALUATE} trained --unigram trained", about("trained", "a finished folder .* found no _SUCCESS marker")),
-    (EXPORT.replace("trained", "records"), about("records", "a workdir ")),
     (f"{EXPORT} --gamma nan", "--gamma: expected a finite number, found nan"),
-    (f"{EXPORT} --initial-state warm", "--initial-state, --warm-text: expected both .*, found no --warm-text"),
-    (f"{EXPORT} --warm-text text.txt", "--initial-state, --warm-text: expected both .*, found no --initial-state warm"),
-    (f"{EXPORT} --initial-state warm --warm-text missing.txt", about("missing.txt", "a text file")),
+    (f"{EXPORT} --warm-text missing.txt", about("missing.txt", "a text file")),
     (NEIGHBORS.replace("mine", "missing"), about("missing", "a SavedModel, .*, found none of them")),
-    (NEIGHBORS.replace("text.txt", "missing.txt"), about("missing.txt", "a file, folder or glob that matches files")),
     (
         "import smal --output new/model",
         r"(NAME|smal): expected one of the models english, small, .*; did you mean small\?",
     ),
     ("verify englis", r"(DIR|englis): expected a folder with saved_model.pb, or one of .*; did you mean english\?"),
-    ("import small", "NAME: expected --output, --workdir or both with it, found neither"),
-    ("import small --options a.json --output new/model", "--options: expected none with a .* model's name, found a.js"),
-    ("import small --vocab a --workdir new/w", "--vocab: expected --checkpoint with it, found published weights"),
+    ("import small", "NAME: expected only --output, --workdir or both with it, found none"),
+    ("import small --vocab a --workdir new/w", "NAME: expected only --output, .* with it, found --vocab, --workdir"),
     (
         "import --weights text.txt --output new/model",
-        "--options: expected a file, which belongs to --weights, found none",
+        "--weights: expected only --options, .*, found --output",
     ),
     (
-        "import --checkpoint a --options b --output new/model",
-        "--checkpoint: expected --vocab and --workdir with it, and no --output; export later, found --output",
+        "import --checkpoint a --options b --vocab c --output new/model --workdir new/w",
+        "--checkpoint: expected only --options, --vocab and --workdir with it, found .* --output, --workdir",
     ),
     (
         "import small --workdir new/w --gamma 2",
-        "--mix, --gamma, --tokenizer, --initial-state: expected --output with settings .*, found --workdir alone",
+        "--mix, --gamma, --tokenizer, --warm-text: expected --output with settings .*, found --workdir alone",
     ),
     ("verify no_graph", about("no_graph", "a folder with saved_model.pb")),
 ]
@@ -170,7 +151,7 @@ def test_export_and_import_write_the_savedmodel_that_their_options_describe(
     values = published_files.options()
     options, weights = published_files.write_pair(tmp_path, values, published_files.draw_hdf5(values))
     source = "--workdir trained" if command == "export" else f"--options {options} --weights {weights}"
-    described = "--mix 0,1,2 --gamma 2 --tokenizer unicode --initial-state warm --warm-text text.txt"
+    described = "--mix 0,1,2 --gamma 2 --tokenizer unicode --warm-text text.txt"
     assert cli.main(f"{command} {source} --output {tmp_path}/model {described}".split()) == 0
     assert capsys.readouterr().out == f"{tmp_path}/model/1\n"
     provenance = json.loads((tmp_path / "model" / "1" / "assets" / "provenance.json").read_text())
@@ -191,7 +172,6 @@ def test_export_and_import_write_the_savedmodel_that_their_options_describe(
         ("", "COMMAND"),
         ("embroider", "invalid choice: 'embroider' .*train.*\\)$"),
         ("trian", r"invalid choice: 'trian' .*; did you mean train\?$"),
-        ("probe poss", r"invalid choice: 'poss' .*; did you mean pos\?$"),
         ("train --data records", "required: --workdir"),
         (f"{TRAIN} --steps -1", "--steps: expected a whole number, at least 0, found '-1'"),
         (f"{TRAIN} --epochs 0", "--epochs: expected a whole number, at least 1, found '0'"),

@@ -19,7 +19,6 @@ FINETUNE = ["finetune", "--from", "old", "--data", "corpus", "--workdir", "workd
         (InputError("heldout, train.seed", "the same", 3), "--heldout, --set train.seed: expected the same, found 3"),
         (InputError("config", "the same model", "another"), "--set: expected the same model, found another"),
         (InputError("/data/info.json", "`mask`", "`elmo-tf a`"), "/data/info.json: expected `mask`, found `elmo-tf a`"),
-        (InputError("workdir", "a folder", "a file"), "workdir: expected a folder, found a file"),  # what was typed
     ],
 )
 def test_parameters_become_flags_and_paths_stay(error, message, monkeypatch, capsys):

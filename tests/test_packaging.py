@@ -79,15 +79,6 @@ def test_a_command_without_its_extra_is_one_line_with_what_installs_it(command, 
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"elmo-tf: error: needs {missing}\n")
 
 
-def test_raw_text_without_tensorflow_text_is_refused_before_any_work(tmp_path):
-    (tmp_path / "text").write_text("A dog barked. It slept.")
-    command = f"preprocess --input {tmp_path}/text --output {tmp_path}/data --tokenizer unicode".split()
-    done = run_without({"tensorflow_text"}, f"from elmo_tf import cli; sys.exit(cli.main({command}))")
-    expected = "elmo-tf: error: needs tensorflow-text: install elmo-tf with the extra [text]\n"
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", expected)
-    assert [path.name for path in tmp_path.iterdir()] == ["text"]
-
-
 def test_the_unicode_tokenizer_in_a_graph_names_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorflow_text", None)
     monkeypatch.delitem(sys.modules, "elmo_tf.text.raw_text", raising=False)
@@ -111,11 +102,11 @@ def test_what_the_commands_leave_is_ignored_and_no_file_of_the_project_is():
 
 
 TOOLS = ("sh", "dirname", "mkdir", "rm", "touch", "mv", "cp", "head", "make")
-# Stands for an interpreter: makes a .venv of itself, and installs nothing, unless a file `break` is there.
+# Stands for an interpreter: makes a .venv of itself, and installs nothing.
 PYTHON = """#!/bin/sh
 case "$2" in
     venv) mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
-    pip) [ ! -e break ] ;;
+    pip) ;;
     *sys.version_info\\[:2\\]*) {fits} ;;
     *base_prefix*) echo "{version} of /opt" ;;
 esac
@@ -174,31 +165,6 @@ def test_setup_says_so_when_no_python_fits(checkout):
     done = checkout.setup("PYTHON=python3")
     assert "PYTHON: expected Python 3.11, 3.12 or 3.13 (with venv), found python3" in done.stderr
     assert not (checkout.folder / ".venv").exists()
-
-
-def test_setup_with_another_python_than_that_of_the_environment_is_refused(checkout):
-    checkout.add_python("python3.12", "3.12.1")
-    checkout.add_python("python3.11", "3.11.7")
-    assert checkout.setup("PYTHON=python3.11").returncode == 0
-    assert checkout.setup().returncode == 0
-    done = checkout.setup("PYTHON=python3.12")
-    assert done.returncode != 0
-    assert "expected 3.11.7 of /opt, which .venv was made with, found 3.12.1 of /opt" in done.stderr
-    assert "make clean" in done.stderr
-
-
-def test_an_interrupted_setup_starts_again(checkout):
-    checkout.add_python("python3.12", "3.12.1")
-    (checkout.folder / "break").touch()
-    assert checkout.setup().returncode != 0
-    half = checkout.folder / ".venv" / "half-installed"
-    half.touch()
-    (checkout.folder / "break").unlink()
-    done = checkout.setup()
-    assert done.returncode == 0
-    assert "interrupted: starting again" in done.stdout
-    assert not half.exists()
-    assert checkout.setup().stdout == ""
 
 
 def test_setup_refuses_the_environment_of_another_checkout(checkout):

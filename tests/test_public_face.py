@@ -10,27 +10,9 @@ import pytest
 
 import elmo_tf
 from elmo_tf.bilm.model import BiLM
-from elmo_tf.config import CharCNNConfig, Config, LSTMConfig, ModelConfig, TrainConfig, override, preset
-from elmo_tf.errors import InputError
-from elmo_tf.layers.scalar_mix import ScalarMix
-from elmo_tf.layers.sequence_pooling import SequencePooling
 from elmo_tf.savedmodel import verification
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG, batch_char_ids, run_python
-
-
-def test_names_are_the_objects_of_their_modules():
-    from elmo_tf.api import evaluate, export  # noqa: PLC0415
-    from elmo_tf.elmo.layer import ELMo  # noqa: PLC0415
-    from elmo_tf.embedder import load  # noqa: PLC0415
-    from elmo_tf.tasks.layers.crf import CRF  # noqa: PLC0415
-    from elmo_tf.training.loop import train  # noqa: PLC0415
-
-    configurations = (CharCNNConfig, Config, LSTMConfig, ModelConfig, TrainConfig)
-    objects = (BiLM, CRF, ELMo, InputError, ScalarMix, SequencePooling, *configurations)
-    functions = (evaluate, export, load, override, preset, train)
-    named = {one.__name__: one for one in (*objects, *functions)}
-    assert {name: getattr(elmo_tf, name) for name in elmo_tf.__all__} == named
 
 
 def test_a_type_checker_imports_each_name_from_where_it_is_loaded():

@@ -18,11 +18,11 @@ from elmo_tf.savedmodel import verification
 from elmo_tf.text import char_ids
 from elmo_tf.workdir.folder import open_workdir
 from tests import checks, reference
-from tests.helpers import slow, write_records
+from tests.helpers import slow
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
-SENTENCES = ["the cat sat on the mat", "zebras bark", "", "a dog", " ".join(["the dog sat"] * 40)]
+SENTENCES = ["the cat sat on the mat", "zebras bark", "", "a dog", " ".join(["the dog sat"] * 200)]
 
 
 @pytest.fixture(scope="module")
@@ -66,18 +66,6 @@ def test_a_sentence_alone_scores_as_in_any_batch(model):
         np.testing.assert_allclose(alone.backward_log_probs, together[place].backward_log_probs, **checks.TOLERANCE)
 
 
-def test_a_text_of_3000_tokens_is_scored_as_a_whole_among_short_ones(model, workdir):
-    choose = random.Random(0)
-    long = " ".join(choose.choices(["the", "cat", "zebras", "sat", "on"], k=3000))
-    ((forward, backward),) = log_probs(workdir, [long])
-    short, score, _ = model.score([SENTENCES[0], long, ""])
-    assert (len(score.forward_log_probs), score.unknown.sum()) == (3001, long.split().count("zebras"))
-    np.testing.assert_allclose(score.forward_log_probs, forward, **checks.TOLERANCE)
-    np.testing.assert_allclose(score.backward_log_probs, backward, **checks.TOLERANCE)
-    assert score.total == pytest.approx(forward.sum() + backward.sum(), rel=1e-5)
-    assert short.total == pytest.approx(model.score(SENTENCES[:1])[0].total, rel=1e-5)
-
-
 def test_nothing_and_unknown_words_alone_have_scores(model):
     assert model.score([]) == []
     unknown, *empty = model.score(["zebras", "", " \t", []])
@@ -97,16 +85,6 @@ def test_threads_that_score_at_once_from_the_start_get_the_same_and_read_the_sof
         for found in threads.map(lambda _: [one.total for one in fresh.score(SENTENCES)], range(8)):
             assert found == pytest.approx(expected, rel=1e-5)
     assert len(made) == 1
-
-
-@pytest.mark.slow  # the reference shows the same of either
-def test_the_mean_is_that_of_an_evaluation_of_this_sentence_alone(model, workdir, tmp_path):
-    words = [token.decode() for token in open_workdir(workdir).vocabulary.tokens[3:]]
-    records = write_records(tmp_path / "one", SENTENCES[:1], words, num_shards=1)
-    found = api.evaluate(workdir, records.path, batch_size=1)
-    (score,) = model.score(SENTENCES[:1])
-    assert math.exp(-score.mean) == pytest.approx(found.perplexity, rel=1e-5)
-    assert math.exp(-score.forward / 7) == pytest.approx(found.forward_perplexity, rel=1e-5)
 
 
 def test_at_each_place_the_words_share_a_probability_of_one(workdir):

@@ -16,6 +16,7 @@ from elmo_tf.bilm.packed import PackedBiLM
 from elmo_tf.errors import InputError
 from elmo_tf.published import fetching, models
 from elmo_tf.published import weights as published_weights
+from elmo_tf.savedmodel import checksums
 from tests import checks
 from tests.helpers import MICRO, batch_char_ids, slow
 from tests.published import published_files
@@ -88,6 +89,13 @@ def test_a_checksum_is_the_same_until_the_model_changes(of_all_kinds, tmp_path):
     with h5py.File(changed / models.WEIGHTS_FILE, "a") as file:
         file["CNN_proj/b_proj"][0] += 1
     assert sources.find(changed).sha256() != found["files"]
+    copy = shutil.copytree(of_all_kinds["version"], tmp_path / "version")
+    for name, counts in (("assets/config.json", False), ("saved_model.pb", True)):
+        (copy / name).write_bytes((copy / name).read_bytes() + b"\n")
+        with pytest.raises(InputError, match=f"{name}: expected"):
+            sources.SavedModel(str(copy), MICRO).sha256()
+        checksums.write(copy)
+        assert (sources.SavedModel(str(copy), MICRO).sha256() != found["version"]) == counts
 
 
 def test_a_network_to_train_is_one_with_variables_to_train(of_all_kinds):

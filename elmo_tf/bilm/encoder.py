@@ -16,19 +16,13 @@ from elmo_tf.text import char_ids as char_ids_lib
 
 
 class Encoder(keras.layers.Layer):
-    """The base of `BiLM` and `PackedBiLM`: a token encoder and each direction's LSTMs, run over whole sentences.
-
-    Attributes:
-        config: the network's sizes.
-        char_cnn: the token encoder.
-        lstms: each direction's layers, which have `kernels(dtype)` and `assign_kernels(kernels)`.
-        compiled: whether XLA compiles the LSTMs of a single short sentence; see `lstmp_packed.run`.
-    """
+    """The base of `BiLM` and `PackedBiLM`: a token encoder and each direction's LSTMs, run over whole sentences."""
 
     config: config_lib.ModelConfig
+    product_dtype: str
     char_cnn: CharCNN
-    lstms: list[list]
-    compiled = False
+    lstms: list[list]  # each direction's layers, which have `kernels(dtype)` and `assign_kernels(kernels)`
+    compiled = False  # whether XLA compiles the LSTMs of a single short sentence; see `lstmp_packed.run`
 
     @classmethod
     def of(cls, other: "Encoder", product_dtype: str = "float32") -> Self:
@@ -42,7 +36,11 @@ class Encoder(keras.layers.Layer):
         return encoder
 
     def get_config(self) -> dict[str, Any]:
-        return {"config": config_lib.to_dict(self.config), "name": self.name}
+        return {
+            "config": config_lib.to_dict(self.config),
+            "product_dtype": self.product_dtype,
+            "name": self.name,
+        }
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
@@ -159,7 +157,6 @@ def _by_row(final: lstmp_packed.State, initial: tuple[tf.Tensor, tf.Tensor], pac
 
 
 def _lengths(char_ids: tf.Tensor) -> tf.Tensor:
-    """Returns each sentence's number of tokens, int32 `(batch,)`."""
     return tf.reduce_sum(tf.cast(tf.reduce_any(char_ids != char_ids_lib.PADDING, -1), tf.int32), 1)
 
 

@@ -12,8 +12,6 @@ def token_log_probs(bilm: Encoder, softmax: SampledSoftmax, char_ids: tf.Tensor,
     Every sentence starts from the zero state. The values of a token stand at its own place.
 
     Args:
-        bilm: the network.
-        softmax: its output layer.
         char_ids: int32 `(batch, max_length, max_chars_per_token)`, without boundaries, padded with 0.
         token_ids: int32 `(batch, max_length + 2)`, the sentences in the vocabulary: `<S>`, tokens, `</S>`, padding.
 
@@ -33,8 +31,6 @@ def word_log_probs(bilm: Encoder, softmax: SampledSoftmax, char_ids: tf.Tensor, 
     """Returns the log-probability of every word of the vocabulary at one place of a sentence.
 
     Args:
-        bilm: the network.
-        softmax: its output layer.
         char_ids: int32 `(1, length, max_chars_per_token)`. The token at `place` is not used.
         place: int32 scalar, counted from 0.
 

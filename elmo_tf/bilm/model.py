@@ -79,7 +79,7 @@ class BiLM(Encoder, keras.Model):
         return layer
 
     def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {"vocab_size": self.vocab_size, "product_dtype": self.product_dtype}
+        return super().get_config() | {"vocab_size": self.vocab_size}
 
     @property
     def hidden_matrices(self) -> list[keras.Variable]:
@@ -150,7 +150,6 @@ class BiLM(Encoder, keras.Model):
 
 
 def _fold_in(seed: tf.Tensor | None, number: int) -> tf.Tensor | None:
-    """Returns a part's own seed; None if there is none."""
     return None if seed is None else tf.random.experimental.stateless_fold_in(seed, number)
 
 

@@ -36,9 +36,6 @@ class PackedBiLM(Encoder):
             ]
         self.built = True
 
-    def get_config(self):
-        return super().get_config() | {"product_dtype": self.product_dtype}
-
 
 class _PackedLSTMP(keras.layers.Layer):
     """The weights of one LSTM as `lstmp_packed.Kernels` of the products' dtype."""
@@ -52,9 +49,10 @@ class _PackedLSTMP(keras.layers.Layer):
         }
         self.built = True
 
-    def kernels(self, _dtype: str = "float32") -> lstmp_packed.Kernels:
-        """Returns the weights as tensors."""
-        return lstmp_packed.Kernels(**{name: tf.convert_to_tensor(one) for name, one in self._kernels.items()})
+    def kernels(self, dtype: str | None = None) -> lstmp_packed.Kernels:
+        """Returns the weights as tensors; `dtype` is the products' by default."""
+        kernels = {name: tf.cast(one, dtype or self._product_dtype) for name, one in self._kernels.items()}
+        return lstmp_packed.Kernels(**kernels)
 
     def assign_kernels(self, kernels: lstmp_packed.Kernels) -> None:
         """Sets the weights to those of float32 kernels."""

@@ -7,7 +7,6 @@ Logs go to stderr, results to stdout.
 import _thread
 import contextlib
 import functools
-import itertools
 import logging
 import os
 import select
@@ -49,14 +48,16 @@ def main(argv: list[str] | None = None) -> int:
                 arguments.run(arguments)
         sys.stdout.flush()
     except InputError as error:
-        return _fail(_as_typed(error, flags(), argv), debug)
+        return _fail(_as_typed(error, flags()), debug)
     except ModuleNotFoundError as error:
         if (message := missing_extra(error)) is None:
             raise
         return _fail(message, debug)
     except OSError as error:
         if isinstance(error, BrokenPipeError) and _stdout_is_closed():
-            return _end_quietly()
+            with open(os.devnull, "wb") as nowhere:  # for what Python flushes when it exits
+                os.dup2(nowhere.fileno(), sys.stdout.fileno())
+            return 128 + signal.SIGPIPE
         return _fail(f"{error.strerror}: {error.filename}" if error.filename else error, debug)
     except KeyboardInterrupt as interrupt:
         print("elmo-tf:", interrupt.args[0] if interrupt.args else "interrupted", file=sys.stderr)
@@ -90,20 +91,10 @@ def _interrupts_sent_again() -> Iterator[None]:
         sys.unraisablehook = hook
 
 
-def _as_typed(error: InputError, flags: dict[str, str], argv: list[str]) -> str:
-    """Returns the error's message with an option for the parameter at its start. A path stays as it is.
-
-    Args:
-        error: about one parameter or path, or several between `", "`.
-        flags: what a user types for each parameter.
-        argv: the command line. After an option, `data` is a folder of that name, not the parameter.
-    """
-    message = str(error)
-    values = {word for option, word in itertools.pairwise(argv) if option.startswith("--")}
-    if error.parameter in values:
-        return message
+def _as_typed(error: InputError, flags: dict[str, str]) -> str:
+    """Returns the error's message with what a user types for each parameter at its start. A path stays as it is."""
     first = ", ".join(flags.get(name, name) for name in error.parameter.split(", "))
-    return first + message.removeprefix(error.parameter)
+    return first + str(error).removeprefix(error.parameter)
 
 
 def _fail(message: object, debug: bool) -> int:
@@ -123,13 +114,6 @@ def _stdout_is_closed() -> bool:
     # Raised for a stdout that is not a file.
     except OSError:
         return False
-
-
-def _end_quietly() -> int:
-    """Sends the rest of stdout, which Python flushes when it exits, to /dev/null; returns the shell's status."""
-    with open(os.devnull, "wb") as nowhere:
-        os.dup2(nowhere.fileno(), sys.stdout.fileno())
-    return 128 + signal.SIGPIPE
 
 
 def _parser() -> Parser:

@@ -12,6 +12,12 @@ from elmo_tf.savedmodel import contract
 
 # Options of `_add_savedmodel_arguments` that are arguments of `writing.export`.
 _SETTINGS = ("mix", "gamma", "tokenizer", "warm_text")
+# The sources of `import`, each with the options that it needs and those that do not go with it.
+_SOURCES = {
+    "name": ("only --output, --workdir or both", set(), {"options", "vocab"}),
+    "weights": ("only --options, and --output, --workdir or both", {"options"}, {"vocab"}),
+    "prefix": ("only --options, --vocab and --workdir", {"options", "vocab", "workdir"}, {"output"}),
+}
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
@@ -71,18 +77,15 @@ def _add_savedmodel_arguments(parser: argparse.ArgumentParser) -> None:
         "--tokenizer does; programs that load a model with unicode have to import tensorflow_text first"
     )
     add("--tokenizer", choices=contract.TOKENIZERS, default=not_given, help=help_text)
-    help_text = "LSTM states before each sentence: zero (default), or warm: their average after --warm-text"
-    add("--initial-state", choices=("zero", "warm"), default="zero", help=help_text)
-    help_text = "typical sentences, one per line; the first 1,024 are read"
+    help_text = (
+        "typical sentences, one per line (the first 1,024 are read); each sentence then starts from the average LSTM "
+        "state after them instead of from zero"
+    )
     add("--warm-text", default=not_given, metavar="FILE", help=help_text)
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
     """Returns the settings of `writing.export` that were given."""
-    warm = arguments.initial_state == "warm"
-    if warm != ("warm_text" in arguments):
-        missing = "--warm-text" if warm else "--initial-state warm"
-        raise InputError("initial_state, warm_text", "both for a warm state", f"no {missing}")
     return {name: getattr(arguments, name) for name in _SETTINGS if name in arguments}
 
 
@@ -108,18 +111,14 @@ def _models(arguments: argparse.Namespace) -> None:
         return
     table = [("name", "weights", "vector", "download", "language", "text", "here")]
     for row in rows:
-        cells = (row["name"], f"{row['parameters'] / 1e6:.1f} M", str(row["dim"]), _download(row))
+        size = f"{row['size'] / 1e6:.0f} MB" if row["size"] else "?"
+        download = size if row["weights"] else "none"
+        cells = (row["name"], f"{row['parameters'] / 1e6:.1f} M", str(row["dim"]), download)
         table.append((*cells, row["language"], row["about"], row["here"]))
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for line in table:
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
     print("\nLicenses, addresses and checksums: elmo-tf models --json")
-
-
-def _download(row: dict[str, Any]) -> str:
-    if not row["weights"]:
-        return "none"
-    return f"{row['size'] / 1e6:.0f} MB" if row["size"] else "?"
 
 
 def _import(arguments: argparse.Namespace) -> None:
@@ -134,26 +133,13 @@ def _import(arguments: argparse.Namespace) -> None:
 
 def _check_import(arguments: argparse.Namespace) -> None:
     """Refuses options that do not go together."""
-    if (arguments.options is None) != (arguments.name is not None):
-        if arguments.name is not None:
-            raise InputError("options", "none with a published model's name", arguments.options)
-        given = "--weights" if arguments.weights is not None else "--checkpoint"
-        raise InputError("options", f"a file, which belongs to {given}", "none")
-    settings = _settings(arguments)
-    output, workdir, vocab = arguments.output, arguments.workdir, arguments.vocab
-    if arguments.prefix is not None:
-        if vocab is None or workdir is None or output is not None:
-            given = [f"--{name}" for name in ("vocab", "workdir", "output") if getattr(arguments, name) is not None]
-            expected = "--vocab and --workdir with it, and no --output; export later"
-            raise InputError("prefix", expected, ", ".join(given) or "neither")
-    elif vocab is not None:
-        raise InputError("vocab", "--checkpoint with it", "published weights, which have no softmax")
-    elif output is None and workdir is None:
-        raise InputError(
-            "weights" if arguments.name is None else "name", "--output, --workdir or both with it", "neither"
-        )
-    elif output is None and settings:
-        parameters = "mix, gamma, tokenizer, initial_state"
+    source = next(name for name in _SOURCES if getattr(arguments, name) is not None)
+    expected, needed, excluded = _SOURCES[source]
+    given = [name for name in ("options", "vocab", "output", "workdir") if getattr(arguments, name) is not None]
+    if not needed <= set(given) or excluded & set(given) or not {"output", "workdir"} & set(given):
+        raise InputError(source, f"{expected} with it", ", ".join(f"--{name}" for name in given) or "none")
+    if arguments.output is None and _settings(arguments):
+        parameters = "mix, gamma, tokenizer, warm_text"
         raise InputError(parameters, "--output with settings of a SavedModel", "--workdir alone; export later")
 
 

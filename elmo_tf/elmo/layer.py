@@ -14,7 +14,6 @@ from elmo_tf import config as config_lib
 from elmo_tf import extras, sources
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.bilm.packed import PackedBiLM
-from elmo_tf.elmo.distinct_sentences import of_distinct
 from elmo_tf.elmo.known_sentences import KnownSentences
 from elmo_tf.elmo.token_inputs import to_tensor
 from elmo_tf.errors import InputError
@@ -102,7 +101,7 @@ class ELMo(keras.layers.Layer):
         def parts():
             bilm = sources.network(source, trainable_bilm)
             num_layers = bilm.config.lstm.num_layers + 1
-            fixed = _fixed_parameters(mix, num_layers)
+            fixed = None if isinstance(mix, str) and mix == "learned" else parse_mix(mix, num_layers)
             mixes = [ScalarMix(num_layers, fixed, penalty, layer_norm, name=f"mix_{n}") for n in range(num_mixes)]
             for one in mixes:
                 one.build(None)
@@ -222,7 +221,13 @@ class ELMo(keras.layers.Layer):
         if self.known_sentences is not None:
             return self.known_sentences(inputs)
         self._check(inputs)
-        return of_distinct(self._layers_of, inputs)
+        # Repeated sentences of a batch, such as the paragraph of several questions, are computed once.
+        with tf.device("CPU"):
+            # A token may contain any byte, so only its length says where it ends.
+            sizes = tf.strings.reduce_join(tf.strings.as_string(tf.strings.length(inputs)), 1, separator=" ")
+            firsts, places = in_graph.distinct(tf.strings.join([sizes, tf.strings.reduce_join(inputs, 1)], "\n"))
+            chosen = tf.gather(inputs, firsts)
+        return tf.gather(self._layers_of(chosen), places)
 
     def _check(self, inputs: tf.Tensor | keras.KerasTensor) -> None:
         dtype, shape = keras.backend.standardize_dtype(inputs.dtype), tuple(inputs.shape)
@@ -262,9 +267,8 @@ class ELMo(keras.layers.Layer):
 def _outside_scopes(make: Callable[[], _Made]) -> _Made:
     """Returns `make()`, called outside the caller's TensorFlow and Keras scopes.
 
-    A layer may be made in another layer's `build`, in a traced function, under `keras.name_scope` or a dtype policy of
-    the program. Its variables should have the same names, dtypes and values everywhere. These scopes belong to a
-    thread, so a new thread has none of them; the distribution strategy and the device are passed on.
+    So its variables have the same names, dtypes and values in another layer's `build`, in a traced function, and under
+    a `keras.name_scope` or dtype policy. A new thread has none of these scopes; strategy and device are passed on.
     """
     scope = tf.distribute.get_strategy().scope() if tf.distribute.has_strategy() else contextlib.nullcontext()
     device = tf.zeros(()).device if tf.executing_eagerly() and not tf.distribute.has_strategy() else None
@@ -282,13 +286,3 @@ def _unique_name() -> str:
     """Returns `elmo`, `elmo_1`, ...; Keras would turn the class's name into `el_mo`."""
     number = keras.backend.get_uid("elmo") - 1
     return f"elmo_{number}" if number else "elmo"
-
-
-def _fixed_parameters(mix: Mix, num_layers: int) -> list[float] | None:
-    """Returns the scalar parameters that `mix` fixes; None: learned."""
-    if isinstance(mix, str) and mix == "learned":
-        return None
-    try:
-        return parse_mix(mix, num_layers)
-    except InputError as error:
-        raise InputError("mix", f"learned, {error.expected}", error.found) from None

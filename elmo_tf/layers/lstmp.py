@@ -51,11 +51,6 @@ class LSTMP(keras.layers.Layer):
         self.proj_clip = proj_clip
         self.product_dtype = product_dtype
 
-    @property
-    def state_size(self) -> tuple[int, int]:
-        """Widths of the cell and of the recurrent state."""
-        return self.units, self.projection_dim
-
     def build(self, input_shape):
         rows = input_shape[-1] + self.projection_dim
         self.kernel = self.add_weight(name="kernel", shape=(rows, 4 * self.units), initializer="glorot_uniform")
@@ -70,15 +65,10 @@ class LSTMP(keras.layers.Layer):
             return self._run_training(inputs, *initial_state)
         batch_size, num_steps, input_dim = tf.unstack(tf.shape(inputs))
         packed = tf.reshape(tf.transpose(inputs, (1, 0, 2)), (num_steps * batch_size, input_dim))
-        packing = pack(tf.fill((batch_size,), num_steps))
-        outputs, final = lstmp_packed.run(self.kernels(), self.clips, packed, packing, tuple(initial_state))
+        packing, clips = pack(tf.fill((batch_size,), num_steps)), lstmp_packed.Clips(self.cell_clip, self.proj_clip)
+        outputs, final = lstmp_packed.run(self.kernels(), clips, packed, packing, tuple(initial_state))
         outputs = tf.reshape(outputs, (num_steps, batch_size, self.projection_dim))
         return tf.transpose(outputs, (1, 0, 2)), final
-
-    @property
-    def clips(self) -> lstmp_packed.Clips:
-        """The limits of cell and projection."""
-        return lstmp_packed.Clips(self.cell_clip, None if self.projection_kernel is None else self.proj_clip)
 
     def kernels(self, dtype: str | None = None) -> lstmp_packed.Kernels:
         """Returns the weights in the layout of inference; `dtype` is the products' by default."""
@@ -89,10 +79,6 @@ class LSTMP(keras.layers.Layer):
         values = lstmp_packed.unpacked(kernels, self.kernel.shape[0] - self.projection_dim)
         for variable, value in zip(self.weights, values, strict=True):
             variable.assign(value)
-
-    def compute_output_shape(self, input_shape, *_):
-        batch = input_shape[0]
-        return (*input_shape[:-1], self.projection_dim), ((batch, self.units), (batch, self.projection_dim))
 
     def get_config(self):
         own = ("units", "projection_dim", "cell_clip", "proj_clip", "product_dtype")

@@ -19,7 +19,6 @@ class Packing(NamedTuple):
     sizes: tf.Tensor  # int32 (steps + 1,): ranks that reach each time step; 0 after the last
     offsets: tf.Tensor  # int32 (steps + 1,): real positions before each time step, and all
     steps: tf.Tensor  # int32 (N,): the time step of each real position
-    ranks: tf.Tensor  # int32 (N,): its rank
     rows: tf.Tensor  # int32 (N,): its row
     mirrored: tf.Tensor  # int32 (N,): the position with the same distance from its row's other end
     last: tf.Tensor  # int32 (started,): the last real position of each rank
@@ -50,7 +49,6 @@ def pack(lengths: tf.Tensor) -> Packing:
         sizes=sizes,
         offsets=offsets,
         steps=step_of,
-        ranks=ranks,
         rows=tf.gather(order, ranks),
         mirrored=tf.gather(offsets, tf.gather(lengths, ranks) - 1 - step_of) + ranks,
         last=tf.gather(offsets, ends) + ranked,

@@ -69,9 +69,6 @@ class SampledSoftmax(keras.layers.Layer):
         """Returns the log-probability of every word, float32 `(num_tokens, vocab_size)`."""
         return tf.nn.log_softmax(tf.matmul(inputs, self.kernel, transpose_b=True) + self.bias)
 
-    def compute_output_shape(self, input_shape, *_, **__):
-        return input_shape[:1]
-
     def get_config(self):
         return super().get_config() | {"vocab_size": self.vocab_size, "product_dtype": self.product_dtype}
 

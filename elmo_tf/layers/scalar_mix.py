@@ -68,10 +68,6 @@ class ScalarMix(keras.layers.Layer):
             layers = (layers - mean) * tf.math.rsqrt(variance + _EPSILON)
         return self.gamma * tf.einsum("j,bjtd->btd", tf.nn.softmax(self.scalar_parameters), layers)
 
-    def weights_of_layers(self) -> np.ndarray:
-        """Returns the softmax-normalized layer weights, float32 `(num_layers,)`."""
-        return tf.nn.softmax(self.scalar_parameters).numpy()
-
     def compute_output_shape(self, input_shape):
         return (input_shape[0], *input_shape[2:])
 

@@ -44,11 +44,12 @@ class SequencePooling(keras.layers.Layer):
     def call(self, vectors, mask=None):
         real = tf.ones(tf.shape(vectors)[:2], tf.bool) if mask is None else tf.cast(mask, tf.bool)
         real = real[..., None]
+        masked, count = tf.where(real, vectors, 0), tf.reduce_sum(tf.cast(real, vectors.dtype), 1)
         poolings = {
             "max": lambda: tf.reduce_max(tf.where(real, vectors, vectors.dtype.min), 1),
             "min": lambda: tf.reduce_min(tf.where(real, vectors, vectors.dtype.max), 1),
-            "mean": lambda: self._mean(vectors, real),
-            "attention": lambda: self._attention(vectors, real),
+            "mean": lambda: tf.reduce_sum(masked, 1) / tf.maximum(count, 1),
+            "attention": lambda: tf.reduce_sum(masked * self._weights(vectors, real), 1),
         }
         pooled = tf.concat([poolings[kind]() for kind in self.kinds], -1)
         return tf.where(tf.reduce_any(real, 1), pooled, 0)
@@ -62,11 +63,6 @@ class SequencePooling(keras.layers.Layer):
     def get_config(self):
         return super().get_config() | {"kinds": self.kinds}
 
-    def _mean(self, vectors: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
-        count = tf.reduce_sum(tf.cast(real, vectors.dtype), 1)
-        return tf.reduce_sum(tf.where(real, vectors, 0), 1) / tf.maximum(count, 1)
-
-    def _attention(self, vectors: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
+    def _weights(self, vectors: tf.Tensor, real: tf.Tensor) -> tf.Tensor:
         scores = tf.einsum("btd,dk->btk", vectors, self.kernel)
-        weights = tf.nn.softmax(tf.where(real, scores, scores.dtype.min), 1)
-        return tf.reduce_sum(weights * tf.where(real, vectors, 0), 1)
+        return tf.nn.softmax(tf.where(real, scores, scores.dtype.min), 1)

@@ -99,7 +99,7 @@ def _learned_weights(layers: np.ndarray, answers: np.ndarray, num_tags: int, see
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.Adam(_MIX_RATE), loss)
     model.fit(np.arange(len(answers)), answers, batch_size=_MIX_BATCH_SIZE, epochs=_MIX_EPOCHS, verbose=0)
-    return mix.weights_of_layers()
+    return tf.nn.softmax(mix.scalar_parameters).numpy()
 
 
 def _most_frequent(train: list[Tagged], test: list[Tagged]) -> float:

@@ -18,11 +18,10 @@ class _Config(msgspec.Struct, frozen=True):
     model: dict[str, Any]
 
 
-class Provenance(msgspec.Struct, frozen=True):
+class _Provenance(msgspec.Struct, frozen=True):
     """What is read of the provenance."""
 
     tokenizer: Literal[contract.TOKENIZERS]  # type: ignore[valid-type]
-    precision: str = "float32"  # of the weights: an option of earlier versions
 
 
 def write(folder: pathlib.Path, config: config_lib.Config, provenance: dict[str, Any]) -> list[pathlib.Path]:
@@ -45,6 +44,6 @@ def read_config(savedmodel: pathlib.Path) -> config_lib.ModelConfig:
     return config_lib.from_dict(model, config_lib.ModelConfig, "model.", str(file))
 
 
-def read_provenance(savedmodel: pathlib.Path) -> Provenance:
-    """Returns the provenance of a SavedModel; `InputError` if the file is missing or damaged."""
-    return json_file.read(savedmodel / contract.PROVENANCE_FILE, Provenance)
+def read_tokenizer(savedmodel: pathlib.Path) -> str:
+    """Returns how a SavedModel splits sentences; `InputError` if the file is missing or damaged."""
+    return json_file.read(savedmodel / contract.PROVENANCE_FILE, _Provenance).tokenizer

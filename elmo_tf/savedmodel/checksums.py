@@ -25,7 +25,7 @@ class Listed(msgspec.Struct, frozen=True):
 def write(folder: pathlib.Path) -> None:
     """Writes the list of all files in `folder`."""
     listed = {
-        name: {"bytes": (folder / name).stat().st_size, "sha256": _sha256(folder / name)} for name in names(folder)
+        name: {"bytes": (folder / name).stat().st_size, "sha256": _sha256(folder / name)} for name in _names(folder)
     }
     path = folder / contract.CHECKSUMS_FILE
     path.parent.mkdir(exist_ok=True)
@@ -37,10 +37,7 @@ def read(savedmodel: pathlib.Path) -> dict[str, Listed]:
     file = savedmodel / contract.CHECKSUMS_FILE
     if not file.exists():
         raise InputError(str(savedmodel), f"the file {contract.CHECKSUMS_FILE} of elmo-tf export", "none")
-    listed = json_file.read(file, dict[str, Listed])
-    if contract.GRAPH_FILE not in listed:
-        raise InputError(str(file), f"the key {contract.GRAPH_FILE}", "none")
-    return listed
+    return json_file.read(file, dict[str, Listed])
 
 
 def check(savedmodel: pathlib.Path, thorough: bool = False) -> None:
@@ -48,8 +45,7 @@ def check(savedmodel: pathlib.Path, thorough: bool = False) -> None:
 
     Args:
         savedmodel: the version's folder.
-        thorough: whether to read all files, compare their checksums and refuse files that are not listed; otherwise
-            only sizes are compared.
+        thorough: whether to compare checksums, not only sizes, and to refuse files that are not listed.
 
     Raises:
         InputError: naming the first file that is missing, damaged or not listed.
@@ -61,18 +57,14 @@ def check(savedmodel: pathlib.Path, thorough: bool = False) -> None:
             raise InputError(str(savedmodel), f"the file {name}", "none")
         if (size := path.stat().st_size) != about.bytes:
             raise InputError(str(path), f"{about.bytes} bytes", size)
-    if not thorough:
-        return
-    for name, about in listed.items():
-        if (digest := _sha256(savedmodel / name)) != about.sha256:
-            raise InputError(str(savedmodel / name), f"SHA-256 {about.sha256}", digest)
-    unknown = [name for name in names(savedmodel) if name not in listed]
-    if unknown:
+        if thorough and (digest := _sha256(path)) != about.sha256:
+            raise InputError(str(path), f"SHA-256 {about.sha256}", digest)
+    if thorough and (unknown := [name for name in _names(savedmodel) if name not in listed]):
         raise InputError(str(savedmodel), f"only files that are listed in {contract.CHECKSUMS_FILE}", unknown[0])
 
 
-def names(folder: pathlib.Path) -> list[str]:
-    """Returns the sorted paths, relative to `folder`, of all files in it except the list."""
+def _names(folder: pathlib.Path) -> list[str]:
+    """Returns the sorted paths of all files in the folder except the list, relative to it."""
     found = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir())
     return sorted(name for name in found if name != contract.CHECKSUMS_FILE)
 

@@ -15,7 +15,6 @@ VOCABULARY_FILE = "assets/vocab.txt"  # only with a softmax
 CHECKSUMS_FILE = "assets.extra/checksums.json"
 SAMPLE_VECTORS_FILE = "assets.extra/sample_vectors.npz"
 WARMUP_FILE = "assets.extra/tf_serving_warmup_requests"
-UNNUMBERED = "unnumbered-"  # how the name of an export's folder begins until it gets its number
 
 # What can be asked for of a token's layers.
 LAYERS = ("all", "top", "average", "sum", "mix")

@@ -8,6 +8,9 @@ import tensorflow as tf
 
 from elmo_tf.text import char_ids as char_ids_lib
 
+_MIXED = "char_ids: expected rows with no id 0 (tokens) or only the id 0 (padding), found a row with both"
+_GAP = "char_ids: expected padding only after the last token of a sentence, found some before a token"
+
 
 def checked_strings(strings: tf.Tensor) -> tf.Tensor:
     """Returns `strings` after checking its shape, string `(batch,)`."""
@@ -48,21 +51,11 @@ def checked_char_ids(ids: tf.Tensor, max_chars_per_token: int) -> tf.Tensor:
     least, most = tf.reduce_min(ids), tf.reduce_max(ids)
     num_ids = tf.reduce_sum(tf.cast(ids != char_ids_lib.PADDING, tf.int32), -1)
     real = num_ids > 0
+    in_range = f"char_ids: expected ids from 0 to {char_ids_lib.NUM_CHARS - 1}, found {{}} to {{}}"
     checks = [
-        _assert(
-            (least >= 0) & (most < char_ids_lib.NUM_CHARS),
-            f"char_ids: expected ids from 0 to {char_ids_lib.NUM_CHARS - 1}, found {{}} to {{}}",
-            least,
-            most,
-        ),
-        _assert(
-            tf.reduce_all(~real | (num_ids == max_chars_per_token)),
-            "char_ids: expected rows with no id 0 (tokens) or only the id 0 (padding), found a row with both",
-        ),
-        _assert(
-            tf.reduce_all(real[:, :-1] | ~real[:, 1:]),
-            "char_ids: expected padding only after the last token of a sentence, found some before a token",
-        ),
+        _assert((least >= 0) & (most < char_ids_lib.NUM_CHARS), in_range, least, most),
+        _assert(tf.reduce_all(~real | (num_ids == max_chars_per_token)), _MIXED),
+        _assert(tf.reduce_all(real[:, :-1] | ~real[:, 1:]), _GAP),
     ]
     with tf.control_dependencies(checks):
         return tf.identity(ids)

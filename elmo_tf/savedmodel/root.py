@@ -38,38 +38,29 @@ def build_root(
     """
     weights = StoredWeights(bilm, softmax)
     functions = _Functions(weights, bilm, softmax, mix, tokenizer, initial)
-    specs, strings = functions.specs, list(functions.specs["default"].values())
+    inputs = {name: list(specs.values()) for name, specs in functions.specs.items() if name != "stream"}
+    inputs["initial_states"] = [tf.TensorSpec((), tf.int32, name="batch_size")]
     root = tf.train.Checkpoint(
-        default=tf.function(functions.default, input_signature=strings),
-        tokens=tf.function(functions.tokens, input_signature=list(specs["tokens"].values())),
-        char_ids=tf.function(functions.char_ids, input_signature=list(specs["char_ids"].values())),
-        initial_states=tf.function(
-            functions.initial_states, input_signature=[tf.TensorSpec((), tf.int32, name="batch_size")]
-        ),
+        **{name: tf.function(getattr(functions, name), input_signature=specs) for name, specs in inputs.items()}
     )
 
     # Reusable SavedModels take `training`; here it changes nothing.
-    @tf.function(input_signature=[*strings, tf.TensorSpec((), tf.bool)])
+    @tf.function(input_signature=[*inputs["default"], tf.TensorSpec((), tf.bool)])
     def call(strings, training=False):
         return root.default(strings)
 
     root.__call__ = call
-    root.stream = tf.function(functions.stream).get_concrete_function(**specs["stream"])
+    root.stream = tf.function(functions.stream).get_concrete_function(**functions.specs["stream"])
     root.trainable_variables = [variable.value for variable in mix.trainable_variables]
     root.variables = [*root.trainable_variables, *weights.by_name.values()]
     setattr(root, ATTRIBUTE, weights.by_name)
     root.initial = tf.nest.flatten(initial)
     root.regularization_losses = []
     if softmax is not None:
-        words = tf.lookup.TextFileInitializer(
-            os.fspath(vocabulary),
-            tf.string,
-            tf.lookup.TextFileIndex.WHOLE_LINE,
-            tf.int64,
-            tf.lookup.TextFileIndex.LINE_NUMBER,
-        )
+        word, number = tf.lookup.TextFileIndex.WHOLE_LINE, tf.lookup.TextFileIndex.LINE_NUMBER
+        words = tf.lookup.TextFileInitializer(os.fspath(vocabulary), tf.string, word, tf.int64, number)
         root.vocabulary = tf.lookup.StaticHashTable(words, vocabulary_lib.UNKNOWN_ID)
-        root.score = tf.function(functools.partial(functions.score, root.vocabulary), input_signature=strings)
+        root.score = tf.function(functools.partial(functions.score, root.vocabulary), input_signature=inputs["default"])
     return root
 
 

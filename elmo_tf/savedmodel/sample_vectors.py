@@ -19,13 +19,7 @@ def sentences(tokenizer: str) -> list[bytes]:
 
 
 def write(folder: pathlib.Path, root: tf.train.Checkpoint, tokenizer: str) -> None:
-    """Writes the sentences and their outputs into the SavedModel in `folder`.
-
-    Args:
-        folder: the version's folder.
-        root: the object that the SavedModel was saved from.
-        tokenizer: how its signature `default` splits sentences.
-    """
+    """Writes the sentences, and the outputs of `root` for them, into the SavedModel in `folder`."""
     texts = np.array(sentences(tokenizer))
     fields = dict(zip(contract.SAMPLE_FIELDS, (texts, tokenizer, TOLERANCE), strict=True))
     path = folder / contract.SAMPLE_VECTORS_FILE

@@ -4,7 +4,6 @@ import hashlib
 import itertools
 import os
 import pathlib
-from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -21,7 +20,7 @@ _COMPRESSED = (".bz2", ".gz", ".xz", ".zip", ".zst")
 
 
 def by_name(states: States) -> dict[str, tf.Tensor]:
-    """Returns states by their names."""
+    """Returns states by the names of the contract."""
     return dict(zip(contract.states(len(states[0])), tf.nest.flatten(states), strict=True))
 
 
@@ -30,15 +29,8 @@ def zero(bilm: BiLM) -> States:
     return tf.nest.map_structure(lambda state: tf.Variable(state, trainable=False), bilm.zero_states(1))
 
 
-class TypicalText(NamedTuple):
-    """The text that a model is warmed up with."""
-
-    sentences: list[bytes]
-    sha256: str  # of the whole file
-
-
-def read_typical(warm_text: str | os.PathLike) -> TypicalText:
-    """Returns the first lines of a text file that have words; `InputError` if there are none."""
+def read_typical(warm_text: str | os.PathLike) -> tuple[list[bytes], str]:
+    """Returns the first lines of a text file that have words, and its SHA-256; `InputError` if there are none."""
     if pathlib.Path(warm_text).suffix in _COMPRESSED:
         raise InputError(str(warm_text), "plain text", "a compressed file")
     try:
@@ -50,14 +42,14 @@ def read_typical(warm_text: str | os.PathLike) -> TypicalText:
         raise InputError(str(warm_text), "a text file", error.strerror) from None
     if not sentences:
         raise InputError(str(warm_text), "a text with words", "none")
-    return TypicalText(sentences, digest)
+    return sentences, digest
 
 
 def warm_up(root: tf.train.Checkpoint, initial: States, sentences: list[bytes], tokenizer: str) -> None:
     """Sets `initial`, variables of `root`, to the average state after typical sentences, split by `tokenizer`.
 
-    The sentences are divided among streams that carry their states, as in training; the average is over the streams'
-    last states. Computed on the CPU, so that the result does not depend on this machine's devices.
+    Streams of sentences carry their states, as in training; the average is over the streams' last states. Computed on
+    the CPU, whatever devices the machine has.
     """
     streams = np.array_split(np.arange(len(sentences)), min(_STREAMS, len(sentences)))
     with tf.device("CPU:0"):

@@ -43,7 +43,7 @@ class StoredWeights:
 def read_network(folder: pathlib.Path, config: config_lib.ModelConfig) -> PackedBiLM:
     """Returns the network of a SavedModel in `folder`, with its weights.
 
-    They are read without loading the graph, which takes a thousand times as long.
+    Loading the graph would take a thousand times as long.
 
     Raises:
         InputError: if the weights are damaged, or not those of a network of these sizes.
@@ -70,8 +70,9 @@ def _read(folder: pathlib.Path, variables: dict[str, keras.Variable]) -> None:
         by_name = {child.local_name: nodes[child.node_id] for child in nodes[root[ATTRIBUTE]].children}
         for name, variable in variables.items():
             value = reader.get_tensor(by_name[name].attributes[0].checkpoint_key)
-            if value.shape != variable.shape:
-                raise ValueError(f"{name} of shape {value.shape}, not {variable.shape}")
+            if (value.shape, value.dtype) != (variable.shape, variable.dtype):
+                found, needed = f"{value.dtype} {value.shape}", f"{variable.dtype} {variable.shape}"
+                raise ValueError(f"{name}, {found}, not {needed}")
             variable.assign(value)
     except KeyError as error:
         raise InputError(str(folder), f"the variable {error} in a SavedModel", "none") from None

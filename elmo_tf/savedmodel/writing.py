@@ -1,11 +1,9 @@
 """The order of an export: build, save to a staging folder, verify, move into place."""
 
-import errno
 import logging
 import os
 import pathlib
 import tempfile
-import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -56,7 +54,8 @@ def export(
     mixed, initial = build_mix(bilm.config.lstm.num_layers + 1, mix, gamma), states.zero(bilm)
     about = {"tokenizer": tokenizer, "initial_state": {"kind": "zero"}, **(provenance or {})}
     if typical is not None:
-        about["initial_state"] = {"kind": "warm", "text_sha256": typical.sha256, "sentences": len(typical.sentences)}
+        sentences, sha256 = typical
+        about["initial_state"] = {"kind": "warm", "text_sha256": sha256, "sentences": len(sentences)}
 
     def write(made: pathlib.Path) -> None:
         with tempfile.TemporaryDirectory() as scratch:
@@ -67,9 +66,12 @@ def export(
             softmax = bilm.softmax if vocabulary else None
             built = root.build_root(PackedBiLM.of(bilm), mixed, tokenizer, initial, softmax, words)
             if typical is not None:
-                states.warm_up(built, initial, typical.sentences, tokenizer)
+                states.warm_up(built, initial, sentences, tokenizer)
             _save(built, made, assets.write(pathlib.Path(scratch), config, about))
-            _add_extras(built, made, os.path.basename(os.path.abspath(folder)), config.model, tokenizer)
+        name = os.path.basename(os.path.abspath(folder))
+        before = {key: state.numpy() for key, state in built.initial_states(1).items()}
+        warmup.write_warmup(made, name, config.model.char_cnn.max_chars_per_token, before)
+        sample_vectors.write(made, built, tokenizer)
 
     version = new_version(folder, write)
     if tokenizer == "unicode":
@@ -80,17 +82,14 @@ def export(
 def new_version(output: str | os.PathLike, write: Callable[[pathlib.Path], None]) -> pathlib.Path:
     """Has `write` write a SavedModel and its samples, verifies it and returns its folder, the next in `output`."""
     folder = pathlib.Path(output)
-    _next_version(folder)
-    # Not the process id, which is the same in many containers.
-    finished = folder / f"{contract.UNNUMBERED}{uuid.uuid4().hex[:12]}"
-    with staging.new_folder(finished) as made:
+    version = folder / str(_next_version(folder))
+    with staging.new_folder(version) as made:
         write(made)
         checksums.write(made)
         _log.info("saved; verifying it in a process that imports TensorFlow only")
         if problems := verification.problems_in_fresh_process(made):
             lines = "\n".join(["the exported model failed its verification in a fresh process:", *problems])
             raise verification.VerificationError(lines)
-    version = _number(finished)
     _log.info("verified: %s", version)
     return version
 
@@ -104,26 +103,6 @@ def _save(built: tf.train.Checkpoint, folder: pathlib.Path, asset_files: list[pa
         tf.saved_model.save(built, str(folder), signatures=signatures)
     except tf.errors.OpError as error:
         raise OSError(f"cannot write the SavedModel: {error.message}") from error
-
-
-def _add_extras(
-    built: tf.train.Checkpoint, folder: pathlib.Path, name: str, model: config_lib.ModelConfig, tokenizer: str
-) -> None:
-    """Writes the warm-up requests for the model `name`, and the sample vectors."""
-    initial = {key: state.numpy() for key, state in built.initial_states(1).items()}
-    warmup.write_warmup(folder, name, model.char_cnn.max_chars_per_token, initial)
-    sample_vectors.write(folder, built, tokenizer)
-
-
-def _number(finished: pathlib.Path) -> pathlib.Path:
-    """Renames a finished export to the next version, even if another export takes that number at the same time."""
-    while True:
-        version = finished.with_name(str(_next_version(finished.parent)))
-        try:
-            return finished.rename(version)
-        except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                raise
 
 
 def _next_version(folder: pathlib.Path) -> int:

@@ -10,36 +10,19 @@ _NOT = r"n['\u2019]t\b"  # do|n't
 _SHORT = r"['\u2019](?:s|re|ve|ll|d|m)\b"  # Anna|'s, they|'ll
 _LETTERS_WITH_STOPS = r"\b(?:[A-Za-z]\.){2,}"  # U.S.
 _QUOTES = r"``|''"
-_TOKEN = re.compile(
-    "|".join(
-        [
-            rf"\w+(?={_NOT})|{_NOT}",
-            _SHORT,
-            # 3.50, 12,000, 10:30, 1/2
-            r"\d+(?:[.,:/]\d+)+",
-            _LETTERS_WITH_STOPS,
-            # well-known
-            r"\w+(?:-\w+)*",
-            rf"\.\.\.+|--+|{_QUOTES}",
-            r"[^\w\s]",
-        ]
-    )
-)
-# The same with hyphens, slashes and underscores as tokens of their own: well|-|known.
 _WORD = r"[^\W_]+"
-_FINE_TOKEN = re.compile(
-    "|".join(
-        [
-            rf"{_WORD}(?={_NOT})|{_NOT}",
-            _SHORT,
-            r"\d+(?:[.,:]\d+)+",
-            _LETTERS_WITH_STOPS,
-            _WORD,
-            rf"\.\.\.+|{_QUOTES}",
-            r"[^\w\s]|_",
-        ]
-    )
-)
+
+
+def _pattern(word: str, words: str, numbers: str, marks: str) -> re.Pattern:
+    """Returns a pattern of tokens: what comes first counts. `word` is what `n't` is split from."""
+    parts = (rf"{word}(?={_NOT})|{_NOT}", _SHORT, numbers, _LETTERS_WITH_STOPS, words, marks)
+    return re.compile("|".join(parts))
+
+
+# well-known; 3.50, 12,000, 10:30, 1/2
+_TOKEN = _pattern(r"\w+", r"\w+(?:-\w+)*", r"\d+(?:[.,:/]\d+)+", rf"\.\.\.+|--+|{_QUOTES}|[^\w\s]")
+# The same with hyphens, slashes and underscores as tokens of their own: well|-|known.
+_FINE_TOKEN = _pattern(_WORD, _WORD, r"\d+(?:[.,:]\d+)+", rf"\.\.\.+|{_QUOTES}|[^\w\s]|_")
 
 
 class Word(NamedTuple):

@@ -81,7 +81,7 @@ def _timed_run(config: Config, precision: str) -> Callable[[], float]:
     layer = LSTMP(lstm.units, lstm.projection_dim, lstm.cell_clip, lstm.proj_clip, precision)
     inputs = tf.random.stateless_normal((recipe.batch_size, recipe.unroll_steps, lstm.projection_dim), (0, 0))
     layer.build(inputs.shape)
-    state = tuple(tf.zeros((recipe.batch_size, size)) for size in layer.state_size)
+    state = tuple(tf.zeros((recipe.batch_size, size)) for size in (lstm.units, lstm.projection_dim))
     weights = [weight.value for weight in layer.trainable_weights]
 
     @tf.function

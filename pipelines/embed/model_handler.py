@@ -51,7 +51,7 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
         kwargs: of Beam's `ModelHandler`, such as `min_batch_size` and `max_batch_size`.
 
     Raises:
-        InputError: for an unknown `layers` or `pool`; on workers, if the model or an element cannot be used.
+        InputError: for an unknown `layers`, `pool` or `precision`; on workers, for an unusable model or element.
     """
 
     def __init__(
@@ -69,6 +69,8 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
         super().__init__(large_model=large_model, **kwargs)
         embedder.check_layers(layers)
         require("pool", pool in (None, *embedder.POOLS), f"None or one of {', '.join(embedder.POOLS)}", repr(pool))
+        precisions = contract.PRECISIONS
+        require("precision", precision in precisions, f"one of {', '.join(precisions)}", repr(precision))
         self._savedmodel, self._layers, self._pool = os.fspath(savedmodel), layers, pool
         self._batch_tokens, self._num_threads, self._precision = batch_tokens, num_threads, precision
 

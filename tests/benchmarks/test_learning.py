@@ -2,9 +2,7 @@
 
 import json
 
-import pytest
-
-from benchmarks import learning, probes, zipf_text
+from benchmarks import learning, probes
 
 
 def test_a_recipe_is_a_run_for_each_seed_and_a_line_with_their_mean(tmp_path, monkeypatch, capsys):
@@ -29,19 +27,3 @@ def test_a_recipe_is_a_run_for_each_seed_and_a_line_with_their_mean(tmp_path, mo
         "less    97.0        96.0 98.0  350",
     ]
     assert [one["recipe"] for one in json.loads(last)] == ["preset", "preset", "less", "less"]
-
-
-@pytest.mark.slow
-def test_it_trains_and_evaluates(tmp_path, capfd):
-    words = zipf_text.words(50)
-    text = tmp_path / "text.txt"
-    text.write_text("\n".join(" ".join((words * 3)[start : start + 9]) for start in range(99)))
-    options = f"--train {text} --heldout {text} --output {tmp_path / 'out'} --steps 30 --recipe".split()
-    options.append("preset --set train.num_sampled=0 --set train.warmup_steps=0")
-    learning.main(options)
-    (found,) = json.loads(capfd.readouterr().out.splitlines()[-1])
-    assert 1 < found["perplexity"] < 50 and found["cpu_seconds"] > 0
-    # Again, it only prints what is there.
-    learning.main(options)
-    *lines, last = capfd.readouterr().out.splitlines()
-    assert json.loads(last) == [found] and len(lines) == 2

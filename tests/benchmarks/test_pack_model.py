@@ -1,8 +1,5 @@
 """The files of the model in the box: smaller, and what published files are."""
 
-import json
-import sys
-
 import h5py
 import numpy as np
 import pytest
@@ -11,7 +8,6 @@ import tensorflow as tf
 import elmo_tf
 from benchmarks import pack_model
 from elmo_tf.errors import InputError
-from elmo_tf.files import download
 from elmo_tf.published import weights as published_weights
 from elmo_tf.training import importing
 from tests.published import published_files
@@ -41,15 +37,6 @@ def test_packed_files_are_smaller_and_load_with_the_weights_rounded_to_float16(d
     read = [published_weights.load(folder / "options.json", folder / "weights.hdf5")[1] for folder in (dumped, output)]
     for one, other in zip(*(bilm.variables for bilm in read), strict=True):
         np.testing.assert_array_equal(np.float16(one.numpy()), other.numpy())
-
-
-def test_the_command_prints_json_and_replaces_older_files(dumped, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["pack_model.py", str(dumped), str(tmp_path / "packed")])
-    for _ in range(2):
-        pack_model.main()
-        about = json.loads(capsys.readouterr().out)
-        assert about.keys() == {"parameters", "bytes", "largest_change", "size", "sha256"}
-        download.check(tmp_path / "packed" / "weights.hdf5", about["size"], about["sha256"])
 
 
 def test_dividing_the_token_layer_leaves_the_bits_of_all_other_layers(dumped, tmp_path):
@@ -88,9 +75,3 @@ def test_weights_too_large_for_float16_are_refused_and_nothing_is_replaced(dumpe
     with pytest.raises(InputError, match="expected weights of CNN/b_cnn_0 below 65504"):
         pack_model.pack(dumped, tmp_path / "packed")
     assert list((tmp_path / "packed").iterdir()) == []
-
-
-def test_a_model_that_is_too_large_is_refused(dumped, tmp_path, monkeypatch):
-    monkeypatch.setattr(pack_model, "_MOST_BYTES", 100)
-    with pytest.raises(InputError, match="expected a model of at most 100 bytes when packed"):
-        pack_model.pack(dumped, tmp_path / "packed")

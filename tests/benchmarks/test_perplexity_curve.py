@@ -6,7 +6,6 @@ import pytest
 
 from benchmarks import perplexity_curve
 from elmo_tf import config as config_lib
-from elmo_tf.errors import InputError
 from elmo_tf.workdir.folder import Workdir, new_workdir, open_workdir
 
 
@@ -28,8 +27,3 @@ def test_the_curve_counts_tokens_and_is_drawn(run, tmp_path, capsys):
     perplexity_curve.main([str(run.path), str(tmp_path / "curve.png"), "--replicas", "2"])
     assert json.loads(capsys.readouterr().out) == {"evaluations": 2, "first": [2.0, 90.0], "last": [4.0, 70.0]}
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_a_run_without_evaluations_is_refused(run):
-    with pytest.raises(InputError, match=f"^{run.path}: expected a run with evaluations on held-out text, found none"):
-        perplexity_curve.points(run.path)

@@ -94,16 +94,6 @@ def test_losses_equal_the_reference_on_whole_streams(records, config, training):
         assert not losses[number][~mask].any()
 
 
-def test_both_directions_together_encode_each_distinct_token_once(records, monkeypatch):
-    bilm = _bilm(vocab_size=len(records.vocabulary))
-    encoded = []
-    monkeypatch.setattr(bilm.char_cnn.highways[0], "call", lambda maxima: encoded.append(len(maxima)) or maxima)
-    window, _ = next(iter(Windows(records, 3, 5)))
-    bilm.language_model_losses(tf.nest.map_structure(tf.constant, window), bilm.zero_states(3))
-    ids = np.concatenate([char_ids_of(window, direction) for direction in bilm_lib.DIRECTIONS])
-    assert encoded == [len(np.unique(ids.reshape(-1, ids.shape[-1]), axis=0))]
-
-
 @pytest.mark.parametrize("keywords", [{"dropout_rate": 0.5}, {"num_sampled": 3}])
 def test_the_seed_decides_dropout_and_negatives(records, keywords):
     bilm = _bilm(vocab_size=len(records.vocabulary))

@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import keras
 import pytest
 
 from elmo_tf.bilm.model import BiLM
@@ -20,17 +19,3 @@ def test_every_weight_has_a_name_in_the_order_of_trainable_variables(config, voc
     named = relative_names(bilm)
     assert [id(variable) for variable in named.values()] == [id(variable) for variable in bilm.trainable_variables]
     assert list(named) == [variable.path for variable in bilm.trainable_variables]
-
-
-def test_names_do_not_depend_on_where_the_bilm_is_built():
-    class Holder(keras.layers.Layer):
-        def build(self, _):
-            self.bilm = BiLM(MICRO)
-
-    holder = Holder(name="outer")
-    with keras.name_scope("scope"):
-        scoped = BiLM(MICRO)
-        holder.build(None)
-    assert scoped.trainable_variables[0].path == "scope/char_cnn/embedding"
-    expected = list(relative_names(BiLM(MICRO)))
-    assert list(relative_names(scoped)) == list(relative_names(holder.bilm)) == expected

@@ -35,13 +35,6 @@ def test_every_form_of_the_same_tokens_has_the_same_ids(plain, form):
     np.testing.assert_array_equal(plain.char_ids(FORMS[form]), plain.char_ids(DENSE))
 
 
-@pytest.mark.parametrize("form", ["ragged", "lists", "str array"])
-def test_every_form_of_the_same_tokens_gives_the_same_vectors_and_mask(plain, form):
-    expected, found = plain(DENSE), plain(FORMS[form])
-    np.testing.assert_allclose(found, expected, **checks.TOLERANCE)
-    np.testing.assert_array_equal(found._keras_mask, expected._keras_mask)
-
-
 def test_an_empty_token_at_the_end_of_a_ragged_row_is_a_token(plain):
     found = plain(tf.ragged.constant([["a", ""], ["b"]]))
     np.testing.assert_array_equal(found._keras_mask, [[True, True], [True, False]])
@@ -74,7 +67,6 @@ def test_what_is_no_token_is_refused_in_the_same_words_everywhere(plain, savedmo
     [
         (["the bank"], r"string \(1,\); a layer with tokenizer='whitespace' takes sentences"),
         ("the bank", r"string \(\); put a single sentence into a list"),
-        (b"the bank", r"string \(\); put a single sentence into a list"),
         (np.zeros((2, 3), np.int32), "int32"),
         (np.zeros((2, 3, 49), np.int32), "int32"),
         (np.zeros((2, 3, 50)), "float"),
@@ -117,22 +109,6 @@ def test_a_model_predicts_and_fits_ragged_batches(savedmodel):
     model.compile("adam", "mse")
     data = tf.data.Dataset.from_tensor_slices((ragged, np.zeros(len(SENTENCES)))).ragged_batch(2)
     model.fit(data.map(lambda tokens, label: (tokens, label[:, None, None])), verbose=0)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("inputs", "error", "helps"),
-    [
-        slow(FORMS["str array"], "Invalid dtype: str", tf.constant),
-        slow(FORMS["object array"], "Invalid dtype: object", tf.constant),
-        (FORMS["lists"], "Unrecognized data type", tf.ragged.constant),
-    ],
-)
-def test_what_keras_itself_refuses_and_the_line_that_helps(plain, inputs, error, helps):
-    model = _model(plain)
-    with pytest.raises(ValueError, match=error):
-        model.predict(inputs, verbose=0)
-    np.testing.assert_allclose(model.predict(helps(inputs), verbose=0), model(DENSE), **checks.TOLERANCE)
 
 
 def test_a_sequential_model_needs_an_input_and_the_error_says_so(plain):

@@ -84,16 +84,6 @@ def test_two_layers_in_one_model_keep_apart(savedmodel, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_clone_with_the_weights_of_its_model_is_the_same(savedmodel):
-    inputs = keras.Input((None,), dtype="string")
-    model = keras.Model(inputs, elmo_tf.ELMo(savedmodel.path)(inputs))
-    clone = keras.models.clone_model(model)
-    assert np.any(clone(tf.constant(TOKENS)) != model(tf.constant(TOKENS)))
-    clone.set_weights(model.get_weights())
-    np.testing.assert_array_equal(clone(tf.constant(TOKENS)), model(tf.constant(TOKENS)))
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"trainable_bilm": True}, {}])
 def test_two_replicas_take_the_step_of_one(options):
     def trained(strategy):

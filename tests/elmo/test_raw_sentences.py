@@ -65,7 +65,7 @@ def test_a_functional_model_is_the_same_after_saving_and_loading(layer, tmp_path
 def test_what_the_layer_does_not_take_is_named(savedmodel, layer):
     with pytest.raises(InputError, match=r"expected sentences, strings \(batch,\), or .*, found string \(1, 2"):
         layer(tf.constant([["a", "b"]]))
-    with pytest.raises(InputError, match=r"expected sentences, .*, found string \(\); put a single"):
+    with pytest.raises(InputError, match=r"expected sentences, .*, found string \(\)"):
         layer("a sentence")
     with pytest.raises(InputError, match=r"has to begin with keras.Input\(\(\), dtype='string'\)"):
         keras.Sequential([layer, keras.layers.Dense(2)])(tf.constant(TEXT))

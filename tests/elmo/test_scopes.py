@@ -7,7 +7,6 @@ import tensorflow as tf
 
 import elmo_tf
 from elmo_tf.bilm.model import BiLM
-from elmo_tf.published import weights as published_weights
 from tests import checks
 from tests.elmo.sentences import SENTENCES, TOKENS
 from tests.helpers import MICRO, MICRO_NUMBERS, batch_char_ids, slow, two_cpus
@@ -27,22 +26,6 @@ class Inside(keras.layers.Layer):
         return self.elmo(inputs)
 
 
-class Called(keras.layers.Layer):
-    """Makes the layer in its own `call`, once, where Keras does not track it."""
-
-    def __init__(self, source, **options):
-        super().__init__(name="called")
-        self.make = lambda: elmo_tf.ELMo(source, **options)
-
-    def call(self, inputs):
-        if not MADE:
-            MADE.append(self.make())
-        return MADE[0](inputs)
-
-
-MADE: list[elmo_tf.ELMo] = []
-
-
 def _under_a_name_scope(source, **options):
     with keras.name_scope("foo"):
         return elmo_tf.ELMo(source, **options)
@@ -60,29 +43,11 @@ def _in_a_traced_function(source, **options):
     return made[0]
 
 
-@pytest.mark.slow
-def test_it_is_the_same_under_a_name_scope_from_every_source(savedmodel, workdir, tmp_path):
-    for source in (published_weights.dump(savedmodel.bilm, tmp_path / "published"), workdir.path):
-        expected = elmo_tf.ELMo(source)(TOKENS)
-        np.testing.assert_allclose(_under_a_name_scope(source)(tf.constant(TOKENS)), expected, **checks.TOLERANCE)
-
-
 @pytest.mark.parametrize("options", [{}, slow({"trainable_bilm": True})], ids=str)
 def test_it_is_the_same_in_every_scope(savedmodel, plain_vectors, options):
     for make in (_under_a_name_scope, Inside) if options else (Inside, _in_a_traced_function):
         found = make(savedmodel.path, **options)(tf.constant(TOKENS))
         np.testing.assert_allclose(found, plain_vectors, **checks.TOLERANCE)
-
-
-@pytest.mark.parametrize("symbolic", [slow(False), True])
-def test_one_made_in_a_call_keeps_its_weights(savedmodel, plain_vectors, symbolic):
-    MADE.clear()
-    layer = Called(savedmodel.path)
-    if symbolic:
-        # Keras calls it in a scope in which variables get their values only later.
-        inputs = keras.Input((None,), dtype="string")
-        layer = keras.Model(inputs, layer(inputs))
-    np.testing.assert_allclose(layer(tf.constant(TOKENS)), plain_vectors, **checks.TOLERANCE)
 
 
 def test_it_is_mirrored_under_a_strategy(savedmodel, plain_vectors):

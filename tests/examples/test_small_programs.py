@@ -13,7 +13,6 @@ import pytest
 import tensorflow as tf
 
 import elmo_tf
-from elmo_tf.errors import InputError
 from tests import checks
 from tests.helpers import ROOT
 
@@ -59,12 +58,6 @@ def test_a_beam_pipeline_writes_sentences_and_their_vectors(savedmodel, tmp_path
     for row in rows:
         (wanted,) = elmo_tf.load(savedmodel.path).encode([row["text"]], pool="mean")
         np.testing.assert_allclose(row["vector"], wanted, **checks.TOLERANCE)
-
-
-def test_a_text_that_is_not_there_is_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["embed_dataset.py", "--savedmodel", "english", "--text", str(tmp_path / "none")])
-    with pytest.raises(InputError, match=f"^{tmp_path}/none: expected a file with one sentence per line, found none$"):
-        imported("embed_dataset").main()
 
 
 def test_a_line_of_reviews_ends_at_a_line_feed_alone(tmp_path):

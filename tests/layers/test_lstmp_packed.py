@@ -30,7 +30,8 @@ def _run(layer, rows, state, **keywords):
     positions = list(zip(packing.rows.numpy(), packing.steps.numpy(), strict=True))
     packed = np.array([rows[row][step] for row, step in positions], np.float32).reshape(-1, INPUT_DIM)
     ranked = tuple(part[packing.order.numpy()] for part in state)
-    outputs, final = lstmp_packed.run(layer.kernels(), layer.clips, packed, packing, ranked, **keywords)
+    clips = lstmp_packed.Clips(layer.cell_clip, layer.proj_clip)
+    outputs, final = lstmp_packed.run(layer.kernels(), clips, packed, packing, ranked, **keywords)
     unpacked = [np.zeros((len(row), layer.projection_dim), np.float32) for row in rows]
     for (row, step), value in zip(positions, outputs.numpy(), strict=True):
         unpacked[row][step] = value

@@ -25,7 +25,7 @@ FILES = [
 
 def test_the_list_names_every_file_with_its_size_and_sha256(tmp_path, savedmodel):
     listed = checksums.read(savedmodel.path)
-    assert set(FILES) <= set(listed) == set(checksums.names(savedmodel.path))
+    assert set(FILES) <= set(listed)
     (tmp_path / "saved_model.pb").write_bytes(b"abc")
     checksums.write(tmp_path)
     # FIPS 180-4, its first example.
@@ -65,7 +65,6 @@ def test_an_unknown_file_is_named_on_request(copy):
 
 LISTS = {
     "": "JSON, found Expecting value",
-    "{}": "the key saved_model.pb, found none",
     '{"saved_model.pb": {"bytes": "3", "sha256": "x"}}': r"\[...\].bytes to be int, found another value",
 }
 

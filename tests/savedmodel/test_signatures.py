@@ -63,14 +63,6 @@ def test_signatures_have_the_names_shapes_and_dtypes_of_the_contract(loaded):
         assert described(signature.structured_outputs) == OUTPUTS | MORE_OUTPUTS.get(name, {}), name
 
 
-def test_real_shapes_and_the_mask_follow_the_batch(loaded):
-    found = embed(loaded, TEXT)
-    for name, (shape, dtype) in OUTPUTS.items():
-        expected = len(TEXT), *(LONGEST if size is None else size for size in shape[1:])
-        assert (found[name].shape, found[name].dtype) == (expected, dtype.as_numpy_dtype), name
-    np.testing.assert_array_equal(found["mask"], np.arange(LONGEST) < np.array(LENGTHS)[:, None])
-
-
 def test_all_signatures_and_the_call_agree(loaded):
     expected = embed(loaded, TEXT)
     assert_same(embed(loaded, TEXT, "serving_default"), expected)

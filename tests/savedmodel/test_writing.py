@@ -4,7 +4,6 @@ import json
 import os
 import resource
 import shutil
-import signal
 
 import numpy as np
 import pytest
@@ -14,9 +13,9 @@ from elmo_tf import __version__
 from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.errors import InputError
-from elmo_tf.savedmodel import checksums, contract, finding, verification, writing
+from elmo_tf.savedmodel import verification, writing
 from tests import checks
-from tests.helpers import MICRO, MICRO_CONFIG, batch_char_ids, run_python
+from tests.helpers import MICRO, MICRO_CONFIG, batch_char_ids
 from tests.savedmodel.calls import SAME, TEXT, WORDS, embed
 
 
@@ -99,56 +98,6 @@ def test_what_cannot_be_exported_is_refused_and_leaves_nothing_behind(tmp_path, 
 def test_a_version_is_no_place_for_versions(savedmodel, workdir):
     with pytest.raises(InputError, match=f"^{savedmodel.path}: expected the folder of a model's versions, found one"):
         writing.export(workdir.trained_bilm(), workdir.config, savedmodel.path)
-
-
-@pytest.mark.slow
-def test_two_exports_at_once_get_a_version_each(savedmodel, tmp_path, monkeypatch):
-    output = tmp_path / "micro"
-    found = writing._next_version
-
-    def too_late(folder):
-        """Returns the next version, which another export takes before anything is done with it."""
-        number = found(folder)
-        if folder.exists() and number < 3:
-            shutil.copytree(savedmodel.path, folder / str(number))
-        return number
-
-    # In another container, an export may have this process's id.
-    same_id = output / f"{contract.UNNUMBERED}{os.getpid()}"
-    same_id.mkdir(parents=True)
-    (same_id / contract.GRAPH_FILE).touch()
-    monkeypatch.setattr(writing, "_next_version", too_late)
-    monkeypatch.setattr(verification, "problems_in_fresh_process", lambda folder: [])
-    assert writing.export(savedmodel.bilm, MICRO_CONFIG, output) == output / "3"
-    assert sorted(os.listdir(output)) == ["1", "2", "3", same_id.name]
-    for other in ("1", "2"):
-        assert checksums.read(output / other) == checksums.read(savedmodel.path)
-    checksums.check(output / "3", thorough=True)
-
-
-KILLED = """
-import os, signal, sys
-from elmo_tf.bilm.model import BiLM
-from elmo_tf.savedmodel import verification, writing
-from tests.helpers import MICRO, MICRO_CONFIG
-verification.problems_in_fresh_process = lambda folder: os.kill(os.getpid(), signal.SIGKILL)
-writing.export(BiLM(MICRO), MICRO_CONFIG, sys.argv[1])
-"""
-
-
-@pytest.mark.slow
-def test_a_killed_export_leaves_no_version(savedmodel, tmp_path):
-    output = tmp_path / "micro"
-    done = run_python("-c", KILLED, output, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    (left,) = output.iterdir()
-    # TensorFlow Serving ignores such names.
-    assert left.name.startswith(".")
-    # It was killed during the verification.
-    assert (left / "saved_model.pb").exists()
-    assert finding.newest(output) is None
-    shutil.copytree(savedmodel.path, output / str(writing._next_version(output)))
-    assert finding.newest(output) == output / "1"
 
 
 def test_a_full_disk_is_an_error_and_leaves_nothing_behind(savedmodel, tmp_path):

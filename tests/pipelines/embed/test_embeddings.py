@@ -94,3 +94,5 @@ def test_what_cannot_be_used_is_named():
             ElmoEmbeddings("books", **{"columns": ["text"]} | wrong)
     with pytest.raises(InputError, match=r"^pool: expected None or one of mean, max, found 'sum'$"):
         ElmoModelHandler("books", pool="sum")
+    with pytest.raises(InputError, match=r"^precision: expected one of float32, bfloat16, found 'int8'$"):
+        ElmoModelHandler("books", precision="int8")
