@@ -55,6 +55,7 @@ def _verify(arguments: argparse.Namespace) -> None:
 def _neighbors(arguments: argparse.Namespace) -> None:
     from elmo_tf.pipelines.embed import search
 
-    settings = search.Search(**{name: getattr(arguments, name) for name in search.Search._fields})
-    query, uses = settings.run()
+    query = search.find_query(arguments.word, arguments.sentence, arguments.position)
+    given = (arguments.savedmodel, arguments.text, query, arguments.layer, arguments.count, arguments.same_word)
+    uses = search.search(*given)
     print(search.as_json(query, uses) if arguments.json else search.as_table(uses))
