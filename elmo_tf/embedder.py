@@ -152,12 +152,6 @@ class Embedder:
                 self._made_scorer = Scorer(self.source.language_model())
             return self._made_scorer
 
-    def mix_weights(self) -> np.ndarray:
-        """Returns the factor of each layer in the ELMo vector, float32 `(num_layers,)`: gamma times its weight."""
-        parameters, gamma = (variable.numpy() for variable in self._model.trainable_variables)
-        exps = np.exp(parameters - parameters.max())
-        return gamma * exps / exps.sum()
-
     def embed(
         self, sentences: Sequence[Words], layers: Layers = "all", progress: Callable[[list[int]], None] | None = None
     ) -> Iterator[tuple[int, np.ndarray]]:
@@ -238,7 +232,7 @@ def check_layers(layers: Layers, num_layers: int | None = None) -> None:
 
 
 def _chosen(vectors: np.ndarray, layers: Layers) -> np.ndarray:
-    """Returns what `layers` asks for, of the mix or of all layers `(num_layers, tokens, dim)`."""
+    """Selects or combines layers, given the mix or all of them, `(num_layers, tokens, dim)`."""
     if layers in ("all", "mix"):
         return vectors
     if layers == "average":

@@ -76,7 +76,7 @@ def is_about_memory(error: BaseException) -> bool:
 
 
 def _first_line(error: BaseException) -> str:
-    """Returns the line of a message that says what did not fit, without TensorFlow's names of nodes and devices."""
+    """Returns the line about the failed allocation, without TensorFlow's names of nodes and devices."""
     lines = re.sub(r"\{\{.*?\}\}|\[Op:.*|/job:\S*/device:|by allocator \S+", "", str(error)).strip().splitlines()
     about_memory = [line for line in lines if any(words in line for words in _OUT_OF_MEMORY)]
     return " ".join((about_memory or lines or [type(error).__name__])[0].split())

@@ -1,4 +1,4 @@
-"""How likely sentences are, and which words fit a place: what `Embedder.score` and `Embedder.fill` compute."""
+"""Log-probabilities of sentences, and words for a gap: `Embedder.score` and `Embedder.fill`."""
 
 import heapq
 from collections.abc import Iterator, Sequence

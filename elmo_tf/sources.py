@@ -76,7 +76,7 @@ class Source(abc.ABC):
 
     @abc.abstractmethod
     def sha256(self) -> str:
-        """Returns a checksum of what decides the vectors, apart from `precision`; `InputError` if a file is damaged."""
+        """Returns a checksum of all that determines the vectors but `precision`; `InputError` if a file is damaged."""
 
     @abc.abstractmethod
     def network(self) -> "BiLM | PackedBiLM":

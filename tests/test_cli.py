@@ -89,6 +89,7 @@ WRONG = [
     ),
     (TRAIN.replace("records", "missing"), about("missing", "a finished folder .* found no such folder")),
     (f"{TRAIN} --heldout other", about("other", OTHER_WORDS)),
+    (f"{TRAIN} --heldout data", "data: expected a finished folder .* found no such folder"),
     (TRAIN.replace("new/workdir", "other"), about("other", "a workdir of elmo-tf train, or a folder that is empty")),
     (
         "train --data records --workdir trained --preset tiny",

@@ -56,13 +56,6 @@ def test_sentences_come_once_with_the_same_vectors_whatever_their_order_and_from
                 np.testing.assert_allclose(found, expected[order[place]], **checks.TOLERANCE)
 
 
-def test_the_weights_of_the_mix_are_those_of_its_vector(model, savedmodel):
-    layers = dict(model.embed(SENTENCES))
-    for place, mixed in model.embed(SENTENCES, "mix"):
-        np.testing.assert_allclose(np.tensordot(model.mix_weights(), layers[place], 1), mixed, **checks.TOLERANCE)
-    assert model.mix_weights().sum() == pytest.approx(savedmodel.gamma, rel=checks.FEW["rtol"])
-
-
 TEXTS = ["the cat  sat", "", b"na\xc3\xafve", ["a b", "c"], np.array(["the", "cat", "sat"])]
 TOKENS = [["the", "cat", "sat"], [], ["naïve"], ["a b", "c"], ["the", "cat", "sat"]]
 

@@ -59,7 +59,7 @@ def read_predicates(path: str | os.PathLike) -> list[Frame]:
 def checked_frame(
     tokens: list[str], predicate: Any, tags: list[str] | None, wrong: Callable[[str, str], InputError]
 ) -> Frame:
-    """Returns a frame; raises what `wrong` makes of what is expected and what was found, if the values make none."""
+    """Returns a frame; raises `wrong(expected, found)` if the values are not one."""
     if isinstance(predicate, bool) or not isinstance(predicate, numbers.Integral) or not 0 <= predicate < len(tokens):
         raise wrong(f"a predicate's index from 0 to {len(tokens) - 1}", repr(predicate))
     if tags is not None:

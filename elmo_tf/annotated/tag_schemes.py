@@ -37,7 +37,7 @@ def misplaced(tags: Sequence[str], bioul: bool) -> int | None:
 
 
 def as_iob2(tags: Sequence[str]) -> list[str]:
-    """Returns the tags of IOB2 that stand for these, of IOB2 or BIOUL, one by one."""
+    """Returns the IOB2 tag for each of these tags of IOB2 or BIOUL."""
     return [tag if tag == "O" else f"{'B' if tag[0] in 'BUS' else 'I'}{tag[1:]}" for tag in tags]
 
 
@@ -78,7 +78,7 @@ class Allowed(NamedTuple):
 
 
 def allowed(tags: Sequence[str]) -> Allowed:
-    """Returns which of these tags, of IOB2 or BIOUL, may follow which."""
+    """Returns the allowed transitions between these tags, of IOB2 or BIOUL."""
     bioul = is_bioul(tags)
     return Allowed(
         np.array([_may_follow("O", tag, bioul) for tag in tags]),

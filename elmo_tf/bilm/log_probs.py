@@ -1,4 +1,4 @@
-"""What a biLM expects: the log-probability of each token of a sentence, and of every word at one place."""
+"""Log-probabilities of the tokens of a sentence, and of all words at one position."""
 
 import tensorflow as tf
 

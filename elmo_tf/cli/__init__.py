@@ -7,6 +7,7 @@ Logs go to stderr, results to stdout.
 import _thread
 import contextlib
 import functools
+import itertools
 import logging
 import os
 import select
@@ -48,7 +49,7 @@ def main(argv: list[str] | None = None) -> int:
                 arguments.run(arguments)
         sys.stdout.flush()
     except InputError as error:
-        return _fail(_as_typed(error, flags()), debug)
+        return _fail(_as_typed(error, flags(), argv), debug)
     except ModuleNotFoundError as error:
         if (message := missing_extra(error)) is None:
             raise
@@ -91,8 +92,11 @@ def _interrupts_sent_again() -> Iterator[None]:
         sys.unraisablehook = hook
 
 
-def _as_typed(error: InputError, flags: dict[str, str]) -> str:
+def _as_typed(error: InputError, flags: dict[str, str], argv: list[str]) -> str:
     """Returns the error's message with what a user types for each parameter at its start. A path stays as it is."""
+    values = [word for option, word in itertools.pairwise(argv) if option.startswith("--")]
+    if error.parameter in values:  # `--heldout data`: a folder of that name, not the parameter
+        return str(error)
     first = ", ".join(flags.get(name, name) for name in error.parameter.split(", "))
     return first + str(error).removeprefix(error.parameter)
 

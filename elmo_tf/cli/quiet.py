@@ -1,4 +1,4 @@
-"""How the command line loads TensorFlow and Beam: without start-up notes, and without what Keras imports on the side.
+"""How the command line loads TensorFlow and Beam: without start-up notes, and without Keras's optional imports.
 
 It changes the whole process while it runs, so only a command may use it, before it starts threads.
 """

@@ -96,7 +96,7 @@ def run(
 
 
 def _run_alone(kernels: Kernels, clips: Clips, inputs: tf.Tensor, state: State) -> tuple[tf.Tensor, State]:
-    """Returns what `run` does where only the first rank has positions, at most `_COMPILED_STEPS`."""
+    """`run` for a single sentence of at most `_COMPILED_STEPS` tokens."""
     gates = matmul(_with_ones(inputs, kernels), kernels.from_input, kernels.from_input.dtype)
     num_steps = tf.shape(gates)[0]
     # XLA compiles for one shape; the loop ends after the sentence.

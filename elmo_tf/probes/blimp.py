@@ -1,4 +1,4 @@
-"""Minimal pairs: how often a language model finds the acceptable sentence of two the likelier one."""
+"""Minimal pairs: how often a language model prefers the acceptable sentence."""
 
 import os
 from collections import defaultdict

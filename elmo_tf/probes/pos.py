@@ -58,7 +58,7 @@ def probe(source: str | os.PathLike, train: list[Tagged], test: list[Tagged], se
 
 
 def classify(train: np.ndarray, test: np.ndarray, answers: np.ndarray) -> np.ndarray:
-    """Returns what a logistic regression that has learned the `answers` of `train` finds for `test`.
+    """Fits a logistic regression to the `answers` of `train` and returns its predictions for `test`.
 
     Args:
         train, test: float32 `(tokens, dim)` features, standardized in place.

@@ -132,7 +132,7 @@ def find(name: str) -> PublishedModel:
 
 
 def expected_names() -> str:
-    """Returns what an error expects for a name."""
+    """Returns the `expected` part of an error about an unknown model."""
     return f"one of the models {', '.join(model.name for model in MODELS)}"
 
 

@@ -1,4 +1,4 @@
-"""What the systems that give each example one class share."""
+"""The base of the systems that classify examples."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

@@ -99,7 +99,7 @@ def _read(system: System, paths: dict[str, Any], fraction: float) -> Data:
 
 
 def _texts(system: System, examples: Sequence[Example]) -> list[Tokens]:
-    """Returns the examples' token sequences; one that several share, as the frames of a sentence do, only once."""
+    """Returns the distinct token sequences of the examples; the frames of a sentence share one."""
     return list({id(tokens): tokens for one in examples for tokens in system.texts(one)}.values())
 
 

@@ -69,7 +69,7 @@ class System(abc.ABC):
         return list(items)
 
     def drawn(self, examples: Sequence[Example], random: np.random.Generator) -> list[Example]:
-        """Returns a training batch with what is random in each epoch, such as the window of a document."""
+        """Draws what is random in each epoch, such as a document's window, and returns the batch with it."""
         return list(examples)
 
     @abc.abstractmethod
@@ -93,7 +93,7 @@ class System(abc.ABC):
 
     @abc.abstractmethod
     def targets(self, examples: Sequence[Example]) -> dict[str, np.ndarray]:
-        """Returns what the loss needs of a batch of labelled examples, by name."""
+        """Returns the targets of the loss for a batch of labelled examples, by name."""
 
     @abc.abstractmethod
     def loss(self, network: keras.Model, outputs: Any, targets: dict[str, tf.Tensor]) -> tf.Tensor:
@@ -103,7 +103,7 @@ class System(abc.ABC):
 
     @abc.abstractmethod
     def decode(self, network: keras.Model, outputs: Any) -> dict[str, tf.Tensor]:
-        """Returns what is decided about the examples of a batch, computed in a graph from the network's outputs."""
+        """Decodes the predictions of a batch from the network's outputs, in the graph."""
 
     @abc.abstractmethod
     def predict(self, decoded: dict[str, np.ndarray], examples: Sequence[Example]) -> list[Prediction]:

@@ -1,4 +1,4 @@
-"""What the systems that give each token a tag share."""
+"""The base of the systems that tag tokens."""
 
 import abc
 from collections.abc import Sequence

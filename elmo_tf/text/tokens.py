@@ -4,7 +4,7 @@ from elmo_tf.errors import InputError
 
 
 def to_bytes(token: object, parameter: str) -> bytes:
-    """Returns a token in UTF-8; one of bytes stays as it is.
+    """Returns a token as UTF-8 bytes; bytes are returned unchanged.
 
     Args:
         token: `str` or `bytes`, NumPy's included.

@@ -120,7 +120,7 @@ def train(
 
 @dataclasses.dataclass
 class _Loop:
-    """What happens before, between and after the steps; all workers call the methods at the same step."""
+    """Hooks before, between and after the steps; all workers call them at the same step."""
 
     workers: OneWorker
     interrupt: Interrupt

@@ -212,7 +212,7 @@ def from_config(config: TrainConfig, bilm: BiLM) -> Optimizer:
 
 @fused
 def _nesterov(momentum, mean, gradient):
-    """Returns the mean that `gradient` changes, and that mean moved on by `gradient` once more."""
+    """Returns the updated mean of the gradients and the Nesterov update."""
     mean = momentum * mean + (1 - momentum) * gradient
     return mean, momentum * mean + (1 - momentum) * gradient
 

@@ -28,5 +28,5 @@ def orthogonal(matrix: tf.Tensor, factor: tf.Tensor | float = 1.0) -> tf.Tensor:
 
 
 def _newton_schulz(gram: tf.Tensor) -> tf.Tensor:
-    """Returns what a step multiplies a matrix by, from the product of that matrix and its transpose."""
+    """Returns the factor of one Newton-Schulz step, given the product of a matrix and its transpose."""
     return 3.4445 * tf.eye(gram.shape[0]) - 4.7750 * gram + 2.0315 * tf.linalg.matmul(gram, gram)

@@ -32,7 +32,7 @@ class Epochs:
         return self.epoch_offset + (step - self.offset_step) / self.steps_per_epoch
 
     def step_after(self, epochs: float) -> int:
-        """Returns the total number of steps after which so many epochs are done."""
+        """Returns the step at which `epochs` epochs are complete."""
         return self.offset_step + math.ceil((epochs - self.epoch_offset) * self.steps_per_epoch)
 
 

@@ -1,1 +1,1 @@
-"""What is on disk of a training: configuration, vocabulary, checkpoints and metrics. Read by everyone."""
+"""A training run on disk: configuration, vocabulary, checkpoints and metrics."""

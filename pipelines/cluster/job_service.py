@@ -184,7 +184,7 @@ def forget_job(result: PipelineResult, note: str) -> None:
 
 
 def cancel_job(result: PipelineResult, where: str | None, name: str, note: str) -> str:
-    """Cancels a job, waits for its end, and says what became of it.
+    """Cancels a job, waits for its end and reports its final state.
 
     The Flink cluster at `where`, if there is one, has to confirm the end; then the note of `begin_job` is deleted.
     """

@@ -1,4 +1,4 @@
-"""Beam's S3 client with what it lacks (Beam 2.77): one connection per process, empty files, workers without options.
+"""Fixes for Beam's S3 client (Beam 2.77): one connection per process, empty files, workers without options.
 
 `install` replaces Beam's client in this process, when it first uses S3.
 """

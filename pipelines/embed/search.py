@@ -1,4 +1,4 @@
-"""The nearest uses of words in a text, which show what a model knows of a word with several senses."""
+"""The nearest uses of words in a text, which show how a model separates the senses of a word."""
 
 import bisect
 import itertools
@@ -107,8 +107,8 @@ def nearest_uses(
 ) -> list[Use]:
     """Returns the uses most similar to the query's, best first, at most one in each distinct sentence.
 
-    The mean vector of the first `MEAN_TOKENS` tokens is subtracted from all vectors: what all vectors of a layer share
-    says nothing about a use, and makes all cosines nearly equal. Memory does not grow with the text.
+    The mean vector of the first `MEAN_TOKENS` tokens is subtracted from all vectors: their common component carries no
+    information about a use, and makes all cosines nearly equal. Memory does not grow with the text.
 
     Args:
         query: its own sentence is skipped wherever it occurs.

@@ -45,7 +45,7 @@ class Chunk(NamedTuple):
 
 
 class Kept(Result):
-    """What was kept of a task's text."""
+    """The stored text of a task."""
 
     lines: dict[str, Count]  # by source
     tokens: Count

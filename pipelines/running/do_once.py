@@ -1,7 +1,7 @@
 """Steps of a job that do each task once, even if workers are killed and bundles repeated; a pipeline of tasks.
 
-Tasks are made on a worker and spread from there, and all results end in one file. So neither a pipeline nor what the
-process that starts it asks a store for grows with the tasks.
+A worker makes the tasks, Beam distributes them, and all results end in one file. So neither the pipeline nor the number
+of the driver's requests to a store grows with the tasks.
 """
 
 import json
@@ -62,7 +62,7 @@ class DoOnce(beam.DoFn):
         yield self.output(task.number, result)
 
     def output(self, number: int, result: Result) -> tuple[int, str]:
-        """Returns what a task's result is in the pipeline, and counts what was irregular."""
+        """Returns a task's result as an element of the pipeline, and counts irregular text."""
         for name, count in result.irregular.items():
             Metrics.counter("irregular", name).inc(count)
         # As ASCII: Beam's coder refuses names that are not UTF-8.

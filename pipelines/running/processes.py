@@ -1,4 +1,4 @@
-"""Worker processes of the in-memory runner that start at once, and whose death ends the job.
+"""Worker processes of the in-memory runner: fast to start, and if one dies, the job fails.
 
 Beam's own multi-processing mode starts a new Python for every worker of every pipeline, and hangs when a worker dies.
 Here workers are forked from a process that has already imported what they need.

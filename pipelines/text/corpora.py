@@ -111,7 +111,7 @@ def plan(corpus: list[TextFile], num_shards: int) -> list[Task]:
     """Returns tasks that together write `num_shards` shards and read every line of `corpus` exactly once.
 
     Divisible files are joined end to end and cut at equal distances. A compressed file that is larger than a shard gets
-    shards of its own, and its blocks go to them in turn. The plan depends only on the arguments.
+    its own shards, to which its blocks are assigned in turn. The plan depends only on the arguments.
     """
     total = sum(file.text_size for file in corpus)
     large = [file for file in corpus if not file.is_divisible and file.text_size * num_shards > total]

@@ -32,11 +32,11 @@ UNSEEN = "all workers need it under this path"
 
 
 class WriteError(OSError):
-    """A file cannot be written, because the disk is full for example. What is already written stays."""
+    """A file cannot be written, because the disk is full for example. Data already written are kept."""
 
 
 class ReadError(OSError):
-    """A file cannot be read, for a reason other than its contents. What is already written stays."""
+    """A file cannot be read, for a reason other than its contents. Data already written are kept."""
 
 
 def is_local(path: str) -> bool:
