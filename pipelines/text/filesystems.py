@@ -74,8 +74,14 @@ def match(pattern: str) -> list[FileMetadata]:
 def sizes(folder: str) -> dict[str, int]:
     """Returns the sizes in bytes of the files directly in `folder`, by name; empty if there is no such folder."""
     if is_local(folder):
-        entries = os.scandir(folder) if os.path.isdir(folder) else ()
-        return {entry.name: entry.stat().st_size for entry in entries if entry.is_file()}
+        found = {}
+        with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
+            for entry in entries:
+                # It may be deleted meanwhile.
+                with contextlib.suppress(FileNotFoundError):
+                    if entry.is_file():
+                        found[entry.name] = entry.stat().st_size
+        return found
     return {os.path.basename(found.path): found.size_in_bytes for found in match(join(folder, "*"))}
 
 

@@ -1,7 +1,9 @@
 """Files of remote stores: with folders as on HDFS, byte ranges, and what refuses."""
 
+import contextlib
 import importlib.util
 import io
+import os
 import pathlib
 import re
 from unittest import mock
@@ -144,3 +146,20 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(path, extr
     expected = f"an installed apache-beam[{extra}] for {path.partition(':')[0]}:// (pip install 'apache-beam[{extra}]')"
     with pytest.raises(InputError, match=rf"^{path}: expected {re.escape(expected)}, found none$"):
         filesystems.check_store(path)
+
+
+def test_a_file_that_vanishes_while_a_folder_is_listed_hides_no_other(tmp_path, monkeypatch):
+    for name in "abc":
+        (tmp_path / name).write_bytes(b"1")
+    scandir = os.scandir
+
+    @contextlib.contextmanager
+    def vanishing(folder: str):
+        with scandir(folder) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+        (tmp_path / "b").unlink()
+        yield iter(found)
+
+    monkeypatch.setattr(os, "scandir", vanishing)
+    assert filesystems.sizes(str(tmp_path)) == {"a": 1, "c": 1}
+    assert filesystems.sizes(str(tmp_path / "none")) == {}
