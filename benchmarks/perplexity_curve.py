@@ -34,7 +34,7 @@ def points(workdir: pathlib.Path, replicas: int = 1) -> list[tuple[float, float]
     """
     run = open_workdir(workdir)
     train = run.config.train
-    tokens = train.batch_size * train.accumulation_steps * train.unroll_steps * replicas
+    tokens = train.batch_size * train.unroll_steps * replicas
     found = metrics_file.evaluations(run.metrics)
     if not found:
         raise InputError(str(workdir), "a run with evaluations on held-out text", "none")

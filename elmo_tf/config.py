@@ -17,6 +17,7 @@ _Config = typing.TypeVar("_Config")
 _WHOLE = "configuration"  # what an error names that is not about one key
 _CHARACTERS = 261  # trained rows of the character table
 _MAX_LAYERS = 100
+_REMOVED = "train.accumulation_steps"  # which earlier versions stored, usually 1: no accumulation of gradients
 
 _Count = Annotated[int, Meta(ge=0)]
 _Positive = Annotated[int, Meta(ge=1)]
@@ -157,8 +158,6 @@ class TrainConfig(Checked):
     # schedule of the rate after the warm-up: "none", "linear" or "cosine" (0 at the last step), or "inverse_sqrt"
     decay: Literal["none", "linear", "cosine", "inverse_sqrt"] = "none"
     patience: _Count = 0  # stop after this many evaluations without a better held-out perplexity; 0: never
-    # groups of batch_size streams per replica, computed one after the other for one update
-    accumulation_steps: _Positive = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -315,6 +314,10 @@ def _built(values: typing.Any, config_class: type, prefix: str) -> typing.Any:
         raise InputError(prefix.rstrip(".") or _WHOLE, "an object", repr(values))
     types, arguments = _types(config_class), {}
     for name, value in values.items():
+        if prefix + name == _REMOVED:
+            if value != 1:
+                raise InputError(_REMOVED, "1, because this version does not accumulate gradients", repr(value))
+            continue
         if name not in types:
             raise _unknown(_WHOLE, prefix + name, keys(config_class, prefix))
         if dataclasses.is_dataclass(types[name]):

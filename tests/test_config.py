@@ -92,6 +92,11 @@ def test_a_wrong_value_is_refused_with_its_key(assignment, key):
         ({"train": {"seed": "1"}}, "train.seed", "int, found '1'"),
         ({"train": {"decay": "slow"}}, "train.decay", "one of none, linear, cosine, inverse_sqrt, found 'slow'"),
         (
+            {"train": {"accumulation_steps": 2}},
+            "train.accumulation_steps",
+            "1, because this version does not accumulate gradients, found 2",
+        ),
+        (
             {"model": {"char_cnn": {"filters": [[1, 0]]}}},
             "model.char_cnn.filters",
             "int >= 1 at [0][1], found [[1, 0]]",

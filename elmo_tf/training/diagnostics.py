@@ -26,7 +26,7 @@ _LAYERS = (
 
 
 class Diagnostics:
-    """Diagnostics of a step, on the first group of streams of this process; `words` are those of the softmax."""
+    """Diagnostics of a step, on the streams of this process's first replica; `words` are those of the softmax."""
 
     def __init__(self, trainer: Trainer, words: list[bytes]):
         self._trainer = trainer
@@ -35,10 +35,10 @@ class Diagnostics:
 
     def before(self, window: Window, number: int) -> None:
         """Computes values before the step `number`, which gets `window`."""
-        trainer, rows = self._trainer, self._trainer.config.batch_size
+        trainer = self._trainer
         local = trainer.strategy.experimental_local_results
-        states = tf.nest.map_structure(lambda value: local(value)[0][:rows], trainer.states)
-        piece = tf.nest.map_structure(tf.constant, window.part(0, rows))
+        states = tf.nest.map_structure(lambda value: local(value)[0], trainer.states)
+        piece = tf.nest.map_structure(tf.constant, window.part(0, trainer.config.batch_size))
         losses, outputs = self._run(piece, states, tf.constant([trainer.config.seed, number], tf.int32))
         self._losses = {name: float(loss) for name, loss in losses.items()}
         self._activations = {name: np.ravel(output) for name, output in outputs.items()}

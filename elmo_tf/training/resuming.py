@@ -31,13 +31,13 @@ def check(progress: Progress, data_id: str, records: Records, stored_config: Tra
             "the records and seed that the workdir was trained with so far",
             f"others: {records.path}; elmo-tf finetune trains on other text",
         )
-    config, replicas = trainer.config, trainer.strategy.num_replicas_in_sync
-    same_replicas = progress.num_streams == replicas * stored_config.batch_size * stored_config.accumulation_steps
+    replicas = trainer.strategy.num_replicas_in_sync
+    same_replicas = progress.num_streams == replicas * stored_config.batch_size
     if same_replicas and progress.num_streams != trainer.batch_size:
         raise InputError(
-            "train.batch_size, train.accumulation_steps, strategy",
+            "train.batch_size, strategy",
             f"{progress.num_streams} streams in all, as in the checkpoint",
-            f"{config.batch_size} x {config.accumulation_steps} x {replicas}",
+            f"{trainer.config.batch_size} x {replicas}",
         )
 
 

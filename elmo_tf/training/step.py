@@ -12,7 +12,6 @@ from elmo_tf.records.windows import Window
 from elmo_tf.text.vocabulary import BEGIN_ID
 from elmo_tf.training import optimizer as optimizers
 from elmo_tf.training import replicas
-from elmo_tf.training.accumulation import in_groups
 
 
 class StepResult(NamedTuple):
@@ -28,8 +27,7 @@ class Trainer:
 
     The gradient is that of the mean of both directions' mean losses times `unroll_steps`, as in bilm-tf
     (`bilm/training.py`, `train`). Batch rows are split over the replicas in order, so that two replicas of half a batch
-    compute the step of one replica with the whole batch. A replica splits its rows into `accumulation_steps` groups
-    and computes them one after the other.
+    compute the step of one replica with the whole batch.
 
     Args:
         strategy: where to train; `MirroredStrategy` or `MultiWorkerMirroredStrategy` with one device or more.
@@ -55,17 +53,12 @@ class Trainer:
     @property
     def batch_size(self) -> int:
         """Number of streams of all replicas."""
-        return self._rows * self.strategy.num_replicas_in_sync
+        return self.config.batch_size * self.strategy.num_replicas_in_sync
 
     @property
     def local_rows(self) -> range:
         """The streams of this process among those of all workers."""
-        return replicas.local_rows(self.strategy, self._rows)
-
-    @property
-    def _rows(self) -> int:
-        """Number of streams of a replica."""
-        return self.config.batch_size * self.config.accumulation_steps
+        return replicas.local_rows(self.strategy, self.config.batch_size)
 
     def step(self, window: Window, number: int) -> StepResult:
         """Trains on one window, starting from `self.states`, which it replaces by the states after the window.
@@ -91,7 +84,7 @@ class Trainer:
         self.states = self._distribute(states)
 
     def _distribute(self, values, first=0):
-        return replicas.distribute(self.strategy, values, self._rows, first)
+        return replicas.distribute(self.strategy, values, self.config.batch_size, first)
 
     def _run_replicas(self, window, states, seed):
         results, states = self.strategy.run(self._replica_step, args=(window, states, seed))
@@ -101,21 +94,10 @@ class Trainer:
         return StepResult(*reduced, norm), states
 
     def _replica_step(self, window, states, seed):
-        groups = self.config.accumulation_steps
-        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-
-        def group(number, rows):
-            (*window_rows, states) = rows
-            key = tf.random.experimental.stateless_fold_in(seed, replica * groups + number)
-            return self._gradients(Window(window.char_ids, *window_rows), states, key)
-
-        (losses, gradients), states = in_groups(group, groups, (*window[1:], states))
-        norm = self.optimizer.apply(gradients)
-        return StepResult(*losses, norm), states
-
-    def _gradients(self, window, states, seed):
-        """Returns the contribution of some rows to losses and gradients, and their states after the window."""
+        """Returns this replica's part of the losses and the norm of all gradients, and its states after the window."""
         config = self.config
+        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+        seed = tf.random.experimental.stateless_fold_in(seed, replica)
         if config.reset_rate:
             states = _some_reset(states, window, config.reset_rate, seed)
         with tf.GradientTape() as tape:
@@ -124,7 +106,8 @@ class Trainer:
             )
             losses = [tf.reduce_sum(loss) / (self.batch_size * config.unroll_steps) for loss in losses]
             objective = 0.5 * (losses[0] + losses[1]) * config.unroll_steps
-        return (losses, tape.gradient(objective, self.variables)), states
+        norm = self.optimizer.apply(tape.gradient(objective, self.variables))
+        return StepResult(*losses, norm), states
 
 
 def _some_reset(states, window, rate, seed):

@@ -1,6 +1,7 @@
 """Resuming with another number of replicas: streams kept where the total is the same, started over where it is not."""
 
 import dataclasses
+import json
 import logging
 import types
 
@@ -15,7 +16,7 @@ from elmo_tf.training.state import Epochs
 from elmo_tf.workdir import checkpoints
 from elmo_tf.workdir.checkpoint_progress import Progress
 from tests import checks
-from tests.helpers import two_cpus
+from tests.helpers import MICRO_CONFIG, two_cpus
 from tests.training.commands import losses
 from tests.training.test_loop import with_train
 
@@ -87,10 +88,19 @@ def test_another_batch_on_as_many_replicas_is_refused():
     stored = TrainConfig(batch_size=2)
     resuming.check(PROGRESS, "text", records, stored, trainer(2))
     resuming.check(PROGRESS, "text", records, stored, trainer(3))
-    with pytest.raises(InputError, match=r"^train\.batch_size, .*: expected 4 streams in all.* found 3 x 1 x 2$"):
+    with pytest.raises(InputError, match=r"^train\.batch_size, strategy: expected 4 streams in all.* found 3 x 2$"):
         resuming.check(PROGRESS, "text", records, stored, trainer(2, 3))
     with pytest.raises(InputError, match=r"^data, train\.seed: expected the records and seed"):
         resuming.check(PROGRESS, "other", records, stored, trainer(2))
+
+
+def test_a_workdir_that_stored_an_accumulation_of_one_step_resumes(records, copy):
+    path = copy.path / "config.json"
+    values = json.loads(path.read_text())
+    values["train"]["accumulation_steps"] = 1
+    path.write_text(json.dumps(values))
+    assert checkpoints.steps(loop.train(MICRO_CONFIG, records.path, copy.path, steps=4)) == [3, 4]
+    assert "accumulation_steps" not in path.read_text()
 
 
 @pytest.mark.slow
