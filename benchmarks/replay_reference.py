@@ -88,7 +88,7 @@ def replay(trace: Trace) -> tuple[list[tuple], dict[str, float]]:
     weights, accumulators = (_expected(trace.variables(kind), names) for kind in ("final", "accum"))
     rows = []
     for step in range(trace.num_steps):
-        result = [float(value) for value in trainer.step(trace.window(step), step)]
+        result = [float(one) for one in trainer.step(trace.window(step), step, trainer.config.learning_rate)]
         theirs = (*trace["losses_fwd_bwd"][step], trace["gnorm_preclip"][step], trace["loss"][step])
         rows.append((*map(float, theirs), *result, (result[0] + result[1]) / 2))
     losses, norms = np.array(rows)[:, [0, 1, 3, 4, 5, 7]], np.array(rows)[:, [2, 6]]

@@ -45,7 +45,7 @@ def log(text: str) -> None:
 def steps(trainer: Trainer, windows: list[Window]) -> None:
     """Trains on the windows, and waits for the last step."""
     for number, window in enumerate(windows):
-        result = trainer.step(window, number)
+        result = trainer.step(window, number, trainer.config.learning_rate)
     float(result.gradient_norm)
 
 

@@ -79,7 +79,7 @@ def step_seconds(trainer: Trainer, windows, number: int, count: int) -> float:
     """Trains `count` steps on `windows`; returns seconds per step."""
     started = time.perf_counter()
     for step in range(number, number + count):
-        result = trainer.step(next(windows), step)
+        result = trainer.step(next(windows), step, trainer.config.learning_rate)
     float(result.gradient_norm)
     return (time.perf_counter() - started) / count
 

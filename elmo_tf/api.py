@@ -10,8 +10,7 @@ from elmo_tf.records import record_folder
 from elmo_tf.savedmodel import writing
 from elmo_tf.training import devices, evaluation, precision
 from elmo_tf.training.evaluation import Evaluation
-from elmo_tf.workdir import checkpoints
-from elmo_tf.workdir.folder import Workdir, open_workdir
+from elmo_tf.workdir.folder import open_workdir
 
 _log = logging.getLogger("elmo_tf")
 
@@ -38,7 +37,8 @@ def evaluate(
             fit it.
     """
     opened = open_workdir(workdir)
-    records = open_records(data, opened)
+    records = record_folder.open_folder(data)
+    evaluation.check_records(opened, records)
     devices.warn_of_unused_gpus()
     strategy = devices.all_gpus()
     with strategy.scope():
@@ -48,13 +48,6 @@ def evaluate(
     products, names = precision.of_products("float32"), devices.names(strategy)
     _log.info("step %s: %s, %s products, on %s", f"{progress.step:,}", result.summary(), products, names)
     return result
-
-
-def open_records(path: str | os.PathLike, workdir: Workdir) -> record_folder.Records:
-    """Returns records that the workdir's model can read; `InputError` if it cannot."""
-    records = record_folder.open_folder(path)
-    evaluation.check_records(workdir, records)
-    return records
 
 
 def export(
@@ -96,14 +89,18 @@ def export(
         raise InputError(str(opened.path), "a model with a softmax", "one without")
     bilm, progress = opened.trained(str(checkpoint))
     _log.info("exporting the model of step %s", f"{progress.step:,}")
+    words = opened.vocabulary
     return writing.export(
         bilm,
         opened.config,
         output,
         mix=mix,
         gamma=gamma,
-        provenance=checkpoints.provenance(opened, progress.step),
+        provenance={
+            "step": progress.step,
+            "vocabulary": words and {"size": len(words), "sha256": words.sha256()},
+        },
         tokenizer=tokenizer,
         warm_text=warm_text,
-        vocabulary=opened.vocabulary if softmax else None,
+        vocabulary=words if softmax else None,
     )

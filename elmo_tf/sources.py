@@ -123,8 +123,7 @@ class SavedModel(Source):
         return pathlib.Path(self.name)
 
     def sha256(self) -> str:
-        checksums.check(self.path, thorough=True)
-        listed = checksums.read(self.path).items()
+        listed = checksums.check(self.path, thorough=True).items()
         lines = [f"{name} {about.sha256}" for name, about in listed if not name.startswith("assets")]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 

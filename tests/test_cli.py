@@ -19,7 +19,6 @@ import elmo_tf
 from elmo_tf import __version__, cli
 from elmo_tf.cli import jobs
 from elmo_tf.savedmodel import verification
-from elmo_tf.workdir import checkpoints
 from elmo_tf.workdir.folder import new_workdir
 from tests import checks
 from tests.helpers import MICRO_CONFIG, run_python, slow, write_records
@@ -157,7 +156,8 @@ def test_export_and_import_write_the_savedmodel_that_their_options_describe(
     assert capsys.readouterr().out == f"{tmp_path}/model/1\n"
     provenance = json.loads((tmp_path / "model" / "1" / "assets" / "provenance.json").read_text())
     if command == "export":
-        expected = checkpoints.provenance(workdir, 3) | {"tokenizer": "unicode"}
+        words = {"size": len(workdir.vocabulary), "sha256": workdir.vocabulary.sha256()}
+        expected = {"step": 3, "vocabulary": words}
         assert {name: provenance[name] for name in expected} == expected
     assert (provenance["tokenizer"], provenance["initial_state"]["kind"]) == ("unicode", "warm")
     elmo = elmo_tf.load(tmp_path / "model")

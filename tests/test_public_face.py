@@ -45,12 +45,6 @@ def test_every_name_has_a_docstring():
     assert [name for name in elmo_tf.__all__ if not inspect.getdoc(getattr(elmo_tf, name))] == []
 
 
-def test_evaluate_takes_another_number_of_streams(workdir, records):
-    found = elmo_tf.evaluate(workdir, records.path, batch_size=3)
-    assert (found.streams, found.unroll_steps) == (3, workdir.config.train.unroll_steps)
-    assert found.tokens == records.info.tokens + records.info.sentences
-
-
 @pytest.mark.slow
 def test_the_functions_compute_in_float32_under_any_dtype_policy_of_the_program(
     workdir, records, tmp_path, monkeypatch

@@ -4,7 +4,6 @@ import concurrent.futures
 import json
 import math
 import os
-import random
 
 import numpy as np
 import pytest
@@ -55,15 +54,6 @@ def test_scores_are_those_of_a_reference_in_float64(model, workdir):
         assert score.total == pytest.approx(forward.sum() + backward.sum(), rel=1e-5)
         assert score.mean == pytest.approx(np.mean([*forward, *backward]), rel=1e-5)
         assert score.unknown.tolist() == [token in ("zebras", "bark") for token in score.tokens]
-
-
-def test_a_sentence_alone_scores_as_in_any_batch(model):
-    together = model.score(SENTENCES * 3)
-    order = random.Random(0).sample(range(len(together)), len(together))
-    for place in order[:6]:
-        (alone,) = model.score([(SENTENCES * 3)[place]])
-        np.testing.assert_allclose(alone.forward_log_probs, together[place].forward_log_probs, **checks.TOLERANCE)
-        np.testing.assert_allclose(alone.backward_log_probs, together[place].backward_log_probs, **checks.TOLERANCE)
 
 
 def test_nothing_and_unknown_words_alone_have_scores(model):

@@ -11,6 +11,7 @@ from elmo_tf.bilm.names import DIRECTIONS
 from elmo_tf.bilm.walk import Layer, States, run_directions
 from elmo_tf.layers import lstmp_packed
 from elmo_tf.layers.char_cnn import CharCNN
+from elmo_tf.layers.lstm_cell import Clips
 from elmo_tf.layers.packing import Packing, pack
 from elmo_tf.text import char_ids as char_ids_lib
 
@@ -98,7 +99,7 @@ class Encoder(keras.layers.Layer):
             marks = [tf.broadcast_to(vectors[number], (rows, words.shape[1])) for number in (0, 1)]
             inputs = [(*values, mark) for values, mark in zip(inputs, marks, strict=True)]
         lstm = self.config.lstm
-        clips = lstmp_packed.Clips(lstm.cell_clip, lstm.proj_clip)
+        clips = Clips(lstm.cell_clip, lstm.proj_clip)
         layers = [[_layer(one.kernels(), clips, packing, self.compiled) for one in stack] for stack in self.lstms]
         (forward, backward), states = run_directions(layers, inputs, initial_states, lstm.use_skip_connections)
 
@@ -126,7 +127,7 @@ def new_char_cnn(config: config_lib.ModelConfig, product_dtype: str = "float32")
     return char_cnn
 
 
-def _layer(kernels: lstmp_packed.Kernels, clips: lstmp_packed.Clips, packing: Packing, compiled: bool) -> Layer:
+def _layer(kernels: lstmp_packed.Kernels, clips: Clips, packing: Packing, compiled: bool) -> Layer:
     """Returns an LSTM over packed values `(N, dim)`, after a boundary `(1 or batch, dim)` if there is one."""
 
     def run(inputs, initial):

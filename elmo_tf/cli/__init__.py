@@ -19,7 +19,7 @@ import traceback
 from collections.abc import Callable, Iterator
 
 from elmo_tf import __version__
-from elmo_tf.cli import corpus, models, probes, quiet, scores, tasks, training, use
+from elmo_tf.cli import corpus, models, probes, quiet, tasks, training, use
 from elmo_tf.cli.arguments import Parser, flags_of
 from elmo_tf.errors import InputError, memory_explained
 from elmo_tf.extras import check_keras_backend, missing_extra
@@ -127,7 +127,7 @@ def _parser() -> Parser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     commands.add_parser("preprocess", help="turn text into a folder of records, with Apache Beam", add_help=False)
     commands.add_parser("embed", help="compute the vectors of a text, with Apache Beam", add_help=False)
-    for module in (corpus, training, models, use, scores, probes, tasks):
+    for module in (corpus, training, models, use, probes, tasks):
         module.add_commands(commands)
     return parser
 

@@ -108,10 +108,12 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     from elmo_tf import api
     from elmo_tf.records import record_folder
     from elmo_tf.records.unigram import unigram_perplexity
+    from elmo_tf.training import evaluation
 
     unigram = None
     if arguments.unigram is not None:  # refused before the evaluation, which takes long
-        unigram = api.open_records(arguments.unigram, open_workdir(arguments.workdir))
+        unigram = record_folder.open_folder(arguments.unigram)
+        evaluation.check_records(open_workdir(arguments.workdir), unigram)
     result = api.evaluate(arguments.workdir, arguments.data, arguments.checkpoint, arguments.batch_size)
     found = dataclasses.asdict(result)
     if unigram is not None:

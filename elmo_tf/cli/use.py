@@ -1,8 +1,13 @@
-"""The commands `neighbors` and `verify`. `embed` takes Beam's options as well: see `main`."""
+"""The commands `neighbors`, `score`, `fill` and `verify`: a model in use."""
 
 import argparse
+import itertools
+import json
 
 from elmo_tf.cli.arguments import SAVEDMODEL, add_command, natural, positive
+
+_MODEL = "a model with a softmax: english, a workdir of `elmo-tf train`, or an export made with --softmax"
+_LINES_AT_ONCE = 4096
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
@@ -35,6 +40,19 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     add("--same-word", action="store_true", help="consider only uses of W (default: all words)")
     add("--json", action="store_true", help="print one line of JSON")
 
+    score = add_command(commands, "score", _score, "print the log-probability of each sentence as a line of JSON")
+    score.add_argument("--model", required=True, metavar="SOURCE", help=_MODEL)
+    score.add_argument("--input", required=True, metavar="FILE", help="one sentence per line; plain, .gz, .bz2 or .xz")
+    score.add_argument("--tokens", action="store_true", help="add the log-probability of each token")
+
+    fill = add_command(commands, "fill", _fill, "print the likeliest words for a gap in a sentence, as lines of JSON")
+    fill.add_argument(
+        "sentence", metavar='"... [MASK] ..."', help="a sentence with [MASK], or any sentence with --word"
+    )
+    fill.add_argument("--model", required=True, metavar="SOURCE", help=_MODEL)
+    fill.add_argument("--word", metavar="W", help="find substitutes for this word of the sentence")
+    fill.add_argument("--top", type=positive, default=10, metavar="N", help="words to print (default: 10)")
+
     verify = add_command(
         commands,
         "verify",
@@ -59,3 +77,34 @@ def _neighbors(arguments: argparse.Namespace) -> None:
     given = (arguments.savedmodel, arguments.text, query, arguments.layer, arguments.count, arguments.same_word)
     uses = search.search(*given)
     print(search.as_json(query, uses) if arguments.json else search.as_table(uses))
+
+
+def _score(arguments: argparse.Namespace) -> None:
+    import elmo_tf
+    from elmo_tf.annotated.numbered_lines import lines as read_lines
+
+    model = elmo_tf.load(arguments.model)
+    lines = (line.text for line in read_lines(arguments.input))
+    while chunk := list(itertools.islice(lines, _LINES_AT_ONCE)):
+        for one in model.score(chunk):
+            line = {
+                "tokens": len(one.tokens),
+                "unknown": int(one.unknown.sum()),
+                "forward": round(one.forward, 4),
+                "backward": round(one.backward, 4),
+                "total": round(one.total, 4),
+                "mean": round(one.mean, 6),
+            }
+            if arguments.tokens:
+                line["tokens"] = one.tokens
+                line["unknown"] = one.unknown.tolist()
+                line["forward_log_probs"] = [round(float(value), 4) for value in one.forward_log_probs]
+                line["backward_log_probs"] = [round(float(value), 4) for value in one.backward_log_probs]
+            print(json.dumps(line, ensure_ascii=False))
+
+
+def _fill(arguments: argparse.Namespace) -> None:
+    import elmo_tf
+
+    for one in elmo_tf.load(arguments.model).fill(arguments.sentence, arguments.top, arguments.word):
+        print(json.dumps(one._asdict() | {"score": round(one.score, 6)}, ensure_ascii=False))

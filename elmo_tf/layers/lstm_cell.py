@@ -1,8 +1,17 @@
 """One step of a projected LSTM's cell, shared by training and inference."""
 
+from typing import NamedTuple
+
 import tensorflow as tf
 
 FORGET_BIAS = 1.0  # added to the forget gate at run time; stored files do not have it
+
+
+class Clips(NamedTuple):
+    """The limits of cell and projection; None: no clipping."""
+
+    cell: float | None
+    projection: float | None
 
 
 def next_cell(

@@ -4,6 +4,7 @@ import keras
 import tensorflow as tf
 
 from elmo_tf.layers import lstmp_packed, lstmp_training
+from elmo_tf.layers.lstm_cell import Clips
 from elmo_tf.layers.packing import pack
 
 
@@ -61,11 +62,13 @@ class LSTMP(keras.layers.Layer):
             self.projection_kernel = self.add_weight(shape, "glorot_uniform", name="projection_kernel")
 
     def call(self, inputs, initial_state, training=False):
+        clips = Clips(self.cell_clip, self.proj_clip)
         if training:
-            return self._run_training(inputs, *initial_state)
+            weights = map(tf.convert_to_tensor, self.weights)
+            return lstmp_training.run(clips, self.product_dtype, inputs, *initial_state, *weights)
         batch_size, num_steps, input_dim = tf.unstack(tf.shape(inputs))
         packed = tf.reshape(tf.transpose(inputs, (1, 0, 2)), (num_steps * batch_size, input_dim))
-        packing, clips = pack(tf.fill((batch_size,), num_steps)), lstmp_packed.Clips(self.cell_clip, self.proj_clip)
+        packing = pack(tf.fill((batch_size,), num_steps))
         outputs, final = lstmp_packed.run(self.kernels(), clips, packed, packing, tuple(initial_state))
         outputs = tf.reshape(outputs, (num_steps, batch_size, self.projection_dim))
         return tf.transpose(outputs, (1, 0, 2)), final
@@ -83,15 +86,3 @@ class LSTMP(keras.layers.Layer):
     def get_config(self):
         own = ("units", "projection_dim", "cell_clip", "proj_clip", "product_dtype")
         return super().get_config() | {name: getattr(self, name) for name in own}
-
-    def _run_training(self, inputs, cell, recurrent):
-        """Computes `call` with a hand-written gradient."""
-        settings = lstmp_training.Settings(self.cell_clip, self.proj_clip, self.product_dtype)
-        outputs, cell, recurrent = lstmp_training.run(
-            settings,
-            tf.transpose(inputs, (1, 2, 0)),
-            tf.transpose(cell),
-            tf.transpose(recurrent),
-            *map(tf.convert_to_tensor, self.weights),
-        )
-        return tf.transpose(outputs, (2, 0, 1)), (tf.transpose(cell), tf.transpose(recurrent))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from elmo_tf.layers.fused import fused
-from elmo_tf.layers.lstm_cell import FORGET_BIAS, clip, next_cell
+from elmo_tf.layers.lstm_cell import FORGET_BIAS, Clips, clip, next_cell
 from elmo_tf.layers.packing import Packing
 from elmo_tf.layers.products import matmul
 
@@ -38,13 +38,6 @@ def shapes(units: int, projection_dim: int, dtype: str) -> dict[str, tuple[int, 
     num_biases = 1 if dtype == "float32" else 2
     found = {"from_input": (projection_dim + num_biases, gates), "recurrent": (projection_dim, gates)}
     return found if projection_dim == units else found | {"projection": (units, projection_dim)}
-
-
-class Clips(NamedTuple):
-    """The limits of cell and projection; None: no clipping."""
-
-    cell: float | None
-    projection: float | None
 
 
 def kernels(kernel: tf.Tensor, bias: tf.Tensor, projection_kernel: tf.Tensor | None = None, *, dtype: str) -> Kernels:

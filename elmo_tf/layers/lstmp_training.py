@@ -1,50 +1,41 @@
 """The projected LSTM for training: `LSTMP` with a hand-written gradient.
 
-Arrays have features first and the batch last, so that the weights are the left factor of every product: a CPU repacks
-the right factor each time, which for the weights takes longer than the product itself. A step has one product for all
-gates. The kernels' gradients are one product over all steps; TensorFlow's would be a sum over steps.
+Inside, arrays have features first and the batch last, so that the weights are the left factor of every product: a CPU
+repacks the right factor each time, which for the weights takes longer than the product itself. A step has one product
+for all gates. The kernels' gradients are one product over all steps; TensorFlow's would be a sum over steps.
 """
-
-from typing import NamedTuple
 
 import tensorflow as tf
 
 from elmo_tf.layers.fused import fused
-from elmo_tf.layers.lstm_cell import FORGET_BIAS, clip, next_cell
+from elmo_tf.layers.lstm_cell import FORGET_BIAS, Clips, clip, next_cell
 from elmo_tf.layers.products import matmul
 
 
-class Settings(NamedTuple):
-    """Arguments of `LSTMP` that shape the computation."""
-
-    cell_clip: float | None
-    proj_clip: float | None
-    product_dtype: str
-
-
-def run(settings: Settings, inputs, cell, recurrent, *weights):
-    """Runs the LSTM over all time steps.
+def run(clips: Clips, dtype: str, inputs, cell, recurrent, *weights):
+    """Returns what a call of `LSTMP` does.
 
     Args:
-        inputs: float32 `(time, input_dim, batch)`.
-        cell: float32 `(units, batch)`.
-        recurrent: float32 `(projection_dim, batch)`.
+        clips: of the LSTM.
+        dtype: of the matrix products.
+        inputs: float32 `(batch, time, input_dim)`.
+        cell: float32 `(batch, units)`.
+        recurrent: float32 `(batch, projection_dim)`.
         weights: kernel, float32 `(input_dim + projection_dim, 4 * units)`; bias, float32 `(4 * units,)`; projection
             kernel, float32 `(units, projection_dim)`, if there is a projection.
-
-    Returns:
-        outputs float32 `(time, projection_dim, batch)`, and the final cell and recurrent state.
     """
 
     @tf.custom_gradient
     def differentiable(*arguments):
-        return _forward(settings, *arguments)
+        return _forward(clips, dtype, *arguments)
 
-    return differentiable(inputs, cell, recurrent, *weights)
+    transposed = tf.transpose(inputs, (1, 2, 0)), tf.transpose(cell), tf.transpose(recurrent)
+    outputs, cell, recurrent = differentiable(*transposed, *weights)
+    return tf.transpose(outputs, (2, 0, 1)), (tf.transpose(cell), tf.transpose(recurrent))
 
 
-def _forward(settings, inputs, first_cell, first_recurrent, kernel, bias, projection_kernel=None):
-    dtype, num_steps = settings.product_dtype, tf.shape(inputs)[0]
+def _forward(clips, dtype, inputs, first_cell, first_recurrent, kernel, bias, projection_kernel=None):
+    num_steps = tf.shape(inputs)[0]
     kernel = tf.cast(kernel, dtype)
     by_gate = tf.transpose(kernel)
     if projection_kernel is not None:
@@ -53,10 +44,10 @@ def _forward(settings, inputs, first_cell, first_recurrent, kernel, bias, projec
 
     def advance(time, cell, recurrent, gates, cells, outputs):
         seen = tf.cast(tf.concat([inputs[time], recurrent], 0), dtype)
-        functions, cell, hidden = _step(tf.matmul(by_gate, seen), bias, cell, settings.cell_clip)
+        functions, cell, hidden = _step(tf.matmul(by_gate, seen), bias, cell, clips.cell)
         recurrent = hidden
         if projection_kernel is not None:
-            recurrent = clip(matmul(by_output, hidden, dtype), settings.proj_clip)
+            recurrent = clip(matmul(by_output, hidden, dtype), clips.projection)
         written = gates.write(time, functions), cells.write(time + 1, cell), outputs.write(time, recurrent)
         return time + 1, cell, recurrent, *written
 
@@ -72,7 +63,7 @@ def _forward(settings, inputs, first_cell, first_recurrent, kernel, bias, projec
 
     def gradient(*upstream):
         d_seen, d_gates, d_cell, d_recurrent, hidden, d_products = _backward(
-            settings, gates, cells, outputs, upstream, kernel, projection_kernel
+            clips, dtype, gates, cells, outputs, upstream, kernel, projection_kernel
         )
         input_dim = inputs.shape[1]
         seen = tf.concat([inputs, tf.concat([first_recurrent[None], outputs[:-1]], 0)], 1)
@@ -88,7 +79,7 @@ def _forward(settings, inputs, first_cell, first_recurrent, kernel, bias, projec
     return (outputs, cell, recurrent), gradient
 
 
-def _backward(settings, gates, cells, outputs, upstream, kernel, projection_kernel):
+def _backward(clips, dtype, gates, cells, outputs, upstream, kernel, projection_kernel):
     """Backpropagates through time.
 
     Args:
@@ -102,19 +93,19 @@ def _backward(settings, gates, cells, outputs, upstream, kernel, projection_kern
         input and the gradient of its output before the clip.
     """
     d_outputs, d_cell, d_recurrent = upstream
-    dtype, num_steps = settings.product_dtype, tf.shape(outputs)[0]
+    num_steps = tf.shape(outputs)[0]
     input_dim = kernel.shape[0] - outputs.shape[1]
 
     def step_back(time, d_cell, d_recurrent, *arrays):
         time -= 1
         d_hidden = d_products = d_outputs[time] + d_recurrent
         if projection_kernel is not None:
-            if settings.proj_clip is not None:
-                d_products = _inside(outputs[time], settings.proj_clip, d_products)
+            if clips.projection is not None:
+                d_products = _inside(outputs[time], clips.projection, d_products)
             d_products = tf.cast(d_products, dtype)
             d_hidden = tf.matmul(projection_kernel, d_products)
         given = gates.read(time), cells.read(time + 1), cells.read(time), d_hidden, d_cell
-        d_gates, d_cell, hidden = _step_gradient(*given, settings.cell_clip, dtype)
+        d_gates, d_cell, hidden = _step_gradient(*given, clips.cell, dtype)
         d_seen = matmul(kernel, d_gates, dtype)
         values = (d_seen, d_gates, hidden, d_products)
         arrays = [array.write(time, value) for array, value in zip(arrays, values, strict=True)]

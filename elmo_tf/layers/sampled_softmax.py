@@ -9,7 +9,7 @@ from elmo_tf.layers.products import matmul
 # Float32 logits of the full softmax in memory at once. On a CPU, those of a piece of 4 MB are still in its cache when
 # they are summed; a GPU wants large products. A gradient needs all of them in memory anyway, and in pieces it would
 # take three times as long.
-_LOGITS_AT_ONCE, _LOGITS_AT_ONCE_GPU, _LOGITS_AT_ONCE_TRAINING = 2**20, 2**25, 2**27
+_LOGITS_AT_ONCE, _LOGITS_AT_ONCE_GPU = 2**20, 2**25
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
@@ -111,31 +111,8 @@ class SampledSoftmax(keras.layers.Layer):
         return highest + tf.cast(tf.math.log(total), tf.float32) - true_logits
 
     def _full_training(self, inputs, targets):
-        kernel, bias = tf.convert_to_tensor(self.kernel), tf.convert_to_tensor(self.bias)
-
-        def losses(piece):
-            logits = tf.matmul(piece[0], kernel, transpose_b=True) + bias
-            return tf.nn.sparse_softmax_cross_entropy_with_logits(piece[1], logits)
-
-        return _in_pieces(losses, (inputs, targets), max(1, _LOGITS_AT_ONCE_TRAINING // self.vocab_size))
-
-
-def _in_pieces(losses, values, rows):
-    """Returns `losses` of values `(num_tokens, ...)`, computed for at most `rows` tokens at a time, in equal pieces."""
-    known, num_tokens = values[0].shape[0], tf.shape(values[0])[0]
-    if known is not None and known <= rows:
-        return losses(values)
-    num_pieces = tf.maximum(1, -(-num_tokens // rows))
-    rows = -(-num_tokens // num_pieces)
-    padding = num_pieces * rows - num_tokens
-
-    def cut(array):
-        padded = tf.pad(array, ((0, padding), *((0, 0),) * (len(array.shape) - 1)))
-        return tf.reshape(padded, (num_pieces, rows, *array.shape[1:]))
-
-    pieces = tf.nest.map_structure(cut, values)
-    every = tf.map_fn(losses, pieces, fn_output_signature=tf.float32, parallel_iterations=1)
-    return tf.reshape(every, (-1,))[:num_tokens]
+        logits = tf.matmul(inputs, self.kernel, transpose_b=True) + self.bias
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(targets, logits)
 
 
 def _sampled_losses(inputs, true_logits, kernel, offsets, words, targets, dtype):

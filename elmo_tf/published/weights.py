@@ -122,18 +122,8 @@ def assign(source: Source, targets: Targets) -> None:
         variable.assign(values.reshape(variable.shape))
 
 
-def read_weights(weights: str | os.PathLike, bilm: BiLM) -> None:
-    """Reads a published `weights.hdf5` into `bilm`. The file has no softmax: that of `bilm` keeps its weights.
-
-    Raises:
-        InputError: if the file is missing or damaged, or does not fit the network (`assign`).
-    """
-    _read(weights, {name.hdf5: (name.variable, name.shape) for name in names(bilm) if name.hdf5 is not None})
-
-
 def _read(path: str | os.PathLike, targets: Targets) -> None:
-    """Reads an HDF5 file into its variables; raises `InputError` as `assign`, or if the file is missing or damaged."""
-    _check_file(path)
+    """Reads an HDF5 file into its variables; raises `InputError` as `assign`, or if the file is damaged."""
     with guarded("a whole HDF5 file", path), h5py.File(path) as file:
         assign(Source(path, _shapes(file), lambda name: file[name][()]), targets)
 
@@ -152,25 +142,17 @@ def guarded(expected: str, source: str | os.PathLike) -> Iterator[None]:
         raise InputError(str(source), expected, reason(error)) from None
 
 
-def write_weights(bilm: BiLM, path: str | os.PathLike) -> None:
-    """Writes the network, without its softmax, as a `weights.hdf5` that bilm-tf and AllenNLP read."""
-    with h5py.File(path, "w") as file:
-        for name in names(bilm):
-            if name.hdf5 is not None:
-                values = keras.ops.convert_to_numpy(name.variable)
-                file.create_dataset(name.hdf5, data=values.reshape(name.shape), dtype="float32")
-
-
 def load(options: str | os.PathLike, weights: str | os.PathLike) -> tuple[config_lib.Config, BiLM]:
     """Returns the configuration and the network, without a softmax, of a published pair of files.
 
     Raises:
-        InputError: if a file is damaged, or the two do not fit each other.
+        InputError: if a file is missing or damaged, or the two do not fit each other (`assign`).
     """
     config = read_options(options)
-    _check_file(weights)  # before the network is built, which may take long
+    if not pathlib.Path(weights).is_file():  # before the network is built, which may take long
+        raise InputError(str(weights), "an HDF5 file of weights", "no such file")
     bilm = BiLM(config.model)
-    read_weights(weights, bilm)
+    _read(weights, {name.hdf5: (name.variable, name.shape) for name in names(bilm) if name.hdf5 is not None})
     return config, bilm
 
 
@@ -193,14 +175,18 @@ def load_softmax(
 
 
 def dump(bilm: BiLM, output: str | os.PathLike, vocabulary: Vocabulary | None = None) -> pathlib.Path:
-    """Writes `options.json` and `weights.hdf5` to the new folder `output`, all or nothing.
+    """Writes `options.json` and `weights.hdf5`, for bilm-tf and AllenNLP, to the new folder `output`, all or nothing.
 
     With a `vocabulary`, the network's softmax is written to `softmax.hdf5`, and its words to `vocab.txt`; other
     programs ignore these files.
     """
     with new_folder(output) as folder:
         write_options(bilm.config, folder / OPTIONS_FILE)
-        write_weights(bilm, folder / WEIGHTS_FILE)
+        with h5py.File(folder / WEIGHTS_FILE, "w") as file:
+            for name in names(bilm):
+                if name.hdf5 is not None:
+                    values = keras.ops.convert_to_numpy(name.variable)
+                    file.create_dataset(name.hdf5, data=values.reshape(name.shape), dtype="float32")
         if vocabulary is not None:
             (folder / VOCABULARY_FILE).write_bytes(vocabulary.to_bytes())
             with h5py.File(folder / SOFTMAX_FILE, "w") as file:
@@ -217,11 +203,6 @@ def provenance(options: str | os.PathLike, weights: str | os.PathLike) -> dict[s
             digest = hashlib.file_digest(file, "sha256")
         described[kind] = {"name": pathlib.Path(path).name, "sha256": digest.hexdigest()}
     return described
-
-
-def _check_file(weights: str | os.PathLike) -> None:
-    if not pathlib.Path(weights).is_file():
-        raise InputError(str(weights), "an HDF5 file of weights", "no such file")
 
 
 def _shapes(file: h5py.File) -> dict[str, tuple[int, ...]]:

@@ -8,7 +8,6 @@ each from its end.
 import collections
 import concurrent.futures
 import itertools
-import json
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -16,7 +15,6 @@ import msgspec
 import numpy as np
 
 from elmo_tf.errors import InputError
-from elmo_tf.files import json_file
 from elmo_tf.files.json_file import Count
 from elmo_tf.records import examples, record_folder
 from elmo_tf.records.blocks import Block, read_epoch
@@ -78,15 +76,6 @@ class Position(msgspec.Struct, frozen=True):
     epoch: Count
     sentence: Count  # sentences of the epoch that are assigned to a stream
     rows: tuple[tuple[bytes, Count] | None, ...]  # each stream's current record and its tokens already used
-
-    def to_json(self) -> str:
-        """Returns the position as JSON, records in base64."""
-        return json.dumps(msgspec.to_builtins(self))
-
-    @classmethod
-    def from_json(cls, text: str, source: str) -> "Position":
-        """Returns the position that `to_json` wrote; raises `InputError` naming `source` if it is not one."""
-        return json_file.parse(text, cls, source)
 
 
 class Windows:

@@ -32,25 +32,20 @@ def write(folder: pathlib.Path) -> None:
     path.write_text(json.dumps(listed, indent=2) + "\n", "utf-8")
 
 
-def read(savedmodel: pathlib.Path) -> dict[str, Listed]:
-    """Returns the list, by each file's path in the folder; `InputError` if there is none, or it is damaged."""
-    file = savedmodel / contract.CHECKSUMS_FILE
-    if not file.exists():
-        raise InputError(str(savedmodel), f"the file {contract.CHECKSUMS_FILE} of elmo-tf export", "none")
-    return json_file.read(file, dict[str, Listed])
-
-
-def check(savedmodel: pathlib.Path, thorough: bool = False) -> None:
-    """Compares the files in a SavedModel's folder with the list.
+def check(savedmodel: pathlib.Path, thorough: bool = False) -> dict[str, Listed]:
+    """Compares the files in a SavedModel's folder with the list, and returns it, by each file's path in the folder.
 
     Args:
         savedmodel: the version's folder.
         thorough: whether to compare checksums, not only sizes, and to refuse files that are not listed.
 
     Raises:
-        InputError: naming the first file that is missing, damaged or not listed.
+        InputError: if there is no list, or naming the first file that is missing, damaged or not listed.
     """
-    listed = read(savedmodel)
+    file = savedmodel / contract.CHECKSUMS_FILE
+    if not file.exists():
+        raise InputError(str(savedmodel), f"the file {contract.CHECKSUMS_FILE} of elmo-tf export", "none")
+    listed = json_file.read(file, dict[str, Listed])
     for name, about in listed.items():
         path = savedmodel / name
         if not path.is_file():
@@ -61,6 +56,7 @@ def check(savedmodel: pathlib.Path, thorough: bool = False) -> None:
             raise InputError(str(path), f"SHA-256 {about.sha256}", digest)
     if thorough and (unknown := [name for name in _names(savedmodel) if name not in listed]):
         raise InputError(str(savedmodel), f"only files that are listed in {contract.CHECKSUMS_FILE}", unknown[0])
+    return listed
 
 
 def _names(folder: pathlib.Path) -> list[str]:

@@ -21,17 +21,13 @@ def sentences(tokenizer: str) -> list[bytes]:
 def write(folder: pathlib.Path, root: tf.train.Checkpoint, tokenizer: str) -> None:
     """Writes the sentences, and the outputs of `root` for them, into the SavedModel in `folder`."""
     texts = np.array(sentences(tokenizer))
-    fields = dict(zip(contract.SAMPLE_FIELDS, (texts, tokenizer, TOLERANCE), strict=True))
-    path = folder / contract.SAMPLE_VECTORS_FILE
-    path.parent.mkdir(exist_ok=True)
-    np.savez_compressed(path, **fields, **compute(root, texts))
-
-
-def compute(root: tf.train.Checkpoint, texts: np.ndarray) -> dict[str, tf.Tensor]:
-    """Returns the sampled outputs for `texts`, computed on the CPU: a GPU may use TF32, too coarse to verify."""
     strings = tf.constant(texts)
-    with tf.device("CPU:0"):
+    with tf.device("CPU:0"):  # a GPU may use TF32, too coarse to verify
         outputs = root.default(strings)
         scores = root.score(strings) if hasattr(root, contract.SCORE) else {}
-    found = {name: outputs[name] for name in contract.SAMPLED_OUTPUTS}
-    return found | {name: scores[name] for name in contract.SCORE_OUTPUTS if scores}
+    fields = dict(zip(contract.SAMPLE_FIELDS, (texts, tokenizer, TOLERANCE), strict=True))
+    fields |= {name: outputs[name] for name in contract.SAMPLED_OUTPUTS}
+    fields |= {name: scores[name] for name in contract.SCORE_OUTPUTS if scores}
+    path = folder / contract.SAMPLE_VECTORS_FILE
+    path.parent.mkdir(exist_ok=True)
+    np.savez_compressed(path, **fields)

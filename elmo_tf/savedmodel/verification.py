@@ -34,8 +34,7 @@ def verify(savedmodel: str | os.PathLike) -> Iterator[str]:
     if folder is None:
         expected = f"a folder with {contract.GRAPH_FILE}, or {models.expected_names()}"
         raise InputError(str(savedmodel), expected, "none" + models.suggested(savedmodel))
-    checksums.check(folder, thorough=True)
-    listed = checksums.read(folder)
+    listed = checksums.check(folder, thorough=True)
     size = sum(about.bytes for about in listed.values())
     yield f"{folder}: {len(listed)} files, {size:,} bytes, all with the SHA-256 in {contract.CHECKSUMS_FILE}"
     if problems := problems_in_fresh_process(folder):

@@ -76,15 +76,14 @@ def from_published(content: bytes, source: str) -> tuple[Vocabulary, list[int]]:
     return Vocabulary(tokens, source), lines
 
 
-def from_counts(counts: Iterable[tuple[bytes, int]], min_count: int = 1, max_size: int | None = None) -> Vocabulary:
+def from_counts(counts: Iterable[tuple[bytes, int]], max_size: int | None = None) -> Vocabulary:
     """Returns the vocabulary of counted words.
 
     Args:
         counts: words and how often each occurred.
-        min_count: words that occurred less often are left out.
         max_size: limit on the entries, the special tokens included; None: no limit.
     """
-    kept = [(-count, token) for token, count in counts if count >= min_count and token not in SPECIAL_TOKENS]
+    kept = [(-count, token) for token, count in counts if token not in SPECIAL_TOKENS]
     tokens = [*SPECIAL_TOKENS, *(token for _, token in sorted(kept))]
     return Vocabulary(tokens[:max_size])
 

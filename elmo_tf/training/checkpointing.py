@@ -43,11 +43,14 @@ class Checkpointing:
         Raises:
             InputError: if the checkpoint belongs to another training.
         """
-        state, bilm, slots = self.state, self._trainer.bilm, self._trainer.optimizer.slots
-        progress = self.workers.restored(
-            lambda checkpoint: checkpoints.load(self.workdir, bilm, slots, checkpoint),
-            lambda step: checkpoints.folder_of(self.workdir, step) / checkpoint_files.MANIFEST_FILE,
-        )
+        state, workers = self.state, self.workers
+        parts = self.workdir, self._trainer.bilm, self._trainer.optimizer.slots
+        progress = checkpoints.load(*parts) if workers.is_chief else None
+        # The others restore what the chief has restored.
+        step = int(workers.gathered([-1 if progress is None else progress.step])[0, 0])
+        if not workers.is_chief and step >= 0:
+            workers.wait_for_file(checkpoints.folder_of(self.workdir, step) / checkpoint_files.MANIFEST_FILE)
+            progress = checkpoints.load(*parts, str(step))
         if progress is not None:
             self.saved_step = progress.step
             resuming.check(progress, state.data_id, state.records, stored_config, self._trainer)

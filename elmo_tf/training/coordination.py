@@ -3,13 +3,10 @@
 import contextlib
 import logging
 import pathlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import tensorflow as tf
-
-from elmo_tf.workdir.checkpoint_progress import Progress
-from elmo_tf.workdir.folder import LATEST
 
 _log = logging.getLogger("elmo_tf")
 
@@ -44,17 +41,6 @@ class OneWorker:
 
     def wait_for_file(self, path: pathlib.Path) -> None:
         """Waits for a file written by the chief (network file systems may show it late)."""
-
-    def restored(
-        self, load: Callable[[str], Progress | None], manifest: Callable[[int], pathlib.Path]
-    ) -> Progress | None:
-        """Restores the newest checkpoint, on all workers the chief's newest.
-
-        Args:
-            load: reads the checkpoint of a step, or `"latest"`.
-            manifest: returns the file of a step's checkpoint that is written last.
-        """
-        return load(LATEST)
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:

@@ -103,8 +103,8 @@ def train(
             if loop.stopping():
                 break
             monitor.before_step(window)
-            trainer.learning_rate = learning_rate(config.train, state.step, last_step)
-            monitor.record(trainer.step(window, state.step), trainer.learning_rate)
+            rate = learning_rate(config.train, state.step, last_step)
+            monitor.record(trainer.step(window, state.step, rate), rate)
             state.step, state.position = state.step + 1, position
             evaluating = loop.is_last or loop.evaluation_due
             if evaluating or checkpointing.due():

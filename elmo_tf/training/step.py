@@ -33,9 +33,6 @@ class Trainer:
         strategy: where to train; `MirroredStrategy` or `MultiWorkerMirroredStrategy` with one device or more.
         config: the recipe.
         new_bilm: builds the network; called in the strategy's scope.
-
-    Attributes:
-        learning_rate: of the next steps; initially `config.learning_rate`.
     """
 
     def __init__(self, strategy: tf.distribute.Strategy, config: TrainConfig, new_bilm: Callable[[], BiLM]):
@@ -45,7 +42,6 @@ class Trainer:
             self.bilm: BiLM = new_bilm()
             self.variables = [variable.value for variable in self.bilm.trainable_variables]
             self.optimizer = optimizers.from_config(config, self.bilm)
-        self.learning_rate = config.learning_rate
         self.states = self._distribute(self.bilm.zero_states(self.batch_size))
         self._run = tf.function(self._run_replicas)
         self._gather = tf.function(lambda states: strategy.run(replicas.gathered, args=(states,)))
@@ -60,14 +56,15 @@ class Trainer:
         """The streams of this process among those of all workers."""
         return replicas.local_rows(self.strategy, self.config.batch_size)
 
-    def step(self, window: Window, number: int) -> StepResult:
+    def step(self, window: Window, number: int, learning_rate: float) -> StepResult:
         """Trains on one window, starting from `self.states`, which it replaces by the states after the window.
 
         Args:
             window: arrays with the rows of this process, `local_rows`; nothing is masked.
             number: the step's number; with `config.seed`, it determines dropout and negatives.
+            learning_rate: of its update.
         """
-        self.optimizer.set_learning_rate(self.learning_rate, number)
+        self.optimizer.set_learning_rate(learning_rate, number)
         seed = tf.constant([self.config.seed, number], tf.int32)
         result, self.states = self._run(self._distribute(window, self.local_rows.start), self.states, seed)
         return result

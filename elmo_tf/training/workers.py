@@ -9,7 +9,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import tensorflow as tf
@@ -17,8 +17,6 @@ import tensorflow as tf
 from elmo_tf.errors import InputError
 from elmo_tf.training import replicas, signals
 from elmo_tf.training.coordination import OneWorker
-from elmo_tf.workdir.checkpoint_progress import Progress
-from elmo_tf.workdir.folder import LATEST
 
 VARIABLE = "TF_CONFIG"  # environment variable, in which TensorFlow finds the cluster
 
@@ -214,16 +212,6 @@ class Workers(OneWorker):
                 found = f"no file after {_FILE_SECONDS} s"
                 raise InputError(str(path), "a file on a file system that all workers share", found)
             time.sleep(_POLL_SECONDS)
-
-    def restored(
-        self, load: Callable[[str], Progress | None], manifest: Callable[[int], pathlib.Path]
-    ) -> Progress | None:
-        progress = load(LATEST) if self.is_chief else None
-        step = int(self.gathered([-1 if progress is None else progress.step])[0, 0])
-        if self.is_chief or step < 0:
-            return progress
-        self.wait_for_file(manifest(step))
-        return load(str(step))
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:

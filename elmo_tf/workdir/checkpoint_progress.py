@@ -26,7 +26,7 @@ class _ProgressFile(msgspec.Struct, frozen=True, omit_defaults=True):
 
     step: Count
     data_id: str | None
-    position: str | None
+    position: str | None  # JSON of a `Position`, its records in base64
     unroll_steps: Count | None = None
     offset_step: Count | None = msgspec.field(name="begun_step", default=None)
     epoch_offset: _Epochs | None = msgspec.field(name="begun_epochs", default=None)
@@ -52,7 +52,7 @@ class Progress:
 
     def write(self, folder: pathlib.Path) -> None:
         """Writes `progress.json` and, unless the states are zero, `states.npz`."""
-        position = self.position and self.position.to_json()
+        position = self.position and json.dumps(msgspec.to_builtins(self.position))
         counts = self.unroll_steps, self.offset_step or None, self.epoch_offset or None
         values = msgspec.to_builtins(_ProgressFile(self.step, self.data_id, position, *counts))
         (folder / PROGRESS_FILE).write_text(json.dumps(values) + "\n", "utf-8")
@@ -68,7 +68,7 @@ class Progress:
         if (folder / STATES_FILE).exists():
             with np.load(folder / STATES_FILE) as arrays:
                 states = _unnamed(arrays, num_layers)
-        position = None if stored.position is None else Position.from_json(stored.position, str(file))
+        position = None if stored.position is None else json_file.parse(stored.position, Position, str(file))
         counts = stored.unroll_steps, stored.offset_step or 0, stored.epoch_offset or 0.0
         return cls(stored.step, position, stored.data_id, states, *counts)
 

@@ -9,7 +9,6 @@ import pathlib
 import re
 import shutil
 from collections.abc import Collection, Sequence
-from typing import Any
 
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.errors import InputError
@@ -108,12 +107,6 @@ def load(workdir: Workdir, bilm: BiLM, slots: Slots | None = None, checkpoint: s
 def latest(workdir: Workdir) -> pathlib.Path | None:
     """Returns the newest checkpoint's folder, or None."""
     return max(_checkpoints(workdir), key=_step, default=None)
-
-
-def provenance(workdir: Workdir, step: int) -> dict[str, Any]:
-    """Returns what an export records about the training."""
-    words = workdir.vocabulary
-    return {"step": step, "vocabulary": words and {"size": len(words), "sha256": words.sha256()}}
 
 
 def steps(workdir: Workdir) -> list[int]:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 CONFIG_FILE = "config.json"
 VOCABULARY_FILE = "vocab.txt"
-LOGS_FOLDER = "logs"
 LATEST = "latest"  # the newest intact checkpoint
 
 
@@ -48,7 +47,7 @@ class Workdir:
     @property
     def logs(self) -> pathlib.Path:
         """TensorBoard's log folder."""
-        return self.path / LOGS_FOLDER
+        return self.path / "logs"
 
     @property
     def metrics(self) -> pathlib.Path:

@@ -46,7 +46,7 @@ def record() -> dict[str, np.ndarray]:
         window = Window.of(
             **arrays | {"token_ids": arrays["token_ids"][0]}, mask=np.ones((BATCH_SIZE, UNROLL_STEPS), bool)
         )
-        results.append([float(value) for value in trainer.step(window, step)])
+        results.append([float(value) for value in trainer.step(window, step, trainer.config.learning_rate)])
     losses = np.array(results)
     trace |= {"losses_fwd_bwd": losses[:, :2], "loss": losses[:, :2].mean(1), "gnorm_preclip": losses[:, 2]}
     for name, accumulator in zip(ours, trainer.optimizer.slots["accumulators"], strict=True):

@@ -139,20 +139,6 @@ def test_dropout_keeps_the_expectation_and_hits_what_a_skip_connection_adds(reco
     np.testing.assert_allclose(ratios[~dropped], 1 / 0.75, **checks.FEW)
 
 
-def test_gradients_are_the_same_with_and_without_those_written_by_hand(records):
-    bilm = _bilm(CLIPPED, len(records.vocabulary))
-    window = _cut(records, 2, 5)[0]
-
-    def loss(training):
-        losses, _ = bilm.language_model_losses(window, bilm.zero_states(2), training=training)
-        return tf.reduce_mean(losses[0]) + tf.reduce_mean(losses[1])
-
-    by_hand, automatic = (checks.gradients(bilm, lambda t=training: loss(t)) for training in (True, False))
-    for one, other in zip(by_hand, automatic, strict=True):
-        assert np.any(one)
-        np.testing.assert_allclose(one, other, **checks.gradient_tolerance(other))
-
-
 def test_every_layer_with_products_multiplies_in_the_dtype_asked_for():
     bilm = BiLM(MICRO, 11, "bfloat16")
     layers = [layer for layer in bilm._flatten_layers() if hasattr(layer, "product_dtype")]

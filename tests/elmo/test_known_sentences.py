@@ -39,15 +39,6 @@ def test_remembered_layers_are_those_that_were_computed(layer, tmp_path, monkeyp
         np.testing.assert_allclose(one, other, rtol=0, atol=2.0**-11 * np.abs(computed).max())
 
 
-@pytest.mark.slow
-def test_a_batch_with_a_new_sentence_is_computed(layer):
-    layer.known_sentences = None
-    batch = tf.constant([["the", "cat"], ["the", "dog"]])
-    expected = layer._layers_of(batch).numpy()
-    layer.remember(SENTENCES)
-    np.testing.assert_allclose(tf.function(layer.known_sentences)(batch), expected, rtol=2.0**-11, atol=2.0**-25)
-
-
 ONE_THREAD = """
 import tensorflow as tf
 from elmo_tf.elmo.known_sentences import KnownSentences

@@ -150,15 +150,10 @@ def test_wrong_arguments_are_refused(arguments, message):
         elmo_tf.ELMo(**{"source": MICRO} | arguments)
 
 
-def test_a_savedmodel_that_is_not_ours_is_refused(savedmodel, tmp_path):
-    tf.saved_model.save(tf.Module(), str(tmp_path / "foreign"))
-    with pytest.raises(InputError, match=r"foreign: expected the file assets.extra/checksums.json of .*, found none"):
-        elmo_tf.ELMo(tmp_path / "foreign")
+def test_a_savedmodel_whose_weights_are_not_those_of_its_configuration_is_refused(savedmodel, tmp_path):
     other = shutil.copytree(savedmodel.path, tmp_path / "other")
     text = (other / "assets" / "config.json").read_text()
     (other / "assets" / "config.json").write_text(text.replace('"units": 24', '"units": 23'))
-    with pytest.raises(InputError, match=r"other/assets/config.json: expected SHA-256 .*, found "):
-        elmo_tf.ELMo(other)
     checksums.write(other)
     with pytest.raises(InputError, match=r"other: expected a SavedModel of .*, found forward_0/from_input, float32"):
         elmo_tf.ELMo(other)

@@ -26,15 +26,6 @@ def test_values_equal_the_reference_and_one_step_changes_every_weight():
     assert checks.unchanged_by_a_step(layer, lambda: tf.reduce_sum(layer(LAYERS) ** 2)) == []
 
 
-def test_fixed_parameters_are_not_trained_and_gamma_is():
-    layer = ScalarMix(3, [0.3, -1.0, 2.0], penalty=0.5)
-    layer.build(LAYERS.shape)
-    expected = reference.scalar_mix(LAYERS.swapaxes(0, 1).astype(np.float64), np.array([0.3, -1.0, 2.0]), 1.0)
-    np.testing.assert_allclose(layer(LAYERS), expected, **checks.TOLERANCE)
-    assert [weight.name for weight in layer.trainable_weights] == ["gamma"]
-    assert layer.losses == []
-
-
 def test_fixed_parameters_hold_inside_a_users_layer_and_a_subclassed_model():
     class Inside:
         def __init__(self):
@@ -53,25 +44,6 @@ def test_fixed_parameters_hold_inside_a_users_layer_and_a_subclassed_model():
     inputs = keras.Input(LAYERS.shape[1:])
     for model in (Layer(), Model(), keras.Model(inputs, Layer()(inputs))):
         np.testing.assert_allclose(model(LAYERS), LAYERS[:, 1], **checks.FEW)
-
-
-def test_the_penalty_is_lambda_times_the_sum_of_squares_before_the_softmax():
-    layer = ScalarMix(3, penalty=0.25)
-    layer.build(LAYERS.shape)
-    layer.scalar_parameters.assign([2.0, 0.0, -1.0])
-    np.testing.assert_allclose(layer.losses, [0.25 * 5])
-
-
-def test_normalization_uses_each_vector_alone_and_leaves_padding_0():
-    layer = ScalarMix(3, [100.0, 0.0, 0.0], layer_norm=True)
-    layer.build(LAYERS.shape)
-    wide = np.concatenate([LAYERS * 7 + 3, np.zeros_like(LAYERS)], 2)
-    found = layer(wide).numpy()
-    one = LAYERS[:, 0].astype(np.float64) * 7 + 3
-    expected = (one - one.mean(-1, keepdims=True)) / one.std(-1, keepdims=True)
-    np.testing.assert_allclose(found[:, :4], expected, **checks.TOLERANCE)
-    assert not found[:, 4:].any()
-    np.testing.assert_allclose(layer(wide[:1, :, 1:2]), found[:1, 1:2], **checks.FEW)
 
 
 @pytest.mark.parametrize(

@@ -130,9 +130,7 @@ def test_any_position_resumes_with_the_next_window(records, seed, pool_shards, m
     assert len(every) > 20
     assert {position.epoch for _, position in every} == {0, 1}
     for number, (_, position) in enumerate(every):
-        loaded = Position.from_json(position.to_json(), "position")
-        assert loaded == position
-        _assert_same(list(Windows(records, **arguments, position=loaded)), every[number + 1 :])
+        _assert_same(list(Windows(records, **arguments, position=position)), every[number + 1 :])
 
 
 @pytest.mark.parametrize("rows", [range(3), range(2, 4), range(4, 5), range(5, 5)])
@@ -181,21 +179,6 @@ def test_only_one_pool_of_shards_is_in_memory(records, small_pools, monkeypatch)
     monkeypatch.setattr(record_folder, "load_shard", load)
     assert len(_windows(records, 2, 5, seed=7, epochs=2)) > 5
     assert len(loaded) == 10
-
-
-def test_a_block_is_few_sentences_and_few_bytes(records, monkeypatch):
-    def blocks_of_an_epoch():
-        return [block.records for block in blocks.read_epoch(records, None, epoch=0, start=4, max_chars_per_token=50)]
-
-    expected = [record for shard in records.shards for record in record_folder.read_shard(shard)][4:]
-    assert blocks_of_an_epoch() == [expected]
-    monkeypatch.setattr(blocks, "_BLOCK_SENTENCES", 7)
-    assert [len(block) for block in blocks_of_an_epoch()] == [7] * 5 + [2]
-    monkeypatch.setattr(blocks, "_BLOCK_BYTES", 300)
-    assert list(itertools.chain(*blocks_of_an_epoch())) == expected
-    for block in blocks_of_an_epoch():
-        assert len(block) <= 7
-        assert sum(map(len, block)) < 300 + max(map(len, expected))
 
 
 def _one_by_one(sentences, batch_size, unroll_steps):
@@ -290,14 +273,6 @@ def test_records_without_sentences_are_an_error_and_no_endless_loop(tmp_path):
     empty = made._replace(info=info)
     with pytest.raises(InputError, match=r"^.*data: expected at least one sentence, found none$"):
         next(iter(Windows(empty, 2, 5)))
-
-
-@pytest.mark.parametrize(
-    "text", ["", "{}", '{"epoch": -1, "sentence": 0, "rows": []}', '{"epoch": 0, "sentence": 0, "rows": [["AA=", 0]]}']
-)
-def test_what_is_not_a_position_is_refused(text):
-    with pytest.raises(InputError, match=r"^progress\.json: expected "):
-        Position.from_json(text, "progress.json")
 
 
 def test_waiting_for_an_item_ends_on_request():

@@ -24,13 +24,13 @@ FILES = [
 
 
 def test_the_list_names_every_file_with_its_size_and_sha256(tmp_path, savedmodel):
-    listed = checksums.read(savedmodel.path)
+    listed = checksums.check(savedmodel.path)
     assert set(FILES) <= set(listed)
     (tmp_path / "saved_model.pb").write_bytes(b"abc")
     checksums.write(tmp_path)
     # FIPS 180-4, its first example.
     digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-    assert checksums.read(tmp_path) == {"saved_model.pb": checksums.Listed(3, digest)}
+    assert checksums.check(tmp_path) == {"saved_model.pb": checksums.Listed(3, digest)}
 
 
 @pytest.mark.parametrize("name", [*FILES, contract.CHECKSUMS_FILE])
@@ -63,19 +63,6 @@ def test_an_unknown_file_is_named_on_request(copy):
         checksums.check(copy, thorough=True)
 
 
-LISTS = {
-    "": "JSON, found Expecting value",
-    '{"saved_model.pb": {"bytes": "3", "sha256": "x"}}': r"\[...\].bytes to be int, found another value",
-}
-
-
-@pytest.mark.parametrize(("content", "message"), LISTS.items(), ids=LISTS.values())
-def test_a_damaged_list_is_named(copy, content, message):
-    (copy / contract.CHECKSUMS_FILE).write_text(content)
-    with pytest.raises(InputError, match=rf"^{copy}/{contract.CHECKSUMS_FILE}: expected {message}"):
-        sources.find(copy)
-
-
 @pytest.mark.parametrize(
     ("error", "message"),
     [
@@ -101,19 +88,22 @@ def test_damage_that_only_tensorflow_notices_is_reported_with_the_folder(copy):
         sources.find(copy).model()
 
 
-# tests/test_config.py has the other ways to be wrong.
-CONFIGS = {
-    "{": "JSON, found Expecting property name",
-    "{}": "the key model, found none",
-    '{"model": {"char_cnn": {}, "lstm": {"units": "24"}}}': "model.lstm.units to be .*, found ",
-}
+# tests/test_config.py and tests/files/test_json_file.py have the other ways to be wrong.
+DAMAGED = [
+    (contract.CHECKSUMS_FILE, '{"a": {"bytes": "3", "sha256": "x"}}', r"\[...\].bytes to be int, found another value"),
+    (contract.CONFIG_FILE, "{}", "the key model, found none"),
+    (contract.CONFIG_FILE, '{"model": {"lstm": {"units": "24"}}}', "model.lstm.units to be .*, found "),
+    (contract.PROVENANCE_FILE, "{}", "the key tokenizer, found none"),
+    (contract.PROVENANCE_FILE, '{"tokenizer": "words"}', "tokenizer to be .*, found "),
+]
 
 
-@pytest.mark.parametrize(("content", "message"), CONFIGS.items(), ids=CONFIGS)
-def test_a_configuration_that_is_none_is_refused_in_one_line(copy, content, message):
-    (copy / "assets" / "config.json").write_text(content)
-    checksums.write(copy)
-    with pytest.raises(InputError, match=rf"^{copy}/assets/config.json: expected {message}"):
+@pytest.mark.parametrize(("name", "content", "message"), DAMAGED)
+def test_a_damaged_list_configuration_or_provenance_is_named(copy, name, content, message):
+    (copy / name).write_text(content)
+    if name != contract.CHECKSUMS_FILE:
+        checksums.write(copy)
+    with pytest.raises(InputError, match=rf"^{copy}/{name}: expected .*{message}"):
         sources.find(copy)
 
 
@@ -123,11 +113,3 @@ def test_training_settings_of_a_later_version_are_no_obstacle(copy, train):
     (copy / "assets" / "config.json").write_text(json.dumps(config | {"train": json.loads(train)}))
     checksums.write(copy)
     assert assets.read_config(copy) == MICRO_CONFIG.model
-
-
-@pytest.mark.parametrize("content", ['"text"', "{}", '{"tokenizer": "words"}', '{"tokenizer": ["unicode"]}'])
-def test_a_provenance_without_a_known_tokenizer_is_refused(copy, content):
-    (copy / "assets" / "provenance.json").write_text(content)
-    checksums.write(copy)
-    with pytest.raises(InputError, match=rf"^{copy}/assets/provenance.json: expected .*, found "):
-        sources.find(copy)

@@ -104,20 +104,6 @@ def test_the_other_outputs_are_parts_and_means_of_these(loaded):
         np.testing.assert_allclose(mean, expected, **SAME)
 
 
-def test_a_sentence_is_the_same_alone_among_others_in_any_order_and_again(loaded):
-    expected = embed(loaded, TEXT)
-    assert_same(embed(loaded, TEXT), expected)
-    order = [3, 0, 4, 2, 1]
-    assert_same(embed(loaded, [TEXT[n] for n in order]), {name: value[order] for name, value in expected.items()})
-    for row, length in enumerate(LENGTHS):
-        alone = embed(loaded, [TEXT[row]])
-        assert alone["mask"].shape == (1, length)
-        for name, value in alone.items():
-            there = expected[name][row]
-            there = there[:, :length] if name == "layers" else there if name == "default" else there[:length]
-            np.testing.assert_allclose(value[0], there, **SAME, err_msg=name)
-
-
 @pytest.mark.parametrize("filler", [b"", b"word", b"<S>"])
 def test_padding_is_exactly_0_and_what_stands_there_does_not_matter(loaded, filler):
     expected = embed(loaded, TEXT)

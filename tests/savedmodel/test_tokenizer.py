@@ -3,14 +3,12 @@
 import pytest
 import tensorflow as tf
 
-from elmo_tf import sources
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.layers.scalar_mix import build_mix
 from elmo_tf.savedmodel import contract, root, sample_vectors, states, verification
 from elmo_tf.text import in_graph
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG
-from tests.savedmodel.calls import assert_same, embed, embed_tokens, numbers_of
 
 TEXT = [
     '"Don\'t," she said: $3.50 (in 1999).',
@@ -40,17 +38,6 @@ def unicode_model(tmp_path_factory):
     bilm = checks.randomize(BiLM(MICRO), scale=0.4)
     folder = tmp_path_factory.mktemp("unicode") / "micro"
     return checks.export_unverified(bilm, MICRO_CONFIG, folder, tokenizer="unicode")
-
-
-@pytest.mark.slow
-def test_words_and_marks_are_split_as_in_preprocessing(unicode_model):
-    model = sources.find(unicode_model).model()
-    words = [[as_bytes(token) for token in tokens] for tokens in TOKENS]
-    expected = embed_tokens(model, words, max(map(len, words)))
-    strings = [as_bytes(text) for text in TEXT]
-    assert_same(embed(model, strings), expected)
-    assert_same(embed(model, strings, "serving_default"), expected)
-    assert_same(numbers_of(model(tf.constant(strings))), expected)
 
 
 def test_each_vector_has_its_token_and_its_bytes_in_the_sentence():

@@ -31,7 +31,7 @@ def test_vectors_within_the_tolerance_pass_and_others_are_one_line(copy, in_this
     rewrite(copy / SAMPLE_VECTORS_FILE, elmo=elmo + np.float32(3e-5) * np.abs(elmo).max(), tolerance=1e-4)
     checksums.write(copy)
     files, vectors = verification.verify(copy.parent)
-    total = sum(about.bytes for about in checksums.read(copy).values())
+    total = sum(about.bytes for about in checksums.check(copy).values())
     assert files == f"{copy}: 8 files, {total:,} bytes, all with the SHA-256 in assets.extra/checksums.json"
     ways = "serving_default, default, tokens, char_ids, stream"
     assert vectors == f"{copy}: the signatures {ways} and the call return the vectors in {SAMPLE_VECTORS_FILE}"

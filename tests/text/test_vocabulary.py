@@ -18,9 +18,8 @@ def test_words_are_ordered_by_count_then_bytes_whatever_order_they_come_in():
     assert vocabulary.from_counts(reversed(counts.items())).tokens == expected
 
 
-def test_minimum_count_and_size_leave_out_the_rarest():
+def test_a_limit_of_entries_leaves_out_the_rarest():
     counts = [(b"a", 3), (b"b", 2), (b"c", 2), (b"d", 1), (b"<S>", 50), (b"<UNK>", 50)]
-    assert vocabulary.from_counts(counts, min_count=2).tokens == [*SPECIAL, b"a", b"b", b"c"]
     assert vocabulary.from_counts(counts, max_size=5).tokens == [*SPECIAL, b"a", b"b"]
 
 

@@ -73,10 +73,10 @@ def test_another_optimizer_than_the_checkpoints_is_refused(records, copy):
 def test_sigterm_finishes_the_step_saves_it_and_stops(records, workdir, tmp_path, monkeypatch):
     real = loop.Trainer.step
 
-    def step(self, window, number):
+    def step(self, window, number, rate):
         if number == 2:
             os.kill(os.getpid(), signal.SIGTERM)
-        return real(self, window, number)
+        return real(self, window, number, rate)
 
     monkeypatch.setattr(loop.Trainer, "step", step)
     with pytest.raises(KeyboardInterrupt, match=r"^stopped at step 3, checkpoint saved; the same command resumes"):
