@@ -53,8 +53,7 @@ class Checkpointing:
             progress = checkpoints.load(*parts, str(step))
         if progress is not None:
             self.saved_step = progress.step
-            resuming.check(progress, state.data_id, state.records, stored_config, self._trainer)
-            state.set_progress(resuming.continued(progress, stored_config, self._trainer, state.epochs))
+            state.set_progress(resuming.resumed(progress, stored_config, state))
 
     @property
     def num_bytes(self) -> int:

@@ -7,50 +7,43 @@ import msgspec
 
 from elmo_tf.config import TrainConfig
 from elmo_tf.errors import InputError
-from elmo_tf.records.record_folder import Records
-from elmo_tf.training.state import Epochs
-from elmo_tf.training.step import Trainer
+from elmo_tf.training.state import Epochs, TrainState
 from elmo_tf.workdir.checkpoint_progress import Progress
 
 _log = logging.getLogger("elmo_tf")
 
 
-def check(progress: Progress, data_id: str, records: Records, stored_config: TrainConfig, trainer: Trainer) -> None:
-    """Raises `InputError` if a checkpoint belongs to another training.
-
-    Args:
-        progress: of the checkpoint.
-        data_id: identifies the records and the seed of this training.
-        records: the records, for the message.
-        stored_config: the recipe of the run that wrote the checkpoint.
-        trainer: with the recipe and the replicas of this run.
-    """
-    if progress.data_id not in (None, data_id):
-        raise InputError(
-            "data, train.seed",
-            "the records and seed that the workdir was trained with so far",
-            f"others: {records.path}; elmo-tf finetune trains on other text",
-        )
-    replicas = trainer.strategy.num_replicas_in_sync
-    same_replicas = progress.num_streams == replicas * stored_config.batch_size
-    if same_replicas and progress.num_streams != trainer.batch_size:
-        raise InputError(
-            "train.batch_size, strategy",
-            f"{progress.num_streams} streams in all, as in the checkpoint",
-            f"{trainer.config.batch_size} x {replicas}",
-        )
-
-
-def continued(progress: Progress, stored_config: TrainConfig, trainer: Trainer, epochs: Epochs) -> Progress:
-    """Returns the progress for the streams of `trainer`.
+def resumed(progress: Progress, stored_config: TrainConfig, state: TrainState) -> Progress:
+    """Returns the progress of a checkpoint for the streams of this run.
 
     If the checkpoint has another number of streams, they start from zero states at the next sentence of the epoch; the
     unread rest of the sentences in progress is skipped. If a step now has another number of tokens, epochs before and
     after the checkpoint are counted separately.
+
+    Args:
+        progress: of the checkpoint.
+        stored_config: the recipe of the run that wrote the checkpoint.
+        state: of this run, before its first step.
+
+    Raises:
+        InputError: if the checkpoint belongs to another training.
     """
-    streams, found, position = trainer.batch_size, progress.num_streams, progress.position
+    if progress.data_id not in (None, state.data_id):
+        raise InputError(
+            "data, train.seed",
+            "the records and seed that the workdir was trained with so far",
+            f"others: {state.records.path}; elmo-tf finetune trains on other text",
+        )
+    trainer, epochs, position = state.trainer, state.epochs, progress.position
+    streams, found, replicas = trainer.batch_size, progress.num_streams, trainer.strategy.num_replicas_in_sync
     if found is None:
         return progress
+    if found != streams and found == replicas * stored_config.batch_size:
+        raise InputError(
+            "train.batch_size, strategy",
+            f"{found} streams in all, as in the checkpoint",
+            f"{trainer.config.batch_size} x {replicas}",
+        )
     # Checkpoints of earlier versions lack unroll_steps; the stored recipe may have changed since the checkpoint.
     tokens_per_step = found * (progress.unroll_steps or stored_config.unroll_steps)
     if tokens_per_step != epochs.tokens_per_step:

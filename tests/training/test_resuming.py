@@ -25,30 +25,29 @@ PROGRESS = Progress(10, POSITION, "text", (((np.zeros((4, 2)), np.zeros((4, 2)))
 STORED = TrainConfig(batch_size=2, unroll_steps=5)
 
 
-def trainer(replicas: int, batch_size: int = 2, unroll_steps: int = 5) -> types.SimpleNamespace:
-    """Returns what `resuming` needs of a trainer."""
-    return types.SimpleNamespace(
+def resumed(
+    progress: Progress, replicas: int, batch_size: int = 2, unroll_steps: int = 5, data_id: str = "text"
+) -> Progress:
+    """Returns the progress of a run on a text of a hundred tokens."""
+    trainer = types.SimpleNamespace(
         config=TrainConfig(batch_size=batch_size, unroll_steps=unroll_steps),
         strategy=types.SimpleNamespace(num_replicas_in_sync=replicas),
         batch_size=replicas * batch_size,
     )
-
-
-def continued(progress: Progress, trainer: types.SimpleNamespace) -> Progress:
-    """Returns the progress of a run with that trainer on a text of a hundred tokens."""
-    epochs = Epochs(100, trainer.batch_size * trainer.config.unroll_steps)
-    return resuming.continued(progress, STORED, trainer, epochs)
+    epochs, records = Epochs(100, trainer.batch_size * unroll_steps), types.SimpleNamespace(path="data")
+    state = types.SimpleNamespace(trainer=trainer, records=records, data_id=data_id, epochs=epochs)
+    return resuming.resumed(progress, STORED, state)
 
 
 def test_the_same_number_of_streams_goes_on_where_it_was_on_any_number_of_replicas():
     for replicas, batch_size in ((2, 2), (4, 1), (1, 4)):
-        assert continued(PROGRESS, trainer(replicas, batch_size)) is PROGRESS
+        assert resumed(PROGRESS, replicas, batch_size) is PROGRESS
 
 
 @pytest.mark.parametrize("replicas", [1, 3])
 def test_another_number_of_streams_starts_over_at_the_next_sentence_and_says_so(caplog, replicas):
     with caplog.at_level(logging.WARNING, "elmo_tf"):
-        found = continued(PROGRESS, trainer(replicas))
+        found = resumed(PROGRESS, replicas)
     assert found.states is None
     assert found.position == Position(1, 7, (None,) * (2 * replicas))
     # Ten steps of four streams of five tokens are two epochs of a hundred.
@@ -62,19 +61,19 @@ def test_another_number_of_streams_starts_over_at_the_next_sentence_and_says_so(
 
 @pytest.mark.parametrize("replicas", [1, 2, 3])
 def test_epochs_are_counted_by_the_steps_that_were_made_when_their_length_changes(replicas):
-    found = continued(PROGRESS, trainer(replicas, unroll_steps=11))
+    found = resumed(PROGRESS, replicas, unroll_steps=11)
     assert (found.offset_step, found.epoch_offset) == (10, 2.0)
     assert (found.states is None) == (replicas != 2)
     # The recipe says 5, but the checkpoint was made with 8: a run that saved nothing may have changed the recipe.
     stored = dataclasses.replace(PROGRESS, unroll_steps=8)
-    assert continued(stored, trainer(replicas, unroll_steps=11)).epoch_offset == 3.2
+    assert resumed(stored, replicas, unroll_steps=11).epoch_offset == 3.2
 
 
 def test_epochs_add_up_over_several_changes():
-    once = continued(PROGRESS, trainer(1))
+    once = resumed(PROGRESS, 1)
     states = (((np.zeros((2, 2)),) * 2,),) * 2
     later = dataclasses.replace(once, step=20, states=states)
-    assert continued(later, trainer(2)).epoch_offset == 3.0
+    assert resumed(later, 2).epoch_offset == 3.0
 
 
 def test_steps_and_epochs_are_inverse_to_each_other_after_a_change():
@@ -84,14 +83,10 @@ def test_steps_and_epochs_are_inverse_to_each_other_after_a_change():
 
 
 def test_another_batch_on_as_many_replicas_is_refused():
-    records = types.SimpleNamespace(path="data")
-    stored = TrainConfig(batch_size=2)
-    resuming.check(PROGRESS, "text", records, stored, trainer(2))
-    resuming.check(PROGRESS, "text", records, stored, trainer(3))
     with pytest.raises(InputError, match=r"^train\.batch_size, strategy: expected 4 streams in all.* found 3 x 2$"):
-        resuming.check(PROGRESS, "text", records, stored, trainer(2, 3))
+        resumed(PROGRESS, 2, 3)
     with pytest.raises(InputError, match=r"^data, train\.seed: expected the records and seed"):
-        resuming.check(PROGRESS, "other", records, stored, trainer(2))
+        resumed(PROGRESS, 2, data_id="other")
 
 
 def test_a_workdir_that_stored_an_accumulation_of_one_step_resumes(records, copy):
