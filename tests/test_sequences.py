@@ -33,7 +33,8 @@ def fasta(proteins: dict[str, str]) -> str:
     return "".join(f">{name} made up\n{wrapped(letters)}*\n" for name, letters in proteins.items())
 
 
-def test_fasta_becomes_a_model_and_vectors_of_residues(tmp_path, monkeypatch, capsys, loaded_once):
+def test_fasta_becomes_a_model_and_vectors_of_residues(tmp_path, monkeypatch, capsys, caplog, loaded_once):
+    caplog.set_level("INFO", "elmo_tf")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(verification, "problems_in_fresh_process", lambda _: [])  # test_whole_way.py has one
     draw = random.Random(0)
@@ -48,6 +49,7 @@ def test_fasta_becomes_a_model_and_vectors_of_residues(tmp_path, monkeypatch, ca
         "embed --savedmodel saved --input few.fasta --tokenizer characters --layers sum --id-column --output out.hdf5",
     ):
         assert cli.main(command.split()) == 0, capsys.readouterr().err
+    assert "when you export this model, add --tokenizer characters" in caplog.text
     letters = pathlib.Path("data/vocab.txt").read_text().split()[3:]
     assert set(letters) == set("".join((many | PROTEINS).values()))
 

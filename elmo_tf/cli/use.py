@@ -57,7 +57,8 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         commands,
         "verify",
         _verify,
-        "verify an exported model: its files by their SHA-256, and its vectors of a few sentences in a fresh process",
+        "verify an exported model: its files by their SHA-256, and its vectors of a few sentences in a fresh process; "
+        "for a model's name, its weights by their SHA-256",
         needs_tensorflow=False,
     )
     verify.add_argument("savedmodel", metavar="DIR", help=SAVEDMODEL)

@@ -51,6 +51,7 @@ class Info(msgspec.Struct, frozen=True):
     max_chars_per_token: Annotated[int, msgspec.Meta(ge=3, le=257)]
     vocabulary: VocabularyInfo
     shards: list[ShardInfo]
+    tokenizer: str = "whitespace"
 
 
 class Records(NamedTuple):

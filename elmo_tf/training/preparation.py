@@ -91,3 +91,5 @@ def describe(workdir: Workdir, state: TrainState, checkpointing: Checkpointing, 
         f"TensorBoard: tensorboard --logdir {workdir.logs}",
     ):
         _log.info("%s", line)
+    if (tokenizer := info.tokenizer) != "whitespace":
+        _log.info("tokenizer of the text: %s; when you export this model, add --tokenizer %s", tokenizer, tokenizer)

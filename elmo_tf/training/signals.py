@@ -31,7 +31,7 @@ class Interrupt:
             signal.signal(one, handler)
         # Not print: the signal may interrupt one.
         name = signal.Signals(number).name
-        second = "a second signal waits at most for a checkpoint that is being written"
+        second = "a second signal stops at once, after a checkpoint that is already being written"
         with contextlib.suppress(OSError):  # the disk of a log may be full
             os.write(2, f"\n{name}: stopping after this step; {second}\n".encode())
 
