@@ -68,8 +68,8 @@ MODELS = (
         "old and modern English prose",
         7_053_008,
         256,
-        size=13_306_246,
-        sha256="e4344a5ba42dda63d2b84fbaf50634ad363573f88f499287cfb3ffcd3cafeb61",
+        size=13_294_202,
+        sha256="c355f8619a7f138cfcf4f3ae8132c1656360ce242d4bfb2901842209db530500",
         license="CC BY-SA 4.0",
     ),
     PublishedModel(
