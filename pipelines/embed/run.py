@@ -92,7 +92,7 @@ def _check(config: EmbedConfig) -> None:
         output = config.output
         local = "a local path for HDF5 (the format tfrecord can be written to remote stores)"
         require(output, filesystems.is_local(output), local, "a remote one")
-        require(output, not os.path.lexists(output), "a file that does not exist yet", "one")
+        require(output, not os.path.lexists(output), "a file that does not exist yet", "one; delete it to start again")
     journal.check(config.folder)
 
 

@@ -222,7 +222,8 @@ def discard(folder: str) -> None:
 
 
 def _exists(folder: str) -> InputError:
-    return InputError(folder, "a folder that does not exist yet", "a finished one" if is_marked(folder) else "one")
+    found = "a finished one; delete it to run the job again" if is_marked(folder) else "one"
+    return InputError(folder, "a folder that does not exist yet", found)
 
 
 def _make(folders: Iterable[str]) -> list[pathlib.Path]:
