@@ -56,7 +56,7 @@ def export(
     checkpoint: str | int = "latest",
     mix: str | int | Sequence[float] = "average",
     gamma: float = 1.0,
-    tokenizer: str = "whitespace",
+    tokenizer: str | None = None,
     warm_text: str | os.PathLike | None = None,
     softmax: bool = False,
 ) -> pathlib.Path:
@@ -70,7 +70,8 @@ def export(
             parameters, one per layer, softmax-normalized.
         gamma: scale of the ELMo vector.
         tokenizer: how the signature `default` splits sentences: `"whitespace"`; `"characters"`; or `"unicode"`, which
-            needs tensorflow-text (`elmo-tf[text]`) here and in every program that loads the model.
+            needs tensorflow-text (`elmo-tf[text]`) here and in every program that loads the model. None: as the
+            training text was split.
         warm_text: a text file, one sentence per line; every sentence then starts from the LSTM state after this text
             instead of from zero.
         softmax: whether to export the softmax as well: the signature `score` then returns log-probabilities.
@@ -100,7 +101,7 @@ def export(
             "step": progress.step,
             "vocabulary": words and {"size": len(words), "sha256": words.sha256()},
         },
-        tokenizer=tokenizer,
+        tokenizer=tokenizer or opened.tokenizer,
         warm_text=warm_text,
         vocabulary=words if softmax else None,
     )

@@ -204,7 +204,7 @@ def load(source: sources.Path, tokenizer: str | None = None, precision: str = "f
             `options.json` and `weights.hdf5`, the pair of these two files, or the name of a published model
             (`elmo-tf models` lists them), which is fetched at its first use.
         tokenizer: how sentences are split: `"whitespace"`, `"unicode"` or `"characters"`; None: as a SavedModel was
-            exported, or at white space.
+            exported, as a workdir's training text was split, or else at white space.
         precision: of the matrix products in `encode`: `"float32"`, or `"bfloat16"`, which is faster for large models in
             batches on CPUs with AMX; not for SavedModels. `score` and `fill` compute in float32.
 
@@ -215,11 +215,10 @@ def load(source: sources.Path, tokenizer: str | None = None, precision: str = "f
     """
     with extras.required():
         found = sources.find(source)
-        if tokenizer is not None:
-            if tokenizer not in contract.TOKENIZERS:
-                raise InputError("tokenizer", f"one of {', '.join(contract.TOKENIZERS)}", repr(tokenizer))
-            found = dataclasses.replace(found, tokenizer=tokenizer)
-        return Embedder(found.with_precision(precision))
+        tokenizer = tokenizer or found.tokenizer
+        if tokenizer not in contract.TOKENIZERS:
+            raise InputError("tokenizer", f"one of {', '.join(contract.TOKENIZERS)}", repr(tokenizer))
+        return Embedder(dataclasses.replace(found.with_precision(precision), tokenizer=tokenizer))
 
 
 def check_layers(layers: Layers, num_layers: int | None = None) -> None:

@@ -223,7 +223,8 @@ def find(source: Path) -> Source:
     folder = pathlib.Path(source)
     name = os.path.abspath(folder)
     if is_workdir(folder):
-        return Workdir(name, open_workdir(folder).config.model)
+        workdir = open_workdir(folder)
+        return Workdir(name, workdir.config.model, workdir.tokenizer)
     if (folder / models.OPTIONS_FILE).is_file():
         return _published(name, folder / models.OPTIONS_FILE, folder / models.WEIGHTS_FILE)
     if (version := finding.newest(folder)) is not None:

@@ -33,8 +33,7 @@ def fasta(proteins: dict[str, str]) -> str:
     return "".join(f">{name} made up\n{wrapped(letters)}*\n" for name, letters in proteins.items())
 
 
-def test_fasta_becomes_a_model_and_vectors_of_residues(tmp_path, monkeypatch, capsys, caplog, loaded_once):
-    caplog.set_level("INFO", "elmo_tf")
+def test_fasta_becomes_a_model_and_vectors_of_residues(tmp_path, monkeypatch, capsys, loaded_once):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(verification, "problems_in_fresh_process", lambda _: [])  # test_whole_way.py has one
     draw = random.Random(0)
@@ -45,11 +44,10 @@ def test_fasta_becomes_a_model_and_vectors_of_residues(tmp_path, monkeypatch, ca
     for command in (
         "preprocess --input train.fa --tokenizer characters --output data --shuffle",
         f"train --data data --workdir run --preset tiny {settings} --steps 3",
-        "export --workdir run --output saved --tokenizer characters",
+        "export --workdir run --output saved",
         "embed --savedmodel saved --input few.fasta --tokenizer characters --layers sum --id-column --output out.hdf5",
     ):
         assert cli.main(command.split()) == 0, capsys.readouterr().err
-    assert "when you export this model, add --tokenizer characters" in caplog.text
     letters = pathlib.Path("data/vocab.txt").read_text().split()[3:]
     assert set(letters) == set("".join((many | PROTEINS).values()))
 
@@ -63,7 +61,7 @@ def test_fasta_becomes_a_model_and_vectors_of_residues(tmp_path, monkeypatch, ca
             np.testing.assert_allclose(file[name], one.vectors, **checks.TOLERANCE)
     # The same from the model's own graph, from the workdir, and from tokens.
     outputs = elmo._model.signatures["default"](strings=tf.constant(texts))
-    trained = elmo_tf.load("run", tokenizer="characters")
+    trained = elmo_tf.load("run")
     whole, split = (trained.encode(given, layers="sum") for given in (texts, list(map(list, texts))))
     for number, one in enumerate(found):
         size = len(one.tokens)

@@ -80,7 +80,7 @@ def _add_text_options(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--tokenizer",
-        choices=list(sentences.TOKENIZERS),
+        choices=contract.TOKENIZERS,
         help="whitespace (default): the text is already tokenized; unicode: raw text; characters: each is a token",
     )
     add(

@@ -73,8 +73,9 @@ def _add_savedmodel_arguments(parser: argparse.ArgumentParser) -> None:
     add("--mix", default=not_given, metavar="MIX", help=help_text)
     add("--gamma", type=float, default=not_given, help="scale of the ELMo vector (1)")
     help_text = (
-        "how the signature default splits sentences: whitespace (default), characters or unicode, as preprocess "
-        "--tokenizer does; programs that load a model with unicode have to import tensorflow_text first"
+        "how the signature default splits sentences: whitespace, characters or unicode, as preprocess --tokenizer does "
+        "(default: as the workdir's training text was split, or whitespace); programs that load a model with unicode "
+        "have to import tensorflow_text first"
     )
     add("--tokenizer", choices=contract.TOKENIZERS, default=not_given, help=help_text)
     help_text = (

@@ -62,7 +62,7 @@ def finetune(
     config_lib.check_same_model(opened.config, config)
     if existing is None and (strategy is None or coordination.of(strategy).is_chief):
         records = record_folder.open_folder(data)
-        target = Workdir(pathlib.Path(workdir), config, records.vocabulary)
+        target = Workdir(pathlib.Path(workdir), config, records.vocabulary, records.info.tokenizer)
         evaluation.check_records(target, records, heldout and record_folder.open_folder(heldout))
         with memory_explained(*MEMORY_SETTINGS):
             _make_workdir(opened, target)
@@ -73,7 +73,7 @@ def _make_workdir(source: Workdir, target: Workdir) -> None:
     """Makes `target`, with a checkpoint of step 0."""
     config = target.config
     keras.utils.set_random_seed(config.train.seed)
-    with new_workdir(target.path, precision.resolved(config), target.vocabulary) as new:
+    with new_workdir(target.path, precision.resolved(config), target.vocabulary, target.tokenizer) as new:
         bilm = new.new_bilm()
         _copy_weights(source.trained_bilm(), source.vocabulary, bilm, new.vocabulary)
         optimizer = optimizers.from_config(config.train, bilm)

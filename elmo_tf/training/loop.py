@@ -84,7 +84,7 @@ def train(
         interrupt = stack.enter_context(Interrupt())
         config = precision.resolved(config, stored.config)
         preparation.check_same(workers, data=records, heldout=heldout_records, config=config, steps=steps)
-        opened = dataclasses.replace(stored, config=config)
+        opened = dataclasses.replace(stored, config=config, tokenizer=records.info.tokenizer)
         keras.utils.set_random_seed(config.train.seed)
         trainer = Trainer(strategy, config.train, lambda: opened.new_bilm(config.train.precision))
         state = TrainState(trainer, records)

@@ -56,7 +56,7 @@ def _prepare(config: Config, workdir: str | os.PathLike, records: Records, heldo
         raise InputError(str(workdir), expected, "a folder with other things in it")
     evaluation.check_records(Workdir(pathlib.Path(workdir), config, records.vocabulary), records, heldout)
     folder.check_memory(config, len(records.vocabulary))
-    with new_workdir(workdir, precision.resolved(config), records.vocabulary):
+    with new_workdir(workdir, precision.resolved(config), records.vocabulary, records.info.tokenizer):
         pass
 
 
@@ -91,5 +91,3 @@ def describe(workdir: Workdir, state: TrainState, checkpointing: Checkpointing, 
         f"TensorBoard: tensorboard --logdir {workdir.logs}",
     ):
         _log.info("%s", line)
-    if (tokenizer := info.tokenizer) != "whitespace":
-        _log.info("tokenizer of the text: %s; when you export this model, add --tokenizer %s", tokenizer, tokenizer)

@@ -1,6 +1,6 @@
 """A workdir: the folder of a training.
 
-WORKDIR/config.json                     the Config
+WORKDIR/config.json                     the Config, and the tokenizer of the text
         vocab.txt                       the softmax's words; absent if there is no softmax
         checkpoints/step-00000500/      see `checkpoints` and `checkpoint_files`
         metrics.jsonl                   every step's losses, every evaluation; see `metrics_file`
@@ -40,6 +40,7 @@ class Workdir:
     path: pathlib.Path
     config: config_lib.Config
     vocabulary: vocabulary_lib.Vocabulary | None
+    tokenizer: str = "whitespace"  # of the text that it was trained on
 
     def __fspath__(self) -> str:
         return str(self.path)
@@ -90,7 +91,10 @@ class Workdir:
 
 @contextlib.contextmanager
 def new_workdir(
-    workdir: str | os.PathLike, config: config_lib.Config, vocabulary: vocabulary_lib.Vocabulary | None
+    workdir: str | os.PathLike,
+    config: config_lib.Config,
+    vocabulary: vocabulary_lib.Vocabulary | None,
+    tokenizer: str = "whitespace",
 ) -> Iterator[Workdir]:
     """Yields a new workdir to fill; it appears at `workdir` when the block ends without an error.
 
@@ -98,10 +102,11 @@ def new_workdir(
         InputError: if `workdir` is in use, or cannot be made.
     """
     with staging.new_folder(workdir) as folder:
-        (folder / CONFIG_FILE).write_bytes(_to_json(config))
+        made = Workdir(folder, config, vocabulary, tokenizer)
+        (folder / CONFIG_FILE).write_bytes(_to_json(made))
         if vocabulary is not None:
             (folder / VOCABULARY_FILE).write_bytes(vocabulary.to_bytes())
-        yield Workdir(folder, config, vocabulary)
+        yield made
 
 
 def check_memory(config: config_lib.Config, vocab_size: int | None, source: str = "config") -> None:
@@ -120,7 +125,7 @@ def is_workdir(path: str | os.PathLike) -> bool:
 
 def update_config(workdir: Workdir) -> None:
     """Replaces `config.json`, atomically, if the configuration has changed."""
-    file, content = workdir.path / CONFIG_FILE, _to_json(workdir.config)
+    file, content = workdir.path / CONFIG_FILE, _to_json(workdir)
     if file.read_bytes() != content:
         staging.write_file(file, content)
 
@@ -132,12 +137,14 @@ def open_workdir(workdir: str | os.PathLike) -> Workdir:
         raise InputError(str(workdir), "a workdir of elmo-tf train", f"no {CONFIG_FILE} in it")
     file = folder / CONFIG_FILE
     values = json_file.read(file, dict)
+    tokenizer = values.pop("tokenizer", "whitespace")  # earlier versions did not store it
     config = config_lib.from_dict(values, source=str(file))
     config_lib.check_complete(values, str(file))
     source = folder / VOCABULARY_FILE
     vocabulary = vocabulary_lib.from_bytes(source.read_bytes(), str(source)) if source.exists() else None
-    return Workdir(folder, config, vocabulary)
+    return Workdir(folder, config, vocabulary, tokenizer)
 
 
-def _to_json(config: config_lib.Config) -> bytes:
-    return (json.dumps(config_lib.to_dict(config), indent=2) + "\n").encode()
+def _to_json(workdir: Workdir) -> bytes:
+    values = config_lib.to_dict(workdir.config) | {"tokenizer": workdir.tokenizer}
+    return (json.dumps(values, indent=2) + "\n").encode()

@@ -9,6 +9,7 @@ from typing import Any
 from elmo_tf.errors import InputError
 from elmo_tf.extras import check_installed
 from elmo_tf.pipelines.text import corpora, filesystems, sentences
+from elmo_tf.savedmodel import contract
 
 Path = str | os.PathLike
 _HINT = "run the same command again to resume"
@@ -24,7 +25,7 @@ class JobConfig:
 
     input: Path | Sequence[Path]  # files, folders, globs; see pipelines/README.md
     output: Path
-    tokenizer: str = "whitespace"  # one of sentences.TOKENIZERS
+    tokenizer: str = "whitespace"  # one of contract.TOKENIZERS
     line: str | None = None  # what a line of raw text is, one of sentences.LINES; None: `part`
     strict: bool = False  # whether irregular text is an error
     beam: Sequence[str] = ()  # Beam's own options, as on a command line: ("--direct_num_workers=8",)
@@ -36,7 +37,7 @@ class JobConfig:
         for field in dataclasses.fields(self):
             if isinstance(value := getattr(self, field.name), os.PathLike):
                 object.__setattr__(self, field.name, os.fspath(value))
-        self.require_one_of("tokenizer", sentences.TOKENIZERS)
+        self.require_one_of("tokenizer", contract.TOKENIZERS)
         is_raw = self.tokenizer == "unicode"
         if self.line is not None:
             self.require_one_of("line", sentences.LINES)

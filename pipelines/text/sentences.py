@@ -12,7 +12,6 @@ from elmo_tf.pipelines.text import corpora, lines, reading
 from elmo_tf.text import characters
 
 TRAIN, HELDOUT = "train", "heldout"  # the names of the two splits
-TOKENIZERS = ("whitespace", "unicode", "characters")
 
 # What a line is: a sentence, a paragraph of sentences, or part of a paragraph that ends at the next blank line.
 LINES = (SENTENCE, PARAGRAPH, PART) = ("sentence", "paragraph", "part")
@@ -25,7 +24,7 @@ Words = list[bytes]  # the tokens of one sentence
 class Settings(NamedTuple):
     """How text becomes sentences."""
 
-    tokenizer: str  # one of TOKENIZERS
+    tokenizer: str  # one of contract.TOKENIZERS
     line: str  # what a line of the text is: one of LINES
     strict: bool  # whether irregular text is an error
     seed: int = 0  # decides which sentences are held out

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from elmo_tf import sources
 from elmo_tf.bilm.model import BiLM
+from elmo_tf.records import record_folder
 from elmo_tf.training.evaluation import evaluate
 from elmo_tf.training.finetuning import finetune
 from elmo_tf.workdir import checkpoints, metrics_file
@@ -24,7 +26,10 @@ OTHER = ["zebras sat on the mat", "the zebra barked", "a zebra saw the cat", "ze
 
 @pytest.fixture(scope="module")
 def other(tmp_path_factory):
-    return write_records(tmp_path_factory.mktemp("other") / "data", OTHER)
+    path = write_records(tmp_path_factory.mktemp("other") / "data", OTHER).path
+    info = json.loads((path / "info.json").read_text()) | {"tokenizer": "unicode"}
+    (path / "info.json").write_text(json.dumps(info))
+    return record_folder.open_folder(path)
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +98,9 @@ def test_adagrad_starts_from_its_initial_values(workdir, carried):
 
 def test_the_configuration_is_the_sources_with_the_changes_asked_for(workdir, carried):
     train = dataclasses.replace(workdir.config.train, initial_accumulator=0.25, seed=3)
-    assert open_workdir(carried.path).config == dataclasses.replace(workdir.config, train=train)
+    found = open_workdir(carried.path)
+    assert found.config == dataclasses.replace(workdir.config, train=train)
+    assert (workdir.tokenizer, found.tokenizer, sources.find(found.path).tokenizer) == ("whitespace", *2 * ["unicode"])
 
 
 def test_it_trains_and_run_again_it_resumes_and_the_source_stays_as_it_is(workdir, other, tmp_path, caplog):

@@ -9,6 +9,7 @@ import shutil
 import google_crc32c
 import pytest
 
+import elmo_tf
 from elmo_tf.errors import InputError
 from elmo_tf.training import loop
 from elmo_tf.workdir import checkpoints, folder, metrics_file
@@ -96,6 +97,12 @@ def test_a_wrong_value_in_config_json_is_refused_by_name(copy, key, value, messa
     set_in_config(copy, key, value)
     with pytest.raises(InputError, match=f"^{copy.path}/config.json: {message}"):
         open_workdir(copy.path).trained_bilm()
+
+
+def test_an_unknown_tokenizer_in_config_json_is_refused(copy):
+    set_in_config(copy, "tokenizer", "words")
+    with pytest.raises(InputError, match="^tokenizer: expected one of whitespace, unicode, characters, found 'words'$"):
+        elmo_tf.load(copy.path)
 
 
 def test_a_config_json_of_another_model_is_not_called_a_damaged_checkpoint(copy):
