@@ -17,7 +17,7 @@ def check_absent(path: str | os.PathLike) -> None:
     if os.path.isdir(place) and not os.listdir(place):
         return
     if os.path.lexists(place):
-        raise InputError(str(path), "a folder that does not exist yet", "one")
+        raise InputError(str(path), "a folder that does not exist yet", "one" if os.path.isdir(place) else "a file")
 
 
 @contextlib.contextmanager

@@ -92,7 +92,8 @@ def _check(config: EmbedConfig) -> None:
         output = config.output
         local = "a local path for HDF5 (the format tfrecord can be written to remote stores)"
         require(output, filesystems.is_local(output), local, "a remote one")
-        require(output, not os.path.lexists(output), "a file that does not exist yet", "one; delete it to start again")
+        found = "a folder" if os.path.isdir(output) else "one; delete it to start again"
+        require(output, not os.path.lexists(output), "a file that does not exist yet", found)
     journal.check(config.folder)
 
 

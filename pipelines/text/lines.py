@@ -23,7 +23,7 @@ class Rule(NamedTuple):
 
 # `info.json` has the count of each.
 RULES = {
-    "invalid_utf8_lines": Rule("bytes that are not UTF-8", "dropped"),
+    "invalid_utf8_lines": Rule("bytes that are not UTF-8", "dropped; iconv converts text to UTF-8"),
     "blank_lines": Rule("a blank line", "dropped"),
     "byte_order_marks": Rule("a byte order mark", "dropped at the beginning of a file"),
     "carriage_return_lines": Rule("a carriage return", "kept; a carriage return is white space"),

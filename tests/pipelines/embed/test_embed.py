@@ -257,7 +257,7 @@ def test_a_model_that_cannot_be_used_is_refused_and_nothing_is_left(savedmodel, 
     [
         (["--output=gs://bucket/file"], r"^gs://bucket/file: expected a local path for HDF5"),
         (["--output={there}"], r"/there: expected a file that does not exist yet, found one; delete it"),
-        (["--output={folder}"], r"/folder: expected a file that does not exist yet, found one; delete it"),
+        (["--output={folder}"], r"/folder: expected a file that does not exist yet, found a folder$"),
         (["--output={folder}", "--format=tfrecord"], r"/folder: expected a folder that does not exist yet, found one$"),
         (["--output={there}/a"], r"there/a.unfinished: expected a folder that can be made, found Not a directory$"),
         (["--input", "{folder}/missing"], r"expected a file, folder or glob "),
