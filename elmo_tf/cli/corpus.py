@@ -16,10 +16,10 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "lm1b",
         _lm1b,
         "download, check and unpack the 1 Billion Word benchmark, and print its folder. Needs 6 GB of disk (1.8 GB for "
-        "the download, 4.2 GB for the text). The same command resumes after an interruption",
+        "the download, 4.2 GB for the text). The same command resumes an interrupted download",
         needs_tensorflow=False,
     )
-    lm1b.add_argument("--output", required=True, metavar="DIR", help="folder for the training and held-out text")
+    lm1b.add_argument("--output", required=True, metavar="DIR", help="a new folder for the training and held-out text")
     source = lm1b.add_mutually_exclusive_group()
     source.add_argument("--url", help="a mirror of the archive, which must have the same checksum")
     source.add_argument("--archive", metavar="FILE", help="an archive that is already downloaded; it is kept")
