@@ -38,19 +38,26 @@ def test_preprocess_writes_the_bytes_of_a_local_run(store, text, far_text, tmp_p
     assert any(not path.stat().st_size for path in (tmp_path / "heldout").glob("*.tfrecord"))
 
 
-@pytest.mark.parametrize("where", ["here", "flink"])
+@pytest.mark.parametrize(
+    ("where", "kind"),
+    [
+        ("here", ["--format=tfrecord", "--shards=4"]),
+        ("flink", ["--format=tfrecord", "--shards=4"]),
+        ("here", ["--format=npy", "--pool=mean"]),
+    ],
+)
 def test_embed_writes_the_bytes_of_a_local_run_and_fetches_the_model_once_a_process(
-    store: ObjectStore, savedmodel, sentences, far_model, tmp_path, request, where
+    store: ObjectStore, savedmodel, sentences, far_model, tmp_path, request, where, kind
 ):
     two = ["--direct_num_workers=2", "--direct_running_mode=multi_processing", "--processes-per-machine=2"]
     options = request.getfixturevalue("cluster").options if where == "flink" else two
-    command = ["embed", "--format=tfrecord", "--shards=4"]
+    command, name = ["embed", *kind], f"{where}/vectors{kind[0]}"
     local = tmp_path / "local"
     done(*command, f"--savedmodel={savedmodel.path}", f"--input={sentences}", f"--output={local}")
     before = store.num_gets("models/micro/3/saved_model.pb")
     far = [f"--savedmodel={far_model}", f"--input={store.put('sentences', sentences.parent)}"]
-    done(*command, *far, f"--output=s3://{BUCKET}/{where}/vectors", *options)
-    assert store.contents(f"{where}/vectors") == contents(local)
+    done(*command, *far, f"--output=s3://{BUCKET}/{name}", *options)
+    assert store.contents(name) == contents(local)
     # The command, and two workers if both had something to do.
     assert 2 <= store.num_gets("models/micro/3/saved_model.pb") - before <= 3
 
