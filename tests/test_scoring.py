@@ -150,6 +150,7 @@ def test_the_commands_print_what_the_functions_return(model, workdir, tmp_path, 
     for line, score in zip(lines, model.score(SENTENCES), strict=True):
         assert line["tokens"] == score.tokens
         assert line["unknown"] == score.unknown.tolist()
+        assert (line["num_tokens"], line["num_unknown"]) == (len(score.tokens), score.unknown.sum())
         assert line["total"] == pytest.approx(score.total, abs=1e-3)
         assert line["forward_log_probs"] == pytest.approx(score.forward_log_probs, abs=1e-3)
     assert cli.main(["fill", "a [MASK] sat", "--model", os.fspath(workdir), "--top", "2"]) == 0

@@ -31,12 +31,14 @@ def add_command(
     """Adds a command and returns its parser.
 
     Args:
+        help_text: its description; up to the first semicolon or parenthesis, also its line in the list of commands.
         run: called with the parsed arguments.
         on_gpu: whether it uses GPUs that are there, and has `--gpus`. Others run on the CPU, where TensorFlow computes
             with more precision.
         needs_tensorflow: whether it waits for TensorFlow to load, which takes seconds.
     """
-    added = commands.add_parser(name, help=help_text, description=help_text, allow_abbrev=False)
+    short = re.split(r"; | \(", help_text)[0]
+    added = commands.add_parser(name, help=short, description=help_text, allow_abbrev=False)
     if on_gpu:
         added.add_argument("--gpus", metavar="0,1,..", help="GPUs to use (default: all; for `task`, the first)")
     added.set_defaults(run=run, on_gpu=on_gpu, gpus=None, needs_tensorflow=needs_tensorflow, parser=added)

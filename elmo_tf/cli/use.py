@@ -43,12 +43,10 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     score = add_command(commands, "score", _score, "print the log-probability of each sentence as a line of JSON")
     score.add_argument("--model", required=True, metavar="SOURCE", help=_MODEL)
     score.add_argument("--input", required=True, metavar="FILE", help="one sentence per line; plain, .gz, .bz2 or .xz")
-    score.add_argument("--tokens", action="store_true", help="add the log-probability of each token")
+    score.add_argument("--tokens", action="store_true", help="add the tokens and the log-probability of each")
 
     fill = add_command(commands, "fill", _fill, "print the likeliest words for a gap in a sentence, as lines of JSON")
-    fill.add_argument(
-        "sentence", metavar='"... [MASK] ..."', help="a sentence with [MASK], or any sentence with --word"
-    )
+    fill.add_argument("text", metavar="SENTENCE", help="a sentence with [MASK], or any sentence with --word")
     fill.add_argument("--model", required=True, metavar="SOURCE", help=_MODEL)
     fill.add_argument("--word", metavar="W", help="find substitutes for this word of the sentence")
     fill.add_argument("--top", type=positive, default=10, metavar="N", help="words to print (default: 10)")
@@ -89,8 +87,8 @@ def _score(arguments: argparse.Namespace) -> None:
     while chunk := list(itertools.islice(lines, _LINES_AT_ONCE)):
         for one in model.score(chunk):
             line = {
-                "tokens": len(one.tokens),
-                "unknown": int(one.unknown.sum()),
+                "num_tokens": len(one.tokens),
+                "num_unknown": int(one.unknown.sum()),
                 "forward": round(one.forward, 4),
                 "backward": round(one.backward, 4),
                 "total": round(one.total, 4),
@@ -107,5 +105,5 @@ def _score(arguments: argparse.Namespace) -> None:
 def _fill(arguments: argparse.Namespace) -> None:
     import elmo_tf
 
-    for one in elmo_tf.load(arguments.model).fill(arguments.sentence, arguments.top, arguments.word):
+    for one in elmo_tf.load(arguments.model).fill(arguments.text, arguments.top, arguments.word):
         print(json.dumps(one._asdict() | {"score": round(one.score, 6)}, ensure_ascii=False))
