@@ -3,6 +3,8 @@
     elmo-tf dump-weights --workdir runs/english --output build/english --softmax
     python benchmarks/pack_model.py build/english elmo_tf/published/english --divide-tokens-by 4
 
+Of several folders, for example of two stages of a training, it takes the mean of the weights.
+
 The vectors of a trained token layer are often several times as long as those of the LSTM layers, and dominate an
 average of the layers. `--divide-tokens-by` divides the token vectors by a power of two and multiplies the first LSTMs'
 weights for them by it. All other layers keep their bits.
@@ -18,6 +20,7 @@ import os
 import pathlib
 import shutil
 import tempfile
+from collections.abc import Sequence
 from typing import Any
 
 import h5py
@@ -30,11 +33,11 @@ from elmo_tf.published.models import OPTIONS_FILE, SOFTMAX_FILE, VOCABULARY_FILE
 _MOST_BYTES = 40_000_000
 
 
-def pack(dumped: str | os.PathLike, output: str | os.PathLike, divide_tokens_by: int = 1) -> dict[str, Any]:
+def pack(dumped: Sequence[str | os.PathLike], output: str | os.PathLike, divide_tokens_by: int = 1) -> dict[str, Any]:
     """Writes the files of `elmo-tf dump-weights` to the folder `output`, smaller, in place of older ones.
 
     Args:
-        dumped: the folder of `elmo-tf dump-weights`, with or without a softmax.
+        dumped: folders of `elmo-tf dump-weights`, with or without a softmax.
         output: made if it does not exist.
         divide_tokens_by: a power of two.
 
@@ -47,18 +50,18 @@ def pack(dumped: str | os.PathLike, output: str | os.PathLike, divide_tokens_by:
         InputError: if a weight is too large for float16, `divide_tokens_by` is no power of two, or the files have more
             than 40 MB.
     """
-    dumped, output = pathlib.Path(dumped), pathlib.Path(output)
+    sources, output = [pathlib.Path(folder) for folder in dumped], pathlib.Path(output)
     output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=output) as scratch:
         packed = pathlib.Path(scratch)
-        parameters, largest_change = _round(dumped / WEIGHTS_FILE, packed / WEIGHTS_FILE, divide_tokens_by)
-        shutil.copyfile(dumped / OPTIONS_FILE, packed / OPTIONS_FILE)
-        if (dumped / SOFTMAX_FILE).exists():
-            largest_change = max(largest_change, _round(dumped / SOFTMAX_FILE, packed / SOFTMAX_FILE)[1])
-            shutil.copyfile(dumped / VOCABULARY_FILE, packed / VOCABULARY_FILE)
+        parameters, largest_change = _round(sources, packed / WEIGHTS_FILE, divide_tokens_by)
+        shutil.copyfile(sources[0] / OPTIONS_FILE, packed / OPTIONS_FILE)
+        if (sources[0] / SOFTMAX_FILE).exists():
+            largest_change = max(largest_change, _round(sources, packed / SOFTMAX_FILE)[1])
+            shutil.copyfile(sources[0] / VOCABULARY_FILE, packed / VOCABULARY_FILE)
         size = sum(path.stat().st_size for path in packed.iterdir())
         if size > _MOST_BYTES:
-            raise InputError(str(dumped), f"a model of at most {_MOST_BYTES:,} bytes when packed", f"{size:,}")
+            raise InputError(str(sources[0]), f"a model of at most {_MOST_BYTES:,} bytes when packed", f"{size:,}")
         for path in packed.iterdir():
             path.replace(output / path.name)
     staging.sync(output)
@@ -67,16 +70,21 @@ def pack(dumped: str | os.PathLike, output: str | os.PathLike, divide_tokens_by:
     return {"parameters": parameters, "bytes": size, "largest_change": largest_change} | row
 
 
-def _round(source: pathlib.Path, target: pathlib.Path, divide_tokens_by: int = 1) -> tuple[int, float]:
-    """Writes the arrays of an HDF5 file in float16; returns their number of values and the largest rounding error."""
-    with h5py.File(source) as file:
-        arrays = _arrays(file)
+def _round(folders: list[pathlib.Path], target: pathlib.Path, divide_tokens_by: int = 1) -> tuple[int, float]:
+    """Writes the means of the arrays of `target`'s name in float16.
+
+    Returns their number of values and the largest rounding error.
+    """
+    every = [_arrays(folder / target.name) for folder in folders]
+    if any(arrays.keys() != every[0].keys() for arrays in every):
+        raise InputError("dumped", "models of the same sizes", "others")
+    arrays = {name: np.mean([one[name] for one in every], axis=0, dtype=np.float32) for name in every[0]}
     rounded, changes = {}, []
     for name, values in arrays.items():
         with np.errstate(over="ignore"):
             rounded[name] = values.astype(np.float16).astype(np.float32)
         if not np.isfinite(rounded[name]).all():
-            raise InputError(str(source), f"weights of {name} below {np.finfo(np.float16).max}", "larger ones")
+            raise InputError(str(folders[0]), f"weights of {name} below {np.finfo(np.float16).max}", "larger ones")
         changes.append(np.abs(rounded[name] - values).max() / max(np.abs(values).max(), 1e-30))
     if divide_tokens_by != 1:
         _divide_tokens(rounded, divide_tokens_by)
@@ -88,9 +96,10 @@ def _round(source: pathlib.Path, target: pathlib.Path, divide_tokens_by: int = 1
     return sum(values.size for values in arrays.values()), float(max(changes))
 
 
-def _arrays(file: h5py.File) -> dict[str, np.ndarray]:
+def _arrays(path: pathlib.Path) -> dict[str, np.ndarray]:
     found = {}
-    file.visititems(lambda name, item: found.update({name: item[()]} if isinstance(item, h5py.Dataset) else {}))
+    with h5py.File(path) as file:
+        file.visititems(lambda name, item: found.update({name: item[()]} if isinstance(item, h5py.Dataset) else {}))
     return found
 
 
@@ -108,7 +117,7 @@ def _divide_tokens(arrays: dict[str, np.ndarray], factor: int) -> None:
 def main() -> None:
     """Runs the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("dumped", help="the folder of `elmo-tf dump-weights`")
+    parser.add_argument("dumped", nargs="+", help="folders of `elmo-tf dump-weights`")
     parser.add_argument("output", help="elmo_tf/published/english")
     parser.add_argument("--divide-tokens-by", type=int, default=1, metavar="N", help="a power of two (1)")
     print(json.dumps(pack(**vars(parser.parse_args()))))

@@ -68,8 +68,8 @@ MODELS = (
         "old and modern English prose",
         7_053_008,
         256,
-        size=13_294_202,
-        sha256="c355f8619a7f138cfcf4f3ae8132c1656360ce242d4bfb2901842209db530500",
+        size=13_292_897,
+        sha256="9e6585b29887627af7d5c7b99b30451044df8d161453dcf50ceed73ba5b80464",
         license="CC BY-SA 4.0",
     ),
     PublishedModel(
