@@ -1,5 +1,7 @@
 """The files of the model in the box: smaller, and what published files are."""
 
+import shutil
+
 import h5py
 import numpy as np
 import pytest
@@ -25,7 +27,7 @@ def test_packed_files_are_smaller_and_load_with_the_weights_rounded_to_float16(d
     output = tmp_path / "packed"
     output.mkdir()
     (output / "README.md").write_text("a model card")
-    about = pack_model.pack(dumped, output)
+    about = pack_model.pack([dumped], output)
     assert {path.name for path in output.iterdir()} == {"README.md", "options.json", "weights.hdf5"}
     assert about["bytes"] == sum((output / name).stat().st_size for name in ("options.json", "weights.hdf5"))
     before, after = (published_files.read_hdf5(folder / "weights.hdf5") for folder in (dumped, output))
@@ -43,8 +45,8 @@ def test_dividing_the_token_layer_leaves_the_bits_of_all_other_layers(dumped, tm
     with h5py.File(dumped / "weights.hdf5", "a") as file:
         file["CNN_proj/W_proj"][0, 0] = 2.0**-14  # float16 has no eighth of 2^-14 * 1.001
         file["CNN_proj/W_proj"][0, 1] = 2.0**-14 * (1 + 2.0**-10)
-    pack_model.pack(dumped, tmp_path / "plain")
-    pack_model.pack(dumped, tmp_path / "divided", divide_tokens_by=8)
+    pack_model.pack([dumped], tmp_path / "plain")
+    pack_model.pack([dumped], tmp_path / "divided", divide_tokens_by=8)
     ids = tf.random.stateless_uniform((2, 5, 50), (0, 0), 1, 262, tf.int32)
     plain, divided = (
         published_weights.load(tmp_path / name / "options.json", tmp_path / name / "weights.hdf5")[1](ids)[0].numpy()
@@ -53,12 +55,27 @@ def test_dividing_the_token_layer_leaves_the_bits_of_all_other_layers(dumped, tm
     np.testing.assert_array_equal(8 * divided[:, 0], plain[:, 0])
     np.testing.assert_array_equal(divided[:, 1:], plain[:, 1:])
     with pytest.raises(InputError, match="expected a power of two, found 6"):
-        pack_model.pack(dumped, tmp_path / "divided", divide_tokens_by=6)
+        pack_model.pack([dumped], tmp_path / "divided", divide_tokens_by=6)
+
+
+def test_several_models_give_the_mean_of_their_weights(dumped, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(dumped, other)
+    with h5py.File(other / "weights.hdf5", "a") as file:
+        file["CNN_proj/b_proj"][:] += 1
+    pack_model.pack([dumped, other], tmp_path / "packed")
+    before, after = (published_files.read_hdf5(folder / "weights.hdf5") for folder in (dumped, tmp_path / "packed"))
+    np.testing.assert_allclose(after["CNN_proj/b_proj"], before["CNN_proj/b_proj"] + 0.5, rtol=2**-11)
+    np.testing.assert_array_equal(after["CNN_proj/W_proj"], before["CNN_proj/W_proj"].astype(np.float16))
+    with h5py.File(other / "weights.hdf5", "a") as file:
+        del file["CNN_proj/b_proj"]
+    with pytest.raises(InputError, match=r"^dumped: expected models of the same sizes, found others$"):
+        pack_model.pack([dumped, other], tmp_path / "packed")
 
 
 def test_the_softmax_is_packed_too(workdir, tmp_path):
     importing.dump_weights(workdir, tmp_path / "dumped", softmax=True)
-    pack_model.pack(tmp_path / "dumped", tmp_path / "packed")
+    pack_model.pack([tmp_path / "dumped"], tmp_path / "packed")
     names = {"options.json", "weights.hdf5", "softmax.hdf5", "vocab.txt"}
     assert {path.name for path in (tmp_path / "packed").iterdir()} == names
     before, after = (published_files.read_hdf5(tmp_path / name / "softmax.hdf5") for name in ("dumped", "packed"))
@@ -73,5 +90,5 @@ def test_weights_too_large_for_float16_are_refused_and_nothing_is_replaced(dumpe
     with h5py.File(dumped / "weights.hdf5", "a") as file:
         file["CNN/b_cnn_0"][0] = 1e6
     with pytest.raises(InputError, match="expected weights of CNN/b_cnn_0 below 65504"):
-        pack_model.pack(dumped, tmp_path / "packed")
+        pack_model.pack([dumped], tmp_path / "packed")
     assert list((tmp_path / "packed").iterdir()) == []
