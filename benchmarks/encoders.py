@@ -229,7 +229,8 @@ def draw(found: dict[str, dict], path: pathlib.Path) -> None:
             place = one["speed"]["at once"], best
             axes.plot(*place, "o", color="tab:blue" if name in PEERS else "tab:orange")
             offset = (0, (6, -14)[number % 2])  # above or below, as neighbors in speed may have close scores
-            axes.annotate(f"{name} {best:.1f}", place, xytext=offset, textcoords="offset points", ha="center", fontsize=8)
+            label = {"text": f"{name} {best:.1f}", "fontsize": 8}
+            axes.annotate(**label, xy=place, xytext=offset, textcoords="offset points", ha="center")
         axes.set(xscale="log", title=title, xlabel="tokens/s")
         axes.margins(0.3)
         axes.grid(alpha=0.3)
