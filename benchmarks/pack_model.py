@@ -3,7 +3,7 @@
     elmo-tf dump-weights --workdir runs/english --output build/english --softmax
     python benchmarks/pack_model.py build/english elmo_tf/published/english --divide-tokens-by 4
 
-Of several folders, for example of two stages of a training, it takes the mean of the weights.
+Given several folders, for example of two training stages, it averages their weights.
 
 The vectors of a trained token layer are often several times as long as those of the LSTM layers, and dominate an
 average of the layers. `--divide-tokens-by` divides the token vectors by a power of two and multiplies the first LSTMs'
@@ -48,9 +48,12 @@ def pack(dumped: Sequence[str | os.PathLike], output: str | os.PathLike, divide_
 
     Raises:
         InputError: if a weight is too large for float16, `divide_tokens_by` is no power of two, or the files have more
-            than 40 MB.
+            than 40 MB; or if the models differ in more than their weights.
     """
     sources, output = [pathlib.Path(folder) for folder in dumped], pathlib.Path(output)
+    for name in (OPTIONS_FILE, VOCABULARY_FILE):
+        if len({path.read_bytes() if (path := folder / name).exists() else None for folder in sources}) > 1:
+            raise InputError("dumped", "models that differ in their weights only", f"different files {name}")
     output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=output) as scratch:
         packed = pathlib.Path(scratch)
@@ -76,8 +79,6 @@ def _round(folders: list[pathlib.Path], target: pathlib.Path, divide_tokens_by: 
     Returns their number of values and the largest rounding error.
     """
     every = [_arrays(folder / target.name) for folder in folders]
-    if any(arrays.keys() != every[0].keys() for arrays in every):
-        raise InputError("dumped", "models of the same sizes", "others")
     arrays = {name: np.mean([one[name] for one in every], axis=0, dtype=np.float32) for name in every[0]}
     rounded, changes = {}, []
     for name, values in arrays.items():

@@ -101,7 +101,7 @@ def export(
             "step": progress.step,
             "vocabulary": words and {"size": len(words), "sha256": words.sha256()},
         },
-        tokenizer=tokenizer or opened.tokenizer,
+        tokenizer=opened.tokenizer if tokenizer is None else tokenizer,
         warm_text=warm_text,
         vocabulary=words if softmax else None,
     )

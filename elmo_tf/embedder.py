@@ -215,10 +215,9 @@ def load(source: sources.Path, tokenizer: str | None = None, precision: str = "f
     """
     with extras.required():
         found = sources.find(source)
-        tokenizer = tokenizer or found.tokenizer
-        if tokenizer not in contract.TOKENIZERS:
-            raise InputError("tokenizer", f"one of {', '.join(contract.TOKENIZERS)}", repr(tokenizer))
-        return Embedder(dataclasses.replace(found.with_precision(precision), tokenizer=tokenizer))
+        if tokenizer is not None:
+            found = dataclasses.replace(found, tokenizer=tokenizer)
+        return Embedder(found.with_precision(precision))
 
 
 def check_layers(layers: Layers, num_layers: int | None = None) -> None:

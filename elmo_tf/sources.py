@@ -51,6 +51,10 @@ class Source(abc.ABC):
     tokenizer: str = "whitespace"
     precision: str = "float32"
 
+    def __post_init__(self) -> None:
+        if self.tokenizer not in contract.TOKENIZERS:
+            raise InputError("tokenizer", f"one of {', '.join(contract.TOKENIZERS)}", repr(self.tokenizer))
+
     @property
     def num_layers(self) -> int:
         """Layers of a token, the token layer included."""

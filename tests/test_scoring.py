@@ -153,6 +153,10 @@ def test_the_commands_print_what_the_functions_return(model, workdir, tmp_path, 
         assert (line["num_tokens"], line["num_unknown"]) == (len(score.tokens), score.unknown.sum())
         assert line["total"] == pytest.approx(score.total, abs=1e-3)
         assert line["forward_log_probs"] == pytest.approx(score.forward_log_probs, abs=1e-3)
+    assert cli.main(["score", "--model", os.fspath(workdir), "--input", str(text)]) == 0
+    sums = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert sums == {name: lines[0][name] for name in sums}
+    assert sums.keys() == {"num_tokens", "num_unknown", "forward", "backward", "total", "mean"}
     assert cli.main(["fill", "a [MASK] sat", "--model", os.fspath(workdir), "--top", "2"]) == 0
     words = [json.loads(line)["token"] for line in capsys.readouterr().out.splitlines()]
     assert words == [one.token for one in model.fill("a [MASK] sat", top=2)]

@@ -63,7 +63,7 @@ def _add_import(commands: argparse._SubParsersAction) -> None:
 
 
 def _add_savedmodel_arguments(parser: argparse.ArgumentParser) -> None:
-    # An option that is not given has the default of `writing.export`.
+    # An option that is not given has the default of `api.export` or `writing.export`.
     not_given = argparse.SUPPRESS
     add = parser.add_argument
     help_text = (
@@ -74,8 +74,8 @@ def _add_savedmodel_arguments(parser: argparse.ArgumentParser) -> None:
     add("--gamma", type=float, default=not_given, help="scale of the ELMo vector (1)")
     help_text = (
         "how the signature default splits sentences: whitespace, characters or unicode, as preprocess --tokenizer does "
-        "(default: as the workdir's training text was split, or whitespace); programs that load a model with unicode "
-        "have to import tensorflow_text first"
+        "(default of export: as the training text was split; of import: whitespace); programs that load a model with "
+        "unicode have to import tensorflow_text first"
     )
     add("--tokenizer", choices=contract.TOKENIZERS, default=not_given, help=help_text)
     help_text = (

@@ -124,7 +124,7 @@ def is_workdir(path: str | os.PathLike) -> bool:
 
 
 def update_config(workdir: Workdir) -> None:
-    """Replaces `config.json`, atomically, if the configuration has changed."""
+    """Replaces `config.json`, atomically, if the configuration or the tokenizer has changed."""
     file, content = workdir.path / CONFIG_FILE, _to_json(workdir)
     if file.read_bytes() != content:
         staging.write_file(file, content)

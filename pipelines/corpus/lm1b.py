@@ -2,9 +2,11 @@
 
     elmo-tf corpus lm1b --output corpora/lm1b
 
-The output folder appears when all files in it are complete. An interrupted download resumes.
+The output folder appears when all files in it are complete. An interrupted download resumes. A run that is killed may
+leave `OUTPUT.download` or a hidden folder `.OUTPUT.incomplete-...` beside it, which can be deleted.
 """
 
+import contextlib
 import dataclasses
 import logging
 import os
@@ -12,8 +14,10 @@ import pathlib
 import shlex
 import shutil
 import tarfile
+from collections.abc import Iterator
 
-from elmo_tf.files import download, staging
+from elmo_tf.errors import InputError
+from elmo_tf.files import download, lock, staging
 
 _COPY_BYTES = 1 << 20
 _log = logging.getLogger("elmo_tf")
@@ -53,25 +57,46 @@ def fetch(output: str | os.PathLike, source: Source = LM1B, archive: str | os.Pa
     """
     output = pathlib.Path(output)
     staging.check_absent(output)
-    try:
+    with _own_folder(output):
         if archive is not None:
             download.check(pathlib.Path(archive), source.size, source.sha256)
             _unpack(pathlib.Path(archive), output, source)
         else:
-            downloaded = output.with_name(f"{output.name}.download")
-            with download.writing(downloaded):
-                downloaded.parent.mkdir(parents=True, exist_ok=True)
-                if downloaded.exists():  # left by a run that ended while it unpacked; it is checked again
-                    downloaded.rename(download.part_of(downloaded))
+            downloaded = pathlib.Path(f"{os.path.abspath(output)}.download")
+            if downloaded.exists():  # left by a run that ended while it unpacked; it is checked again
+                downloaded.rename(download.part_of(downloaded))
             download.download(source.url, source.size, source.sha256, downloaded)
             _unpack(downloaded, output, source)
             downloaded.unlink()
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("interrupted; run the same command again to resume") from None
     text = shlex.quote(str(output / source.folders[0] / "*"))
     command = f"elmo-tf preprocess --input {text} --min-count 3 --output data/lm1b"
     counts = [f"{len(os.listdir(output / folder))} files in {folder}" for folder in source.folders]
     _log.info("ready in %s: %s; now, for example:\n%s", output, " and ".join(counts), command)
+
+
+@contextlib.contextmanager
+def _own_folder(output: pathlib.Path) -> Iterator[None]:
+    """Makes and locks the parent of `output`. After an exception, removes the folders made here if they are empty."""
+    parent = pathlib.Path(os.path.abspath(output)).parent
+    made = [path for path in (parent, *parent.parents) if not path.exists()]
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(parent, os.O_RDONLY)
+    except OSError as error:
+        raise InputError(str(output), "a folder that can be made", error.strerror) from None
+    try:
+        if not lock.acquire(descriptor, parent):
+            raise InputError(str(output), "a folder in one that no other run uses", "one in use")
+        yield
+    except BaseException as error:
+        for path in made:
+            with contextlib.suppress(OSError):
+                path.rmdir()
+        if isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt("interrupted; run the same command again") from None
+        raise
+    finally:
+        os.close(descriptor)
 
 
 def _unpack(archive: pathlib.Path, output: pathlib.Path, source: Source) -> None:

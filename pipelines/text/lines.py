@@ -23,7 +23,9 @@ class Rule(NamedTuple):
 
 # `info.json` has the count of each.
 RULES = {
-    "invalid_utf8_lines": Rule("bytes that are not UTF-8", "dropped; iconv converts text to UTF-8"),
+    "invalid_utf8_lines": Rule(
+        "bytes that are not UTF-8", "dropped; to keep them, convert the file, for example with iconv"
+    ),
     "blank_lines": Rule("a blank line", "dropped"),
     "byte_order_marks": Rule("a byte order mark", "dropped at the beginning of a file"),
     "carriage_return_lines": Rule("a carriage return", "kept; a carriage return is white space"),

@@ -1,6 +1,7 @@
 """`elmo-tf corpus lm1b` and what is under it, on a small archive of the same layout."""
 
 import dataclasses
+import fcntl
 import hashlib
 import io
 import json
@@ -17,6 +18,7 @@ import time
 import pytest
 
 from elmo_tf import cli
+from elmo_tf.errors import InputError
 from elmo_tf.files import download
 from elmo_tf.pipelines.corpus import lm1b
 from tests.files.file_server import serve
@@ -137,7 +139,7 @@ def test_ctrl_c_ends_with_130_and_the_same_command_resumes(command, server, outp
     over.set()
     kept = part.stat().st_size
     assert files(output.parent) == {part.name: PACKED[:kept]}
-    assert "run the same command again to resume" in capsys.readouterr().err
+    assert "interrupted; run the same command again" in capsys.readouterr().err
     assert command("--output", output) == 0
     assert server.ranges == [None, f"bytes={kept}-"]
     assert_complete(output)
@@ -168,16 +170,30 @@ ARCHIVES = {"cut.tgz": PACKED[:-9], "bad.tgz": bytes(len(PACKED))}
         ("--archive bad.tgz", "bad.tgz: expected a file with SHA-256 [0-9a-f]{64}, found [0-9a-f]{64}"),
         ("--url http://127.0.0.1:1/", "http://127.0.0.1:1/: expected .* bytes, found a connection that failed .*"),
         ("--output cut.tgz", "cut.tgz: expected a folder that does not exist yet, found a file"),
-        ("--output cut.tgz/new", "cut.tgz/new.download: expected a disk that can be written, found File exists"),
+        ("--output cut.tgz/new", "cut.tgz/new: expected a folder that can be made, found File exists"),
     ],
 )
 def test_wrong_input_is_one_line_and_leaves_nothing_behind(command, tmp_path, capsys, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     for name, content in ARCHIVES.items():
         pathlib.Path(name).write_bytes(content)
-    assert command("--output", "corpus", *arguments.split()) == 1
+    assert command("--output", "new/corpus", *arguments.split()) == 1
     out, err = capsys.readouterr()
     assert out == ""
     assert re.search(f"^elmo-tf: error: {message}$", err, re.MULTILINE), err
     assert err.endswith("\n")
     assert sorted(os.listdir(tmp_path)) == sorted(ARCHIVES)
+
+
+def test_two_runs_do_not_work_in_one_folder(source, server, output):
+    output.parent.mkdir()
+    other = os.open(output.parent, os.O_RDONLY)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    with pytest.raises(
+        InputError, match=f"^{output}: expected a folder in one that no other run uses, found one in use"
+    ):
+        lm1b.fetch(output, source)
+    assert server.ranges == []
+    os.close(other)
+    lm1b.fetch(output, source)
+    assert_complete(output)
