@@ -57,7 +57,7 @@ def fetch(output: str | os.PathLike, source: Source = LM1B, archive: str | os.Pa
     """
     output = pathlib.Path(output)
     staging.check_absent(output)
-    with _own_folder(output):
+    with _locked_parent(output):
         if archive is not None:
             download.check(pathlib.Path(archive), source.size, source.sha256)
             _unpack(pathlib.Path(archive), output, source)
@@ -75,7 +75,7 @@ def fetch(output: str | os.PathLike, source: Source = LM1B, archive: str | os.Pa
 
 
 @contextlib.contextmanager
-def _own_folder(output: pathlib.Path) -> Iterator[None]:
+def _locked_parent(output: pathlib.Path) -> Iterator[None]:
     """Makes and locks the parent of `output`. After an exception, removes the folders made here if they are empty."""
     parent = pathlib.Path(os.path.abspath(output)).parent
     made = [path for path in (parent, *parent.parents) if not path.exists()]
@@ -86,7 +86,7 @@ def _own_folder(output: pathlib.Path) -> Iterator[None]:
         raise InputError(str(output), "a folder that can be made", error.strerror) from None
     try:
         if not lock.acquire(descriptor, parent):
-            raise InputError(str(output), "a folder in one that no other run uses", "one in use")
+            raise InputError(str(parent), "a folder that no other run is using", "one in use")
         yield
     except BaseException as error:
         for path in made:
