@@ -17,8 +17,8 @@ from elmo_tf.text.tokens import to_bytes
 
 POOLS = ("mean", "max")
 BATCH_TOKENS = 2048  # positions of a batch, padding included
-# A longer sentence is embedded in pieces of this many tokens, because memory grows with the longest row.
-PIECE_TOKENS = 5000
+# A longer sentence is embedded in pieces of this many tokens, because memory grows with its length.
+PIECE_TOKENS = 40_000
 
 Words = Sequence[bytes]  # the tokens of a sentence
 Text = str | bytes | Sequence[str | bytes] | np.ndarray  # a sentence to split, or its tokens

@@ -56,6 +56,17 @@ def test_sentences_come_once_with_the_same_vectors_whatever_their_order_and_from
                 np.testing.assert_allclose(found, expected[order[place]], **checks.TOLERANCE)
 
 
+def test_only_a_sentence_longer_than_a_piece_is_embedded_in_pieces(model, monkeypatch):
+    words = [b"word %d" % number for number in range(20)]
+    pieces = [words[:8], words[8:16], words[16:]]
+    ((_, whole),) = model.embed([words])
+    expected = np.concatenate([dict(model.embed([piece]))[0] for piece in pieces], axis=1)
+    assert np.abs(whole - expected).max() > 1e-3
+    monkeypatch.setattr(embedder, "PIECE_TOKENS", 8)
+    ((_, found),) = model.embed([words])
+    np.testing.assert_array_equal(found, expected)
+
+
 TEXTS = ["the cat  sat", "", b"na\xc3\xafve", ["a b", "c"], np.array(["the", "cat", "sat"])]
 TOKENS = [["the", "cat", "sat"], [], ["naïve"], ["a b", "c"], ["the", "cat", "sat"]]
 

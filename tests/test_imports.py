@@ -148,7 +148,8 @@ LIGHT = (
     "elmo_tf.workdir.folder",
     "elmo_tf.sources",
     "elmo_tf.pipelines.preprocess",
-    "elmo_tf.pipelines.embed.search",
+    "elmo_tf.pipelines.embed",
+    "elmo_tf.probes.neighbors",
 )
 
 

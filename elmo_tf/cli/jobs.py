@@ -88,11 +88,6 @@ def _add_text_options(parser: argparse.ArgumentParser) -> None:
         choices=sentences.LINES,
         help="what a line of raw text is: a sentence, a paragraph, or part (default): paragraphs end at blank lines",
     )
-    add(
-        "--strict",
-        action="store_true",
-        help="reject irregular text (blank lines, bytes that are not UTF-8 ...); the error names file and line",
-    )
 
 
 def _add_preprocess_options(parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,7 @@ import argparse
 import itertools
 import json
 
-from elmo_tf.cli.arguments import SAVEDMODEL, add_command, natural, positive
+from elmo_tf.cli.arguments import SAVEDMODEL, add_command, positive
 
 _MODEL = "a model with a softmax: english, a workdir of `elmo-tf train`, or an export made with --softmax"
 _LINES_AT_ONCE = 4096
@@ -21,20 +21,9 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     )
     add = neighbors.add_argument
     add("--savedmodel", required=True, metavar="DIR", help=SAVEDMODEL)
-    add(
-        "--text",
-        required=True,
-        metavar="GLOB",
-        help="one tokenized sentence per line; may be compressed, a folder or a glob",
-    )
+    add("--text", required=True, metavar="FILE", help="one tokenized sentence per line; plain, .gz, .bz2 or .xz")
     add("--word", required=True, metavar="W", help="the word, a token of --sentence")
     add("--sentence", required=True, metavar='"..."', help="a tokenized sentence with W; skipped in the text")
-    add(
-        "--position",
-        type=natural,
-        metavar="N",
-        help="index of W in --sentence, from 0, if it occurs more than once (default: the first)",
-    )
     add("--layer", default="elmo", metavar="L", help="elmo (default), the weighted vector, or a layer: 0, 1, 2, ..")
     add("--count", type=positive, default=10, metavar="N", help="uses to print, one per sentence (default: 10)")
     add("--same-word", action="store_true", help="consider only uses of W (default: all words)")
@@ -70,12 +59,16 @@ def _verify(arguments: argparse.Namespace) -> None:
 
 
 def _neighbors(arguments: argparse.Namespace) -> None:
-    from elmo_tf.pipelines.embed import search
+    from elmo_tf.probes import neighbors
 
-    query = search.find_query(arguments.word, arguments.sentence, arguments.position)
-    given = (arguments.savedmodel, arguments.text, query, arguments.layer, arguments.count, arguments.same_word)
-    uses = search.search(*given)
-    print(search.as_json(query, uses) if arguments.json else search.as_table(uses))
+    sentence, word = (text.encode(errors="surrogateescape") for text in (arguments.sentence, arguments.word))
+    given = arguments.layer, arguments.count, arguments.same_word
+    query = neighbors.Query(sentence.split(), word)
+    uses = neighbors.search(arguments.savedmodel, arguments.text, query, *given)
+    if arguments.json:
+        print(json.dumps({"uses": [use._asdict() for use in uses]}, ensure_ascii=False))
+    else:
+        print(neighbors.as_table(uses))
 
 
 def _score(arguments: argparse.Namespace) -> None:

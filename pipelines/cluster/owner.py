@@ -110,7 +110,7 @@ def _interrupt(thread: threading.Thread) -> None:
 def _wait_for_silence(folder: str, path: str) -> None:
     """Returns if there is no note or it does not change; raises `InputError` if it does."""
     first = _read(path)
-    if first is None and _is_absent(path):
+    if first is None and not filesystems.exists(path):
         return
     who = first.who if first else "another run"
     _log.info("%s has been writing %s; waiting %.0f s to see whether it still is", who, folder, _WAIT_SECONDS)
@@ -118,17 +118,11 @@ def _wait_for_silence(folder: str, path: str) -> None:
     while time.monotonic() < end:
         time.sleep(_POLL_SECONDS)
         note = _read(path)
-        if note is None and _is_absent(path):
+        if note is None and not filesystems.exists(path):
             return
         first = first or note
         if note and note != first:
             raise _in_use(folder, note.who)
-
-
-def _is_absent(path: str) -> bool:
-    """Whether no note is there, not even the temporary file that HDFS has for a moment when a note is replaced."""
-    folder, _, name = path.rpartition("/")
-    return not any(found.startswith(name) for found in filesystems.sizes(folder))
 
 
 def _read(path: str) -> _Note | None:

@@ -1,4 +1,4 @@
-"""What `filesystems` needs for remote stores only: Beam's extras, globs, and our client for S3."""
+"""What `filesystems` needs for remote stores only: Beam's extras, and our client for S3."""
 
 import importlib.util
 
@@ -6,20 +6,24 @@ from apache_beam.io.filesystem import FileMetadata, FileSystem
 from apache_beam.io.filesystems import FileSystems
 
 from elmo_tf.errors import InputError
-from elmo_tf.pipelines.cluster import folder_walk, s3_client
+from elmo_tf.pipelines.cluster import s3_client
 
 # Beam's extra for a scheme, and a module that it installs.
 _EXTRAS = {
     "gs": ("gcp", "google.cloud.storage"),
     "s3": ("aws", "boto3"),
     "azfs": ("azure", "azure.storage.blob"),
-    "hdfs": ("hadoop", "hdfs"),
 }
+
+# Beam lists these one folder at a time.
+_WITH_FOLDERS = ("file", "hdfs")
 
 
 def check(path: str) -> None:
     """Raises `InputError` if Beam's extra for `path` is not installed, or the store's own error if it refuses."""
     scheme = FileSystems.get_scheme(path)
+    if scheme in _WITH_FOLDERS:
+        raise InputError(path, "a local path, or one in an object store such as s3:// or gs://", f"{scheme}://")
     extra, module = _EXTRAS.get(scheme, (scheme, None))
     if not _is_installed(module) or all(scheme != kind.scheme() for kind in FileSystem.get_all_subclasses()):
         package = f"apache-beam[{extra}]"
@@ -48,9 +52,6 @@ def system(path: str) -> FileSystem:
 
 def match(pattern: str) -> list[FileMetadata]:
     """Returns path and size of the files that match a glob, hidden ones included."""
-    store = system(pattern)
-    if store.has_dirs():
-        return list(folder_walk.match(store, pattern))
     if "/" not in pattern.partition("://")[2]:
         return []  # a bucket, which is not a file
-    return store.match([pattern])[0].metadata_list
+    return system(pattern).match([pattern])[0].metadata_list

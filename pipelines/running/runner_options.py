@@ -74,7 +74,7 @@ def parse(arguments: Sequence[str]) -> tuple[PipelineOptions, list[str]]:
     standard.runner = standard.runner or DEFAULT_RUNNER
     if unknown and not is_remote(options):
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
-    # Some are for file systems such as HDFS and S3.
+    # Some are for stores such as S3.
     FileSystems.set_options(options)
     return options, unknown
 

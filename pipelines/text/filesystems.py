@@ -1,4 +1,4 @@
-"""Files on this machine and, with Beam's extras, in remote stores: `gs://`, `s3://`, `hdfs://` and others.
+"""Files on this machine and, with Beam's extras, in remote stores: `s3://`, `gs://` and others.
 
 A file appears complete or not at all: it is written under a temporary name, flushed to the disk and renamed.
 """
@@ -176,25 +176,16 @@ def create(path: str) -> Iterator[BinaryIO]:
             # A file of a remote store has no descriptor.
             with contextlib.suppress(AttributeError, io.UnsupportedOperation):
                 os.fsync(file.fileno())
-        _replace(temporary, path)
+        if is_local(path):
+            os.replace(temporary, path)
+        else:
+            _system(path).rename([temporary], [path])
     except BaseException as error:
         with contextlib.suppress(OSError):
             _system(path).delete([temporary])
         if isinstance(error, OSError) and not isinstance(error, (ReadError, WriteError)):
             raise WriteError(f"cannot write {path}: {_reason(error)}") from error
         raise
-
-
-def _replace(source: str, path: str) -> None:
-    """Renames a file and replaces any file at `path`."""
-    if is_local(path):
-        os.replace(source, path)
-        return
-    system = _system(path)
-    # HDFS, the one store with folders, does not rename to an existing file.
-    if system.has_dirs() and system.exists(path):
-        system.delete([path])
-    system.rename([source], [path])
 
 
 def write(path: str, content: bytes) -> None:
@@ -241,11 +232,8 @@ def delete_folder(path: str) -> None:
     """Deletes a folder and everything in it; a missing folder is not an error."""
     if is_local(path):
         shutil.rmtree(path, ignore_errors=True)
-        return
-    delete(found.path for found in match(join(path, "**")))
-    if _system(path).has_dirs():
-        with contextlib.suppress(OSError):
-            _system(path).delete([path])
+    else:
+        delete(found.path for found in match(join(path, "**")))
 
 
 def is_temporary(name: str) -> bool:

@@ -27,7 +27,6 @@ class JobConfig:
     output: Path
     tokenizer: str = "whitespace"  # one of contract.TOKENIZERS
     line: str | None = None  # what a line of raw text is, one of sentences.LINES; None: `part`
-    strict: bool = False  # whether irregular text is an error
     beam: Sequence[str] = ()  # Beam's own options, as on a command line: ("--direct_num_workers=8",)
 
     def __post_init__(self) -> None:
@@ -59,7 +58,7 @@ class JobConfig:
         if is_raw:
             check_installed("tensorflow_text")  # now rather than in a worker
         line = self.line or (sentences.PART if is_raw else sentences.SENTENCE)
-        return sentences.Settings(self.tokenizer, line, self.strict)
+        return sentences.Settings(self.tokenizer, line)
 
     def asked(self, *without: str) -> dict[str, Any]:
         """Returns the fields that the output depends on, by name, without paths, Beam's options and `without`."""

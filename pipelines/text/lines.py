@@ -1,10 +1,10 @@
-"""Irregular text: rules, counts of how often each applied, or an error with `strict`."""
+"""Irregular text: rules, and counts of how often each applied."""
 
 import codecs
 import collections
 import itertools
+import operator
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from elmo_tf.errors import InputError
@@ -14,27 +14,16 @@ MAX_LINE_BYTES = 1 << 16  # a longer line, or paragraph of running text, is spli
 MAX_TOKEN_BYTES = 1000  # a longer token is cut, so no word of a vocabulary is longer
 
 
-class Rule(NamedTuple):
-    """One way in which text may be irregular."""
-
-    found: str  # for an error message
-    rule: str  # what happens to it
-
-
-# `info.json` has the count of each.
+# What happens to irregular text; `info.json` has the count of each.
 RULES = {
-    "invalid_utf8_lines": Rule(
-        "bytes that are not UTF-8", "dropped; to keep them, convert the file, for example with iconv"
-    ),
-    "blank_lines": Rule("a blank line", "dropped"),
-    "byte_order_marks": Rule("a byte order mark", "dropped at the beginning of a file"),
-    "carriage_return_lines": Rule("a carriage return", "kept; a carriage return is white space"),
-    "nul_lines": Rule("a NUL character", "kept; NUL is a character like any other"),
-    "unterminated_lines": Rule("no line feed at the end", "kept"),
-    "long_lines": Rule(
-        f"more than {MAX_LINE_BYTES:,} bytes", f"cut at white space into pieces of {MAX_LINE_BYTES:,} bytes at most"
-    ),
-    "long_tokens": Rule(f"a token of more than {MAX_TOKEN_BYTES:,} bytes", f"cut to {MAX_TOKEN_BYTES:,} bytes"),
+    "invalid_utf8_lines": "dropped; to keep them, convert the file, for example with iconv",
+    "blank_lines": "dropped",
+    "byte_order_marks": "dropped at the beginning of a file",
+    "carriage_return_lines": "kept; a carriage return is white space",
+    "nul_lines": "kept; NUL is a character like any other",
+    "unterminated_lines": "kept",
+    "long_lines": f"cut at white space into pieces of {MAX_LINE_BYTES:,} bytes at most",
+    "long_tokens": f"cut to {MAX_TOKEN_BYTES:,} bytes",
 }
 # How files begin that are not UTF-8 text, and would otherwise pass for text with a few irregular lines.
 _NOT_TEXT = {
@@ -63,7 +52,6 @@ class Cleaner(NamedTuple):
     """Splits blocks of text into lines or paragraphs."""
 
     paragraphs: bool  # whether blank lines separate paragraphs of several lines
-    strict: bool  # whether irregular text is an error; otherwise `RULES` apply
     spaced: bool = True  # whether only white space separates tokens; if not, see `shorten`
     numbered: bool = False  # whether lines keep their numbers: none is split, and a dropped one becomes an empty one
     fasta: bool = False  # whether files with the names of FASTA files are such
@@ -72,7 +60,7 @@ class Cleaner(NamedTuple):
         """Returns the usable text of a block.
 
         Raises:
-            InputError: if the file is clearly not text, or with `strict` if something in the block is irregular.
+            InputError: if the file is clearly not text.
         """
         if block.position == 0:
             for begin, found in _NOT_TEXT.items():
@@ -83,11 +71,7 @@ class Cleaner(NamedTuple):
                 raise InputError(block.source, expected, repr(block.data[:1]) if self.fasta else "another tokenizer")
         records = self.has_records(block)
         lines = block.data.removesuffix(b"\n").split(b"\n")
-        found = sorted(self._irregular(block, lines))
-        if self.strict and found:
-            number, rule = found[0]
-            raise _refusal(rule, block, sum(len(line) + 1 for line in lines[:number]))
-        irregular = collections.Counter(rule for _, rule in found)
+        irregular = self._irregular(block, lines)
         if irregular["byte_order_marks"]:
             lines[0] = lines[0].removeprefix(codecs.BOM_UTF8)
         # An invalid line becomes a blank one, which ends a paragraph. In FASTA, where it may be a header, it stays.
@@ -108,42 +92,35 @@ class Cleaner(NamedTuple):
         """Whether a block is of a FASTA file. If lines are numbered, identifier and tab are before its sequences."""
         return self.fasta and corpora.is_fasta(block.source)
 
-    def shorten(self, words: list[bytes], block: reading.Block, irregular: collections.Counter) -> list[bytes]:
-        """Applies the rule for long tokens to the words of a block that a tokenizer has split.
+    def shorten(self, words: list[bytes], irregular: collections.Counter) -> list[bytes]:
+        """Applies the rule for long tokens to words that a tokenizer has split, and counts it.
 
         In a language without spaces, the text between white space may be a paragraph rather than a token.
         """
-        if not (long := [word for word in words if len(word) > MAX_TOKEN_BYTES]):
+        if not (long := sum(len(word) > MAX_TOKEN_BYTES for word in words)):
             return words
-        if self.strict:
-            raise _refusal("long_tokens", block, block.data.index(long[0]))
-        irregular["long_tokens"] += len(long)
+        irregular["long_tokens"] += long
         return [_valid(word[:MAX_TOKEN_BYTES]) for word in words]
 
-    def _irregular(self, block: reading.Block, lines: list[bytes]) -> Iterator[tuple[int, str]]:
-        """Yields the number in the block, from 0, of each irregular line, and the rule for it."""
-        if block.position == 0 and lines[0].startswith(codecs.BOM_UTF8):
-            yield 0, "byte_order_marks"
-        if not block.data.endswith(b"\n") and not block.is_cut:
-            yield len(lines) - 1, "unterminated_lines"
+    def _irregular(self, block: reading.Block, lines: list[bytes]) -> collections.Counter:
+        """Returns how often each of `RULES` applies in a block."""
+        data, found = block.data, collections.Counter()
+        found["byte_order_marks"] = int(block.position == 0 and data.startswith(codecs.BOM_UTF8))
+        found["unterminated_lines"] = int(not data.endswith(b"\n") and not block.is_cut)
         for byte, rule in ((b"\r", "carriage_return_lines"), (b"\0", "nul_lines")):
-            if byte in block.data:
-                yield from ((number, rule) for number, line in enumerate(lines) if byte in line)
-        if not _is_utf8(block.data):
-            yield from ((number, "invalid_utf8_lines") for number, line in enumerate(lines) if not _is_utf8(line))
+            found[rule] = sum(byte in line for line in lines) if byte in data else 0
+        found["invalid_utf8_lines"] = 0 if _is_utf8(data) else sum(not _is_utf8(line) for line in lines)
         by_line = not self.paragraphs and not self.has_records(block)
-        if by_line and not all(map(bytes.strip, lines)):
-            yield from ((number, "blank_lines") for number, line in enumerate(lines) if not line or line.isspace())
+        found["blank_lines"] = sum(map(operator.not_, map(bytes.strip, lines))) if by_line else 0
         longest = max(map(len, lines))
         if longest > MAX_TOKEN_BYTES and self.spaced:
-            for number, line in enumerate(lines):
-                if len(line) > MAX_TOKEN_BYTES:
-                    yield from ((number, "long_tokens") for _ in _LONG_TOKEN.finditer(line))
+            found["long_tokens"] = sum(len(_LONG_TOKEN.findall(line)) for line in lines if len(line) > MAX_TOKEN_BYTES)
         if not self.numbered and (not by_line or block.is_cut or longest > MAX_LINE_BYTES):
-            yield from ((number, "long_lines") for number in self._long_units(block, lines))
+            found["long_lines"] = self._count_long(block, lines)
+        return +found
 
-    def _long_units(self, block: reading.Block, lines: list[bytes]) -> Iterator[int]:
-        """Yields the first line's number of each line, paragraph or record that is too long and begins in the block."""
+    def _count_long(self, block: reading.Block, lines: list[bytes]) -> int:
+        """Returns the number of lines, paragraphs or records that are too long and begin in the block."""
         if self.has_records(block):
             starts = [number for number, line in enumerate(lines) if not number or line.startswith(b">")]
         elif not self.paragraphs:
@@ -151,17 +128,12 @@ class Cleaner(NamedTuple):
         else:
             blank = [True, *(not line or line.isspace() for line in lines)]
             starts = [number for number in range(len(lines)) if blank[number] and not blank[number + 1]]
+        count = 0
         for start, end in itertools.pairwise([*starts, len(lines)]):
             is_long = sum(len(line) + 1 for line in lines[start:end]) > MAX_LINE_BYTES + 1
             continues = block.is_cut and end == len(lines)
-            if (is_long or continues) and not (block.is_continuation and start == 0):
-                yield start
-
-
-def _refusal(rule: str, block: reading.Block, offset: int) -> InputError:
-    """Returns the error for irregular text at byte `offset` of a block."""
-    found = f"{RULES[rule].found} on line {reading.line_number(block, offset)}"
-    return InputError(block.source, "regular text", found)
+            count += (is_long or continues) and not (block.is_continuation and start == 0)
+        return count
 
 
 def _joined(lines: list[bytes]) -> list[bytes]:

@@ -26,7 +26,6 @@ class Settings(NamedTuple):
 
     tokenizer: str  # one of contract.TOKENIZERS
     line: str  # what a line of the text is: one of LINES
-    strict: bool  # whether irregular text is an error
     seed: int = 0  # decides which sentences are held out
     heldout_fraction: float | None = None  # of the distinct sentences; None: hold out none
     id_column: int | None = None  # of tab-separated lines, from 1: the one with the identifier; None: there is none
@@ -50,7 +49,7 @@ class Settings(NamedTuple):
 
 def rules(settings: Settings, numbered: bool = False) -> dict[str, str]:
     """Returns what happens to irregular text, by the names in `lines.RULES`; see `Reader`."""
-    found = {name: rule.rule for name, rule in lines.RULES.items()}
+    found = dict(lines.RULES)
     if settings.tokenizer != "whitespace":
         found["nul_lines"] = "kept; NUL is white space to this tokenizer"
     if settings.line == PART:
@@ -84,7 +83,6 @@ class Reader:
         self._numbered = numbered and settings.line == SENTENCE
         self._cleaner = lines.Cleaner(
             settings.line == PART,
-            settings.strict,
             spaced=settings.tokenizer == "whitespace",
             numbered=self._numbered,
             fasta=settings.tokenizer == "characters",
@@ -122,7 +120,7 @@ class Reader:
         if self._settings.has_ids:
             self._add_identifiers(found, names, block)
         if not self._cleaner.spaced:
-            found = [self._cleaner.shorten(words, block, text.irregular) for words in found]
+            found = [self._cleaner.shorten(words, text.irregular) for words in found]
         return found, text.irregular
 
     def _add_identifiers(self, sentences: list[Words], names: list[bytes], block: reading.Block) -> None:

@@ -124,17 +124,14 @@ BAD = {
     "another version": (["--flink_version=1.20"], "--flink_version: expected 1.19, the version of the cluster at "),
     "an option nobody knows": (["--checkpointing_intervall=1"], "--runner: expected options that Beam or its job serv"),
     "no job server": (["--flink_job_server_jar=/none.jar"], "--flink_job_server_jar: expected a jar, or a network "),
-    "irregular text": (
-        ["--strict", "--checkpointing_interval=60000"],
-        "a.txt: expected regular text, found bytes that are not UTF-8 on line 2",
-    ),
+    "not a text": (["--checkpointing_interval=60000"], "a.txt: expected UTF-8 text, found UTF-16"),
 }
 
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_one_line_and_leaves_nothing(cluster: Cluster, tmp_path, case):
     text = tmp_path / "a.txt"
-    text.write_bytes(b"fine\n\xff\n")
+    text.write_bytes("a b\n".encode("utf-16"))
     options, expected = BAD[case]
     line = refused("preprocess", "--input", text, f"--output={tmp_path / 'x'}", *cluster.options, *options)
     assert expected in line

@@ -15,7 +15,7 @@ import pytest
 from elmo_tf.pipelines.text import corpora, sentences
 from tests.helpers import ROOT
 
-SETTINGS = sentences.Settings("whitespace", sentences.SENTENCE, strict=False)
+SETTINGS = sentences.Settings("whitespace", sentences.SENTENCE)
 PROCESSES = ["--direct_num_workers=2", "--direct_running_mode=multi_processing"]
 
 

@@ -107,14 +107,6 @@ def test_a_run_in_another_thread_is_stopped_and_the_main_thread_is_not():
     assert f"{FOLDER}/_SUCCESS" not in STORE
 
 
-def test_a_note_that_is_being_replaced_counts():
-    """HDFS deletes the old note before it renames the new one."""
-    STORE[f"{NOTE}.tmp-1"] = another_note()
-    refused = pytest.raises(InputError, match="in use by process 7 on elsewhere")
-    with another_run(), refused, owner.owned(FOLDER, NOTE):
-        pass
-
-
 def test_a_second_command_is_refused_and_the_first_one_keeps_its_files():
     with journal.unfinished([FOLDER], {"a": "plan"}):
         STORE[f"{FOLDER}/vocab.txt.tmp-1"] = b"being written"

@@ -104,9 +104,9 @@ TEXTS = {
         InputError("input", "text", "none: /x")
     ),
     # Beam adds the step to the first argument, and raises the error again.
-    "RuntimeError: elmo_tf.errors.InputError: strict: expected regular text, found a NUL\n\nDuring.\n"
-    "elmo_tf.errors.InputError: strict [while running 'W']: expected regular text, found a NUL\n\n": (
-        InputError("strict", "regular text", "a NUL")
+    "RuntimeError: elmo_tf.errors.InputError: a.txt: expected UTF-8 text, found UTF-16\n\nDuring.\n"
+    "elmo_tf.errors.InputError: a.txt [while running 'W']: expected UTF-8 text, found UTF-16\n\n": (
+        InputError("a.txt", "UTF-8 text", "UTF-16")
     ),
     "RuntimeError: b'...\\nInputError: input: expected a, found b in /it, found c [while running \\'W\\']\\n'": (
         InputError("input", "a", "b in /it, found c [while running \\'W\\']")
@@ -170,14 +170,14 @@ def test_a_runner_that_starts_prism_or_was_never_run_is_refused(name):
 
 @pytest.mark.parametrize("runner", ["default", "processes", slow("threads"), slow("portable")])
 def test_an_error_in_a_worker_is_one_line(tmp_path, runner, beam_options):
-    (tmp_path / "a.txt").write_bytes(b"fine\n\xff\n")
-    given = ["--input", tmp_path / "a.txt", f"--output={tmp_path / 'output'}", "--strict"]
+    (tmp_path / "a.txt").write_bytes("a b\n".encode("utf-16"))
+    given = ["--input", tmp_path / "a.txt", f"--output={tmp_path / 'output'}"]
     process = start("preprocess", *given, *beam_options)
     first, *between, last = finished(process).splitlines()
     assert process.returncode == 1
     assert first == "reading 1 file, 0.0 kB of text"
     assert between == [] or runner in ("threads", "portable")  # of which Beam prints the traceback
-    assert re.search(r"^elmo-tf: error: .*expected regular text, found bytes that are not UTF-8 on line 2", last)
+    assert re.search(r"^elmo-tf: error: .*a.txt: expected UTF-8 text, found UTF-16", last)
     assert os.listdir(tmp_path) == ["a.txt"]
 
 

@@ -66,9 +66,9 @@ def test_the_times_of_many_files_are_asked_at_once(monkeypatch):
 
 
 def test_wrong_input_leaves_nothing_in_a_store_and_no_folder_of_another_is_touched():
-    STORE["memory://corpus/bad.txt"] = b"\xff\n"
-    with pytest.raises(InputError, match=r"^memory://corpus/bad.txt: .* on line 1$"):
-        run("--input=memory://corpus/bad.txt", "--strict")
+    STORE["memory://corpus/bad.txt"] = b"PK\x03\x04"
+    with pytest.raises(InputError, match=r"^memory://corpus/bad.txt: .* found a zip file$"):
+        run("--input=memory://corpus/bad.txt")
     assert written("memory://out") == {}
     STORE["memory://out/train/mine"] = b"mine"
     with pytest.raises(InputError, match=r"^memory://out/train: expected a folder that does not exist yet, found one$"):

@@ -51,7 +51,7 @@ def test_files_with_other_names_are_plain_text(corpus):
 
 def test_identifiers_stand_before_numbered_sequences():
     text = b">sp|P1|X_Y first\nMK V*\n\nL\n>two\n>\xff3\xe9 x\nxXbZ\n"
-    cleaner = lines.Cleaner(paragraphs=False, strict=False, spaced=False, numbered=True, fasta=True)
+    cleaner = lines.Cleaner(paragraphs=False, spaced=False, numbered=True, fasta=True)
     found = cleaner.clean(reading.Block(text, "a.fa", 0))
     assert found.lines == [b"sp|P1|X_Y\tMKVL", b"two\t", b"3\txXbZ"]
     assert found.irregular == {"invalid_utf8_lines": 1}
@@ -68,8 +68,6 @@ def test_a_long_record_is_cut_for_training_and_refused_for_vectors(corpus):
     for path, line in zip(paths, (4, 1), strict=True):
         with pytest.raises(InputError, match=rf"{path}: .* more than 131,072 tokens on line {line}$"):
             read([path], 1)
-    with pytest.raises(InputError, match=r"a.fa: expected regular text, found more than 65,536 bytes on line 4$"):
-        read(paths, 1, numbered=False, strict=True)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Files of remote stores: with folders as on HDFS, byte ranges, and what refuses."""
+"""Files of remote stores: their sizes, byte ranges, and what refuses."""
 
 import contextlib
 import importlib.util
@@ -11,10 +11,8 @@ from unittest import mock
 import pytest
 from apache_beam.io.filesystem import BeamIOError
 
-from elmo_tf.cli import jobs
 from elmo_tf.errors import InputError
 from elmo_tf.pipelines.text import corpora, filesystems
-from elmo_tf.records import record_folder
 from tests.pipelines import memory_store
 from tests.pipelines.memory_store import STORE
 
@@ -23,57 +21,23 @@ NAMES = ("a.txt", "empty", "deep/b.txt", "deep/deeper/c.txt", "deep/empty", "oth
 
 @pytest.fixture(autouse=True)
 def files(store):
-    store.update({f"folders://in/{name}": b"" if name.endswith("empty") else b"of a file\n" for name in NAMES})
-    memory_store.QUESTIONS.clear()
+    store.update({f"memory://in/{name}": b"" if name.endswith("empty") else b"of a file\n" for name in NAMES})
 
 
-MATCHES = {
-    "**": list(NAMES),
-    "*": ["a.txt", "empty"],
-    "*/*": ["deep/b.txt", "deep/empty", "other/d.txt"],
-    "d*/**.txt": ["deep/b.txt", "deep/deeper/c.txt"],
-    "*/empty": ["deep/empty"],
-    "a.txt": ["a.txt"],
-    "empty": ["empty"],
-    "deep": [],
-    "none": [],
-    "none/**": [],
-}
+def test_a_folder_lists_its_own_files_and_is_deleted_with_all_below():
+    assert filesystems.sizes("memory://in") == {"a.txt": 10, "empty": 0}
+    assert filesystems.size("memory://in/deep") is None
+    assert filesystems.size("memory://in/empty") == 0
+    filesystems.delete_folder("memory://in/deep")
+    filesystems.delete_folder("memory://in/none")
+    assert [name.removeprefix("memory://in/") for name in STORE] == ["a.txt", "empty", "other/d.txt"]
 
 
-@pytest.mark.parametrize("pattern", MATCHES)
-def test_files_at_any_depth_match_where_beam_lists_one_folder_at_a_time(pattern):
-    found = [file.path.removeprefix("folders://in/") for file in filesystems.match(f"folders://in/{pattern}")]
-    assert sorted(found) == sorted(MATCHES[pattern])
-
-
-def test_no_deeper_folder_is_listed_than_the_pattern_needs():
-    filesystems.match("folders://in/*.txt")
-    assert "folders://in/deep/deeper/" not in memory_store.QUESTIONS
-    assert filesystems.sizes("folders://in") == {"a.txt": 10, "empty": 0}
-    assert filesystems.size("folders://in/deep") is None
-    assert filesystems.size("folders://in/empty") == 0
-
-
-def test_a_folder_is_deleted_with_its_folders():
-    filesystems.delete_folder("folders://in/deep")
-    filesystems.delete_folder("folders://in/none")
-    assert [name.removeprefix("folders://in/") for name in STORE] == ["a.txt", "empty", "other/d.txt"]
-
-
-def test_text_in_folders_of_a_store_with_folders_becomes_records_there():
-    for folder in ("folders://in", "folders://in/"):
-        assert [file.path.removeprefix("folders://in/") for file in corpora.match([folder])] == sorted(NAMES)
-    jobs.run("preprocess", ["--input=folders://in/deep", "--output=folders://out/x", "--shards=2"])
-    shards = [record_folder.shard_name(number, 2) for number in range(2)]
-    names = {path.removeprefix("folders://out/x/") for path in STORE if path.startswith("folders://out/")}
-    assert names == {"_SUCCESS", "info.json", "vocab.txt", *shards}
-
-
-def test_a_folder_that_may_not_be_listed_is_not_taken_for_an_empty_file(monkeypatch):
-    monkeypatch.setattr(memory_store, "REFUSED", {"folders://in/deep/"})
-    with pytest.raises(filesystems.ReadError, match=r"^cannot read folders://in/\*\*: Permission denied$"):
-        corpora.match(["folders://in"])
+@pytest.mark.parametrize("path", ["hdfs://name/a", "file:///a"])
+def test_a_store_with_folders_is_refused(path):
+    expected = rf"^{path}: expected a local path, or one in an object store such as s3:// or gs://, found \w+://$"
+    with pytest.raises(InputError, match=expected):
+        corpora.match([path])
 
 
 @pytest.mark.parametrize("path", ["memory://in/a", "local"])
@@ -126,8 +90,8 @@ def test_a_copy_on_a_full_disk_names_the_place(tmp_path):
 
 def test_whatever_a_store_raises_is_one_error_with_its_innermost_words(monkeypatch):
     error = BeamIOError("List operation failed", {"a": BeamIOError("inner", {"b": RuntimeError("No\n entry")})})
-    of_hdfs = BeamIOError("Rename operation failed", {"a": BeamIOError("libhdfs error", RuntimeError("No entry"))})
-    for one in (error, of_hdfs):
+    nested = BeamIOError("Rename operation failed", {"a": BeamIOError("outer", RuntimeError("No entry"))})
+    for one in (error, nested):
         monkeypatch.setattr(memory_store.MemoryFileSystem, "rename", mock.Mock(side_effect=one))
         with pytest.raises(filesystems.WriteError, match=r"^cannot write memory://in/b: No entry$"):
             filesystems.write("memory://in/b", b"content")

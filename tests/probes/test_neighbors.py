@@ -1,7 +1,6 @@
 """The nearest uses of words: in a text on disk, and among given vectors."""
 
 import bz2
-import json
 import random
 
 import numpy as np
@@ -9,15 +8,15 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf.errors import InputError
-from elmo_tf.pipelines.embed import search
-from elmo_tf.pipelines.embed.search import Query, Use, nearest_uses
+from elmo_tf.probes import neighbors
+from elmo_tf.probes.neighbors import Query, Use, nearest_uses
 from tests import checks
 from tests.helpers import slow
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
 SENTENCE = "the bank of the wide river was green ."
-QUERY = Query(SENTENCE.encode().split(), 1)
+QUERY = Query(SENTENCE.encode().split(), b"bank")
 TWIN = "the bank of the wide river was grey ."
 LINES = [
     TWIN,
@@ -33,12 +32,12 @@ TEXT = "".join(line + "\n" for line in LINES).encode()
 
 
 @pytest.fixture
-def find(savedmodel, corpus):
+def find(savedmodel, tmp_path):
     """Searches a text, `find(TEXT, layer="1")`; returns the uses."""
 
-    def run(text: bytes | str = TEXT, name: str = "text.txt", query: Query = QUERY, **options) -> list[Use]:
-        path = text if isinstance(text, str) else corpus(**{name: text})[0]
-        return search.search(str(savedmodel.path), path, query, **options)
+    def run(text: bytes = TEXT, name: str = "text.txt", query: Query = QUERY, **options) -> list[Use]:
+        (tmp_path / name).write_bytes(text)
+        return neighbors.search(savedmodel.path, tmp_path / name, query, **options)
 
     return run
 
@@ -68,34 +67,25 @@ def test_uses_are_found_at_their_places_with_the_cosine_of_their_vectors(savedmo
         np.testing.assert_allclose(similarities, others, **checks.TOLERANCE)
 
 
-def test_another_place_of_the_word_has_other_neighbors(find):
-    first, second = (find(query=search.find_query("bank", "bank on the bank", place), count=1) for place in (0, 3))
-    assert first[0].similarity != second[0].similarity
-
-
-def test_a_line_that_is_not_utf8_counts_but_is_skipped(find, caplog):
-    assert [use.line for use in find(b"bank\nna\xefve bank\na bank\n")] == [2, 0]
-    assert caplog.messages == ["warning: skipped 1 line with bytes that are not UTF-8"]
-
-
 def test_the_table_is_aligned_and_marks_the_word():
     uses = [Use(0.25, 0, TWIN.split(), 1), Use(-0.5, 12_345, ["a", "bank"], 1)]
-    assert search.as_table(uses).splitlines() == [
+    assert neighbors.as_table(uses).splitlines() == [
         " 0.250       0  the [bank] of the wide river was grey .",
         "-0.500  12,345  a [bank]",
     ]
-    found = json.loads(search.as_json(QUERY, uses))
-    assert (found["word"], found["position"], found["sentence"]) == ("bank", 1, SENTENCE.split())
-    assert found["uses"][0] == uses[0]._asdict()
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"text": "missing"}, r"expected a file, folder or glob that matches files, found no such file"),
-        ({"text": b""}, r"text.txt: expected a sentence, other than the one given, found none$"),
-        ({"text": SENTENCE.encode()}, r"text.txt: expected a sentence, other than the one given, found none$"),
-        ({"text": b"grey\n", "same_word": True}, r"text.txt: expected a line with the word 'bank'"),
+        ({"text": b""}, r"text.txt: expected at least one sentence, other than the one given, found none$"),
+        (
+            {"text": SENTENCE.encode()},
+            r"text.txt: expected at least one sentence, other than the one given, found none$",
+        ),
+        ({"text": b"grey\n", "same_word": True}, r"text.txt: expected at least one line with the word 'bank'"),
+        ({"text": b"bank\n\xff\n"}, r"text.txt, line 2: expected UTF-8"),
+        ({"query": QUERY._replace(word=b"Bank")}, r"^sentence: expected the word 'Bank' in it, found 'the bank of"),
         ({"layer": "3"}, r"^layer: expected one of elmo, 0, 1, 2, found 3"),
         ({"layer": "-1"}, r"^layer: expected one of elmo, 0, 1, 2, found -1"),
     ],
@@ -157,28 +147,7 @@ def test_the_querys_own_sentence_is_left_out_and_the_mean_itself_is_no_error():
 
 
 def test_the_mean_is_of_the_start_of_a_long_text():
-    vectors = np.array([[1, 0], [-1, 0]] * (search.MEAN_TOKENS // 2), np.float32)
+    vectors = np.array([[1, 0], [-1, 0]] * (neighbors.MEAN_TOKENS // 2), np.float32)
     lines = [(0, [b"a"] * len(vectors), vectors), (1, [b"b"], np.array([[0, 1e9]], np.float32))]
     found = nearest_uses(QUERY, np.array([0, 1], np.float32), iter(lines))
     assert [(use.similarity, use.line) for use in found] == [(1, 1), (0, 0)]
-
-
-def test_a_query_is_the_word_at_its_position():
-    assert search.find_query("the", "the bank\tof the") == ([b"the", b"bank", b"of", b"the"], 0)
-    assert search.find_query("the", "the bank of the", 3).position == 3
-    assert search.find_query("no\u00a0break", "is no\u00a0break here").word == "no\u00a0break".encode()
-
-
-@pytest.mark.parametrize(
-    ("word", "sentence", "position", "message"),
-    [
-        ("the bank", "the bank", None, "sentence: expected the word 'the bank' in it, found 'the bank'"),
-        ("", "the bank", None, "sentence: expected the word '' in it"),
-        ("Bank", "the bank", None, "sentence: expected the word 'Bank' in it"),
-        ("b\udcff", "the bank", None, "sentence: expected the word 'b\\\\udcff' in it"),
-        ("a", "a b a", 1, r"position: expected one of \[0, 2\], the positions of 'a', found 1"),
-    ],
-)
-def test_a_word_that_is_not_there_is_refused(word, sentence, position, message):
-    with pytest.raises(InputError, match=f"^{message}"):
-        search.find_query(word, sentence, position)

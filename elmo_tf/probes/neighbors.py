@@ -2,39 +2,31 @@
 
 import bisect
 import itertools
-import json
-import logging
-import time
+import os
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from elmo_tf import embedder, sources
+from elmo_tf import sources
+from elmo_tf.annotated import numbered_lines
+from elmo_tf.embedder import Embedder, Layers, Words
 from elmo_tf.errors import InputError
-from elmo_tf.files.progress import ProgressLine, counted
-from elmo_tf.pipelines.running import task_progress
-from elmo_tf.pipelines.text import corpora, sentences
-from elmo_tf.pipelines.text.job_config import require
+from elmo_tf.files.progress import ProgressLine
 
 # Tokens at the start of the text that the mean is taken over: enough for 1 % of a component's standard deviation.
 MEAN_TOKENS = 16_384
 MIX = "elmo"  # instead of a layer's number
 
-Line = tuple[int, embedder.Words]  # its number in the text, from 0, and its tokens
-Embedded = tuple[int, embedder.Words, np.ndarray]  # with the vectors of the tokens
-_log = logging.getLogger("elmo_tf")
+Line = tuple[int, Words]  # its number in the text, from 0, and its tokens
+Embedded = tuple[int, Words, np.ndarray]  # with the vectors of the tokens
 
 
 class Query(NamedTuple):
-    """A word at one place of one sentence."""
+    """A sentence's tokens, and a word that is one of them; its first use counts."""
 
     sentence: list[bytes]
-    position: int  # of the word in the sentence, from 0
-
-    @property
-    def word(self) -> bytes:
-        return self.sentence[self.position]
+    word: bytes
 
 
 class Use(NamedTuple):
@@ -47,59 +39,42 @@ class Use(NamedTuple):
 
 
 def search(
-    savedmodel: str, text: str, query: Query, layer: str = MIX, count: int = 10, same_word: bool = False
+    source: sources.Path,
+    text: str | os.PathLike,
+    query: Query,
+    layer: str = MIX,
+    count: int = 10,
+    same_word: bool = False,
 ) -> list[Use]:
     """Returns the uses of words in a text that are most similar to the query's, best first.
 
     Args:
-        savedmodel: the model, as for `elmo_tf.load`.
-        text: a file, folder or glob; one tokenized sentence per line.
-        query: the word to compare with.
+        source: the model, as for `elmo_tf.load`.
+        text: a file, plain or compressed, with one tokenized sentence per line.
+        query: the word to compare with, in its sentence.
         layer: a layer's number, or "elmo".
         count: the largest number of uses to return.
         same_word: whether to consider only uses of the query's word.
 
     Raises:
-        InputError: if there is no use in the text, or a file cannot be used.
+        InputError: if the word is not in its sentence, there is no use in the text, or a file cannot be used.
     """
-    source = sources.find(savedmodel)
-    names = [MIX, *map(str, range(source.num_layers))]
-    require("layer", layer in names, f"one of {', '.join(names)}", layer)
+    if query.word not in query.sentence:
+        raise InputError("sentence", f"the word {_shown(query.word)!r} in it", repr(_shown(b" ".join(query.sentence))))
+    found = sources.find(source)
+    names = [MIX, *map(str, range(found.num_layers))]
+    if layer not in names:
+        raise InputError("layer", f"one of {', '.join(names)}", layer)
     layers = "mix" if layer == MIX else int(layer)
-    corpus = corpora.match([text])
-    model = embedder.Embedder(source)
+    model = Embedder(found)
     ((_, vectors),) = model.embed([query.sentence], layers)
     progress = ProgressLine(at_once=False)
-    lines = _read(corpus, progress)
-    if same_word:
-        lines = (line for line in lines if query.word in line[1])
-    try:
-        uses = nearest_uses(query, vectors[query.position], _embed(lines, layers, model), count, same_word)
-    finally:
-        progress.clear()
-    wanted = f"a line with the word {query.word.decode(errors='replace')!r}" if same_word else "a sentence"
-    require(text, bool(uses), f"{wanted}, other than the one given", "none")
-    return uses
-
-
-def find_query(word: str, sentence: str, position: int | None = None) -> Query:
-    """Returns the word in the sentence.
-
-    Args:
-        word: compared with case, byte by byte.
-        sentence: tokens between white space, `word` among them.
-        position: of the word, counted from 0; None: the only one, or the first.
-
-    Raises:
-        InputError: if the word is not there.
-    """
-    wanted, words = word.encode(errors="surrogateescape"), sentence.encode(errors="surrogateescape").split()
-    if wanted not in words:
-        raise InputError("sentence", f"the word {word!r} in it", repr(sentence))
-    places = [place for place, found in enumerate(words) if found == wanted]
-    if position is not None and position not in places:
-        raise InputError("position", f"one of {places}, the positions of {word!r}", position)
-    return Query(words, places[0] if position is None else position)
+    lines = _lines(text, query.word if same_word else None, progress)
+    target = vectors[query.sentence.index(query.word)]
+    uses = nearest_uses(query, target, _embed(lines, layers, model), count, same_word)
+    progress.clear()
+    wanted = f"line with the word {_shown(query.word)!r}" if same_word else "sentence"
+    return numbered_lines.require_some(uses, text, f"{wanted}, other than the one given")
 
 
 def nearest_uses(
@@ -135,26 +110,14 @@ def nearest_uses(
         similarity = float(similarities[position])
         if similarity == -np.inf or (len(best) == count and similarity <= best[-1].similarity):
             continue
-        use = Use(similarity, line, [word.decode(errors="replace") for word in words], position)
-        bisect.insort(best, use, key=lambda one: (-one.similarity, one.line))
+        bisect.insort(
+            best, Use(similarity, line, list(map(_shown, words)), position), key=lambda one: (-one.similarity, one.line)
+        )
         known.add(tuple(words))
         for gone in best[count:]:
             known.discard(tuple(word.encode() for word in gone.sentence))
         del best[count:]
     return best
-
-
-def as_json(query: Query, uses: list[Use]) -> str:
-    """Returns the result as one line of JSON."""
-    return json.dumps(
-        {
-            "word": query.word.decode(errors="replace"),
-            "sentence": [word.decode(errors="replace") for word in query.sentence],
-            "position": query.position,
-            "uses": [use._asdict() for use in uses],
-        },
-        ensure_ascii=False,
-    )
 
 
 def as_table(uses: list[Use]) -> str:
@@ -167,26 +130,22 @@ def as_table(uses: list[Use]) -> str:
     return "\n".join(rows)
 
 
-def _read(corpus: list[corpora.TextFile], progress: ProgressLine) -> Iterator[Line]:
-    """Yields the lines of a text that have tokens, and shows how much of it is read."""
-    reader = sentences.Reader(sentences.Settings("whitespace", sentences.SENTENCE, strict=False), numbered=True)
-    (task,) = corpora.plan_in_order(corpus, 1)
-    amount, start, invalid = task_progress.Amount(), time.monotonic(), 0
-    for batch in reader.read(task):
+def _shown(word: bytes) -> str:
+    return word.decode(errors="replace")
+
+
+def _lines(text: str | os.PathLike, word: bytes | None, progress: ProgressLine) -> Iterator[Line]:
+    """Yields the lines of a text that have tokens, `word` among them if it is given."""
+    for number, line in enumerate(numbered_lines.lines(text)):
         if progress.due():
-            progress.show(f"searching {task_progress.describe(amount, task.size, time.monotonic() - start)}")
-        for number, words in enumerate(batch.sentences, amount.sentences):
-            if words:
-                yield number, words
-        amount += task_progress.Amount(batch.size, len(batch.sentences), sum(map(len, batch.sentences)))
-        invalid += batch.irregular["invalid_utf8_lines"]
-    if invalid:
-        _log.warning("warning: skipped %s with bytes that are not UTF-8", counted(invalid, "line"))
+            progress.show(f"searching {text}: {number:,} lines")
+        words = line.text.encode().split()
+        if words and (word is None or word in words):
+            yield number, words
 
 
-def _embed(lines: Iterable[Line], layers: embedder.Layers, model: embedder.Embedder) -> Iterator[Embedded]:
+def _embed(lines: Iterator[Line], layers: Layers, model: Embedder) -> Iterator[Embedded]:
     """Yields lines with their vectors, which are computed for many lines at a time."""
-    lines = iter(lines)
     while group := list(_some(lines)):
         for place, vectors in model.embed([words for _, words in group], layers):
             yield *group[place], vectors
