@@ -14,7 +14,7 @@ from msgspec import Meta
 from elmo_tf.errors import InputError, suggestion
 
 _Config = typing.TypeVar("_Config")
-_WHOLE = "configuration"  # what an error names that is not about one key
+_WHOLE = "configuration"  # the parameter of an error that is not about one key
 _CHARACTERS = 261  # trained rows of the character table
 _MAX_LAYERS = 100
 _REMOVED = "train.accumulation_steps"  # which earlier versions stored, usually 1: no accumulation of gradients
@@ -42,7 +42,7 @@ def _converted(name: str, value: typing.Any, kind: typing.Any) -> typing.Any:
         if typing.get_origin(kind) is Literal:
             expected = f"one of {', '.join(typing.get_args(kind))}"
         else:
-            # Of "Expected `array` of length 2, got 1 - at `$[0]`".
+            # The message is like "Expected `array` of length 2, got 1 - at `$[0]`".
             expected = re.sub(r", got \S+|Expected |`", "", str(error)).replace(" - at $", " at ")
         raise InputError(name, expected, repr(value)) from None
 
@@ -136,7 +136,7 @@ class TrainConfig(Checked):
     muon_weight_decay: _NotNegative = 0.1  # weight decay of Muon's matrices per step, relative to the learning rate
     clip_norm: _AboveZero = 10.0  # largest global norm of the gradients; larger ones are scaled down
     num_sampled: _Count = 8192  # negatives per step and direction; 0, or over 3/4 of the vocabulary: the full softmax
-    reset_rate: _BelowOne = 0.0  # share of the windows that begin with a sentence and start from the zero state
+    reset_rate: _BelowOne = 0.0  # share of the windows at a sentence's beginning that start from the zero state
     dropout_rate: _BelowOne = 0.1  # share of every LSTM layer's input and of the softmax's that is set to 0
     # number format of all matrix products but the full softmax's: "float32", "bfloat16", or "auto": chosen for this
     # machine when the workdir is made, and kept in it
@@ -149,7 +149,7 @@ class TrainConfig(Checked):
     checkpoint_minutes: _NotNegative = 0.0  # minutes between checkpoints, instead of checkpoint_steps; 0: not by time
     keep_checkpoints: _Positive = 3  # newest checkpoints to keep
     eval_steps: _Count | None = None  # steps between evaluations; null: as checkpoint_steps; 0: only at the end
-    # tokens of an evaluation, from the start of the held-out text; 0, and at the end: all
+    # tokens to evaluate on, from the start of the held-out text; 0: all; the evaluation at the end always uses all
     eval_tokens: _Count = 100_000
     log_steps: _Positive = 20  # steps between points in TensorBoard
     # steps between diagnostics: histograms, update sizes, sampled against full softmax; 0: never
@@ -301,7 +301,7 @@ def from_dict(
 def check_complete(values: dict[str, typing.Any], source: str) -> None:
     """Raises `InputError` if the dictionary of a trained `Config`, in the file `source`, lacks a key of the model.
 
-    The default of such a key would be another model. New keys of the recipe may be missing.
+    The default value of such a key could mean another model. New keys of the recipe may be missing.
     """
     for key in keys(ModelConfig):
         section, name = key.split(".")

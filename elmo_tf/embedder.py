@@ -73,7 +73,7 @@ class Embedder:
                 `"sum"` of all layers; the number of a layer, 0 being the token layer; or `"all"` layers.
             pool: None: a vector for each token. `"mean"` or `"max"`: one vector for each text, over its tokens; zeros
                 for a text without tokens.
-            progress: called after each batch with the number of texts that are done, and of all.
+            progress: called after each batch with the number of texts done and the number of all texts.
 
         Returns:
             for each text its tokens and vectors, float32 `(tokens, dim)`; with `pool`, one array, float32 `(texts,
@@ -120,7 +120,7 @@ class Embedder:
         sentences = _split(texts, self.source.tokenizer)
         found: dict[int, Score] = {}
         scorer = self._scorer()
-        # Sentences without tokens have a boundary to predict.
+        # Even a sentence without tokens has a boundary to predict.
         for batch in batches([len(sentence) + 1 for sentence in sentences], self._batch_tokens):
             for place, score in zip(batch, scorer.score([sentences[place] for place in batch]), strict=True):
                 found[place] = score

@@ -23,7 +23,7 @@ class InputError(ValueError):
     """
 
     def __init__(self, parameter: str, expected: str = "", found: object = ""):
-        # Keras re-creates a layer's error from a message alone, to which it has added.
+        # Keras re-creates a layer's error from its message alone, with text of its own added.
         super().__init__(f"{parameter}: expected {expected}, found {found}" if expected else parameter)
         self.parameter = parameter
         self.expected = expected

@@ -27,9 +27,9 @@ class Score(NamedTuple):
     """The log-probabilities of a sentence, natural logarithms. A sentence starts from the zero state."""
 
     tokens: list[str]
-    # Of each token given those before it, then of the end of the sentence: float32 `(tokens + 1,)`.
+    # For each token given those before it, then for the end of the sentence: float32 `(tokens + 1,)`.
     forward_log_probs: np.ndarray
-    # Of the beginning of the sentence, then of each token given those after it: float32 `(tokens + 1,)`.
+    # For the beginning of the sentence, then for each token given those after it: float32 `(tokens + 1,)`.
     backward_log_probs: np.ndarray
     # Which tokens are not in the vocabulary and scored as `<UNK>`: bool `(tokens,)`.
     unknown: np.ndarray
@@ -110,8 +110,8 @@ class Scorer:
     def fill(self, tokens: Sequence[bytes], place: int, top: int) -> Iterator[Filled]:
         """Yields the likeliest words for a place in a sentence, the likeliest first.
 
-        The directions are combined as if, given the word, its two sides were independent: the product of both
-        probabilities, divided by the word's own, which both contain. The words' own follow Zipf's law by rank.
+        The directions are combined as if a word's two sides were independent, given the word: the product of their
+        probabilities is divided by the word's own, which both contain. That is estimated by Zipf's law from its rank.
         """
         found = self._word_log_probs([tokens], [len(tokens)], place).numpy().sum(0, dtype=np.float64)
         found = (found - np.log(np.log1p(1 / np.arange(1, len(found) + 1))))[len(SPECIAL_TOKENS) :]

@@ -93,8 +93,8 @@ class Source(abc.ABC):
     def model(self) -> Any:
         """Returns an object that embeds with `tokens` and has `trainable_variables`, as an exported model does.
 
-        Of all sources but SavedModels, the mix is the average of the layers, with gamma 1, and every sentence starts
-        from the zero state.
+        Except in SavedModels, the mix is the average of the layers, with gamma 1, and every sentence starts from the
+        zero state.
         """
         import tensorflow as tf  # noqa: PLC0415 - see the top
 

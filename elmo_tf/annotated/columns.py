@@ -40,10 +40,10 @@ def read_columns(path: str | os.PathLike, column: int = -1) -> list[Tagged]:
 
 
 def read_tokens(path: str | os.PathLike) -> list[Tagged]:
-    """Returns sentences without labels: one per line, or the first of several columns, blank lines between sentences.
+    """Returns sentences without labels: one per line, or in the first column, with blank lines between sentences.
 
-    The lines before the first blank line decide. If there are several, all with as many columns, the last of which is
-    a tag, or with one token each, these are columns. If there is one, all lines of the file decide.
+    The file has columns if the lines before its first blank line all have one token, or all have equally many columns
+    and a tag in the last. If there is only one such line, all lines of the file must have the columns and the tag.
     """
     blocks = [[line.text.split() for line in block] for block in numbered_lines.blocks(path)]
     rows = [fields for block in blocks for fields in block]

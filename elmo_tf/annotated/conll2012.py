@@ -15,7 +15,7 @@ _NOTHING = ("-", "_", "*", "")
 _WORD = 3
 # CoNLL-2012 has eleven columns before the predicates' and the mentions', and the speaker in the tenth.
 _SPEAKER, _COLUMNS = 9, 12
-# OntoNotes' names begin with the genre's folder; GUM's have the genre behind the first underscore.
+# OntoNotes' names begin with the genre's folder; GUM's have the genre after the first underscore.
 _GENRE = re.compile(r"([a-z]{2})/|GUM_([a-z]+)_")
 
 # The first word of a mention in its document, and the one after its last.
@@ -29,7 +29,7 @@ class Document:
     key: str
     sentences: list[list[str]]
     clusters: list[list[Mention]] = dataclasses.field(default_factory=list)
-    # Of each word, "" if unknown; empty if no speaker is known.
+    # Each word's speaker, "" if unknown; the list is empty if no speaker is known.
     speakers: list[list[str]] = dataclasses.field(default_factory=list)
     # Where each word begins and ends in the text, in characters; empty without a text.
     offsets: list[tuple[int, int]] = dataclasses.field(default_factory=list)
@@ -44,12 +44,12 @@ class Document:
 def read_documents(path: str | os.PathLike) -> list[Document]:
     """Returns the documents of a file in CoNLL-2012's columns.
 
-    The fourth column has the words, the last the mentions that begin `(1`, end `1)` or are one word `(1)`, several
-    separated by `|`. Of twelve columns or more the tenth has the speaker. A line `#begin document (NAME); part N`
+    The fourth column has the words, the last the mentions: `(1` where one begins, `1)` where it ends, `(1)` for one
+    word, with `|` between several. The tenth of twelve or more has the speaker. A line `#begin document (NAME); part N`
     begins a document. Lines that begin with `#` and a space are comments. A document without words is left out.
     """
     documents: list[Document] = []
-    columns: list[tuple[Line, str]] = []  # with mentions, of the last document's words
+    columns: list[tuple[Line, str]] = []  # for each word of the last document, its column of mentions
     for line in numbered_lines.lines(path):
         text = line.text
         if text.startswith("#begin document"):
@@ -87,9 +87,9 @@ def _end(documents: list[Document], columns: list[tuple[Line, str]]) -> None:
 
 
 def _clusters(columns: list[tuple[Line, str]]) -> list[list[Mention]]:
-    """Returns the clusters of a document, given the line and the column with brackets of each word."""
+    """Returns the clusters of a document, given each word's line and its column of brackets."""
     found: dict[str, list[Mention]] = {}
-    unclosed: dict[str, list[int]] = collections.defaultdict(list)  # first words by cluster, the innermost last
+    unclosed: dict[str, list[int]] = collections.defaultdict(list)  # first words of open mentions, innermost last
     for word, (line, column) in enumerate(columns):
         for part in [] if column in _NOTHING else column.split("|"):
             bracket = _BRACKET.fullmatch(part)

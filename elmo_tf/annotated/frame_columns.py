@@ -57,7 +57,7 @@ def _sentence_2012(rows: list[Row]) -> list[Frame]:
 
 
 def _sentence_2005(rows: list[Row]) -> list[Frame]:
-    """Reads the columns from the right: those with a predicate's bracket, and before them the predicates."""
+    """Finds the columns from the right: the argument columns, each with a predicate's bracket, then the predicates."""
     line, first = rows[0]
     target = len(first) - 1
     while target and any(_PREDICATE.match(fields[target]) for _, fields in rows):

@@ -30,7 +30,7 @@ class Line(NamedTuple):
         return f"{self.path}, line {self.number}"
 
     def wrong(self, expected: str, found: str | None = None) -> InputError:
-        """Returns the error about this line, which shows `found`, or else the line itself, up to a length."""
+        """Returns the error about this line, which shows `found`, or else the line itself, shortened if it is long."""
         found = self.text if found is None else found
         return InputError(
             self.place, expected, repr(found if len(found) <= _MOST_SHOWN else f"{found[:_MOST_SHOWN]}...")

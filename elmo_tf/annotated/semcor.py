@@ -30,8 +30,8 @@ class SenseSentence(NamedTuple):
 def read_semcor(path: str | os.PathLike) -> list[SenseSentence]:
     """Returns the sentences of a file in SemCor's four columns: form, part of speech, lemma, sense key or `_`.
 
-    A form of several words, joined by `_`, becomes several tokens. Of several senses, `key;key`, the first is taken.
-    A line `# doc NAME` begins a document.
+    A form of several words, joined by `_`, becomes several tokens. If there are several senses, `key;key`, the first
+    is taken. A line `# doc NAME` begins a document.
     """
     sentences, document = [], ""
     for block in numbered_lines.blocks(path):

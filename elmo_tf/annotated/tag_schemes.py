@@ -19,7 +19,7 @@ class Span(NamedTuple):
 
 
 def is_tag(text: str) -> bool:
-    """Whether `text` is `O`, or one of the letters, a hyphen and a kind."""
+    """Whether `text` is `O`, or one of the letters BILEUS, a hyphen and a kind."""
     return text == "O" or (text[:1] in tuple("BILEUS") and text[1:2] == "-" and len(text) > 2)
 
 
@@ -29,7 +29,7 @@ def is_bioul(tags: Iterable[str]) -> bool:
 
 
 def misplaced(tags: Sequence[str], bioul: bool) -> int | None:
-    """Returns the index of a sentence's first tag that the scheme, else IOB2, does not allow there; None: all fit."""
+    """Returns the index of a sentence's first misplaced tag, by BIOUL if `bioul`, else by IOB2; None: all fit."""
     for place, (before, tag) in enumerate(zip(["O", *tags], [*tags, "O"], strict=True)):
         if not _may_follow(before, tag, bioul):
             return min(place, len(tags) - 1)

@@ -10,9 +10,9 @@ from elmo_tf.annotated import numbered_lines
 
 
 def read_word_vectors(path: str | os.PathLike, words: Collection[str]) -> tuple[list[str], np.ndarray]:
-    """Returns which of `words` a text file has, with a word and its numbers per line, and float32 `(words, dim)`.
+    """Returns those of `words` that a file has, and their vectors, float32 `(words, dim)`.
 
-    A word may contain spaces, as some of GloVe's do. Of a word that occurs twice the first vector counts.
+    A line has a word (some of GloVe's contain spaces) and its numbers; a later line with the same word is ignored.
     """
     found: dict[str, np.ndarray] = {}
     dim = 0

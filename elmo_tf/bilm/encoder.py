@@ -133,7 +133,7 @@ def _layer(kernels: lstmp_packed.Kernels, clips: Clips, packing: Packing, compil
     def run(inputs, initial):
         values, *mark = inputs
         state = initial
-        if mark:  # with one row, read once for all sentences
+        if mark:  # a mark of one row is read once for all sentences
             state = lstmp_packed.step(kernels, clips, mark[0], state)
             mark = [state[1]]
         ranked = tuple(_by_rank(part, packing) for part in state)
@@ -144,7 +144,7 @@ def _layer(kernels: lstmp_packed.Kernels, clips: Clips, packing: Packing, compil
 
 
 def _by_rank(state: tf.Tensor, packing: Packing) -> tf.Tensor:
-    """Returns a state's rows in the order of ranks; one row is everyone's."""
+    """Returns a state's rows in the order of ranks; all ranks share a single row."""
     return tf.gather(state, tf.minimum(packing.order, tf.shape(state)[0] - 1))
 
 

@@ -49,7 +49,7 @@ def _outputs(bilm: Encoder, char_ids: tf.Tensor) -> tuple[tuple[tf.Tensor, tf.Te
 
 
 def _target_log_probs(softmax: SampledSoftmax, outputs: tf.Tensor, targets: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """Returns the log-probabilities of targets, float32 as `mask`, 0 where it is False; padding is not computed."""
+    """Returns the log-probabilities of targets, float32 shaped like `mask`, 0 where it is False; skips padding."""
     places = tf.where(mask)
     nats = softmax(tf.gather_nd(outputs, places), tf.gather_nd(targets, places))
     return tf.scatter_nd(places, -nats, tf.shape(mask, tf.int64))

@@ -20,8 +20,8 @@ from elmo_tf.records.windows import Window
 class WindowRun(NamedTuple):
     """The LSTMs' outputs for a window of text; each direction's values are in the order in which it reads."""
 
-    token_vectors: list[tf.Tensor]  # of each direction, float32 (batch, time, projection_dim)
-    layers: list[list[tf.Tensor]]  # of each direction each LSTM layer's output, float32 (batch, time, projection_dim)
+    token_vectors: list[tf.Tensor]  # one per direction, float32 (batch, time, projection_dim)
+    layers: list[list[tf.Tensor]]  # each direction's LSTM outputs by layer, float32 (batch, time, projection_dim)
     states: States  # after the window
 
 

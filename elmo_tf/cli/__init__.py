@@ -93,7 +93,7 @@ def _interrupts_sent_again() -> Iterator[None]:
 
 
 def _as_typed(error: InputError, flags: dict[str, str], argv: list[str]) -> str:
-    """Returns the error's message with what a user types for each parameter at its start. A path stays as it is."""
+    """Returns the error's message; the parameters at its start become what a user types for them. A path stays."""
     values = [word for option, word in itertools.pairwise(argv) if option.startswith("--")]
     if error.parameter in values:  # `--heldout data`: a folder of that name, not the parameter
         return str(error)
@@ -102,7 +102,7 @@ def _as_typed(error: InputError, flags: dict[str, str], argv: list[str]) -> str:
 
 
 def _fail(message: object, debug: bool) -> int:
-    """Prints the exception that is being handled as one line, with `debug` after its traceback."""
+    """Prints the exception being handled as one line, preceded by its traceback if `debug` is set."""
     if debug:
         traceback.print_exc()
     print("elmo-tf: error:", " ".join(str(message).split()), file=sys.stderr)

@@ -33,8 +33,8 @@ def add_command(
     Args:
         help_text: its description; up to the first semicolon or parenthesis, also its line in the list of commands.
         run: called with the parsed arguments.
-        on_gpu: whether it uses GPUs that are there, and has `--gpus`. Others run on the CPU, where TensorFlow computes
-            with more precision.
+        on_gpu: whether it uses any GPUs of the machine, and has `--gpus`. Other commands run on the CPU, where
+            TensorFlow computes with more precision.
         needs_tensorflow: whether it waits for TensorFlow to load, which takes seconds.
     """
     short = re.split(r"; | \(", help_text)[0]

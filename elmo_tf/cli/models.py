@@ -29,7 +29,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     export.add_argument("--softmax", action="store_true", help="also export the softmax, for the signature score")
     _add_savedmodel_arguments(export)
 
-    help_text = "list models by name, and which are on this machine"
+    help_text = "list the models that have a name, and say which are on this machine"
     models = add_command(commands, "models", _models, help_text, needs_tensorflow=False)
     models.add_argument("--json", action="store_true", help="print one line of JSON")
 

@@ -7,7 +7,7 @@ from elmo_tf.cli.arguments import SAVEDMODEL, add_command, natural
 from elmo_tf.files import staging
 
 _SEMCOR = (
-    "SemCor's four columns between tabs (form, part of speech, lemma, sense key or _), empty lines between sentences, "
+    "SemCor's four tab-separated columns (form, part of speech, lemma, sense key or _), empty lines between sentences, "
     "a line `# doc NAME` before each document; plain or compressed"
 )
 

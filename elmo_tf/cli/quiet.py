@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from elmo_tf.errors import InputError
 
-# Keras imports them for wrappers and plots that no command uses: a third of the time until a command starts.
+# Keras imports them for wrappers and plots that no command uses, which takes a third of a command's start-up time.
 _NOT_NEEDED = ("matplotlib", "sklearn")
 
 
@@ -20,10 +20,10 @@ def load_tensorflow(on_gpu: bool, gpus: str | None = None) -> None:
 
     Args:
         on_gpu: whether a GPU is used at all.
-        gpus: the numbers of those to use, between commas; None: all.
+        gpus: the numbers of those to use, separated by commas; None: all.
 
     Raises:
-        InputError: if `gpus` are not different ones that are there.
+        InputError: if one of `gpus` does not exist or is repeated.
     """
     # Inherited by worker processes. TensorFlow would otherwise reserve the memory of every visible GPU.
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
@@ -44,7 +44,7 @@ def load_tensorflow(on_gpu: bool, gpus: str | None = None) -> None:
 
 
 def is_relevant(record: logging.LogRecord) -> bool:
-    """Whether a log record says more than that Google's client, which Beam looks for, is not installed."""
+    """Returns False for Beam's log record that Google's client is not installed, True for all others."""
     return not record.getMessage().startswith("apitools not found")
 
 

@@ -33,8 +33,8 @@ class ELMo(keras.layers.Layer):
     loads without `source`, in a program that has imported `elmo_tf.ELMo`.
 
     Args:
-        source: as for `elmo_tf.load`. Of a SavedModel, only the network's weights are used: mixes start from the
-            average and gamma 1, sentences from zero states. A `ModelConfig` makes a network with random weights.
+        source: as for `elmo_tf.load`. From a SavedModel, only the network's weights are used: mixes start from
+            the average and gamma 1, sentences from zero states. A `ModelConfig` makes a network with random weights.
         num_mixes: mixes to return, each with its own scalar parameters and gamma; the paper puts one at the task
             network's input and one at its output.
         mix: `"learned"`; `"average"`; `"top"`; the number of a layer, 0 being the token layer; or fixed scalar

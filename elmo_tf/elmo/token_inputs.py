@@ -21,7 +21,7 @@ def to_tensor(inputs: Any, max_chars_per_token: int, tokenizer: str | None = Non
         tokenizer: if not None, strings are sentences: a list or an array of them becomes string `(batch,)`.
     """
     if isinstance(inputs, str | bytes):
-        return tf.constant(to_bytes(inputs, "inputs"))  # no batch, which the layer refuses
+        return tf.constant(to_bytes(inputs, "inputs"))  # not a batch, so the layer refuses it
     if isinstance(inputs, tf.RaggedTensor):
         if inputs.dtype != tf.string or inputs.ragged_rank != 1 or inputs.shape.rank != 2:
             return inputs.to_tensor()

@@ -30,7 +30,7 @@ def read(path: str | os.PathLike, kind: type[_Value]) -> _Value:
 
 
 def parse(content: str | bytes, kind: type[_Value], source: str) -> _Value:
-    """Returns the value that `content` holds as JSON, which may use NaN as Python's does, as a `kind`, like `read`.
+    """Returns the JSON in `content` as a `kind`, as `read` does; NaN is allowed, as in Python's `json`.
 
     Raises:
         InputError: naming the `source`, if `content` is not JSON or does not fit `kind`.

@@ -19,10 +19,10 @@ _log = logging.getLogger("elmo_tf")
 
 @contextlib.contextmanager
 def locked(folder: str | os.PathLike, wait: bool = False) -> Iterator[None]:
-    """Keeps other runs out of `folder`, which exists, by the file `.lock` in it, while the block runs.
+    """Keeps other runs out of an existing folder while the block runs, by locking the file `.lock` in it.
 
     Raises:
-        InputError: if another run has the folder, unless it is to `wait` for it, or if the lock file is a link.
+        InputError: if another run has the folder and `wait` is False, or if the lock file is a link.
         OSError: if the lock file cannot be written.
     """
     with open(pathlib.Path(folder, FILE), "ab", opener=staging.no_link) as file:
@@ -38,7 +38,7 @@ def locked(folder: str | os.PathLike, wait: bool = False) -> Iterator[None]:
 def acquire(descriptor: int, folder: str | os.PathLike) -> bool:
     """Locks an open file or folder until it is closed, at the latest when the process ends.
 
-    Returns False if another process has the lock; True, with a warning that names `folder`, if there are no locks.
+    Returns False if another process has the lock; if the file system has no locks, warns and returns True.
     """
     try:
         return filelock.lock_descriptor(descriptor, blocking=False)

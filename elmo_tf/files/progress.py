@@ -61,7 +61,7 @@ def _columns() -> int:
 
 
 def _shortened(text: str, columns: int) -> str:
-    """Returns `text` without as many of its last items, which two spaces separate, as do not fit on one line.
+    """Returns `text` without the last items that do not fit on one line; two spaces separate items.
 
     The last column stays free, because a terminal that has filled it would erase it with the rest of the line.
     """

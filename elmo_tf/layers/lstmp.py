@@ -13,8 +13,8 @@ class LSTMP(keras.layers.Layer):
     """A long short-term memory whose output is projected, and fed back projected (LSTMP).
 
     Gate columns i, j, f, o; kernel rows input, then recurrent. 1 is added to the forget gate at run time. The cell is
-    clipped before the output gate uses it, the projection, which has no bias, afterwards. Padding on the right never
-    reaches a real position.
+    clipped before the output gate uses it. The projection has no bias; its result is clipped, too. Padding on the right
+    never reaches a real position.
 
     Args:
         units: cells.

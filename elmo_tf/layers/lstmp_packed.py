@@ -13,7 +13,7 @@ from elmo_tf.layers.lstm_cell import FORGET_BIAS, Clips, clip, next_cell
 from elmo_tf.layers.packing import Packing
 from elmo_tf.layers.products import matmul
 
-_POSITIONS = 512  # whose gates are in memory at once: at 4096 units, 32 MB
+_POSITIONS = 512  # positions whose gates are in memory at once: 32 MB at 4096 units
 _COMPILED_STEPS = 64  # the longest sentence that takes the compiled loop, which is padded to this length
 # Columns of zeros after the gates. Without them, rows of a matrix start a power of two apart and share a few sets of
 # the CPU's cache: with AVX2, a product of 64 rows takes twice as long.
@@ -47,7 +47,7 @@ def kernels(kernel: tf.Tensor, bias: tf.Tensor, projection_kernel: tf.Tensor | N
     bias += _forget_bias(units)
     biases = [bias]
     if dtype != "float32":
-        # The rounding error is a second row.
+        # A second row of biases holds the rounding error of the first.
         rounded = tf.cast(tf.cast(bias, dtype), tf.float32)
         biases = [rounded, bias - rounded]
     from_input = tf.concat([kernel[:-projection_dim], tf.stack(biases)], 0)
@@ -56,7 +56,7 @@ def kernels(kernel: tf.Tensor, bias: tf.Tensor, projection_kernel: tf.Tensor | N
 
 
 def unpacked(kernels: Kernels, input_dim: int) -> list[tf.Tensor]:
-    """Returns the kernel, the bias and the projection kernel if any of float32 `Kernels`: the inverse of `kernels`."""
+    """Returns kernel, bias and, if there is one, projection kernel of float32 `Kernels`: the inverse of `kernels`."""
     from_input, recurrent = kernels.from_input[:, :-_PADDING], kernels.recurrent[:, :-_PADDING]
     bias = tf.reduce_sum(from_input[input_dim:], 0) - _forget_bias(from_input.shape[-1] // 4)
     projection = [] if kernels.projection is None else [kernels.projection]
@@ -73,7 +73,7 @@ def run(
         inputs: float32 `(N, input_dim)`, packed.
         packing: of the inputs.
         state: of all ranks, before the first time step.
-        compiled: whether a single short sentence takes a loop that XLA compiles, at the first of them. It has no
+        compiled: whether a single short sentence runs in a loop that XLA compiles on first use and that has no
             gradient.
 
     Returns:
@@ -180,7 +180,7 @@ def _with_ones(inputs: tf.Tensor, kernels: Kernels) -> tf.Tensor:
 
 
 def _array(num_steps: tf.Tensor, width: int) -> tf.TensorArray:
-    """Returns an array of `(any, width)` for each time step, and an empty one, so that `concat` always finds one."""
+    """Returns an array with `(any, width)` per time step and an empty element, so that `concat` always finds one."""
     array = tf.TensorArray(tf.float32, num_steps + 1, infer_shape=False, element_shape=(None, width))
     return array.write(num_steps, tf.zeros((0, width)))
 

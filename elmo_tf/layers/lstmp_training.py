@@ -88,9 +88,9 @@ def _backward(clips, dtype, gates, cells, outputs, upstream, kernel, projection_
         kernel, projection_kernel: of the products' dtype.
 
     Returns:
-        for all time steps the gradients of the step's input with the recurrent state before it, and of the gates
-        before their functions; those of the initial cell and recurrent state; and for all time steps the projection's
-        input and the gradient of its output before the clip.
+        the gradients of each time step's input and previous recurrent state, stacked, and of its gates before
+        activation; those of the initial cell and recurrent state; and each time step's input of the projection and
+        gradient of the projection's output before the clip.
     """
     d_outputs, d_cell, d_recurrent = upstream
     num_steps = tf.shape(outputs)[0]

@@ -17,7 +17,7 @@ class Packing(NamedTuple):
     lengths: tf.Tensor  # int32 (batch,): real positions of each rank
     started: tf.Tensor  # int32 (): ranks that have a position
     sizes: tf.Tensor  # int32 (steps + 1,): ranks that reach each time step; 0 after the last
-    offsets: tf.Tensor  # int32 (steps + 1,): real positions before each time step, and all
+    offsets: tf.Tensor  # int32 (steps + 1,): real positions before each time step, then all of them
     steps: tf.Tensor  # int32 (N,): the time step of each real position
     rows: tf.Tensor  # int32 (N,): its row
     mirrored: tf.Tensor  # int32 (N,): the position with the same distance from its row's other end

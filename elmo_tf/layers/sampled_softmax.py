@@ -83,7 +83,7 @@ class SampledSoftmax(keras.layers.Layer):
 
     def _full(self, inputs, targets):
         """Computes the losses for all tokens in pieces of words, so that the kernel is read once."""
-        # A variable that got a sparse update is copied by every read, so not in each piece.
+        # Read once, not in each piece: every read of a variable that got a sparse update copies it.
         kernel, bias = tf.convert_to_tensor(self.kernel), tf.convert_to_tensor(self.bias)
         num_tokens, most = tf.shape(inputs)[0], _LOGITS_AT_ONCE
         if tf.config.list_physical_devices("GPU"):
@@ -94,7 +94,7 @@ class SampledSoftmax(keras.layers.Layer):
             """Adds exponentials relative to the highest logit so far, so that they stay finite."""
             end = tf.minimum(start + words, self.vocab_size)
             logits = tf.matmul(kernel[start:end], inputs, transpose_b=True) + bias[start:end, None]
-            # Not a product of their own, which would round differently: the loss would be below 0 at times.
+            # A separate product for the targets would round differently: the loss could be below 0.
             rows = tf.cast(targets, tf.int32) - start
             found = tf.gather_nd(logits, tf.stack([tf.clip_by_value(rows, 0, end - start - 1), columns], 1))
             true_logits = tf.where((rows >= 0) & (rows < end - start), found, true_logits)
@@ -183,8 +183,8 @@ def log_uniform_sample(
         seed: int32 `(2,)`.
 
     Returns:
-        the words int64 `(num_sampled,)` in the order drawn, and the expected count in as many tries of each target,
-        float32 `(num_tokens,)`, and of each word drawn, float32 `(num_sampled,)`.
+        the words int64 `(num_sampled,)` in the order drawn; and how often to expect each target, float32
+        `(num_tokens,)`, and each word drawn, float32 `(num_sampled,)`, in as many tries.
     """
     log_range = tf.math.log(tf.cast(vocab_size + 1, tf.float64))
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 from elmo_tf.errors import InputError
 from elmo_tf.layers.float32 import float32_policy
 
-_EPSILON = 1e-6  # added to a variance: a vector of one value, as padding is, becomes 0
+_EPSILON = 1e-6  # added to a variance, so that a constant vector, such as padding, becomes 0
 
 
 @keras.saving.register_keras_serializable("elmo_tf")

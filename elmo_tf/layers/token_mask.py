@@ -32,7 +32,7 @@ class TokenMask(keras.layers.Layer):
     def call(self, inputs):
         more = 2 if self.boundaries else 0
         if inputs.shape.rank == 1:
-            if inputs.dtype.is_floating:  # shapes alone: see `ELMo`
+            if inputs.dtype.is_floating:  # only the shape matters: see `ELMo._of_shape_alone`
                 found = tf.ones_like(inputs, tf.int32)
             else:  # the layer splits too; next to the network, the second time costs nothing
                 found = in_graph.split(inputs, self.tokenizer)[1]
@@ -56,7 +56,7 @@ class TokenMask(keras.layers.Layer):
 
 def lengths(inputs: tf.Tensor) -> tf.Tensor:
     """Returns each row's number of tokens, int32 `(batch,)`: up to the last one that is not padding."""
-    if inputs.dtype.is_floating:  # shapes alone: see `ELMo`
+    if inputs.dtype.is_floating:  # only the shape matters: see `ELMo._of_shape_alone`
         return tf.fill(tf.shape(inputs)[:1], tf.shape(inputs)[1])
     real = inputs != "" if inputs.dtype == tf.string else tf.reduce_any(inputs != char_ids_lib.PADDING, -1)
     ends = tf.reduce_max(tf.where(real, tf.range(1, tf.shape(inputs)[1] + 1), 0), 1)

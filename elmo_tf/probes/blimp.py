@@ -28,7 +28,7 @@ _MEASURES = {
 def probe(source: str | os.PathLike, pairs: Sequence[MinimalPair]) -> Results:
     """Returns the share of pairs whose acceptable sentence has the higher log-probability; a tie counts half.
 
-    The details have the number of ties, and of pairs that differ in unknown words alone. Sentences are split into
+    The details count the ties, and the pairs that differ only in unknown words. Sentences are split into
     tokens as the Penn Treebank splits them: `ca n't`, the full stop on its own.
 
     Raises:

@@ -14,12 +14,12 @@ from elmo_tf.embedder import Embedder, Layers, Words
 from elmo_tf.errors import InputError
 from elmo_tf.files.progress import ProgressLine
 
-# Tokens at the start of the text that the mean is taken over: enough for 1 % of a component's standard deviation.
+# The mean is taken over the text's first tokens; this many bring its error to 1 % of a component's standard deviation.
 MEAN_TOKENS = 16_384
 MIX = "elmo"  # instead of a layer's number
 
 Line = tuple[int, Words]  # its number in the text, from 0, and its tokens
-Embedded = tuple[int, Words, np.ndarray]  # with the vectors of the tokens
+Embedded = tuple[int, Words, np.ndarray]  # a line, and the vectors of its tokens
 
 
 class Query(NamedTuple):

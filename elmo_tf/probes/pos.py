@@ -103,7 +103,7 @@ def _learned_weights(layers: np.ndarray, answers: np.ndarray, num_tags: int, see
 
 
 def _most_frequent(train: list[Tagged], test: list[Tagged]) -> float:
-    """Returns the accuracy of each word's most frequent tag in `train`, or for new words of the most frequent tag."""
+    """Returns the accuracy of each word's most frequent tag in `train`; new words get the most frequent tag of all."""
     pairs = [[pair for one in part for pair in zip(one.tokens, one.labels, strict=True)] for part in (train, test)]
     counts = collections.defaultdict(collections.Counter)
     for token, tag in pairs[0]:

@@ -101,9 +101,9 @@ def _nearest(
 ) -> np.ndarray:
     """Returns for each test use the sense whose average training vector has the largest cosine with it.
 
-    Of equally near senses, such as those of one form without context, the most frequent is taken. `layers` are float32
-    `(uses, dim)` of training and test, `lemmas` those of the test uses, `senses` each lemma's in training, or the
-    dictionary's first.
+    If several senses are equally near, as for one form without context, the most frequent is taken. `layers` are the
+    vectors in training and test, float32 `(uses, dim)`; `lemmas` are those of the test uses; `senses` are each lemma's
+    senses in training, or else its first in the dictionary.
     """
     names, places = np.unique(train_answers, return_inverse=True)
     averages = np.zeros((len(names), layers[0].shape[1]))

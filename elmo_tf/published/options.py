@@ -10,7 +10,7 @@ from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file
 
-# Defaults of a key: it has to be there; or the released model's value, which is our own default.
+# Defaults of a key: none, it must be there; or the released model's value, which is also our default.
 _REQUIRED, _RELEASED = object(), object()
 
 

@@ -130,7 +130,7 @@ def _read(path: str | os.PathLike, targets: Targets) -> None:
 
 @contextlib.contextmanager
 def guarded(expected: str, source: str | os.PathLike) -> Iterator[None]:
-    """Turns exceptions in the block, which reads the file `source`, into `InputError`, but for those about memory.
+    """Turns exceptions in the block, which reads the file `source`, into `InputError`, except those about memory.
 
     Libraries raise exceptions of many types for damaged files.
     """

@@ -9,7 +9,7 @@ import numpy as np
 
 from elmo_tf.text import vocabulary as vocabulary_lib
 
-# Protobuf: a field is a tag (number * 8 + type), and for type 2 a length and so many bytes.
+# Protobuf: a field is a tag (number * 8 + type), then for type 2 a length and that many bytes.
 _FIELD_1, _FIELD_2, _FIELD_3 = 1 << 3 | 2, 2 << 3 | 2, 3 << 3 | 2
 _BYTES_LIST, _INT64_LIST = _FIELD_1, _FIELD_3  # of a tf.train.Feature
 _FEATURES = ((b"char_ids", _BYTES_LIST), (b"char_lengths", _BYTES_LIST), (b"token_ids", _INT64_LIST))  # sorted

@@ -28,8 +28,8 @@ class Part(NamedTuple):
         """Returns the tokens of these sentences from `start` to `end`; each sentence has at least one there.
 
         Returns:
-            three int64 arrays `(tokens,)`: places in an array of all streams from `start` to `end`, one stream after
-            the other; places in the block of the forward direction's inputs; and of the backward direction's.
+            three int64 arrays `(tokens,)`: each token's index in an array of all streams from `start` to `end`, one
+            stream after the other; the index in the block of the forward direction's input, and of the backward's.
         """
         begins = np.maximum(self.begins, start)
         counts = np.minimum(self.ends, end) - begins
@@ -45,7 +45,7 @@ class Part(NamedTuple):
         return Part(self.block, self.numbers[chosen], self.streams[chosen], self.begins[chosen])
 
     def among(self, streams: range) -> "Part":
-        """Returns the sentences of these streams, which are numbered from 0 then."""
+        """Returns the sentences of these streams, with the streams renumbered from 0."""
         chosen = (self.streams >= streams.start) & (self.streams < streams.stop)
         return Part(self.block, self.numbers[chosen], self.streams[chosen] - streams.start, self.begins[chosen])
 

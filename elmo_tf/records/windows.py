@@ -40,7 +40,7 @@ class Window(NamedTuple):
     def of(cls, char_ids: np.ndarray, token_ids: np.ndarray, targets: np.ndarray, mask: np.ndarray) -> "Window":
         """Returns the window of inputs and targets; a first dimension of 2 is the direction, forward first.
 
-        Distinct tokens are found here, ahead of the step: in the graph that takes strings, which GPUs do not support.
+        Distinct tokens are found here, before the step: a graph would need strings for it, which GPUs do not support.
 
         Args:
             char_ids: uint16 `(2, batch_size, unroll_steps, max_chars_per_token)`, contiguous.

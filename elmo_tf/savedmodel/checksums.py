@@ -1,4 +1,4 @@
-"""The list of a SavedModel's files with sizes and SHA-256: written by an export, compared when the model is opened.
+"""The list of a SavedModel's files, with sizes and SHA-256: an export writes it, opening the model compares it.
 
 It finds damaged and lost files. It does not protect from an attacker, who can change the list as well.
 """

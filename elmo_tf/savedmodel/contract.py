@@ -51,13 +51,13 @@ CHAR_IDS = {"char_ids": Tensor("int32", ("batch", "max_length", "max_chars_per_t
 
 # The functions of the loaded object that are signatures, and their inputs; `stream` takes the states as well.
 FUNCTIONS = {"default": STRINGS, "tokens": TOKENS, "char_ids": CHAR_IDS, "stream": TOKENS}
-# An export with its softmax has one more signature, and a function of its name.
+# An export with its softmax has one more signature, and a function with the same name.
 SCORE = "score"
 # The function of each signature.
 SIGNATURES = {"serving_default": "default", **{name: name for name in FUNCTIONS}}
 
-# By function and tokenizer, the outputs that say what the vectors belong to; `offsets` are each token's first and last
-# byte in the sentence. Every signature also has the outputs of `root.py`, and `stream` returns the states.
+# By function and tokenizer, the outputs that say what the vectors belong to; `offsets` are each token's first
+# byte and the byte after its last. Every signature also has the outputs of `root.py`, and `stream` returns the states.
 TEXT_OUTPUTS = {
     "default": {"whitespace": ("tokens",), "unicode": ("tokens", "offsets"), "characters": ("tokens", "offsets")},
     "tokens": dict.fromkeys(TOKENIZERS, ("tokens",)),

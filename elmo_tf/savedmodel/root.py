@@ -30,7 +30,7 @@ def build_root(
 
     Args:
         bilm: the network.
-        mix: the mix of its layers behind the output `elmo`, built.
+        mix: the mix of its layers that the output `elmo` returns, built.
         tokenizer: how `default` splits sentences, one of `contract.TOKENIZERS`.
         initial: variables, the states before every sentence.
         softmax: adds the function `score`.

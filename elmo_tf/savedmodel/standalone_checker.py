@@ -62,7 +62,7 @@ def main(savedmodel: str, sample_vectors: str) -> list[str]:
 
 
 def _problems_of_calls(model, samples: dict[str, np.ndarray]) -> list[str]:
-    """Checks another model than ELMo itself, whose samples are called `signature/inputs/name`, `.../outputs/name`."""
+    """Checks a model other than ELMo itself; its samples are called `signature/inputs/name`, `.../outputs/name`."""
     problems = []
     for signature, function in model.signatures.items():
         prefixes = (f"{signature}/inputs/", f"{signature}/outputs/")
@@ -71,7 +71,7 @@ def _problems_of_calls(model, samples: dict[str, np.ndarray]) -> list[str]:
             for prefix in prefixes
         )
         found = {name: value.numpy() for name, value in function(**inputs).items()}
-        # Files have texts of a fixed width, TensorFlow has objects.
+        # The file stores strings at a fixed width, TensorFlow returns them as objects.
         expected |= {name: value.astype(object) for name, value in expected.items() if value.dtype.kind == "S"}
         problems += [f"{signature}: {problem}" for problem in _differences(found, expected, samples["tolerance"])]
     return problems
@@ -99,7 +99,7 @@ def _padded(words: list[list[bytes]]) -> np.ndarray:
 
 
 def _texts(sentences: np.ndarray, words: list[list[bytes]]) -> dict[str, np.ndarray]:
-    """Returns the tokens and their places in the sentences, as the outputs of these names have to be."""
+    """Returns the tokens and their places in the sentences, which the outputs of these names have to equal."""
     tokens = _padded(words)
     offsets = np.zeros((*tokens.shape, 2), np.int32)
     for row, sentence in enumerate(sentences):

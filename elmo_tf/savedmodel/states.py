@@ -14,8 +14,8 @@ from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import contract
 from elmo_tf.text import in_graph
 
-_STREAMS = 32  # that a text is divided into; their last states are averaged
-_SENTENCES = 1024  # of a text that are read
+_STREAMS = 32  # a text is divided into this many; their last states are averaged
+_SENTENCES = 1024  # how many of a text's sentences are read
 _COMPRESSED = (".bz2", ".gz", ".xz", ".zip", ".zst")
 
 

@@ -3,10 +3,10 @@
 HDF5: a dataset for each line, named by its identifier or else its number, `(layers, tokens, dim)` or `(tokens, dim)`,
 as bilm-tf and AllenNLP write them; the attribute `elmo_tf` of the file holds `info`.
 
-TFRecord: a folder of shards with `info.json` and the marker `_SUCCESS`; a `tf.train.Example` a line with `line`, `id`
-(only if there are identifiers), `tokens`, `shape`, `dtype` and `vectors`, the values as little-endian bytes.
+TFRecord: a folder of shards with `info.json` and the marker `_SUCCESS`; one `tf.train.Example` per line of text has
+`line`, `id` (if there are identifiers), `tokens`, `shape`, `dtype` and `vectors`, the values as little-endian bytes.
 
-npy: a folder with `vectors.npy`, a row per line, `ids.txt`, a line with the identifier or the number of each row,
+npy: a folder with `vectors.npy` (one row per line of text), `ids.txt` (each row's identifier or number, one per line),
 `info.json` and `_SUCCESS`.
 
 With `pool` in `info`, a line has `(layers, dim)` or `(dim,)`.

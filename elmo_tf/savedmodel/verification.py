@@ -19,7 +19,7 @@ def verify(savedmodel: str | os.PathLike) -> Iterator[str]:
     """Yields a line for each check that has passed.
 
     Args:
-        savedmodel: a version's folder, a model's, of which the newest version is verified, or the name of a published
+        savedmodel: a version's folder; a model's folder, whose newest version is verified; or the name of a published
             model, whose files are compared with the table.
 
     Raises:
@@ -44,7 +44,7 @@ def verify(savedmodel: str | os.PathLike) -> Iterator[str]:
 
 
 def problems_in_fresh_process(folder: pathlib.Path) -> list[str]:
-    """Returns what is wrong with a SavedModel, a line each, in a process that imports TensorFlow only."""
+    """Returns what a process that imports TensorFlow only finds wrong with a SavedModel, a line each."""
     checker = pathlib.Path(__file__).with_name("standalone_checker.py")
     command = [sys.executable, "-P", checker, folder, folder / contract.SAMPLE_VECTORS_FILE]
     # On the CPU: a GPU's memory may be taken, and its products are less exact.

@@ -13,7 +13,7 @@ from elmo_tf.records import wire
 from elmo_tf.savedmodel import contract
 from elmo_tf.text import in_graph
 
-# Of several lengths, as requests are: the first call with each shape is slow.
+# Their lengths differ, as those of requests do: the first call with each shape is slow.
 SENTENCES = (
     "Good morning .",
     "The bank by the river lends money to people who need it , and boats to others .",

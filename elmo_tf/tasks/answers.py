@@ -22,7 +22,7 @@ from elmo_tf.tasks.scores import squad_eval
 from elmo_tf.tasks.system import System
 from elmo_tf.tasks.token_vectors import Tokens, TokenVectors
 
-# Tokens of a training paragraph, as memory grows with the square. SQuAD has none of more than 1,000.
+# The most tokens of a training paragraph: memory grows with their square. No paragraph of SQuAD has over 1,000.
 _LONGEST_TRAINED = 1024
 _FAR = -1e9  # below any score
 
@@ -47,7 +47,7 @@ class AnswersRecipe(Recipe):
 class Found(NamedTuple):
     """An answer: its first and last token in the paragraph, and its probability among all possible answers.
 
-    Of one answer numbers, of a batch tensors.
+    The fields are numbers for one answer, tensors for a batch.
     """
 
     first: Any
@@ -174,7 +174,7 @@ class Task(System):
 
 
 def best_spans(start: tf.Tensor, end: tf.Tensor, most: int) -> Found:
-    """Returns each row's span of up to `most` tokens with the highest score; of equals the shortest, then the first.
+    """Returns each row's span of up to `most` tokens with the highest score: in a tie the shortest, then the first.
 
     `start` and `end`, float `(batch, time)`, are the scores of each token as the first and the last of an answer, far
     below all others at padding. The results are int32 `(batch,)`, and float64 for `probability`.

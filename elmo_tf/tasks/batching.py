@@ -23,7 +23,7 @@ def training_batches(
 ) -> list[list[int]]:
     """Returns the indices of the examples of each batch, in an order that depends on the seed.
 
-    Of long examples a batch has fewer than `batch_size`, so the number of batches depends on the order, too. With
+    A batch of long examples has fewer than `batch_size`, so the number of batches depends on the order, too. With
     `count`, batches are split or joined until there are as many: Keras expects an equal number in each epoch.
     """
     random = np.random.default_rng(seed)
@@ -44,7 +44,7 @@ def prediction_batches(lengths: Sequence[int], most: int) -> list[list[int]]:
 
 
 def training_data(system: System, examples: Sequence[Example], first: int) -> tuple[tf.data.Dataset, int]:
-    """Returns batches of inputs and targets, epoch `first` and all later ones without end; and the batches of each."""
+    """Returns an endless dataset of batches from epoch `first` on, inputs and targets, and the batches per epoch."""
     fit, lengths = system.recipe.fit, [length(system, example) for example in examples]
     count = len(training_batches(lengths, fit.batch_size, (fit.seed, 0)))
 
@@ -81,7 +81,7 @@ def _as_many(batches: list[list[int]], count: int, lengths: Sequence[int]) -> li
 
 
 def _cut(order: list[int], lengths: Sequence[int], most: int, most_tokens: int) -> list[list[int]]:
-    """Returns batches of examples in an order by ascending length."""
+    """Cuts an order by ascending length into batches."""
     found: list[list[int]] = []
     for index in order:
         if not found or len(found[-1]) == most or lengths[index] * (len(found[-1]) + 1) > most_tokens:

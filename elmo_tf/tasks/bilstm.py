@@ -7,7 +7,7 @@ class BiLSTM:
     """Layers of a functional model: variational dropout of the input, then an LSTM in each direction.
 
     Variational dropout has one mask for all tokens of a sentence. `penalty` is the L2 penalty of the weights without
-    the biases. Several calls share the weights.
+    the biases. All calls share the weights.
     """
 
     def __init__(self, units: int, dropout_rate: float = 0.0, penalty: float = 0.0):

@@ -47,7 +47,7 @@ class Classifier(System):
         return {"label": prediction.label, "probabilities": probabilities}
 
     def served(self, decoded: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Returns `label`, string `(batch,)`, and of each class its name and probability, `(batch, classes)`."""
+        """Returns `label`, string `(batch,)`, and each class's name and probability, `(batch, classes)`."""
         probabilities = decoded["probabilities"]
         classes = tf.tile(tf.constant([self.labels]), (tf.shape(probabilities)[0], 1))
         label = tf.gather(self.labels, tf.argmax(probabilities, -1))

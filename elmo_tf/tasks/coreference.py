@@ -40,7 +40,7 @@ class Network:
     antecedents: Positive = 250  # nearest kept spans that a span may refer to
     window: Positive = 50  # sentences of a document in a training step, at most; drawn anew in each epoch
     speakers: bool = True  # whether "the same speaker" is a feature of a pair of mentions
-    genres: bool = True  # whether the document's genre is one, where its name has it
+    genres: bool = True  # whether the document's genre, if its name has one, is a feature
     lexical_dropout_rate: Rate = 0.5  # of the words' vectors
     dropout_rate: Rate = 0.2  # of the LSTM's output and recurrent state, of hidden layers and features
 
@@ -51,7 +51,7 @@ class CoreferenceRecipe(Recipe):
 
 
 class Task(System):
-    """Finds the clusters of mentions of documents."""
+    """Finds the clusters of mentions in documents."""
 
     name = "coreference"
     metric = "average_f1"
@@ -61,7 +61,7 @@ class Task(System):
             words=Words(dim=300, lower=False, trainable=False, normalize=True),  # [C], which adds Turian's vectors
             spelling=Spelling(filters=50, dim=8, width=3, more_widths=(4, 5)),  # [C]
             elmo=Elmo(place="input", dropout_rate=0.5),  # [P]
-            # Adam, rate, decay, clipping, a document a step [C]. 400,000 steps are 143 epochs of OntoNotes' 2,802
+            # Adam, rate, decay, clipping, one document per step [C]. 400,000 steps are 143 epochs of OntoNotes' 2,802
             # documents; patience is AllenNLP's.
             fit=Fit(batch_size=1, epochs=150, patience=10, clip_norm=5.0, decay_rate=0.999, decay_steps=100),
         ),

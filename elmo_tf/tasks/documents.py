@@ -54,7 +54,7 @@ def clusters_of(spans: np.ndarray, steps: np.ndarray, documents: Sequence[Docume
     """Returns the clusters of each document of a batch: spans that refer to each other, directly or through others.
 
     `spans`, integers `(spans, 2)`, are counted as in `mention_rows`; `steps`, integers `(spans,)`, say how many spans
-    before each one its antecedent is, 0 that it has none.
+    before each one its antecedent is, or 0 if it has none.
     """
     cluster_of: dict[int, list[int]] = {}
     for place, step in enumerate(steps.tolist()):

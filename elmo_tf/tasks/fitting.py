@@ -151,7 +151,7 @@ class _State:
 
 
 class _Epochs(keras.callbacks.Callback):
-    """Between epochs: the dev score, the state, the learning rate, the end."""
+    """Scores, saves, sets the learning rate and decides when to stop, between epochs."""
 
     def __init__(self, predictor: Predictor, dev: Sequence[Example], state: _State, history: History):
         super().__init__()

@@ -24,7 +24,7 @@ class Words:
     dim: Positive = 50  # of a vector; ignored if vectors come from a file
     lower: bool = True  # whether words are looked up in lower case
     trainable: bool = True  # whether vectors from a file are trained; without a file they always are
-    # occurrences in the training data from which a word that the file lacks gets a trained vector
+    # a word that the file lacks gets a trained vector if the training data has it at least this often
     min_count: Positive = 2
     normalize: bool = False  # whether vectors from a file are scaled to length 1
 
@@ -44,11 +44,11 @@ class Elmo:
     """The biLM's layers, mixed for the task (section 3.3 of the paper)."""
 
     place: Literal["none", "input", "output", "both"] = "input"  # of the system's lowest recurrent layer
-    mix: Literal["learned", "average", "top"] = "learned"  # "average": lambda without limit; "top": the last layer
+    mix: Literal["learned", "average", "top"] = "learned"  # "average": as for an infinite lambda; "top": the last layer
     penalty: NotNegative = 0.0  # lambda of `lambda * sum_j w_j^2`
     layer_norm: bool = False  # of each layer before it is mixed
     dropout_rate: Rate = 0.5  # of the mixed vectors
-    remember: bool = True  # whether each sentence's layers are computed once and kept: 2 bytes a value
+    remember: bool = True  # whether each sentence's layers are computed once and kept, at 2 bytes per value
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,14 +57,14 @@ class Fit:
 
     batch_size: Positive = 32  # examples
     epochs: Positive = 75  # at most
-    patience: Positive = 25  # epochs without a better dev score after which training stops
+    patience: Positive = 25  # stop after this many epochs without a better dev score
     judge_every: Positive = 1  # epochs between dev scores; the last epoch always has one
     optimizer: Literal["adam", "adadelta"] = "adam"
     learning_rate: AboveZero = 0.001
     epsilon: AboveZero = 1e-7  # of the optimizer
     clip_norm: NotNegative = 0.0  # of all gradients together; 0: none
     clip_value: NotNegative = 0.0  # of each element of a gradient; 0: none
-    halve_after: Count = 0  # dev scores in a row without a better one after which the rate is halved; 0: never
+    halve_after: Count = 0  # halve the rate after this many dev scores in a row without a better one; 0: never
     decay_rate: AboveZero = 1.0  # factor of the rate after every decay_steps steps
     decay_steps: Positive = 100
     ema: Rate = 0.0  # decay of the weights' moving average, which is then scored and saved; 0: none

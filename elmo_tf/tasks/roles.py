@@ -30,7 +30,7 @@ from elmo_tf.tasks.token_vectors import TokenVectors, joined
 _LONGEST = 100  # tokens of a training sentence [S]
 # The predicate's feature.
 _NO_TOKEN, _TOKEN, _PREDICATE = range(3)
-_SCORED = 100  # arguments with a label among the examples from which on the label has a score of its own
+_SCORED = 100  # a label gets a score of its own if the examples have at least this many arguments with it
 
 
 @dataclasses.dataclass(frozen=True)

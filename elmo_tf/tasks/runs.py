@@ -28,8 +28,8 @@ from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, WordTable, encoded
 
 _log = logging.getLogger("elmo_tf")
 
-# Examples by the name of their file: `train`, `dev`, `test`; and in `whole` the training data as for prediction,
-# sentences without their phrases.
+# Examples by the name of their file: `train`, `dev`, `test`. `whole` has the training data as for prediction: sentences
+# without their phrases.
 Data = dict[str, list[Example]]
 
 
@@ -81,7 +81,7 @@ def train(
 
 
 def _read(system: System, paths: dict[str, Any], fraction: float) -> Data:
-    """Returns the examples of the given files, and of the training data a part."""
+    """Returns the examples of the given files, but only a fraction of the training data."""
     found: Data = {}
     for name, path in paths.items():
         items = [] if path is None else system.read(path)

@@ -24,7 +24,7 @@ from elmo_tf.tasks.system import checked_tokens, first_line
 from elmo_tf.tasks.token_vectors import TokenVectors
 
 _SHORTEST = 4  # tokens of a training phrase; whole sentences may be shorter [P]
-# Of five classes, as two: the middle one is left out.
+# Five classes as two: the middle one is left out.
 _POLARITY = {"0": "negative", "1": "negative", "3": "positive", "4": "positive"}
 
 
@@ -37,7 +37,7 @@ class Network:
     baseline_dropout_rate: Rate = 0.25  # the same without ELMo [A]
     encoded_dropout_rate: Rate = 0.25  # after the layer before the biLSTMs [A]
     pooled_dropout_rate: Rate = 0.1  # [A]
-    hidden: Widths = (1200, 600)  # widths of the two ReLU layers [A], which has a maxout of these widths
+    hidden: Widths = (1200, 600)  # widths of the two ReLU layers; [A] has maxout layers of these widths
     hidden_dropout_rate: Rate = 0.3  # of each [A]
     classes: int = 5  # 5, or 2: the trees' classes 0 and 1 against 3 and 4, without 2
 
@@ -52,9 +52,9 @@ class SentimentRecipe(Recipe):
 
 
 class Task(Classifier):
-    """Classifies sentences. Of trees, it trains on all phrases of four tokens or more, and is scored on sentences [P].
+    """Classifies sentences. Given trees, it trains on phrases of four tokens or more; scores are of sentences [P].
 
-    The items of `read` are trees; a sentence without one is the only phrase of its own.
+    The items of `read` are trees; the tree of a sentence without one has only the sentence as its phrase.
     """
 
     name = "sentiment"

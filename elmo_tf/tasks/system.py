@@ -28,7 +28,7 @@ class System(abc.ABC):
         labels: the labels that it can predict, in the order of `labels_of`; none before the training data is read.
     """
 
-    # As on the command line.
+    # Its name on the command line.
     name: ClassVar[str]
     # The score that chooses the epoch.
     metric: ClassVar[str]
@@ -61,7 +61,7 @@ class System(abc.ABC):
         """Returns the unlabelled example for an argument of `Trained.predict`, made of lists of tokens.
 
         Raises:
-            InputError: about `sentences`, if there is none.
+            InputError: about `sentences`, if `item` is not such an argument.
         """
 
     def examples(self, items: Sequence[Any], training: bool) -> list[Example]:

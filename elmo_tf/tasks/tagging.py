@@ -20,7 +20,7 @@ class Tagger(System):
 
     @abc.abstractmethod
     def tags_of(self, example: Example) -> list[str]:
-        """Returns the tags to learn of a labelled example."""
+        """Returns the tags of a labelled example, which the network learns."""
 
     def labels_of(self, examples: Sequence[Example]) -> list[str]:
         return sorted({tag for one in examples for tag in self.tags_of(one)})
@@ -47,7 +47,7 @@ class Tagger(System):
         inside = tf.strings.regex_full_match(tags, "I-.*")
         behind = tf.pad(inside[:, 1:], ((0, 0), (0, 1)))
         starts = tf.where(tf.strings.regex_full_match(tags, "B-.*"))
-        # In IOB2, the ends are as many, in the same order.
+        # In IOB2, there are as many ends as starts, in the same order.
         ends = tf.where((numbers >= 0) & (tags != "O") & ~behind)
         spans = tf.cast(tf.stack([starts[:, 1], ends[:, 1] + 1], 1), tf.int32)
         kinds = tf.strings.substr(tf.gather_nd(tags, starts), 2, 2**31 - 1)

@@ -85,7 +85,7 @@ class Trained:
             the new version's folder.
 
         Raises:
-            InputError: if TensorFlow alone cannot run the system, as is so of `coreference`.
+            InputError: if TensorFlow alone cannot run the system, as with `coreference`.
             OSError: if it cannot be written, or returns other answers in a fresh process; nothing is left then.
         """
         from elmo_tf.tasks import serving  # noqa: PLC0415 - needed for this alone
@@ -109,7 +109,7 @@ def load(workdir: str | os.PathLike, task: str | None = None) -> Trained:
     """Returns a trained system.
 
     Args:
-        workdir: of `elmo-tf task NAME train`. Of several seeds, the one with the best dev score.
+        workdir: of `elmo-tf task NAME train`. If it has several seeds, the one with the best dev score is loaded.
         task: the task it has to be for; None: any.
 
     Raises:

@@ -47,7 +47,7 @@ class Words:
     def __init__(self, values: np.ndarray, lengths: np.ndarray, max_chars_per_token: int = MAX_CHARS_PER_TOKEN):
         lengths = lengths.astype(np.int64)
         self._starts = np.cumsum(lengths) - lengths
-        # A word's ids are the items from the one before its first byte on, masked by the frame for its length.
+        # A word's ids begin at the item before its first byte and are masked by the frame for its length.
         room = np.zeros(len(values) + 1 + max_chars_per_token, np.uint16)
         room[1 : len(values) + 1] = values
         room += 1

@@ -41,7 +41,7 @@ _KEYCAP = r"[0-9#*]\x{FE0F}?\x{20E3}"
 # One token each; the first alternative that matches counts. Any other text between these and white space is a word.
 _TOKEN = "|".join(
     [
-        # Addresses of pages and of mail.
+        # Web and e-mail addresses.
         rf"(?:https?://|www\.){_ADDRESS}",
         rf"[\w.]+@{_WORD}(?:[.-]{_WORD})+",
         # U.S., p.m. RE2's \b knows ASCII alone, and where it depends on what is outside a token, the token is lost.
@@ -102,7 +102,7 @@ def split_texts(texts: Sequence[str]) -> list[list[Word]]:
 
 
 def break_sentences(paragraphs: tf.Tensor) -> tf.Tensor:
-    """Breaks running text after the marks that end sentences, but not after abbreviations or before a small letter.
+    """Breaks running text after the marks that end sentences, but not after abbreviations or before a lowercase letter.
 
     Args:
         paragraphs: string `(batch,)`, UTF-8; each ends with the end of a sentence.
@@ -110,7 +110,7 @@ def break_sentences(paragraphs: tf.Tensor) -> tf.Tensor:
     Returns:
         string `(sentences,)`: the sentences in order, without white space at either end.
     """
-    # After a line feed, every paragraph has a first piece that begins at byte 0.
+    # The line feed in front makes every paragraph's first piece begin at byte 0.
     paragraphs = tf.strings.join(["\n", _without_nul(paragraphs)])
     ragged, ragged_begins, ragged_ends = tensorflow_text.regex_split_with_offsets(paragraphs, _END)
     pieces, begins, ends = ragged.flat_values, ragged_begins.flat_values, ragged_ends.flat_values

@@ -22,8 +22,8 @@ _EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
 def split_sentences(text: str) -> list[list[Word]]:
     """Returns the words of each sentence.
 
-    A sentence ends after `.`, `!` or `?` and closing quotes, if white space follows and then no small letter or comma,
-    and at a blank line. The full stop of an abbreviation (`Mr.`, `J.`) belongs to its word and ends no sentence.
+    A sentence ends at a blank line, and after `.`, `!` or `?` and closing quotes if white space follows and then no
+    lowercase letter or comma. The full stop of an abbreviation (`Mr.`, `J.`) belongs to its word and ends no sentence.
     """
     sentences: list[list[Word]] = []
     words = _with_abbreviations(split_words(text))
@@ -48,7 +48,7 @@ def _with_abbreviations(words: list[Word]) -> list[Word]:
 
 
 def _is_abbreviation(word: str) -> bool:
-    # Not a single small letter: "plan b."
+    # Not a single lowercase letter: "plan b."
     return bool(_ABBREVIATION.fullmatch(word)) and (len(word) > 1 or word.isupper()) and word != "I"
 
 

@@ -34,7 +34,7 @@ class Checkpointing:
         self.saved_step: int | None = None  # of the newest complete checkpoint; None: there is none
         self._trainer = self.state.trainer
         self._pool = futures.ThreadPoolExecutor(1, "checkpoint")
-        self._writing: tuple[int, futures.Future] | None = None  # its step
+        self._writing: tuple[int, futures.Future] | None = None  # the step and the write in progress
         self._last_save = time.monotonic()
 
     def restore(self, stored_config: TrainConfig) -> None:
@@ -123,8 +123,8 @@ class Checkpointing:
     close = finish
 
     def warn_of_little_space(self, evaluated: bool) -> None:
-        """Warns if the checkpoints to keep do not fit on the disk; those kept as best count if the run is evaluated."""
-        # The best by the evaluated part and by the whole text; and one more is there while it is written.
+        """Warns if the checkpoints to keep, with the best ones if the run is `evaluated`, do not fit on the disk."""
+        # Two are kept as best, by the evaluated part and by the whole text; one more is there while it is written.
         kept = self._trainer.config.keep_checkpoints + 2 * evaluated
         needed = max(1, kept + 1 - len(checkpoints.steps(self.workdir))) * self.num_bytes
         free = shutil.disk_usage(self.workdir.path).free

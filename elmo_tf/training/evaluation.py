@@ -77,7 +77,7 @@ class Evaluator:
 
         Args:
             records: the held-out text.
-            counts: windows of each part, in ascending order; None, as the last one: all.
+            counts: windows of each part, in ascending order; None, only as the last one: all.
             batch_size: number of streams. A stream that ends gets the next sentence, and its LSTM state is carried on.
             unroll_steps: tokens per window. Sentences are assigned to streams window by window; so with several
                 streams both numbers decide which sentences follow each other, and change the result a little.

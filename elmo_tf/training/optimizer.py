@@ -103,7 +103,7 @@ class Adam(Optimizer):
 
     `mean = beta_1 * mean + (1 - beta_1) * g`, `square = beta_2 * square + (1 - beta_2) * g * g`, then
     `variable -= step_size * mean / (sqrt(square) + epsilon)`. The step size includes the correction for moments that
-    start at zero, by the number of all steps.
+    start at zero, by the number of all steps, not only those that used a row.
 
     Reference:
         Kingma and Ba 2014, "Adam: A Method for Stochastic Optimization"; the update of rows is TensorFlow Addons'
@@ -152,7 +152,7 @@ class Muon(Adam):
     `mean = 0.95 * mean + 0.05 * g` and `ahead = 0.95 * mean + 0.05 * g`, then
     `block -= learning_rate * (scale * sqrt(max(rows, columns)) * orthogonal(ahead) + weight_decay * block)`, with
     `muon_scale` and `muon_weight_decay` of the recipe; the decay is decoupled (Loshchilov and Hutter 2019). The root
-    makes the moves of a block's numbers independent of its size, so that one rate serves Adam and blocks of all sizes.
+    makes the moves of a block's entries independent of its size, so that one rate serves Adam and blocks of all sizes.
     The moves have no correction for a mean that starts at zero: their size does not depend on the mean's. They are as
     large for a small gradient as for a large one, so without the decay the matrices grow with every step.
 
@@ -161,7 +161,7 @@ class Muon(Adam):
 
     Args:
         variables, config: as for `Optimizer`.
-        matrices: which of `variables` these are. Their slot "squares" is a scalar that nothing uses.
+        matrices: indices of those matrices in `variables`. Their slot "squares" is a scalar that nothing uses.
 
     Reference:
         Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks"; the factor, the decay and both

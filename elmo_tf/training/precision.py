@@ -31,7 +31,7 @@ def of_products(precision: str) -> str:
 def resolved(config: Config, stored: Config | None = None) -> Config:
     """Replaces the precision "auto" by the one to train in, and logs the reason.
 
-    On GPUs that is bfloat16 if all of them have such products. On a CPU one window of an LSTM layer of the configured
+    On GPUs, that is bfloat16 if all of them support it. On a CPU, one window of an LSTM layer of the configured
     size is timed, forward and with the gradient, and bfloat16, whose results are coarser, is chosen if it is at least
     1.1 times as fast. If a run resumes, the precision in its `stored` configuration is used, and nothing is measured.
     """

@@ -16,7 +16,7 @@ def num_local(strategy: tf.distribute.Strategy) -> int:
 
 
 def local_rows(strategy: tf.distribute.Strategy, rows: int) -> range:
-    """Returns the batch rows of this process's replicas, each of which has `rows`; workers have equally many."""
+    """Returns the batch rows of this process's replicas, each of which has `rows`; all workers have the same number."""
     count, resolver = num_local(strategy), strategy.cluster_resolver
     several = count < strategy.num_replicas_in_sync and resolver is not None
     first = count * int(resolver.task_id) if several else 0
@@ -33,7 +33,7 @@ def distribute(strategy: tf.distribute.Strategy, values: Structure, rows: int, f
         first: index of the arrays' first row among the rows of all replicas.
 
     Returns:
-        tensors for `strategy.run`: plain ones if this process is alone and has one replica, as `strategy.run` returns.
+        tensors for `strategy.run`: plain ones, as it returns them, if this process is alone and has one replica.
     """
 
     def piece(context):
@@ -60,7 +60,7 @@ def gathered(values: Structure) -> Structure:
         # The identity places the value on the replica's device, as a collective requires.
         return context.all_gather(tf.identity(value), 0)
 
-    # Not as an integer, which TensorFlow keeps in the host's memory.
+    # As a float, because TensorFlow keeps integers in the host's memory.
     order = tf.argsort(gather(tf.reshape(tf.cast(context.replica_id_in_sync_group, tf.float32), (1,))))
 
     def in_order(value: tf.Tensor) -> tf.Tensor:

@@ -29,7 +29,7 @@ class Interrupt:
         self.requested = True
         for one, handler in self._before.items():
             signal.signal(one, handler)
-        # Not print: the signal may interrupt one.
+        # Not `print`, which may fail if the signal has interrupted a `print`.
         name = signal.Signals(number).name
         second = "a second signal stops at once, after a checkpoint that is already being written"
         with contextlib.suppress(OSError):  # the disk of a log may be full
@@ -52,7 +52,7 @@ def fatal_interrupt() -> contextlib.AbstractContextManager:
 
 @contextlib.contextmanager
 def _handling(number: int, handler) -> Iterator[None]:
-    """Handles a signal by `handler` in the block; outside the main thread, Python does not allow that."""
+    """Handles a signal with `handler` in the block; outside the main thread, Python does not allow that."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

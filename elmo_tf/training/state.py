@@ -49,7 +49,7 @@ class TrainState:
 
     @property
     def epochs(self) -> Epochs:
-        """For the recipe of this run."""
+        """The passes over the text, by this run's recipe."""
         tokens_per_step = self.trainer.batch_size * self.trainer.config.unroll_steps
         return Epochs(num_tokens(self.records), tokens_per_step, self.offset_step, self.epoch_offset)
 

@@ -20,7 +20,7 @@ from elmo_tf.training.coordination import OneWorker
 
 VARIABLE = "TF_CONFIG"  # environment variable, in which TensorFlow finds the cluster
 
-_MEET_SECONDS = 600  # between the starts of the first and the last worker
+_MEET_SECONDS = 600  # the most between the starts of the first and the last worker
 _JOIN_SECONDS = 120  # for TensorFlow to connect the workers, including the start of its GPUs
 _ANSWER_SECONDS = 5  # for a connection to a worker
 _FILE_SECONDS = 120  # until a file is visible to another worker
@@ -91,7 +91,7 @@ def _meet(me: str, mine: str, addresses: list[str]) -> None:
         raise ConnectionError(f"{me}: cannot listen at {mine} ({os.strerror(error.errno)})") from error
     with server:
         server.settimeout(_POLL_SECONDS)
-        # All in one round, because one that answered before may have been stopped.
+        # All must answer in one round: one that answered before may have been stopped since.
         while missing := [address for address in others if not _answers(address)]:
             if time.monotonic() > deadline:
                 where = ", ".join(missing)

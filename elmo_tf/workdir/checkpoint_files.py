@@ -33,7 +33,7 @@ _VARIABLES = "variables"
 _READ_AT_ONCE = 2**20  # bytes, which stay in a CPU's cache
 # An optimizer's slots by name: a variable for each of the network's.
 Slots = Mapping[str, list[tf.Variable]]
-# By part of a checkpoint (`bilm` or a slot of the optimizer) and by name.
+# First by part of a checkpoint (`bilm` or a slot of the optimizer), then by name.
 Parts = dict[str, dict[str, tf.Variable]]
 Values = dict[str, dict[str, tf.Tensor]]
 # Raised for files that are missing or damaged.
@@ -123,7 +123,7 @@ def read(folder: pathlib.Path, bilm: BiLM, slots: Slots | None = None) -> Progre
     Raises:
         DamagedError: if the checkpoint is damaged.
         InputError: if it is the checkpoint of another network or optimizer; nothing is read then.
-        OSError: if a file cannot be read, perhaps only now.
+        OSError: if a file cannot be read, perhaps only temporarily.
     """
     check(folder)
     with _damage_named(folder):

@@ -85,7 +85,7 @@ def load(workdir: Workdir, bilm: BiLM, slots: Slots | None = None, checkpoint: s
     Raises:
         InputError: if the checkpoint asked for is damaged or absent, all are damaged, one is a link, or they are of
             another network.
-        OSError: if one cannot be read, perhaps only now.
+        OSError: if one cannot be read, perhaps only temporarily.
     """
     if checkpoint != LATEST:
         return checkpoint_files.read(_chosen(workdir, checkpoint), bilm, slots)

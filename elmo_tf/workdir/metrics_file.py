@@ -2,7 +2,7 @@
 
 {"step": 7, "forward_loss": 5.1, "backward_loss": 5.2, "gradient_norm": 9.6}         losses in nats per token
 {"step": 200, "heldout": "3f2c...", "perplexity": 98.2, "forward_perplexity": ...}   `heldout` identifies the text
-{"step": 900, "heldout": "77a0...", "perplexity": 97.1, ..., "whole": true}          the others are of a part of it
+{"step": 900, "heldout": "77a0...", "perplexity": 97.1, ..., "whole": true}          the other lines are of a part
 
 It holds no times, so a run that was killed and resumed leaves the same file as an uninterrupted one. A run reads it
 once, when it starts, and appends to it.
@@ -40,7 +40,7 @@ class HeldoutLine(msgspec.Struct, frozen=True):
 
     step: Count
     heldout: str  # identifies the text, or the part of it
-    perplexity: float  # of a diverged model perhaps infinite or NaN
+    perplexity: float  # may be infinite or NaN if the model diverged
     tokens: Count = 0  # predicted by each direction
     whole: bool = False  # the whole text, while the run's other evaluations are of a part
 
@@ -55,7 +55,7 @@ class HeldoutLine(msgspec.Struct, frozen=True):
 
 
 _HELDOUT = b'"heldout"'  # only in lines about evaluations
-# Ten times as fast as `json_file`, which reads what this refuses, NaN for instance.
+# Ten times as fast as `json_file`, which reads the lines that this refuses, such as those with NaN.
 _STEP = msgspec.json.Decoder(StepLine)
 
 
@@ -131,7 +131,7 @@ def comparable(found: Sequence[HeldoutLine]) -> list[HeldoutLine]:
 
 
 def best(found: Sequence[HeldoutLine], steps: Collection[int] | None = None) -> HeldoutLine | None:
-    """Returns the one with the lowest perplexity of the `comparable` evaluations; None if there is none.
+    """Returns the `comparable` evaluation with the lowest perplexity; None if there is none.
 
     If `steps` are given, only evaluations of these count.
     """

@@ -47,7 +47,7 @@ def check(options: PipelineOptions) -> None:
 
 
 def cancel(where: str, name: str, seconds: float, appears: float = 0) -> bool:
-    """Cancels the jobs with this name on the cluster at `where`, and waits some seconds; returns whether none is left.
+    """Cancels the jobs with this name on the cluster at `where`, within `seconds`; returns whether none is left.
 
     `appears` is how long to wait for a job that may not have reached the cluster yet.
     """

@@ -55,7 +55,7 @@ def running(options: PipelineOptions) -> Iterator[str]:
 
 
 def start(command: list[str], out) -> subprocess.Popen:
-    """Starts a program that Ctrl-C does not reach, and which on Linux ends with this process in any case."""
+    """Starts a program that Ctrl-C does not reach and that, on Linux, ends with this process however that ends."""
     prctl = getattr(ctypes.CDLL(None), "prctl", None)
     try:
         return subprocess.Popen(
@@ -72,7 +72,7 @@ def start(command: list[str], out) -> subprocess.Popen:
 
 
 def _wait(endpoint: str, process: subprocess.Popen, log: pathlib.Path) -> None:
-    """Returns once the server answers. Raises ChildProcessError if it ends or takes too long."""
+    """Waits until the server answers; raises ChildProcessError if it ends or takes too long."""
     with grpc.insecure_channel(endpoint) as channel:
         ready = grpc.channel_ready_future(channel)
         for _ in range(round(_START_SECONDS / _POLL_SECONDS)):

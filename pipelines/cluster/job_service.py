@@ -28,7 +28,7 @@ from elmo_tf.pipelines.text import filesystems
 
 _ANSWER_SECONDS = 10
 _CANCEL_SECONDS = 60
-_APPEAR_SECONDS = 5  # for a job that was being submitted
+_APPEAR_SECONDS = 5  # to wait for a job that was being submitted
 _POLL_SECONDS = 0.2
 _PHASE_MARK = "-phase-"
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
@@ -178,7 +178,7 @@ def error(text: str) -> Exception:
 
 def forget_job(result: PipelineResult, note: str) -> None:
     """Deletes the note of a job that its runner has reported as ended."""
-    with contextlib.suppress(Exception):  # of any runner: it does not answer
+    with contextlib.suppress(Exception):  # any runner may raise anything if it does not answer
         if PipelineState.is_terminal(result.state):
             filesystems.delete([note])
 
@@ -190,7 +190,7 @@ def cancel_job(result: PipelineResult, where: str | None, name: str, note: str) 
     """
     _log.info("cancelling the remote job")
     is_ended = False
-    with contextlib.suppress(Exception):  # of any runner, which says no more than that it did not work
+    with contextlib.suppress(Exception):  # a runner may raise anything, which says only that it failed
         result.cancel()
         is_ended = _ends(result)
     if where:

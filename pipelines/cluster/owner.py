@@ -108,7 +108,7 @@ def _interrupt(thread: threading.Thread) -> None:
 
 
 def _wait_for_silence(folder: str, path: str) -> None:
-    """Returns if there is no note or it does not change; raises `InputError` if it does."""
+    """Waits to see whether the folder's note changes, if there is one; raises `InputError` if it does."""
     first = _read(path)
     if first is None and not filesystems.exists(path):
         return

@@ -36,7 +36,7 @@ def check(path: str) -> None:
 def _is_installed(module: str | None) -> bool:
     try:
         return module is None or importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # of a package around it
+    except ModuleNotFoundError:  # a package that contains it is missing
         return False
 
 

@@ -44,8 +44,8 @@ def _as_oserror() -> Iterator[None]:
 class Client(boto3_client.Client):
     """Beam's client of S3.
 
-    Beam makes one for each request, for which boto3 reads its files, 0.2 s of a core. Here all clients of a process
-    share one boto3 connection, which is thread-safe.
+    Beam makes one for each request, and each time boto3 reads its files, which takes 0.2 s of a core. Here all clients
+    of a process share one boto3 connection, which is thread-safe.
     """
 
     def __init__(self, options: PipelineOptions | dict[str, Any]):
@@ -92,7 +92,7 @@ def check(path: str) -> None:
     prefix = rest[: min((rest.find(mark) for mark in "*?[" if mark in rest), default=len(rest))]
     try:
         client.list_objects_v2(Bucket=bucket, Prefix=prefix, MaxKeys=1)
-    except Exception as error:  # of boto3, which is not imported here, and of its parts
+    except Exception as error:  # of boto3, which is not imported here, or of a library under it
         answer = getattr(error, "response", {}).get("Error", {})
         raise OSError(answer.get("Message") or str(error)) from None
 

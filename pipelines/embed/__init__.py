@@ -1,4 +1,4 @@
-"""The job `elmo-tf embed`, a corpus to vectors, and the search for similar words in them."""
+"""The job `elmo-tf embed`: a corpus to vectors."""
 
 from elmo_tf.pipelines.embed.config import EmbedConfig
 from elmo_tf.pipelines.embed.run import embed

@@ -23,12 +23,12 @@ class EmbedConfig(job_config.JobConfig):
     format: str = "hdf5"  # in the layout of bilm-tf and AllenNLP, tfrecord, or npy: one matrix, for which see `pool`
     layers: embedder.Layers = "all"  # one of contract.LAYERS, or a layer's number
     pool: str | None = None  # one vector per line, the "mean" or "max" over its tokens; None: one per token
-    id_column: int | None = None  # of each line, counted from 1, tabs between: the line's identifier, not its text
+    id_column: int | None = None  # tab-separated column, from 1, with the identifier of each line; not part of its text
     dtype: str = "float32"  # of the values
     precision: str = "float32"  # of the model's matrix products, one of contract.PRECISIONS
     batch_tokens: int = embedder.BATCH_TOKENS  # tokens per batch of sentences of similar length
     shards: int | None = None  # TFRecord files to write; None: one per 64 MB of vectors
-    processes_per_machine: int | None = None  # that share its cores; None: as many as Beam's options start there
+    processes_per_machine: int | None = None  # which share its cores; None: as many as Beam's options start there
 
     def __post_init__(self) -> None:
         super().__post_init__()

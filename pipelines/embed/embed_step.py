@@ -28,7 +28,7 @@ class Settings(NamedTuple):
     layers: embedder.Layers
     layout: vector_output.Layout
     batch_tokens: int
-    num_processes: int | None  # that compute on one machine; 0: one per core; None: one, with TensorFlow's own settings
+    num_processes: int | None  # on one machine; 0: one per core; None: one, with TensorFlow's own settings
     precision: str = "float32"
 
     def num_threads(self) -> int | None:
@@ -59,7 +59,7 @@ class Settings(NamedTuple):
 
 
 class Embedded(Result):
-    """What the vectors of a chunk are of."""
+    """The part of the text that a chunk's vectors belong to."""
 
     first_line: Count
     lines: Count

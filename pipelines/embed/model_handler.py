@@ -37,7 +37,7 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
     vectors depend on that sentence alone, not on Beam's batches.
 
     Args:
-        savedmodel: a version's folder, a model's (newest version), local or on any of Beam's file systems, such as
+        savedmodel: a version's folder, or a model's (newest version), local or on a file system of Beam's, such as
             `gs://`; or the name of a published model. Workers load it, so each must be able to read it. A remote model
             is copied to the worker's disk while it is loaded.
         layers: `"all"`, `"top"`, their `"average"` or `"sum"`, a layer's number, or `"mix"`, the ELMo vector.
@@ -94,7 +94,7 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
 
 @contextlib.contextmanager
 def on_this_machine(savedmodel: str) -> Iterator[tuple[str, str]]:
-    """Yields a local path of the model; a copy of the newest version, for the time of the block, if it is remote.
+    """Yields a local path of the model: if it is remote, that of a copy of its newest version, kept during the block.
 
     Yields:
         the local path, and `savedmodel`, or the version's folder in it that was copied.
@@ -116,7 +116,7 @@ def on_this_machine(savedmodel: str) -> Iterator[tuple[str, str]]:
         files = {name.removeprefix(f"{newest}/"): path for name, path in files.items() if name.startswith(f"{newest}/")}
         source = folder + newest
     for name, path in files.items():
-        # Whoever can write to a store chooses names.
+        # Anyone who can write to a store can choose names.
         if name.startswith("/") or ".." in pathlib.PurePosixPath(name).parts:
             raise InputError(savedmodel, "files in the model's folder", f"one outside: {path}")
     with tempfile.TemporaryDirectory(prefix="elmo-tf-") as copy:

@@ -52,10 +52,10 @@ class Kept(Result):
 
 
 class KeepText(do_once.DoOnce):
-    """`corpora.Task` -> a file in the journal with its sentences, one per line, tokens between spaces.
+    """`corpora.Task` -> a file in the journal with its sentences, one per line, tokens separated by spaces.
 
     A line begins with its identifier and a tab, if there are identifiers. If lines are sentences, blank and dropped
-    lines are blank lines of the file. A second file has the number of tokens and of bytes of each line, so that chunks
+    lines are blank in the file. A second file has the number of tokens and of bytes of each line, so that chunks
     are cut without reading the text.
     """
 
@@ -111,7 +111,7 @@ def cut(journal: Journal, num_texts: int, num_chunks: int, num_tokens: int) -> I
     for text, index in enumerate(_indexes(journal, num_texts)):
         if not len(index):
             continue
-        # Of each line, and of the end: the tokens before it in all texts, and its place in this one.
+        # For each line and for the end: the number of tokens before it in all texts, and its place in this one.
         tokens = before + np.concatenate([[0], np.cumsum(index[:, 0])])
         places = np.concatenate([[0], np.cumsum(index[:, 1])])
         numbers = np.minimum(tokens[:-1] * num_chunks // num_tokens, num_chunks - 1)

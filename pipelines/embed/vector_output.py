@@ -120,10 +120,10 @@ class Hdf5(NamedTuple):
     def make_frame(self, lines: Iterable[tuple[list[bytes], list[int]]], layout: Layout, info: dict[str, Any]) -> None:
         """Makes a file with a dataset for each line, without values, and with `info` as its attribute.
 
-        `lines` are names and numbers of tokens of consecutive lines, any number of lines at a time.
+        `lines` yields the names and token counts of consecutive lines, any number of lines at a time.
 
         Raises:
-            InputError: if a name cannot be that of a dataset, or is not the only one.
+            InputError: if a name cannot be a dataset's, or is not unique.
             filesystems.WriteError: if the disk is full, for example.
         """
         text = json.dumps(info)
@@ -177,19 +177,19 @@ Output = Shards | Matrix | Hdf5
 def _new_file(path: str):
     access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
     access.set_meta_block_size(_META_BYTES)
-    # A link that is in its place is not followed.
+    # Unlinked first, so that a link in its place is not followed.
     pathlib.Path(path).unlink(missing_ok=True)
     with h5py.File(h5py.h5f.create(os.fsencode(path), h5py.h5f.ACC_EXCL, fapl=access)) as file:
         yield file
 
 
 def _add_datasets(file: h5py.File, names: list[bytes], lengths: list[int], layout: Layout) -> np.ndarray:
-    """Adds datasets; returns the place in the file of the values of each, int64; 0 for those without values."""
+    """Adds datasets; returns where each one's values begin in the file, int64; 0 for those without values."""
     create = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-    # Early: values have a place at once.
+    # Early allocation gives values a place at once.
     create.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
     create.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
-    # Otherwise no two files would be the same.
+    # With time stamps, no two files would be the same.
     create.set_obj_track_times(False)
     kind = h5py.h5t.py_create(np.dtype(layout.dtype).newbyteorder("<"))
     places = np.zeros(len(lengths), _PLACE)

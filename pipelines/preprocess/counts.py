@@ -18,7 +18,7 @@ from elmo_tf.text import vocabulary
 
 PHASE = "count"
 VOCABULARY = "vocabulary"  # the phase of its result in the journal
-_PARTS = 32  # of the words, so that no worker has to add the counts of all
+_PARTS = 32  # the words are divided into this many, so that no worker has to add the counts of all
 _MOST_DISTINCT = 2_000_000  # words that a worker counts before it emits the counts, some 250 MB
 
 
@@ -40,8 +40,8 @@ class _Part(NamedTuple):
 class CountTask(beam.DoFn):
     """`corpora.Task` -> `(part, lines)`: lines of words and their counts in the training split.
 
-    A word is usually in one line per bundle. As elements of their own, all words would take as long to pass through
-    Beam's shuffle as to count.
+    A word is usually in one line per bundle. If each word were an element, passing them through Beam's shuffle would
+    take as long as counting them.
     """
 
     def __init__(self, journal: Journal, settings: sentences.Settings):

@@ -44,7 +44,7 @@ def preprocess(config: PreprocessConfig, load_tensorflow: Callable[[], None] | N
         load_tensorflow: called before the pipeline runs if this process will use TensorFlow.
 
     Raises:
-        InputError: if a field of `config` or a file cannot be used, which it names; nothing is written then.
+        InputError: naming the field of `config` or the file that cannot be used; nothing is written then.
         OSError: if reading or writing fails or a worker process dies. The same configuration resumes.
     """
     beam_options, unknown = runner_options.parse(config.beam)
@@ -86,7 +86,7 @@ def _run(config: PreprocessConfig, settings: sentences.Settings, beam_options: P
         output = shards.Output(notes, folders, settings, num_shards)
         work = _Job(output, size, len(tasks), beam_options)
         words, types = (given, None) if given else work.count(config.min_count or 1, config.max_vocab)
-        # For the next phases, and for readers of the records.
+        # The next phases and readers of the records need it.
         for folder in folders.values():
             filesystems.write(filesystems.join(folder, record_folder.VOCABULARY_FILE), words.to_bytes())
         read, written = work.shuffle() if config.shuffle else work.write()

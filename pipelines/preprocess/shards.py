@@ -97,7 +97,7 @@ class Encoder:
 def _is_reserved(words: list[bytes], text: bytes) -> np.ndarray:
     """Returns which words are spelled like a sentence boundary, given also the joined `text` of all words."""
     marks = char_ids.SENTENCE_MARKS
-    # Nearly always.
+    # True for nearly all text.
     if not any(mark in text for mark in marks):
         return np.zeros(len(words), np.int64)
     return np.array([word in marks for word in words], np.int64)

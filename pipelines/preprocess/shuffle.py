@@ -2,7 +2,7 @@
 
 A task writes two files per split: its records in runs, each sorted by bucket, and the places of each bucket in them.
 A shard consists of one or more buckets, each small enough for memory. The order depends only on the seed and on the
-tasks, which need a plan of the whole text for it.
+tasks, which is why they need a plan of the whole text.
 """
 
 import collections
@@ -24,7 +24,7 @@ _FRAME_BYTES = 16  # of a TFRecord, in addition to the data
 
 
 class GatherTask(NamedTuple):
-    """A shard to gather, of each split."""
+    """The number of a shard to gather in each split."""
 
     number: int
     size: int  # bytes

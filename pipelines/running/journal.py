@@ -61,7 +61,7 @@ class Journal(NamedTuple):
         return shared_path(self.folder, f"{stem}.{self.run}{ending}")
 
     def result(self, phase: str, number: int, kind: type[_Result]) -> _Result | None:
-        """Returns the result of a task; None if it is not done, its result is damaged or a file of it not whole."""
+        """Returns the result of a task; None if it is not done, its result is damaged or a file of it incomplete."""
         path = self._result_path(phase, number)
         result = filesystems.read_json(path, kind) if filesystems.exists(path) else None
         files = result.files if result else {}
@@ -99,7 +99,7 @@ class Journal(NamedTuple):
 
 
 def shared_path(folder: str, *name: str) -> str:
-    """Returns the path of a file that belongs to no single run, or of all of the journal."""
+    """Returns the path of a file that belongs to no single run, or without a name that of the journal's folder."""
     return filesystems.join(folder, UNFINISHED, *name)
 
 
@@ -136,7 +136,7 @@ def check(folder: str) -> None:
         found = filesystems.match(filesystems.join(folder, "**"))
         is_free = all(file.path.startswith(shared_path(folder) + "/") for file in found)
     else:
-        # With nothing but a journal, a run was killed before it wrote anything.
+        # A folder with nothing but a journal is free: a run was killed before it wrote anything.
         is_free = not os.path.lexists(folder) or (os.path.isdir(folder) and {*os.listdir(folder)} <= {UNFINISHED})
     if is_free or plan_of(folder) is not None:
         return
@@ -261,7 +261,7 @@ def _clear(folder: str, everything: bool) -> None:
 
 @contextlib.contextmanager
 def locked(folder: str) -> Iterator[None]:
-    """Keeps other runs out of a folder: of a local one those on this machine, of a remote one all."""
+    """Keeps other runs out of a folder: those on this machine if it is local, all runs if it is remote."""
     if not filesystems.is_local(folder):
         from elmo_tf.pipelines.cluster import owner
 

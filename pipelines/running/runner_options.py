@@ -24,7 +24,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.pipelines.running import loopback, processes
 from elmo_tf.pipelines.text import filesystems
 
-# In memory, in this process or with --direct_num_workers in several, without a network.
+# Runs in memory, in this process or in several (--direct_num_workers), without a network.
 DEFAULT_RUNNER = "FnApiRunner"
 _REMOTE = ("PortableRunner", "FlinkRunner")  # hand the pipeline to another program
 # Not Beam's own default, DirectRunner, nor PrismRunner: both start a Go program that listens on all addresses.
@@ -39,7 +39,7 @@ _LOGGERS = {
     "apache_beam.runners.portability.portable_runner": logging.CRITICAL,
     "apache_beam.runners.worker": logging.CRITICAL,
 }
-# Of an exception in a worker most runners pass on only the text: its traceback, or a repr of that. Beam adds the step's
+# Most runners pass on only the text of an exception in a worker: its traceback, or a repr of that. Beam adds the step's
 # name to an exception's first argument, so it may be anywhere in the message.
 _OWN_ERROR = re.compile(r"(InputError|ReadError|WriteError): (.*?)(?=\\n|\n|$)")
 _SYSTEM_ERROR = re.compile(r"\w+Error: \[Errno \d+\] (.*?)(?=\\n|\n|$)")
@@ -85,7 +85,7 @@ def uses_processes(options: PipelineOptions) -> bool:
 
 
 def processes_per_machine(options: PipelineOptions) -> int | None:
-    """Returns how many worker processes the options start on one machine; 0: one per core; None: the only one."""
+    """Returns how many worker processes the options start on one machine; 0: one per core; None: there are none."""
     if uses_processes(options):
         return options.view_as(DirectOptions).direct_num_workers
     if is_remote(options):
@@ -137,7 +137,7 @@ def is_remote(options: PipelineOptions) -> bool:
 def connected(
     options: PipelineOptions, unknown: Sequence[str] = (), module: str = "", load_tensorflow: Callable | None = None
 ) -> contextlib.AbstractContextManager:
-    """Makes ready for the pipelines of the block: with a remote runner see `job_service.connected`.
+    """Prepares for the pipelines of the block; for a remote runner, see `job_service.connected`.
 
     Worker processes of the in-memory runner import `module`; if there are none, `load_tensorflow` is called.
     """

@@ -34,7 +34,7 @@ class Amount(NamedTuple):
 class TaskProgress:
     """Counts the progress of a task: in Beam's counters and, every half second, by a line in a local file.
 
-    Remote stores have no such files, as nothing can be appended to theirs.
+    A remote journal has no such file, because nothing can be appended to a file in a store.
     """
 
     def __init__(self, journal: Journal, phase: str):

@@ -120,7 +120,7 @@ def read_range(path: str, start: int, end: int) -> bytes:
     """Returns the bytes `start` to `end` of a file without reading others, as Beam's 16 MB buffers for stores would.
 
     Raises:
-        ReadError: also if the file ends before.
+        ReadError: also if the file ends before `end`.
     """
     with _asked(path), open_file(path) as file:
         unbuffered = getattr(file, "raw", file)
@@ -205,7 +205,7 @@ def write_json(path: str, value: Any) -> None:
 
 
 def at_once(ask: Callable[[Any], Any], about: Iterable[Any]) -> Iterator[Any]:
-    """Yields `ask` of each item, in order, with a limited number of requests to a store at a time."""
+    """Yields `ask(item)` for each item, in order, with a limited number of requests to a store at a time."""
     asked: collections.deque[concurrent.futures.Future] = collections.deque()
     with concurrent.futures.ThreadPoolExecutor(_READERS) as threads:
         for one in about:

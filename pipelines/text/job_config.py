@@ -48,7 +48,7 @@ class JobConfig:
         require(name, found in values, f"one of {', '.join(values)}", found)
 
     def require_at_least(self, name: str, least: int) -> None:
-        """Raises `InputError` if a field is less."""
+        """Raises `InputError` if a field is less than `least`."""
         value = getattr(self, name)
         require(name, value is None or value >= least, f"at least {least}", value)
 
@@ -79,7 +79,7 @@ def corpus(patterns: Iterable[str], outputs: Iterable[str]) -> list[corpora.Text
 
 
 def real_path(path: str) -> str:
-    """Returns an absolute path without links and trailing slash; that of a store only without the slash."""
+    """Returns an absolute path without links and trailing slash; a path in a store only loses the slash."""
     return os.path.realpath(path) if filesystems.is_local(path) else path.rstrip("/")
 
 

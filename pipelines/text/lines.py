@@ -25,7 +25,7 @@ RULES = {
     "long_lines": f"cut at white space into pieces of {MAX_LINE_BYTES:,} bytes at most",
     "long_tokens": f"cut to {MAX_TOKEN_BYTES:,} bytes",
 }
-# How files begin that are not UTF-8 text, and would otherwise pass for text with a few irregular lines.
+# First bytes of files that are not UTF-8 text but would otherwise pass for text with a few irregular lines.
 _NOT_TEXT = {
     b"\x1f\x8b": "a gzip file whose name does not end in .gz",
     b"BZh91AY&SY": "a bzip2 file whose name does not end in .bz2",
@@ -54,7 +54,7 @@ class Cleaner(NamedTuple):
     paragraphs: bool  # whether blank lines separate paragraphs of several lines
     spaced: bool = True  # whether only white space separates tokens; if not, see `shorten`
     numbered: bool = False  # whether lines keep their numbers: none is split, and a dropped one becomes an empty one
-    fasta: bool = False  # whether files with the names of FASTA files are such
+    fasta: bool = False  # whether files with a FASTA name are read as FASTA
 
     def clean(self, block: reading.Block) -> Text:
         """Returns the usable text of a block.
@@ -89,7 +89,7 @@ class Cleaner(NamedTuple):
         return Text([unit for unit in units if unit and not unit.isspace()], irregular)
 
     def has_records(self, block: reading.Block) -> bool:
-        """Whether a block is of a FASTA file. If lines are numbered, identifier and tab are before its sequences."""
+        """Whether a block is of a FASTA file. If lines are numbered, each sequence follows its identifier and a tab."""
         return self.fasta and corpora.is_fasta(block.source)
 
     def shorten(self, words: list[bytes], irregular: collections.Counter) -> list[bytes]:
@@ -160,7 +160,7 @@ def _cut(token: re.Match) -> bytes:
 
 
 def _valid(text: bytes) -> bytes:
-    """Returns the UTF-8 in a text."""
+    """Returns a text without bytes that are not UTF-8."""
     return text.decode(errors="ignore").encode()
 
 

@@ -160,8 +160,8 @@ def _line_length(text: BinaryIO) -> int:
 def _last_end(text: bytes, unit: str, anywhere: bool) -> tuple[int, bool]:
     """Returns where to cut `text`, and whether the line, paragraph or record continues after it.
 
-    That is after the last whole one, else after the last line or word of it. Without the end of a word: after the last
-    whole character if it can be cut `anywhere`, as in a language without spaces; else 0.
+    It is cut after the last whole unit, or else after the last whole line or word in it. If no word is whole, it is cut
+    after the last whole character if `anywhere`, as in a language without spaces, or else at 0.
     """
     if unit == _PARAGRAPH and (found := _LAST_PARAGRAPH.match(text)):
         return found.end(), False

@@ -146,10 +146,10 @@ class Reader:
 
 
 def _without_column(lines_of_text: list[bytes], column: int, continues: bool) -> tuple[list[bytes], list[bytes]]:
-    """Returns what each line has in a column, from 1, between tabs, and the rest of the line.
+    """Returns each line's entry in a tab-separated column, counted from 1, and the rest of the line.
 
-    If there is no such column, or no other one, the first is empty. So it is for the first line if it `continues` one
-    whose columns came before.
+    The entry is empty if a line has no such column or no other one, and in a first line that `continues` one whose
+    columns came before.
     """
     found, texts = [], []
     for number, line in enumerate(lines_of_text):

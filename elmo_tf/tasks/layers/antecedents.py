@@ -88,7 +88,7 @@ class AntecedentScores(keras.layers.Layer):
             sums = tf.tensordot(pairs, product, 1) + tf.tensordot(known, features, 1)
             sums += late[first:after, None] + early[None, begin:after]
             found = score(sums, ScoreWeights(product, *others), self.dropout_rate, seeds[1])
-            # From the block's columns to each span's own, the nearest first.
+            # Picks each span's candidates from the block's columns, the nearest first.
             places = tf.range(first, after)[:, None] - 1 - tf.range(columns)[None] - begin
             return tf.gather(found, tf.maximum(places, 0), batch_dims=1)
 
@@ -125,7 +125,7 @@ class AntecedentScores(keras.layers.Layer):
             with tf.device("CPU"):
                 names = inputs["speakers"]
                 if names.dtype != tf.string:
-                    # Shapes alone: see `elmo_tf.elmo.layer`.
+                    # Only the shape matters: see `_of_shape_alone` in `elmo_tf.elmo.layer`.
                     names = tf.fill(tf.shape(names), "")
                 facts["speakers"] = tf.unique(tf.gather_nd(names, inputs["places"]))[1]
         return facts

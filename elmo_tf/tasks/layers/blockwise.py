@@ -13,8 +13,8 @@ def in_blocks(
     The backward pass computes each block again: memory holds the values of one block, whatever the number of rows.
 
     `function` is called with the first row of a block, the row after its last (int32 scalars) and `inputs`, float
-    tensors, which have gradients; it returns float32 `(block's rows, width)`. It uses no variables, and its arguments
-    decide whatever is random.
+    tensors, which have gradients; it returns float32 `(block's rows, width)`. It uses no variables, and all
+    that is random in it depends on its arguments alone.
     """
     blocks = (rows + block - 1) // block
 

@@ -151,7 +151,7 @@ class CRF(keras.layers.Layer):
 def viterbi(scores: tf.Tensor, mask: tf.Tensor, begin: tf.Tensor, transitions: tf.Tensor, end: tf.Tensor) -> tf.Tensor:
     """Decodes like `CRF.decode`: `begin` and `end` are float64 `(labels,)`, `transitions` `(from, to)`; -inf forbids.
 
-    Of equally good labels the first is taken.
+    If several labels are equally good, the first is taken.
     """
     scores, mask = tf.cast(scores, tf.float64), tf.cast(mask, tf.bool)
     batch, time, labels = tf.unstack(tf.shape(scores))
@@ -162,21 +162,21 @@ def viterbi(scores: tf.Tensor, mask: tf.Tensor, begin: tf.Tensor, transitions: t
     def step(state, inputs):
         (best, _), (place, token, real) = state, inputs
         ways = best[:, :, None] + tf.where(place == 0, begin[None], transitions)
-        # Behind the last token, nothing changes.
+        # After the last token, nothing changes.
         before = tf.where(real[:, None], tf.argmax(ways, 1, tf.int32), same)
         return tf.where(real[:, None], tf.reduce_max(ways, 1) + token, best), before
 
     tokens = tf.range(time), tf.transpose(scores, (1, 0, 2)), tf.transpose(mask)
     best, before = tf.scan(step, tokens, (start, tf.zeros_like(start, tf.int32)))
     last = tf.argmax(best[-1] + end, 1, tf.int32)
-    # Of each token the label of the one before.
+    # Follows each token's best label back to that of the token before it.
     path = tf.scan(lambda label, before: tf.gather(before, label, batch_dims=1), before, last, reverse=True)
     return tf.where(mask, tf.transpose(tf.concat([path[1:], last[None]], 0)), -1)
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
 class CRFLoss(keras.losses.Loss):
-    """What `CRF.loss` returns; sample weights are one for each row."""
+    """What `CRF.loss` returns; each row has one sample weight."""
 
     def __init__(self, name: str = "crf_loss", **kwargs: Any):
         super().__init__(name=name, **kwargs)

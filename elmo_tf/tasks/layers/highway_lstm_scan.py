@@ -115,7 +115,7 @@ def _step(seen, products, cell, keep):
 
 
 def _step_gradient(gates, cell, earlier_cell, straight, d_output, d_cell, keep):
-    """Returns the gradients by a step's input products `(6 * units, batch)` and by the earlier cell."""
+    """Returns the gradients of a step's input products, `(6 * units, batch)`, and of the earlier cell."""
     input_gate, forget_gate, output_gate, highway_gate, candidate = tf.split(gates, 5, 0)
     d_output = d_output if keep is None else d_output * keep
     squashed = tf.tanh(cell)

@@ -81,7 +81,7 @@ class MentionSpans(keras.layers.Layer):
         seeds = next_seeds(self._seeds, self.dropout_rate, training)
         widths = tf.tile(self.widths[None], (tf.shape(hidden)[0], 1, 1))
         widths = dropped(widths, self.dropout_rate, seeds[0])
-        # Of all spans, float32 (words, widths).
+        # The scores of all spans, float32 (words, widths).
         weights = ScoreWeights(*self._score_weights)
         of_first, of_last, of_width, of_head = tf.split(tf.convert_to_tensor(weights.first), self._parts)
         known = tf.gather(tf.matmul(vectors, of_head), last)

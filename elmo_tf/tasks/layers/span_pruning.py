@@ -9,8 +9,8 @@ def best_spans(scores: np.ndarray, documents: np.ndarray, ratio: float) -> np.nd
     """Returns the kept spans as `word * max_width + width - 1`, int32 `(kept,)`, in the order of the text.
 
     Spans are kept by descending score until a document has `floor(ratio * words)`, at least one, except those that
-    cross a kept span: that overlap it while neither is inside the other. `scores`, float `(words, max_width)`, are of
-    the span of each width that begins with a word, -inf if there is none; `documents`, integers `(words,)`, ascend.
+    cross a kept span: that overlap it while neither is inside the other. `scores`, float `(words, max_width)`, are
+    those of the span of each width from each word on, -inf if there is none; `documents`, integers `(words,)`, ascend.
 
     Reference:
         Lee et al. 2017, section 5; `extract_spans` of its code.
@@ -28,7 +28,7 @@ def _best_of_document(scores: np.ndarray, most: int) -> np.ndarray:
     words, max_width = scores.shape
     flat = scores.ravel()
     order = np.argsort(-flat, kind="stable")[: np.count_nonzero(flat > -np.inf)]
-    # Of the longest kept span that begins with each word, the last word; of the longest that ends with it, the first.
+    # For each word: the last word of the longest kept span from it on, the first of the longest that ends with it.
     last_from, first_to = [-1] * words, list(range(words))
     kept: list[int] = []
     for place in order.tolist():

@@ -29,7 +29,7 @@ class TokenLayer(keras.layers.Layer):
     def call(self, tokens):
         mask = self._mask(tokens)
         if tokens.dtype != tf.string:
-            # Shapes alone: see `elmo_tf.elmo.layer`.
+            # Only the shape matters: see `_of_shape_alone` in `elmo_tf.elmo.layer`.
             tokens = tf.fill(tf.shape(mask), "")
         vectors = self.vectors_of(tokens)
         return vectors * tf.cast(mask, vectors.dtype)[..., None]

@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 
 _FAR = -1e9  # below any score
-# Computed at once, for all rows: 64 MB. A row of 5,000 tokens has 25,000,000 scores with itself.
+# Scores computed at once, for all rows: 64 MB. A row of 5,000 tokens has 25,000,000 scores with itself.
 _MOST_SCORES = 2**24
 
 

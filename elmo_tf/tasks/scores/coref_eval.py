@@ -38,7 +38,7 @@ def average_f1(counts: dict[str, Counts]) -> float:
 
 
 def _muc(key: list[set[Mention]], response: list[set[Mention]]) -> Counts:
-    """Links that remain in each cluster when it is divided as the other side divides its mentions."""
+    """Counts the links that remain in each cluster when it is divided as the other side divides its mentions."""
 
     def links(clusters: list[set[Mention]], others: list[set[Mention]]) -> tuple[int, int]:
         place = {mention: number for number, other in enumerate(others) for mention in other}
@@ -49,7 +49,7 @@ def _muc(key: list[set[Mention]], response: list[set[Mention]]) -> Counts:
 
 
 def _b_cubed(key: list[set[Mention]], response: list[set[Mention]]) -> Counts:
-    """For each mention, the share of its cluster that the other side puts in the same cluster."""
+    """Adds up, over all mentions, the share of its cluster that the other side puts in the same cluster."""
 
     def overlap(clusters: list[set[Mention]], others: list[set[Mention]]) -> tuple[float, int]:
         place = {mention: other for other in others for mention in other}
@@ -61,7 +61,7 @@ def _b_cubed(key: list[set[Mention]], response: list[set[Mention]]) -> Counts:
 
 
 def _ceafe(key: list[set[Mention]], response: list[set[Mention]]) -> Counts:
-    """The similarity, 2 |K and R| / (|K| + |R|), of clusters matched one to one for the largest sum."""
+    """Adds up the similarity 2 |K and R| / (|K| + |R|) of clusters, matched one to one for the largest sum."""
     if not key or not response:
         return Counts(0, len(key), 0, len(response))
     similarity = np.array([[2 * len(one & other) / (len(one) + len(other)) for other in response] for one in key])
