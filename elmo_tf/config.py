@@ -136,7 +136,7 @@ class TrainConfig(Checked):
     muon_weight_decay: _NotNegative = 0.1  # weight decay of Muon's matrices per step, relative to the learning rate
     clip_norm: _AboveZero = 10.0  # largest global norm of the gradients; larger ones are scaled down
     num_sampled: _Count = 8192  # negatives per step and direction; 0, or over 3/4 of the vocabulary: the full softmax
-    reset_rate: _BelowOne = 0.0  # share of the windows at a sentence's beginning that start from the zero state
+    reset_rate: _BelowOne = 0.0  # share of the windows starting with a sentence that get the zero state
     dropout_rate: _BelowOne = 0.1  # share of every LSTM layer's input and of the softmax's that is set to 0
     # number format of all matrix products but the full softmax's: "float32", "bfloat16", or "auto": chosen for this
     # machine when the workdir is made, and kept in it

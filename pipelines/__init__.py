@@ -1,1 +1,1 @@
-"""Apache Beam pipelines: text to records, text to vectors. Thin `run(argv)` functions over labelled PTransforms."""
+"""Jobs on Apache Beam: text to records, text to vectors; and the download of a corpus."""

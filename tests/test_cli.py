@@ -105,6 +105,7 @@ WRONG = [
     (f"{EVALUATE} trained --unigram other", about("other", OTHER_WORDS)),
     (f"{EXPORT} --gamma nan", "--gamma: expected a finite number, found nan"),
     (f"{EXPORT} --warm-text missing.txt", about("missing.txt", "a text file")),
+    (f"{NEIGHBORS} --word Bank", "--sentence: expected the word 'Bank' in it, found 'bank'"),
     (NEIGHBORS.replace("mine", "missing"), about("missing", "a SavedModel, .*, found none of them")),
     (
         "import smal --output new/model",

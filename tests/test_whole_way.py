@@ -115,6 +115,8 @@ def assert_neighbors(run: Callable[..., str]) -> None:
     for _, number, marked in uses:
         assert sentences()[int(number.replace(",", ""))] == re.sub(r"[\[\]]", "", marked)
     as_json = json.loads(run("neighbors", *found, "--json"))
+    assert [*as_json] == ["uses"]
+    assert [*as_json["uses"][0]] == ["similarity", "line", "sentence", "position"]
     assert [use["line"] for use in as_json["uses"]][:5] == [int(number.replace(",", "")) for _, number, _ in uses]
 
 

@@ -43,7 +43,10 @@ def lines(path: str | os.PathLike) -> Iterator[Line]:
     Raises:
         InputError: if the file cannot be read or is not UTF-8.
     """
-    opener, name = _OPENERS.get(pathlib.Path(path).suffix, open), str(path)
+    name, suffix = str(path), pathlib.Path(path).suffix
+    if suffix in (".zst", ".zip"):
+        raise InputError(name, f"a file that is plain or ends in {', '.join(_OPENERS)}", suffix)
+    opener = _OPENERS.get(suffix, open)
     number = 0
     try:
         with opener(path, "rb") as file:

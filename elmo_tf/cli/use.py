@@ -62,9 +62,9 @@ def _neighbors(arguments: argparse.Namespace) -> None:
     from elmo_tf.probes import neighbors
 
     sentence, word = (text.encode(errors="surrogateescape") for text in (arguments.sentence, arguments.word))
-    given = arguments.layer, arguments.count, arguments.same_word
     query = neighbors.Query(sentence.split(), word)
-    uses = neighbors.search(arguments.savedmodel, arguments.text, query, *given)
+    where = arguments.savedmodel, arguments.text
+    uses = neighbors.search(*where, query, arguments.layer, arguments.count, arguments.same_word)
     if arguments.json:
         print(json.dumps({"uses": [use._asdict() for use in uses]}, ensure_ascii=False))
     else:

@@ -183,8 +183,8 @@ def log_uniform_sample(
         seed: int32 `(2,)`.
 
     Returns:
-        the words int64 `(num_sampled,)` in the order drawn; and how often to expect each target, float32
-        `(num_tokens,)`, and each word drawn, float32 `(num_sampled,)`, in as many tries.
+        the words int64 `(num_sampled,)` in the order drawn; and the expected counts, in as many tries as it took, of
+        each target, float32 `(num_tokens,)`, and of each word drawn, float32 `(num_sampled,)`.
     """
     log_range = tf.math.log(tf.cast(vocab_size + 1, tf.float64))
 

@@ -66,13 +66,17 @@ def search(
     if layer not in names:
         raise InputError("layer", f"one of {', '.join(names)}", layer)
     layers = "mix" if layer == MIX else int(layer)
-    model = Embedder(found)
-    ((_, vectors),) = model.embed([query.sentence], layers)
     progress = ProgressLine(at_once=False)
     lines = _lines(text, query.word if same_word else None, progress)
-    target = vectors[query.sentence.index(query.word)]
-    uses = nearest_uses(query, target, _embed(lines, layers, model), count, same_word)
-    progress.clear()
+    try:
+        first = list(itertools.islice(lines, 1))  # before the model is loaded, which takes seconds
+        model = Embedder(found)
+        ((_, vectors),) = model.embed([query.sentence], layers)
+        target = vectors[query.sentence.index(query.word)]
+        embedded = _embed(itertools.chain(first, lines), layers, model)
+        uses = nearest_uses(query, target, embedded, count, same_word)
+    finally:
+        progress.clear()
     wanted = f"line with the word {_shown(query.word)!r}" if same_word else "sentence"
     return numbered_lines.require_some(uses, text, f"{wanted}, other than the one given")
 
@@ -110,9 +114,8 @@ def nearest_uses(
         similarity = float(similarities[position])
         if similarity == -np.inf or (len(best) == count and similarity <= best[-1].similarity):
             continue
-        bisect.insort(
-            best, Use(similarity, line, list(map(_shown, words)), position), key=lambda one: (-one.similarity, one.line)
-        )
+        use = Use(similarity, line, list(map(_shown, words)), position)
+        bisect.insort(best, use, key=lambda one: (-one.similarity, one.line))
         known.add(tuple(words))
         for gone in best[count:]:
             known.discard(tuple(word.encode() for word in gone.sentence))
@@ -138,7 +141,7 @@ def _lines(text: str | os.PathLike, word: bytes | None, progress: ProgressLine) 
     """Yields the lines of a text that have tokens, `word` among them if it is given."""
     for number, line in enumerate(numbered_lines.lines(text)):
         if progress.due():
-            progress.show(f"searching {text}: {number:,} lines")
+            progress.show(f"searching: {number:,} lines")
         words = line.text.encode().split()
         if words and (word is None or word in words):
             yield number, words

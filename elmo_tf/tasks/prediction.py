@@ -41,6 +41,6 @@ class Predictor:
         return found
 
     def scores(self, examples: Sequence[Example]) -> dict[str, float]:
-        """Returns the scores on labelled examples, in percent with four decimals."""
+        """Returns the scores on labeled examples, in percent with four decimals."""
         scores = self.system.scores(examples, self.predict(examples))
         return {name: round(score, 4) for name, score in scores.items()}

@@ -52,7 +52,7 @@ class SentimentRecipe(Recipe):
 
 
 class Task(Classifier):
-    """Classifies sentences. Given trees, it trains on phrases of four tokens or more; scores are of sentences [P].
+    """Classifies sentences. Given trees, it trains on all phrases of four tokens or more; scores are of sentences [P].
 
     The items of `read` are trees; the tree of a sentence without one has only the sentence as its phrase.
     """

@@ -50,7 +50,7 @@ class System(abc.ABC):
 
     @abc.abstractmethod
     def read(self, path: str | os.PathLike) -> list[Any]:
-        """Returns the items of a labelled file: sentences, pairs, documents. `fraction` counts these."""
+        """Returns the items of a labeled file: sentences, pairs, documents. `fraction` counts these."""
 
     @abc.abstractmethod
     def read_unlabelled(self, path: str | os.PathLike) -> list[Example]:
@@ -58,7 +58,7 @@ class System(abc.ABC):
 
     @abc.abstractmethod
     def example_of(self, item: Any) -> Example:
-        """Returns the unlabelled example for an argument of `Trained.predict`, made of lists of tokens.
+        """Returns the unlabeled example for an argument of `Trained.predict`, made of lists of tokens.
 
         Raises:
             InputError: about `sentences`, if `item` is not such an argument.
@@ -93,7 +93,7 @@ class System(abc.ABC):
 
     @abc.abstractmethod
     def targets(self, examples: Sequence[Example]) -> dict[str, np.ndarray]:
-        """Returns the targets of the loss for a batch of labelled examples, by name."""
+        """Returns the targets of the loss for a batch of labeled examples, by name."""
 
     @abc.abstractmethod
     def loss(self, network: keras.Model, outputs: Any, targets: dict[str, tf.Tensor]) -> tf.Tensor:

@@ -20,7 +20,7 @@ class Tagger(System):
 
     @abc.abstractmethod
     def tags_of(self, example: Example) -> list[str]:
-        """Returns the tags of a labelled example, which the network learns."""
+        """Returns the tags of a labeled example, which the network learns."""
 
     def labels_of(self, examples: Sequence[Example]) -> list[str]:
         return sorted({tag for one in examples for tag in self.tags_of(one)})

@@ -33,7 +33,7 @@ def distribute(strategy: tf.distribute.Strategy, values: Structure, rows: int, f
         first: index of the arrays' first row among the rows of all replicas.
 
     Returns:
-        tensors for `strategy.run`: plain ones, as it returns them, if this process is alone and has one replica.
+        tensors for `strategy.run`: plain ones, as it returns them, if this process has one replica.
     """
 
     def piece(context):

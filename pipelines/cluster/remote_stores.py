@@ -14,13 +14,12 @@ _EXTRAS = {
     "s3": ("aws", "boto3"),
     "azfs": ("azure", "azure.storage.blob"),
 }
-
-# Beam lists these one folder at a time.
+# Not supported: Beam lists these one folder at a time, so `**` would not find deeper files.
 _WITH_FOLDERS = ("file", "hdfs")
 
 
 def check(path: str) -> None:
-    """Raises `InputError` if Beam's extra for `path` is not installed, or the store's own error if it refuses."""
+    """Raises `InputError` if the store is not supported or its extra missing; the store's own error if it refuses."""
     scheme = FileSystems.get_scheme(path)
     if scheme in _WITH_FOLDERS:
         raise InputError(path, "a local path, or one in an object store such as s3:// or gs://", f"{scheme}://")

@@ -28,7 +28,7 @@ class EmbedConfig(job_config.JobConfig):
     precision: str = "float32"  # of the model's matrix products, one of contract.PRECISIONS
     batch_tokens: int = embedder.BATCH_TOKENS  # tokens per batch of sentences of similar length
     shards: int | None = None  # TFRecord files to write; None: one per 64 MB of vectors
-    processes_per_machine: int | None = None  # which share its cores; None: as many as Beam's options start there
+    processes_per_machine: int | None = None  # that share a machine's cores; None: as many as Beam starts there
 
     def __post_init__(self) -> None:
         super().__post_init__()

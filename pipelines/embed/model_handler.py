@@ -37,7 +37,7 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
     vectors depend on that sentence alone, not on Beam's batches.
 
     Args:
-        savedmodel: a version's folder, or a model's (newest version), local or on a file system of Beam's, such as
+        savedmodel: a version's folder, or a model's (newest version), local or in an object store, such as
             `gs://`; or the name of a published model. Workers load it, so each must be able to read it. A remote model
             is copied to the worker's disk while it is loaded.
         layers: `"all"`, `"top"`, their `"average"` or `"sum"`, a layer's number, or `"mix"`, the ELMo vector.

@@ -24,7 +24,7 @@ _FRAME_BYTES = 16  # of a TFRecord, in addition to the data
 
 
 class GatherTask(NamedTuple):
-    """The number of a shard to gather in each split."""
+    """A shard to gather in each split."""
 
     number: int
     size: int  # bytes

@@ -85,7 +85,7 @@ def uses_processes(options: PipelineOptions) -> bool:
 
 
 def processes_per_machine(options: PipelineOptions) -> int | None:
-    """Returns how many worker processes the options start on one machine; 0: one per core; None: there are none."""
+    """Returns how many worker processes the options start on one machine; 0: one per core; None: none but this one."""
     if uses_processes(options):
         return options.view_as(DirectOptions).direct_num_workers
     if is_remote(options):

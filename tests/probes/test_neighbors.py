@@ -67,6 +67,16 @@ def test_uses_are_found_at_their_places_with_the_cosine_of_their_vectors(savedmo
         np.testing.assert_allclose(similarities, others, **checks.TOLERANCE)
 
 
+def test_the_first_of_two_uses_in_the_sentence_counts(savedmodel, find):
+    model = tf.saved_model.load(str(savedmodel.path)).signatures["default"]
+    query, text = "bank on the bank", "on a wide river"
+    ((first, *_),), vectors = (model(strings=tf.constant([one]))["elmo"].numpy() for one in (query, text))
+    (use,) = find(text.encode(), query=Query(query.encode().split(), b"bank"))
+    mean = vectors[0].mean(axis=0)
+    best = max(cosine(one - mean, first - mean) for one in vectors[0])
+    assert use.similarity == pytest.approx(best, rel=1e-5)
+
+
 def test_the_table_is_aligned_and_marks_the_word():
     uses = [Use(0.25, 0, TWIN.split(), 1), Use(-0.5, 12_345, ["a", "bank"], 1)]
     assert neighbors.as_table(uses).splitlines() == [
@@ -78,6 +88,7 @@ def test_the_table_is_aligned_and_marks_the_word():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"name": "text.zst"}, r"text.zst: expected a file that is plain or ends in .xz, .gz, .bz2, found .zst$"),
         ({"text": b""}, r"text.txt: expected at least one sentence, other than the one given, found none$"),
         (
             {"text": SENTENCE.encode()},
