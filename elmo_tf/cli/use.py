@@ -62,9 +62,8 @@ def _neighbors(arguments: argparse.Namespace) -> None:
     from elmo_tf.probes import neighbors
 
     sentence, word = (text.encode(errors="surrogateescape") for text in (arguments.sentence, arguments.word))
-    query = neighbors.Query(sentence.split(), word)
-    where = arguments.savedmodel, arguments.text
-    uses = neighbors.search(*where, query, arguments.layer, arguments.count, arguments.same_word)
+    where, options = (arguments.savedmodel, arguments.text), (arguments.layer, arguments.count, arguments.same_word)
+    uses = neighbors.search(*where, sentence.split(), word, *options)
     if arguments.json:
         print(json.dumps({"uses": [use._asdict() for use in uses]}, ensure_ascii=False))
     else:

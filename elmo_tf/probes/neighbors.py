@@ -22,13 +22,6 @@ Line = tuple[int, Words]  # its number in the text, from 0, and its tokens
 Embedded = tuple[int, Words, np.ndarray]  # a line, and the vectors of its tokens
 
 
-class Query(NamedTuple):
-    """A sentence's tokens, and a word that is one of them; its first use counts."""
-
-    sentence: list[bytes]
-    word: bytes
-
-
 class Use(NamedTuple):
     """A word at one place of one sentence of the text."""
 
@@ -41,63 +34,65 @@ class Use(NamedTuple):
 def search(
     source: sources.Path,
     text: str | os.PathLike,
-    query: Query,
+    sentence: Words,
+    word: bytes,
     layer: str = MIX,
     count: int = 10,
     same_word: bool = False,
 ) -> list[Use]:
-    """Returns the uses of words in a text that are most similar to the query's, best first.
+    """Returns the uses of words in a text that are most similar to the first use of a word in a sentence, best first.
 
     Args:
         source: the model, as for `elmo_tf.load`.
         text: a file, plain or compressed, with one tokenized sentence per line.
-        query: the word to compare with, in its sentence.
+        sentence: its tokens, `word` among them.
+        word: the one to compare with.
         layer: a layer's number, or "elmo".
         count: the largest number of uses to return.
-        same_word: whether to consider only uses of the query's word.
+        same_word: whether to consider only uses of `word`.
 
     Raises:
         InputError: if the word is not in its sentence, there is no use in the text, or a file cannot be used.
     """
-    if query.word not in query.sentence:
-        raise InputError("sentence", f"the word {_shown(query.word)!r} in it", repr(_shown(b" ".join(query.sentence))))
+    if word not in sentence:
+        raise InputError("sentence", f"the word {_shown(word)!r} in it", repr(_shown(b" ".join(sentence))))
     found = sources.find(source)
     names = [MIX, *map(str, range(found.num_layers))]
     if layer not in names:
         raise InputError("layer", f"one of {', '.join(names)}", layer)
     layers = "mix" if layer == MIX else int(layer)
     progress = ProgressLine(at_once=False)
-    lines = _lines(text, query.word if same_word else None, progress)
+    only = word if same_word else None
+    lines = _lines(text, only, progress)
     try:
         first = list(itertools.islice(lines, 1))  # before the model is loaded, which takes seconds
         model = Embedder(found)
-        ((_, vectors),) = model.embed([query.sentence], layers)
-        target = vectors[query.sentence.index(query.word)]
+        ((_, vectors),) = model.embed([sentence], layers)
         embedded = _embed(itertools.chain(first, lines), layers, model)
-        uses = nearest_uses(query, target, embedded, count, same_word)
+        uses = nearest_uses(sentence, vectors[sentence.index(word)], embedded, count, only)
     finally:
         progress.clear()
-    wanted = f"line with the word {_shown(query.word)!r}" if same_word else "sentence"
+    wanted = f"line with the word {_shown(word)!r}" if same_word else "sentence"
     return numbered_lines.require_some(uses, text, f"{wanted}, other than the one given")
 
 
 def nearest_uses(
-    query: Query, target: np.ndarray, embedded: Iterable[Embedded], count: int = 10, same_word: bool = False
+    sentence: Words, target: np.ndarray, embedded: Iterable[Embedded], count: int = 10, only: bytes | None = None
 ) -> list[Use]:
-    """Returns the uses most similar to the query's, best first, at most one in each distinct sentence.
+    """Returns the uses most similar to a target, best first, at most one in each distinct sentence.
 
     The mean vector of the first `MEAN_TOKENS` tokens is subtracted from all vectors: their common component carries no
     information about a use, and makes all cosines nearly equal. Memory does not grow with the text.
 
     Args:
-        query: its own sentence is skipped wherever it occurs.
-        target: float32 `(dim,)`, the query's vector.
+        sentence: the target's own, which is skipped wherever it occurs.
+        target: float32 `(dim,)`.
         embedded: the text: each line's number, its tokens and their vectors `(tokens, dim)`; only lines with tokens.
         count: the largest number of uses to return.
-        same_word: whether to consider only uses of the query's word.
+        only: the word whose uses are considered; None: all words.
     """
     best: list[Use] = []
-    known: set[tuple[bytes, ...]] = {tuple(query.sentence)}
+    known: set[tuple[bytes, ...]] = {tuple(sentence)}
     embedded = iter(embedded)
     first = list(_some(embedded))
     if not first:
@@ -108,8 +103,8 @@ def nearest_uses(
         if tuple(words) in known:
             continue
         similarities = _cosines(vectors - mean, target)
-        if same_word:
-            similarities[[word != query.word for word in words]] = -np.inf
+        if only is not None:
+            similarities[[word != only for word in words]] = -np.inf
         position = int(similarities.argmax())
         similarity = float(similarities[position])
         if similarity == -np.inf or (len(best) == count and similarity <= best[-1].similarity):

@@ -9,14 +9,14 @@ import tensorflow as tf
 
 from elmo_tf.errors import InputError
 from elmo_tf.probes import neighbors
-from elmo_tf.probes.neighbors import Query, Use, nearest_uses
+from elmo_tf.probes.neighbors import Use, nearest_uses
 from tests import checks
 from tests.helpers import slow
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
 SENTENCE = "the bank of the wide river was green ."
-QUERY = Query(SENTENCE.encode().split(), b"bank")
+TOKENS = SENTENCE.encode().split()
 TWIN = "the bank of the wide river was grey ."
 LINES = [
     TWIN,
@@ -35,9 +35,11 @@ TEXT = "".join(line + "\n" for line in LINES).encode()
 def find(savedmodel, tmp_path):
     """Searches a text, `find(TEXT, layer="1")`; returns the uses."""
 
-    def run(text: bytes = TEXT, name: str = "text.txt", query: Query = QUERY, **options) -> list[Use]:
+    def run(
+        text: bytes = TEXT, name: str = "text.txt", sentence: str = SENTENCE, word: bytes = b"bank", **options
+    ) -> list[Use]:
         (tmp_path / name).write_bytes(text)
-        return neighbors.search(savedmodel.path, tmp_path / name, query, **options)
+        return neighbors.search(savedmodel.path, tmp_path / name, sentence.encode().split(), word, **options)
 
     return run
 
@@ -53,7 +55,7 @@ def expected(savedmodel, layer: str, same_word: bool) -> list[Use]:
     words = [line.encode().split() for line in LINES]
     taken = [number for number, line in enumerate(words) if b"bank" in line or (line and not same_word)]
     lines = [(number, words[number], vectors(LINES[number])) for number in taken]
-    return nearest_uses(QUERY, vectors(SENTENCE)[1], lines, 10, same_word)
+    return nearest_uses(TOKENS, vectors(SENTENCE)[1], lines, 10, b"bank" if same_word else None)
 
 
 @pytest.mark.parametrize(("layer", "same_word"), [slow("elmo", False), slow("elmo", True), ("1", False)])
@@ -71,7 +73,7 @@ def test_the_first_of_two_uses_in_the_sentence_counts(savedmodel, find):
     model = tf.saved_model.load(str(savedmodel.path)).signatures["default"]
     query, text = "bank on the bank", "on a wide river"
     ((first, *_),), vectors = (model(strings=tf.constant([one]))["elmo"].numpy() for one in (query, text))
-    (use,) = find(text.encode(), query=Query(query.encode().split(), b"bank"))
+    (use,) = find(text.encode(), sentence=query)
     mean = vectors[0].mean(axis=0)
     best = max(cosine(one - mean, first - mean) for one in vectors[0])
     assert use.similarity == pytest.approx(best, rel=1e-5)
@@ -96,7 +98,7 @@ def test_the_table_is_aligned_and_marks_the_word():
         ),
         ({"text": b"grey\n", "same_word": True}, r"text.txt: expected at least one line with the word 'bank'"),
         ({"text": b"bank\n\xff\n"}, r"text.txt, line 2: expected UTF-8"),
-        ({"query": QUERY._replace(word=b"Bank")}, r"^sentence: expected the word 'Bank' in it, found 'the bank of"),
+        ({"word": b"Bank"}, r"^sentence: expected the word 'Bank' in it, found 'the bank of"),
         ({"layer": "3"}, r"^layer: expected one of elmo, 0, 1, 2, found 3"),
         ({"layer": "-1"}, r"^layer: expected one of elmo, 0, 1, 2, found -1"),
     ],
@@ -130,7 +132,7 @@ def cosine(one: np.ndarray, other: np.ndarray) -> float:
 @pytest.mark.parametrize("count", [1, 7, 500])
 def test_the_best_use_of_each_sentence_is_found_best_first(same_word, count):
     lines, target = drawn_text(200), np.array([1, -2, 0.5, 3], np.float32)
-    found = nearest_uses(QUERY, target, lines, count, same_word)
+    found = nearest_uses(TOKENS, target, lines, count, b"bank" if same_word else None)
     mean = np.concatenate([vectors for _, _, vectors in lines]).astype(np.float64).mean(axis=0)
     best = {}
     for number, words, vectors in lines:
@@ -148,17 +150,17 @@ def test_the_best_use_of_each_sentence_is_found_best_first(same_word, count):
 def test_the_querys_own_sentence_is_left_out_and_the_mean_itself_is_no_error():
     one = np.ones((1, 4), np.float32)
     lines = [
-        (0, QUERY.sentence, np.zeros((8, 4), np.float32)),
+        (0, TOKENS, np.zeros((8, 4), np.float32)),
         (2, [b"a"], one),
         (3, [b"b"], -one),
         (4, [b"c"], 0 * one),
     ]
-    found = nearest_uses(QUERY, one[0], lines)
+    found = nearest_uses(TOKENS, one[0], lines)
     assert [(use.similarity, use.line) for use in found] == [(1, 2), (0, 4), (-1, 3)]
 
 
 def test_the_mean_is_of_the_start_of_a_long_text():
     vectors = np.array([[1, 0], [-1, 0]] * (neighbors.MEAN_TOKENS // 2), np.float32)
     lines = [(0, [b"a"] * len(vectors), vectors), (1, [b"b"], np.array([[0, 1e9]], np.float32))]
-    found = nearest_uses(QUERY, np.array([0, 1], np.float32), iter(lines))
+    found = nearest_uses(TOKENS, np.array([0, 1], np.float32), iter(lines))
     assert [(use.similarity, use.line) for use in found] == [(1, 1), (0, 0)]
