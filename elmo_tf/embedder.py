@@ -273,7 +273,7 @@ def _with_place(text: Text, word: str | None, tokenizer: str) -> tuple[list[byte
     (tokens,) = _split([text], tokenizer)
     places = [place for place, token in enumerate(tokens) if token == (word or MASK).encode()]
     if len(places) != 1:
-        raise InputError("text", f"a sentence with the token {word or MASK} once", f"{len(places)} of it")
+        raise InputError("text", f"the token {word or MASK} once in the sentence", f"it {len(places)} times")
     return tokens, places[0]
 
 

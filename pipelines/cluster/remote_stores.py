@@ -14,15 +14,14 @@ _EXTRAS = {
     "s3": ("aws", "boto3"),
     "azfs": ("azure", "azure.storage.blob"),
 }
-# Not supported: Beam lists these one folder at a time, so `**` would not find deeper files.
-_WITH_FOLDERS = ("file", "hdfs")
 
 
 def check(path: str) -> None:
     """Raises `InputError` if the store is not supported or its extra missing; the store's own error if it refuses."""
     scheme = FileSystems.get_scheme(path)
-    if scheme in _WITH_FOLDERS:
-        raise InputError(path, "a local path, or one in an object store such as s3:// or gs://", f"{scheme}://")
+    if scheme in ("file", "hdfs"):  # Beam lists these one folder at a time, so `**` would not find deeper files
+        expected = "a local path without a scheme, or a path in an object store such as s3:// or gs://"
+        raise InputError(path, expected, f"{scheme}://")
     extra, module = _EXTRAS.get(scheme, (scheme, None))
     if not _is_installed(module) or all(scheme != kind.scheme() for kind in FileSystem.get_all_subclasses()):
         package = f"apache-beam[{extra}]"

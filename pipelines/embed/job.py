@@ -53,7 +53,7 @@ class Job(NamedTuple):
         journal, folder = self.journal, self.journal.folder
         texts = self._number(corpus)
         about = self._describe(texts)
-        require("input", about["tokens"] > 0, "text", "no words")
+        require("input", about["tokens"] > 0, "text", f"no words; {report.describe_irregular(about['irregular'])}")
         num_chunks = self._num_chunks(about)
         self._check_room(about, num_chunks)
         lines = text_chunks.named_lengths(journal, len(texts), self.config.settings().has_ids)

@@ -90,7 +90,7 @@ def _check(config: EmbedConfig) -> None:
     config.settings()
     if config.format == "hdf5":
         output = config.output
-        local = "a local path for HDF5 (the format tfrecord can be written to remote stores)"
+        local = "a local path for HDF5 (the format tfrecord can be written to object stores)"
         require(output, filesystems.is_local(output), local, "a remote one")
         found = "a folder" if os.path.isdir(output) else "one; delete it to start again"
         require(output, not os.path.lexists(output), "a file that does not exist yet", found)

@@ -172,7 +172,7 @@ def _check_order(
 def _check_splits(infos: dict[str, dict[str, Any]]) -> None:
     """Raises `InputError` if a split is empty."""
     total = sum(about["sentences"] for about in infos.values())
-    require("input", total > 0, "text", "no words")
+    require("input", total > 0, "text", f"no words; {report.describe_irregular(infos[sentences.TRAIN]['irregular'])}")
     for split, about in infos.items():
         side = "held out" if split == sentences.HELDOUT else "left for training"
         expected = "a fraction that leaves sentences in both splits"

@@ -22,7 +22,7 @@ RULES = {
     "carriage_return_lines": "kept; a carriage return is white space",
     "nul_lines": "kept; NUL is a character like any other",
     "unterminated_lines": "kept",
-    "long_lines": f"cut at white space into pieces of {MAX_LINE_BYTES:,} bytes at most",
+    "long_lines": f"cut into pieces of {MAX_LINE_BYTES:,} bytes at most, at white space if there is any",
     "long_tokens": f"cut to {MAX_TOKEN_BYTES:,} bytes",
 }
 # First bytes of files that are not UTF-8 text but would otherwise pass for text with a few irregular lines.
@@ -78,7 +78,7 @@ class Cleaner(NamedTuple):
         if irregular["invalid_utf8_lines"]:
             lines = [line if _is_utf8(line) else _valid(line) if records else b"" for line in lines]
         if irregular["long_tokens"]:
-            lines = [_LONG_TOKEN.sub(_cut, line) for line in lines]
+            lines = [_LONG_TOKEN.sub(lambda token: _valid(token[1]), line) for line in lines]
         units = _joined(lines) if self.paragraphs else lines
         if records:
             units = _sequences(lines, block.is_continuation, self.numbered)
@@ -153,10 +153,6 @@ def _sequences(lines: list[bytes], continues: bool, named: bool) -> list[bytes]:
         name = b"".join(header.split(None, 1)[:1]) + b"\t" if named else b""
         found.append(name + sequence.translate(None, _NO_RESIDUES))
     return found
-
-
-def _cut(token: re.Match) -> bytes:
-    return _valid(token[1])
 
 
 def _valid(text: bytes) -> bytes:

@@ -57,6 +57,8 @@ def rules(settings: Settings, numbered: bool = False) -> dict[str, str]:
     if numbered and settings.line == SENTENCE:
         del found["long_lines"]
         found |= dict.fromkeys(("blank_lines", "invalid_utf8_lines"), "kept as a sentence without tokens")
+    if settings.tokenizer == "characters":
+        found["invalid_utf8_lines"] += "; in FASTA, only the bytes are dropped"
     return found
 
 
