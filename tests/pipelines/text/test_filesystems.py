@@ -35,7 +35,9 @@ def test_a_folder_lists_its_own_files_and_is_deleted_with_all_below():
 
 @pytest.mark.parametrize("path", ["hdfs://name/a", "file:///a"])
 def test_a_store_with_folders_is_refused(path):
-    expected = rf"^{path}: expected a local path without a scheme, or a path in an object store such as .*, found \w+://$"
+    expected = (
+        rf"^{path}: expected a local path without a scheme, or a path in an object store such as .*, found \w+://$"
+    )
     with pytest.raises(InputError, match=expected):
         corpora.match([path])
 
