@@ -72,8 +72,8 @@ def export(
         tokenizer: how the signature `default` splits sentences: `"whitespace"`; `"characters"`; or `"unicode"`, which
             needs tensorflow-text (`elmo-tf[text]`) here and in every program that loads the model. None: as the
             training text was split.
-        warm_text: a text file, one sentence per line; every sentence then starts from the LSTM state after this text
-            instead of from zero.
+        warm_text: a text file, one sentence per line; every sentence then starts from the average LSTM state after
+            its first 1,024 sentences instead of from zero.
         softmax: whether to export the softmax as well: the signature `score` then returns log-probabilities.
 
     Returns:

@@ -19,12 +19,12 @@ _CHARACTERS = 261  # trained rows of the character table
 _MAX_LAYERS = 100
 _REMOVED = "train.accumulation_steps"  # which earlier versions stored, usually 1: no accumulation of gradients
 
-_Count = Annotated[int, Meta(ge=0)]
-_Positive = Annotated[int, Meta(ge=1)]
-_AboveZero = Annotated[float, Meta(gt=0)]
-_NotNegative = Annotated[float, Meta(ge=0)]
-_BelowOne = Annotated[float, Meta(ge=0, lt=1)]
-_Filters = Annotated[tuple[tuple[_Positive, _Positive], ...], Meta(min_length=1)]
+Count = Annotated[int, Meta(ge=0)]
+Positive = Annotated[int, Meta(ge=1)]
+AboveZero = Annotated[float, Meta(gt=0)]
+NotNegative = Annotated[float, Meta(ge=0)]
+Rate = Annotated[float, Meta(ge=0, lt=1)]
+_Filters = Annotated[tuple[tuple[Positive, Positive], ...], Meta(min_length=1)]
 
 
 def _types(config_class: type) -> dict[str, typing.Any]:
@@ -63,7 +63,7 @@ class Checked:
 class CharCNNConfig(Checked):
     """The context-free token encoder (Peters et al. 2018, section 3.4; Kim et al. 2015)."""
 
-    embedding_dim: _Positive = 16  # width of a character's vector
+    embedding_dim: Positive = 16  # width of a character's vector
     # (width in characters, number of filters) of each convolution
     filters: _Filters = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
     num_highway: Annotated[int, Meta(ge=0, le=_MAX_LAYERS)] = 2  # highway layers after the max-pool
@@ -86,11 +86,11 @@ class CharCNNConfig(Checked):
 class LSTMConfig(Checked):
     """One direction's stack of projected LSTMs (section 3.4 of the paper; Sak et al. 2014)."""
 
-    units: _Positive = 4096  # cells per layer
-    projection_dim: _Positive = 512  # width of the token vector and of each layer's output; = units: no projection
+    units: Positive = 4096  # cells per layer
+    projection_dim: Positive = 512  # width of the token vector and of each layer's output; = units: no projection
     num_layers: Annotated[int, Meta(ge=1, le=_MAX_LAYERS)] = 2  # LSTM layers of each direction
-    cell_clip: _AboveZero | None = 3.0  # the cell state is clipped to +-this; null: no clipping
-    proj_clip: _AboveZero | None = 3.0  # the projected output is clipped to +-this; null: no clipping
+    cell_clip: AboveZero | None = 3.0  # the cell state is clipped to +-this; null: no clipping
+    proj_clip: AboveZero | None = 3.0  # the projected output is clipped to +-this; null: no clipping
     use_skip_connections: bool = True  # every layer but the first adds its input to its output
 
     def __post_init__(self) -> None:
@@ -122,22 +122,22 @@ class ModelConfig:
 class TrainConfig(Checked):
     """The recipe; the defaults are those of the released model (bilm-tf, `bin/train_elmo.py`)."""
 
-    batch_size: _Positive = 128  # streams per replica
-    unroll_steps: _Positive = 20  # tokens per window; backpropagation stops at its start
-    epochs: _Positive = 10  # passes over the corpus
+    batch_size: Positive = 128  # streams per replica
+    unroll_steps: Positive = 20  # tokens per window; backpropagation stops at its start
+    epochs: Positive = 10  # passes over the corpus
     # "adagrad", "adam", or "muon": Adam, but Muon for the matrices of hidden layers
     optimizer: Literal["adagrad", "adam", "muon"] = "adagrad"
-    learning_rate: _AboveZero = 0.2  # learning rate after the warm-up and before the decay
-    initial_accumulator: _AboveZero = 1.0  # initial value of Adagrad's sums of squared gradients
-    beta_1: _BelowOne = 0.9  # decay rate of Adam's first moment, also for the weights that Muon leaves to Adam
-    beta_2: _BelowOne = 0.999  # decay rate of Adam's second moment, likewise
+    learning_rate: AboveZero = 0.2  # learning rate after the warm-up and before the decay
+    initial_accumulator: AboveZero = 1.0  # initial value of Adagrad's sums of squared gradients
+    beta_1: Rate = 0.9  # decay rate of Adam's first moment, also for the weights that Muon leaves to Adam
+    beta_2: Rate = 0.999  # decay rate of Adam's second moment, likewise
     # root mean square of Muon's updates, relative to the learning rate; Adam's is 0.2 to 0.4
-    muon_scale: _AboveZero = 0.2
-    muon_weight_decay: _NotNegative = 0.1  # weight decay of Muon's matrices per step, relative to the learning rate
-    clip_norm: _AboveZero = 10.0  # largest global norm of the gradients; larger ones are scaled down
-    num_sampled: _Count = 8192  # negatives per step and direction; 0, or over 3/4 of the vocabulary: the full softmax
-    reset_rate: _BelowOne = 0.0  # share of the windows starting with a sentence that get the zero state
-    dropout_rate: _BelowOne = 0.1  # share of every LSTM layer's input and of the softmax's that is set to 0
+    muon_scale: AboveZero = 0.2
+    muon_weight_decay: NotNegative = 0.1  # weight decay of Muon's matrices per step, relative to the learning rate
+    clip_norm: AboveZero = 10.0  # largest global norm of the gradients; larger ones are scaled down
+    num_sampled: Count = 8192  # negatives per step and direction; 0, or over 3/4 of the vocabulary: the full softmax
+    reset_rate: Rate = 0.0  # share of the windows starting with a sentence that get the zero state
+    dropout_rate: Rate = 0.1  # share of every LSTM layer's input and of the softmax's that is set to 0
     # number format of all matrix products but the full softmax's: "float32", "bfloat16", or "auto": chosen for this
     # machine when the workdir is made, and kept in it
     precision: Literal["float32", "bfloat16", "auto"] = "float32"
@@ -145,19 +145,19 @@ class TrainConfig(Checked):
     initial_softmax: Literal["normal", "log_uniform"] = "normal"
     # random seed of the initial weights, the order of the sentences, dropout and the negatives
     seed: Annotated[int, Meta(ge=0, lt=2**31)] = 0
-    checkpoint_steps: _Positive = 1000  # steps between checkpoints
-    checkpoint_minutes: _NotNegative = 0.0  # minutes between checkpoints, instead of checkpoint_steps; 0: not by time
-    keep_checkpoints: _Positive = 3  # newest checkpoints to keep
-    eval_steps: _Count | None = None  # steps between evaluations; null: as checkpoint_steps; 0: only at the end
+    checkpoint_steps: Positive = 1000  # steps between checkpoints
+    checkpoint_minutes: NotNegative = 0.0  # minutes between checkpoints, instead of checkpoint_steps; 0: not by time
+    keep_checkpoints: Positive = 3  # newest checkpoints to keep
+    eval_steps: Count | None = None  # steps between evaluations; null: as checkpoint_steps; 0: only at the end
     # tokens to evaluate on, from the start of the held-out text; 0: all; the evaluation at the end always uses all
-    eval_tokens: _Count = 100_000
-    log_steps: _Positive = 20  # steps between points in TensorBoard
+    eval_tokens: Count = 100_000
+    log_steps: Positive = 20  # steps between points in TensorBoard
     # steps between diagnostics: histograms, update sizes, sampled against full softmax; 0: never
-    look_steps: _Count = 1000
-    warmup_steps: _Count = 0  # steps over which the rate rises linearly to learning_rate
-    # schedule of the rate after the warm-up: "none", "linear" or "cosine" (0 at the last step), or "inverse_sqrt"
+    look_steps: Count = 1000
+    warmup_steps: Count = 0  # steps over which the rate rises linearly to learning_rate
+    # schedule of the rate after the warm-up: "none", "linear" or "cosine" (0 after the last step), or "inverse_sqrt"
     decay: Literal["none", "linear", "cosine", "inverse_sqrt"] = "none"
-    patience: _Count = 0  # stop after this many evaluations without a better held-out perplexity; 0: never
+    patience: Count = 0  # stop after this many evaluations without a better held-out perplexity; 0: never
 
     def __post_init__(self) -> None:
         super().__post_init__()

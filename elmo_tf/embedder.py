@@ -12,7 +12,7 @@ from elmo_tf import extras, sources
 from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import contract
 from elmo_tf.scoring import MASK, Filled, Score, Scorer
-from elmo_tf.text import characters
+from elmo_tf.text import tokenizers
 from elmo_tf.text.tokens import to_bytes
 
 POOLS = ("mean", "max")
@@ -252,15 +252,7 @@ def _split(texts: Iterable[Text], tokenizer: str) -> list[list[bytes]]:
             found.append([to_bytes(token, "texts") for token in text])
         else:
             raise InputError("texts", "sentences, or lists of tokens", repr(text))
-    raw = [text for text in found if isinstance(text, bytes)]
-    if tokenizer == "whitespace" or not raw:
-        split = map(bytes.split, raw)
-    elif tokenizer == "characters":
-        split = map(characters.split, raw)
-    else:
-        from elmo_tf.text import raw_text  # noqa: PLC0415 - it imports TensorFlow
-
-        split = iter(raw_text.tokenize(raw).to_list())
+    split = iter(tokenizers.split([text for text in found if isinstance(text, bytes)], tokenizer))
     return [next(split) if isinstance(text, bytes) else text for text in found]
 
 

@@ -1,4 +1,4 @@
-"""`InputError`, the exception for wrong input; any other exception is a defect."""
+"""`InputError`, the exception for wrong input; any other exception but `OSError` is a defect."""
 
 import contextlib
 import difflib
@@ -17,7 +17,7 @@ class InputError(ValueError):
 
     Args:
         parameter: the path of the file or folder, the name of the model, the configuration key (`train.seed`), or the
-            parameter through which any other value entered; several between `", "`.
+            parameter through which any other value entered; several names are joined by `", "`.
         expected: what it has to be.
         found: what it is instead.
     """

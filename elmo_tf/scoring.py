@@ -76,12 +76,12 @@ class Scorer:
         max_chars = network.config.char_cnn.max_chars_per_token
         strings, counts = tf.TensorSpec((None, None), tf.string), tf.TensorSpec((None,), tf.int32)
 
-        @tf.function(input_signature=[strings, counts, tf.TensorSpec((None, None), tf.int32)])
+        @tf.function(input_signature=[strings, counts, tf.TensorSpec((None, None), tf.int32)], autograph=False)
         def token_log_probs(tokens, lengths, token_ids):
             char_ids = in_graph.encode_tokens(tokens, lengths, max_chars)
             return log_probs.token_log_probs(network, softmax, char_ids, token_ids)
 
-        @tf.function(input_signature=[strings, counts, tf.TensorSpec((), tf.int32)])
+        @tf.function(input_signature=[strings, counts, tf.TensorSpec((), tf.int32)], autograph=False)
         def word_log_probs(tokens, lengths, place):
             char_ids = in_graph.encode_tokens(tokens, lengths, max_chars)
             return log_probs.word_log_probs(network, softmax, char_ids, place)

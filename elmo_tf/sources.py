@@ -108,7 +108,9 @@ class Source(abc.ABC):
         bilm, mix = PackedBiLM.of(self.network(), self.precision), build_mix(self.num_layers)
         bilm.compiled = True  # never saved: other machines may have no XLA
 
-        @tf.function(input_signature=[tf.TensorSpec((None, None), tf.string), tf.TensorSpec((None,), tf.int32)])
+        specs = [tf.TensorSpec((None, None), tf.string), tf.TensorSpec((None,), tf.int32)]
+
+        @tf.function(input_signature=specs, autograph=False)
         def tokens(tokens, sequence_len):
             ids = in_graph.encode_tokens(tokens, sequence_len, self.config.char_cnn.max_chars_per_token)
             layers, _ = bilm(ids)
@@ -150,7 +152,7 @@ class SavedModel(Source):
     def model(self) -> Any:
         import tensorflow as tf  # noqa: PLC0415 - see the top
 
-        if self.tokenizer == "unicode":
+        if assets.read_tokenizer(self.path) == "unicode":
             import tensorflow_text  # noqa: F401, PLC0415 - the graph has its operations
         checksums.check(self.path)
         try:

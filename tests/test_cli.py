@@ -21,7 +21,7 @@ from elmo_tf.cli import jobs
 from elmo_tf.savedmodel import verification
 from elmo_tf.workdir.folder import new_workdir
 from tests import checks
-from tests.helpers import MICRO_CONFIG, run_python, slow, write_records
+from tests.helpers import MICRO_CONFIG, run_python, write_records
 from tests.published import published_files
 
 
@@ -89,6 +89,7 @@ WRONG = [
     (TRAIN.replace("records", "missing"), about("missing", "a finished folder .* found no such folder")),
     (f"{TRAIN} --heldout other", about("other", OTHER_WORDS)),
     (f"{TRAIN} --heldout data", "data: expected a finished folder .* found no such folder"),
+    (f"{PREPROCESS} text.txt output", "output: expected a file, folder or glob that matches files, found no such file"),
     (TRAIN.replace("new/workdir", "other"), about("other", "a workdir of elmo-tf train, or a folder that is empty")),
     (
         "train --data records --workdir trained --preset tiny",
@@ -143,7 +144,8 @@ def test_wrong_input_is_one_line_that_names_it_and_nothing_is_left_behind(place,
     assert snapshot(place) == before
 
 
-@pytest.mark.parametrize("command", ["export", slow("import")])
+@pytest.mark.slow  # test_whole_way.py has an export
+@pytest.mark.parametrize("command", ["export", "import"])
 def test_export_and_import_write_the_savedmodel_that_their_options_describe(
     place, workdir, tmp_path, monkeypatch, command, capsys
 ):

@@ -33,6 +33,7 @@ def fasta(proteins: dict[str, str]) -> str:
     return "".join(f">{name} made up\n{wrapped(letters)}*\n" for name, letters in proteins.items())
 
 
+@pytest.mark.slow  # test_fasta.py has the parsing, test_tokenizer.py the tokens
 def test_fasta_becomes_a_model_and_vectors_of_residues(tmp_path, monkeypatch, capsys, loaded_once):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(verification, "problems_in_fresh_process", lambda _: [])  # test_whole_way.py has one

@@ -15,7 +15,10 @@ from elmo_tf.pipelines.running import runner_options
 from elmo_tf.pipelines.text import sentences
 from elmo_tf.savedmodel import contract
 
-_ABOUT = {"preprocess": "Turns text into records.", "embed": "Turns text into vectors, with Apache Beam."}
+_ABOUT = {
+    "preprocess": "Turns text into records, with Apache Beam.",
+    "embed": "Turns text into vectors, with Apache Beam.",
+}
 _EPILOG = "Beam's own options work too: --direct_num_workers=N --direct_running_mode=multi_processing uses N cores."
 
 
@@ -81,7 +84,8 @@ def _add_text_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--tokenizer",
         choices=contract.TOKENIZERS,
-        help="whitespace (default): the text is already tokenized; unicode: raw text; characters: each is a token",
+        help="whitespace (default): the text is already tokenized; unicode: raw text; characters: each character is a "
+        "token",
     )
     add(
         "--line",
@@ -126,8 +130,8 @@ def _add_embed_options(parser: argparse.ArgumentParser) -> None:
         "--layers",
         type=lambda text: int(text) if text.isdecimal() else text,
         metavar="WHICH",
-        help="all (default), top, their average or sum, mix (the ELMo vector with the model's own weights), or a "
-        "layer's number, 0 being the token layer",
+        help="all (default), top, the average or sum of all layers, mix (the ELMo vector with the model's own "
+        "weights), or a layer's number, 0 being the token layer",
     )
     add("--pool", choices=embedder.POOLS, help="one vector per line, over its tokens (default: one per token)")
     add(

@@ -3,6 +3,9 @@
 import argparse
 import dataclasses
 import json
+import logging
+import os
+import shlex
 from typing import TYPE_CHECKING
 
 from elmo_tf import config as config_lib
@@ -12,6 +15,8 @@ from elmo_tf.workdir.folder import is_workdir, open_workdir
 
 if TYPE_CHECKING:
     import tensorflow as tf
+
+_log = logging.getLogger("elmo_tf")
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
@@ -88,6 +93,7 @@ def _train(arguments: argparse.Namespace) -> None:
     else:
         raise InputError("preset", f"one of {', '.join(config_lib.PRESETS)} for a new workdir", "none")
     loop.train(config, arguments.data, arguments.workdir, *_run(arguments))
+    _say_what_is_next(arguments.workdir)
 
 
 def _finetune(arguments: argparse.Namespace) -> None:
@@ -95,6 +101,12 @@ def _finetune(arguments: argparse.Namespace) -> None:
 
     where = arguments.source, arguments.data, arguments.workdir
     finetuning.finetune(*where, _assignments(arguments), *_run(arguments))
+    _say_what_is_next(arguments.workdir)
+
+
+def _say_what_is_next(workdir: str) -> None:
+    if "TF_CONFIG" not in os.environ:  # of several workers, which all run this
+        _log.info("next: elmo-tf export --workdir %s --output savedmodels/NAME", shlex.quote(workdir))
 
 
 def _run(arguments: argparse.Namespace) -> tuple[str | None, int | None, "tf.distribute.Strategy | None", bool]:

@@ -45,7 +45,7 @@ class KnownSentences:
         self._places[()] = (0, 0)
         self._layers = _empty((int(ends[-1]), num_layers, dim), folder)
         line = ProgressLine(at_once=False)
-        self._compute = tf.function(compute, input_signature=[tf.TensorSpec((None, None), tf.string)])
+        self._compute = tf.function(compute, input_signature=[tf.TensorSpec((None, None), tf.string)], autograph=False)
         done = 0
         for batch in batches(lengths, BATCH_TOKENS):
             tokens = tf.ragged.constant([distinct[number] for number in batch], dtype=tf.string).to_tensor("")

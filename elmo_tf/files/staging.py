@@ -31,7 +31,7 @@ def new_folder(path: str | os.PathLike) -> Iterator[pathlib.Path]:
         InputError: if `path` is in use, or no folder can be made there.
     """
     check_absent(path)
-    final = pathlib.Path(os.path.abspath(path))
+    final = pathlib.Path(os.path.realpath(path))  # an empty folder may be behind a link
     staged = _temporary(final)
     missing = [parent for parent in final.parents if not parent.exists()]
     try:

@@ -41,16 +41,19 @@ def build_root(
     inputs = {name: list(specs.values()) for name, specs in functions.specs.items() if name != "stream"}
     inputs["initial_states"] = [tf.TensorSpec((), tf.int32, name="batch_size")]
     root = tf.train.Checkpoint(
-        **{name: tf.function(getattr(functions, name), input_signature=specs) for name, specs in inputs.items()}
+        **{
+            name: tf.function(getattr(functions, name), input_signature=specs, autograph=False)
+            for name, specs in inputs.items()
+        }
     )
 
     # Reusable SavedModels take `training`; here it changes nothing.
-    @tf.function(input_signature=[*inputs["default"], tf.TensorSpec((), tf.bool)])
+    @tf.function(input_signature=[*inputs["default"], tf.TensorSpec((), tf.bool)], autograph=False)
     def call(strings, training=False):
         return root.default(strings)
 
     root.__call__ = call
-    root.stream = tf.function(functions.stream).get_concrete_function(**functions.specs["stream"])
+    root.stream = tf.function(functions.stream, autograph=False).get_concrete_function(**functions.specs["stream"])
     root.trainable_variables = [variable.value for variable in mix.trainable_variables]
     root.variables = [*root.trainable_variables, *weights.by_name.values()]
     setattr(root, ATTRIBUTE, weights.by_name)
@@ -60,7 +63,9 @@ def build_root(
         word, number = tf.lookup.TextFileIndex.WHOLE_LINE, tf.lookup.TextFileIndex.LINE_NUMBER
         words = tf.lookup.TextFileInitializer(os.fspath(vocabulary), tf.string, word, tf.int64, number)
         root.vocabulary = tf.lookup.StaticHashTable(words, vocabulary_lib.UNKNOWN_ID)
-        root.score = tf.function(functools.partial(functions.score, root.vocabulary), input_signature=inputs["default"])
+        root.score = tf.function(
+            functools.partial(functions.score, root.vocabulary), input_signature=inputs["default"], autograph=False
+        )
     return root
 
 
@@ -89,7 +94,9 @@ class _Functions:
         self.specs = {name: _specs(tensors, sizes) for name, tensors in inputs.items()}
         any_rows = tf.nest.map_structure(lambda state: tf.TensorSpec((None, state.shape[1]), tf.float32), initial)
         (ids,) = self.specs["char_ids"].values()
-        self._outputs = tf.function(self._embed, input_signature=[ids, any_rows]).get_concrete_function()
+        self._outputs = tf.function(
+            self._embed, input_signature=[ids, any_rows], autograph=False
+        ).get_concrete_function()
 
     def _embed(self, char_ids: tf.Tensor, before: States) -> tuple[Outputs, dict[str, tf.Tensor]]:
         """Returns the outputs that every function has, and the states after the sentences, by name."""

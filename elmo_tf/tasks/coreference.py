@@ -17,12 +17,13 @@ import tensorflow as tf
 from elmo_tf.annotated import conll2012, coref_jsonlines
 from elmo_tf.annotated.conll2012 import Document, Mention
 from elmo_tf.annotated.numbered_lines import lines, require_some
+from elmo_tf.config import AboveZero, Positive, Rate
 from elmo_tf.errors import InputError
 from elmo_tf.tasks.documents import clusters_of, cut, mention_rows, window
 from elmo_tf.tasks.layers.antecedents import NONE, AntecedentScores
 from elmo_tf.tasks.layers.coupled_lstm import CoupledLSTM
 from elmo_tf.tasks.layers.mention_spans import MentionSpans
-from elmo_tf.tasks.recipe import AboveZero, Elmo, Fit, Positive, Rate, Recipe, Spelling, Words
+from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words
 from elmo_tf.tasks.scores import coref_eval
 from elmo_tf.tasks.system import System, checked_tokens, first_line
 from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, joined, padded

@@ -12,11 +12,12 @@ import keras
 
 from elmo_tf.annotated import pairs
 from elmo_tf.annotated.pairs import Pair
+from elmo_tf.config import NotNegative, Positive, Rate
 from elmo_tf.errors import InputError
 from elmo_tf.layers.sequence_pooling import SequencePooling
 from elmo_tf.tasks.bilstm import BiLSTM
 from elmo_tf.tasks.classifying import Choice, Classifier
-from elmo_tf.tasks.recipe import Elmo, Fit, NotNegative, Positive, Rate, Recipe, Words
+from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Words
 from elmo_tf.tasks.system import checked_tokens
 from elmo_tf.tasks.token_vectors import TokenVectors
 

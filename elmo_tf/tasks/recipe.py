@@ -7,13 +7,9 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from elmo_tf import config as config_lib
+from elmo_tf.config import AboveZero, Count, NotNegative, Positive, Rate
 from elmo_tf.errors import InputError
 
-Count = Annotated[int, Meta(ge=0)]
-Positive = Annotated[int, Meta(ge=1)]
-Rate = Annotated[float, Meta(ge=0, lt=1)]
-NotNegative = Annotated[float, Meta(ge=0)]
-AboveZero = Annotated[float, Meta(gt=0)]
 Widths = tuple[Positive, ...]
 
 

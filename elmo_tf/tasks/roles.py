@@ -16,11 +16,12 @@ import tensorflow as tf
 
 from elmo_tf.annotated import frames, tag_schemes
 from elmo_tf.annotated.frames import Frame
+from elmo_tf.config import Positive, Rate
 from elmo_tf.errors import InputError
 from elmo_tf.layers.token_mask import TokenMask
 from elmo_tf.tasks.layers.crf import viterbi
 from elmo_tf.tasks.layers.highway_lstm import HighwayLSTM
-from elmo_tf.tasks.recipe import Elmo, Fit, Positive, Rate, Recipe, Words
+from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Words
 from elmo_tf.tasks.scores import srl_eval
 from elmo_tf.tasks.scores.f1 import Counts
 from elmo_tf.tasks.system import checked_tokens

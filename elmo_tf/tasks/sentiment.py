@@ -15,11 +15,12 @@ import keras
 from elmo_tf.annotated import classes, numbered_lines, trees
 from elmo_tf.annotated.classes import Classified
 from elmo_tf.annotated.trees import Tree
+from elmo_tf.config import Positive, Rate
 from elmo_tf.errors import InputError
 from elmo_tf.layers.sequence_pooling import SequencePooling
 from elmo_tf.tasks.bilstm import BiLSTM
 from elmo_tf.tasks.classifying import Choice, Classifier
-from elmo_tf.tasks.recipe import Elmo, Fit, Positive, Rate, Recipe, Widths, Words
+from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Widths, Words
 from elmo_tf.tasks.system import checked_tokens, first_line
 from elmo_tf.tasks.token_vectors import TokenVectors
 

@@ -19,9 +19,7 @@ NUM_CHARS = 262  # rows of the character table, the constant zero row of PADDING
 MAX_CHARS_PER_TOKEN = 50  # BEGIN_WORD, up to 48 bytes, END_WORD
 NUM_MARKS = 2  # BEGIN_WORD and END_WORD
 
-BEGIN_SENTENCE_TOKEN = b"<S>"
-END_SENTENCE_TOKEN = b"</S>"
-SENTENCE_MARKS = {BEGIN_SENTENCE_TOKEN: BEGIN_SENTENCE, END_SENTENCE_TOKEN: END_SENTENCE}
+SENTENCE_MARKS = {b"<S>": BEGIN_SENTENCE, b"</S>": END_SENTENCE}
 
 
 def encode_tokens(tokens: list[bytes], max_chars_per_token: int = MAX_CHARS_PER_TOKEN) -> np.ndarray:

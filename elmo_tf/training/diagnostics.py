@@ -31,7 +31,7 @@ class Diagnostics:
     def __init__(self, trainer: Trainer, words: list[bytes]):
         self._trainer = trainer
         self._words = words[len(SPECIAL_TOKENS) :][:_MAX_WORDS]
-        self._run = tf.function(self._forward)
+        self._run = tf.function(self._forward, autograph=False)
 
     def before(self, window: Window, number: int) -> None:
         """Computes values before the step `number`, which gets `window`."""

@@ -47,7 +47,7 @@ class Evaluation:
 
 
 class Evaluator:
-    """Evaluates one network again and again; its graph is built once.
+    """Evaluates one network repeatedly; its graph is built once.
 
     The streams are divided among the replicas, each of which carries its streams' states along. Neither the number of
     streams nor, but for rounding, the result depends on the number of replicas.
@@ -62,7 +62,8 @@ class Evaluator:
         self._strategy = strategy or tf.distribute.get_strategy()
         self._workers = coordination.of(self._strategy)
         self._losses = tf.function(
-            lambda window, states: self._strategy.run(bilm.language_model_losses, args=(window, states))
+            lambda window, states: self._strategy.run(bilm.language_model_losses, args=(window, states)),
+            autograph=False,
         )
 
     def parts(

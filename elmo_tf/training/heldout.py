@@ -52,7 +52,7 @@ def check_patience(config: Config, heldout: object | None) -> None:
 
 @dataclasses.dataclass
 class HeldoutEvaluation:
-    """Evaluates a network in training again and again; all workers must call `evaluate` at the same step."""
+    """Evaluates a network in training repeatedly; all workers must call `evaluate` at the same step."""
 
     records: Records  # the held-out text
     trainer: Trainer
@@ -97,8 +97,8 @@ class HeldoutEvaluation:
         self.seconds += seconds
         if found and not final and len(self.earlier()) == 1:
             workers.info(
-                "an evaluation takes %.1f s, the first one's graph included: %s of %s held-out tokens "
-                "(train.eval_tokens), every %s steps (train.eval_steps); the last one takes all",
+                "the evaluation took %.1f s, building its graph included: %s of %s held-out tokens "
+                "(train.eval_tokens), every %s steps (train.eval_steps); the final one uses all tokens",
                 *(seconds, f"{found[0].tokens:,}", f"{num_tokens(self.records):,}", f"{self._eval_steps:,}"),
             )
         self.monitor.resume_clock()
@@ -114,5 +114,5 @@ class HeldoutEvaluation:
         if self.monitor.evaluations and not self.earlier():
             _log.warning(
                 "warning: earlier evaluations were of another held-out text, another part of it, or another number of "
-                "streams (train.batch_size); the best checkpoint and train.patience go by those from here on"
+                "streams (train.batch_size); the best checkpoint and train.patience count only those from here on"
             )

@@ -84,7 +84,7 @@ def _timed_run(config: Config, precision: str) -> Callable[[], float]:
     state = tuple(tf.zeros((recipe.batch_size, size)) for size in (lstm.units, lstm.projection_dim))
     weights = [weight.value for weight in layer.trainable_weights]
 
-    @tf.function
+    @tf.function(autograph=False)
     def gradients():
         with tf.GradientTape() as tape:
             outputs, _ = layer(inputs, state, training=True)

@@ -31,7 +31,7 @@ class Interrupt:
             signal.signal(one, handler)
         # Not `print`, which may fail if the signal has interrupted a `print`.
         name = signal.Signals(number).name
-        second = "a second signal stops at once, after a checkpoint that is already being written"
+        second = "a second signal stops before its end, but completes a checkpoint that is being written"
         with contextlib.suppress(OSError):  # the disk of a log may be full
             os.write(2, f"\n{name}: stopping after this step; {second}\n".encode())
 
@@ -42,16 +42,11 @@ def terminable() -> contextlib.AbstractContextManager:
     Once TensorFlow has joined a cluster, it ignores SIGTERM. After the block, SIGTERM ends the process again.
     """
     unhandled = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-    return _handling(signal.SIGTERM, signal.default_int_handler) if unhandled else contextlib.nullcontext()
-
-
-def fatal_interrupt() -> contextlib.AbstractContextManager:
-    """Makes SIGINT end the process at once in the block, in which Python cannot handle it."""
-    return _handling(signal.SIGINT, signal.SIG_DFL)
+    return handling(signal.SIGTERM, signal.default_int_handler) if unhandled else contextlib.nullcontext()
 
 
 @contextlib.contextmanager
-def _handling(number: int, handler) -> Iterator[None]:
+def handling(number: int, handler) -> Iterator[None]:
     """Handles a signal with `handler` in the block; outside the main thread, Python does not allow that."""
     if threading.current_thread() is not threading.main_thread():
         yield

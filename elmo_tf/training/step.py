@@ -43,8 +43,8 @@ class Trainer:
             self.variables = [variable.value for variable in self.bilm.trainable_variables]
             self.optimizer = optimizers.from_config(config, self.bilm)
         self.states = self._distribute(self.bilm.zero_states(self.batch_size))
-        self._run = tf.function(self._run_replicas)
-        self._gather = tf.function(lambda states: strategy.run(replicas.gathered, args=(states,)))
+        self._run = tf.function(self._run_replicas, autograph=False)
+        self._gather = tf.function(lambda states: strategy.run(replicas.gathered, args=(states,)), autograph=False)
 
     @property
     def batch_size(self) -> int:

@@ -6,6 +6,7 @@ import logging
 import os
 import pathlib
 import re
+import signal
 import socket
 import threading
 import time
@@ -109,7 +110,7 @@ def _ending_if_not_joined(me: str) -> Iterator[None]:
     runs and SIGTERM is ignored.
     """
     _log.info("%s: joining the others; if that takes more than %d s, this process ends", me, _JOIN_SECONDS)
-    with open(os.devnull, "w") as nowhere, signals.fatal_interrupt():
+    with open(os.devnull, "w") as nowhere, signals.handling(signal.SIGINT, signal.SIG_DFL):
         faulthandler.dump_traceback_later(_JOIN_SECONDS, exit=True, file=nowhere)
         try:
             yield
@@ -165,7 +166,7 @@ class Workers(OneWorker):
         self.index = int(resolver.task_id)
         self.is_chief = self.index == 0
         self._me = f"worker {self.index} of {self.count}"
-        self._gather = tf.function(lambda numbers: strategy.run(replicas.gathered, args=(numbers,)))
+        self._gather = tf.function(lambda numbers: strategy.run(replicas.gathered, args=(numbers,)), autograph=False)
 
     def info(self, message: str, *arguments: object) -> None:
         if self.is_chief:

@@ -28,8 +28,8 @@ class _ProgressFile(msgspec.Struct, frozen=True, omit_defaults=True):
     data_id: str | None
     position: str | None  # JSON of a `Position`, its records in base64
     unroll_steps: Count | None = None
-    offset_step: Count | None = msgspec.field(name="begun_step", default=None)
-    epoch_offset: _Epochs | None = msgspec.field(name="begun_epochs", default=None)
+    offset_step: Count = msgspec.field(name="begun_step", default=0)
+    epoch_offset: _Epochs = msgspec.field(name="begun_epochs", default=0.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Progress:
     def write(self, folder: pathlib.Path) -> None:
         """Writes `progress.json` and, unless the states are zero, `states.npz`."""
         position = self.position and json.dumps(msgspec.to_builtins(self.position))
-        counts = self.unroll_steps, self.offset_step or None, self.epoch_offset or None
+        counts = self.unroll_steps, self.offset_step, self.epoch_offset
         values = msgspec.to_builtins(_ProgressFile(self.step, self.data_id, position, *counts))
         (folder / PROGRESS_FILE).write_text(json.dumps(values) + "\n", "utf-8")
         if self.states is not None:
@@ -69,7 +69,7 @@ class Progress:
             with np.load(folder / STATES_FILE) as arrays:
                 states = _unnamed(arrays, num_layers)
         position = None if stored.position is None else json_file.parse(stored.position, Position, str(file))
-        counts = stored.unroll_steps, stored.offset_step or 0, stored.epoch_offset or 0.0
+        counts = stored.unroll_steps, stored.offset_step, stored.epoch_offset
         return cls(stored.step, position, stored.data_id, states, *counts)
 
 

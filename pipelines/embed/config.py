@@ -13,11 +13,7 @@ DTYPES = ("float32", "float16")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EmbedConfig(job_config.JobConfig):
-    """What to embed, and how. `output` is the HDF5 file or the folder to make.
-
-    Raises:
-        InputError: naming the field, if a value cannot be used.
-    """
+    """What to embed, and how. `output` is the HDF5 file or the folder to make."""
 
     savedmodel: Path  # an exported model (local or remote), a folder of published files, or a published name
     format: str = "hdf5"  # in the layout of bilm-tf and AllenNLP, tfrecord, or npy: one matrix, for which see `pool`

@@ -40,7 +40,8 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
         savedmodel: a version's folder, or a model's (newest version), local or in an object store, such as
             `gs://`; or the name of a published model. Workers load it, so each must be able to read it. A remote model
             is copied to the worker's disk while it is loaded.
-        layers: `"all"`, `"top"`, their `"average"` or `"sum"`, a layer's number, or `"mix"`, the ELMo vector.
+        layers: `"all"`, `"top"`, the `"average"` or `"sum"` of all layers, a layer's number, or `"mix"`, the ELMo
+            vector.
         batch_tokens: the largest number of positions, padding included, that the model computes at a time. Sentences of
             a Beam batch are sorted by length, so a large Beam batch (`max_batch_size`) has little padding.
         num_threads: of each process that computes; None: one per core. Set it where several processes share a machine.
@@ -102,7 +103,7 @@ def on_this_machine(savedmodel: str) -> Iterator[tuple[str, str]]:
     if filesystems.is_local(savedmodel):
         yield savedmodel, savedmodel
         return
-    filesystems.check_store(savedmodel)
+    filesystems.check_folder(savedmodel)
     folder = savedmodel.rstrip("/") + "/"
     files = {found.path.removeprefix(folder): found.path for found in filesystems.match(folder + "**")}
     # Stores have objects that stand for folders.

@@ -1,4 +1,4 @@
-"""Corpus to vectors: numbers its sentences, then has a SavedModel embed them, into one HDF5 file or TFRecord shards.
+"""Corpus to vectors: numbers its sentences, then embeds them, into an HDF5 file, TFRecord shards or a matrix.
 
     elmo-tf embed --savedmodel savedmodels/mine --input corpus.txt.gz --output vectors.hdf5
 
@@ -45,8 +45,6 @@ def embed(config: EmbedConfig, load_tensorflow: Callable[[], None] | None = None
     """
     beam_options, unknown = runner_options.parse(config.beam)
     config = dataclasses.replace(config, output=job_config.real_path(config.output))
-    # Fails if the runner is not available.
-    runner_options.make_pipeline(beam_options)
     _check(config)
     with (
         runner_options.connected(beam_options, unknown, embed_step.__name__, load_tensorflow),
@@ -100,11 +98,11 @@ def _check(config: EmbedConfig) -> None:
 def _check_plan(folder: str, plan: dict[str, Any]) -> None:
     """Raises `InputError` if another command began to write the folder, which may hold hours of work."""
     stored = journal.plan_of(folder)
-    if stored and stored != plan:
-        different = [
-            f"another {name}" if name in ("input", "savedmodel") else f"{name} {stored.get(name)}, now {value}"
-            for name, value in plan.items()
-            if stored.get(name) != value
-        ]
+    different = [
+        f"another {name}" if name in ("input", "savedmodel") else f"{name} {stored.get(name)}, now {value}"
+        for name, value in plan.items()
+        if stored and stored.get(name) != value
+    ]
+    if different:
         found = f"other options: {'; '.join(different)}. Run that command to resume, or delete {folder}"
         raise InputError(folder, "the command that began it", found)

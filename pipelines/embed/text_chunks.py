@@ -1,7 +1,7 @@
 """The text to embed as numbered sentences: read once, copied to the journal, and cut into chunks for the model.
 
-With the copy, each chunk knows its number of tokens and the numbers of its lines, for any files and tokenizers. Vectors
-take hundreds of times as much space as their text, so the copy costs nothing.
+With the copy, each chunk knows its number of tokens and the numbers of its lines, for any files and tokenizers. The
+copy costs little, because computing vectors takes far longer than copying text.
 """
 
 import collections

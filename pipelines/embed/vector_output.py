@@ -132,8 +132,10 @@ class Hdf5(NamedTuple):
         try:
             with _new_file(self.path) as file, filesystems.create(self._places) as places:
                 file.attrs[vector_files.INFO_ATTRIBUTE] = text
+                first_line = 0
                 for names, lengths in lines:
-                    places.write(_add_datasets(file, names, lengths, layout).tobytes())
+                    places.write(_add_datasets(file, names, lengths, layout, first_line).tobytes())
+                    first_line += len(names)
             staging.sync(self.path)
         except (OSError, RuntimeError) as error:
             if isinstance(error, filesystems.WriteError):
@@ -183,7 +185,13 @@ def _new_file(path: str):
         yield file
 
 
-def _add_datasets(file: h5py.File, names: list[bytes], lengths: list[int], layout: Layout) -> np.ndarray:
+def _in_line(name: bytes, line: int) -> str:
+    return f"{name.decode(errors='replace')} in line {line:,} (counted from 0)"
+
+
+def _add_datasets(
+    file: h5py.File, names: list[bytes], lengths: list[int], layout: Layout, first_line: int
+) -> np.ndarray:
     """Adds datasets; returns where each one's values begin in the file, int64; 0 for those without values."""
     create = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     # Early allocation gives values a place at once.
@@ -197,11 +205,11 @@ def _add_datasets(file: h5py.File, names: list[bytes], lengths: list[int], layou
         space = h5py.h5s.create_simple(layout.shape(length))
         if name == b"." or not {*b"/\0"}.isdisjoint(name):
             expected = "identifiers that HDF5 takes as names, without / (the formats tfrecord and npy take any)"
-            raise InputError("id_column", expected, name.decode(errors="replace"))
+            raise InputError("input", expected, _in_line(name, first_line + number))
         try:
             dataset = h5py.h5d.create(file.id, name, kind, space, create)
         except ValueError:
-            found = f"{name.decode(errors='replace')} twice"
-            raise InputError("id_column", "a different identifier for each line", found) from None
+            expected = "a different identifier for each line"
+            raise InputError("input", expected, "a second " + _in_line(name, first_line + number)) from None
         places[number] = dataset.get_offset() or 0
     return places

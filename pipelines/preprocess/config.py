@@ -11,11 +11,7 @@ HELDOUT_FRACTION = 0.01
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PreprocessConfig(job_config.JobConfig):
-    """What to preprocess, and how. `output` is the folder to make; the same configuration resumes a killed run.
-
-    Raises:
-        InputError: naming the field, if a value cannot be used.
-    """
+    """What to preprocess, and how. `output` is the folder to make; the same configuration resumes a killed run."""
 
     vocab: Path | None = None  # use this vocabulary instead of counting the words of the text
     min_count: int | None = None  # leave out words that occur less often; None: 1

@@ -50,8 +50,6 @@ def preprocess(config: PreprocessConfig, load_tensorflow: Callable[[], None] | N
     beam_options, unknown = runner_options.parse(config.beam)
     heldout = config.heldout and job_config.real_path(config.heldout)
     config = dataclasses.replace(config, output=job_config.real_path(config.output), heldout=heldout)
-    # Fails if the runner is not available.
-    runner_options.make_pipeline(beam_options)
     settings = config.settings()
     for folder in config.folders.values():
         journal.check(folder)
@@ -84,7 +82,9 @@ def _run(config: PreprocessConfig, settings: sentences.Settings, beam_options: P
         guess = "" if all(file.is_divisible for file in corpus) else "about "
         _log.info("reading %s, %s%s of text", counted(len(corpus), "file"), guess, report.megabytes(size))
         output = shards.Output(notes, folders, settings, num_shards)
-        work = _Job(output, size, len(tasks), beam_options)
+        # The order of the sentences needs a plan of all files, which is made again on a worker.
+        reading = do_once.Tasks(lambda: corpora.plan(notes.corpus(), num_shards), len(tasks), size)
+        work = _Job(output, reading, beam_options)
         words, types = (given, None) if given else work.count(config.min_count or 1, config.max_vocab)
         # The next phases and readers of the records need it.
         for folder in folders.values():
@@ -104,8 +104,7 @@ class _Job(NamedTuple):
     """The pipelines, one after the other; each leaves its results in the journal."""
 
     output: shards.Output
-    size: int  # bytes of text
-    num_tasks: int
+    tasks: do_once.Tasks  # that read the text
     beam_options: PipelineOptions
 
     def count(self, min_count: int, max_size: int | None) -> tuple[vocabulary.Vocabulary, int]:
@@ -118,10 +117,10 @@ class _Job(NamedTuple):
         result = notes.result(counts.VOCABULARY, 0, counts.Counted)
         if not result:
             counting = counts.write_vocabulary(notes, self.output.settings, min_count, max_size)
-            do_once.run("counting", notes, counts.PHASE, self._tasks, counting, self.beam_options)
+            do_once.run("counting", notes, counts.PHASE, self.tasks, counting, self.beam_options)
+            result = notes.result(counts.VOCABULARY, 0, counts.Counted)
         path = counts.path(notes)
         words = vocabulary.from_bytes(filesystems.read(path), path)
-        result = result or notes.result(counts.VOCABULARY, 0, counts.Counted)
         if result.types and len(words) == len(vocabulary.SPECIAL_TOKENS):
             expected = f"at most {result.most}, the count of the most frequent word"
             raise InputError("min_count", expected, min_count)
@@ -129,23 +128,17 @@ class _Job(NamedTuple):
 
     def write(self) -> tuple[Sequence[Result], Sequence[shards.Written]]:
         """Writes the shards in the order of the text; returns the results of reading the text and of writing them."""
-        written = do_once.run_step("writing", shards.WriteTask(self.output), self._tasks, self.beam_options)
+        written = do_once.run_step("writing", shards.WriteTask(self.output), self.tasks, self.beam_options)
         return written, written
 
     def shuffle(self) -> tuple[Sequence[Result], Sequence[shards.Written]]:
         """Writes the shards shuffled; returns the same."""
         num_shards = self.output.num_shards
-        num_buckets = num_shards * max(1, -(-self.size // (num_shards * shuffle.BUCKET_BYTES)))
+        num_buckets = num_shards * max(1, -(-self.tasks.size // (num_shards * shuffle.BUCKET_BYTES)))
         scatter = shuffle.Scatter(self.output, num_buckets)
-        read = do_once.run_step("shuffling, part 1 of 2:", scatter, self._tasks, self.beam_options)
+        read = do_once.run_step("shuffling, part 1 of 2:", scatter, self.tasks, self.beam_options)
         gather, tasks = shuffle.Gather(self.output, num_buckets, len(read)), shuffle.gather_tasks(read, num_shards)
         return read, do_once.run_step("shuffling, part 2 of 2:", gather, tasks, self.beam_options)
-
-    @property
-    def _tasks(self) -> do_once.Tasks:
-        """The parts of the text. The order of the sentences needs a plan of all files, which is made on a worker."""
-        journal, num_shards = self.output.journal, self.output.num_shards
-        return do_once.Tasks(lambda: corpora.plan(journal.corpus(), num_shards), self.num_tasks, self.size)
 
 
 def _read_vocabulary(path: str) -> vocabulary.Vocabulary:

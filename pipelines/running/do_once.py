@@ -6,7 +6,7 @@ of the driver's requests to a store grows with the tasks.
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import apache_beam as beam
 import msgspec
@@ -18,17 +18,10 @@ from elmo_tf.pipelines.running.journal import JOB, Journal, Result, shared_path
 from elmo_tf.pipelines.text import filesystems
 
 
-class Task(Protocol):
-    """What a step needs to know of a task."""
-
-    number: int
-    size: int  # bytes to read
-
-
 class Tasks(NamedTuple):
-    """The tasks of a phase, numbered from 0."""
+    """The tasks of a phase. Each has a `number`, from 0, and a `size`, the bytes to read."""
 
-    make: Callable[[], Iterable[Task]]  # called on a worker
+    make: Callable[[], Iterable[Any]]  # called on a worker
     count: int
     size: int  # bytes that all of them read
 
@@ -50,7 +43,7 @@ class DoOnce(beam.DoFn):
         raise NotImplementedError
 
     @beam.typehints.no_annotations
-    def process(self, task: Task) -> Iterator[tuple[int, str]]:
+    def process(self, task: Any) -> Iterator[tuple[int, str]]:
         progress = task_progress.TaskProgress(self._journal, self.phase)
         result = self._journal.result(self.phase, task.number, self.kind)
         if result:

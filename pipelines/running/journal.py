@@ -110,17 +110,11 @@ def plan_input(corpus: Sequence[corpora.TextFile]) -> dict[str, Any]:
 
 
 def plan_of(folder: str) -> dict[str, Any] | None:
-    """Returns the plan of an unfinished folder, which is empty if it cannot be resumed; None if it has none.
+    """Returns plan and run of an unfinished folder; an empty one if it cannot be resumed, None if it has none.
 
     Raises:
         InputError: if the plan is damaged. Then nothing says whose folder it is.
     """
-    plan = _read_plan(folder)
-    return plan and {name: value for name, value in plan.items() if name != _RUN}
-
-
-def _read_plan(folder: str) -> dict[str, Any] | None:
-    """Returns the plan with the run's id."""
     path = shared_path(folder, _PLAN)
     if not filesystems.exists(path):
         return None
@@ -131,7 +125,7 @@ def _read_plan(folder: str) -> dict[str, Any] | None:
 
 def check(folder: str) -> None:
     """Raises `InputError` unless `folder` does not exist, is empty or is unfinished."""
-    filesystems.check_store(folder)
+    filesystems.check_folder(folder)
     if not filesystems.is_local(folder):
         found = filesystems.match(filesystems.join(folder, "**"))
         is_free = all(file.path.startswith(shared_path(folder) + "/") for file in found)
@@ -158,8 +152,8 @@ def unfinished(
     """Keeps output folders unfinished until the block ends. Call `check` on each before.
 
     The folders get their markers when the block ends without an exception. After an `InputError` neither they nor
-    parents made for them remain. After any other exception they stay as they are, and `unfinished` with the same plan
-    resumes; the exception says so.
+    parents made for them remain, unless the run has resumed an earlier one. After any other exception they stay as they
+    are, and `unfinished` with the same plan resumes; the exception says so.
 
     Args:
         folders: the output folders; the first has the journal of all tasks.
@@ -177,7 +171,8 @@ def unfinished(
         try:
             for folder in folders:
                 stack.enter_context(locked(folder))
-            resumed = all([plan_of(folder) == plan for folder in folders])
+            stored = [plan_of(folder) or {} for folder in folders]
+            resumed = all(plan.items() <= one.items() for one in stored)
             if not resumed and (finished := [folder for folder in folders if is_marked(folder)]):
                 raise _exists(finished[0])
             for folder in folders:
@@ -185,7 +180,7 @@ def unfinished(
                     from elmo_tf.pipelines.cluster import job_service
 
                     job_service.end_job(beam_options, note)
-            run = _read_plan(folders[0])[_RUN] if resumed else uuid.uuid4().hex[:8]
+            run = stored[0][_RUN] if resumed else uuid.uuid4().hex[:8]
             # A resumed folder holds work of an earlier run, which stays.
             new = [] if resumed else folders
             for folder in folders:
@@ -198,9 +193,9 @@ def unfinished(
                 _log.info("resuming an earlier run; its finished files are kept")
             with job_config.hint():
                 yield Journal(folders[0], run)
-            for folder in folders:
-                _clear(folder, everything=False)
-                filesystems.write(filesystems.join(folder, record_folder.MARKER_FILE), b"")
+                for folder in folders:
+                    _clear(folder, everything=False)
+                    filesystems.write(filesystems.join(folder, record_folder.MARKER_FILE), b"")
         except InputError:
             for folder in new:
                 discard(folder)

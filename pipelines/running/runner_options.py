@@ -96,8 +96,7 @@ def processes_per_machine(options: PipelineOptions) -> int | None:
 def make_pipeline(options: PipelineOptions) -> beam.Pipeline:
     """Returns an empty pipeline with `options`, and changes Beam in this process for it.
 
-    Beam's servers then listen on loopback addresses only, and it logs warnings only, unless the options set a log
-    level.
+    Beam's servers then listen on loopback addresses only. Unless the options set a log level, it logs warnings only.
 
     Raises:
         InputError: if the runner is unknown, or needs further options.
@@ -135,21 +134,22 @@ def is_remote(options: PipelineOptions) -> bool:
 
 
 def connected(
-    options: PipelineOptions, unknown: Sequence[str] = (), module: str = "", load_tensorflow: Callable | None = None
+    options: PipelineOptions, unknown: Sequence[str], module: str, load_tensorflow: Callable[[], None] | None
 ) -> contextlib.AbstractContextManager:
     """Prepares for the pipelines of the block; for a remote runner, see `job_service.connected`.
 
-    Worker processes of the in-memory runner import `module`; if there are none, `load_tensorflow` is called.
+    Worker processes of the in-memory runner import `module`; if this process does the work, it calls `load_tensorflow`.
     """
+    make_pipeline(options)  # fails if the runner is not available
+    if is_remote(options):
+        from elmo_tf.pipelines.cluster import job_service
+
+        return job_service.connected(options, unknown)
     if uses_processes(options):
         processes.prepare([module])
     elif load_tensorflow:
         load_tensorflow()
-    if not is_remote(options):
-        return contextlib.nullcontext()
-    from elmo_tf.pipelines.cluster import job_service
-
-    return job_service.connected(options, unknown)
+    return contextlib.nullcontext()
 
 
 def execute(pipeline: beam.Pipeline, note: str) -> None:

@@ -16,6 +16,7 @@ from elmo_tf.pipelines.text import filesystems
 
 _WRITE_SECONDS = 0.5
 _POLL_SECONDS = 0.5
+_START_SECONDS = 10.0  # no estimate before: loading a model and the first batches are slow
 _FAR_SECONDS = 20.0  # between two requests to a remote store
 
 
@@ -94,10 +95,12 @@ def watched(doing: str, journal: Journal, phase: str, num_tasks: int, size: int)
         while not stop.wait(_POLL_SECONDS if is_near else _FAR_SECONDS):
             seconds = time.monotonic() - start
             with contextlib.suppress(OSError):
-                if line.due() and is_near:
+                if not line.due():
+                    continue
+                if is_near:
                     line.show(f"{doing} {describe(next(done_amounts), size, seconds)}")
                 # Tasks that only count leave no results.
-                elif line.due() and (done := len(journal.done_paths(phase))):
+                elif done := len(journal.done_paths(phase)):
                     line.show(f"{doing} {describe_tasks(done, reused, num_tasks, seconds)}")
 
     thread = threading.Thread(target=show, daemon=True)
@@ -125,6 +128,6 @@ def describe_tasks(done: int, reused: int, count: int, seconds: float) -> str:
 
 
 def _time_left(done: int, remaining: int, seconds: float) -> str:
-    if done <= 0:
+    if done <= 0 or seconds < _START_SECONDS:
         return "time left unknown"
     return f"{datetime.timedelta(seconds=round(max(remaining, 0) * seconds / done))} left"

@@ -56,6 +56,13 @@ def check_store(path: str) -> None:
         raise InputError(path, "a path in a store that answers", _reason(error)) from None
 
 
+def check_folder(path: str) -> None:
+    """Raises `InputError` if a remote folder cannot be used: see `check_store`. Beam has no quotes for globs."""
+    if not is_local(path) and not {*"*?["}.isdisjoint(path):
+        raise InputError(path, "a folder in a store whose path has no *, ? or [", "one with it")
+    check_store(path)
+
+
 def join(folder: str, *names: str) -> str:
     """Returns the path of a file in `folder`."""
     return FileSystems.join(folder, *names)
@@ -181,8 +188,7 @@ def create(path: str) -> Iterator[BinaryIO]:
         else:
             _system(path).rename([temporary], [path])
     except BaseException as error:
-        with contextlib.suppress(OSError):
-            _system(path).delete([temporary])
+        delete([temporary])
         if isinstance(error, OSError) and not isinstance(error, (ReadError, WriteError)):
             raise WriteError(f"cannot write {path}: {_reason(error)}") from error
         raise
@@ -217,9 +223,14 @@ def at_once(ask: Callable[[Any], Any], about: Iterable[Any]) -> Iterator[Any]:
 
 
 def delete(paths: Iterable[str]) -> None:
-    """Deletes files; a missing file is not an error."""
+    """Deletes files of one file system; those that are missing or cannot be deleted are skipped."""
     remaining = iter(paths)
     while batch := list(itertools.islice(remaining, _BATCH)):
+        if is_local(batch[0]):
+            for path in batch:
+                with contextlib.suppress(OSError):
+                    os.remove(path)  # Beam's file system would take the path for a glob
+            continue
         try:
             _system(batch[0]).delete(batch)
         except OSError:

@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from elmo_tf.errors import InputError
 from elmo_tf.extras import check_installed
 from elmo_tf.pipelines.text import corpora, filesystems, sentences
@@ -36,6 +38,8 @@ class JobConfig:
         for field in dataclasses.fields(self):
             if isinstance(value := getattr(self, field.name), os.PathLike):
                 object.__setattr__(self, field.name, os.fspath(value))
+            elif isinstance(value, np.generic):
+                object.__setattr__(self, field.name, value.item())
         self.require_one_of("tokenizer", contract.TOKENIZERS)
         is_raw = self.tokenizer == "unicode"
         if self.line is not None:

@@ -12,20 +12,15 @@ import lzma
 import math
 import os
 import re
-import sys
 import zlib
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
 
 from apache_beam.io.filesystem import BeamIOError
+from backports import zstd
 
 from elmo_tf.errors import InputError
 from elmo_tf.pipelines.text import corpora, filesystems
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
 
 _LINE, _PARAGRAPH, _RECORD = "line", "paragraph", "record"  # what is read whole
 BLOCK_BYTES = 1 << 17  # read at a time: enough to convert in bulk, and fits in the cache

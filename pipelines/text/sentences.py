@@ -1,15 +1,13 @@
 """The sentences of a corpus: splitting text into tokens, and choosing the sentences to hold out."""
 
 import collections
-import functools
 import hashlib
-import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from elmo_tf.errors import InputError
 from elmo_tf.pipelines.text import corpora, lines, reading
-from elmo_tf.text import characters
+from elmo_tf.text import tokenizers
 
 TRAIN, HELDOUT = "train", "heldout"  # the names of the two splits
 
@@ -89,9 +87,7 @@ class Reader:
             numbered=self._numbered,
             fasta=settings.tokenizer == "characters",
         )
-        self._tokenize = _split_characters if settings.tokenizer == "characters" else _split_at_white_space
-        if settings.tokenizer == "unicode":
-            self._tokenize = functools.partial(_split_unicode, breaking=settings.line != SENTENCE)
+        self._breaks_lines = settings.tokenizer == "unicode" and settings.line != SENTENCE
 
     def read(self, task: corpora.Task) -> Iterator[Batch]:
         """Yields the sentences of a task. Raises `InputError`, also if a numbered line has more than `MOST_TOKENS`."""
@@ -118,7 +114,11 @@ class Reader:
             column = 1
         if column:
             names, texts = _without_column(texts, column, block.is_continuation)
-        found = self._tokenize(texts)
+        if self._breaks_lines and texts:
+            from elmo_tf.text import raw_text
+
+            texts = raw_text.break_sentences(texts).numpy().tolist()
+        found = tokenizers.split(texts, self._settings.tokenizer)
         if self._settings.has_ids:
             self._add_identifiers(found, names, block)
         if not self._cleaner.spaced:
@@ -163,22 +163,3 @@ def _without_column(lines_of_text: list[bytes], column: int, continues: bool) ->
         found.append(columns.pop(column - 1).strip() if 1 < len(columns) >= column else b"")
         texts.append(b"\t".join(columns))
     return found, texts
-
-
-def _split_at_white_space(text: list[bytes]) -> list[Words]:
-    # On bytes, `split` splits at the six ASCII white space characters only, as tf.strings.split does.
-    return [line.split() for line in text]
-
-
-def _split_characters(text: list[bytes]) -> list[Words]:
-    return list(map(characters.split, text))
-
-
-def _split_unicode(text: list[bytes], breaking: bool) -> list[Words]:
-    from elmo_tf.text import raw_text
-
-    if not text:
-        return []
-    ragged = raw_text.tokenize(raw_text.break_sentences(text) if breaking else text)
-    words = ragged.flat_values.numpy().tolist()
-    return [words[start:end] for start, end in itertools.pairwise(ragged.row_splits.numpy().tolist())]

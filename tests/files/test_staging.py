@@ -40,6 +40,15 @@ def test_a_folder_appears_with_its_parents_when_it_is_complete_or_not_at_all(tmp
     assert [path.name for path in new.iterdir()] == ["file"]
 
 
+def test_an_empty_folder_behind_a_link_is_filled(tmp_path):
+    (tmp_path / "disk" / "empty").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "disk" / "empty")
+    with staging.new_folder(tmp_path / "link") as folder:
+        (folder / "file").touch()
+        assert folder.parent == tmp_path / "disk"
+    assert [path.name for path in (tmp_path / "link").iterdir()] == ["file"]
+
+
 def test_a_link_in_the_place_of_a_file_is_replaced_and_its_target_left_alone(tmp_path):
     (tmp_path / "target").write_bytes(b"precious")
     (tmp_path / "link").symlink_to(tmp_path / "target")

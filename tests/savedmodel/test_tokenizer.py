@@ -8,7 +8,7 @@ from elmo_tf.layers.scalar_mix import build_mix
 from elmo_tf.savedmodel import contract, root, sample_vectors, states, verification
 from elmo_tf.text import in_graph
 from tests import checks
-from tests.helpers import MICRO, MICRO_CONFIG
+from tests.helpers import MICRO, MICRO_CONFIG, run_python
 
 TEXT = [
     '"Don\'t," she said: $3.50 (in 1999).',
@@ -63,6 +63,12 @@ def test_each_vector_has_its_token_and_its_bytes_in_the_sentence():
 @pytest.mark.slow
 def test_a_fresh_process_that_imports_tensorflow_text_computes_the_same(unicode_model):
     assert verification.problems_in_fresh_process(unicode_model) == []
+
+
+@pytest.mark.slow
+def test_a_fresh_process_loads_it_with_another_tokenizer(unicode_model):
+    program = "import sys, elmo_tf; print(elmo_tf.load(sys.argv[1], tokenizer='whitespace').encode(['a b,'])[0].tokens)"
+    assert run_python("-c", program, unicode_model).stdout == "['a', 'b,']\n"
 
 
 @pytest.mark.parametrize("tokenizer", contract.TOKENIZERS)

@@ -138,6 +138,7 @@ def test_what_tensorflow_alone_cannot_run_is_refused_and_nothing_is_left(tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_model_of_ones_own_with_the_layer_is_exported_by_keras(tmp_path):
     tokens = keras.Input((None,), dtype="string", name="tokens")
     vectors = keras.layers.Concatenate()(ELMo(MICRO, 2)(tokens))

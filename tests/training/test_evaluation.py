@@ -79,6 +79,7 @@ def test_evaluate_prints_the_last_figure_of_train(records, tmp_path, caplog, cap
     assert found["tokens"] == found["words"] + len(SENTENCES) == records.info.tokens + records.info.sentences
 
 
+@pytest.mark.slow
 def test_evaluate_computes_on_all_gpus_or_those_it_is_given(records, workdir):
     expected = evaluate(workdir.trained_bilm(), records, 3, 5)
     command = ["evaluate", "--workdir", str(workdir.path), "--data", str(records.path), "--batch-size", "3"]

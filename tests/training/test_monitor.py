@@ -95,7 +95,7 @@ def test_a_run_evaluates_a_part_on_its_way_and_all_at_its_end_and_the_curve_is_o
     whole = evaluate(workdir.trained_bilm(), records, 2, 5)
     assert lines[-1].perplexity == pytest.approx(whole.perplexity, rel=checks.PERPLEXITY)
     assert any("% of the time, waiting for checkpoints" in line for line in log)
-    (line,) = [line for line in log if line.startswith("an evaluation takes ")]
+    (line,) = [line for line in log if line.startswith("the evaluation took ")]
     assert ": 40 of 128 held-out tokens (train.eval_tokens), every 4 steps (train.eval_steps);" in line
     expected = {one.step: one.perplexity for one in lines if not one.whole}
     assert found["heldout/perplexity"] == pytest.approx(expected)

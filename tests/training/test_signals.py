@@ -15,7 +15,8 @@ def test_the_first_signal_is_a_request_and_the_second_one_interrupts(capfd):
         assert interrupt.requested
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
-    said = "stopping after this step; a second signal stops at once, after a checkpoint that is already being written"
+    said = "stopping after this step; a second signal stops before its end, but completes a checkpoint that is being "
+    said += "written"
     assert capfd.readouterr().err == f"\nSIGINT: {said}\n"
 
 

@@ -241,7 +241,7 @@ def test_a_signal_that_ends_the_command_is_an_interrupt_while_it_has_a_remote_jo
             os.kill(os.getpid(), number)
             time.sleep(5)
         assert signal.getsignal(number) == signal.SIG_DFL
-        with runner_options.connected(parsed()):
+        with runner_options.connected(parsed(), (), "", None):
             assert signal.getsignal(number) == signal.SIG_DFL
         signal.signal(number, signal.SIG_IGN)
         with job_service.connected(options):

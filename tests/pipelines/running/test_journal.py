@@ -65,7 +65,7 @@ def test_the_job_of_an_earlier_run_is_ended_before_anything_changes(tmp_path, mo
     with pytest.raises(ChildProcessError, match="may still be running"), journal.unfinished(outputs, PLAN, options):
         pass
     assert (tmp_path / "shard-0.tfrecord").exists()
-    assert journal.plan_of(str(tmp_path)) == {"plan": "old"}
+    assert journal.plan_of(str(tmp_path))["plan"] == "old"
     monkeypatch.setattr(job_service, "end_job", lambda options, note: os.remove(note))
     with journal.unfinished(outputs, PLAN, options):
         assert not (tmp_path / "shard-0.tfrecord").exists()
@@ -193,6 +193,7 @@ def test_what_an_earlier_run_has_done_does_not_count_for_the_time_left():
     assert task_progress.describe(amount, 1000, 50.0) == "60%  10 sentences  100 tokens  2 tokens/s  0:01:40 left"
     assert task_progress.describe_tasks(1_200, 200, 3_200, 60.0) == "1,200 of 3,200 tasks  0:02:00 left"
     assert task_progress.describe_tasks(200, 200, 3_200, 60.0) == "200 of 3,200 tasks  time left unknown"
+    assert task_progress.describe(amount, 1000, 5.0).endswith("20 tokens/s  time left unknown")
 
 
 def test_a_failed_run_deletes_no_file_of_somebody_else(tmp_path):

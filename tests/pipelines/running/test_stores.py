@@ -74,6 +74,8 @@ def test_wrong_input_leaves_nothing_in_a_store_and_no_folder_of_another_is_touch
     with pytest.raises(InputError, match=r"^memory://out/train: expected a folder that does not exist yet, found one$"):
         run("--input=memory://corpus")
     assert written("memory://out") == {"/train/mine": b"mine"}
+    with pytest.raises(InputError, match=r"^memory://out/\[12\]: expected a folder in a store whose path has no \*"):
+        run("--input=memory://corpus", "--output=memory://out/[12]")
 
 
 HIDDEN = ("a.txt", ".a.txt", "_b.txt", "deep/c.txt", "deep/.c.txt", ".git/d.txt", ".git/.d.txt", "deep/.git/e.txt")

@@ -33,6 +33,15 @@ def test_a_folder_lists_its_own_files_and_is_deleted_with_all_below():
     assert [name.removeprefix("memory://in/") for name in STORE] == ["a.txt", "empty", "other/d.txt"]
 
 
+def test_a_path_to_delete_is_no_glob(tmp_path):
+    paths = [tmp_path / name / "info.json" for name in ("data1", "data[1]")]
+    for path in paths:
+        path.parent.mkdir()
+        path.touch()
+    filesystems.delete([str(paths[1]), str(tmp_path / "none"), str(tmp_path / "data1")])
+    assert [path.exists() for path in paths] == [True, False]
+
+
 @pytest.mark.parametrize("path", ["hdfs://name/a", "file:///a"])
 def test_a_store_with_folders_is_refused(path):
     expected = (

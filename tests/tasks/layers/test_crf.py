@@ -135,7 +135,7 @@ ANY = [one + other for one in "^OBI" for other in "OBI$"]
 IOB2 = [pair for pair in ANY if pair not in ("^I", "OI")]
 
 
-@pytest.mark.parametrize(("labels", "may"), [(TAGS, IOB2), slow(3, ANY), (["NOUN", "VERB", "X"], ANY)])
+@pytest.mark.parametrize(("labels", "may"), [(TAGS, IOB2), slow(3, ANY), slow(["NOUN", "VERB", "X"], ANY)])
 def test_compile_and_fit_have_the_loss_and_accuracy_of_all_paths(labels, may):
     model, crf, best = tagger(labels, jit_compile=labels == 3)
     loss, accuracy = expected_loss_and_accuracy(model, crf, may)
@@ -174,6 +174,7 @@ def test_a_saved_model_is_evaluated_and_trained_further_as_it_is(tmp_path):
     np.testing.assert_array_equal(again, best.predict(WORDS, verbose=0))
 
 
+@pytest.mark.slow
 def test_two_replicas_train_as_one_and_half_precision_nearly_so():
     def losses(policy="float32", strategy=None) -> list[float]:
         keras.config.set_dtype_policy(policy)
