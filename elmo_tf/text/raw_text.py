@@ -120,8 +120,9 @@ def break_sentences(paragraphs: tf.Tensor) -> tf.Tensor:
     continues = abbreviated | tf.strings.regex_full_match(pieces[1:], _CONTINUATION)
     is_first = tf.concat([tf.ones_like(rows[:1], tf.bool), (rows[1:] != rows[:-1]) | ~continues], 0)
     rows, begins = tf.boolean_mask(rows, is_first), tf.boolean_mask(begins, is_first)
-    sentences = tf.RaggedTensor.from_value_rowids(begins, rows, tf.size(paragraphs, tf.int64))
-    ends = tf.concat([sentences[:, 1:], tf.cast(tf.strings.length(paragraphs), tf.int64)[:, None]], 1).flat_values
+    is_last = tf.concat([rows[1:] != rows[:-1], tf.ones_like(rows[:1], tf.bool)], 0)
+    lengths = tf.gather(tf.cast(tf.strings.length(paragraphs), tf.int64), rows)
+    ends = tf.where(is_last, lengths, tf.concat([begins[1:], begins[:1]], 0))
     return tf.strings.strip(tf.strings.substr(tf.gather(paragraphs, rows), begins, ends - begins))
 
 
