@@ -36,6 +36,8 @@ def evaluate(
         InputError: if a folder or checkpoint is missing or damaged, the model has no softmax, or the records do not
             fit it.
     """
+    if batch_size is not None and batch_size < 1:
+        raise InputError("batch_size", "at least 1", batch_size)
     opened = open_workdir(workdir)
     records = record_folder.open_folder(data)
     evaluation.check_records(opened, records)

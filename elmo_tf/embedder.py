@@ -258,14 +258,17 @@ def _split(texts: Iterable[Text], tokenizer: str) -> list[list[bytes]]:
 
 def _with_place(text: Text, word: str | None, tokenizer: str) -> tuple[list[bytes], int]:
     """Returns the tokens of a sentence, and which of them is `[MASK]`, or else `word`."""
-    if word is None and isinstance(text, str) and text.count(MASK) == 1:
+    mask = MASK.encode()
+    if word is None and isinstance(text, str | bytes) and (given := to_bytes(text, "text")).count(mask) == 1:
         # A tokenizer may split the mask.
-        before, after = _split(text.split(MASK), tokenizer)
-        return [*before, MASK.encode(), *after], len(before)
+        before, after = _split(given.split(mask), tokenizer)
+        return [*before, mask, *after], len(before)
+    wanted = mask if word is None else to_bytes(word, "word")
     (tokens,) = _split([text], tokenizer)
-    places = [place for place, token in enumerate(tokens) if token == (word or MASK).encode()]
+    places = [place for place, token in enumerate(tokens) if token == wanted]
     if len(places) != 1:
-        raise InputError("text", f"the token {word or MASK} once in the sentence", f"it {len(places)} times")
+        shown = wanted.decode(errors="replace")
+        raise InputError("text", f"the token {shown} once in the sentence", f"it {len(places)} times")
     return tokens, places[0]
 
 

@@ -24,8 +24,10 @@ class InputError(ValueError):
 
     def __init__(self, parameter: str, expected: str = "", found: object = ""):
         # Keras re-creates a layer's error from its message alone, with text of its own added.
-        super().__init__(f"{parameter}: expected {expected}, found {found}" if expected else parameter)
-        self.parameter = parameter
+        message = f"{parameter}: expected {expected}, found {found}" if expected else parameter
+        # A worker cannot report names that are not UTF-8.
+        super().__init__(_printable(message))
+        self.parameter = _printable(parameter)
         self.expected = expected
         self.found = found
 
@@ -43,6 +45,10 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     """Returns `; did you mean ...?` with the known name most similar to `name`, or "" if none is similar."""
     similar = difflib.get_close_matches(name, list(known), n=1, cutoff=0.7)
     return f"; did you mean {similar[0]}?" if similar else ""
+
+
+def _printable(text: str) -> str:
+    return text.encode(errors="backslashreplace").decode()
 
 
 def reason(error: BaseException) -> str:

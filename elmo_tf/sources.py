@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from elmo_tf import config as config_lib
 from elmo_tf.errors import InputError, is_about_memory, reason
+from elmo_tf.files import staging
 from elmo_tf.published import fetching, models
 from elmo_tf.published.options import read_options
 from elmo_tf.savedmodel import assets, checksums, contract, finding
@@ -234,6 +235,7 @@ def find(source: Path) -> Source:
     if (folder / models.OPTIONS_FILE).is_file():
         return _published(name, folder / models.OPTIONS_FILE, folder / models.WEIGHTS_FILE)
     if (version := finding.newest(folder)) is not None:
+        staging.check_for_tensorflow(version)
         checksums.check(version)
         return SavedModel(os.path.abspath(version), assets.read_config(version), assets.read_tokenizer(version))
     if not models.is_name(source):
@@ -247,7 +249,7 @@ def network(
     """Returns the network of `source`, without a softmax: a `BiLM` if it is `trainable`, or else a `PackedBiLM`.
 
     Args:
-        source: as for `find`; or sizes, for random weights; or a network.
+        source: as for `find`; or sizes, for random weights; or a network, which is copied if it is `trainable`.
         trainable: whether it will be trained.
 
     Raises:
@@ -257,13 +259,12 @@ def network(
     from elmo_tf.bilm.packed import PackedBiLM  # noqa: PLC0415
 
     if isinstance(source, config_lib.ModelConfig):
-        source = BiLM(source)
-    elif not isinstance(source, BiLM | PackedBiLM):
-        source = find(source).network()
-    is_packed = isinstance(source, PackedBiLM)
+        return BiLM(source) if trainable else PackedBiLM.of(BiLM(source))
+    is_given = isinstance(source, BiLM | PackedBiLM)
+    found = source if is_given else find(source).network()
     if trainable:
-        return BiLM.of(source) if is_packed else source
-    return source if is_packed else PackedBiLM.of(source)
+        return BiLM.of(found) if is_given or isinstance(found, PackedBiLM) else found
+    return found if isinstance(found, PackedBiLM) else PackedBiLM.of(found)
 
 
 def _published(name: str, options: pathlib.Path, weights: pathlib.Path) -> Published:

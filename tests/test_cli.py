@@ -213,7 +213,7 @@ def test_an_error_is_all_that_a_user_sees_and_needless_modules_are_not_loaded(pl
     command = f"{EVALUATE} bad_variables".split()
     done = run_python("-c", LOADED, *command, cwd=place, env={"TF_CPP_MIN_LOG_LEVEL": None}, check=False)
     assert (done.returncode, done.stdout) == (0, "1 True False False\n"), done.stderr
-    message = r"elmo-tf: error: bad_variables/.*step-00000003: expected an intact checkpoint, found .*\n"
+    message = r"elmo-tf: error: .*/bad_variables/.*step-00000003: expected an intact checkpoint, found .*\n"
     assert re.fullmatch(message, done.stderr), done.stderr
 
 

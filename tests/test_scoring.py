@@ -5,6 +5,7 @@ import json
 import math
 import os
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -135,6 +136,15 @@ def test_the_model_that_comes_with_the_package_prefers_grammar_and_knows_who_len
     assert good.total > bad.total + 2
     words = [one.token for one in english.fill("He [MASK] to London yesterday .", top=5)]
     assert "went" in words[:2]
+
+
+def test_the_users_dtype_policy_changes_no_score(model, workdir):
+    keras.config.set_dtype_policy("mixed_float16")
+    try:
+        found = elmo_tf.load("english").score(["They talk ."])[0]
+    finally:
+        keras.config.set_dtype_policy("float32")
+    assert found.total == pytest.approx(elmo_tf.load("english").score(["They talk ."])[0].total, abs=1e-3)
 
 
 def test_a_source_without_a_softmax_is_refused(savedmodel):

@@ -39,29 +39,41 @@ def read_columns(path: str | os.PathLike, column: int = -1) -> list[Tagged]:
     return numbered_lines.require_some(sentences, path, "sentence")
 
 
-def read_tokens(path: str | os.PathLike) -> list[Tagged]:
+def read_tokens(path: str | os.PathLike, column: int = -1) -> list[Tagged]:
     """Returns sentences without labels: one per line, or in the first column, with blank lines between sentences.
 
     The file has columns if the lines before its first blank line all have one token, or all have equally many columns
-    and a tag in the last. If there is only one such line, all lines of the file must have the columns and the tag.
+    and a tag in the one with index `column`. If there is only one such line, all lines of the file must have the
+    columns and the tag. Lines of `-DOCSTART-` are ignored.
     """
-    blocks = [[line.text.split() for line in block] for block in numbered_lines.blocks(path)]
+    numbered_lines.require_file(path)
+    split = ([_fields(line.text) for line in block] for block in numbered_lines.blocks(path))
+    blocks = [rows for block in split if (rows := [fields for fields in block if fields[0] != _DOCUMENT])]
     rows = [fields for block in blocks for fields in block]
-    first = next((block for block in blocks if block[0][0] != _DOCUMENT), [])
+    first = blocks[0] if blocks else []
     if len(first) > 1 and all(len(fields) == 1 for fields in first):
         return [Tagged([token for fields in block for token in fields]) for block in blocks]
-    judged = first if len(first) > 1 else [fields for fields in rows if fields[0] != _DOCUMENT]
-    tags = [fields[-1] for fields in judged if len(fields) == len(judged[0]) > 1 and _TAG.fullmatch(fields[-1])]
-    if len(tags) == len(judged) > 1:
-        return [Tagged(sentence.tokens) for sentence in read_columns(path)]
+    judged = first if len(first) > 1 else rows
+    tagged = [len(fields) == len(judged[0]) > 1 and _has_tag(fields, column) for fields in judged]
+    if all(tagged) and len(tagged) > 1:
+        return [Tagged(sentence.tokens) for sentence in read_columns(path, column)]
     return numbered_lines.require_some([Tagged(fields) for fields in rows], path, "sentence")
+
+
+def _fields(text: str) -> list[str]:
+    """Returns the columns of a line, or the tokens of a sentence."""
+    return [one.strip() for one in text.split("\t")] if "\t" in text else re.split(" +", text.strip())
+
+
+def _has_tag(fields: list[str], column: int) -> bool:
+    return -len(fields) <= column < len(fields) and bool(_TAG.fullmatch(fields[column]))
 
 
 def _rows(block: list[Line], column: int) -> list[tuple[Line, str, str]]:
     """Returns each line with its token and tag."""
     rows = []
     for line in block:
-        fields = line.text.split("\t") if "\t" in line.text else line.text.split()
+        fields = _fields(line.text)
         if fields[0] == _DOCUMENT:
             continue
         token = numbered_lines.one_token(fields[0])

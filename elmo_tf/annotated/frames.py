@@ -73,6 +73,7 @@ def checked_frame(
 
 
 def _sentences(path: str | os.PathLike, labelled: bool) -> Iterator[list[Frame]]:
+    numbered_lines.require_file(path)
     first = next(numbered_lines.filled_lines(path), None)
     if first is None:
         return

@@ -60,6 +60,12 @@ def lines(path: str | os.PathLike) -> Iterator[Line]:
         raise InputError(name, "a readable file", reason(error)) from None
 
 
+def require_file(path: str | os.PathLike) -> None:
+    """Raises `InputError` for a pipe: what is read to recognize a format would be missing when it is read again."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise InputError(str(path), "a file, because it is read twice", "a pipe or a folder")
+
+
 def filled_lines(path: str | os.PathLike) -> Iterator[Line]:
     """Yields the lines that are not blank; raises as `lines` does."""
     return (line for line in lines(path) if line.text.strip())

@@ -139,6 +139,7 @@ def read_questions_without_answers(path: str | os.PathLike) -> list[Question]:
 
 
 def _content(path: str | os.PathLike) -> str:
+    numbered_lines.require_file(path)
     return "\n".join(line.text for line in numbered_lines.lines(path))
 
 

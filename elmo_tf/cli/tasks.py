@@ -94,4 +94,5 @@ def _predict(arguments: argparse.Namespace) -> None:
     else:
         answers = system.predict_examples(system.system.read_unlabelled(arguments.path))
     for line in answers:
-        print(json.dumps(line, ensure_ascii=False))
+        # Half of a surrogate pair stays as JSON's escape of it.
+        print(json.dumps(line, ensure_ascii=False).encode(errors="backslashreplace").decode())

@@ -156,6 +156,10 @@ class ELMo(keras.layers.Layer):
         shape = (self.bilm.config.lstm.num_layers + 1, 2 * self.bilm.config.lstm.projection_dim)
         self.known_sentences = KnownSentences(sentences, self._layers_of, *shape, folder)
 
+    def forget(self) -> None:
+        """Undoes `remember`. Needed before `model.export`: its graph could not look up the sentences."""
+        self.known_sentences = None
+
     def char_ids(self, inputs: tf.Tensor) -> tf.Tensor:
         """Returns the character ids of `inputs`, int32 `(batch, time, max_chars_per_token)`.
 
@@ -193,8 +197,9 @@ class ELMo(keras.layers.Layer):
     @classmethod
     def from_config(cls, config):
         model = config_lib.from_dict(config["source"], config_lib.ModelConfig)
-        network = BiLM if config["trainable_bilm"] else PackedBiLM  # Keras loads the weights later
-        return cls(**config | {"source": _outside_scopes(lambda: network(model))})
+        # Keras loads the weights later.
+        source = model if config["trainable_bilm"] else _outside_scopes(lambda: PackedBiLM(model))
+        return cls(**config | {"source": source})
 
     @property
     def _max_chars(self) -> int:

@@ -11,10 +11,21 @@ from collections.abc import Iterator
 from elmo_tf.errors import InputError
 
 
+def check_for_tensorflow(path: str | os.PathLike) -> None:
+    """Raises `InputError` if TensorFlow cannot read files at `path`: it takes paths for patterns, and needs UTF-8."""
+    place = os.path.abspath(path)
+    if not {*"*?[]\\"}.isdisjoint(place) or any("\udc80" <= character <= "\udcff" for character in place):
+        expected = "a path in UTF-8 without *, ?, [, ] and \\, because TensorFlow would take it for a pattern"
+        raise InputError(str(path), expected, "another one")
+
+
 def check_absent(path: str | os.PathLike) -> None:
-    """Raises `InputError` unless nothing, or an empty folder, is at `path`."""
+    """Raises `InputError` unless nothing, or an empty folder that can be replaced, is at `path`."""
     place = os.path.abspath(path)
     if os.path.isdir(place) and not os.listdir(place):
+        if os.path.ismount(place) or os.path.samefile(place, os.curdir):
+            found = "a mount point or the current folder; name a new folder in it"
+            raise InputError(str(path), "a folder that can be replaced", found)
         return
     if os.path.lexists(place):
         raise InputError(str(path), "a folder that does not exist yet", "one" if os.path.isdir(place) else "a file")

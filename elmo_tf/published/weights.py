@@ -18,6 +18,7 @@ from elmo_tf.bilm.model import BiLM
 from elmo_tf.bilm.names import relative_names
 from elmo_tf.errors import InputError, is_about_memory, reason
 from elmo_tf.files.staging import new_folder
+from elmo_tf.layers.float32 import float32_policy
 from elmo_tf.layers.sampled_softmax import SampledSoftmax
 from elmo_tf.published.models import OPTIONS_FILE, SOFTMAX_FILE, VOCABULARY_FILE, WEIGHTS_FILE
 from elmo_tf.published.options import read_options, write_options
@@ -159,16 +160,18 @@ def load(options: str | os.PathLike, weights: str | os.PathLike) -> tuple[config
 def load_softmax(
     weights: str | os.PathLike, config: config_lib.ModelConfig
 ) -> tuple[SampledSoftmax, Vocabulary] | None:
-    """Returns the softmax and its words that are beside the file `weights`, or None if there are none.
+    """Returns the softmax and its words that are beside a `weights.hdf5`, or None if there are none.
 
     Raises:
         InputError: if a file is damaged, or the two do not fit each other or the network.
     """
     folder = pathlib.Path(weights).parent
-    if not (folder / SOFTMAX_FILE).is_file() or not (folder / VOCABULARY_FILE).is_file():
+    has_files = (folder / SOFTMAX_FILE).is_file() and (folder / VOCABULARY_FILE).is_file()
+    if not has_files or pathlib.Path(weights).name != WEIGHTS_FILE:
         return None
     words = vocabulary_lib.from_bytes((folder / VOCABULARY_FILE).read_bytes(), str(folder / VOCABULARY_FILE))
-    softmax = SampledSoftmax(len(words))
+    with float32_policy():
+        softmax = SampledSoftmax(len(words))
     softmax.build((None, config.lstm.projection_dim))
     _read(folder / SOFTMAX_FILE, {variable.name: (variable, tuple(variable.shape)) for variable in softmax.variables})
     return softmax, words

@@ -102,7 +102,7 @@ def open_folder(path: str | os.PathLike) -> Records:
     vocabulary = vocabulary_lib.from_bytes(content, str(source))
     if vocabulary.sha256() != info.vocabulary.sha256:
         raise InputError(str(source), f"the vocabulary that {INFO_FILE} describes", "another one")
-    records = Records(folder, info, vocabulary)
+    records = Records(folder.absolute(), info, vocabulary)  # the current folder may change
     for shard, described in zip(records.shards, info.shards, strict=True):
         size = shard.stat().st_size if shard.exists() else None
         if size != described.bytes:

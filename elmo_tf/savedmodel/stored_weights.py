@@ -11,6 +11,7 @@ from elmo_tf import config as config_lib
 from elmo_tf.bilm.names import relative_names
 from elmo_tf.bilm.packed import PackedBiLM
 from elmo_tf.errors import InputError, is_about_memory, reason
+from elmo_tf.layers.float32 import float32_policy
 from elmo_tf.layers.sampled_softmax import SampledSoftmax
 from elmo_tf.savedmodel import contract
 
@@ -55,7 +56,8 @@ def read_network(folder: pathlib.Path, config: config_lib.ModelConfig) -> Packed
 
 def read_softmax(folder: pathlib.Path, config: config_lib.ModelConfig, vocab_size: int) -> SampledSoftmax:
     """Returns the softmax of a SavedModel in `folder`; raises as `read_network` does."""
-    softmax = SampledSoftmax(vocab_size)
+    with float32_policy():
+        softmax = SampledSoftmax(vocab_size)
     softmax.build((None, config.lstm.projection_dim))
     _read(folder, {f"softmax/{variable.name}": variable for variable in softmax.variables})
     return softmax

@@ -81,6 +81,7 @@ def export(
 
 def new_version(output: str | os.PathLike, write: Callable[[pathlib.Path], None]) -> pathlib.Path:
     """Has `write` write a SavedModel and its samples, verifies it and returns its folder, the next in `output`."""
+    staging.check_for_tensorflow(output)
     folder = pathlib.Path(output)
     version = folder / str(_next_version(folder))
     with staging.new_folder(version) as made:

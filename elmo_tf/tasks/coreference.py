@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from elmo_tf.annotated import conll2012, coref_jsonlines
 from elmo_tf.annotated.conll2012 import Document, Mention
-from elmo_tf.annotated.numbered_lines import lines, require_some
+from elmo_tf.annotated.numbered_lines import filled_lines, lines, require_some
 from elmo_tf.config import AboveZero, Positive, Rate
 from elmo_tf.errors import InputError
 from elmo_tf.tasks.documents import clusters_of, cut, mention_rows, window
@@ -84,6 +84,8 @@ class Task(System):
 
     def read_unlabelled(self, path: str | os.PathLike) -> list[Document]:
         first = first_line(path).lstrip()
+        if first.startswith("# "):  # a comment, in CoNLL-2012's format
+            first = next((line.text for line in filled_lines(path) if not line.text.startswith("# ")), first)
         if first.startswith("{"):
             found = coref_jsonlines.read_jsonlines(path, labelled=False)
         elif first.startswith("#begin document"):

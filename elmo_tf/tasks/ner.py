@@ -62,10 +62,11 @@ class Task(Tagger):
         ),
     }
 
-    read_unlabelled = staticmethod(columns.read_tokens)
-
     def read(self, path: str | os.PathLike) -> list[Tagged]:
         return columns.read_columns(path, column=self.recipe.network.column)
+
+    def read_unlabelled(self, path: str | os.PathLike) -> list[Tagged]:
+        return columns.read_tokens(path, column=self.recipe.network.column)
 
     def example_of(self, item: Sequence[str]) -> Tagged:
         return Tagged(checked_tokens(item))

@@ -29,7 +29,7 @@ def export(system: System, network: keras.Model, output: str | os.PathLike) -> p
     """Writes the next version in `output`, once a fresh process has verified it; see `Trained.export`."""
     if any(isinstance(layer, MentionSpans) for layer in network.layers):
         expected = "a system that TensorFlow alone can run"
-        raise InputError("workdir", expected, f"{system.name}, whose spans are chosen in Python")
+        raise InputError(system.name, expected, "one whose spans are chosen in Python")
 
     def write(folder: pathlib.Path) -> None:
         root = _root(system, network)
@@ -53,7 +53,10 @@ def _root(system: System, network: keras.Model) -> tf.train.Checkpoint:
 
     def tokens(**inputs: tf.Tensor) -> Tensors:
         more = {name: inputs.pop(name) for name in system.more_inputs}
-        outputs = network(system.served_inputs(inputs, more), training=False)
+        # At least one position: networks cannot compute empty sentences alone.
+        missing = {name: tf.cast(tf.shape(one)[1] == 0, tf.int32) for name, one in inputs.items()}
+        wide = {name: tf.pad(one, [[0, 0], [0, missing[name]]]) for name, one in inputs.items()}
+        outputs = network(system.served_inputs(wide, more), training=False)
         return system.served(system.decode(network, outputs))
 
     def default(**inputs: tf.Tensor) -> Tensors:

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.annotated.numbered_lines import filled_lines
+from elmo_tf.annotated.numbered_lines import filled_lines, require_file
 from elmo_tf.errors import InputError
 from elmo_tf.tasks.recipe import Recipe
 from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, padded
@@ -139,4 +139,5 @@ def checked_tokens(item: Any) -> list[str]:
 
 def first_line(path: str | os.PathLike) -> str:
     """Returns the first line of a file that is not empty, by which its format is recognized."""
+    require_file(path)
     return next((line.text for line in filled_lines(path)), "")

@@ -91,7 +91,7 @@ def tokenize_with_offsets(sentences: tf.Tensor) -> tuple[tf.RaggedTensor, tf.Rag
 
 def split_texts(texts: Sequence[str]) -> list[list[Word]]:
     """Returns the tokens of each text as `tokenize` finds them, with their offsets in characters."""
-    content = [text.encode() for text in texts]
+    content = [text.encode(errors="replace") for text in texts]  # half of a surrogate pair becomes one byte
     tokens, begins, ends = (one.to_list() for one in tokenize_with_offsets(tf.constant(content, tf.string)))
     found = []
     for text, *rows in zip(content, tokens, begins, ends, strict=True):

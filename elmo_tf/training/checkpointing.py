@@ -109,7 +109,9 @@ class Checkpointing:
         """Waits for the checkpoint that is being written, if any; warns, or raises if it is `needed`, on failure."""
         if self._writing is None:
             return
-        (step, task), self._writing = self._writing, None
+        step, task = self._writing
+        futures.wait([task])  # after an interrupt here, `close` still waits
+        self._writing = None
         try:
             task.result()
             self.saved_step = step

@@ -9,6 +9,7 @@ import tensorflow as tf
 from elmo_tf import config as config_lib
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.errors import InputError, reason
+from elmo_tf.files import staging
 from elmo_tf.published import weights as published_weights
 from elmo_tf.published.options import read_options
 from elmo_tf.text import vocabulary as vocabulary_lib
@@ -92,6 +93,7 @@ def _open_checkpoint(prefix: str | os.PathLike) -> tuple[published_weights.Sourc
     """Returns the arrays of the network and the accumulators, and the step."""
     if not pathlib.Path(f"{prefix}.index").is_file():
         raise InputError(str(prefix), "the prefix of a checkpoint's files", f"no file {prefix}.index")
+    staging.check_for_tensorflow(prefix)
     with published_weights.guarded(_WHOLE, prefix):
         reader = tf.train.load_checkpoint(os.fspath(prefix))
         shapes = {name: tuple(shape) for name, shape in reader.get_variable_to_shape_map().items()}

@@ -11,7 +11,7 @@ import keras
 import tensorflow as tf
 
 from elmo_tf.config import Config
-from elmo_tf.errors import memory_explained
+from elmo_tf.errors import InputError, memory_explained
 from elmo_tf.files.progress import counted
 from elmo_tf.records import record_folder
 from elmo_tf.training import coordination, devices, precision, preparation
@@ -72,6 +72,8 @@ def train(
         OSError: if the last checkpoint cannot be written, or another worker has ended.
         KeyboardInterrupt: on SIGINT or SIGTERM, after the current step and a checkpoint.
     """
+    if steps is not None and steps < 0:
+        raise InputError("steps", "at least 0", steps)
     strategy = strategy or devices.all_gpus()
     workers = coordination.of(strategy)
     records = record_folder.open_folder(data)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from elmo_tf.config import Config
+from elmo_tf.layers.float32 import float32_policy
 from elmo_tf.layers.lstmp import LSTMP
 
 AUTO = "auto"
@@ -78,7 +79,8 @@ def layer_seconds(config: Config) -> tuple[float, float]:
 def _timed_run(config: Config, precision: str) -> Callable[[], float]:
     """Returns a function that runs the layer once and returns the seconds it took."""
     lstm, recipe = config.model.lstm, config.train
-    layer = LSTMP(lstm.units, lstm.projection_dim, lstm.cell_clip, lstm.proj_clip, precision)
+    with float32_policy():
+        layer = LSTMP(lstm.units, lstm.projection_dim, lstm.cell_clip, lstm.proj_clip, precision)
     inputs = tf.random.stateless_normal((recipe.batch_size, recipe.unroll_steps, lstm.projection_dim), (0, 0))
     layer.build(inputs.shape)
     state = tuple(tf.zeros((recipe.batch_size, size)) for size in (lstm.units, lstm.projection_dim))

@@ -28,7 +28,8 @@ class Interrupt:
     def _request(self, number, _frame):
         self.requested = True
         for one, handler in self._before.items():
-            signal.signal(one, handler)
+            # The default of SIGTERM would end the process while it writes the checkpoint.
+            signal.signal(one, signal.default_int_handler if handler == signal.SIG_DFL else handler)
         # Not `print`, which may fail if the signal has interrupted a `print`.
         name = signal.Signals(number).name
         second = "a second signal stops before its end, but completes a checkpoint that is being written"

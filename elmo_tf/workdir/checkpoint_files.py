@@ -140,6 +140,9 @@ def read(folder: pathlib.Path, bilm: BiLM, slots: Slots | None = None) -> Progre
 def _check_shapes(folder: pathlib.Path, stored: dict[str, list[int]], parts: Parts) -> None:
     """Raises `InputError` unless the stored variables include those of `parts`, with the same shapes."""
     for part, variables in parts.items():
+        if not any(name.startswith(f"{part}/") for name in stored):
+            expected = f"a checkpoint with the optimizer's {part}; elmo-tf finetune starts from weights alone"
+            raise InputError(str(folder), expected, "none")
         for name, variable in variables.items():
             # TensorFlow doubles dots in names.
             found = stored.get(f"{part}/{name.replace('.', '..')}/.ATTRIBUTES/VARIABLE_VALUE")

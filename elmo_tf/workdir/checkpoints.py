@@ -122,7 +122,7 @@ def folder_of(workdir: Workdir, step: int) -> pathlib.Path:
 def _chosen(workdir: Workdir, checkpoint: str) -> pathlib.Path:
     """Returns the folder of the best checkpoint or of a step."""
     path = workdir.path / CHECKPOINTS_FOLDER / f"step-{checkpoint:0>8}"
-    if _NAME.fullmatch(path.name) and _is_folder(path):
+    if checkpoint and _NAME.fullmatch(path.name) and _is_folder(path):
         return path
     there = steps(workdir)
     if checkpoint == BEST:

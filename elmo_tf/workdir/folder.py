@@ -101,6 +101,7 @@ def new_workdir(
     Raises:
         InputError: if `workdir` is in use, or cannot be made.
     """
+    staging.check_for_tensorflow(workdir)
     with staging.new_folder(workdir) as folder:
         made = Workdir(folder, config, vocabulary, tokenizer)
         (folder / CONFIG_FILE).write_bytes(_to_json(made))
@@ -133,6 +134,7 @@ def update_config(workdir: Workdir) -> None:
 def open_workdir(workdir: str | os.PathLike) -> Workdir:
     """Opens an existing workdir; raises `InputError` if there is none, or a file of it is damaged."""
     folder = pathlib.Path(workdir)
+    staging.check_for_tensorflow(folder)
     if not is_workdir(folder):
         raise InputError(str(workdir), "a workdir of elmo-tf train", f"no {CONFIG_FILE} in it")
     file = folder / CONFIG_FILE
@@ -142,7 +144,7 @@ def open_workdir(workdir: str | os.PathLike) -> Workdir:
     config_lib.check_complete(values, str(file))
     source = folder / VOCABULARY_FILE
     vocabulary = vocabulary_lib.from_bytes(source.read_bytes(), str(source)) if source.exists() else None
-    return Workdir(folder, config, vocabulary, tokenizer)
+    return Workdir(folder.absolute(), config, vocabulary, tokenizer)  # the current folder may change
 
 
 def _to_json(workdir: Workdir) -> bytes:

@@ -87,8 +87,8 @@ class _Heart(threading.Thread):
     def run(self) -> None:
         wait = _FIRST_SECONDS
         while not self.stopping.wait(wait):
-            # If the store fails, the tasks report it.
-            with contextlib.suppress(OSError):
+            # If the store fails, whatever it raises, the tasks report it.
+            with contextlib.suppress(Exception):
                 self.check()
                 if self.owner:
                     _interrupt(self._interrupted)

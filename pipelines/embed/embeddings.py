@@ -1,5 +1,6 @@
 """One vector per text in Beam's own interfaces: `MLTransform`, and the chunks of `beam.ml.rag`."""
 
+import copy
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -96,5 +97,7 @@ class _Handler(ElmoModelHandler):
         self, batch: Sequence[Any], model: embedder.Embedder, inference_args: dict[str, Any] | None = None
     ) -> list[Any]:
         """Returns the elements with their vectors."""
+        # Adapters change elements, which other transforms may read as well.
+        batch = [copy.copy(element) for element in batch]
         found = super().run_inference(self._adapter.input_fn(batch), model, inference_args)
         return self._adapter.output_fn(batch, [result.inference.tolist() for result in found])

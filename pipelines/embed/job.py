@@ -114,9 +114,14 @@ class Job(NamedTuple):
         settings = Settings(
             self.savedmodel, config.layers, self.layout, config.batch_tokens, num_processes, config.precision
         )
-        num_texts, num_tokens = len(texts), sum(text.tokens for text in texts)
+        # With a pool, a line without tokens has a vector, too.
+        line_size = 1 if config.pool else 0
+        total = sum(text.tokens + line_size * sum(text.lines.values()) for text in texts)
+        num_texts = len(texts)
         size = sum(size for text in texts for path, size in text.files.items() if path.endswith(".txt"))
-        tasks = do_once.Tasks(lambda: text_chunks.cut(journal, num_texts, num_chunks, num_tokens), num_chunks, size)
+        tasks = do_once.Tasks(
+            lambda: text_chunks.cut(journal, num_texts, num_chunks, total, line_size), num_chunks, size
+        )
         return do_once.run_step("embedding", EmbedChunk(journal, settings, output), tasks, self.beam_options)
 
     def _describe(self, texts: list[text_chunks.Kept]) -> dict[str, Any]:

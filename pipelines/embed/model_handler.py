@@ -81,6 +81,10 @@ class ElmoModelHandler(ModelHandler[embedder.Text, PredictionResult, embedder.Em
             source = sources.find(path).with_precision(self._precision)
             return embedder.Embedder(source, self._batch_tokens, self._num_threads)
 
+    def update_model_path(self, model_path: str | None = None) -> None:
+        """Takes another model from now on; Beam calls this before `load_model`."""
+        self._savedmodel = model_path or self._savedmodel
+
     def run_inference(
         self,
         batch: Sequence[embedder.Text],

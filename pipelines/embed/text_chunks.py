@@ -100,21 +100,21 @@ def named_lengths(journal: Journal, num_texts: int, has_ids: bool) -> Iterator[t
         first += len(index)
 
 
-def cut(journal: Journal, num_texts: int, num_chunks: int, num_tokens: int) -> Iterator[Chunk]:
-    """Yields chunks of about the same number of tokens.
+def cut(journal: Journal, num_texts: int, num_chunks: int, size: int, line_size: int = 0) -> Iterator[Chunk]:
+    """Yields chunks of about the same size: the number of tokens, and `line_size` for each line.
 
-    Chunk n begins with the first line that has at least `n / num_chunks` of all `num_tokens` tokens before it. Some are
-    empty if there are few lines.
+    Chunk n begins with the first line that has at least `n / num_chunks` of the whole `size` before it. Some are empty
+    if there are few lines.
     """
     chunk = Chunk(0, 0, 0, 0, ())
     before = 0
     for text, index in enumerate(_indexes(journal, num_texts)):
         if not len(index):
             continue
-        # For each line and for the end: the number of tokens before it in all texts, and its place in this one.
-        tokens = before + np.concatenate([[0], np.cumsum(index[:, 0])])
-        places = np.concatenate([[0], np.cumsum(index[:, 1])])
-        numbers = np.minimum(tokens[:-1] * num_chunks // num_tokens, num_chunks - 1)
+        # For each line and for the end: the tokens before it in this text, its place, and the size of all before it.
+        tokens, places = (np.concatenate([[0], np.cumsum(column)]) for column in index.T)
+        sizes = before + tokens + line_size * np.arange(len(tokens))
+        numbers = np.minimum(sizes[:-1] * num_chunks // size, num_chunks - 1)
         starts = np.flatnonzero(np.diff(numbers, prepend=chunk.number)).tolist()
         for start, end in itertools.pairwise(sorted({0, *starts, len(index)})):
             for number in range(chunk.number + 1, int(numbers[start]) + 1):
@@ -125,7 +125,7 @@ def cut(journal: Journal, num_texts: int, num_chunks: int, num_tokens: int) -> I
                 tokens=chunk.tokens + int(tokens[end] - tokens[start]),
                 pieces=(*chunk.pieces, Piece(text, int(places[start]), int(places[end]))),
             )
-        before = int(tokens[-1])
+        before = int(sizes[-1])
     yield chunk
     for number in range(chunk.number + 1, num_chunks):
         yield Chunk(number, chunk.first_line + chunk.lines, 0, 0, ())

@@ -53,6 +53,8 @@ def preprocess(config: PreprocessConfig, load_tensorflow: Callable[[], None] | N
     settings = config.settings()
     for folder in config.folders.values():
         journal.check(folder)
+        is_embeds = "savedmodel" in (journal.plan_of(folder) or {})
+        require(folder, not is_embeds, "no unfinished folder of elmo-tf embed", "one")
     if heldout:
         one, other = f"{config.output}/", f"{heldout}/"
         separate = not one.startswith(other) and not other.startswith(one)

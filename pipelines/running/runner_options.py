@@ -41,8 +41,9 @@ _LOGGERS = {
 }
 # Most runners pass on only the text of an exception in a worker: its traceback, or a repr of that. Beam adds the step's
 # name to an exception's first argument, so it may be anywhere in the message.
-_OWN_ERROR = re.compile(r"(InputError|ReadError|WriteError): (.*?)(?=\\n|\n|$)")
-_SYSTEM_ERROR = re.compile(r"\w+Error: \[Errno \d+\] (.*?)(?=\\n|\n|$)")
+_IS_REPR = re.compile(r"\w+: b?['\"]")
+_OWN_ERROR = r"(InputError|ReadError|WriteError): (.*?)"
+_SYSTEM_ERROR = r"\w+Error: \[Errno \d+\] (.*?)"
 _STEP = re.compile(r" \[while running '.*?'\]")
 
 
@@ -183,10 +184,11 @@ def execute(pipeline: beam.Pipeline, note: str) -> None:
 def own_error(text: str) -> Exception | None:
     """Returns the last error of this project, or else of the operating system, in the text of a worker's exception."""
     kinds = {"ReadError": filesystems.ReadError, "WriteError": filesystems.WriteError}
-    if found := _OWN_ERROR.findall(text):
+    end = r"(?=\\n|\n|$)" if _IS_REPR.match(text) else r"(?=\n|$)"
+    if found := re.findall(_OWN_ERROR + end, text):
         kind, message = found[-1]
         return kinds.get(kind, InputError.from_message)(_STEP.sub("", message))
-    if found := _SYSTEM_ERROR.findall(text):
+    if found := re.findall(_SYSTEM_ERROR + end, text):
         reason, _, path = _STEP.sub("", found[-1]).partition(": ")
         return filesystems.ReadError(f"cannot read or write {path or 'a file'}: {reason}")
     return None

@@ -170,7 +170,9 @@ def _match_local(pattern: str, skipped: set[str]) -> dict[str, tuple[int, Hashab
     found = {}
     for path in local_files.match(pattern, skipped):
         status = os.stat(path)
-        found[os.path.abspath(path)] = status.st_size, (status.st_dev, status.st_ino)
+        # `..` after a link is the parent of the link's target.
+        absolute = os.path.realpath(path) if os.pardir in path.split(os.sep) else os.path.abspath(path)
+        found[absolute] = status.st_size, (status.st_dev, status.st_ino)
     return found
 
 

@@ -31,11 +31,17 @@ _TEMPORARY = ".tmp-"  # at the end of a file's name, before a random number
 UNSEEN = "all workers need it under this path"
 
 
-class WriteError(OSError):
+class _FileError(OSError):
+    def __init__(self, message: str):
+        # A worker cannot report names that are not UTF-8.
+        super().__init__(message.encode(errors="backslashreplace").decode())
+
+
+class WriteError(_FileError):
     """A file cannot be written, because the disk is full for example. Data already written are kept."""
 
 
-class ReadError(OSError):
+class ReadError(_FileError):
     """A file cannot be read, for a reason other than its contents. Data already written are kept."""
 
 
@@ -189,7 +195,8 @@ def create(path: str) -> Iterator[BinaryIO]:
             _system(path).rename([temporary], [path])
     except BaseException as error:
         delete([temporary])
-        if isinstance(error, OSError) and not isinstance(error, (ReadError, WriteError)):
+        is_stores = isinstance(error, OSError) or (isinstance(error, Exception) and not is_local(path))
+        if is_stores and not isinstance(error, (InputError, ReadError, WriteError)):
             raise WriteError(f"cannot write {path}: {_reason(error)}") from error
         raise
 

@@ -66,7 +66,8 @@ class Cleaner(NamedTuple):
             for begin, found in _NOT_TEXT.items():
                 if block.data.startswith(begin):
                     raise InputError(block.source, "UTF-8 text", found)
-            if corpora.is_fasta(block.source) and block.data.startswith(b">") != self.fasta:
+            text = block.data.removeprefix(codecs.BOM_UTF8).lstrip()
+            if corpora.is_fasta(block.source) and text and text.startswith(b">") != self.fasta:
                 expected = "a FASTA file, which begins with >" if self.fasta else "--tokenizer characters for FASTA"
                 raise InputError(block.source, expected, repr(block.data[:1]) if self.fasta else "another tokenizer")
         records = self.has_records(block)
@@ -82,7 +83,7 @@ class Cleaner(NamedTuple):
         units = _joined(lines) if self.paragraphs else lines
         if records:
             units = _sequences(lines, block.is_continuation, self.numbered)
-        if irregular["long_lines"]:
+        if not self.numbered and max(map(len, units), default=0) > MAX_LINE_BYTES:
             units = [piece for unit in units for piece in _AS_MUCH_AS_FITS.findall(unit)]
         if self.numbered:
             return Text(units, irregular)

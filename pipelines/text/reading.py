@@ -51,11 +51,17 @@ class Block(NamedTuple):
     is_cut: bool = False  # whether the last one is too long for the block and continues in the next
 
 
-def read_blocks(part: corpora.Slice, paragraphs: bool = False, characters: bool = False) -> Iterator[Block]:
+def read_blocks(
+    part: corpora.Slice, paragraphs: bool = False, fasta: bool = False, spaced: bool = True
+) -> Iterator[Block]:
     """Yields the text of a slice, about `BLOCK_BYTES` at a time, in whole lines or, if asked for, `paragraphs`.
 
-    If tokens are `characters`, FASTA files are read in whole records, and a line that is too long for a block is cut
-    between characters.
+    Args:
+        part: the slice.
+        paragraphs: whether blank lines separate paragraphs of several lines.
+        fasta: whether files with a FASTA name are read in whole records.
+        spaced: whether only white space separates tokens. If not, a line without any is cut between characters where
+            it is too long for a block; if so, it is one token, of which only the beginning is kept.
 
     Raises:
         InputError: if a file is not in the compressed format that its name implies, or is damaged.
@@ -64,7 +70,7 @@ def read_blocks(part: corpora.Slice, paragraphs: bool = False, characters: bool 
     path = part.file.path
     try:
         with _open(path) as text:
-            for number, block in enumerate(_blocks(text, part, paragraphs, characters)):
+            for number, block in enumerate(_blocks(text, part, paragraphs, fasta, spaced)):
                 if number % part.parts == part.part:
                     yield block
     except filesystems.ReadError:
@@ -74,6 +80,10 @@ def read_blocks(part: corpora.Slice, paragraphs: bool = False, characters: bool 
         if isinstance(error, BeamIOError) or getattr(error, "errno", None):
             raise filesystems.ReadError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
         raise InputError(path, "an intact compressed file", str(error)) from None
+    except Exception as error:  # of a store
+        if filesystems.is_local(path) or isinstance(error, InputError):
+            raise
+        raise filesystems.ReadError(f"cannot read {path}: {error}") from error
 
 
 def line_number(block: Block, offset: int) -> int:
@@ -95,10 +105,10 @@ def _open(path: str) -> Iterator[BinaryIO]:
         yield decompress(file) if decompress else file
 
 
-def _blocks(text: BinaryIO, part: corpora.Slice, paragraphs: bool, characters: bool) -> Iterator[Block]:
+def _blocks(text: BinaryIO, part: corpora.Slice, paragraphs: bool, fasta: bool, spaced: bool) -> Iterator[Block]:
     """Yields the blocks of a text that begin in the slice."""
     source = part.file.path
-    unit = _RECORD if characters and corpora.is_fasta(source) else _PARAGRAPH if paragraphs else _LINE
+    unit = _RECORD if fasta and corpora.is_fasta(source) else _PARAGRAPH if paragraphs else _LINE
     position = _begin(text, part.start, unit)
     end = math.inf if part.end is None else _begin(text, part.end, unit)
     if part.file.is_divisible:
@@ -109,8 +119,8 @@ def _blocks(text: BinaryIO, part: corpora.Slice, paragraphs: bool, characters: b
         waiting += data
         if len(waiting) < BLOCK_BYTES:
             continue
-        last, continues = _last_end(waiting, unit, paragraphs or characters)
-        # All of it is one token, too long to be of use: keep its beginning.
+        last, continues = _last_end(waiting, unit, not spaced)
+        # All of it is one token or header, too long to be of use: keep its beginning.
         if last == 0:
             rest = len(waiting) - _unfinished(waiting)
             waiting = waiting[: LONGEST_BYTES - _unfinished(waiting[:LONGEST_BYTES])] + waiting[rest:]
@@ -156,7 +166,8 @@ def _last_end(text: bytes, unit: str, anywhere: bool) -> tuple[int, bool]:
     """Returns where to cut `text`, and whether the line, paragraph or record continues after it.
 
     It is cut after the last whole unit, or else after the last whole line or word in it. If no word is whole, it is cut
-    after the last whole character if `anywhere`, as in a language without spaces, or else at 0.
+    after the last whole character if `anywhere`, as in a language without spaces, or else at 0. The header of a record
+    is not cut.
     """
     if unit == _PARAGRAPH and (found := _LAST_PARAGRAPH.match(text)):
         return found.end(), False
@@ -164,6 +175,8 @@ def _last_end(text: bytes, unit: str, anywhere: bool) -> tuple[int, bool]:
         return end, False
     if end := text.rfind(b"\n") + 1:
         return end, unit != _LINE
+    if unit == _RECORD and text.removeprefix(codecs.BOM_UTF8).startswith(b">"):
+        return 0, True
     found = _LAST_SPACE.match(text)
     if anywhere and not found:
         return len(text) - _unfinished(text), True

@@ -93,7 +93,8 @@ class Reader:
         """Yields the sentences of a task. Raises `InputError`, also if a numbered line has more than `MOST_TOKENS`."""
         for part in task.slices:
             begun: list[Words] = []  # the beginning of a line that continues in the next block
-            for block in reading.read_blocks(part, self._settings.line == PART, self._cleaner.fasta):
+            paragraphs, fasta, spaced = self._cleaner.paragraphs, self._cleaner.fasta, self._cleaner.spaced
+            for block in reading.read_blocks(part, paragraphs, fasta, spaced):
                 found, irregular = self._split(block)
                 if self._numbered:
                     if begun:

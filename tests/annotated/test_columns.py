@@ -22,6 +22,13 @@ def test_a_column_of_conll_2003_is_chosen(tmp_path):
     assert_refused(lambda path: columns.read_columns(path, column=1), path, ".*, found 'EU NNP I-NP I-ORG'", line=3)
 
 
+def test_white_space_around_columns_or_in_a_token_is_dropped(tmp_path):
+    path = write(tmp_path, "1\u00a0000 B-X \nEUR\tI-X \n")
+    assert columns.read_columns(path) == [Tagged(["1000", "EUR"], ["B-X", "I-X"])]
+    path = write(tmp_path, "New B-LOC x\nYork I-LOC y\n")
+    assert columns.read_tokens(path, column=1) == [Tagged(["New", "York"])]
+
+
 def test_bioul_is_recognized_and_becomes_iob2(tmp_path):
     path = write(tmp_path, "a U-X\nb B-X\nc I-X\nd L-X\ne O\n\nf S-Y\ng B-Y\nh E-Y\n")
     labels = [sentence.labels for sentence in columns.read_columns(path)]
@@ -50,6 +57,7 @@ def test_a_line_without_a_tag_that_fits_is_refused(tmp_path, text, message, line
         "New B-LOC\nYork I-LOC\n\nis O\nbig O\n",
         "-DOCSTART- -X- O O\n\nNew a b B-LOC\nYork a b I-LOC\n\nis a b O\nbig a b O\n",
         "New\nYork\n\nis\nbig\n",
+        "-DOCSTART-\n\nNew\nYork\n\nis\nbig\n",
     ],
 )
 def test_tokens_are_read_from_lines_or_columns(tmp_path, text):

@@ -3,6 +3,7 @@
 import errno
 import os
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -73,6 +74,15 @@ def test_each_sentence_is_computed_once():
 def test_only_a_frozen_bilm_without_boundaries_can_remember(options):
     with pytest.raises(InputError, match=r"^sentences: expected a layer with .*, found trainable_bilm="):
         ELMo(MICRO, **options).remember(SENTENCES)
+
+
+def test_an_exported_model_computes_what_it_forgot(layer, tmp_path):
+    layer.remember(SENTENCES)
+    tokens = keras.Input((None,), dtype="string")
+    model = keras.Model(tokens, layer(tokens))
+    layer.forget()
+    model.export(tmp_path / "model", verbose=False)
+    assert b"PyFunc" not in (tmp_path / "model" / "saved_model.pb").read_bytes()
 
 
 def test_a_disk_without_room_is_an_error_before_anything_is_stored(layer, tmp_path, monkeypatch):

@@ -72,9 +72,11 @@ def test_padding_does_not_reach_the_layers_above(savedmodel):
 
 
 @pytest.mark.slow
-def test_two_layers_in_one_model_keep_apart(savedmodel, tmp_path):
+@pytest.mark.parametrize("trainable", [False, True])
+def test_two_layers_in_one_model_keep_apart(savedmodel, tmp_path, trainable):
     inputs = keras.Input((None,), dtype="string")
-    layers = [elmo_tf.ELMo(savedmodel.path, mix=number) for number in (0, 2)]
+    source = savedmodel.bilm if trainable else savedmodel.path
+    layers = [elmo_tf.ELMo(source, mix=number, trainable_bilm=trainable) for number in (0, 2)]
     lstms = [keras.layers.LSTM(2)(layer(inputs)) for layer in layers]
     model = keras.Model(inputs, lstms)
     model.save(tmp_path / "two.keras")

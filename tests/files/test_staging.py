@@ -40,6 +40,16 @@ def test_a_folder_appears_with_its_parents_when_it_is_complete_or_not_at_all(tmp
     assert [path.name for path in new.iterdir()] == ["file"]
 
 
+def test_a_mount_point_the_current_folder_and_patterns_are_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"^\.: expected a folder that can be replaced, found a mount point or the cu"):
+        staging.check_absent(".")
+    for name in ("run[1]", "caf\udce9", "a\\b"):
+        with pytest.raises(InputError, match="expected a path in UTF-8 without"):
+            staging.check_for_tensorflow(name)
+    staging.check_for_tensorflow("caf\u00e9 100% (1) {2}")
+
+
 def test_an_empty_folder_behind_a_link_is_filled(tmp_path):
     (tmp_path / "disk" / "empty").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "disk" / "empty")

@@ -25,7 +25,8 @@ import json, sys
 import tensorflow as tf
 model = tf.saved_model.load(sys.argv[1])
 for signature, inputs in json.load(sys.stdin):
-    found = model.signatures[signature](**{name: tf.constant(value) for name, value in inputs.items()})
+    tensors = {name: tf.constant(value, "int32" if name == "predicate" else "string") for name, value in inputs.items()}
+    found = model.signatures[signature](**tensors)
     print(json.dumps({name: value.numpy().tolist() for name, value in found.items()}, default=bytes.decode))
 assert "elmo_tf" not in sys.modules
 """
@@ -117,7 +118,10 @@ def test_tensorflow_alone_answers_as_predict_does(task, tmp_path, monkeypatch):
     items, asked = ASKED[task]
     version = trained.export(tmp_path / "model")
     assert version == tmp_path / "model" / "1"
-    empty = [["tokens", {name: [[""]] if name != "predicate" else [0] for name in asked["tokens"]}]]
+    empty = [
+        ["tokens", {name: width if name != "predicate" else [0] for name in asked["tokens"]}]
+        for width in ([[""]], [[]])
+    ]
     if "default" in asked:
         empty.append(["default", {name: [""] if name != "predicate" else [0] for name in asked["default"]}])
     found = served(version, [*asked.items(), *empty])
@@ -133,7 +137,9 @@ def test_tensorflow_alone_answers_as_predict_does(task, tmp_path, monkeypatch):
 
 def test_what_tensorflow_alone_cannot_run_is_refused_and_nothing_is_left(tmp_path):
     system, network, _ = built("coreference")
-    with pytest.raises(InputError, match=r"^workdir: expected a system that TensorFlow alone can run, found coref"):
+    with pytest.raises(
+        InputError, match=r"^coreference: expected a system that TensorFlow alone can run, found one whose"
+    ):
         Trained(system, network).export(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 

@@ -2,6 +2,7 @@
 
 import threading
 import types
+from unittest import mock
 
 import pytest
 
@@ -61,6 +62,10 @@ def test_training_goes_on_while_a_checkpoint_is_written_or_fails(monkeypatch, ca
     assert run.is_saved() and stored == [3]
     state.step = 4
     run.save([], needed=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpointing.futures, "wait", mock.Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            run.finish()
     assert not run.is_saved()
     message = "the checkpoint of step 4 cannot be written: no space; the newest is of step 3"
     assert caplog.messages == [f"warning: {message}; training continues"]

@@ -20,6 +20,13 @@ def test_the_first_signal_is_a_request_and_the_second_one_interrupts(capfd):
     assert capfd.readouterr().err == f"\nSIGINT: {said}\n"
 
 
+def test_the_second_sigterm_interrupts_as_well():
+    with pytest.raises(KeyboardInterrupt), signals.Interrupt():
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
 def test_sigterm_interrupts_a_block_that_is_terminable():
     with pytest.raises(KeyboardInterrupt), signals.terminable():
         os.kill(os.getpid(), signal.SIGTERM)

@@ -47,8 +47,8 @@ class Spelling(TokenLayer):
             distinct, places = tf.unique(tf.reshape(tokens, (-1,)))
         ids = in_graph.encode_tokens(distinct[None], tf.size(distinct)[None])[0]
         real = ids != char_ids_lib.PAD
-        # Only as many positions as the longest token needs.
-        longest = tf.reduce_max(tf.reduce_sum(tf.cast(real, tf.int32), 1))
+        # Only as many positions as the longest token needs; there may be none.
+        longest = tf.maximum(tf.reduce_max(tf.reduce_sum(tf.cast(real, tf.int32), 1)), 1)
         ids, real = ids[:, :longest], tf.cast(real[:, :longest], self.compute_dtype)[..., None]
         characters = tf.gather(self.characters, ids) * real
         found = tf.concat([tf.nn.conv1d(characters, kernel, 1, "SAME") for kernel in self.kernels], -1) + self.bias

@@ -27,8 +27,10 @@ class WordEmbedding(TokenLayer):
         self.words = [str(word) for word in words]
         self.dim = self.output_dim = dim
         self.lower = lower
-        places = tf.range(1, len(self.words) + 1)
-        initializer = tf.lookup.KeyValueTensorInitializer(tf.constant(self.words, tf.string), places)
+        # A table needs an entry: without words, padding, whose vector is masked.
+        keys, first = (self.words, 1) if self.words else ([""], 0)
+        places = tf.range(first, first + len(keys))
+        initializer = tf.lookup.KeyValueTensorInitializer(tf.constant(keys, tf.string), places)
         self.table = tf.lookup.StaticHashTable(initializer, default_value=0)
         scale = math.sqrt(3 / dim)  # vectors of length 1 on average (Ma and Hovy 2016, section 3.1)
         initial = keras.initializers.RandomUniform(-scale, scale)

@@ -57,8 +57,10 @@ def test_the_newest_version_is_fetched_from_a_store(savedmodel, store):
         with model_handler.on_this_machine(folder) as (path, source):
             assert source.rstrip("/") == f"{place}/10"
             assert files(pathlib.Path(path)) == model
+    handler = ElmoModelHandler(savedmodel.path)
+    handler.update_model_path(place.replace("mine", "other"))
     with pytest.raises(InputError, match=r"^\w+://models/other: expected a folder with saved_model.pb"):
-        ElmoModelHandler(place.replace("mine", "other")).load_model()
+        handler.load_model()
     for name in ("../../outside", "/outside"):
         store[f"{place}/10/{name}"] = b"of somebody who may write there"
         with pytest.raises(InputError, match=r"^memory://models/mine: expected files in the model's folder"):

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from elmo_tf.cli import jobs
+from elmo_tf.errors import InputError
 from elmo_tf.records import record_folder
 from tests import helpers
 from tests.helpers import slow
-from tests.pipelines.common import irregular, read_sentences
+from tests.pipelines.common import PROCESSES, irregular, read_sentences
 
 # A line feed alone ends a line; carriage returns, form feeds and the like are white space, U+00A0 is a character.
 ODD = "\ufeffThe cat\r\n\n \t\r\nsat\x0bon\x0c the mat .\nno\u00a0break caf\u00e9\x00\x1c\n<S> x </S> <UNK>\nlast one"
@@ -92,6 +93,10 @@ def test_names_of_files_and_folders_need_not_be_utf8(process, tmp_path):
     pathlib.Path(os.fsdecode(path)).write_bytes(b"a b\n")
     folder = process([os.fsdecode(path)], output=os.fsdecode(b"caf\xe9"))
     assert os.fsencode(info_of(folder)["inputs"][0]["name"]) == b"caf\xe9.txt"
+    damaged = pathlib.Path(os.fsdecode(path[:-3] + b"gz"))
+    damaged.write_bytes(b"no gzip")
+    with pytest.raises(InputError, match=r"caf\\udce9\.gz: expected an intact compressed file"):
+        process([str(damaged)], *PROCESSES, output="other")
 
 
 def test_max_vocab_keeps_the_most_frequent_words(corpus, process):

@@ -64,10 +64,16 @@ def test_a_long_record_is_cut_for_training_and_refused_for_vectors(corpus):
     paths = corpus(**{"a.fa": fasta(sequences), "b.txt": b"ACDE" * 50_000 + b"\nK\n"})
     found = read(paths, 1, numbered=False)
     assert sorted(b"".join(found)) == sorted(b"".join(sequences) + b"ACDE" * 50_000 + b"K")
-    assert max(map(len, found)) <= reading.BLOCK_BYTES
+    assert max(map(len, found)) <= lines.MAX_LINE_BYTES < reading.BLOCK_BYTES
     for path, line in zip(paths, (4, 1), strict=True):
         with pytest.raises(InputError, match=rf"{path}: .* more than 131,072 tokens on line {line}$"):
             read([path], 1)
+
+
+@pytest.mark.parametrize("begin", [b"", b"\xef\xbb\xbf", b"\n"])
+def test_a_header_longer_than_a_block_is_no_sequence(corpus, begin):
+    paths = corpus(**{"a.fa": begin + b">P1 " + b"some protein\x01" * 30_000 + b"\nMKV\n>P2\nAAA\n"})
+    assert read(paths, 1) == [b"MKV", b"AAA"]
 
 
 @pytest.mark.parametrize(

@@ -21,14 +21,14 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(reading, "BLOCK_BYTES", 16)
 
 
-def blocks_of(path: str, parts: int = 1, paragraphs: bool = False) -> list[reading.Block]:
+def blocks_of(path: str, parts: int = 1, paragraphs: bool = False, spaced: bool = True) -> list[reading.Block]:
     file = corpora.TextFile(path, os.path.getsize(path))
     if file.is_divisible:
         edges = [file.size * part // parts for part in range(parts)] + [None]
         slices = [corpora.Slice(file, *edge) for edge in itertools.pairwise(edges)]
     else:
         slices = [corpora.Slice(file, part=part, parts=parts) for part in range(parts)]
-    return [block for part in slices for block in reading.read_blocks(part, paragraphs)]
+    return [block for part in slices for block in reading.read_blocks(part, paragraphs, spaced=spaced)]
 
 
 @pytest.mark.parametrize("end", [b"\n", b""], ids=["line feed at the end", "none"])
@@ -91,9 +91,11 @@ def test_the_beginning_of_a_token_longer_than_a_block_is_read(corpus, monkeypatc
     assert last.position + len(last.data) == 1203  # the skipped part counts
 
 
+@pytest.mark.parametrize("paragraphs", [True, False])
 @pytest.mark.parametrize("letter", ["x", "\u00e9", "\u4e2d", "\U0001f600"])
-def test_running_text_without_white_space_is_cut_between_characters(corpus, letter):
-    blocks = [block.data.decode() for block in blocks_of(*corpus((letter * 100).encode()), paragraphs=True)]
+def test_text_without_white_space_between_tokens_is_cut_between_characters(corpus, letter, paragraphs):
+    paths = corpus((letter * 100).encode())
+    blocks = [block.data.decode() for block in blocks_of(*paths, paragraphs=paragraphs, spaced=False)]
     assert "".join(blocks) == letter * 100
     assert max(map(len, blocks)) <= 2 * 16
 
