@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf import cli
+from elmo_tf import api, cli
 from elmo_tf.bilm.model import BiLM
 from elmo_tf.config import Config
 from elmo_tf.errors import InputError
@@ -77,6 +77,15 @@ def test_evaluate_prints_the_last_figure_of_train(records, tmp_path, caplog, cap
     assert found["perplexity"] == pytest.approx(last, rel=1e-6)
     assert shown in caplog.text
     assert found["tokens"] == found["words"] + len(SENTENCES) == records.info.tokens + records.info.sentences
+
+
+def test_numbers_below_the_least_are_refused(records, workdir, tmp_path):
+    with pytest.raises(InputError, match=r"^batch_size: expected at least 1, found 0$"):
+        api.evaluate(workdir, records.path, batch_size=0)
+    with pytest.raises(InputError, match=r"^steps: expected at least 0, found -1$"):
+        loop.train(MICRO_CONFIG, records.path, tmp_path / "new", steps=-1)
+    with pytest.raises(InputError, match=r"^checkpoint: expected latest, best or one of the steps 3, found ''$"):
+        workdir.trained_bilm("")
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import pytest
 
 import elmo_tf
 from elmo_tf.errors import InputError
+from elmo_tf.records import record_folder
 from elmo_tf.training import loop
 from elmo_tf.workdir import checkpoints, folder, metrics_file
 from elmo_tf.workdir.checkpoint_files import DamagedError, Progress
@@ -20,6 +21,13 @@ from tests.training.test_loop import with_train
 
 FOREIGN_FOLDERS = (".git", ".ipynb_checkpoints", "step-00000002 copy", "step-2", ".step-00000002.mine", "step-x")
 FOREIGN_FILES = (".DS_Store", "step-00000070", "notes.txt", ".step-00000001.incomplete")
+
+
+def test_a_workdir_stays_in_its_place_when_the_current_folder_changes(copy, records, monkeypatch):
+    monkeypatch.chdir(copy.path.parent)
+    assert open_workdir(copy.path.name).path == copy.path
+    monkeypatch.chdir(records.path.parent)
+    assert record_folder.open_folder(records.path.name).path == records.path
 
 
 @pytest.fixture

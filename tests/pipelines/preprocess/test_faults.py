@@ -100,6 +100,10 @@ def test_output_in_the_folder_of_the_input_is_not_read_as_text(corpus, process, 
         (tmp_path / "left" / "_unfinished").mkdir(parents=True)
         (tmp_path / "left" / "_unfinished" / "plan.json").write_bytes(b"{}")
         process([str(tmp_path / "left")], output="left")
+    with pytest.raises(InputError, match=r"left: expected no unfinished folder of elmo-tf embed, found one$"):
+        (tmp_path / "left" / "_unfinished").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "left" / "_unfinished" / "plan.json").write_bytes(b'{"savedmodel": ""}')
+        process([str(folder)], output="left")
 
 
 @pytest.mark.slow

@@ -28,6 +28,7 @@ def test_words_have_their_vectors_and_all_others_one():
     expected = [[[1, 2], [5, 6], [3, 4], [0, 0]], [[5, 6], [1, 2], [0, 0], [0, 0]]]
     np.testing.assert_array_equal(layer(TOKENS), expected)
     np.testing.assert_array_equal(layer.compute_mask(TOKENS), MASK)
+    assert WordEmbedding([], 2).vectors_of(tf.constant([["", "a"]])).shape == (1, 2, 2)
     cased = WordEmbedding(["anna"], 2)
     vectors = cased(TOKENS).numpy()
     assert (vectors[0, 0] == vectors[1, 0]).all() and (vectors[0, 0] != vectors[1, 1]).any()
