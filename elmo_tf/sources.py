@@ -263,7 +263,8 @@ def network(
     is_given = isinstance(source, BiLM | PackedBiLM)
     found = source if is_given else find(source).network()
     if trainable:
-        return BiLM.of(found) if is_given or isinstance(found, PackedBiLM) else found
+        is_new = isinstance(found, BiLM) and not is_given
+        return found if is_new else BiLM.of(found, found.product_dtype if isinstance(found, BiLM) else "float32")
     return found if isinstance(found, PackedBiLM) else PackedBiLM.of(found)
 
 

@@ -46,22 +46,21 @@ def read_tokens(path: str | os.PathLike, column: int = -1) -> list[Tagged]:
     and a tag in the one with index `column`. If there is only one such line, all lines of the file must have the
     columns and the tag. Lines of `-DOCSTART-` are ignored.
     """
-    numbered_lines.require_file(path)
-    split = ([_fields(line.text) for line in block] for block in numbered_lines.blocks(path))
-    blocks = [rows for block in split if (rows := [fields for fields in block if fields[0] != _DOCUMENT])]
-    rows = [fields for block in blocks for fields in block]
+    texts = ([line.text for line in block] for block in numbered_lines.blocks(path))
+    blocks = [kept for block in texts if (kept := [text for text in block if text.split()[0] != _DOCUMENT])]
+    every = [text for block in blocks for text in block]
     first = blocks[0] if blocks else []
-    if len(first) > 1 and all(len(fields) == 1 for fields in first):
-        return [Tagged([token for fields in block for token in fields]) for block in blocks]
-    judged = first if len(first) > 1 else rows
-    tagged = [len(fields) == len(judged[0]) > 1 and _has_tag(fields, column) for fields in judged]
-    if all(tagged) and len(tagged) > 1:
+    if len(first) > 1 and all(len(text.split()) == 1 for text in first):
+        return [Tagged([token for text in block for token in text.split()]) for block in blocks]
+    judged = list(map(_fields, first if len(first) > 1 else every))
+    if len(judged) > 1 and all(len(fields) == len(judged[0]) > 1 and _has_tag(fields, column) for fields in judged):
+        numbered_lines.require_file(path)
         return [Tagged(sentence.tokens) for sentence in read_columns(path, column)]
-    return numbered_lines.require_some([Tagged(fields) for fields in rows], path, "sentence")
+    return numbered_lines.require_some([Tagged(text.split()) for text in every], path, "sentence")
 
 
 def _fields(text: str) -> list[str]:
-    """Returns the columns of a line, or the tokens of a sentence."""
+    """Returns the columns of a line."""
     return [one.strip() for one in text.split("\t")] if "\t" in text else re.split(" +", text.strip())
 
 

@@ -139,7 +139,6 @@ def read_questions_without_answers(path: str | os.PathLike) -> list[Question]:
 
 
 def _content(path: str | os.PathLike) -> str:
-    numbered_lines.require_file(path)
     return "\n".join(line.text for line in numbered_lines.lines(path))
 
 
@@ -162,6 +161,7 @@ def _of_articles(path: str | os.PathLike, content: str) -> Iterator[Question]:
 
 
 def _of_lines(path: str | os.PathLike) -> Iterator[Question]:
+    numbered_lines.require_file(path)
     last = paragraph_of("")
     for line in numbered_lines.filled_lines(path):
         row = json_file.parse(line.text, _Row, line.place)

@@ -44,7 +44,8 @@ class ELMo(keras.layers.Layer):
             before the mix.
         dropout_rate: of each mix's vectors, in training.
         boundaries: whether to return `<S>` and `</S>`, which are always fed, as well: two more positions.
-        trainable_bilm: whether to train the biLM as well. If not, it stays frozen whatever `trainable` is.
+        trainable_bilm: whether to train the biLM as well, or a copy of it if `source` is a network. If not, it stays
+            frozen whatever `trainable` is.
         tokenizer: None: the layer takes tokens. Otherwise it takes sentences, and splits them like the signature
             `default` of an export with this tokenizer: `"whitespace"`, on runs of ASCII white space; `"characters"`;
             or `"unicode"`, into words, numbers and punctuation marks, which needs tensorflow-text (`elmo-tf[text]`).

@@ -13,7 +13,7 @@ from elmo_tf.errors import InputError
 
 def check_for_tensorflow(path: str | os.PathLike) -> None:
     """Raises `InputError` if TensorFlow cannot read files at `path`: it takes paths for patterns, and needs UTF-8."""
-    place = os.path.abspath(path)
+    place = _place(path)
     if not {*"*?[]\\"}.isdisjoint(place) or any("\udc80" <= character <= "\udcff" for character in place):
         expected = "a path in UTF-8 without *, ?, [, ] and \\, because TensorFlow would take it for a pattern"
         raise InputError(str(path), expected, "another one")
@@ -21,7 +21,7 @@ def check_for_tensorflow(path: str | os.PathLike) -> None:
 
 def check_absent(path: str | os.PathLike) -> None:
     """Raises `InputError` unless nothing, or an empty folder that can be replaced, is at `path`."""
-    place = os.path.abspath(path)
+    place = _place(path)
     if os.path.isdir(place) and not os.listdir(place):
         if os.path.ismount(place) or os.path.samefile(place, os.curdir):
             found = "a mount point or the current folder; name a new folder in it"
@@ -42,7 +42,7 @@ def new_folder(path: str | os.PathLike) -> Iterator[pathlib.Path]:
         InputError: if `path` is in use, or no folder can be made there.
     """
     check_absent(path)
-    final = pathlib.Path(os.path.realpath(path))  # an empty folder may be behind a link
+    final = pathlib.Path(_place(path))
     staged = _temporary(final)
     missing = [parent for parent in final.parents if not parent.exists()]
     try:
@@ -73,6 +73,11 @@ def write_file(path: str | os.PathLike, content: bytes) -> None:
         staged.unlink(missing_ok=True)
         raise
     sync(place.parent)
+
+
+def _place(path: str | os.PathLike) -> str:
+    """Returns an absolute path; that of the empty folder if `path` is a link to one."""
+    return os.path.realpath(path) if os.path.islink(path) and os.path.isdir(path) else os.path.abspath(path)
 
 
 def _temporary(path: pathlib.Path) -> pathlib.Path:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 
 from elmo_tf.errors import InputError
+from elmo_tf.files import staging
 from elmo_tf.published import fetching, models
 from elmo_tf.savedmodel import checksums, contract, finding
 
@@ -34,6 +35,7 @@ def verify(savedmodel: str | os.PathLike) -> Iterator[str]:
     if folder is None:
         expected = f"a folder with {contract.GRAPH_FILE}, or {models.expected_names()}"
         raise InputError(str(savedmodel), expected, "none" + models.suggested(savedmodel))
+    staging.check_for_tensorflow(folder)
     listed = checksums.check(folder, thorough=True)
     size = sum(about.bytes for about in listed.values())
     yield f"{folder}: {len(listed)} files, {size:,} bytes, all with the SHA-256 in {contract.CHECKSUMS_FILE}"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 
 class Interrupt:
-    """Turns the first SIGINT or SIGTERM into a request to stop after the current step; the second acts as usual."""
+    """Turns the first SIGINT or SIGTERM into a request to stop after the current step; the second interrupts."""
 
     def __init__(self):
         self.requested = False

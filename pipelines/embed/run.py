@@ -69,6 +69,7 @@ def _run(config: EmbedConfig, model: sources.Source, savedmodel: str, beam_optio
         **journal.plan_input(corpus),
         "savedmodel": sha256,
         "version": elmo_tf.__version__,
+        **({"chunks": "of tokens and lines"} if config.pool else {}),
     }
     _check_plan(folder, plan)
     with journal.unfinished([folder], plan, beam_options) as notes:

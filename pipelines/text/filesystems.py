@@ -28,6 +28,7 @@ _COPY_BYTES = 1 << 20  # in memory while a file is copied
 _READERS = 16  # requests to a store at a time
 _PIECES = 10_000  # of JSON that are written together
 _TEMPORARY = ".tmp-"  # at the end of a file's name, before a random number
+_LIBRARIES = ("azure", "boto3", "botocore", "google")  # of stores; their errors are not always `OSError`s
 UNSEEN = "all workers need it under this path"
 
 
@@ -195,8 +196,8 @@ def create(path: str) -> Iterator[BinaryIO]:
             _system(path).rename([temporary], [path])
     except BaseException as error:
         delete([temporary])
-        is_stores = isinstance(error, OSError) or (isinstance(error, Exception) and not is_local(path))
-        if is_stores and not isinstance(error, (InputError, ReadError, WriteError)):
+        is_stores = isinstance(error, OSError) or type(error).__module__.partition(".")[0] in _LIBRARIES
+        if is_stores and not isinstance(error, (ReadError, WriteError)):
             raise WriteError(f"cannot write {path}: {_reason(error)}") from error
         raise
 
@@ -240,9 +241,9 @@ def delete(paths: Iterable[str]) -> None:
             continue
         try:
             _system(batch[0]).delete(batch)
-        except OSError:
+        except Exception:  # of any library
             for path in batch:
-                with contextlib.suppress(OSError):
+                with contextlib.suppress(Exception):
                     _system(path).delete([path])
 
 

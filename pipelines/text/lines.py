@@ -69,7 +69,7 @@ class Cleaner(NamedTuple):
             text = block.data.removeprefix(codecs.BOM_UTF8).lstrip()
             if corpora.is_fasta(block.source) and text and text.startswith(b">") != self.fasta:
                 expected = "a FASTA file, which begins with >" if self.fasta else "--tokenizer characters for FASTA"
-                raise InputError(block.source, expected, repr(block.data[:1]) if self.fasta else "another tokenizer")
+                raise InputError(block.source, expected, repr(text[:1]) if self.fasta else "another tokenizer")
         records = self.has_records(block)
         lines = block.data.removesuffix(b"\n").split(b"\n")
         irregular = self._irregular(block, lines)

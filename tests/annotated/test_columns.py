@@ -57,7 +57,8 @@ def test_a_line_without_a_tag_that_fits_is_refused(tmp_path, text, message, line
         "New B-LOC\nYork I-LOC\n\nis O\nbig O\n",
         "-DOCSTART- -X- O O\n\nNew a b B-LOC\nYork a b I-LOC\n\nis a b O\nbig a b O\n",
         "New\nYork\n\nis\nbig\n",
-        "-DOCSTART-\n\nNew\nYork\n\nis\nbig\n",
+        "-DOCSTART-\n\nNew\t\nYork\t\n\nis\nbig\n",
+        "New\tYork\t\n is\u00a0big\n",
     ],
 )
 def test_tokens_are_read_from_lines_or_columns(tmp_path, text):

@@ -169,9 +169,9 @@ def test_without_identifiers_rows_have_the_numbers_of_their_lines(embedded, corp
     [
         (
             b"a\tb\nc\td\na\te\n",
-            "^input: expected a different identifier for each line, found a second a in line 2 \(counted from 0\)$",
+            r"^input: expected a different identifier for each line, found a second a in line 2 \(counted from 0\)$",
         ),
-        (b"a/b\tb\n", "^input: expected identifiers that HDF5 takes as names, without / .*, found a/b in line 0 \("),
+        (b"a/b\tb\n", r"^input: expected identifiers that HDF5 takes as names, without / .*, found a/b in line 0 \("),
     ],
 )
 def test_identifiers_that_hdf5_does_not_take_are_refused_and_nothing_is_left(embedded, corpus, tmp_path, text, message):

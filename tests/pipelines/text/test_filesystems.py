@@ -102,8 +102,10 @@ def test_a_copy_on_a_full_disk_names_the_place(tmp_path):
 def test_whatever_a_store_raises_is_one_error_with_its_innermost_words(monkeypatch):
     error = BeamIOError("List operation failed", {"a": BeamIOError("inner", {"b": RuntimeError("No\n entry")})})
     nested = BeamIOError("Rename operation failed", {"a": BeamIOError("outer", RuntimeError("No entry"))})
-    for one in (error, nested, RuntimeError("No entry")):
-        monkeypatch.setattr(memory_store.MemoryFileSystem, "rename", mock.Mock(side_effect=one))
+    forbidden = type("Forbidden", (Exception,), {"__module__": "google.api_core.exceptions"})("No entry")
+    for one in (error, nested, forbidden):
+        for name in ("rename", "delete"):
+            monkeypatch.setattr(memory_store.MemoryFileSystem, name, mock.Mock(side_effect=one))
         with pytest.raises(filesystems.WriteError, match=r"^cannot write memory://in/b: No entry$"):
             filesystems.write("memory://in/b", b"content")
     for name in ("_list", "exists", "open", "last_updated"):
