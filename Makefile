@@ -8,7 +8,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 help:
 	@echo "make demo      install, then text -> records -> training -> SavedModel -> nearest uses (3 to 4 minutes)"
-	@echo "make test      install, then lint and all tests but the slowest (about 6 minutes on two quiet cores)"
+	@echo "make test      install, then lint and all tests but the slowest (about 7 minutes on two quiet cores)"
 	@echo "make test-all  the slowest tests too; some of them install packages from PyPI"
 	@echo "make test-cluster  both Beam jobs on Flink and S3 on this machine (needs Java and Maven; fetches 500 MB once)"
 	@echo "make property  10,000 generated batches through each signature of a SavedModel (about 2 minutes)"
