@@ -26,8 +26,8 @@ class InputError(ValueError):
         # Keras re-creates a layer's error from its message alone, with text of its own added.
         message = f"{parameter}: expected {expected}, found {found}" if expected else parameter
         # A worker cannot report names that are not UTF-8.
-        super().__init__(_printable(message))
-        self.parameter = _printable(parameter)
+        super().__init__(printable(message))
+        self.parameter = printable(parameter)
         self.expected = expected
         self.found = found
 
@@ -47,7 +47,8 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {similar[0]}?" if similar else ""
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
+    """Returns a text that UTF-8 can hold: other bytes of file names become escapes."""
     return text.encode(errors="backslashreplace").decode()
 
 

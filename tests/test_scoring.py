@@ -138,7 +138,7 @@ def test_the_model_that_comes_with_the_package_prefers_grammar_and_knows_who_len
     assert "went" in words[:2]
 
 
-def test_the_users_dtype_policy_changes_no_score(model, workdir):
+def test_the_users_dtype_policy_changes_no_score():
     keras.config.set_dtype_policy("mixed_float16")
     try:
         found = elmo_tf.load("english").score(["They talk ."])[0]

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 from apache_beam.io.filesystem import CompressionTypes, FileMetadata, FileSystem
 from apache_beam.io.filesystems import FileSystems
 
-from elmo_tf.errors import InputError
+from elmo_tf.errors import InputError, printable
 from elmo_tf.files import json_file
 
 _BATCH = 1000  # files deleted per request, as many as S3 allows
@@ -35,7 +35,7 @@ UNSEEN = "all workers need it under this path"
 class _FileError(OSError):
     def __init__(self, message: str):
         # A worker cannot report names that are not UTF-8.
-        super().__init__(message.encode(errors="backslashreplace").decode())
+        super().__init__(printable(message))
 
 
 class WriteError(_FileError):
@@ -66,7 +66,7 @@ def check_store(path: str) -> None:
 def check_folder(path: str) -> None:
     """Raises `InputError` if a remote folder cannot be used: see `check_store`. Beam has no quotes for globs."""
     if not is_local(path) and not {*"*?["}.isdisjoint(path):
-        raise InputError(path, "a folder in a store whose path has no *, ? or [", "one with it")
+        raise InputError(path, "a folder in a store whose path has no *, ? or [", "one that has")
     check_store(path)
 
 

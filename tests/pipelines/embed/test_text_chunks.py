@@ -56,6 +56,11 @@ def kept(corpus, notes):
     return run
 
 
+def test_lines_without_tokens_are_divided_among_chunks_if_lines_count(kept):
+    notes, lines = kept(b"word\n" * 5 + b"\n" * 50, 1)
+    assert [chunk.lines for chunk in text_chunks.cut(notes, 1, 6, 5 + len(lines), 1)] == [5, 10, 10, 10, 10, 10]
+
+
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("num_chunks", [1, 2, 5, 11, 60])
 def test_chunks_hold_every_line_once_in_order_and_about_as_many_tokens(kept, count, num_chunks):

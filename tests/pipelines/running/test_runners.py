@@ -115,6 +115,7 @@ TEXTS = {
         InputError("input", "UTF-8 text", "UTF-16: /corpus: expected, found InputError: it/a.txt")
     ),
     f"RuntimeError: elmo_tf.filesystems.ReadError: {DAMAGED} [while running 'A']": filesystems.ReadError(DAMAGED),
+    "InputError: /corpus\\news.gz: expected text, found none": InputError("/corpus\\news.gz", "text", "none"),
     f"WriteError: {FULL}": filesystems.WriteError(FULL),
 }
 
