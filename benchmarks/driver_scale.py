@@ -27,10 +27,10 @@ sys.path.insert(0, str(ROOT))
 
 from elmo_tf import config as config_lib  # noqa: E402
 from elmo_tf import sources  # noqa: E402
-from elmo_tf.pipelines.embed import job  # noqa: E402
-from elmo_tf.pipelines.embed.config import EmbedConfig  # noqa: E402
-from elmo_tf.pipelines.running import do_once, journal, runner_options  # noqa: E402
-from elmo_tf.pipelines.text import corpora  # noqa: E402
+from elmo_tf.beam.embed import job  # noqa: E402
+from elmo_tf.beam.embed.config import EmbedConfig  # noqa: E402
+from elmo_tf.beam.running import do_once, journal, runner_options  # noqa: E402
+from elmo_tf.beam.text import corpora  # noqa: E402
 from elmo_tf.records import record_folder  # noqa: E402
 
 FOLDER = "simulated://bucket/vectors"

@@ -22,7 +22,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.bilm.model import BiLM
+from elmo_tf.model.bilm import BiLM
 from elmo_tf.published import weights as published_weights
 from elmo_tf.published.options import parse_options
 from elmo_tf.records.windows import Window

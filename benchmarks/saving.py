@@ -26,7 +26,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 from benchmarks import zipf_text
 from benchmarks.measuring import report, timed
 from elmo_tf import config as config_lib
-from elmo_tf.bilm.model import BiLM
+from elmo_tf.model.bilm import BiLM
 from elmo_tf.records.windows import Window, Windows
 from elmo_tf.training import devices
 from elmo_tf.training.step import Trainer

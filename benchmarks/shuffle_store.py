@@ -20,8 +20,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 from driver_scale import FOLDER, STORE  # noqa: E402
 
-from elmo_tf.pipelines.preprocess import shards, shuffle  # noqa: E402
-from elmo_tf.pipelines.running import journal  # noqa: E402
+from elmo_tf.beam.preprocess import shards, shuffle  # noqa: E402
+from elmo_tf.beam.running import journal  # noqa: E402
 
 FRAME = bytes(16)  # a record without data
 SPLIT = "train"

@@ -9,8 +9,8 @@ import numpy as np
 from elmo_tf.text.vocabulary import BEGIN_ID, END_ID, SPECIAL_TOKENS, UNKNOWN_ID, Vocabulary
 
 if TYPE_CHECKING:
-    from elmo_tf.bilm.packed import PackedBiLM
-    from elmo_tf.layers.sampled_softmax import SampledSoftmax
+    from elmo_tf.model.packed_bilm import PackedBiLM
+    from elmo_tf.model.sampled_softmax import SampledSoftmax
 
 MASK = "[MASK]"
 
@@ -69,7 +69,7 @@ class Scorer:
     def __init__(self, model: LanguageModel):
         import tensorflow as tf  # noqa: PLC0415 - as in `embedder.py`
 
-        from elmo_tf.bilm import log_probs  # noqa: PLC0415
+        from elmo_tf.model import log_probs  # noqa: PLC0415
         from elmo_tf.text import in_graph  # noqa: PLC0415
 
         network, softmax, self.vocabulary = model

@@ -24,8 +24,8 @@ from elmo_tf.text import vocabulary as vocabulary_lib
 from elmo_tf.workdir.folder import is_workdir, open_workdir
 
 if TYPE_CHECKING:
-    from elmo_tf.bilm.model import BiLM
-    from elmo_tf.bilm.packed import PackedBiLM
+    from elmo_tf.model.bilm import BiLM
+    from elmo_tf.model.packed_bilm import PackedBiLM
 
 # A folder, a published model's name, or options.json with weights.hdf5.
 Path = str | os.PathLike | Sequence[str | os.PathLike]
@@ -99,9 +99,9 @@ class Source(abc.ABC):
         """
         import tensorflow as tf  # noqa: PLC0415 - see the top
 
-        from elmo_tf.bilm.packed import PackedBiLM  # noqa: PLC0415
-        from elmo_tf.layers import products  # noqa: PLC0415
-        from elmo_tf.layers.scalar_mix import build_mix  # noqa: PLC0415
+        from elmo_tf.model.kernels import products  # noqa: PLC0415
+        from elmo_tf.model.packed_bilm import PackedBiLM  # noqa: PLC0415
+        from elmo_tf.model.scalar_mix import build_mix  # noqa: PLC0415
         from elmo_tf.text import in_graph  # noqa: PLC0415
 
         if self.precision == "bfloat16":
@@ -179,7 +179,7 @@ class Workdir(Source):
         return open_workdir(self.name).trained_bilm(with_softmax=False)
 
     def language_model(self) -> LanguageModel:
-        from elmo_tf.bilm.packed import PackedBiLM  # noqa: PLC0415 - see the top
+        from elmo_tf.model.packed_bilm import PackedBiLM  # noqa: PLC0415 - see the top
 
         workdir = open_workdir(self.name)
         if workdir.vocabulary is None:
@@ -206,7 +206,7 @@ class Published(Source):
         return weights.load(self.options, self.weights)[1]
 
     def language_model(self) -> LanguageModel:
-        from elmo_tf.bilm.packed import PackedBiLM  # noqa: PLC0415 - see the top
+        from elmo_tf.model.packed_bilm import PackedBiLM  # noqa: PLC0415 - see the top
         from elmo_tf.published import weights  # noqa: PLC0415
 
         found = weights.load_softmax(self.weights, self.config)
@@ -255,8 +255,8 @@ def network(
     Raises:
         InputError: as for `find`, or if a file is damaged.
     """
-    from elmo_tf.bilm.model import BiLM  # noqa: PLC0415 - see the top
-    from elmo_tf.bilm.packed import PackedBiLM  # noqa: PLC0415
+    from elmo_tf.model.bilm import BiLM  # noqa: PLC0415 - see the top
+    from elmo_tf.model.packed_bilm import PackedBiLM  # noqa: PLC0415
 
     if isinstance(source, config_lib.ModelConfig):
         return BiLM(source) if trainable else PackedBiLM.of(BiLM(source))

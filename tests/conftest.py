@@ -21,8 +21,8 @@ import tensorflow as tf
 from tensorflow.python.eager import context
 
 from elmo_tf import embedder, scoring, sources
-from elmo_tf.bilm.model import BiLM
-from elmo_tf.layers import products
+from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.kernels import products
 from elmo_tf.training import loop
 from elmo_tf.workdir.folder import open_workdir
 from tests import checks

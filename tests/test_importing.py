@@ -6,7 +6,7 @@ from tests.helpers import run_python
 from tests.test_imports import MODULES
 
 # It is imported in a process of our own, to change it.
-_OWN_PROCESS = "elmo_tf.pipelines.running.worker_start"
+_OWN_PROCESS = "elmo_tf.beam.running.worker_start"
 _WITH_SPACY = "elmo_tf.spacy"  # spaCy need not be installed
 CODE = """
 import importlib, json, logging, os, signal, sys, threading, types
@@ -52,6 +52,6 @@ print([(place, name) for place, name, member in members_before if after.get(plac
 
 def test_importing_every_module_and_public_name_changes_nothing_in_the_process():
     names = [name for name in MODULES if name not in (_OWN_PROCESS, _WITH_SPACY) and not name.endswith("__main__")]
-    assert {"elmo_tf.beam", "elmo_tf.pipelines.preprocess.run", "elmo_tf.cli"} <= set(names)
+    assert {"elmo_tf.beam", "elmo_tf.beam.preprocess.run", "elmo_tf.cli"} <= set(names)
     done = run_python("-c", CODE, json.dumps(names), check=False)
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr

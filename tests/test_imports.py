@@ -8,40 +8,38 @@ from collections.abc import Iterator
 
 from tests.helpers import ROOT, run_python
 
-JOBS = "elmo_tf.pipelines."
+JOBS = "elmo_tf.beam."
 CLUSTER = f"{JOBS}cluster."
 # From the ground up; a package stands for all its modules. Those of `cluster` serve two floors.
 FLOORS = (
-    {"elmo_tf", "elmo_tf.errors", "elmo_tf.extras", "elmo_tf.pipelines", "elmo_tf.pipelines.cluster"},
+    {"elmo_tf", "elmo_tf.errors", "elmo_tf.extras", "elmo_tf.beam.cluster"},
     {"elmo_tf.config", "elmo_tf.files", "elmo_tf.text"},
-    {"elmo_tf.annotated", "elmo_tf.layers", "elmo_tf.records"},
-    {"elmo_tf.bilm", "elmo_tf.tasks.layers"},
+    {"elmo_tf.annotated", "elmo_tf.records"},
+    {"elmo_tf.model", "elmo_tf.tasks.layers"},
     {"elmo_tf.scoring", "elmo_tf.workdir"},
     {"elmo_tf.published"},
     {"elmo_tf.savedmodel"},
     {"elmo_tf.sources"},
     {"elmo_tf.training"},
     {f"{CLUSTER}remote_stores", f"{CLUSTER}s3_client"},
-    {"elmo_tf.embedder", "elmo_tf.pipelines.text"},
+    {"elmo_tf.embedder", "elmo_tf.beam.text"},
     {f"{CLUSTER}flink_cluster", f"{CLUSTER}java_server", f"{CLUSTER}job_service", f"{CLUSTER}owner"},
-    {"elmo_tf.pipelines.running"},
-    {"elmo_tf.pipelines.corpus", "elmo_tf.pipelines.embed", "elmo_tf.pipelines.preprocess"},
+    {"elmo_tf.beam.running"},
+    {"elmo_tf.beam.corpus", "elmo_tf.beam.embed", "elmo_tf.beam.preprocess"},
     {"elmo_tf.api", "elmo_tf.beam", "elmo_tf.elmo", "elmo_tf.probes", "elmo_tf.spacy"},
     {"elmo_tf.tasks"},
     {"elmo_tf.cli"},  # alone up here: nothing imports it
 )
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
-LAYERS = {"elmo_tf.layers", "elmo_tf.tasks.layers"}
 # What ELMo is for.
 USES = {"elmo_tf.annotated", "elmo_tf.probes", "elmo_tf.tasks", "elmo_tf.tasks.layers"}
 
 
 def name_of(path: pathlib.Path) -> str:
-    name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-    return f"elmo_tf.{name}" if path.is_relative_to(ROOT / "pipelines") else name  # pyproject.toml maps it
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-MODULES = {name_of(path): path for room in ("elmo_tf", "pipelines") for path in sorted((ROOT / room).rglob("*.py"))}
+MODULES = {name_of(path): path for path in sorted((ROOT / "elmo_tf").rglob("*.py"))}
 
 
 def room(module: str) -> str:
@@ -71,7 +69,6 @@ def imports(path: pathlib.Path) -> set[str]:
             assert node.level == 0, f"{path}: a relative import"
             inner = {f"{node.module}.{alias.name}" for alias in node.names}
             names.update((inner & MODULES.keys()) or {node.module})
-    assert not [name for name in names if name.split(".")[0] == "pipelines"], f"{path}: not by its installed name"
     return {name for name in names if name.split(".")[0] == "elmo_tf"}
 
 
@@ -81,9 +78,9 @@ def edges() -> list[tuple[str, str]]:
 
 
 def test_the_walk_sees_imports_of_both_forms_and_inside_functions():
-    assert ("elmo_tf.bilm.model", "elmo_tf.layers.lstmp") in edges()
-    assert ("elmo_tf.pipelines.running.report", "elmo_tf") in edges()
-    assert ("elmo_tf.cli.jobs", "elmo_tf.pipelines.preprocess") in edges()
+    assert ("elmo_tf.model.bilm", "elmo_tf.records.windows") in edges()
+    assert ("elmo_tf.beam.running.report", "elmo_tf") in edges()
+    assert ("elmo_tf.cli.jobs", "elmo_tf.beam.preprocess") in edges()
 
 
 def test_every_module_has_a_floor():
@@ -101,22 +98,21 @@ def test_rooms_of_one_floor_do_not_import_each_other_in_a_circle():
     assert [pair for pair in between if pair[0] != pair[1] and pair[::-1] in between] == []
 
 
-def test_only_the_command_line_and_what_beam_users_import_know_pipelines():
+def test_only_the_command_line_knows_the_jobs():
     users = {room(module) for module, imported in edges() if imported.startswith(JOBS)}
-    assert {room for room in users if not room.startswith(JOBS)} == {"elmo_tf.cli", "elmo_tf.beam"}
+    assert {room for room in users if not room.startswith(JOBS)} == {"elmo_tf.cli"}
 
 
 def test_the_modules_that_are_imported_are_those_of_this_checkout():
-    folders = [pathlib.Path(importlib.import_module(name).__file__).parent for name in ("elmo_tf", "elmo_tf.pipelines")]
-    assert folders == [ROOT / "elmo_tf", ROOT / "pipelines"], "make .venv in this checkout: make setup"
+    assert pathlib.Path(importlib.import_module("elmo_tf").__file__).parent == ROOT / "elmo_tf"
 
 
 LOCAL = """
 import sys
-from elmo_tf.pipelines import embed
-from elmo_tf.pipelines.preprocess import PreprocessConfig, preprocess
+from elmo_tf.beam import embed
+from elmo_tf.beam.preprocess import PreprocessConfig, preprocess
 preprocess(PreprocessConfig(input=sys.argv[1], output=sys.argv[2], shuffle=True))
-print([name for name in sys.modules if name.startswith("elmo_tf.pipelines.cluster")])
+print([name for name in sys.modules if name.startswith("elmo_tf.beam.cluster")])
 """
 
 
@@ -137,7 +133,9 @@ def test_what_only_several_workers_need_is_imported_where_there_are_several():
 
 
 def test_layers_never_import_config():
-    assert [edge for edge in edges() if room(edge[0]) in LAYERS and edge[1] == "elmo_tf.config"] == []
+    whole_networks = {"elmo_tf.model.bilm", "elmo_tf.model.encoder", "elmo_tf.model.packed_bilm"}
+    users = {one for one, other in edges() if other == "elmo_tf.config"}
+    assert {name for name in users if name.startswith(("elmo_tf.model", "elmo_tf.tasks.layers"))} == whole_networks
 
 
 LIGHT = (
@@ -148,8 +146,8 @@ LIGHT = (
     "elmo_tf.savedmodel.vector_files",
     "elmo_tf.workdir.folder",
     "elmo_tf.sources",
-    "elmo_tf.pipelines.preprocess",
-    "elmo_tf.pipelines.embed",
+    "elmo_tf.beam.preprocess",
+    "elmo_tf.beam.embed",
     "elmo_tf.probes.neighbors",
 )
 

@@ -33,17 +33,6 @@ def test_every_extra_that_an_error_names_has_the_package_that_is_missing():
     assert needed == {name for name, _ in extras._EXTRAS.values()}
 
 
-def installed_name(path: pathlib.Path) -> pathlib.PurePath:
-    """Returns where a file of this checkout is after the installation."""
-    name = path.relative_to(ROOT)
-    return "elmo_tf" / name if name.parts[0] == "pipelines" else name
-
-
-def test_every_package_is_installed_and_no_other():
-    folders = {path.parent for room in ("elmo_tf", "pipelines") for path in (ROOT / room).rglob("*.py")}
-    assert set(SETTINGS["tool"]["setuptools"]["packages"]) == {".".join(installed_name(one).parts) for one in folders}
-
-
 def test_the_versions_of_python_are_the_same_everywhere():
     listed = [one.rsplit(" ", 1)[1] for one in PROJECT["classifiers"] if "Python :: 3." in one]
     assert listed == ["3.11", "3.12", "3.13"]
@@ -205,8 +194,7 @@ def run_outside(folder: pathlib.Path, *command: str | os.PathLike) -> subprocess
 def installed(tmp_path_factory):
     """The wheel, and the commands of a fresh environment with it and no extra; from PyPI, a minute or two."""
     folder = tmp_path_factory.mktemp("wheel")
-    for name in ("elmo_tf", "pipelines"):
-        shutil.copytree(ROOT / name, folder / "source" / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "elmo_tf", folder / "source" / "elmo_tf", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder / "source")
     pip = ("-m", "pip", "--disable-pip-version-check")
@@ -221,7 +209,7 @@ def installed(tmp_path_factory):
 def test_the_wheel_has_every_module_and_the_mark_of_its_type_hints(installed):
     listing = subprocess.run([sys.executable, "-m", "zipfile", "-l", installed[0]], capture_output=True, check=True)
     found = {line.split()[0] for line in listing.stdout.decode().splitlines()[1:]}
-    sources = {str(installed_name(path)) for room in ("elmo_tf", "pipelines") for path in (ROOT / room).rglob("*.py")}
+    sources = {str(path.relative_to(ROOT)) for path in (ROOT / "elmo_tf").rglob("*.py")}
     box = {str(path.relative_to(ROOT)) for path in (ROOT / "elmo_tf" / "published").glob("*/*")}
     assert {name for name in found if ".dist-info/" not in name} == sources | box | {"elmo_tf/py.typed"}
 
@@ -230,7 +218,7 @@ def test_the_wheel_has_every_module_and_the_mark_of_its_type_hints(installed):
 def test_the_wheel_takes_no_top_level_name_but_its_own(installed, tmp_path):
     (tmp_path / "pipelines").mkdir()
     (tmp_path / "pipelines" / "__init__.py").write_text("whose = 'theirs'")
-    program = "import pipelines, elmo_tf.pipelines.corpus.lm1b as ours; print(pipelines.whose, ours.__file__)"
+    program = "import pipelines, elmo_tf.beam.corpus.lm1b as ours; print(pipelines.whose, ours.__file__)"
     for python in (installed[1] / "python", sys.executable):  # of the wheel, and of this checkout
         done = run_outside(tmp_path, python, "-c", program)
         assert done.stdout.startswith("theirs /"), done.stderr

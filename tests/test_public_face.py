@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import elmo_tf
-from elmo_tf.bilm.model import BiLM
+from elmo_tf.model.bilm import BiLM
 from elmo_tf.savedmodel import verification
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG, batch_char_ids, run_python

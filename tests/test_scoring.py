@@ -12,8 +12,8 @@ import tensorflow as tf
 
 import elmo_tf
 from elmo_tf import api, cli, embedder, scoring
-from elmo_tf.bilm.log_probs import word_log_probs
 from elmo_tf.errors import InputError
+from elmo_tf.model.log_probs import word_log_probs
 from elmo_tf.savedmodel import verification
 from elmo_tf.text import char_ids
 from elmo_tf.workdir.folder import open_workdir

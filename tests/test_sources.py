@@ -11,9 +11,9 @@ import pytest
 
 import elmo_tf
 from elmo_tf import cli, sources
-from elmo_tf.bilm.model import BiLM
-from elmo_tf.bilm.packed import PackedBiLM
 from elmo_tf.errors import InputError
+from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.packed_bilm import PackedBiLM
 from elmo_tf.published import fetching, models
 from elmo_tf.published import weights as published_weights
 from elmo_tf.savedmodel import checksums

@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from elmo_tf import embedder
+from elmo_tf.beam.embed import EmbedConfig, embed
+from elmo_tf.beam.embed import config as embed_config
+from elmo_tf.beam.preprocess import PreprocessConfig, preprocess
+from elmo_tf.beam.preprocess import config as preprocess_config
+from elmo_tf.beam.running import runner_options
+from elmo_tf.beam.text import sentences
 from elmo_tf.cli.arguments import flags_of
 from elmo_tf.errors import InputError
-from elmo_tf.pipelines.embed import EmbedConfig, embed
-from elmo_tf.pipelines.embed import config as embed_config
-from elmo_tf.pipelines.preprocess import PreprocessConfig, preprocess
-from elmo_tf.pipelines.preprocess import config as preprocess_config
-from elmo_tf.pipelines.running import runner_options
-from elmo_tf.pipelines.text import sentences
 from elmo_tf.savedmodel import contract
 
 _ABOUT = {

@@ -12,13 +12,13 @@ import tensorflow as tf
 
 from elmo_tf import config as config_lib
 from elmo_tf import extras, sources
-from elmo_tf.bilm.model import BiLM
-from elmo_tf.bilm.packed import PackedBiLM
 from elmo_tf.elmo.known_sentences import KnownSentences
 from elmo_tf.elmo.token_inputs import to_tensor
 from elmo_tf.errors import InputError
-from elmo_tf.layers.scalar_mix import Mix, ScalarMix, parse_mix
-from elmo_tf.layers.token_mask import TokenMask, lengths
+from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.packed_bilm import PackedBiLM
+from elmo_tf.model.scalar_mix import Mix, ScalarMix, parse_mix
+from elmo_tf.model.token_mask import TokenMask, lengths
 from elmo_tf.savedmodel import contract, graph_checks
 from elmo_tf.text import in_graph
 

@@ -14,7 +14,7 @@ import threadpoolctl
 
 from elmo_tf.annotated.columns import Tagged
 from elmo_tf.errors import InputError
-from elmo_tf.layers.scalar_mix import ScalarMix
+from elmo_tf.model.scalar_mix import ScalarMix
 from elmo_tf.probes import vectors
 from elmo_tf.probes.results import Results, Row
 

@@ -14,12 +14,12 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
-from elmo_tf.bilm.model import BiLM
-from elmo_tf.bilm.names import relative_names
 from elmo_tf.errors import InputError, is_about_memory, reason
 from elmo_tf.files.staging import new_folder
-from elmo_tf.layers.float32 import float32_policy
-from elmo_tf.layers.sampled_softmax import SampledSoftmax
+from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.float32 import float32_policy
+from elmo_tf.model.names import relative_names
+from elmo_tf.model.sampled_softmax import SampledSoftmax
 from elmo_tf.published.models import OPTIONS_FILE, SOFTMAX_FILE, VOCABULARY_FILE, WEIGHTS_FILE
 from elmo_tf.published.options import read_options, write_options
 from elmo_tf.text import vocabulary as vocabulary_lib

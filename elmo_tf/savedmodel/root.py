@@ -5,11 +5,11 @@ import os
 
 import tensorflow as tf
 
-from elmo_tf.bilm import log_probs
-from elmo_tf.bilm.packed import PackedBiLM
-from elmo_tf.bilm.walk import States
-from elmo_tf.layers.sampled_softmax import SampledSoftmax
-from elmo_tf.layers.scalar_mix import ScalarMix
+from elmo_tf.model import log_probs
+from elmo_tf.model.packed_bilm import PackedBiLM
+from elmo_tf.model.sampled_softmax import SampledSoftmax
+from elmo_tf.model.scalar_mix import ScalarMix
+from elmo_tf.model.walk import States
 from elmo_tf.savedmodel import contract, graph_checks, states
 from elmo_tf.savedmodel.stored_weights import ATTRIBUTE, StoredWeights
 from elmo_tf.text import in_graph

@@ -8,9 +8,9 @@ import pathlib
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.bilm.model import BiLM
-from elmo_tf.bilm.walk import States
 from elmo_tf.errors import InputError
+from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.walk import States
 from elmo_tf.savedmodel import contract
 from elmo_tf.text import in_graph
 

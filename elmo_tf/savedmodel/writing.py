@@ -10,11 +10,11 @@ from typing import Any
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
-from elmo_tf.bilm.model import BiLM
-from elmo_tf.bilm.packed import PackedBiLM
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
-from elmo_tf.layers.scalar_mix import Mix, build_mix
+from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.packed_bilm import PackedBiLM
+from elmo_tf.model.scalar_mix import Mix, build_mix
 from elmo_tf.savedmodel import assets, checksums, contract, finding, root, sample_vectors, states, verification, warmup
 from elmo_tf.text.vocabulary import Vocabulary
 

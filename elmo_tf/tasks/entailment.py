@@ -14,7 +14,7 @@ from elmo_tf.annotated import pairs
 from elmo_tf.annotated.pairs import Pair
 from elmo_tf.config import NotNegative, Positive, Rate
 from elmo_tf.errors import InputError
-from elmo_tf.layers.sequence_pooling import SequencePooling
+from elmo_tf.model.sequence_pooling import SequencePooling
 from elmo_tf.tasks.bilstm import BiLSTM
 from elmo_tf.tasks.classifying import Choice, Classifier
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Words

@@ -15,7 +15,7 @@ from elmo_tf import extras
 from elmo_tf.annotated import columns, tag_schemes
 from elmo_tf.annotated.columns import Tagged
 from elmo_tf.config import Positive, Rate
-from elmo_tf.layers.token_mask import TokenMask
+from elmo_tf.model.token_mask import TokenMask
 from elmo_tf.tasks.bilstm import BiLSTM
 from elmo_tf.tasks.layers.crf import CRF
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words

@@ -17,9 +17,9 @@ import numpy as np
 
 from elmo_tf import config as config_lib
 from elmo_tf import sources, tasks
-from elmo_tf.bilm.packed import PackedBiLM
 from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, lock
+from elmo_tf.model.packed_bilm import PackedBiLM
 from elmo_tf.tasks import fitting, trained
 from elmo_tf.tasks.prediction import Predictor
 from elmo_tf.tasks.recipe import Recipe, chosen

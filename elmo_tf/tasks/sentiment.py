@@ -17,7 +17,7 @@ from elmo_tf.annotated.classes import Classified
 from elmo_tf.annotated.trees import Tree
 from elmo_tf.config import Positive, Rate
 from elmo_tf.errors import InputError
-from elmo_tf.layers.sequence_pooling import SequencePooling
+from elmo_tf.model.sequence_pooling import SequencePooling
 from elmo_tf.tasks.bilstm import BiLSTM
 from elmo_tf.tasks.classifying import Choice, Classifier
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Widths, Words

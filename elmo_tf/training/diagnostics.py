@@ -5,7 +5,7 @@ import re
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.bilm.names import DIRECTIONS, relative_names
+from elmo_tf.model.names import DIRECTIONS, relative_names
 from elmo_tf.records.windows import Window
 from elmo_tf.text import char_ids as char_ids_lib
 from elmo_tf.text.vocabulary import SPECIAL_TOKENS

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.bilm.model import BiLM
 from elmo_tf.errors import InputError, memory_explained
 from elmo_tf.files.progress import ProgressLine, counted
+from elmo_tf.model.bilm import BiLM
 from elmo_tf.records import record_folder
 from elmo_tf.records.windows import Window, Windows, prefetch
 from elmo_tf.text.vocabulary import END_ID, UNKNOWN_ID

@@ -9,9 +9,9 @@ import keras
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
-from elmo_tf.bilm.model import BiLM
-from elmo_tf.bilm.names import relative_names
 from elmo_tf.errors import InputError, memory_explained
+from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.names import relative_names
 from elmo_tf.records import record_folder
 from elmo_tf.text.vocabulary import Vocabulary
 from elmo_tf.training import coordination, evaluation, precision

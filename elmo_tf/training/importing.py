@@ -7,9 +7,9 @@ import numpy as np
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
-from elmo_tf.bilm.model import BiLM
 from elmo_tf.errors import InputError, reason
 from elmo_tf.files import staging
+from elmo_tf.model.bilm import BiLM
 from elmo_tf.published import weights as published_weights
 from elmo_tf.published.options import read_options
 from elmo_tf.text import vocabulary as vocabulary_lib

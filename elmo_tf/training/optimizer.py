@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.bilm.model import BiLM
 from elmo_tf.config import TrainConfig
-from elmo_tf.layers.fused import fused
+from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.kernels.fused import fused
 
 
 class Optimizer(tf.Module):

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from elmo_tf.config import Config
-from elmo_tf.layers.float32 import float32_policy
-from elmo_tf.layers.lstmp import LSTMP
+from elmo_tf.model.float32 import float32_policy
+from elmo_tf.model.lstmp import LSTMP
 
 AUTO = "auto"
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from elmo_tf.bilm.model import BiLM, States
 from elmo_tf.config import TrainConfig
+from elmo_tf.model.bilm import BiLM, States
 from elmo_tf.records.windows import Window
 from elmo_tf.text.vocabulary import BEGIN_ID
 from elmo_tf.training import optimizer as optimizers

@@ -10,10 +10,10 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
-from elmo_tf.bilm.names import DIRECTIONS
-from elmo_tf.bilm.walk import States
 from elmo_tf.files import json_file
 from elmo_tf.files.json_file import Count
+from elmo_tf.model.names import DIRECTIONS
+from elmo_tf.model.walk import States
 from elmo_tf.records.windows import Position
 
 PROGRESS_FILE = "progress.json"

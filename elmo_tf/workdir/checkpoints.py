@@ -10,9 +10,9 @@ import re
 import shutil
 from collections.abc import Collection, Sequence
 
-from elmo_tf.bilm.model import BiLM
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
+from elmo_tf.model.bilm import BiLM
 from elmo_tf.workdir import checkpoint_files, metrics_file
 from elmo_tf.workdir.checkpoint_files import DamagedError, Slots, Snapshot
 from elmo_tf.workdir.checkpoint_progress import Progress

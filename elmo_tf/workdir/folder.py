@@ -25,7 +25,7 @@ from elmo_tf.text import vocabulary as vocabulary_lib
 from elmo_tf.workdir import metrics_file
 
 if TYPE_CHECKING:
-    from elmo_tf.bilm.model import BiLM
+    from elmo_tf.model.bilm import BiLM
     from elmo_tf.workdir.checkpoint_progress import Progress
 
 CONFIG_FILE = "config.json"
@@ -61,7 +61,7 @@ class Workdir:
         Raises:
             InputError: if the weights are larger than this machine's memory.
         """
-        from elmo_tf.bilm.model import BiLM  # noqa: PLC0415 - it imports TensorFlow
+        from elmo_tf.model.bilm import BiLM  # noqa: PLC0415 - it imports TensorFlow
 
         vocab_size = len(self.vocabulary) if self.vocabulary and with_softmax else None
         check_memory(self.config, vocab_size, str(self.path / CONFIG_FILE))

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from benchmarks import replay_reference
-from elmo_tf.bilm.model import BiLM
+from elmo_tf.model.bilm import BiLM
 from elmo_tf.published import weights as published_weights
 from elmo_tf.published.options import parse_options
 from elmo_tf.records.windows import Window

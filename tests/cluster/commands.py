@@ -4,7 +4,7 @@ import subprocess
 import time
 from collections.abc import Callable
 
-from tests.pipelines import common
+from tests.beam import common
 
 SECONDS = 900
 # More would share the machine with the workers, and other sums.

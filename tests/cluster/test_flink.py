@@ -14,10 +14,10 @@ import pytest
 
 import elmo_tf
 from tests import checks
+from tests.beam.common import contents
 from tests.cluster.commands import done, finished, refused, start, wait_for
 from tests.cluster.engine import ROOT
 from tests.cluster.flink import Cluster
-from tests.pipelines.common import contents
 
 pytestmark = pytest.mark.cluster
 

@@ -6,10 +6,10 @@ import signal
 
 import pytest
 
+from tests.beam.common import contents
 from tests.cluster.commands import done, finished, refused, start, wait_for
 from tests.cluster.object_store import BUCKET, ObjectStore
 from tests.helpers import descendants
-from tests.pipelines.common import contents
 
 pytestmark = pytest.mark.cluster
 

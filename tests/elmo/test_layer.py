@@ -8,10 +8,10 @@ import pytest
 import tensorflow as tf
 
 import elmo_tf
-from elmo_tf.bilm.model import BiLM
-from elmo_tf.bilm.packed import PackedBiLM
 from elmo_tf.errors import InputError
-from elmo_tf.layers.token_mask import TokenMask
+from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.packed_bilm import PackedBiLM
+from elmo_tf.model.token_mask import TokenMask
 from elmo_tf.savedmodel import checksums
 from tests import checks, reference
 from tests.elmo.sentences import LENGTHS, MASK, SENTENCES, TOKENS

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 import elmo_tf
-from elmo_tf.bilm.model import BiLM
+from elmo_tf.model.bilm import BiLM
 from tests import checks
 from tests.elmo.sentences import SENTENCES, TOKENS
 from tests.helpers import MICRO, MICRO_NUMBERS, batch_char_ids, slow, two_cpus

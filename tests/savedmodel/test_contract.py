@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from elmo_tf.bilm.model import DIRECTIONS, BiLM
+from elmo_tf.model.bilm import DIRECTIONS, BiLM
 from elmo_tf.savedmodel import contract, standalone_checker
 from tests.helpers import MICRO, ROOT
 from tests.test_imports import imports

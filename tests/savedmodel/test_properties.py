@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf.bilm.model import BiLM
 from elmo_tf.config import CharCNNConfig, LSTMConfig, ModelConfig
-from elmo_tf.layers.scalar_mix import build_mix
+from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.scalar_mix import build_mix
 from elmo_tf.savedmodel import contract, root, states
 from tests import checks
 from tests.helpers import batch_char_ids

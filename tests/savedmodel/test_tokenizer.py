@@ -3,8 +3,8 @@
 import pytest
 import tensorflow as tf
 
-from elmo_tf.bilm.model import BiLM
-from elmo_tf.layers.scalar_mix import build_mix
+from elmo_tf.model.bilm import BiLM
+from elmo_tf.model.scalar_mix import build_mix
 from elmo_tf.savedmodel import contract, root, sample_vectors, states, verification
 from elmo_tf.text import in_graph
 from tests import checks

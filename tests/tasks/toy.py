@@ -5,7 +5,7 @@ from typing import ClassVar
 import keras
 
 from elmo_tf.files import staging
-from elmo_tf.layers.sequence_pooling import SequencePooling
+from elmo_tf.model.sequence_pooling import SequencePooling
 from elmo_tf.tasks import fitting, sentiment
 from elmo_tf.tasks.recipe import Elmo, Fit, Words
 from elmo_tf.tasks.sentiment import SentimentRecipe

@@ -9,9 +9,9 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf import api, cli
-from elmo_tf.bilm.model import BiLM
 from elmo_tf.config import Config
 from elmo_tf.errors import InputError
+from elmo_tf.model.bilm import BiLM
 from elmo_tf.records.unigram import unigram_perplexity
 from elmo_tf.records.windows import Windows
 from elmo_tf.training import loop

@@ -8,9 +8,9 @@ import types
 import numpy as np
 import pytest
 
-from elmo_tf.bilm.model import BiLM
 from elmo_tf.config import TrainConfig
 from elmo_tf.errors import InputError
+from elmo_tf.model.bilm import BiLM
 from elmo_tf.training import heldout, loop
 from elmo_tf.training.evaluation import Evaluator
 from elmo_tf.training.finetuning import finetune

@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 
 from elmo_tf import config as config_lib
-from elmo_tf.bilm.model import BiLM
 from elmo_tf.config import TrainConfig
+from elmo_tf.model.bilm import BiLM
 from elmo_tf.training import optimizer as optimizers
 from elmo_tf.training.optimizer import Adagrad, Adam, Muon
 from tests import checks, reference

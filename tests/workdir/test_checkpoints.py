@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from elmo_tf.bilm.model import BiLM
 from elmo_tf.config import TrainConfig
 from elmo_tf.errors import InputError
 from elmo_tf.files import lock
+from elmo_tf.model.bilm import BiLM
 from elmo_tf.training import loop, monitor
 from elmo_tf.training import optimizer as optimizers
 from elmo_tf.workdir import checkpoint_files, checkpoints

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from elmo_tf.layers.token_mask import TokenMask
+from elmo_tf.model.token_mask import TokenMask
 
 
 class TokenLayer(keras.layers.Layer):

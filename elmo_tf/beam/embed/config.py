@@ -1,0 +1,51 @@
+"""The configuration of `embed`."""
+
+import dataclasses
+
+from elmo_tf import embedder
+from elmo_tf.beam.text import job_config, sentences
+from elmo_tf.beam.text.job_config import Path, require
+from elmo_tf.savedmodel import contract
+
+FORMATS = ("hdf5", "tfrecord", "npy")
+DTYPES = ("float32", "float16")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EmbedConfig(job_config.JobConfig):
+    """What to embed, and how. `output` is the HDF5 file or the folder to make."""
+
+    savedmodel: Path  # an exported model (local or remote), a folder of published files, or a published name
+    format: str = "hdf5"  # in the layout of bilm-tf and AllenNLP, tfrecord, or npy: one matrix, for which see `pool`
+    layers: embedder.Layers = "all"  # one of contract.LAYERS, or a layer's number
+    pool: str | None = None  # one vector per line, the "mean" or "max" over its tokens; None: one per token
+    id_column: int | None = None  # tab-separated column, from 1, with the identifier of each line; not part of its text
+    dtype: str = "float32"  # of the values
+    precision: str = "float32"  # of the model's matrix products, one of contract.PRECISIONS
+    batch_tokens: int = embedder.BATCH_TOKENS  # tokens per batch of sentences of similar length
+    shards: int | None = None  # TFRecord files to write; None: one per 64 MB of vectors
+    processes_per_machine: int | None = None  # that share a machine's cores; None: as many as Beam starts there
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require_one_of("format", FORMATS)
+        self.require_one_of("dtype", DTYPES)
+        self.require_one_of("precision", contract.PRECISIONS)
+        embedder.check_layers(self.layers)
+        require("pool", self.pool in (None, *embedder.POOLS), f"one of {', '.join(embedder.POOLS)}", self.pool)
+        for name in ("shards", "batch_tokens", "processes_per_machine", "id_column"):
+            self.require_at_least(name, 1)
+        no_shards = self.shards is None or self.format == "tfrecord"
+        require("shards", no_shards, "format tfrecord with it", f"format {self.format}")
+        require("format", self.format != "npy" or self.pool is not None, "pool mean or max with npy", "npy alone")
+        lines = self.id_column is None or self.tokenizer != "unicode" or self.line == sentences.SENTENCE
+        require("id_column", lines, "lines that are sentences", f"line {self.line or sentences.PART}")
+
+    def settings(self) -> sentences.Settings:
+        """Returns how text becomes sentences."""
+        return super().settings()._replace(id_column=self.id_column)
+
+    @property
+    def folder(self) -> str:
+        """The folder to work in."""
+        return f"{self.output}.unfinished" if self.format == "hdf5" else self.output

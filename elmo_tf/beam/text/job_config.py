@@ -1,0 +1,105 @@
+"""What the jobs that read text share: configuration, checks, and the hint that a failed job can be resumed."""
+
+import contextlib
+import dataclasses
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from elmo_tf.beam.text import corpora, filesystems, sentences
+from elmo_tf.errors import InputError
+from elmo_tf.extras import check_installed
+from elmo_tf.savedmodel import contract
+
+Path = str | os.PathLike
+_HINT = "run the same command again to resume"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class JobConfig:
+    """What text a job reads, and how it runs. Paths become `str`, and `input` a tuple.
+
+    Raises:
+        InputError: naming the field, if a value cannot be used.
+    """
+
+    input: Path | Sequence[Path]  # files, folders, globs; see pipelines/README.md
+    output: Path
+    tokenizer: str = "whitespace"  # one of contract.TOKENIZERS
+    line: str | None = None  # what a line of raw text is, one of sentences.LINES; None: `part`
+    beam: Sequence[str] = ()  # Beam's own options, as on a command line: ("--direct_num_workers=8",)
+
+    def __post_init__(self) -> None:
+        patterns = [self.input] if isinstance(self.input, (str, os.PathLike)) else self.input
+        object.__setattr__(self, "input", tuple(map(os.fspath, patterns)))
+        object.__setattr__(self, "beam", tuple(self.beam))
+        for field in dataclasses.fields(self):
+            if isinstance(value := getattr(self, field.name), os.PathLike):
+                object.__setattr__(self, field.name, os.fspath(value))
+            elif isinstance(value, np.generic):
+                object.__setattr__(self, field.name, value.item())
+        self.require_one_of("tokenizer", contract.TOKENIZERS)
+        is_raw = self.tokenizer == "unicode"
+        if self.line is not None:
+            self.require_one_of("line", sentences.LINES)
+            require("line", is_raw, "tokenizer unicode with it", f"line {self.line} alone")
+
+    def require_one_of(self, name: str, values: Iterable[str]) -> None:
+        """Raises `InputError` unless a field has one of the values."""
+        found = getattr(self, name)
+        require(name, found in values, f"one of {', '.join(values)}", found)
+
+    def require_at_least(self, name: str, least: int) -> None:
+        """Raises `InputError` if a field is less than `least`."""
+        value = getattr(self, name)
+        require(name, value is None or value >= least, f"at least {least}", value)
+
+    def settings(self) -> sentences.Settings:
+        """Returns how text becomes sentences."""
+        is_raw = self.tokenizer == "unicode"
+        if is_raw:
+            check_installed("tensorflow_text")  # now rather than in a worker
+        line = self.line or (sentences.PART if is_raw else sentences.SENTENCE)
+        return sentences.Settings(self.tokenizer, line)
+
+    def asked(self, *without: str) -> dict[str, Any]:
+        """Returns the fields that the output depends on, by name, without paths, Beam's options and `without`."""
+        excluded = ("input", "output", "beam", *without)
+        return {name: value for name, value in dataclasses.asdict(self).items() if name not in excluded}
+
+
+def corpus(patterns: Iterable[str], outputs: Iterable[str]) -> list[corpora.TextFile]:
+    """Returns the files to read, without those that an earlier run has written to the output folders.
+
+    Raises:
+        InputError: if there are none.
+    """
+    written = tuple(f"{folder}/" for folder in outputs)
+    found = [file for file in corpora.match(patterns) if not real_path(file.path).startswith(written)]
+    require("input", bool(found), "files outside of the output folders", "none")
+    return found
+
+
+def real_path(path: str) -> str:
+    """Returns an absolute path without links and trailing slash; a path in a store only loses the slash."""
+    return os.path.realpath(path) if filesystems.is_local(path) else path.rstrip("/")
+
+
+def require(parameter: str, holds: bool, expected: str, found: Any) -> None:
+    """Raises `InputError` about `parameter` unless the expectation `holds`."""
+    if not holds:
+        raise InputError(parameter, expected, found)
+
+
+@contextlib.contextmanager
+def hint() -> Iterator[None]:
+    """Appends to the message of an error or interrupt in the block how to resume."""
+    try:
+        yield
+    except OSError as error:
+        raise type(error)(f"{error}; {_HINT}") from error
+    except KeyboardInterrupt as interrupt:
+        what = interrupt.args[0] if interrupt.args else "interrupted"
+        raise KeyboardInterrupt(f"{what}; {_HINT}") from None

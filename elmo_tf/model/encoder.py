@@ -1,0 +1,176 @@
+"""The biLM over whole sentences, without arithmetic on padding: `BiLM.call`, SavedModels and the Keras layer."""
+
+from typing import Any, Self
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from elmo_tf import config as config_lib
+from elmo_tf.model.char_cnn import CharCNN
+from elmo_tf.model.kernels import lstmp_packed
+from elmo_tf.model.kernels.packing import Packing, pack
+from elmo_tf.model.lstm_cell import Clips
+from elmo_tf.model.names import DIRECTIONS
+from elmo_tf.model.walk import Layer, States, run_directions
+from elmo_tf.text import char_ids as char_ids_lib
+
+
+class Encoder(keras.layers.Layer):
+    """The base of `BiLM` and `PackedBiLM`: a token encoder and each direction's LSTMs, run over whole sentences."""
+
+    config: config_lib.ModelConfig
+    product_dtype: str
+    char_cnn: CharCNN
+    lstms: list[list]  # each direction's layers, which have `kernels(dtype)` and `assign_kernels(kernels)`
+    compiled = False  # whether XLA compiles the LSTMs of a single short sentence; see `lstmp_packed.run`
+
+    @classmethod
+    def of(cls, other: "Encoder", product_dtype: str = "float32") -> Self:
+        """Returns a network of this class, without a softmax, with the weights of `other`, which are float32."""
+        encoder = cls(other.config, product_dtype=product_dtype)
+        for copy, variable in zip(encoder.char_cnn.variables, other.char_cnn.variables, strict=True):
+            copy.assign(variable)
+        for copies, layers in zip(encoder.lstms, other.lstms, strict=True):
+            for copy, layer in zip(copies, layers, strict=True):
+                copy.assign_kernels(layer.kernels("float32"))
+        return encoder
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "config": config_lib.to_dict(self.config),
+            "product_dtype": self.product_dtype,
+            "name": self.name,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        model = config_lib.from_dict(config["config"], config_lib.ModelConfig)
+        return cls(**config | {"config": model})
+
+    def zero_states(self, batch_size: int | tf.Tensor) -> States:
+        """Returns the states before a first token, all zero."""
+        widths = self.config.lstm.units, self.config.lstm.projection_dim
+        numbers = range(self.config.lstm.num_layers)
+        return tuple(
+            tuple(tuple(tf.zeros((batch_size, width)) for width in widths) for _ in numbers) for _ in DIRECTIONS
+        )
+
+    def call(self, char_ids, boundaries=False):
+        layers, mask, _ = self.embed(char_ids, self.zero_states(1), boundaries)
+        return layers, mask
+
+    def embed(
+        self, char_ids: tf.Tensor, initial_states: States, boundaries: bool = False
+    ) -> tuple[tf.Tensor, tf.Tensor, States]:
+        """Does what a call does, but starts from given states and returns the final ones.
+
+        A `BiLM` converts its LSTMs' weights to the layout of inference in every call, so that gradients reach them. A
+        `PackedBiLM` stores them in that layout.
+
+        Args:
+            char_ids: as for a call.
+            initial_states: before `<S>`, in the backward direction before `</S>`: a row for each sentence, or one for
+                all.
+            boundaries: whether to return `<S>` and `</S>` as well; both directions then read both of them.
+
+        Returns:
+            layers: float32 `(batch, num_layers + 1, max_length, 2 * projection_dim)`, 0 at padding; with `boundaries`,
+                two positions longer: `<S>` before each sentence, `</S>` after its last token.
+            mask: bool `(batch, max_length)`, real tokens; with `boundaries` `(batch, max_length + 2)`, boundaries
+                included, also those of a sentence without tokens.
+            final_states: `(batch, ...)`, after a sentence's last token, in the backward direction after its first; a
+                sentence without tokens keeps its initial states. With `boundaries`, after the last boundary.
+        """
+        if boundaries:
+            char_ids = _with_boundaries(char_ids)
+        batch_size, max_length, max_chars = tf.unstack(tf.shape(char_ids))
+        lengths = _lengths(char_ids)
+        packing = pack(lengths)
+        positions = packing.rows * max_length + packing.steps
+        ids = tf.gather(tf.reshape(char_ids, (batch_size * max_length, max_chars)), positions)
+        marks = np.zeros((0, char_ids.shape[-1]), np.int32) if boundaries else np.stack(_boundaries(char_ids.shape[-1]))
+        vectors = self.char_cnn(tf.concat([marks, ids], 0))
+        words = vectors[len(marks) :]
+
+        inputs = [(words,), (tf.gather(words, packing.mirrored),)]
+        if not boundaries:
+            rows = tf.shape(initial_states[0][0][0])[0]
+            marks = [tf.broadcast_to(vectors[number], (rows, words.shape[1])) for number in (0, 1)]
+            inputs = [(*values, mark) for values, mark in zip(inputs, marks, strict=True)]
+        lstm = self.config.lstm
+        clips = Clips(lstm.cell_clip, lstm.proj_clip)
+        layers = [[_layer(one.kernels(), clips, packing, self.compiled) for one in stack] for stack in self.lstms]
+        (forward, backward), states = run_directions(layers, inputs, initial_states, lstm.use_skip_connections)
+
+        layers = [tf.concat([words, words], -1)]
+        for (ahead, *_), (back, *_) in zip(forward, backward, strict=True):
+            layers.append(tf.concat([ahead, tf.gather(back, packing.mirrored)], -1))
+        shape = (batch_size * max_length, len(layers), layers[0].shape[-1])
+        dense = tf.scatter_nd(positions[:, None], tf.stack(layers, 1), shape)
+        dense = tf.reshape(dense, (batch_size, max_length, *shape[1:]))
+        return tf.transpose(dense, (0, 2, 1, 3)), tf.sequence_mask(lengths, max_length), states
+
+
+def new_char_cnn(config: config_lib.ModelConfig, product_dtype: str = "float32") -> CharCNN:
+    """Returns a built token encoder of the network's sizes, with random weights."""
+    char_cnn = CharCNN(
+        config.char_cnn.embedding_dim,
+        config.char_cnn.filters,
+        config.char_cnn.num_highway,
+        config.char_cnn.activation,
+        output_dim=config.lstm.projection_dim,
+        product_dtype=product_dtype,
+        name="char_cnn",
+    )
+    char_cnn.build((None, config.char_cnn.max_chars_per_token))
+    return char_cnn
+
+
+def _layer(kernels: lstmp_packed.Kernels, clips: Clips, packing: Packing, compiled: bool) -> Layer:
+    """Returns an LSTM over packed values `(N, dim)`, after a boundary `(1 or batch, dim)` if there is one."""
+
+    def run(inputs, initial):
+        values, *mark = inputs
+        state = initial
+        if mark:  # a mark of one row is read once for all sentences
+            state = lstmp_packed.step(kernels, clips, mark[0], state)
+            mark = [state[1]]
+        ranked = tuple(_by_rank(part, packing) for part in state)
+        outputs, final = lstmp_packed.run(kernels, clips, values, packing, ranked, compiled)
+        return (outputs, *mark), _by_row(final, initial, packing)
+
+    return run
+
+
+def _by_rank(state: tf.Tensor, packing: Packing) -> tf.Tensor:
+    """Returns a state's rows in the order of ranks; all ranks share a single row."""
+    return tf.gather(state, tf.minimum(packing.order, tf.shape(state)[0] - 1))
+
+
+def _by_row(final: lstmp_packed.State, initial: tuple[tf.Tensor, tf.Tensor], packing: Packing):
+    """Returns final states in the order of the batch; a row without tokens keeps its initial state."""
+    has_tokens = (packing.lengths > 0)[:, None]
+    ranked = [
+        tf.where(has_tokens, after, _by_rank(before, packing)) for after, before in zip(final, initial, strict=True)
+    ]
+    return tuple(tf.gather(part, packing.places) for part in ranked)
+
+
+def _lengths(char_ids: tf.Tensor) -> tf.Tensor:
+    return tf.reduce_sum(tf.cast(tf.reduce_any(char_ids != char_ids_lib.PADDING, -1), tf.int32), 1)
+
+
+def _boundaries(max_chars: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the ids of `<S>` and `</S>`, int32 `(max_chars,)` each."""
+    marks = char_ids_lib.BEGIN_SENTENCE, char_ids_lib.END_SENTENCE
+    return tuple(char_ids_lib.boundary(mark, max_chars) for mark in marks)
+
+
+def _with_boundaries(char_ids: tf.Tensor) -> tf.Tensor:
+    """Returns the ids with `<S>` before each sentence and `</S>` after its last token: two positions longer."""
+    begin, end = _boundaries(char_ids.shape[-1])
+    last = 1 + _lengths(char_ids)
+    ids = tf.pad(char_ids, ((0, 0), (1, 1), (0, 0)))
+    places = tf.range(tf.shape(ids)[1])[None, :, None]
+    return tf.where(places == 0, begin, tf.where(places == last[:, None, None], end, ids))

@@ -1,0 +1,192 @@
+"""The projected LSTM over packed rows: `LSTMP` without arithmetic on padding.
+
+The batch comes first, and the rows that reach a time step are the first ones: dropping the others is a slice, and
+nothing is transposed. The input's part of the gates is computed for many time steps at once, outside the time loop.
+"""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from elmo_tf.model.kernels.fused import fused
+from elmo_tf.model.kernels.packing import Packing
+from elmo_tf.model.kernels.products import matmul
+from elmo_tf.model.lstm_cell import FORGET_BIAS, Clips, clip, next_cell
+
+_POSITIONS = 512  # positions whose gates are in memory at once: 32 MB at 4096 units
+_COMPILED_STEPS = 64  # the longest sentence that takes the compiled loop, which is padded to this length
+# Columns of zeros after the gates. Without them, rows of a matrix start a power of two apart and share a few sets of
+# the CPU's cache: with AVX2, a product of 64 rows takes twice as long.
+_PADDING = 16
+
+# Cell float32 (batch, units) and recurrent state float32 (batch, projection_dim).
+State = tuple[tf.Tensor, tf.Tensor]
+
+
+class Kernels(NamedTuple):
+    """Weights in the layout of inference, of the products' dtype: gates i, j, f, o, then columns of zeros."""
+
+    # (input_dim + 1 or 2, 4 * units + 16): the last rows add up to the bias, the forget gate's 1 included.
+    from_input: tf.Tensor
+    recurrent: tf.Tensor  # (projection_dim, 4 * units + 16)
+    projection: tf.Tensor | None = None  # (units, projection_dim)
+
+
+def shapes(units: int, projection_dim: int, dtype: str) -> dict[str, tuple[int, int]]:
+    """Returns the shapes of `Kernels` of `dtype` by name, for inputs as wide as the projection."""
+    gates = 4 * units + _PADDING
+    num_biases = 1 if dtype == "float32" else 2
+    found = {"from_input": (projection_dim + num_biases, gates), "recurrent": (projection_dim, gates)}
+    return found if projection_dim == units else found | {"projection": (units, projection_dim)}
+
+
+def kernels(kernel: tf.Tensor, bias: tf.Tensor, projection_kernel: tf.Tensor | None = None, *, dtype: str) -> Kernels:
+    """Returns the weights of `LSTMP` as `Kernels` of `dtype`."""
+    units = bias.shape[0] // 4
+    projection_dim = units if projection_kernel is None else projection_kernel.shape[-1]
+    bias += _forget_bias(units)
+    biases = [bias]
+    if dtype != "float32":
+        # A second row of biases holds the rounding error of the first.
+        rounded = tf.cast(tf.cast(bias, dtype), tf.float32)
+        biases = [rounded, bias - rounded]
+    from_input = tf.concat([kernel[:-projection_dim], tf.stack(biases)], 0)
+    projection = None if projection_kernel is None else tf.cast(projection_kernel, dtype)
+    return Kernels(_padded(from_input, dtype), _padded(kernel[-projection_dim:], dtype), projection)
+
+
+def unpacked(kernels: Kernels, input_dim: int) -> list[tf.Tensor]:
+    """Returns kernel, bias and, if there is one, projection kernel of float32 `Kernels`: the inverse of `kernels`."""
+    from_input, recurrent = kernels.from_input[:, :-_PADDING], kernels.recurrent[:, :-_PADDING]
+    bias = tf.reduce_sum(from_input[input_dim:], 0) - _forget_bias(from_input.shape[-1] // 4)
+    projection = [] if kernels.projection is None else [kernels.projection]
+    return [tf.concat([from_input[:input_dim], recurrent], 0), bias, *projection]
+
+
+def run(
+    kernels: Kernels, clips: Clips, inputs: tf.Tensor, packing: Packing, state: State, compiled: bool = False
+) -> tuple[tf.Tensor, State]:
+    """Runs the LSTM over every row.
+
+    Args:
+        kernels, clips: of the LSTM.
+        inputs: float32 `(N, input_dim)`, packed.
+        packing: of the inputs.
+        state: of all ranks, before the first time step.
+        compiled: whether a single short sentence runs in a loop that XLA compiles on first use and that has no
+            gradient.
+
+    Returns:
+        outputs float32 `(N, projection_dim)`, packed, and the state of each rank after its last position.
+    """
+    if not compiled:
+        return _run_packed(kernels, clips, inputs, packing, state)
+    return tf.cond(
+        (packing.started == 1) & (packing.num_steps <= _COMPILED_STEPS),
+        lambda: _run_alone(kernels, clips, inputs, state),
+        lambda: _run_packed(kernels, clips, inputs, packing, state),
+    )
+
+
+def _run_alone(kernels: Kernels, clips: Clips, inputs: tf.Tensor, state: State) -> tuple[tf.Tensor, State]:
+    """`run` for a single sentence of at most `_COMPILED_STEPS` tokens."""
+    gates = matmul(_with_ones(inputs, kernels), kernels.from_input, kernels.from_input.dtype)
+    num_steps = tf.shape(gates)[0]
+    # XLA compiles for one shape; the loop ends after the sentence.
+    gates = tf.pad(gates, ((0, _COMPILED_STEPS - num_steps), (0, 0)))
+    gates = tf.ensure_shape(gates, (_COMPILED_STEPS, kernels.recurrent.shape[1]))
+    first = tuple(tf.ensure_shape(part[:1], (1, part.shape[1])) for part in state)
+    outputs, *final = _compiled_steps(gates, num_steps, first, kernels, clips)
+    return outputs[:num_steps], tuple(tf.concat([one, part[1:]], 0) for one, part in zip(final, state, strict=True))
+
+
+@fused
+def _compiled_steps(gates, num_steps, state, kernels, clips):
+    """Returns the outputs `(_COMPILED_STEPS, projection_dim)`, of which `num_steps` count, and the final state."""
+    width = state[1].shape[1]
+
+    def advance(time, cell, recurrent, outputs):
+        cell, recurrent = _step(kernels, clips, tf.gather(gates, time)[None], (cell, recurrent))
+        return time + 1, cell, recurrent, outputs.write(time, recurrent[0])
+
+    outputs = tf.TensorArray(tf.float32, _COMPILED_STEPS, element_shape=(width,))
+    _, *final, outputs = tf.while_loop(lambda time, *_: time < num_steps, advance, (0, *state, outputs))
+    return outputs.stack(), *final
+
+
+def _run_packed(
+    kernels: Kernels, clips: Clips, inputs: tf.Tensor, packing: Packing, state: State
+) -> tuple[tf.Tensor, State]:
+    inputs, started, num_steps = _with_ones(inputs, kernels), packing.started, packing.num_steps
+    units, width = (part.shape[1] for part in state)
+
+    def piece(start, cell, recurrent, outputs, cells):
+        first = packing.offsets[start]
+        # As many time steps as fit, at least one.
+        fitting = tf.searchsorted(packing.offsets, [first + _POSITIONS], side="right")[0] - 1
+        end = tf.maximum(fitting, start + 1)
+        gates = matmul(inputs[first : packing.offsets[end]], kernels.from_input, kernels.from_input.dtype)
+
+        def advance(time, cell, recurrent, outputs, cells):
+            place, size = packing.offsets[time] - first, packing.sizes[time]
+            given = cell[:size], recurrent[:size]
+            cell, recurrent = _step(kernels, clips, gates[place : place + size], given)
+            ending = cell[packing.sizes[time + 1] :]
+            return time + 1, cell, recurrent, outputs.write(time, recurrent), cells.write(time, ending)
+
+        return _loop(end, advance, (start, cell, recurrent, outputs, cells))
+
+    # One piece at a time, because the gates of several would not fit into memory.
+    arrays = _array(num_steps, width), _array(num_steps, units)
+    start = (0, *(part[:started] for part in state), *arrays)
+    *_, outputs, cells = _loop(num_steps, piece, start, parallel_iterations=1)
+    outputs = outputs.concat()
+    final = tf.gather(cells.concat(), packing.ended), tf.gather(outputs, packing.last)
+    return outputs, tuple(tf.concat([after, before[started:]], 0) for after, before in zip(final, state, strict=True))
+
+
+def step(kernels: Kernels, clips: Clips, inputs: tf.Tensor, state: State) -> State:
+    """Returns the state after one time step of inputs float32 `(batch, input_dim)`."""
+    gates = matmul(_with_ones(inputs, kernels), kernels.from_input, kernels.from_input.dtype)
+    return _step(kernels, clips, gates, state)
+
+
+def _step(kernels: Kernels, clips: Clips, from_inputs: tf.Tensor, state: State) -> State:
+    """Returns the next state, given the input's part of the gates `(batch, 4 * units + 16)`."""
+    cell, recurrent = state
+    gates = from_inputs + matmul(recurrent, kernels.recurrent, kernels.recurrent.dtype)
+    input_gate, candidate, forget_gate, output_gate, _ = tf.split(gates, [cell.shape[1]] * 4 + [_PADDING], -1)
+    functions = *map(tf.sigmoid, (input_gate, forget_gate, output_gate)), tf.tanh(candidate)
+    cell, hidden = next_cell(*functions, cell, clips.cell)
+    if kernels.projection is None:
+        return cell, hidden
+    return cell, clip(matmul(hidden, kernels.projection, kernels.projection.dtype), clips.projection)
+
+
+def _forget_bias(units: int) -> tf.Tensor:
+    """Returns what is added to the biases of the gates, float32 `(4 * units,)`."""
+    return tf.repeat(tf.constant([0.0, 0.0, FORGET_BIAS, 0.0]), units)
+
+
+def _padded(weights: tf.Tensor, dtype: str) -> tf.Tensor:
+    """Returns weights `(dim, 4 * units)` as `dtype`, with the columns of zeros."""
+    return tf.pad(tf.cast(weights, dtype), ((0, 0), (0, _PADDING)))
+
+
+def _with_ones(inputs: tf.Tensor, kernels: Kernels) -> tf.Tensor:
+    """Returns the inputs with a column of ones for each row of biases."""
+    num_biases = kernels.from_input.shape[0] - inputs.shape[1]
+    return tf.pad(inputs, ((0, 0), (0, num_biases)), constant_values=1.0)
+
+
+def _array(num_steps: tf.Tensor, width: int) -> tf.TensorArray:
+    """Returns an array with `(any, width)` per time step and an empty element, so that `concat` always finds one."""
+    array = tf.TensorArray(tf.float32, num_steps + 1, infer_shape=False, element_shape=(None, width))
+    return array.write(num_steps, tf.zeros((0, width)))
+
+
+def _loop(end, body, start, parallel_iterations=10):
+    """Repeats `body`, of a time step, a state whose batch may shrink, and arrays, until time step `end`."""
+    invariants = [tf.TensorShape(())] * len(start)
+    invariants[1:3] = [tf.TensorShape((None, part.shape[1])) for part in start[1:3]]
+    return tf.while_loop(lambda time, *_: time < end, body, start, tuple(invariants), parallel_iterations)

@@ -1,0 +1,55 @@
+"""Log-probabilities of the tokens of a sentence, and of all words at one position."""
+
+import tensorflow as tf
+
+from elmo_tf.model.encoder import Encoder
+from elmo_tf.model.sampled_softmax import SampledSoftmax
+
+
+def token_log_probs(bilm: Encoder, softmax: SampledSoftmax, char_ids: tf.Tensor, token_ids: tf.Tensor) -> tf.Tensor:
+    """Returns the log-probability of each token, given those before it, and given those after it.
+
+    Every sentence starts from the zero state. The values of a token stand at its own place.
+
+    Args:
+        char_ids: int32 `(batch, max_length, max_chars_per_token)`, without boundaries, padded with 0.
+        token_ids: int32 `(batch, max_length + 2)`, the sentences in the vocabulary: `<S>`, tokens, `</S>`, padding.
+
+    Returns:
+        float32 `(batch, 2, max_length + 2)`, natural logarithms, forward first; 0 at padding, for `<S>` forward and for
+        `</S>` backward, which are not predicted.
+    """
+    outputs, mask = _outputs(bilm, char_ids)
+    inner = mask[:, 1:]
+    # Forward, the output at a place predicts the token after it; backward, the one before it.
+    forward = _target_log_probs(softmax, outputs[0][:, :-1], token_ids[:, 1:], inner)
+    backward = _target_log_probs(softmax, outputs[1][:, 1:], token_ids[:, :-1], inner)
+    return tf.stack([tf.pad(forward, ((0, 0), (1, 0))), tf.pad(backward, ((0, 0), (0, 1)))], 1)
+
+
+def word_log_probs(bilm: Encoder, softmax: SampledSoftmax, char_ids: tf.Tensor, place: tf.Tensor) -> tf.Tensor:
+    """Returns the log-probability of every word of the vocabulary at one place of a sentence.
+
+    Args:
+        char_ids: int32 `(1, length, max_chars_per_token)`. The token at `place` is not used.
+        place: int32 scalar, counted from 0.
+
+    Returns:
+        float32 `(2, vocab_size)`: given the tokens before `place`, and given those after it.
+    """
+    (forward, backward), _ = _outputs(bilm, char_ids)
+    return softmax.log_probs(tf.stack([forward[0, place], backward[0, place + 2]]))
+
+
+def _outputs(bilm: Encoder, char_ids: tf.Tensor) -> tuple[tuple[tf.Tensor, tf.Tensor], tf.Tensor]:
+    """Returns each direction's top layer, float32 `(batch, max_length + 2, projection_dim)`, and the mask."""
+    layers, mask, _ = bilm.embed(char_ids, bilm.zero_states(1), boundaries=True)
+    forward, backward = tf.split(layers[:, -1], 2, -1)
+    return (forward, backward), mask
+
+
+def _target_log_probs(softmax: SampledSoftmax, outputs: tf.Tensor, targets: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """Returns the log-probabilities of targets, float32 shaped like `mask`, 0 where it is False; skips padding."""
+    places = tf.where(mask)
+    nats = softmax(tf.gather_nd(outputs, places), tf.gather_nd(targets, places))
+    return tf.scatter_nd(places, -nats, tf.shape(mask, tf.int64))

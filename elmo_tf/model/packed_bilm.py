@@ -1,0 +1,63 @@
+"""The biLM for embedding only: weights in the layout of inference."""
+
+import keras
+import tensorflow as tf
+
+from elmo_tf import config as config_lib
+from elmo_tf.model.encoder import Encoder, new_char_cnn
+from elmo_tf.model.float32 import float32_policy
+from elmo_tf.model.kernels import lstmp_packed
+from elmo_tf.model.names import DIRECTIONS
+
+
+@keras.saving.register_keras_serializable("elmo_tf")
+class PackedBiLM(Encoder):
+    """A biLM for embedding, not trainable: its weights are stored once, in the layout of inference.
+
+    Call arguments and results are those of `BiLM`.
+
+    Args:
+        config: the network's sizes. The weights are 0 until they are assigned or loaded; see `of`.
+        product_dtype: dtype of the matrix products and of the LSTMs' weights, `"float32"` or `"bfloat16"`; everything
+            else is float32.
+    """
+
+    def __init__(self, config: config_lib.ModelConfig, product_dtype: str = "float32", **kwargs):
+        with float32_policy():
+            super().__init__(trainable=False, **kwargs)
+            self.config = config
+            self.supports_jit = False  # as `CharCNN`; and the number of real tokens varies
+            self.product_dtype = product_dtype
+            self.char_cnn = new_char_cnn(config, product_dtype)
+            self.char_cnn.trainable = False
+            numbers = range(config.lstm.num_layers)
+            self.lstms = [
+                [_PackedLSTMP(config.lstm, product_dtype, name=f"{one}_{n}") for n in numbers] for one in DIRECTIONS
+            ]
+        self.built = True
+
+
+class _PackedLSTMP(keras.layers.Layer):
+    """The weights of one LSTM as `lstmp_packed.Kernels` of the products' dtype."""
+
+    def __init__(self, config: config_lib.LSTMConfig, product_dtype: str, **kwargs):
+        super().__init__(trainable=False, **kwargs)
+        self._product_dtype, self._input_dim = product_dtype, config.projection_dim
+        self._kernels = {
+            name: self.add_weight(name=name, shape=shape, dtype=product_dtype, initializer="zeros", trainable=False)
+            for name, shape in lstmp_packed.shapes(config.units, config.projection_dim, product_dtype).items()
+        }
+        self.built = True
+
+    def kernels(self, dtype: str | None = None) -> lstmp_packed.Kernels:
+        """Returns the weights as tensors; `dtype` is the products' by default."""
+        kernels = {name: tf.cast(one, dtype or self._product_dtype) for name, one in self._kernels.items()}
+        return lstmp_packed.Kernels(**kernels)
+
+    def assign_kernels(self, kernels: lstmp_packed.Kernels) -> None:
+        """Sets the weights to those of float32 kernels."""
+        if self._product_dtype != "float32":
+            weights = lstmp_packed.unpacked(kernels, self._input_dim)
+            kernels = lstmp_packed.kernels(*weights, dtype=self._product_dtype)
+        for name, variable in self._kernels.items():
+            variable.assign(getattr(kernels, name))

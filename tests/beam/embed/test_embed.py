@@ -1,0 +1,301 @@
+"""Text to vectors: their values and numbers in both formats, and what is refused."""
+
+import gzip
+import json
+import os
+import pathlib
+import shutil
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf import embedder, sources
+from elmo_tf.beam.embed import job
+from elmo_tf.cli import jobs
+from elmo_tf.errors import InputError
+from elmo_tf.published import weights as published_weights
+from elmo_tf.records import record_folder
+from elmo_tf.savedmodel import vector_files
+from elmo_tf.workdir.folder import new_workdir
+from tests import checks
+from tests.beam.common import contents, files, irregular
+from tests.helpers import MICRO_CONFIG, slow
+
+pytestmark = pytest.mark.usefixtures("loaded_once")
+
+LINES = [
+    "the cat sat",
+    "",
+    "a",
+    "na\u00efve \u65e5\u672c on the mat , on the mat",
+    "the the the the",
+    "  \t",
+    "\u00a0 is a token",
+    "x" * 60,
+]
+TEXT = "".join(line + "\n" for line in LINES).encode()
+PRECISION = {"float32": checks.TOLERANCE, "float16": {"rtol": 2**-10, "atol": 2**-10}}
+
+
+@pytest.fixture
+def embedded(savedmodel, tmp_path):
+    """Embeds files in this process, `embedded(paths, "--layers=top")`; returns the output."""
+
+    def run(inputs: list[str], *options: str, output: str = "vectors.hdf5") -> pathlib.Path:
+        path = tmp_path / output
+        jobs.run("embed", ["--savedmodel", str(savedmodel.path), "--input", *inputs, "--output", str(path), *options])
+        return path
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def signature(savedmodel):
+    """The model, as TensorFlow loads it."""
+    return tf.saved_model.load(str(savedmodel.path)).signatures["tokens"]
+
+
+def alone(signature, tokens: list[bytes]) -> dict[str, np.ndarray]:
+    """Returns the outputs of the model for one sentence; float64."""
+    outputs = signature(tokens=tf.constant([tokens]), sequence_len=tf.constant([len(tokens)]))
+    return {name: outputs[name].numpy()[0].astype(np.float64) for name in ("layers", "elmo")}
+
+
+def described(path: pathlib.Path) -> dict[str, Any]:
+    """Returns what an HDF5 file says about itself."""
+    with h5py.File(path) as file:
+        return json.loads(file.attrs[vector_files.INFO_ATTRIBUTE])
+
+
+def content(path: pathlib.Path) -> list[np.ndarray]:
+    """Returns the vectors in an HDF5 file, by line."""
+    with h5py.File(path) as file:
+        assert sorted(file, key=int) == list(map(str, range(len(file))))
+        return [file[str(number)][...] for number in range(len(file))]
+
+
+def expected(signature, layers: str) -> list[np.ndarray]:
+    choose = {
+        "all": lambda found: found["layers"],
+        "top": lambda found: found["layers"][-1],
+        "average": lambda found: found["layers"].mean(0),
+        "mix": lambda found: found["elmo"],
+        "1": lambda found: found["layers"][1],
+    }
+    empty = np.zeros((3, 0, 16) if layers == "all" else (0, 16))
+    split = [line.encode().split() for line in LINES]
+    return [choose[layers](alone(signature, tokens)) if tokens else empty for tokens in split]
+
+
+@pytest.mark.parametrize(
+    ("layers", "dtype"),
+    [("all", "float32"), slow("top", "float32"), slow("average", "float16"), slow("mix", "float32"), ("1", "float32")],
+)
+def test_every_line_has_the_vectors_of_its_tokens_in_both_forms(signature, embedded, corpus, layers, dtype):
+    options = [f"--layers={layers}", f"--dtype={dtype}", "--batch-tokens=9"]
+    vectors = content(embedded(corpus(TEXT), *options))
+    folder = embedded(corpus(TEXT), *options, "--format=tfrecord", "--shards=3", output="records")
+    elements = list(vector_files.read_tfrecords(folder).as_numpy_iterator())
+    assert [element["line"] for element in elements] == list(range(len(LINES)))
+    assert [element["tokens"].tolist() for element in elements] == [line.encode().split() for line in LINES]
+    wanted = expected(signature, layers)
+    for found in (vectors, [element["vectors"] for element in elements]):
+        assert [(one.shape, one.dtype) for one in found] == [(one.shape, dtype) for one in wanted]
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(one, other, **PRECISION[dtype])
+
+
+def test_the_model_computes_in_the_precision_that_is_asked_for(savedmodel, corpus, tmp_path, bfloat16_cpu):
+    folder = published_weights.dump(savedmodel.bilm, tmp_path / "files")
+    paths, output = corpus("".join(f"{line}\n" for line in LINES if line.split()).encode()), str(tmp_path / "records")
+    options = ["--precision=bfloat16", "--format=tfrecord", "--savedmodel", str(folder), "--output", output]
+    jobs.run("embed", [*options, "--input", *paths])
+    assert json.loads(pathlib.Path(output, "info.json").read_text())["precision"] == "bfloat16"
+    found = [element["vectors"] for element in vector_files.read_tfrecords(output).as_numpy_iterator()]
+    lines = [line.encode().split() for line in LINES if line.split()]
+    wanted, exact = (
+        [one.vectors for one in embedder.load(folder, precision=precision).encode(lines, "all")]
+        for precision in ("bfloat16", "float32")
+    )
+    # Another number of threads may add in another order, which moves few values to the next one of bfloat16.
+    near, far = (
+        np.mean([np.abs(a - b).mean() for a, b in zip(found, given, strict=True)]) for given in (wanted, exact)
+    )
+    assert near < far / 4
+
+
+@pytest.mark.parametrize(("layers", "pool", "dtype"), [("sum", "mean", "float32"), slow("all", "max", "float16")])
+def test_a_line_has_one_vector_and_its_identifier_in_every_form(signature, embedded, corpus, layers, pool, dtype):
+    names = [f"line {number}".encode() for number in range(len(LINES))]
+    paths = corpus(b"".join(b"%s\t%s\n" % (name, line.encode()) for name, line in zip(names, LINES, strict=True)))
+    options = ["--id-column", f"--layers={layers}", f"--pool={pool}", f"--dtype={dtype}"]
+    wanted = np.zeros((len(LINES), *((3, 16) if layers == "all" else (16,))))
+    for number, line in enumerate(LINES):
+        if tokens := line.encode().split():
+            found = alone(signature, tokens)["layers"]
+            wanted[number] = getattr(found if layers == "all" else found.sum(0), pool)(-2)
+    folder = embedded(paths, *options, "--format=npy", output="matrix")
+    assert sorted(os.listdir(folder)) == ["_SUCCESS", "ids.txt", "info.json", "vectors.npy"]
+    matrix = np.load(folder / "vectors.npy")
+    assert matrix.dtype == dtype
+    np.testing.assert_allclose(matrix, wanted, **PRECISION[dtype])
+    assert (folder / "ids.txt").read_bytes().splitlines() == names
+    info = json.loads((folder / "info.json").read_text())
+    assert (info["pool"], info["identifiers"], info["lines"], info["bytes"]) == (pool, True, len(LINES), matrix.nbytes)
+    with h5py.File(embedded(paths, *options)) as file:
+        assert {name.encode() for name in file} == set(names)
+        for name, row in zip(names, matrix, strict=True):
+            np.testing.assert_array_equal(file[name], row)
+    folder = embedded(paths, *options, "--format=tfrecord", "--shards=2", output="records")
+    elements = list(vector_files.read_tfrecords(folder).as_numpy_iterator())
+    assert [element["id"] for element in elements] == names
+    np.testing.assert_array_equal([element["vectors"] for element in elements], matrix)
+
+
+def test_without_identifiers_rows_have_the_numbers_of_their_lines(embedded, corpus, monkeypatch):
+    monkeypatch.setattr(job, "_CHUNK_TOKENS", 7)
+    folder = embedded(corpus(TEXT, b"a\n"), "--format=npy", "--pool=mean", "--layers=mix", output="matrix")
+    assert (folder / "ids.txt").read_text() == "".join(f"{number}\n" for number in range(9))
+    matrix = np.load(folder / "vectors.npy")
+    assert (matrix.shape, matrix.dtype) == ((9, 16), np.float32)
+    np.testing.assert_allclose(matrix[8], matrix[2], **checks.TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            b"a\tb\nc\td\na\te\n",
+            r"^input: expected a different identifier for each line, found a second a in line 2 \(counted from 0\)$",
+        ),
+        (b"a/b\tb\n", r"^input: expected identifiers that HDF5 takes as names, without / .*, found a/b in line 0 \("),
+    ],
+)
+def test_identifiers_that_hdf5_does_not_take_are_refused_and_nothing_is_left(embedded, corpus, tmp_path, text, message):
+    with pytest.raises(InputError, match=message):
+        embedded(corpus(text), "--id-column")
+    assert os.listdir(tmp_path) == ["corpus"]
+
+
+def test_an_hdf5_file_is_like_that_of_other_tools_and_says_what_it_is(embedded, corpus, savedmodel):
+    path = embedded(corpus(TEXT))
+    with h5py.File(path) as file:
+        kinds = {name: (set(one.attrs), one.chunks, one.dtype) for name, one in file.items()}
+    assert kinds == dict.fromkeys(map(str, range(len(LINES))), (set(), None, np.dtype("<f4")))
+    about = described(path)
+    assert (about["layers"], about["token_shape"], about["lines"], about["tokens"]) == ("all", [3, 16], 8, 22)
+    assert about["savedmodel_sha256"] == sources.find(savedmodel.path).sha256()
+    assert about["irregular"]["blank_lines"] == {"count": 2, "rule": "kept as a sentence without tokens"}
+
+
+def test_lines_are_numbered_through_all_files_whatever_becomes_of_them(embedded, corpus, tmp_path):
+    texts = {"a.txt": b"a b\r\n\xff\xfe c\nlast line", "b.gz": gzip.compress(b"\n1 2 3\n")}
+    corpus(**texts, **{"c.txt": b"c one\n\n"})
+    path = embedded([str(tmp_path / "corpus")])
+    assert [one.shape[1] for one in content(path)] == [2, 0, 2, 0, 3, 2, 0]
+    about = described(path)
+    places = [("a.txt", 0, 3), ("b.gz", 3, 2), ("c.txt", 5, 2)]
+    assert [(source["name"], source["first_line"], source["lines"]) for source in about["inputs"]] == places
+    counts = {"carriage_return_lines": 1, "invalid_utf8_lines": 1, "unterminated_lines": 1, "blank_lines": 2}
+    assert irregular(about) == counts
+
+
+@pytest.mark.slow
+def test_raw_text_gives_a_number_to_each_of_its_sentences(embedded, corpus):
+    path = embedded(corpus(b"One, two. Three\nfour?\n\n \nFive!\n"), "--tokenizer=unicode", "--layers=top")
+    assert [len(one) for one in content(path)] == [4, 3, 2]
+
+
+def test_there_are_as_many_shards_as_asked_for_of_about_the_same_size(embedded, corpus):
+    count = 30
+    paths = corpus(b"".join(b"word " * (number % 7) + b"\n" for number in range(20)))
+    folder = embedded(paths, "--format=tfrecord", f"--shards={count}", output="records")
+    names = [record_folder.shard_name(number, count) for number in range(count)]
+    assert sorted(os.listdir(folder)) == ["_SUCCESS", "info.json", *names]
+    shards = json.loads((folder / "info.json").read_text())["shards"]
+    assert [shard["bytes"] for shard in shards] == [(folder / shard["name"]).stat().st_size for shard in shards]
+    starts = np.cumsum([0, *(shard["lines"] for shard in shards)])
+    assert [shard["first_line"] for shard in shards] == starts[:-1].tolist()
+    assert starts[-1] == 20
+    assert sum(shard["tokens"] for shard in shards) == 57
+    assert max(shard["tokens"] for shard in shards) < 57 / count + 6
+    assert [element["line"] for element in vector_files.read_tfrecords(folder).as_numpy_iterator()] == list(range(20))
+
+
+def test_the_vectors_of_a_line_do_not_depend_on_how_the_text_is_cut(embedded, corpus, monkeypatch):
+    paths = corpus(b"".join(b"some words of sentence %d\n" % number * (number % 3) for number in range(300)))
+    whole = content(embedded(paths))
+    monkeypatch.setattr(job, "_CHUNK_BYTES", 5000)
+    monkeypatch.setattr(job, "_TEXT_BYTES", 1000)
+    cut = content(embedded(paths, "--batch-tokens=64", output="cut"))
+    assert len(whole) == len(cut) == 300
+    for one, other in zip(whole, cut, strict=True):
+        np.testing.assert_allclose(one, other, **checks.TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("workdir", r"expected an exported model or published files, .*, found a workdir"),
+        ("cut", r"expected \d+ bytes.*, found 3"),
+    ],
+)
+def test_a_model_that_cannot_be_used_is_refused_and_nothing_is_left(savedmodel, tmp_path, corpus, what, message):
+    if what == "workdir":
+        with new_workdir(tmp_path / "bad", MICRO_CONFIG, None):
+            pass
+    else:
+        (shutil.copytree(savedmodel.path, tmp_path / "bad") / "saved_model.pb").write_bytes(b"cut")
+    paths = corpus(b"a b\n")
+    with pytest.raises(InputError, match=f"(?s){message}"):
+        jobs.run("embed", ["--savedmodel", str(tmp_path / "bad"), "--input", *paths, "--output", str(tmp_path / "out")])
+    assert sorted(os.listdir(tmp_path)) == ["bad", "corpus"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--output=gs://bucket/file"], r"^gs://bucket/file: expected a local path for HDF5"),
+        (["--output={there}"], r"/there: expected a file that does not exist yet, found one; delete it"),
+        (["--output={folder}"], r"/folder: expected a file that does not exist yet, found a folder$"),
+        (["--output={folder}", "--format=tfrecord"], r"/folder: expected a folder that does not exist yet, found one$"),
+        (["--output={there}/a"], r"there/a.unfinished: expected a folder that can be made, found Not a directory$"),
+        (["--input", "{folder}/missing"], r"expected a file, folder or glob "),
+        (["--input", "{blank}"], r"^input: expected text, found no words"),
+        (["--layers", "-1"], r"^layers: expected one of all, top, .*, mix, or a layer's number, found '-1'$"),
+        (["--layers=3"], r"^layers: expected one of all, top, .*, mix, or 0 to 2, found 3$"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_and_nothing_is_left(savedmodel, tmp_path, options, message):
+    (tmp_path / "folder").mkdir()
+    for name, text in (("there", "a b\n"), ("blank", "\n"), ("folder/file", "")):
+        (tmp_path / name).write_text(text)
+    before = sorted(tmp_path.rglob("*"))
+    places = {name: tmp_path / name for name in ("there", "folder", "blank")}
+    given = [f"--savedmodel={savedmodel.path}", f"--input={tmp_path / 'there'}", f"--output={tmp_path / 'out'}"]
+    with pytest.raises(InputError, match=message):
+        jobs.run("embed", [*given, *(option.format(**places) for option in options)])
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_shards_that_would_fill_the_memory_are_refused(embedded, corpus, monkeypatch):
+    monkeypatch.setattr(job, "_MOST_CHUNK_BYTES", 1000)
+    message = r"^shards: expected at least 3, for 2.3 kB of vectors at 1.0 kB each, found 2"
+    with pytest.raises(InputError, match=message):
+        embedded(corpus(b"a b c d\n" * 3), "--format=tfrecord", "--shards=2", output="records")
+
+
+@pytest.mark.slow
+def test_text_model_and_vectors_may_all_be_in_a_store(savedmodel, embedded, corpus, store):
+    store.update({f"memory://models/mine/7/{name}": content for name, content in files(savedmodel.path).items()})
+    store["memory://corpus/a.txt"] = TEXT
+    for kind, option in (("tfrecord", "--shards=2"), ("npy", "--pool=max")):
+        options, place = [f"--format={kind}", option], f"memory://out/{kind}"
+        local = embedded(corpus(**{"a.txt": TEXT}), *options, output=kind)
+        jobs.run(
+            "embed", ["--savedmodel=memory://models/mine", "--input=memory://corpus", f"--output={place}", *options]
+        )
+        assert {path.removeprefix(f"{place}/"): store[path] for path in store if f"/{kind}/" in path} == contents(local)

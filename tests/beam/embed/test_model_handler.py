@@ -1,0 +1,84 @@
+"""`ElmoModelHandler` in pipelines of a user's own."""
+
+import dataclasses
+import os
+import pathlib
+import pickle
+
+import apache_beam as beam
+import numpy as np
+import pytest
+from apache_beam.ml.inference.base import RunInference
+from apache_beam.testing.util import assert_that
+
+from elmo_tf import embedder as embedding
+from elmo_tf import sources
+from elmo_tf.beam import ElmoModelHandler
+from elmo_tf.beam.embed import embed_step, model_handler
+from elmo_tf.errors import InputError
+from tests import checks
+from tests.beam.common import files
+
+pytestmark = pytest.mark.usefixtures("loaded_once")
+
+TEXTS = ["the cat  sat", "", b"na\xc3\xafve", ["a b", "c"], [b"the", b"cat", b"sat"]]
+TOKENS = [[b"the", b"cat", b"sat"], [], [b"na\xc3\xafve"], [b"a b", b"c"], [b"the", b"cat", b"sat"]]
+
+
+def test_sentences_and_tokens_give_what_the_model_gives_them_alone_though_processes_share_one_copy(savedmodel):
+    expected = dict(embedding.Embedder(sources.find(savedmodel.path)).embed(TOKENS, "mix"))
+
+    def check(results):
+        by_text = {pickle.dumps(result.example): result.inference for result in results}
+        assert len(results) == len(TEXTS)
+        for place, (text, tokens) in enumerate(zip(TEXTS, TOKENS, strict=True)):
+            found = by_text[pickle.dumps(text)]
+            assert found.tokens == [token.decode() for token in tokens]
+            wanted = expected.get(place, np.zeros((0, 16)))
+            assert (found.vectors.shape, found.vectors.dtype) == (wanted.shape, np.float32)
+            np.testing.assert_allclose(found.vectors, wanted, **checks.TOLERANCE)
+
+    assert not ElmoModelHandler(savedmodel.path).share_model_across_processes()
+    handler = ElmoModelHandler(savedmodel.path, "mix", large_model=True, max_batch_size=2)
+    assert handler.share_model_across_processes()
+    # Beam keeps the model in a server and sends sentences and vectors there and back.
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        assert_that(pipeline | beam.Create(TEXTS, reshuffle=False) | RunInference(handler), check)
+
+
+def test_the_newest_version_is_fetched_from_a_store(savedmodel, store):
+    place = "memory://models/mine"
+    model = files(savedmodel.path)
+    for version in (9, 10):
+        store.update({f"{place}/{version}/{name}": content for name, content in model.items()})
+    store[f"{place}/9/saved_model.pb"] = b"an older version"
+    store[f"{place}/10/variables/"] = b""  # as stores have for folders
+    for folder in (place, f"{place}/10/"):
+        with model_handler.on_this_machine(folder) as (path, source):
+            assert source.rstrip("/") == f"{place}/10"
+            assert files(pathlib.Path(path)) == model
+    handler = ElmoModelHandler(savedmodel.path)
+    handler.update_model_path(place.replace("mine", "other"))
+    with pytest.raises(InputError, match=r"^\w+://models/other: expected a folder with saved_model.pb"):
+        handler.load_model()
+    for name in ("../../outside", "/outside"):
+        store[f"{place}/10/{name}"] = b"of somebody who may write there"
+        with pytest.raises(InputError, match=r"^memory://models/mine: expected files in the model's folder"):
+            ElmoModelHandler(place).load_model()
+        del store[f"{place}/10/{name}"]
+    del store[f"{place}/10/assets/config.json"]
+    with pytest.raises(InputError, match=r"expected the file assets/config.json"):
+        ElmoModelHandler(place).load_model()
+
+
+def test_the_tokenizer_of_the_model_splits_sentences(savedmodel):
+    source = dataclasses.replace(sources.find(savedmodel.path), tokenizer="unicode")
+    found = embedding.Embedder(source).encode(["It cost $3.50.", ["It cost"], ""], "top")
+    assert [one.tokens for one in found] == [["It", "cost", "$", "3.50", "."], ["It cost"], []]
+
+
+@pytest.mark.parametrize(("processes", "threads"), [(None, None), (0, 1), (1, 6), (2, 3), (4, 1), (9, 1)])
+def test_a_process_computes_with_its_share_of_the_cores_that_it_may_use(monkeypatch, processes, threads):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(6)), raising=False)
+    settings = embed_step.Settings("", "all", None, 1, processes)
+    assert settings.num_threads() == threads

@@ -1,0 +1,166 @@
+"""Preprocessing from text to a finished folder: what is written, and that it does not depend on how it is run."""
+
+import collections
+import gzip
+import json
+import os
+import pathlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+from elmo_tf.cli import jobs
+from elmo_tf.errors import InputError
+from elmo_tf.records import record_folder
+from tests import helpers
+from tests.beam.common import PROCESSES, irregular, read_sentences
+from tests.helpers import slow
+
+# A line feed alone ends a line; carriage returns, form feeds and the like are white space, U+00A0 is a character.
+ODD = "\ufeffThe cat\r\n\n \t\r\nsat\x0bon\x0c the mat .\nno\u00a0break caf\u00e9\x00\x1c\n<S> x </S> <UNK>\nlast one"
+ODD_SENTENCES = ["The cat", "sat on the mat .", "no\u00a0break caf\u00e9\x00\x1c", "<S> x </S> <UNK>", "last one"]
+
+
+def many_lines(count: int, seed: int = 0) -> bytes:
+    """Returns sentences of different words and lengths, a few of them equal."""
+    random = np.random.default_rng(seed)
+    words = [f"word{number}" for number in range(200)]
+    return b"".join(" ".join(random.choice(words, random.integers(1, 12))).encode() + b"\n" for _ in range(count))
+
+
+def read(folder: pathlib.Path) -> list[list[bytes]]:
+    """Returns a folder's sentences as words."""
+    return [words for _, words in helpers.sentences_of(record_folder.open_folder(folder))]
+
+
+def split(sentences: list[str]) -> list[list[bytes]]:
+    return [sentence.encode().split() for sentence in sentences]
+
+
+def multiset(sentences: list[list[bytes]]) -> collections.Counter:
+    return collections.Counter(map(tuple, sentences))
+
+
+def info_of(folder: pathlib.Path) -> dict[str, Any]:
+    return json.loads((folder / "info.json").read_text())
+
+
+def test_records_hold_ids_and_the_beginnings_of_words_as_tensorflow_reads_them(corpus, process):
+    long = "x" * 47 + "\u00e9z"  # 50 bytes; the cut falls inside the character
+    folder = process(corpus(f"the {long} saw the cat\n".encode()))
+    # the: 3; cat, saw and the long word occur once and are sorted by their bytes
+    assert (folder / "vocab.txt").read_text() == f"<S>\n</S>\n<UNK>\nthe\ncat\nsaw\n{long}\n"
+    words = [b"the", b"x" * 47 + b"\xc3", b"saw", b"the", b"cat"]
+    assert helpers.sentences_of(record_folder.open_folder(folder)) == [([0, 3, 6, 5, 3, 4, 1], words)]
+
+
+@pytest.mark.parametrize(("kind", "num_shards"), [slow("plain", 11), ("gzip", 5), slow("mixed", 1), ("mixed", 11)])
+def test_shards_hold_every_sentence_once(corpus, process, monkeypatch, kind, num_shards):
+    monkeypatch.setattr("elmo_tf.beam.text.reading.BLOCK_BYTES", 256)
+    texts = {"a": ODD.encode(), "b": many_lines(40), "c": b"\n", "d": many_lines(3, seed=1).removesuffix(b"\n")}
+    zipped = {"plain": "", "gzip": "abcd", "mixed": "bd"}[kind]
+    packed = {f"{name}.gz": gzip.compress(texts[name]) for name in zipped}
+    plain = {f"{name}.txt": text for name, text in texts.items() if name not in zipped}
+    folder = process(corpus(**packed, **plain), f"--shards={num_shards}")
+    others = [line.split() for name in "bd" for line in texts[name].splitlines()]
+    assert multiset(read(folder)) == multiset(split(ODD_SENTENCES) + others)
+    shards = record_folder.open_folder(folder).info.shards
+    assert len(shards) == len(list(folder.glob("*.tfrecord"))) == num_shards
+    assert kind != "gzip" or min(shard.sentences for shard in shards) > 0  # a task deals its blocks out
+    assert irregular(info_of(folder)) == {
+        "blank_lines": 3,
+        "byte_order_marks": 1,
+        "carriage_return_lines": 2,
+        "nul_lines": 1,
+        "unterminated_lines": 2,
+    }
+
+
+def test_info_counts_what_was_written(corpus, process):
+    folder = process(corpus(b"a a b\n\n" + b"x" * 60 + b" <S> b\na\n"), "--min-count=2")
+    info = info_of(folder)
+    assert (info["sentences"], info["tokens"], info["characters"]) == (3, 7, 1 + 1 + 1 + 48 + 3 + 1 + 1)
+    assert (info["unknown_tokens"], info["reserved_tokens"], info["cut_tokens"]) == (1, 1, 1)
+    assert (info["vocabulary"]["size"], info["split"]) == (5, "train")
+    (shard,) = info["shards"]
+    assert (shard["sentences"], shard["tokens"], shard["bytes"]) == (3, 7, (folder / shard["name"]).stat().st_size)
+    assert str(folder.parent) not in json.dumps(info)  # the same wherever it was made
+
+
+def test_names_of_files_and_folders_need_not_be_utf8(process, tmp_path):
+    path = os.fsencode(tmp_path) + b"/caf\xe9.txt"
+    pathlib.Path(os.fsdecode(path)).write_bytes(b"a b\n")
+    folder = process([os.fsdecode(path)], output=os.fsdecode(b"caf\xe9"))
+    assert os.fsencode(info_of(folder)["inputs"][0]["name"]) == b"caf\xe9.txt"
+    damaged = pathlib.Path(os.fsdecode(path[:-3] + b"gz"))
+    damaged.write_bytes(b"no gzip")
+    with pytest.raises(InputError, match=r"caf\\udce9\.gz: expected an intact compressed file"):
+        process([str(damaged)], *PROCESSES, output="other")
+
+
+def test_max_vocab_keeps_the_most_frequent_words(corpus, process):
+    folder = process(corpus(b"c c c b b a a d\n"), "--max-vocab=5")
+    assert (folder / "vocab.txt").read_text() == "<S>\n</S>\n<UNK>\nc\na\n"
+
+
+def test_a_given_vocabulary_is_used_and_kept_with_our_first_lines(corpus, process, tmp_path):
+    given = tmp_path / "given.txt"
+    given.write_bytes(b"</S>\r\n<S>\r\n<UNK>\r\nz\r\ncat\r\n")
+    folder = process(corpus(b"the cat z\n"), f"--vocab={given}")
+    assert helpers.sentences_of(record_folder.open_folder(folder))[0][0] == [0, 2, 4, 3, 1]
+    assert (folder / "vocab.txt").read_bytes() == b"<S>\n</S>\n<UNK>\nz\ncat\n"
+    assert info_of(folder)["vocabulary"]["source"] == "given.txt"
+
+
+def test_an_alphabetical_vocabulary_is_refused_before_anything_is_written(corpus, process, tmp_path):
+    words = [f"w{number:03d}".encode() for number in range(100)]
+    text = b"".join(word + b"\n" for rank, word in enumerate(reversed(words)) for _ in range(200 // (rank + 1)))
+    given = tmp_path / "given.txt"
+    given.write_bytes(b"\n".join([b"<S>", b"</S>", b"<UNK>", *words]))
+    with pytest.raises(ValueError, match=r"^/.*given.txt: expected words by descending count"):
+        process(corpus(text), f"--vocab={given}")
+    assert sorted(os.listdir(tmp_path)) == ["corpus", "given.txt"]
+
+
+def test_heldout_sentences_are_in_no_other_split_and_do_not_move(corpus, process, tmp_path):
+    once = b"".join(b"only%d here\n" % number for number in range(100))
+    halves = [many_lines(250) + once, many_lines(250, seed=1)]
+    paths = corpus(*halves, b"".join(halves))
+    heldout = tmp_path / "heldout"
+    train = process(paths, f"--heldout={heldout}", "--heldout-fraction=0.2")
+    held, kept = multiset(read(heldout)), multiset(read(train))
+    assert not set(held) & set(kept)
+    whole = b"".join(pathlib.Path(path).read_bytes() for path in paths)
+    assert held + kept == multiset([line.split() for line in whole.splitlines()])
+    assert 0.15 < len(held) / (len(held) + len(kept)) < 0.25
+    assert (heldout / "vocab.txt").read_bytes() == (train / "vocab.txt").read_bytes()
+    assert info_of(heldout)["split"] == "heldout"
+    seen = {word for sentence in kept for word in sentence}
+    assert set(record_folder.open_folder(train).vocabulary.tokens[3:]) == seen
+    assert seen != {word for sentence in held + kept for word in sentence}
+
+    again = ["--shards=3", f"--heldout={tmp_path / 'heldout2'}", "--heldout-fraction=0.2"]
+    process(paths[2:], *again, output="other_files")
+    assert set(multiset(read(tmp_path / "heldout2"))) == set(held)
+    process(paths, f"--heldout={tmp_path / 'heldout3'}", "--heldout-fraction=0.2", "--seed=1", output="other_seed")
+    assert set(multiset(read(tmp_path / "heldout3"))) != set(held)
+
+
+def test_unicode_tokenizer_makes_sentences_of_running_text(corpus, process):
+    text = "Mr. X didn't\nstop! Now\u00a0\n\nA title\n\n中文abcカー👍🏽".encode()
+    running = process(corpus(text), "--tokenizer=unicode")
+    expected = ["Mr. X didn 't stop !", "Now", "A title", "中 文 abc カ ー 👍🏽"]
+    assert read(running) == split(expected)
+    assert info_of(running)["line"] == "part"
+    assert "blank_lines" not in info_of(running)["irregular"]
+    paragraphs = read_sentences(corpus(text), numbered=False, tokenizer="unicode", line="paragraph")
+    assert [len(words) for _, words in paragraphs] == [4, 2, 1, 2, 6]
+
+
+def test_a_misspelt_option_is_a_usage_error(corpus, capsys):
+    for wrong in (["--shard", "3"], ["--direct_num_worker=2"], ["--shards=x"], ["--direct_num_workers=x"]):
+        with pytest.raises(SystemExit) as error:
+            jobs.run("preprocess", ["--input", *corpus(b"a\n"), "--output", "unused", *wrong])
+        assert error.value.code == 2
+        assert wrong[0].split("=")[0] in capsys.readouterr().err.splitlines()[-1]

@@ -1,0 +1,140 @@
+"""CharCNN: contract, values, and that encoding less than everything changes nothing."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from elmo_tf.model import char_cnn
+from elmo_tf.model.char_cnn import CharCNN
+from elmo_tf.text import char_ids as char_ids_lib
+from tests import checks, reference
+
+FILTERS = ((1, 4), (2, 6), (3, 8))
+TOKENS = [b"the", b"", b"a", b"x" * 60, b"<S>", "naïve".encode(), b"the", b"12345678", b"123456789", b"y" * 46]
+
+
+def _layer(num_highway=2, activation="relu", output_dim=5, filters=FILTERS, product_dtype="float32"):
+    layer = CharCNN(4, filters, num_highway, activation, output_dim, product_dtype)
+    layer.build((None, 50))
+    return checks.randomize(layer)
+
+
+def _reference(layer, ids):
+    weights = reference.Weights(**reference.weights_of_char_cnn(layer), lstms=[], softmax=None)
+    return np.stack([reference.char_cnn(weights, one, layer.activation) for one in ids])
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+@pytest.mark.parametrize("output_dim", [5, 18])
+@pytest.mark.parametrize("num_highway", [0, 2])
+def test_values_equal_the_reference(num_highway, output_dim, activation):
+    layer = _layer(num_highway, activation, output_dim)
+    ids = np.array([reference.encode(token) for token in TOKENS], np.int32)
+    outputs = layer(ids)
+    assert outputs.shape == (len(TOKENS), output_dim)
+    assert outputs.dtype == tf.float32
+    assert (layer.projection is None) == (output_dim == 18)
+    np.testing.assert_allclose(outputs, _reference(layer, ids), **checks.TOLERANCE)
+
+
+def test_values_equal_the_reference_with_tokens_of_every_length():
+    layer = _layer(filters=(*FILTERS, (7, 3)))
+    ids = char_ids_lib.encode_tokens([b"q" * length for length in range(50)])
+    expected = _reference(layer, ids)
+    np.testing.assert_allclose(layer(ids), expected, **checks.TOLERANCE)
+    few = char_ids_lib.encode_tokens([b"", b"a", b"abcdef"], 8)
+    np.testing.assert_allclose(layer(few), _reference(layer, few), **checks.TOLERANCE)
+    for length in (0, 6, 7, 10, 11, 46, 49):  # alone, at the ends of the groups and of the ids
+        np.testing.assert_allclose(layer(ids[length][None]), expected[length][None], **checks.TOLERANCE)
+
+
+def test_leading_dimensions_are_kept():
+    layer = _layer()
+    ids = char_ids_lib.encode_tokens(TOKENS[:6])
+    np.testing.assert_array_equal(layer(ids.reshape(2, 3, 50)), tf.reshape(layer(ids), (2, 3, 5)))
+    assert layer.compute_output_shape((2, 3, 50)) == (2, 3, 5)
+    assert layer(np.zeros((2, 0, 50), np.int32)).shape == (2, 0, 5)
+
+
+def test_pad_characters_take_part_and_the_padding_id_is_a_constant_zero():
+    layer = _layer(num_highway=0, output_dim=18)
+    nothing = layer(np.zeros((1, 50), np.int32))
+    biases = tf.nn.relu(tf.concat([bias.value for bias in layer.biases], 0))[None]
+    np.testing.assert_array_equal(nothing, biases)
+    token = char_ids_lib.encode_tokens([b"a"])
+    before = layer(token)
+    layer.embedding.assign(tf.tensor_scatter_nd_add(layer.embedding, [[char_ids_lib.PAD - 1]], [[9.0, 9, 9, 9]]))
+    assert not np.allclose(before, layer(token))
+    np.testing.assert_array_equal(nothing, layer(np.zeros((1, 50), np.int32)))
+
+
+def test_each_distinct_token_is_encoded_once(monkeypatch):
+    layer = _layer(num_highway=1)
+    encoded = []
+    monkeypatch.setattr(layer.highways[0], "call", lambda maxima: encoded.append(len(maxima)) or maxima)
+    layer(char_ids_lib.encode_tokens(TOKENS * 3).reshape(3, -1, 50))
+    assert encoded == [len(set(TOKENS))]
+
+
+def test_a_table_of_distinct_tokens_gives_the_same_bits_as_the_tokens():
+    layer = _layer()
+    tokens = np.array([0, 1, 2, 1, 0, 3, 1, 4])
+    table = char_ids_lib.encode_tokens([b"the", b"bank", b"x" * 30, b"a", b"of", b"not used"])
+    outputs = layer(table, tokens.reshape(2, 4).astype(np.int32))
+    assert outputs.shape == (2, 4, 5)
+    np.testing.assert_array_equal(outputs, layer(table[tokens].reshape(2, 4, 50)))
+    inputs = keras.Input((50,), dtype="int32"), keras.Input((4,), dtype="int32")
+    assert layer(*inputs).shape == (None, 4, 5)
+
+
+def test_gradients_equal_differences_in_float64():
+    layer = _layer(num_highway=1)
+    ids = char_ids_lib.encode_tokens([b"abca", b"<S>", b"0123456789ab", b"abca"])
+    upstream = np.random.default_rng(0).normal(size=(4, 5))
+    found = checks.gradients(layer, lambda: tf.reduce_sum(layer(ids) * upstream.astype(np.float32)))
+
+    def loss(embedding, *rest):
+        pairs, highway, projection = rest[:6], rest[6:10], rest[10:]
+        convolutions = list(zip(pairs[::2], pairs[1::2], strict=True))
+        weights = reference.Weights(embedding, convolutions, [highway], projection, [], None)
+        return np.sum(np.stack([reference.char_cnn(weights, one) for one in ids]) * upstream)
+
+    arrays = [np.asarray(variable, np.float64) for variable in layer.trainable_variables]
+    checks.assert_gradients(loss, arrays, found)
+
+
+def test_equal_maxima_share_the_gradient_as_with_tensorflows_own():
+    random = np.random.default_rng(0)
+    products = tf.constant(random.integers(0, 3, (4, 5, 6)), tf.float32)  # so there are ties
+    upstream = random.normal(size=(4, 6)).astype(np.float32)
+    found = []
+    for maximum in (char_cnn._maximum_over_windows, lambda values: tf.reduce_max(values, 1)):
+        with tf.GradientTape() as tape:
+            tape.watch(products)
+            maxima = maximum(products)
+        found.append((maxima, tape.gradient(maxima, products, upstream)))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, **checks.TOLERANCE)
+
+
+@checks.bfloat16_products
+def test_bfloat16_products_stay_near_and_leave_float32_results():
+    exact, close = _layer(), _layer(product_dtype="bfloat16")
+    ids = char_ids_lib.encode_tokens([*TOKENS, b"q" * 48])
+    assert close(ids).dtype == tf.float32
+    difference = np.abs(close(ids) - exact(ids))
+    assert 0 < difference.max() < checks.BFLOAT16 * np.abs(exact(ids)).max()
+    gradients = [checks.gradients(layer, lambda: tf.reduce_sum(layer(ids))) for layer in (exact, close)]  # noqa: B023
+    for one, other in zip(*gradients, strict=True):
+        assert other.dtype == np.float32
+        assert np.linalg.norm(one - other) < 2 * checks.BFLOAT16 * np.linalg.norm(one)
+
+
+def test_initial_values_are_those_of_the_released_model():
+    layer = CharCNN(16, ((1, 32), (7, 64)), 1, "relu", 8)
+    layer.build((None, 50))
+    assert layer.embedding.shape == (261, 16)
+    assert 0.9 < np.abs(layer.embedding).max() <= 1.0
+    assert all(0.045 < np.abs(kernel).max() <= 0.05 for kernel in layer.kernels)
+    assert not any(np.any(bias) for bias in layer.biases)
