@@ -294,8 +294,8 @@ def from_dict(
     except InputError as error:
         if source is None:
             raise
-        about = "" if error.parameter == _WHOLE else f"{error.parameter} to be "
-        raise InputError(source, about + error.expected, error.found) from None
+        about = "" if error.subject == _WHOLE else f"{error.subject} to be "
+        raise InputError(source, about + error.problem, error.found) from None
 
 
 def check_complete(values: dict[str, typing.Any], source: str) -> None:
@@ -327,7 +327,7 @@ def _built(values: typing.Any, config_class: type, prefix: str) -> typing.Any:
     try:
         return config_class(**arguments)
     except InputError as error:
-        raise InputError(prefix + error.parameter, error.expected, error.found) from None
+        raise InputError(prefix + error.subject, error.problem, error.found) from None
 
 
 def _unknown(parameter: str, key: str, known: typing.Iterable[str]) -> InputError:

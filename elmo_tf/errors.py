@@ -12,27 +12,36 @@ _DISK_FULL = ("No space left on device", "Disk quota exceeded", "File too large"
 class InputError(ValueError):
     """A user's argument, file or setting cannot be used.
 
-    The message is one line, `parameter: expected ..., found ...`. The command line prints it, with its flag in place of
-    a parameter, and exits with status 1.
+    The message is one line that starts with what is wrong and says what to do. The command line prints it, with its
+    flag in place of a parameter, and exits with status 1.
+
+    Examples:
+
+        InputError("nope.txt", "no such file")  # nope.txt: no such file
+        InputError("min_count", "at least 1", 0)  # min_count: expected at least 1, found 0
 
     Args:
-        parameter: the path of the file or folder, the name of the model, the configuration key (`train.seed`), or the
-            parameter through which any other value entered; several names are joined by `", "`.
-        expected: what it has to be.
-        found: what it is instead.
+        subject: the path of the file or folder, the name of the model, the configuration key (`train.seed`), or the
+            parameter through which any other value entered; several names are joined by `", "`. Alone, it is the whole
+            message.
+        problem: what is wrong, in a plain sentence; with `found`, what was expected.
+        found: what it is instead, where that says more than the problem alone.
     """
 
-    def __init__(self, parameter: str, expected: str = "", found: object = ""):
+    def __init__(self, subject: str, problem: str = "", *found: object):
         # Keras re-creates a layer's error from its message alone, with text of its own added.
-        message = f"{parameter}: expected {expected}, found {found}" if expected else parameter
+        message = subject
+        if problem:
+            message += f": expected {problem}, found {found[0]}" if found else f": {problem}"
         # A worker cannot report names that are not UTF-8.
         super().__init__(printable(message))
-        self.parameter = printable(parameter)
-        self.expected = expected
-        self.found = found
+        self.subject = printable(subject)
+        self.problem = problem
+        self.found = found[0] if found else ""
+        self._arguments = (self.subject, problem, *found)
 
     def __reduce__(self) -> tuple:
-        return type(self), (self.parameter, self.expected, self.found)
+        return type(self), self._arguments
 
     @classmethod
     def from_message(cls, message: str) -> "InputError":

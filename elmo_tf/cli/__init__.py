@@ -95,10 +95,10 @@ def _interrupts_sent_again() -> Iterator[None]:
 def _as_typed(error: InputError, flags: dict[str, str], argv: list[str]) -> str:
     """Returns the error's message; the parameters at its start become what a user types for them. A path stays."""
     values = itertools.dropwhile(lambda word: not word.startswith("--"), argv)
-    if error.parameter in values:  # `--heldout data`: a folder of that name, not the parameter
+    if error.subject in values:  # `--heldout data`: a folder of that name, not the parameter
         return str(error)
-    first = ", ".join(flags.get(name, name) for name in error.parameter.split(", "))
-    return first + str(error).removeprefix(error.parameter)
+    first = ", ".join(flags.get(name, name) for name in error.subject.split(", "))
+    return first + str(error).removeprefix(error.subject)
 
 
 def _fail(message: object, debug: bool) -> int:

@@ -54,7 +54,7 @@ def files(model: PublishedModel) -> Files:
         remedy = f"delete {found.weights.parent} and the next use fetches it again"
         if model.comes_with_package:
             remedy = "install elmo_tf again"
-        expected = f"an intact model: {error.expected} in {error.parameter}"
+        expected = f"an intact model: {error.problem} in {error.subject}"
         raise InputError(model.name, expected, f"{error.found}; {remedy}") from None
     return found
 
@@ -91,4 +91,4 @@ def _fetch(model: PublishedModel, url: str, path: pathlib.Path) -> None:
         path.unlink(missing_ok=True)
         urls = " and ".join(model.urls.values())
         by_hand = f"{urls}, or these files put by hand into {path.parent} as {OPTIONS_FILE} and {WEIGHTS_FILE}"
-        raise InputError(model.name, f"{error.expected} from {by_hand}", f"{error.found}: {error.parameter}") from None
+        raise InputError(model.name, f"{error.problem} from {by_hand}", f"{error.found}: {error.subject}") from None

@@ -74,8 +74,8 @@ def parse_options(options: dict[str, Any], vocab_size: int | None = None, source
     try:
         return config_lib.from_dict(_settings(options, vocab_size))
     except InputError as error:
-        key = keys.get(error.parameter, error.parameter)
-        expected = error.expected.replace("at most units", "at most lstm.dim")
+        key = keys.get(error.subject, error.subject)
+        expected = error.problem.replace("at most units", "at most lstm.dim")
         raise InputError(source, f"{key} to be {expected}", error.found) from None
 
 
