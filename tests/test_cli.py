@@ -65,7 +65,7 @@ TRAIN = "train --data records --workdir new/workdir --preset tiny"
 FINETUNE = "finetune --from trained --data records --workdir new/workdir"
 EVALUATE = "evaluate --data records --workdir"
 EXPORT = "export --workdir trained --output new/model"
-NEIGHBORS = "neighbors --savedmodel mine --text text.txt --word bank --sentence bank"
+NEIGHBORS = "neighbors --model mine --input text.txt --word bank --sentence bank"
 OTHER_WORDS = "records made with the model's vocabulary "
 
 WRONG = [
@@ -112,7 +112,10 @@ WRONG = [
         "import smal --output new/model",
         r"(NAME|smal): expected one of the models english, small, .*; did you mean small\?",
     ),
-    ("verify englis", r"(DIR|englis): expected a folder with saved_model.pb, or one of .*; did you mean english\?"),
+    (
+        "verify --model englis",
+        r"(--model|englis): expected a folder with saved_model.pb, or one of .*; did you mean english\?",
+    ),
     ("import small", "NAME: expected only --output, --workdir or both with it, found none"),
     ("import small --vocab a --workdir new/w", "NAME: expected only --output, .* with it, found --vocab, --workdir"),
     (
@@ -127,7 +130,7 @@ WRONG = [
         "import small --workdir new/w --gamma 2",
         "--mix, --gamma, --tokenizer, --warm-text: expected --output with settings .*, found --workdir alone",
     ),
-    ("verify no_graph", about("no_graph", "a folder with saved_model.pb")),
+    ("verify --model no_graph", about("no_graph", "a folder with saved_model.pb")),
 ]
 
 
@@ -241,7 +244,7 @@ def test_an_error_of_the_system_or_of_the_verification_is_one_line(capsys, monke
         raise error
 
     monkeypatch.setattr(verification, "verify", fail)
-    assert cli.main(["verify", "model"]) == 1
+    assert cli.main(["verify", "--model", "model"]) == 1
     assert re.fullmatch(f"elmo-tf: error: {message}\n", capsys.readouterr().err)
 
 

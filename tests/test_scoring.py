@@ -158,7 +158,7 @@ def test_the_commands_print_what_the_functions_return(model, workdir, tmp_path, 
     assert cli.main(["score", "--model", os.fspath(workdir), "--input", str(text), "--tokens"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     for line, score in zip(lines, model.score(SENTENCES), strict=True):
-        assert line["tokens"] == score.tokens
+        assert (line["sentence"].split(), line["tokens"]) == (score.tokens, score.tokens)
         assert line["unknown"] == score.unknown.tolist()
         assert (line["num_tokens"], line["num_unknown"]) == (len(score.tokens), score.unknown.sum())
         assert line["total"] == pytest.approx(score.total, abs=1e-3)
@@ -166,7 +166,7 @@ def test_the_commands_print_what_the_functions_return(model, workdir, tmp_path, 
     assert cli.main(["score", "--model", os.fspath(workdir), "--input", str(text)]) == 0
     sums = json.loads(capsys.readouterr().out.splitlines()[0])
     assert sums == {name: lines[0][name] for name in sums}
-    assert sums.keys() == {"num_tokens", "num_unknown", "forward", "backward", "total", "mean"}
+    assert sums.keys() == {"sentence", "num_tokens", "num_unknown", "forward", "backward", "total", "mean"}
     assert cli.main(["fill", "a [MASK] sat", "--model", os.fspath(workdir), "--top", "2"]) == 0
     words = [json.loads(line)["token"] for line in capsys.readouterr().out.splitlines()]
     assert words == [one.token for one in model.fill("a [MASK] sat", top=2)]

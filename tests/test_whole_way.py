@@ -103,7 +103,7 @@ def run(tmp_path, capsys):
 def assert_neighbors(run: Callable[..., str]) -> None:
     """The nearest uses of a word are printed, as a table or as JSON."""
     query = "zoë sat on the bank of the river at night ."
-    found = ["--savedmodel", "models/bank/1", "--text", "text.txt", "--word", "bank", "--same-word"]
+    found = ["--model", "models/bank/1", "--input", "text.txt", "--word", "bank", "--same-word"]
     found += ["--sentence", query]
     lines = run("neighbors", *found, "--count", "5").splitlines()
     assert len(lines) == 5

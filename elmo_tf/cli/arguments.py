@@ -45,12 +45,33 @@ def add_command(
     return added
 
 
+class _Renamed(argparse.Action):
+    """Ends the command, because the option has another name now."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        parser.error(f"{option_string} is now {self.const}")
+
+
+def add_renamed(parser: argparse.ArgumentParser, **names: str) -> None:
+    """Makes an old option an error that says the new one: `savedmodel="--model"`. The help does not list it."""
+    for old, new in names.items():
+        hidden = argparse.SUPPRESS
+        parser.add_argument(f"--{old}", action=_Renamed, nargs="?", const=new, default=hidden, dest=hidden, help=hidden)
+
+
 def flags_of(parser: argparse.ArgumentParser) -> dict[str, str]:
     """Returns what a user types for each parameter: an option, the name of a positional argument, or `--set KEY`."""
     flags = {key: f"--set {key}" for key in parser.get_default("settings") or config_lib.keys()}
     for action in parser._actions:
+        if isinstance(action, _Renamed):
+            continue
         flags[action.dest] = action.option_strings[-1] if action.option_strings else str(action.metavar or action.dest)
     return flags | (parser.get_default("other_flags") or {})
+
+
+def text_file(path: str) -> str:
+    """Returns the path of a file that is read once; `-` is standard input. A type of arguments."""
+    return "/dev/stdin" if path == "-" else path
 
 
 def add_checkpoint_argument(parser: argparse.ArgumentParser) -> None:

@@ -3,7 +3,7 @@
 import argparse
 import json
 
-from elmo_tf.cli.arguments import SAVEDMODEL, add_command, natural
+from elmo_tf.cli.arguments import SAVEDMODEL, add_command, add_renamed, natural
 from elmo_tf.files import staging
 
 _SEMCOR = (
@@ -46,7 +46,9 @@ def _add_wsd(tasks: argparse._SubParsersAction) -> None:
 def _add_blimp(tasks: argparse._SubParsersAction) -> None:
     help_text = "how often the acceptable sentence of a minimal pair is the likelier one"
     blimp = add_command(tasks, "blimp", _blimp, help_text)
-    blimp.add_argument("--savedmodel", "--model", required=True, metavar="SOURCE", help="a model with its softmax")
+    help_text = "a model with its softmax (default: english)"
+    blimp.add_argument("--model", default="english", metavar="SOURCE", help=help_text)
+    add_renamed(blimp, savedmodel="--model")
     help_text = "BLiMP's JSON lines; may be compressed"
     blimp.add_argument("--data", required=True, metavar="FILE", help=help_text)
     blimp.add_argument("--output", required=True, metavar="DIR", help="a new folder for a table, JSON and a plot")
@@ -63,18 +65,20 @@ def _add_weights_plot(commands: argparse._SubParsersAction) -> None:
 def _add_projector(commands: argparse._SubParsersAction) -> None:
     help_text = "write the uses of one word for TensorBoard's projector and print the command that shows them"
     projector = add_command(commands, "projector", _projector, help_text)
-    projector.add_argument("--savedmodel", required=True, metavar="DIR", help=SAVEDMODEL)
+    projector.add_argument("--model", required=True, metavar="SOURCE", help=SAVEDMODEL)
     source = projector.add_mutually_exclusive_group(required=True)
-    source.add_argument("--text", metavar="FILE", help="one tokenized sentence per line")
+    source.add_argument("--input", dest="text", metavar="FILE", help="one sentence per line")
     semcor_help = f"{_SEMCOR}; uses are labeled with their senses"
-    source.add_argument("--semcor", dest="sentences", metavar="FILE", help=semcor_help)
-    help_text = "with --text a token, with --semcor a lemma: play or play%%2"
+    source.add_argument("--data", dest="sentences", metavar="FILE", help=semcor_help)
+    help_text = "with --input a token, with --data a lemma: play or play%%2"
     projector.add_argument("--word", required=True, metavar="W", help=help_text)
     projector.add_argument("--logdir", required=True, metavar="DIR", help="a new folder")
+    add_renamed(projector, savedmodel="--model", text="--input", semcor="--data")
 
 
 def _add_probe_arguments(parser: argparse.ArgumentParser, train_help: str) -> None:
-    parser.add_argument("--savedmodel", required=True, metavar="DIR", help=SAVEDMODEL)
+    parser.add_argument("--model", required=True, metavar="SOURCE", help=SAVEDMODEL)
+    add_renamed(parser, savedmodel="--model")
     parser.add_argument("--train", required=True, metavar="FILE", help=train_help)
     parser.add_argument("--output", required=True, metavar="DIR", help="a new folder for a table, JSON and a plot")
 
@@ -85,7 +89,7 @@ def _pos(arguments: argparse.Namespace) -> None:
 
     staging.check_absent(arguments.output)
     train, test = (conllu.read_conllu(path, arguments.tags) for path in (arguments.train, arguments.test))
-    _finish(pos.probe(arguments.savedmodel, train, test, arguments.seed), arguments)
+    _finish(pos.probe(arguments.model, train, test, arguments.seed), arguments)
 
 
 def _wsd(arguments: argparse.Namespace) -> None:
@@ -96,7 +100,7 @@ def _wsd(arguments: argparse.Namespace) -> None:
     train = semcor.read_semcor(arguments.train)
     train, test = wsd.split(train) if arguments.test is None else (train, semcor.read_semcor(arguments.test))
     first_senses = None if arguments.sense_index is None else semcor.read_first_senses(arguments.sense_index)
-    _finish(wsd.probe(arguments.savedmodel, train, test, first_senses), arguments)
+    _finish(wsd.probe(arguments.model, train, test, first_senses), arguments)
 
 
 def _blimp(arguments: argparse.Namespace) -> None:
@@ -104,13 +108,13 @@ def _blimp(arguments: argparse.Namespace) -> None:
     from elmo_tf.probes import blimp
 
     staging.check_absent(arguments.output)
-    _finish(blimp.probe(arguments.savedmodel, minimal_pairs.read_minimal_pairs(arguments.data)), arguments)
+    _finish(blimp.probe(arguments.model, minimal_pairs.read_minimal_pairs(arguments.data)), arguments)
 
 
 def _finish(results, arguments: argparse.Namespace) -> None:
     results.write(arguments.output)
     print(results.table())
-    print(json.dumps(results.to_json() | {"savedmodel": arguments.savedmodel}))
+    print(json.dumps(results.to_json() | {"model": arguments.model}))
 
 
 def _weights_plot(arguments: argparse.Namespace) -> None:
@@ -124,13 +128,15 @@ def _weights_plot(arguments: argparse.Namespace) -> None:
 
 
 def _projector(arguments: argparse.Namespace) -> None:
+    from elmo_tf import sources
     from elmo_tf.annotated import semcor
     from elmo_tf.probes import projector
 
     staging.check_absent(arguments.logdir)
     if arguments.text is not None:
-        sentences = projector.sentences_with(arguments.text, arguments.word)
+        tokenizer = sources.find(arguments.model).tokenizer
+        sentences = projector.sentences_with(arguments.text, arguments.word, tokenizer)
     else:
         sentences = semcor.read_semcor(arguments.sentences)
-    projector.write(arguments.savedmodel, projector.uses_of(sentences, arguments.word), arguments.logdir)
+    projector.write(arguments.model, projector.uses_of(sentences, arguments.word), arguments.logdir)
     print(f"tensorboard --logdir {arguments.logdir}")

@@ -4,9 +4,10 @@ import argparse
 import itertools
 import json
 
-from elmo_tf.cli.arguments import SAVEDMODEL, add_command, positive
+from elmo_tf.cli.arguments import SAVEDMODEL, add_command, add_renamed, positive, text_file
 
-_MODEL = "a model with a softmax: english, a workdir of `elmo-tf train`, or an export made with --softmax"
+_MODEL = "a model with a softmax: english (default), a workdir of `elmo-tf train`, or an export made with --softmax"
+_TEXT = "one sentence per line, split by the model's tokenizer; plain, .gz, .bz2 or .xz; - for standard input"
 _LINES_AT_ONCE = 4096
 
 
@@ -20,23 +21,25 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "subtracting the mean of the text's vectors",
     )
     add = neighbors.add_argument
-    add("--savedmodel", required=True, metavar="DIR", help=SAVEDMODEL)
-    add("--text", required=True, metavar="FILE", help="one tokenized sentence per line; plain, .gz, .bz2 or .xz")
+    add("--model", default="english", metavar="SOURCE", help=f"{SAVEDMODEL}; default: english")
+    add("--input", required=True, type=text_file, metavar="FILE", help=_TEXT)
     add("--word", required=True, metavar="W", help="the word, a token of --sentence")
-    add("--sentence", required=True, metavar='"..."', help="a tokenized sentence with W; skipped in the text")
-    add("--layer", default="elmo", metavar="L", help="elmo (default), the weighted vector, or a layer: 0, 1, 2, ..")
+    add("--sentence", required=True, metavar='"..."', help="a sentence with W; skipped in the text")
+    help_text = "mix (default), the weighted vector; top, average, sum; or a layer: 0, 1, 2, .."
+    add("--layers", type=_layers, default="mix", metavar="L", help=help_text)
     add("--count", type=positive, default=10, metavar="N", help="uses to print, one per sentence (default: 10)")
     add("--same-word", action="store_true", help="consider only uses of W (default: all words)")
     add("--json", action="store_true", help="print one line of JSON")
+    add_renamed(neighbors, savedmodel="--model", text="--input", layer="--layers")
 
     score = add_command(commands, "score", _score, "print the log-probability of each sentence as a line of JSON")
-    score.add_argument("--model", required=True, metavar="SOURCE", help=_MODEL)
-    score.add_argument("--input", required=True, metavar="FILE", help="one sentence per line; plain, .gz, .bz2 or .xz")
+    score.add_argument("--model", default="english", metavar="SOURCE", help=_MODEL)
+    score.add_argument("--input", required=True, type=text_file, metavar="FILE", help=_TEXT)
     score.add_argument("--tokens", action="store_true", help="add the tokens and the log-probability of each")
 
     fill = add_command(commands, "fill", _fill, "print the likeliest words for a gap in a sentence, as lines of JSON")
     fill.add_argument("text", metavar="SENTENCE", help="a sentence with [MASK], or any sentence with --word")
-    fill.add_argument("--model", required=True, metavar="SOURCE", help=_MODEL)
+    fill.add_argument("--model", default="english", metavar="SOURCE", help=_MODEL)
     fill.add_argument("--word", metavar="W", help="find substitutes for this word of the sentence")
     fill.add_argument("--top", type=positive, default=10, metavar="N", help="words to print (default: 10)")
 
@@ -48,13 +51,17 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         "for a model's name, its weights by their SHA-256",
         needs_tensorflow=False,
     )
-    verify.add_argument("savedmodel", metavar="DIR", help=SAVEDMODEL)
+    verify.add_argument("--model", required=True, metavar="SOURCE", help=SAVEDMODEL)
+
+
+def _layers(text: str) -> str | int:
+    return int(text) if text.isdecimal() else text
 
 
 def _verify(arguments: argparse.Namespace) -> None:
     from elmo_tf.savedmodel import verification
 
-    for line in verification.verify(arguments.savedmodel):
+    for line in verification.verify(arguments.model):
         print(line, flush=True)
 
 
@@ -62,8 +69,8 @@ def _neighbors(arguments: argparse.Namespace) -> None:
     from elmo_tf.probes import neighbors
 
     sentence, word = (text.encode(errors="surrogateescape") for text in (arguments.sentence, arguments.word))
-    where, options = (arguments.savedmodel, arguments.text), (arguments.layer, arguments.count, arguments.same_word)
-    uses = neighbors.search(*where, sentence.split(), word, *options)
+    options = (arguments.layers, arguments.count, arguments.same_word)
+    uses = neighbors.search(arguments.model, arguments.input, sentence, word, *options)
     if arguments.json:
         print(json.dumps({"uses": [use._asdict() for use in uses]}, ensure_ascii=False))
     else:
@@ -77,8 +84,9 @@ def _score(arguments: argparse.Namespace) -> None:
     model = elmo_tf.load(arguments.model)
     lines = (line.text for line in read_lines(arguments.input))
     while chunk := list(itertools.islice(lines, _LINES_AT_ONCE)):
-        for one in model.score(chunk):
+        for sentence, one in zip(chunk, model.score(chunk), strict=True):
             line = {
+                "sentence": sentence,
                 "num_tokens": len(one.tokens),
                 "num_unknown": int(one.unknown.sum()),
                 "forward": round(one.forward, 4),

@@ -1,5 +1,6 @@
 """Minimal pairs: how often a language model prefers the acceptable sentence."""
 
+import dataclasses
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -12,7 +13,6 @@ from elmo_tf.embedder import Embedder
 from elmo_tf.files.progress import ProgressLine
 from elmo_tf.probes.results import Results, Row
 from elmo_tf.scoring import Score
-from elmo_tf.text.word_split import split_words
 
 # What is compared: log-probabilities of the sentence, and their means per token.
 _MEASURES = {
@@ -28,13 +28,16 @@ _MEASURES = {
 def probe(source: str | os.PathLike, pairs: Sequence[MinimalPair]) -> Results:
     """Returns the share of pairs whose acceptable sentence has the higher log-probability; a tie counts half.
 
-    The details count the ties, and the pairs that differ only in unknown words. Sentences are split into
-    tokens as the Penn Treebank splits them: `ca n't`, the full stop on its own.
+    The details count the ties, and the pairs that differ only in unknown words. Sentences are split by the model's own
+    tokenizer, or by the Penn Treebank's rules where that is white space.
 
     Raises:
         InputError: if there is no such model, or it has no softmax.
     """
-    embedder = Embedder(sources.find(source))
+    found = sources.find(source)
+    if found.tokenizer == "whitespace":
+        found = dataclasses.replace(found, tokenizer="penn")
+    embedder = Embedder(found)
     sentences = [sentence for pair in pairs for sentence in (pair.sentence_good, pair.sentence_bad)]
     line = ProgressLine(at_once=False)
 
@@ -42,7 +45,7 @@ def probe(source: str | os.PathLike, pairs: Sequence[MinimalPair]) -> Results:
         if line.due():
             line.show(f"scored {done:,} of {total:,} sentences")
 
-    scores = embedder.score([[word.text for word in split_words(sentence)] for sentence in sentences], progress)
+    scores = embedder.score(sentences, progress)
     line.clear()
     good, bad = scores[::2], scores[1::2]
     terms = {pair.UID: pair.linguistics_term for pair in pairs}

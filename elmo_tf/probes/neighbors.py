@@ -10,13 +10,15 @@ import numpy as np
 
 from elmo_tf import sources
 from elmo_tf.annotated import numbered_lines
-from elmo_tf.embedder import Embedder, Layers, Words
+from elmo_tf.embedder import Embedder, Layers, Words, check_layers
 from elmo_tf.errors import InputError
 from elmo_tf.files.progress import ProgressLine
+from elmo_tf.text import tokenizers
+from elmo_tf.text.tokens import to_bytes
 
 # The mean is taken over the text's first tokens; this many bring its error to 1 % of a component's standard deviation.
 MEAN_TOKENS = 16_384
-MIX = "elmo"  # instead of a layer's number
+_LINES_AT_ONCE = 256  # are split together
 
 Line = tuple[int, Words]  # its number in the text, from 0, and its tokens
 Embedded = tuple[int, Words, np.ndarray]  # a line, and the vectors of its tokens
@@ -34,9 +36,9 @@ class Use(NamedTuple):
 def search(
     source: sources.Path,
     text: str | os.PathLike,
-    sentence: Words,
-    word: bytes,
-    layer: str = MIX,
+    sentence: str | bytes,
+    word: str | bytes,
+    layers: Layers = "mix",
     count: int = 10,
     same_word: bool = False,
 ) -> list[Use]:
@@ -44,35 +46,33 @@ def search(
 
     Args:
         source: the model, as for `elmo_tf.load`.
-        text: a file, plain or compressed, with one tokenized sentence per line.
-        sentence: its tokens, `word` among them.
-        word: the one to compare with.
-        layer: a layer's number, or "elmo".
+        text: a file, plain or compressed, with one sentence per line; the model's tokenizer splits them.
+        sentence: with `word` in it.
+        word: one token of the sentence.
+        layers: as for `encode`, but "all".
         count: the largest number of uses to return.
         same_word: whether to consider only uses of `word`.
 
     Raises:
         InputError: if the word is not in its sentence, there is no use in the text, or a file cannot be used.
     """
-    if word not in sentence:
-        raise InputError("sentence", f"the word {_shown(word)!r} in it", repr(_shown(b" ".join(sentence))))
     found = sources.find(source)
-    names = [MIX, *map(str, range(found.num_layers))]
-    if layer not in names:
-        raise InputError("layer", f"one of {', '.join(names)}", layer)
-    layers = "mix" if layer == MIX else int(layer)
+    tokens, token = _query(sentence, word, found.tokenizer)
+    check_layers(layers, found.num_layers)
+    if layers == "all":
+        raise InputError("layers", "one vector per token: mix, top, average, sum or a layer's number", layers)
     progress = ProgressLine(at_once=False)
-    only = word if same_word else None
-    lines = _lines(text, only, progress)
+    only = token if same_word else None
+    lines = _lines(text, found.tokenizer, only, progress)
     try:
         first = list(itertools.islice(lines, 1))  # before the model is loaded, which takes seconds
         model = Embedder(found)
-        ((_, vectors),) = model.embed([sentence], layers)
+        ((_, vectors),) = model.embed([tokens], layers)
         embedded = _embed(itertools.chain(first, lines), layers, model)
-        uses = nearest_uses(sentence, vectors[sentence.index(word)], embedded, count, only)
+        uses = nearest_uses(tokens, vectors[tokens.index(token)], embedded, count, only)
     finally:
         progress.clear()
-    wanted = f"line with the word {_shown(word)!r}" if same_word else "sentence"
+    wanted = f"line with the word {_shown(token)!r}" if same_word else "sentence"
     return numbered_lines.require_some(uses, text, f"{wanted}, other than the one given")
 
 
@@ -132,14 +132,27 @@ def _shown(word: bytes) -> str:
     return word.decode(errors="replace")
 
 
-def _lines(text: str | os.PathLike, word: bytes | None, progress: ProgressLine) -> Iterator[Line]:
+def _query(sentence: str | bytes, word: str | bytes, tokenizer: str) -> tuple[list[bytes], bytes]:
+    """Returns the tokens of a sentence, and the word as one of them."""
+    given = [to_bytes(sentence, "sentence"), to_bytes(word, "word")]
+    tokens, parts = tokenizers.split(given, tokenizer)
+    if len(parts) > 1:
+        raise InputError("word", f"the tokenizer {tokenizer} splits it: {_shown(b' '.join(parts))!r}")
+    if not parts or parts[0] not in tokens:
+        raise InputError("sentence", f"the word {_shown(given[1])!r} in it", repr(_shown(b" ".join(tokens))))
+    return tokens, parts[0]
+
+
+def _lines(text: str | os.PathLike, tokenizer: str, word: bytes | None, progress: ProgressLine) -> Iterator[Line]:
     """Yields the lines of a text that have tokens, `word` among them if it is given."""
-    for number, line in enumerate(numbered_lines.lines(text)):
-        if progress.due():
-            progress.show(f"searching: {number:,} lines")
-        words = line.text.encode().split()
-        if words and (word is None or word in words):
-            yield number, words
+    numbered = enumerate(numbered_lines.lines(text))
+    while group := list(itertools.islice(numbered, _LINES_AT_ONCE)):
+        split = tokenizers.split([line.text.encode() for _, line in group], tokenizer)
+        for (number, _), words in zip(group, split, strict=True):
+            if progress.due():
+                progress.show(f"searching: {number:,} lines")
+            if words and (word is None or word in words):
+                yield number, words
 
 
 def _embed(lines: Iterator[Line], layers: Layers, model: Embedder) -> Iterator[Embedded]:

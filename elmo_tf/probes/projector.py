@@ -10,6 +10,7 @@ from elmo_tf.annotated.semcor import SenseSentence, Use
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
 from elmo_tf.probes import vectors
+from elmo_tf.text import tokenizers
 
 _CONFIG_FILE = "projector_config.pbtxt"  # the name that TensorBoard looks for
 _LABELS_FILE = "uses.tsv"
@@ -19,10 +20,10 @@ _LABELS_FILE = "uses.tsv"
 InSentence = tuple[list[str], Use]
 
 
-def sentences_with(text: str | os.PathLike, word: str) -> list[SenseSentence]:
-    """Returns the distinct sentences of a text file, one tokenized sentence per line, with the uses of `word`."""
-    lines = numbered_lines.lines(text)
-    sentences = dict.fromkeys(tuple(token.decode() for token in line.text.encode().split()) for line in lines)
+def sentences_with(text: str | os.PathLike, word: str, tokenizer: str) -> list[SenseSentence]:
+    """Returns the distinct sentences of a text file, one per line, split by a tokenizer, with the uses of `word`."""
+    split = tokenizers.split([line.text.encode() for line in numbered_lines.lines(text)], tokenizer)
+    sentences = dict.fromkeys(tuple(token.decode() for token in tokens) for tokens in split)
     return [
         SenseSentence("", list(tokens), [Use(n, n + 1, word, "") for n, token in enumerate(tokens) if token == word])
         for tokens in sentences

@@ -33,24 +33,24 @@ TEXT = "".join(line + "\n" for line in LINES).encode()
 
 @pytest.fixture
 def find(savedmodel, tmp_path):
-    """Searches a text, `find(TEXT, layer="1")`; returns the uses."""
+    """Searches a text, `find(TEXT, layers=1)`; returns the uses."""
 
     def run(
         text: bytes = TEXT, name: str = "text.txt", sentence: str = SENTENCE, word: bytes = b"bank", **options
     ) -> list[Use]:
         (tmp_path / name).write_bytes(text)
-        return neighbors.search(savedmodel.path, tmp_path / name, sentence.encode().split(), word, **options)
+        return neighbors.search(savedmodel.path, tmp_path / name, sentence, word, **options)
 
     return run
 
 
-def expected(savedmodel, layer: str, same_word: bool) -> list[Use]:
+def expected(savedmodel, layers: str | int, same_word: bool) -> list[Use]:
     """Returns the best use in each line, best first; each sentence embedded alone."""
     model = tf.saved_model.load(str(savedmodel.path)).signatures["default"]
 
     def vectors(sentence: str) -> np.ndarray:
         outputs = model(strings=tf.constant([sentence]))
-        return (outputs["elmo"] if layer == "elmo" else outputs["layers"][:, int(layer)]).numpy()[0]
+        return (outputs["elmo"] if layers == "mix" else outputs["layers"][:, layers]).numpy()[0]
 
     words = [line.encode().split() for line in LINES]
     taken = [number for number, line in enumerate(words) if b"bank" in line or (line and not same_word)]
@@ -58,11 +58,11 @@ def expected(savedmodel, layer: str, same_word: bool) -> list[Use]:
     return nearest_uses(TOKENS, vectors(SENTENCE)[1], lines, 10, b"bank" if same_word else None)
 
 
-@pytest.mark.parametrize(("layer", "same_word"), [slow("elmo", False), slow("elmo", True), ("1", False)])
-def test_uses_are_found_at_their_places_with_the_cosine_of_their_vectors(savedmodel, find, layer, same_word):
-    wanted = expected(savedmodel, layer, same_word)
+@pytest.mark.parametrize(("layers", "same_word"), [slow("mix", False), slow("mix", True), (1, False)])
+def test_uses_are_found_at_their_places_with_the_cosine_of_their_vectors(savedmodel, find, layers, same_word):
+    wanted = expected(savedmodel, layers, same_word)
     assert len(wanted) == (4 if same_word else 5)
-    options = {"layer": layer, "same_word": same_word}
+    options = {"layers": layers, "same_word": same_word}
     for found in (find(**options), find(bz2.compress(TEXT), "text.bz2", **options)):
         assert [use[1:] for use in found] == [use[1:] for use in wanted]
         similarities, others = ([use.similarity for use in uses] for uses in (found, wanted))
@@ -99,8 +99,10 @@ def test_the_table_is_aligned_and_marks_the_word():
         ({"text": b"grey\n", "same_word": True}, r"text.txt: expected at least one line with the word 'bank'"),
         ({"text": b"bank\n\xff\n"}, r"text.txt, line 2: expected UTF-8"),
         ({"word": b"Bank"}, r"^sentence: expected the word 'Bank' in it, found 'the bank of"),
-        ({"layer": "3"}, r"^layer: expected one of elmo, 0, 1, 2, found 3"),
-        ({"layer": "-1"}, r"^layer: expected one of elmo, 0, 1, 2, found -1"),
+        ({"word": b"wide river"}, r"^word: the tokenizer whitespace splits it: 'wide river'"),
+        ({"layers": 3}, r"^layers: expected one of .*, or 0 to 2, found 3"),
+        ({"layers": -1}, r"^layers: expected one of .*, or 0 to 2, found -1"),
+        ({"layers": "all"}, r"^layers: expected one vector per token: mix, .*found all"),
     ],
 )
 def test_what_cannot_be_used_is_refused(find, change, message):

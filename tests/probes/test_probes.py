@@ -47,7 +47,7 @@ def test_layers_of_spans_are_those_of_the_signature_in_the_order_asked_for(saved
 def test_pos_finds_tags_that_depend_on_context_in_the_upper_layers(savedmodel, tmp_path, capsys):
     (tmp_path / "train").write_text(conllu(tagged(SENTENCES[:45])))
     (tmp_path / "test").write_text(conllu(tagged(SENTENCES[45:])))
-    command = ["probe", "pos", "--savedmodel", str(savedmodel.path), "--output", str(tmp_path / "out")]
+    command = ["probe", "pos", "--model", str(savedmodel.path), "--output", str(tmp_path / "out")]
     assert cli.main([*command, "--train", str(tmp_path / "train"), "--test", str(tmp_path / "test")]) == 0
     *table, last = capsys.readouterr().out.splitlines()
     results = json.loads(last)
@@ -60,7 +60,7 @@ def test_pos_finds_tags_that_depend_on_context_in_the_upper_layers(savedmodel, t
     assert sum(results["mix_weights"]) == pytest.approx(1, abs=1e-3)
     assert table[2].split() == ["layer", "0", f"{100 * scores['layer 0']:.1f}%"]
     written = json.loads((tmp_path / "out" / "pos.json").read_text())
-    assert written == {key: value for key, value in results.items() if key != "savedmodel"}
+    assert written == {key: value for key, value in results.items() if key != "model"}
     assert (tmp_path / "out" / "pos.txt").read_text().splitlines() == table
     assert (tmp_path / "out" / "pos.png").read_bytes().startswith(b"\x89PNG")
 
@@ -134,7 +134,7 @@ def test_wsd_as_a_command(savedmodel, tmp_path, capsys):
             rows.append(f"{form}\tNN\t{form}\t{f'{form}%1:0{sense}::' if sense else '_'}\n")
         rows.append("\n")
     (tmp_path / "semcor.tsv").write_text("".join(rows))
-    command = ["probe", "wsd", "--savedmodel", str(savedmodel.path), "--train", str(tmp_path / "semcor.tsv")]
+    command = ["probe", "wsd", "--model", str(savedmodel.path), "--train", str(tmp_path / "semcor.tsv")]
     (tmp_path / "index.sense").write_text("unseen%1:04:: 01 1 9\nbank%1:09:: 01 1 9\n")
     command += ["--sense-index", str(tmp_path / "index.sense")]
     assert cli.main([*command, "--output", str(tmp_path / "held")]) == 0
@@ -148,8 +148,8 @@ def test_wsd_as_a_command(savedmodel, tmp_path, capsys):
     assert sorted(path.name for path in (tmp_path / "same").iterdir()) == ["wsd.json", "wsd.png", "wsd.txt"]
 
     logdir = tmp_path / "logs"
-    show = ["projector", "--savedmodel", str(savedmodel.path), "--logdir", str(logdir)]
-    assert cli.main([*show, "--semcor", str(tmp_path / "semcor.tsv"), "--word", "bank"]) == 0
+    show = ["projector", "--model", str(savedmodel.path), "--logdir", str(logdir)]
+    assert cli.main([*show, "--data", str(tmp_path / "semcor.tsv"), "--word", "bank"]) == 0
     assert capsys.readouterr().out == f"tensorboard --logdir {logdir}\n"
     labels = (logdir / "uses.tsv").read_text().splitlines()
     assert labels[:2] == ["sense\tsentence", "bank%1:01::\tthe [bank] lends"]
@@ -165,7 +165,7 @@ def test_wsd_as_a_command(savedmodel, tmp_path, capsys):
 
 def test_projector_takes_every_use_in_a_text_each_sentence_once(savedmodel, tmp_path, capsys):
     (tmp_path / "text").write_text("a bank and a bank\nno\na  bank and a bank\nbank\nBank\n")
-    command = ["projector", "--savedmodel", str(savedmodel.path), "--text", str(tmp_path / "text")]
+    command = ["projector", "--model", str(savedmodel.path), "--input", str(tmp_path / "text")]
     assert cli.main([*command, "--logdir", str(tmp_path / "logs"), "--word", "bank"]) == 0
     labels = (tmp_path / "logs" / "uses.tsv").read_text().splitlines()
     assert labels == ["a [bank] and a bank", "a bank and a [bank]", "[bank]"]

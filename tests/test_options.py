@@ -1,0 +1,79 @@
+"""One word for one thing on the command line: --model, --input, --data, --layers."""
+
+import json
+import os
+import shutil
+
+import pytest
+
+import elmo_tf
+from elmo_tf import cli
+from elmo_tf.probes import neighbors
+
+
+@pytest.fixture
+def penn(workdir, tmp_path):
+    """A workdir whose text was split by Penn's rules."""
+    path = shutil.copytree(workdir.path, tmp_path / "penn")
+    config = path / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"tokenizer": "penn"}))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("command", "old", "new"),
+    [
+        ("neighbors", "--savedmodel", "--model"),
+        ("neighbors", "--text", "--input"),
+        ("neighbors", "--layer", "--layers"),
+        ("probe pos", "--savedmodel", "--model"),
+        ("probe blimp", "--savedmodel", "--model"),
+        ("projector", "--semcor", "--data"),
+    ],
+)
+@pytest.mark.parametrize("joined", [False, True])
+def test_an_old_option_is_one_line_with_the_new_name(command, old, new, joined, capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*command.split(), *([f"{old}=x"] if joined else [old, "x"])])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.splitlines()[-1].endswith(f": error: {old} is now {new}")
+
+
+def test_a_word_beside_punctuation_is_found_by_the_models_tokenizer(penn, tmp_path):
+    (tmp_path / "text").write_text("the cat.\n\u201cbank\u201d of the river\n")
+    use, other = neighbors.search(penn, tmp_path / "text", "The noyau.", "noyau")
+    assert {tuple(use.sentence), tuple(other.sentence)} == {
+        ("the", "cat", "."),
+        ('"', "bank", '"', "of", "the", "river"),
+    }
+
+
+@pytest.fixture
+def typed():
+    """Sends bytes to standard input: `typed(b"...")`."""
+    before, (read_end, write_end) = os.dup(0), os.pipe()
+
+    def send(content: bytes) -> None:
+        os.write(write_end, content)
+        os.dup2(read_end, 0)
+        os.close(write_end)
+
+    yield send
+    os.dup2(before, 0)
+    os.close(before)
+    os.close(read_end)
+
+
+def test_score_reads_standard_input_and_prints_each_sentence(penn, typed, capsys):
+    typed(b"the cat sat.\n")
+    assert cli.main(["score", "--model", str(penn), "--input", "-"]) == 0
+    line = json.loads(capsys.readouterr().out)
+    assert (line["sentence"], line["num_tokens"]) == ("the cat sat.", 4)
+
+
+@pytest.mark.usefixtures("loaded_once")
+def test_english_is_the_default_and_takes_sentences_as_people_write_them(capsys):
+    assert cli.main(["fill", "She put the [MASK] on the table.", "--top", "1"]) == 0
+    assert json.loads(capsys.readouterr().out)["sequence"].endswith(" on the table .")
+    (sentence,) = elmo_tf.load("english").encode(["The bank lends money."])
+    assert sentence.tokens == ["The", "bank", "lends", "money", "."]
