@@ -1,9 +1,9 @@
 """How fast a SavedModel embeds sentences, compared with plain matrix products in the same process.
 
-    python benchmarks/embed.py --savedmodel savedmodels/NAME/1 --text FILE
+    python benchmarks/embed.py --model savedmodels/NAME/1 --input FILE
     python benchmarks/embed.py --preset original
 
-With `--preset`, a model with random weights is exported first. Without `--text`, the text is generated, with words as
+With `--preset`, a model with random weights is exported first. Without `--input`, the text is generated, with words as
 frequent as in real text. Calls the signature `default` on batches in text order; with `--only OUTPUT`, in a
 `tf.function` that returns only this output, so that TensorFlow prunes the rest.
 
@@ -51,10 +51,10 @@ def make_model(preset: str, folder: str) -> None:
 
 def read_batches(arguments: argparse.Namespace) -> list[list[bytes]]:
     """Returns the sentences to embed, in batches."""
-    if arguments.text is None:
+    if arguments.input is None:
         lines = [line.encode() for line in zipf_text.sentences(16_000, 40 * arguments.sentences)]
     else:
-        lines = pathlib.Path(arguments.text).read_bytes().split(b"\n")
+        lines = pathlib.Path(arguments.input).read_bytes().split(b"\n")
     sentences = [line for line in lines if line.split()][: arguments.sentences]
     if arguments.sorted:
         sentences.sort(key=lambda line: len(line.split()))
@@ -126,9 +126,9 @@ def measure(savedmodel: pathlib.Path, batches: list[list[bytes]], rounds: int, o
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options that say which model embeds which text."""
     model = parser.add_mutually_exclusive_group(required=True)
-    model.add_argument("--savedmodel", metavar="DIR", help="a version's folder")
+    model.add_argument("--model", metavar="DIR", help="a version's folder")
     model.add_argument("--preset", choices=config_lib.PRESETS, help="random weights of this size")
-    parser.add_argument("--text", metavar="FILE", help="one sentence per line (default: generated text)")
+    parser.add_argument("--input", metavar="FILE", help="one sentence per line (default: generated text)")
     parser.add_argument("--sentences", type=int, default=256, help="how many of the text, from its beginning (256)")
     parser.add_argument("--batch-size", type=int, default=32, help="sentences per call (32)")
     parser.add_argument("--sorted", action="store_true", help="batches of about equal lengths")
@@ -137,7 +137,7 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
 def savedmodel_of(arguments: argparse.Namespace, folder: str) -> str:
     """Returns the model's folder; with `--preset`, a new model below `folder`, written by a process of its own."""
     if arguments.preset is None:
-        return arguments.savedmodel
+        return arguments.model
     code = "import sys; from benchmarks import embed; embed.make_model(*sys.argv[1:])"
     made = [arguments.preset, folder]
     environment = os.environ | {"PYTHONPATH": str(pathlib.Path(__file__).parent.parent)}

@@ -1,9 +1,9 @@
 """The speed of the frozen Keras layer in `model.predict`, compared with the signature of its SavedModel.
 
     python benchmarks/layer.py --preset tiny --batch-size 32
-    python benchmarks/layer.py --savedmodel savedmodels/NAME/1 --text FILE --batch-size 1
+    python benchmarks/layer.py --model savedmodels/NAME/1 --input FILE --batch-size 1
 
-With `--preset`, a model with random weights is exported first. Without `--text`, the text is generated, with words as
+With `--preset`, a model with random weights is exported first. Without `--input`, the text is generated, with words as
 frequent as in real text. The Keras model is the layer and a mean over tokens; the signature is `tokens`, which also
 returns every layer. Both get the same batches in turns, so that other work affects both.
 
@@ -66,9 +66,9 @@ WAYS = {"signature": of_signature, "layer": of_layer}
 
 def peak_mb(way: str, savedmodel: str, arguments: argparse.Namespace) -> float:
     """Returns the peak memory of a process that embeds the batches in one way, in units of 2^20 bytes."""
-    command = [sys.executable, __file__, "--savedmodel", savedmodel, "--only", way, "--rounds", "1"]
+    command = [sys.executable, __file__, "--model", savedmodel, "--only", way, "--rounds", "1"]
     command += ["--batch-size", str(arguments.batch_size), "--sentences", str(arguments.sentences)]
-    command += ["--text", arguments.text] if arguments.text else []
+    command += ["--input", arguments.input] if arguments.input else []
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["peak_rss_mb"]
 
 

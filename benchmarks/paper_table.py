@@ -1,6 +1,6 @@
 """The rows of the paper's Table 1: a system without and with ELMo, the gain, and the relative error reduction.
 
-    python benchmarks/paper_table.py --elmo MODEL --data DIR --output DIR [--only ROW ...]
+    python benchmarks/paper_table.py --model MODEL --data DIR --output DIR [--only ROW ...]
 
 --data is a folder with uner_ewt, sst5, snli, propbank_ewt, squad, ontogum, wikigold, wnut17, sentence_polarity and
 glove_small; for the names of their files, see the code. Runs `elmo-tf task NAME train` as a user would, and prints each
@@ -55,7 +55,7 @@ def main(argv: list[str] | None = None) -> None:
 def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     """Returns the command line's arguments."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--elmo", required=True, help="a SavedModel or a workdir")
+    parser.add_argument("--model", required=True, help="a SavedModel or a workdir")
     parser.add_argument("--data", type=pathlib.Path, required=True, help="a folder of data sets")
     parser.add_argument("--output", type=pathlib.Path, required=True, help="a folder for results and trained systems")
     parser.add_argument("--only", nargs="+", choices=ROWS, default=list(ROWS), metavar="ROW", help=", ".join(ROWS))
@@ -88,7 +88,7 @@ def commands(arguments: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
                 for option, path in files(arguments.data, arguments.output).items():
                     command += [f"--{option}", str(path)]
                 if settings is not None:
-                    command += ["--elmo", str(arguments.elmo)]
+                    command += ["--model", str(arguments.model)]
                 if arguments.glove:
                     command += ["--glove", str(arguments.data / "glove_small/glove.twitter.27B.25d.12k.txt")]
                 command += ["--fraction", str(fraction), "--seeds", str(arguments.seeds)]

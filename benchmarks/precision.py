@@ -1,7 +1,7 @@
 """Embedding with bfloat16 products compared with float32: speed, and the cosines of each layer's vectors.
 
-    python benchmarks/precision.py --model english --text FILE
-    python benchmarks/precision.py --preset original --text FILE
+    python benchmarks/precision.py --model english --input FILE
+    python benchmarks/precision.py --preset original --input FILE
 
 With `--preset`, the network has random weights. Embeds the text with `elmo_tf.load(...).encode`, which sorts by length,
 then its first sentences one at a time. The precisions take turns; figures are medians of the rounds. Prints a table and
@@ -52,11 +52,11 @@ def main(argv: list[str] | None = None) -> None:
     model = parser.add_mutually_exclusive_group(required=True)
     model.add_argument("--model", help="as for elmo_tf.load, but no SavedModel")
     model.add_argument("--preset", help="random weights of this size")
-    parser.add_argument("--text", required=True, metavar="FILE", help="one sentence per line")
+    parser.add_argument("--input", required=True, metavar="FILE", help="one sentence per line")
     parser.add_argument("--sentences", type=int, default=500, help="how many of the text, from its beginning (500)")
     parser.add_argument("--rounds", type=int, default=3, help="measurements, of which the median counts (3)")
     arguments = parser.parse_args(argv)
-    lines = pathlib.Path(arguments.text).read_text("utf-8").split("\n")
+    lines = pathlib.Path(arguments.input).read_text("utf-8").split("\n")
     texts = [line for line in lines if line.split()][: arguments.sentences]
     models = load(arguments)
     cosines = lowest_cosines(*(one.encode(texts, layers="all") for one in models))

@@ -1,6 +1,6 @@
 """The probes of one model in one table.
 
-    python benchmarks/probes.py --savedmodel DIR --data DIR --output DIR
+    python benchmarks/probes.py --model DIR --data DIR --output DIR
 
 --data is a folder with ud_ewt and semcor30; for the names of their files, see the code. Runs `elmo-tf probe` as a user
 would, and prints each command, a table and a line of JSON. Every result is kept in --output; an interrupted run
@@ -37,7 +37,7 @@ def main(argv: list[str] | None = None) -> None:
     arguments.output.mkdir(parents=True, exist_ok=True)
     found = {}
     for probe in arguments.only:
-        command = [sys.executable, "-m", "elmo_tf.cli", "probe", probe, "--savedmodel", str(arguments.savedmodel)]
+        command = [sys.executable, "-m", "elmo_tf.cli", "probe", probe, "--model", str(arguments.model)]
         for option, name in FILES[probe].items():
             command += [f"--{option}", str(arguments.data / name)]
         found[probe] = result(probe, [*command, "--output", str(arguments.output / probe)], arguments.output)
@@ -50,7 +50,7 @@ def main(argv: list[str] | None = None) -> None:
 def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     """Returns the command line's arguments."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--savedmodel", type=pathlib.Path, required=True, help="a version's folder")
+    parser.add_argument("--model", type=pathlib.Path, required=True, help="a version's folder")
     parser.add_argument("--data", type=pathlib.Path, required=True, help="a folder of data sets")
     parser.add_argument("--output", type=pathlib.Path, required=True, help="a folder for results")
     parser.add_argument("--only", nargs="+", choices=FILES, default=list(FILES), metavar="PROBE", help=", ".join(FILES))

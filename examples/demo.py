@@ -71,7 +71,7 @@ def main() -> None:
     for word, queries in SENSES.items():
         for query in queries:
             title(f"The uses of '{word}' nearest to the one in: {query}")
-            options = ("--savedmodel", output / "1", "--text", text, "--word", word, "--sentence", query)
+            options = ("--model", output / "1", "--input", text, "--word", word, "--sentence", query)
             elmo("neighbors", *options, "--same-word", "--count", "5")
     print(f"\nDone in {time.monotonic() - started:.0f} s. The model: {shown(output / '1')}")
     print(f"The curves: {shown(COMMAND.with_name('tensorboard'))} --logdir {shown(workdir / 'logs')}")

@@ -1,6 +1,6 @@
 """ELMo vectors in a `tf.data` pipeline, from a SavedModel.
 
-    python examples/embed_dataset.py --savedmodel savedmodels/mine --text corpus.txt
+    python examples/embed_dataset.py --model savedmodels/mine --input corpus.txt
 
 Use `with_vectors` in your own program. With `.cache()` or `.save(path)` after it, each sentence is embedded once, not
 once per epoch.
@@ -41,13 +41,13 @@ def _dense(tokens, vectors):
 def main() -> None:
     """Prints the tokens and the shape of the vectors for the first lines of a text."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--savedmodel", required=True, help="a version's folder")
-    parser.add_argument("--text", required=True, help="a file with one sentence per line")
+    parser.add_argument("--model", required=True, help="a version's folder")
+    parser.add_argument("--input", required=True, help="a file with one sentence per line")
     parser.add_argument("--count", type=int, default=5, help="how many lines to print (5)")
     arguments = parser.parse_args()
-    if not tf.io.gfile.exists(arguments.text) or tf.io.gfile.isdir(arguments.text):
-        raise InputError(arguments.text, "a file with one sentence per line", "none")
-    dataset = with_vectors(tf.data.TextLineDataset(arguments.text), arguments.savedmodel)
+    if not tf.io.gfile.exists(arguments.input) or tf.io.gfile.isdir(arguments.input):
+        raise InputError(arguments.input, "a file with one sentence per line", "none")
+    dataset = with_vectors(tf.data.TextLineDataset(arguments.input), arguments.model)
     for tokens, vectors in dataset.take(arguments.count):
         print(b" ".join(tokens.numpy()).decode(errors="replace"), vectors.shape)
 

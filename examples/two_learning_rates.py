@@ -1,6 +1,6 @@
 """Fine-tunes the biLM in your own model, with a lower learning rate than for the new layers.
 
-    python examples/two_learning_rates.py --elmo savedmodels/mine --data reviews.tsv
+    python examples/two_learning_rates.py --model savedmodels/mine --data reviews.tsv
 
 --data has a label, a tab and a sentence on each line. The new layers start from random weights, the biLM from trained
 ones: one rate for both is too small for the former or too large for the latter. `TwoRates` is a `keras.Model` with two
@@ -72,7 +72,7 @@ def read(path: pathlib.Path) -> list[tuple[str, str]]:
 def main() -> None:
     """Trains on nine lines of ten and prints the accuracy on the tenth."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--elmo", required=True, help="a SavedModel, a workdir, or a published model's name")
+    parser.add_argument("--model", required=True, help="a SavedModel, a workdir, or a published model's name")
     parser.add_argument("--data", required=True, type=pathlib.Path, help="a label, a tab and a sentence on each line")
     parser.add_argument("--rate", type=float, default=1e-3, help="of the new layers and the mix (0.001)")
     parser.add_argument("--bilm-rate", type=float, default=5e-5, help="of the biLM (0.00005)")
@@ -85,7 +85,7 @@ def main() -> None:
     labels = np.array([names.index(label) for label, _ in rows])
     sentences = np.array([sentence for _, sentence in rows], object)
     test = np.random.default_rng(0).permutation(len(rows)) % 10 == 9
-    model = build(arguments.elmo, len(names), arguments.rate, arguments.bilm_rate)
+    model = build(arguments.model, len(names), arguments.rate, arguments.bilm_rate)
     model.fit(tf.constant(sentences[~test]), labels[~test], epochs=arguments.epochs, verbose=2)
     _, accuracy = model.evaluate(tf.constant(sentences[test]), labels[test], verbose=0)
     print(f"accuracy {accuracy:.4f} of {test.sum()} sentences")

@@ -5,7 +5,7 @@ import json
 
 from elmo_tf import config as config_lib
 from elmo_tf import tasks
-from elmo_tf.cli.arguments import add_command, positive
+from elmo_tf.cli.arguments import add_command, add_renamed, positive
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
@@ -44,7 +44,9 @@ def _add_train(actions: argparse._SubParsersAction) -> argparse.ArgumentParser:
     add("--train", required=True, metavar="FILE", help="labeled data, plain or compressed")
     add("--dev", required=True, metavar="FILE", help="labeled data for choosing the best epoch, plain or compressed")
     add("--test", metavar="FILE", help="labeled data, scored once at the end")
-    add("--elmo", metavar="MODEL", help="a SavedModel, a workdir or a model's name; without it a baseline is trained")
+    help_text = "a SavedModel, a workdir or a model's name; without it a baseline is trained"
+    add("--model", dest="elmo", metavar="SOURCE", help=help_text)
+    add_renamed(parser, elmo="--model")
     add("--glove", metavar="FILE", help="word vectors as text; without it they are learned")
     add("--fraction", type=float, default=1.0, metavar="F", help="fraction of the training data to use (default: 1)")
     add("--seeds", type=positive, default=1, metavar="N", help="number of runs, each in a folder (default: 1)")

@@ -44,12 +44,12 @@ def test_articles_of_wikigold_are_not_split(tmp_path):
 
 
 def test_every_way_is_a_command_and_a_row_beside_the_baseline(tmp_path):
-    options = f"--elmo model --data data --output {tmp_path} --only uner --mixes --seeds 2".split()
+    options = f"--model model --data data --output {tmp_path} --only uner --mixes --seeds 2".split()
     arguments = paper_table.parse_arguments([*options, "--fractions", "0.1", "1"])
     commands = dict(paper_table.commands(arguments))
     assert list(commands)[:3] == ["uner_10_baseline", "uner_10_elmo", "uner_10_last-layer-only"]
     assert len(commands) == 2 * 5
-    assert "--elmo" not in commands["uner_100_baseline"]
+    assert "--model" not in commands["uner_100_baseline"]
     assert commands["uner_100_lambda-1"][-4:] == ["--set", "recipe=small", "--set", "elmo.penalty=1.0"]
 
     more = paper_table.parse_arguments([*options, "--fractions", "0.01", "1", "--more-epochs"])

@@ -41,7 +41,7 @@ def test_a_dataset_has_the_tokens_and_vectors_of_each_sentence(savedmodel, tmp_p
         assert isinstance(vectors, tf.Tensor)
         np.testing.assert_allclose(vectors, vectors_of_text, **checks.TOLERANCE)
     (tmp_path / "text").write_text("\n".join(TEXT) + "\n")
-    options = ["--savedmodel", str(savedmodel.path), "--text", str(tmp_path / "text"), "--count", "1"]
+    options = ["--model", str(savedmodel.path), "--input", str(tmp_path / "text"), "--count", "1"]
     monkeypatch.setattr(sys, "argv", ["embed_dataset.py", *options])
     embed_dataset.main()
     assert capsys.readouterr().out == "the cat sat (3, 16)\n"

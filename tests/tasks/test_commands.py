@@ -46,7 +46,7 @@ def loaded_once(monkeypatch):
 
 def test_a_tagger_with_elmo_is_trained_evaluated_and_used(savedmodel, data, tmp_path, capsys, caplog, loaded_once):
     workdir = tmp_path / "run"
-    options = ["--elmo", savedmodel.path, "--set", "elmo.remember=true"]
+    options = ["--model", savedmodel.path, "--set", "elmo.remember=true"]
     results = train(capsys, "ner", data, workdir, *options)
     assert (results["task"], results["metric"], results["epochs"]) == ("ner", "f1", 2)
     (evaluation,) = run(capsys, "ner", "evaluate", "--workdir", workdir, "--data", data)
