@@ -71,9 +71,9 @@ def export(
         mix: weights of the layers: `"average"`, `"top"`, the number of a layer, 0 being the token layer, or scalar
             parameters, one per layer, softmax-normalized.
         gamma: scale of the ELMo vector.
-        tokenizer: how the signature `default` splits sentences: `"whitespace"`; `"characters"`; or `"unicode"`, which
-            needs tensorflow-text (`elmo-tf[text]`) here and in every program that loads the model. None: as the
-            training text was split.
+        tokenizer: how the signature `default` splits sentences: `"whitespace"`; `"penn"`; `"characters"`; or
+            `"unicode"`, which needs tensorflow-text (`elmo-tf[text]`) here and in every program that loads the model.
+            None: as the training text was split.
         warm_text: a text file, one sentence per line; every sentence then starts from the average LSTM state after
             its first 1,024 sentences instead of from zero.
         softmax: whether to export the softmax as well: the signature `score` then returns log-probabilities.

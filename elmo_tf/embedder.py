@@ -10,6 +10,7 @@ import numpy as np
 
 from elmo_tf import extras, sources
 from elmo_tf.errors import InputError
+from elmo_tf.files.progress import bar
 from elmo_tf.savedmodel import contract
 from elmo_tf.scoring import MASK, Filled, Score, Scorer
 from elmo_tf.text import tokenizers
@@ -22,6 +23,7 @@ PIECE_TOKENS = 40_000
 
 Words = Sequence[bytes]  # the tokens of a sentence
 Text = str | bytes | Sequence[str | bytes] | np.ndarray  # a sentence to split, or its tokens
+Progress = bool | Callable[[int, int], None] | None
 Layers = str | int  # one of `contract.LAYERS`, or a layer's number, 0 being the token layer
 
 
@@ -61,7 +63,8 @@ class Embedder:
         texts: Iterable[Text],
         layers: Layers = "mix",
         pool: Literal["mean", "max"] | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress = None,
+        batch_size: int | None = None,
     ) -> list[Encoded] | np.ndarray:
         """Returns the vectors of each text, in the order of the texts.
 
@@ -73,7 +76,10 @@ class Embedder:
                 `"sum"` of all layers; the number of a layer, 0 being the token layer; or `"all"` layers.
             pool: None: a vector for each token. `"mean"` or `"max"`: one vector for each text, over its tokens; zeros
                 for a text without tokens.
-            progress: called after each batch with the number of texts done and the number of all texts.
+            progress: True: a bar on a terminal. A function: called after each batch with the number of texts done and
+                the number of all texts.
+            batch_size: the largest number of texts that are computed together. None: as many as have 2,048 positions,
+                padding included, which is also the most with a number.
 
         Returns:
             for each text its tokens and vectors, float32 `(tokens, dim)`; with `pool`, one array, float32 `(texts,
@@ -83,19 +89,21 @@ class Embedder:
             InputError: for another type or value of an argument.
         """
         check_layers(layers, self.source.num_layers)
+        if batch_size is not None and batch_size < 1:
+            raise InputError("batch_size", "at least 1", batch_size)
         if pool is not None and pool not in POOLS:
             raise InputError("pool", f"None or one of {', '.join(POOLS)}", repr(pool))
         sentences = _split(texts, self.source.tokenizer)
-        shape = self.source.shape(layers)
+        shape, report = self.source.shape(layers), _reporter(progress)
         done = sum(not sentence for sentence in sentences)
 
         def count(places: list[int]) -> None:
             nonlocal done
             done += len(places)
-            if progress:
-                progress(done, len(sentences))
+            if report:
+                report(done, len(sentences))
 
-        embedded = self.embed(sentences, layers, count)
+        embedded = self.embed(sentences, layers, count, batch_size)
         if pool:
             pooled = np.zeros((len(sentences), *shape), np.float32)
             for place, vectors in embedded:
@@ -107,7 +115,7 @@ class Embedder:
         tokens = ([token.decode(errors="replace") for token in sentence] for sentence in sentences)
         return [Encoded(*pair) for pair in zip(tokens, found, strict=True)]
 
-    def score(self, texts: Iterable[Text], progress: Callable[[int, int], None] | None = None) -> list[Score]:
+    def score(self, texts: Iterable[Text], progress: Progress = None) -> list[Score]:
         """Returns the log-probabilities of each text, in the order of the texts.
 
         Args:
@@ -119,13 +127,14 @@ class Embedder:
         """
         sentences = _split(texts, self.source.tokenizer)
         found: dict[int, Score] = {}
+        report = _reporter(progress)
         scorer = self._scorer()
         # Even a sentence without tokens has a boundary to predict.
         for batch in batches([len(sentence) + 1 for sentence in sentences], self._batch_tokens):
             for place, score in zip(batch, scorer.score([sentences[place] for place in batch]), strict=True):
                 found[place] = score
-            if progress:
-                progress(len(found), len(sentences))
+            if report:
+                report(len(found), len(sentences))
         return [found[place] for place in range(len(sentences))]
 
     def fill(self, text: Text, top: int = 10, word: str | None = None) -> list[Filled]:
@@ -153,7 +162,11 @@ class Embedder:
             return self._made_scorer
 
     def embed(
-        self, sentences: Sequence[Words], layers: Layers = "all", progress: Callable[[list[int]], None] | None = None
+        self,
+        sentences: Sequence[Words],
+        layers: Layers = "all",
+        progress: Callable[[list[int]], None] | None = None,
+        batch_size: int | None = None,
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Yields the vectors of each sentence that has tokens, with its place in `sentences`, the shortest first.
 
@@ -163,11 +176,12 @@ class Embedder:
             sentences: of any lengths.
             layers: as for `encode`.
             progress: called after each batch with the places of its sentences.
+            batch_size: as for `encode`.
 
         Yields:
             the place, and float32 `(num_layers, tokens, dim)` for "all", else `(tokens, dim)`.
         """
-        for batch in batches([len(sentence) for sentence in sentences], self._batch_tokens):
+        for batch in batches([len(sentence) for sentence in sentences], self._batch_tokens, batch_size):
             chosen = [sentences[place] for place in batch]
             if len(chosen[-1]) > PIECE_TOKENS:
                 pieces = [chosen[0][start : start + PIECE_TOKENS] for start in range(0, len(chosen[0]), PIECE_TOKENS)]
@@ -192,7 +206,7 @@ def load(source: sources.Path, tokenizer: str | None = None, precision: str = "f
     """Returns a model that is ready to encode sentences.
 
         elmo = elmo_tf.load("english")
-        for one in elmo.encode(["The bank lends money .", "A bank of the river ."]):
+        for one in elmo.encode(["The bank lends money.", "A bank of the river."]):
             print(one.tokens, one.vectors.shape)
 
     A SavedModel computes with its own graph, mix and initial state. Other sources are built in memory from their
@@ -203,8 +217,8 @@ def load(source: sources.Path, tokenizer: str | None = None, precision: str = "f
         source: a SavedModel (its version's folder, or the model's with the newest version), a workdir, a folder of
             `options.json` and `weights.hdf5`, the pair of these two files, or the name of a published model
             (`elmo-tf models` lists them), which is fetched at its first use.
-        tokenizer: how sentences are split: `"whitespace"`, `"unicode"` or `"characters"`; None: as a SavedModel was
-            exported, as a workdir's training text was split, or else at white space.
+        tokenizer: how sentences are split: `"whitespace"`, `"penn"`, `"unicode"` or `"characters"`; None: as a
+            SavedModel was exported, as a workdir's text was split, `"penn"` for `english`, or else at white space.
         precision: of the matrix products in `encode`: `"float32"`, or `"bfloat16"`, which is faster for large models in
             batches on CPUs with AMX; not for SavedModels. `score` and `fill` compute in float32.
 
@@ -272,12 +286,19 @@ def _with_place(text: Text, word: str | None, tokenizer: str) -> tuple[list[byte
     return tokens, places[0]
 
 
-def batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
+def _reporter(progress: Progress) -> Callable[[int, int], None] | None:
+    if isinstance(progress, bool):
+        return bar("texts") if progress else None
+    return progress
+
+
+def batches(lengths: Sequence[int], batch_tokens: int, batch_size: int | None = None) -> Iterator[list[int]]:
     """Yields the places of sentences that share a batch, by ascending length, without sentences that have no tokens."""
     batch: list[int] = []
     for place in np.argsort(lengths, kind="stable").tolist():
         # A sentence longer than a piece is a batch of its own.
-        if batch and (lengths[place] * (len(batch) + 1) > batch_tokens or lengths[place] > PIECE_TOKENS):
+        is_full = lengths[place] * (len(batch) + 1) > batch_tokens or len(batch) == batch_size
+        if batch and (is_full or lengths[place] > PIECE_TOKENS):
             yield batch
             batch = []
         if lengths[place]:

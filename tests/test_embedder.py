@@ -1,6 +1,7 @@
 """A model in use: which batches it gets, from how many threads, and what `encode` returns."""
 
 import concurrent.futures
+import io
 import itertools
 import random
 
@@ -95,6 +96,30 @@ def test_layers_are_chosen_and_pooled(model):
             np.testing.assert_allclose(pooled, wanted, **checks.TOLERANCE)
     assert model.encode([], pool="mean").shape == (0, 16)
     assert not model.encode([""], "all", "max").any()
+
+
+@pytest.mark.parametrize(("batch_size", "done"), [(3, [3, 6, 7]), (None, [7])])
+def test_batch_size_counts_texts(model, batch_size, done):
+    seen = []
+    model.encode(["a b"] * 7, batch_size=batch_size, progress=lambda count, total: seen.append(count))
+    assert seen == done
+    with pytest.raises(InputError, match=r"^batch_size: expected at least 1, found 0"):
+        model.encode(["a"], batch_size=0)
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_progress_shows_a_bar_on_a_terminal_alone(model, monkeypatch, is_terminal):
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return is_terminal
+
+    monkeypatch.setattr("elmo_tf.files.progress._REDRAW_SECONDS", 0)
+    monkeypatch.setattr("sys.stderr", stderr := Terminal())
+    model.encode(["a", "a b", "a b c"], progress=True, batch_size=1)
+    shown = stderr.getvalue().replace("\033[K", "").strip("\r").split("\r")
+    assert shown == (
+        ["[######..............] 1 of 3 texts", "[#############.......] 2 of 3 texts"] if is_terminal else [""]
+    )
 
 
 def test_progress_counts_texts(model):

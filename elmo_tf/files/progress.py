@@ -6,9 +6,11 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Callable
 
 _LINE_SECONDS = 10.0  # between lines when stderr is not a terminal
 _REDRAW_SECONDS = 0.5  # between updates of the line on a terminal
+_BAR_CELLS = 20
 
 
 class ProgressLine:
@@ -50,6 +52,23 @@ class ProgressLine:
         self._last, self._is_open = time.monotonic(), True
         # The cursor goes back to the start, so that whatever is printed next replaces the line.
         _print(f"{text}\033[K\r", end="") if self._terminal else _print(text)
+
+
+def bar(noun: str) -> Callable[[int, int], None]:
+    """Returns a function that is called with how many things are done and how many there are.
+
+    It draws a bar on a terminal, and nothing elsewhere.
+    """
+    line = ProgressLine(at_once=False)
+
+    def draw(done: int, total: int) -> None:
+        if done >= total:
+            line.clear()
+        elif sys.stderr.isatty() and line.due():
+            filled = _BAR_CELLS * done // total
+            line.show(f"[{'#' * filled}{'.' * (_BAR_CELLS - filled)}] {done:,} of {total:,} {noun}")
+
+    return draw
 
 
 def _columns() -> int:
