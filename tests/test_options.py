@@ -64,10 +64,11 @@ def typed():
     os.close(read_end)
 
 
-def test_score_reads_standard_input_and_prints_each_sentence(penn, typed, capsys):
+def test_score_reads_standard_input_prints_each_sentence_and_says_the_tokenizer(penn, typed, capsys, caplog):
     typed(b"the cat sat.\n")
     assert cli.main(["score", "--model", str(penn), "--input", "-"]) == 0
     line = json.loads(capsys.readouterr().out)
+    assert "sentences are split by the tokenizer penn" in caplog.messages
     assert (line["sentence"], line["num_tokens"]) == ("the cat sat.", 4)
 
 

@@ -3,12 +3,15 @@
 import argparse
 import itertools
 import json
+import logging
 
 from elmo_tf.cli.arguments import SAVEDMODEL, add_command, add_renamed, positive, text_file
 
 _MODEL = "a model with a softmax: english (default), a workdir of `elmo-tf train`, or an export made with --softmax"
 _TEXT = "one sentence per line, split by the model's tokenizer; plain, .gz, .bz2 or .xz; - for standard input"
 _LINES_AT_ONCE = 4096
+
+_log = logging.getLogger("elmo_tf")
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
@@ -58,6 +61,10 @@ def _layers(text: str) -> str | int:
     return int(text) if text.isdecimal() else text
 
 
+def _log_tokenizer(tokenizer: str) -> None:
+    _log.info("sentences are split by the tokenizer %s", tokenizer)
+
+
 def _verify(arguments: argparse.Namespace) -> None:
     from elmo_tf.savedmodel import verification
 
@@ -66,8 +73,10 @@ def _verify(arguments: argparse.Namespace) -> None:
 
 
 def _neighbors(arguments: argparse.Namespace) -> None:
+    from elmo_tf import sources
     from elmo_tf.probes import neighbors
 
+    _log_tokenizer(sources.find(arguments.model).tokenizer)
     sentence, word = (text.encode(errors="surrogateescape") for text in (arguments.sentence, arguments.word))
     options = (arguments.layers, arguments.count, arguments.same_word)
     uses = neighbors.search(arguments.model, arguments.input, sentence, word, *options)
@@ -82,6 +91,7 @@ def _score(arguments: argparse.Namespace) -> None:
     from elmo_tf.annotated.numbered_lines import lines as read_lines
 
     model = elmo_tf.load(arguments.model)
+    _log_tokenizer(model.source.tokenizer)
     lines = (line.text for line in read_lines(arguments.input))
     while chunk := list(itertools.islice(lines, _LINES_AT_ONCE)):
         for sentence, one in zip(chunk, model.score(chunk), strict=True):
@@ -105,5 +115,7 @@ def _score(arguments: argparse.Namespace) -> None:
 def _fill(arguments: argparse.Namespace) -> None:
     import elmo_tf
 
-    for one in elmo_tf.load(arguments.model).fill(arguments.text, arguments.top, arguments.word):
+    model = elmo_tf.load(arguments.model)
+    _log_tokenizer(model.source.tokenizer)
+    for one in model.fill(arguments.text, arguments.top, arguments.word):
         print(json.dumps(one._asdict() | {"score": round(one.score, 6)}, ensure_ascii=False))
