@@ -20,6 +20,7 @@ from elmo_tf.published import fetching, models
 from elmo_tf.published.options import read_options
 from elmo_tf.savedmodel import assets, checksums, contract, finding
 from elmo_tf.scoring import LanguageModel
+from elmo_tf.text import tokenizers
 from elmo_tf.text import vocabulary as vocabulary_lib
 from elmo_tf.workdir.folder import is_workdir, open_workdir
 
@@ -43,7 +44,7 @@ class Source(abc.ABC):
     Args:
         name: finds it again, on another machine too if the files are there: an absolute path, or a model's name.
         config: the network's sizes.
-        tokenizer: how a sentence is split, one of `contract.TOKENIZERS`.
+        tokenizer: how a sentence is split, one of `tokenizers.TOKENIZERS`.
         precision: of `model`'s matrix products, one of `contract.PRECISIONS`.
     """
 
@@ -53,8 +54,7 @@ class Source(abc.ABC):
     precision: str = "float32"
 
     def __post_init__(self) -> None:
-        if self.tokenizer not in contract.TOKENIZERS:
-            raise InputError("tokenizer", f"one of {', '.join(contract.TOKENIZERS)}", repr(self.tokenizer))
+        tokenizers.check(self.tokenizer)
 
     @property
     def num_layers(self) -> int:
@@ -240,7 +240,8 @@ def find(source: Path) -> Source:
         return SavedModel(os.path.abspath(version), assets.read_config(version), assets.read_tokenizer(version))
     if not models.is_name(source):
         raise InputError(str(source), _EXPECTED, "none of them" + models.suggested(source))
-    return _published(str(source), *fetching.files(models.find(str(source))))
+    model = models.find(str(source))
+    return dataclasses.replace(_published(str(source), *fetching.files(model)), tokenizer=model.tokenizer)
 
 
 def network(

@@ -14,6 +14,7 @@ from elmo_tf.beam.text import sentences
 from elmo_tf.cli.arguments import flags_of
 from elmo_tf.errors import InputError
 from elmo_tf.savedmodel import contract
+from elmo_tf.text import tokenizers
 
 _ABOUT = {
     "preprocess": "Turns text into records, with Apache Beam.",
@@ -83,9 +84,9 @@ def _add_text_options(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--tokenizer",
-        choices=contract.TOKENIZERS,
-        help="whitespace (default): the text is already tokenized; unicode: raw text; characters: each character is a "
-        "token",
+        choices=tokenizers.TOKENIZERS,
+        help="whitespace (default): the text is already tokenized; penn: English sentences, split by the Penn "
+        "Treebank's rules; unicode: raw text; characters: each character is a token",
     )
     add(
         "--line",

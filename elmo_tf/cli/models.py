@@ -8,7 +8,7 @@ from typing import Any
 from elmo_tf.cli.arguments import add_checkpoint_argument, add_command
 from elmo_tf.errors import InputError
 from elmo_tf.files import staging
-from elmo_tf.savedmodel import contract
+from elmo_tf.text import tokenizers
 
 # Options of `_add_savedmodel_arguments` that are arguments of `writing.export`.
 _SETTINGS = ("mix", "gamma", "tokenizer", "warm_text")
@@ -73,11 +73,11 @@ def _add_savedmodel_arguments(parser: argparse.ArgumentParser) -> None:
     add("--mix", default=not_given, metavar="MIX", help=help_text)
     add("--gamma", type=float, default=not_given, help="scale of the ELMo vector (1)")
     help_text = (
-        "how the signature default splits sentences: whitespace, characters or unicode, as preprocess --tokenizer does "
-        "(default of export: as the training text was split; of import: whitespace); programs that load a model with "
+        "how the signature default splits sentences, as preprocess --tokenizer does (default of export: as the "
+        "training text was split; of import: penn for english, whitespace for others); programs that load a model with "
         "unicode have to import tensorflow_text first"
     )
-    add("--tokenizer", choices=contract.TOKENIZERS, default=not_given, help=help_text)
+    add("--tokenizer", choices=tokenizers.TOKENIZERS, default=not_given, help=help_text)
     help_text = (
         "typical sentences, one per line (the first 1,024 are read); each sentence then starts from the average LSTM "
         "state after them instead of from zero"
@@ -150,17 +150,18 @@ def _import_published(arguments: argparse.Namespace) -> None:
     from elmo_tf.savedmodel import writing
     from elmo_tf.training import importing
 
-    options, weights, provenance = arguments.options, arguments.weights, {}
+    options, weights, provenance, settings = arguments.options, arguments.weights, {}, _settings(arguments)
     if arguments.workdir is not None:
         staging.check_absent(arguments.workdir)
     if arguments.name is not None:
-        provenance = {"model": arguments.name}
-        options, weights = fetching.files(models.find(arguments.name))
+        model = models.find(arguments.name)
+        provenance, settings = {"model": model.name}, {"tokenizer": model.tokenizer} | settings
+        options, weights = fetching.files(model)
     config, bilm = published_weights.load(options, weights)
     softmax, words = published_weights.load_softmax(weights, config.model) or (None, None)
     if arguments.output is not None:
         provenance |= published_weights.provenance(options, weights)
-        print(writing.export(bilm, config, arguments.output, provenance=provenance, **_settings(arguments)))
+        print(writing.export(bilm, config, arguments.output, provenance=provenance, **settings))
     if arguments.workdir is not None:
         bilm.softmax = softmax
         print(importing.save_new(arguments.workdir, config, bilm, vocabulary=words).path)

@@ -19,8 +19,8 @@ from elmo_tf.model.bilm import BiLM
 from elmo_tf.model.packed_bilm import PackedBiLM
 from elmo_tf.model.scalar_mix import Mix, ScalarMix, parse_mix
 from elmo_tf.model.token_mask import TokenMask, lengths
-from elmo_tf.savedmodel import contract, graph_checks
-from elmo_tf.text import in_graph
+from elmo_tf.savedmodel import graph_checks
+from elmo_tf.text import in_graph, tokenizers
 
 _Made = TypeVar("_Made")
 
@@ -47,8 +47,9 @@ class ELMo(keras.layers.Layer):
         trainable_bilm: whether to train the biLM as well, or a copy of it if `source` is a network. If not, it stays
             frozen whatever `trainable` is.
         tokenizer: None: the layer takes tokens. Otherwise it takes sentences, and splits them like the signature
-            `default` of an export with this tokenizer: `"whitespace"`, on runs of ASCII white space; `"characters"`;
-            or `"unicode"`, into words, numbers and punctuation marks, which needs tensorflow-text (`elmo-tf[text]`).
+            `default` of an export with this tokenizer: `"whitespace"`, on runs of ASCII white space; `"penn"`, by the
+            Penn Treebank's rules; `"unicode"`, into words, numbers and punctuation marks, which needs tensorflow-text
+            (`elmo-tf[text]`); or `"characters"`.
 
     Call arguments:
         inputs: string `(batch, time)`, tokens padded on the right with `""` (within a sentence, `""` is a token
@@ -84,8 +85,8 @@ class ELMo(keras.layers.Layer):
             raise InputError("num_mixes", "at least 1", num_mixes)
         if not 0 <= penalty < np.inf:
             raise InputError("penalty", "a number that is not negative", penalty)
-        if tokenizer not in (None, *contract.TOKENIZERS):
-            raise InputError("tokenizer", f"None or one of {', '.join(contract.TOKENIZERS)}", repr(tokenizer))
+        if tokenizer is not None:
+            tokenizers.check(tokenizer)
         if tokenizer == "unicode":
             extras.check_installed("tensorflow_text")
         self.supports_masking = True

@@ -33,6 +33,7 @@ class PublishedModel:
     sha256: str | None = None  # of `weights`, in hexadecimal, as published by a third party; None: unknown
     license: str = "not stated"  # as far as it is known
     language: str = "English"  # of the text
+    tokenizer: str = "whitespace"  # how sentences are split; one of `tokenizers.TOKENIZERS`
 
     @property
     def comes_with_package(self) -> bool:
@@ -71,6 +72,7 @@ MODELS = (
         size=13_292_897,
         sha256="9e6585b29887627af7d5c7b99b30451044df8d161453dcf50ceed73ba5b80464",
         license="CC BY-SA 4.0",
+        tokenizer="penn",
     ),
     PublishedModel(
         "small",

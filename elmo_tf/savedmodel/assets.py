@@ -10,6 +10,7 @@ from elmo_tf import __version__
 from elmo_tf import config as config_lib
 from elmo_tf.files import json_file
 from elmo_tf.savedmodel import contract
+from elmo_tf.text import tokenizers
 
 
 class _Config(msgspec.Struct, frozen=True):
@@ -21,7 +22,7 @@ class _Config(msgspec.Struct, frozen=True):
 class _Provenance(msgspec.Struct, frozen=True):
     """What is read of the provenance."""
 
-    tokenizer: Literal[contract.TOKENIZERS]  # type: ignore[valid-type]
+    tokenizer: Literal[tokenizers.TOKENIZERS]  # type: ignore[valid-type]
 
 
 def write(folder: pathlib.Path, config: config_lib.Config, provenance: dict[str, Any]) -> list[pathlib.Path]:

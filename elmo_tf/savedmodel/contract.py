@@ -19,9 +19,6 @@ WARMUP_FILE = "assets.extra/tf_serving_warmup_requests"
 # What can be asked for of a token's layers.
 LAYERS = ("all", "top", "average", "sum", "mix")
 
-# Settings of an export.
-TOKENIZERS = ("whitespace", "unicode", "characters")
-
 # Precisions of the matrix products of a model in memory. A SavedModel computes in float32: it may run on any machine.
 PRECISIONS = ("float32", "bfloat16")
 
@@ -56,12 +53,16 @@ SCORE = "score"
 # The function of each signature.
 SIGNATURES = {"serving_default": "default", **{name: name for name in FUNCTIONS}}
 
-# By function and tokenizer, the outputs that say what the vectors belong to; `offsets` are each token's first
-# byte and the byte after its last. Every signature also has the outputs of `root.py`, and `stream` returns the states.
-TEXT_OUTPUTS = {
-    "default": {"whitespace": ("tokens",), "unicode": ("tokens", "offsets"), "characters": ("tokens", "offsets")},
-    "tokens": dict.fromkeys(TOKENIZERS, ("tokens",)),
-}
+
+def text_outputs(function: str, tokenizer: str) -> tuple[str, ...]:
+    """Returns the outputs of a function that say what its vectors belong to.
+
+    `offsets` are the bytes of the sentence at which each token begins and ends. Every signature also has the outputs of
+    `root.py`, and `stream` returns the states.
+    """
+    if function not in ("default", "tokens"):
+        return ()
+    return ("tokens", "offsets") if function == "default" and tokenizer != "whitespace" else ("tokens",)
 
 
 def lstm_outputs(number: int) -> str:

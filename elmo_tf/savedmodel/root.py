@@ -31,7 +31,7 @@ def build_root(
     Args:
         bilm: the network.
         mix: the mix of its layers that the output `elmo` returns, built.
-        tokenizer: how `default` splits sentences, one of `contract.TOKENIZERS`.
+        tokenizer: how `default` splits sentences, one of `tokenizers.TOKENIZERS`.
         initial: variables, the states before every sentence.
         softmax: adds the function `score`.
         vocabulary: the file of its words, which has to be there until the object is saved.

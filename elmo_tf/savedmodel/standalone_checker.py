@@ -50,7 +50,7 @@ def main(savedmodel: str, sample_vectors: str) -> list[str]:
     expected = _with_parts(expected)
     for name, found in outputs.items():
         # The call does what the signature `default` does.
-        known = contract.TEXT_OUTPUTS.get(contract.SIGNATURES.get(name, "default"), {}).get(tokenizer.item(), ())
+        known = contract.text_outputs(contract.SIGNATURES.get(name, "default"), tokenizer.item())
         wanted = expected | {output: texts[output] for output in known}
         values = {output: value.numpy() for output, value in found.items() if output not in states}
         problems += [f"{name}: {problem}" for problem in _differences(values, wanted, tolerance)]

@@ -16,6 +16,7 @@ from elmo_tf.model.bilm import BiLM
 from elmo_tf.model.packed_bilm import PackedBiLM
 from elmo_tf.model.scalar_mix import Mix, build_mix
 from elmo_tf.savedmodel import assets, checksums, contract, finding, root, sample_vectors, states, verification, warmup
+from elmo_tf.text import tokenizers
 from elmo_tf.text.vocabulary import Vocabulary
 
 _log = logging.getLogger("elmo_tf")
@@ -48,8 +49,7 @@ def export(
         InputError, OSError, VerificationError: as `elmo_tf.export`.
     """
     folder = pathlib.Path(output)
-    if tokenizer not in contract.TOKENIZERS:
-        raise InputError("tokenizer", f"one of {', '.join(contract.TOKENIZERS)}", repr(tokenizer))
+    tokenizers.check(tokenizer)
     typical = None if warm_text is None else states.read_typical(warm_text)
     mixed, initial = build_mix(bilm.config.lstm.num_layers + 1, mix, gamma), states.zero(bilm)
     about = {"tokenizer": tokenizer, "initial_state": {"kind": "zero"}, **(provenance or {})}

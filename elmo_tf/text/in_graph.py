@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from elmo_tf.text import char_ids as char_ids_lib
-from elmo_tf.text import characters
+from elmo_tf.text import characters, penn
 
 
 def split(sentences: tf.Tensor, tokenizer: str = "whitespace") -> tuple[tf.Tensor, tf.Tensor]:
@@ -18,9 +18,9 @@ def split_with_offsets(
 
     Args:
         sentences: string `(batch,)`; bytes that are not UTF-8 are kept.
-        tokenizer: `"whitespace"`: on runs of ASCII white space; `"unicode"`: into words, numbers, punctuation marks,
-            emoji and single ideographs and kana, with an operation of tensorflow-text; `"characters"`: into
-            characters, as `characters.split` does.
+        tokenizer: `"whitespace"`: on runs of ASCII white space; `"penn"`: by the Penn Treebank's rules, as `penn.split`
+            does; `"unicode"`: into words, numbers, punctuation marks, emoji and single ideographs and kana, with an
+            operation of tensorflow-text; `"characters"`: into characters, as `characters.split` does.
 
     Returns:
         tokens: string `(batch, max_length)`, padded with `""`.
@@ -37,9 +37,30 @@ def split_with_offsets(
 
             tokens, *places = raw_text.tokenize_with_offsets(sentences)
         else:
-            tokens, *places = _characters(sentences)
+            tokens, *places = (_penn if tokenizer == "penn" else _characters)(sentences)
         offsets = tf.cast(tf.stack([place.to_tensor() for place in places], -1), tf.int32)
     return tokens.to_tensor(default_value=""), tf.cast(tokens.row_lengths(), tf.int32), offsets
+
+
+def _penn(sentences: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
+    """Returns the words of each sentence and where each begins and ends, in bytes: `(batch, (tokens))`."""
+    marked = _replaced(sentences, penn.RULES)
+    pieces = tf.strings.split(marked, penn.MARK)
+    ends = tf.cumsum(tf.strings.length(pieces.flat_values))
+    before_row = tf.gather(tf.pad(ends, ((1, 0),)), pieces.row_starts())
+    rows, ends = pieces.value_rowids(), ends - tf.repeat(before_row, pieces.row_lengths())
+    begins = ends - tf.strings.length(pieces.flat_values)
+    words = tf.strings.split(_replaced(marked, penn.NORMALIZED), penn.MARK).flat_values
+    is_word = ~tf.strings.regex_full_match(pieces.flat_values, penn.WHITE_SPACE)
+    rows = tf.boolean_mask(rows, is_word)
+    values = (tf.boolean_mask(column, is_word) for column in (words, begins, ends))
+    return tuple(tf.RaggedTensor.from_value_rowids(column, rows, pieces.nrows()) for column in values)
+
+
+def _replaced(text: tf.Tensor, rules: tuple[tuple[str, str], ...]) -> tf.Tensor:
+    for pattern, replacement in rules:
+        text = tf.strings.regex_replace(text, pattern, replacement)
+    return text
 
 
 def _characters(sentences: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:

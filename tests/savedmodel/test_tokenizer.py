@@ -1,12 +1,13 @@
-"""`--tokenizer unicode`: tensorflow-text's tokenizer in the signature `default`, and what a program needs for it."""
+"""`--tokenizer unicode` and `penn` in the signature `default`, and what a program needs for them."""
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
 from elmo_tf.model.bilm import BiLM
 from elmo_tf.model.scalar_mix import build_mix
-from elmo_tf.savedmodel import contract, root, sample_vectors, states, verification
-from elmo_tf.text import in_graph
+from elmo_tf.savedmodel import root, sample_vectors, states, verification
+from elmo_tf.text import in_graph, tokenizers
 from tests import checks
 from tests.helpers import MICRO, MICRO_CONFIG, run_python
 
@@ -60,6 +61,33 @@ def test_each_vector_has_its_token_and_its_bytes_in_the_sentence():
     assert "offsets" not in ready
 
 
+def test_penn_splits_raw_sentences_and_tells_each_words_bytes():
+    """Of the object that an export saves."""
+    bilm, sentence = BiLM(MICRO), "\u201cIt\u2019s na\u00efve,\u201d he said.".encode()
+    model = root.build_root(bilm, build_mix(3, "average", 1.0), "penn", states.zero(bilm))
+    found = model.default(strings=tf.constant([sentence, b"", b"a b"]))
+    words = ['"', "It", "'s", "na\u00efve", ",", '"', "he", "said", "."]
+    assert found["tokens"].numpy().tolist() == [
+        [as_bytes(word) for word in words],
+        [b""] * len(words),
+        [b"a", b"b", *[b""] * (len(words) - 2)],
+    ]
+    assert (found["offsets"].dtype, found["offsets"].shape) == (tf.int32, (3, len(words), 2))
+    in_sentence = ["\u201c", "It", "\u2019s", "na\u00efve", ",", "\u201d", "he", "said", "."]
+    offsets = found["offsets"].numpy()
+    assert [sentence[begin:end].decode() for begin, end in offsets[0]] == in_sentence
+    assert offsets[2].tolist() == [[0, 1], [2, 3], *[[0, 0]] * (len(words) - 2)]
+    same = model.tokens(tokens=found["tokens"], sequence_len=tf.constant([len(words), 0, 2]))
+    np.testing.assert_array_equal(found["elmo"][0], same["elmo"][0])
+
+
+@pytest.mark.slow
+def test_a_program_that_knows_only_tensorflow_loads_penn(tmp_path):
+    bilm = checks.randomize(BiLM(MICRO), scale=0.4)
+    folder = checks.export_unverified(bilm, MICRO_CONFIG, tmp_path / "micro", tokenizer="penn")
+    assert verification.problems_in_fresh_process(folder) == []
+
+
 @pytest.mark.slow
 def test_a_fresh_process_that_imports_tensorflow_text_computes_the_same(unicode_model):
     assert verification.problems_in_fresh_process(unicode_model) == []
@@ -71,7 +99,7 @@ def test_a_fresh_process_loads_it_with_another_tokenizer(unicode_model):
     assert run_python("-c", program, unicode_model).stdout == "['a', 'b,']\n"
 
 
-@pytest.mark.parametrize("tokenizer", contract.TOKENIZERS)
+@pytest.mark.parametrize("tokenizer", tokenizers.TOKENIZERS)
 def test_every_tokenizer_splits_its_sample_sentences_at_white_space(tokenizer):
     sentences = sample_vectors.sentences(tokenizer)
     tokens, lengths = in_graph.split(tf.constant(sentences), tokenizer)

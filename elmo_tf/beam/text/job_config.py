@@ -11,7 +11,7 @@ import numpy as np
 from elmo_tf.beam.text import corpora, filesystems, sentences
 from elmo_tf.errors import InputError
 from elmo_tf.extras import check_installed
-from elmo_tf.savedmodel import contract
+from elmo_tf.text import tokenizers
 
 Path = str | os.PathLike
 _HINT = "run the same command again to resume"
@@ -27,7 +27,7 @@ class JobConfig:
 
     input: Path | Sequence[Path]  # files, folders, globs; see pipelines/README.md
     output: Path
-    tokenizer: str = "whitespace"  # one of contract.TOKENIZERS
+    tokenizer: str = "whitespace"  # one of tokenizers.TOKENIZERS
     line: str | None = None  # what a line of raw text is, one of sentences.LINES; None: `part`
     beam: Sequence[str] = ()  # Beam's own options, as on a command line: ("--direct_num_workers=8",)
 
@@ -40,7 +40,7 @@ class JobConfig:
                 object.__setattr__(self, field.name, os.fspath(value))
             elif isinstance(value, np.generic):
                 object.__setattr__(self, field.name, value.item())
-        self.require_one_of("tokenizer", contract.TOKENIZERS)
+        self.require_one_of("tokenizer", tokenizers.TOKENIZERS)
         is_raw = self.tokenizer == "unicode"
         if self.line is not None:
             self.require_one_of("line", sentences.LINES)

@@ -22,7 +22,7 @@ Words = list[bytes]  # the tokens of one sentence
 class Settings(NamedTuple):
     """How text becomes sentences."""
 
-    tokenizer: str  # one of contract.TOKENIZERS
+    tokenizer: str  # one of tokenizers.TOKENIZERS
     line: str  # what a line of the text is: one of LINES
     seed: int = 0  # decides which sentences are held out
     heldout_fraction: float | None = None  # of the distinct sentences; None: hold out none

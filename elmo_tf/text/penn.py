@@ -1,0 +1,146 @@
+"""Running text to words by the Penn Treebank's rules, with offsets: in plain Python and in the graph of an export.
+
+`do n't`, `Anna 's`; punctuation marks apart; `Mr.`, `U.S.` and `well-known` whole; typographic quotes and dashes as the
+ASCII ones of the text that `english` was trained on. Text that is split already is not changed.
+
+One table of rules serves Python's `re` and RE2, TensorFlow's. A rule only inserts MARK between pieces of the text, or
+keeps the number of bytes, so the lengths of the pieces, white space included, give the offsets. In patterns, characters
+outside of ASCII stand as themselves, and no class is negated: in Python alone, it would match bytes that are not UTF-8.
+"""
+
+import functools
+import re
+from typing import NamedTuple
+
+MARK = "\x1f"
+
+# Punctuation and symbols, of the scripts that put spaces between words.
+_SYMBOLS = (
+    "!-/:-@\\[-`{-~\u00a1-\u00a9\u00ab\u00ac\u00ae-\u00b1\u00b4\u00b6-\u00b8\u00bb\u00bf\u00d7\u00f7\u037e\u0387"
+    "\u055a-\u055f\u0589\u058a\u05be\u05c0\u05c3\u05c6\u05f3\u05f4\u060c\u060d\u061b-\u061f\u066a-\u066d\u06d4"
+    "\u2010-\u2027\u2030-\u205e\u20a0-\u20cf\u2100-\u214f\u2190-\u2bff\u2e00-\u2e7f\u3001-\u3003\u3008-\u3020\u3030"
+    "\u30fb\ufe10-\ufe19\ufe30-\ufe6b\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65\uffe0-\ufffd"
+    "\U0001f000-\U0001faff"
+)
+# White space and control characters: Unicode's categories Z and Cc, but for MARK.
+_SPACES = "\\x00-\\x1e \\x7f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+
+
+def _others(ranges: str) -> str:
+    """Returns the ranges of the characters after U+00A0 that are in none of some ranges, without surrogates."""
+    pairs = re.findall(r"([^\x00-\xa0])(?:-(.))?", ranges)
+    taken = sorted([(ord(first), ord(last or first)) for first, last in pairs] + [(0xD800, 0xDFFF), (0x110000, 0)])
+    others, following = "", 0xA1
+    for first, last in taken:
+        if first > following:
+            others += f"{chr(following)}-{chr(first - 1)}"
+        following = last + 1
+    return others
+
+
+_LETTERS = "A-Za-z" + _others(_SYMBOLS + _SPACES)
+_SYMBOL, _SPACE, _LETTER, _WORD = f"[{_SYMBOLS}]", f"[{_SPACES}]", f"[{_LETTERS}]", f"[0-9{_LETTERS}]"
+_APOSTROPHE = "['\u2019]"
+_HYPHEN = "[-_\u2010\u2011]"
+# Not `(?i:...)`: RE2 takes Unicode's long s for an s.
+_CLITIC = rf"{_APOSTROPHE}(?:[sSdDmM]|[rRvV][eE]|[lL][lL])\b"
+# Those that are whole in the text that `english` was trained on.
+_ABBREVIATION = (
+    r"(?:Mrs?|Ms|Messrs|Mme|Mlle|Dr|Prof|Rev|Hon|St|Capt|Col|Gen|Gov|Lt|Lieut|Sgt|Sen|Rep|Jr|Sr|Esq|Inc|Ltd|Corp|Co|Vs|"
+    r"Viz|Etc|MRS?|MS|MME|DR|PROF|REV|HON|ST|CAPT|COL|GEN|LT|LIEUT|SGT|SEN|REP|JR|SR|INC|LTD|CORP|CO|VS|ETC|"
+    r"vs|viz|etc|mrs?|dr|jr|sr|inc|ltd|Ph\.D)\."
+)
+# The full stop belongs to a single letter inside of a sentence: `J. Smith`, `p. 5`, but `so do I. He`, `of x. The`.
+_INITIAL = rf"[A-HJ-Z]\.{MARK}|[Ia-z]\.{MARK}{MARK}"
+
+# What is a token; the first alternative that matches counts.
+_TOKEN = "|".join(
+    [
+        _CLITIC,
+        r"(?:[A-Za-z]\.){2,}",  # U.S.
+        _ABBREVIATION,
+        _INITIAL,
+        # 12,000; 1/2; 3.5-inch; 10-year-old; but 1990 - 95
+        rf"[0-9]+(?:[.,:/][0-9]+)*{_WORD}*(?:{_HYPHEN}{_LETTER}{_WORD}*)*",
+        # well-known; O'Brien
+        rf"{_LETTER}{_WORD}*(?:(?:{_HYPHEN}|{_APOSTROPHE}){_WORD}+)*",
+        "\\.\\.\\.+|--+|[\u2014\u2015]+|``|''",
+        # Any other symbol. Emoji: with a variation selector or skin tone, several with joiners.
+        f"{_SYMBOL}(?:[\ufe0e\ufe0f\u20e3\U0001f3fb-\U0001f3ff]|\u200d{_SYMBOL})*",
+    ]
+)
+
+# Patterns and replacements, in order; `\0` is all that matched. These look across white space:
+_ACROSS = (
+    (MARK, " "),
+    # The en dash of 1990-95 is a hyphen, others are dashes; twice for 1-2-3, whose matches overlap.
+    ("([0-9])\u2013([0-9])", "\\1\u2012\\2"),
+    ("([0-9])\u2013([0-9])", "\\1\u2012\\2"),
+    # One mark after a full stop that does not end the text, two if no capital letter follows: see _INITIAL.
+    (rf"\.({_SPACE}+[0-9a-z])", rf".{MARK}{MARK}\1"),
+    (rf"\.({_SPACE}+(?:{_WORD}|{_SYMBOL}))", rf".{MARK}\1"),
+)
+_INSIDE = (
+    (rf"({_WORD})([nN]{_APOSTROPHE}[tT]\b)|({_CLITIC})", rf"\1{MARK}\2\3"),
+    (_TOKEN, rf"\0{MARK}"),
+)
+RULES = (*_ACROSS, *_INSIDE, (f"{_SPACE}+", rf"{MARK}\0{MARK}"))
+WHITE_SPACE = f"{_SPACE}*"  # pieces that are no tokens
+# Afterwards, what the text of tokens becomes; none reaches beyond a token.
+NORMALIZED = (
+    ("``|''|[\u201c-\u201f]", '"'),
+    ("[\u2018-\u201b`]", "'"),
+    ("[\u2013-\u2015]+", "--"),
+    ("[\u2010-\u2012\u2212]", "-"),
+    ("\u2026", "..."),
+)
+
+
+class Word(NamedTuple):
+    """A word or a punctuation mark, and its offsets in the text."""
+
+    text: str
+    start: int  # its first character
+    end: int  # the one after its last
+
+
+def split(text: str) -> list[str]:
+    """Returns the words and punctuation marks of a text: all of it except white space and control characters."""
+    return [word.text for word in split_with_offsets(text)]
+
+
+def split_with_offsets(text: str) -> list[Word]:
+    """Returns the same as `split`, each with its offsets in the text: characters, as Python counts them."""
+    words, marks = [], 0
+    for run in re.finditer(f"[^{_SPACES}]+", _replaced(text, _ACROSS)):
+        start = run.start() - marks
+        marks += run.group().count(MARK)
+        words += [Word(token, start + begin, start + end) for token, begin, end in _split_run(run.group())]
+    return words
+
+
+def split_bytes(text: bytes) -> list[bytes]:
+    """Returns the same as `split`, of UTF-8; bytes that are not are kept: in the token after them or as one."""
+    return [word.encode(errors="surrogateescape") for word in split(text.decode(errors="surrogateescape"))]
+
+
+@functools.lru_cache(2**16)
+def _split_run(run: str) -> list[Word]:
+    """Splits text without white space."""
+    marked, words, end = _replaced(run, _INSIDE), [], 0
+    for piece, token in zip(marked.split(MARK), _replaced(marked, NORMALIZED).split(MARK), strict=True):
+        begin, end = end, end + len(piece)
+        if piece:
+            words.append(Word(token, begin, end))
+    return words
+
+
+def _replaced(text: str, rules: tuple[tuple[str, str], ...]) -> str:
+    for pattern, replacement in _compiled(rules):
+        text = pattern.sub(replacement, text)
+    return text
+
+
+@functools.cache
+def _compiled(rules: tuple[tuple[str, str], ...]) -> list[tuple[re.Pattern, str]]:
+    return [(re.compile(pattern, re.ASCII), replacement.replace(r"\0", r"\g<0>")) for pattern, replacement in rules]
