@@ -5,7 +5,7 @@ import dataclasses
 import os
 import re
 
-from elmo_tf.annotated import numbered_lines
+from elmo_tf.annotated import numbered_lines, words
 from elmo_tf.annotated.numbered_lines import Line
 
 _BEGIN = re.compile(r"#begin document \(?(.*?)\)?;?(?: part (\d+))?\s*$")
@@ -62,10 +62,10 @@ def read_documents(path: str | os.PathLike) -> list[Document]:
                 documents[-1].sentences.append([])
                 documents[-1].speakers.append([])
         elif not text.startswith("# ") and (not text.startswith("#") or len(text.split()) > _WORD + 1):
-            fields = text.split("\t") if "\t" in text else text.split()
+            fields = text.split("\t") if "\t" in text else words.split(text)
             if len(fields) < _WORD + 2 or not documents:
                 raise line.wrong(f"{_WORD + 2} columns or more, after a line #begin document")
-            documents[-1].sentences[-1].append(fields[_WORD].strip() or EMPTY_WORD)
+            documents[-1].sentences[-1].append(words.word(fields[_WORD]) or EMPTY_WORD)
             speaker = fields[_SPEAKER] if len(fields) >= _COLUMNS else ""
             documents[-1].speakers[-1].append("" if speaker in _NOTHING else speaker)
             columns.append((line, fields[-1]))
@@ -102,7 +102,7 @@ def _clusters(columns: list[tuple[Line, str]]) -> list[list[Mention]]:
                 raise line.wrong(f"({cluster} before {cluster})", column)
             if ends:
                 found.setdefault(cluster, []).append((unclosed[cluster].pop(), word + 1))
-    for cluster, words in unclosed.items():
-        if words:
-            raise columns[words[-1]][0].wrong(f"{cluster}) before the document ends", f"({cluster}")
+    for cluster, starts in unclosed.items():
+        if starts:
+            raise columns[starts[-1]][0].wrong(f"{cluster}) before the document ends", f"({cluster}")
     return list(found.values())

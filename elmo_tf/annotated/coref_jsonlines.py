@@ -4,7 +4,7 @@ import os
 
 import msgspec
 
-from elmo_tf.annotated import numbered_lines
+from elmo_tf.annotated import numbered_lines, words
 from elmo_tf.annotated.conll2012 import EMPTY_WORD, Document
 from elmo_tf.annotated.numbered_lines import Line
 from elmo_tf.files import json_file
@@ -70,7 +70,7 @@ def _document(line: Line, labelled: bool) -> Document:
             raise line.wrong(f"mentions inside the {sum(lengths)} words of the document", str([first, last]))
     return Document(
         row.doc_key or "",
-        [[word.strip() or EMPTY_WORD for word in sentence] for sentence in row.sentences if sentence],
+        [[words.word(form) or EMPTY_WORD for form in sentence] for sentence in row.sentences if sentence],
         [[(first, last + 1) for first, last in cluster] for cluster in clusters if cluster],
         speakers if any(map(any, speakers)) else [],
     )

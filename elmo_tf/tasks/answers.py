@@ -5,6 +5,7 @@ Sources of the settings: [P] the paper, [D] the code of document-qa, with which 
 
 import dataclasses
 import logging
+import os
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -82,13 +83,17 @@ class Task(System):
         ),
     }
 
-    read = staticmethod(squad.read_questions)
-    read_unlabelled = staticmethod(squad.read_questions_without_answers)
+    def read(self, path: str | os.PathLike) -> list[Question]:
+        return squad.read_questions(path, self.reading)
+
+    def read_unlabelled(self, path: str | os.PathLike) -> list[Question]:
+        return squad.read_questions_without_answers(path, self.reading)
 
     def example_of(self, item: Sequence[str]) -> Question:
         if isinstance(item, str) or len(item) != 2 or not all(isinstance(text, str) for text in item):
             raise InputError("sentences", "pairs of a paragraph and a question, two texts", repr(item))
-        question = squad.question_of(squad.paragraph_of(item[0]), item[1])
+        tokenizer = self.reading.tokenizer
+        question = squad.question_of(squad.paragraph_of(item[0], tokenizer), item[1], tokenizer=tokenizer)
         if not question.paragraph.words or not question.tokens:
             raise InputError("sentences", "a paragraph and a question that have words", repr(item))
         return question

@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from elmo_tf.annotated import conll2012, coref_jsonlines
 from elmo_tf.annotated.conll2012 import Document, Mention
-from elmo_tf.annotated.numbered_lines import filled_lines, lines, require_some
+from elmo_tf.annotated.numbered_lines import filled_lines, first_line, lines, require_some
 from elmo_tf.config import AboveZero, Positive, Rate
 from elmo_tf.errors import InputError
 from elmo_tf.tasks.documents import clusters_of, cut, mention_rows, window
@@ -25,7 +25,7 @@ from elmo_tf.tasks.layers.coupled_lstm import CoupledLSTM
 from elmo_tf.tasks.layers.mention_spans import MentionSpans
 from elmo_tf.tasks.recipe import Elmo, Fit, Recipe, Spelling, Words
 from elmo_tf.tasks.scores import coref_eval
-from elmo_tf.tasks.system import System, checked_tokens, first_line
+from elmo_tf.tasks.system import System, checked_tokens
 from elmo_tf.tasks.token_vectors import Tokens, TokenVectors, joined, padded
 
 
@@ -57,6 +57,7 @@ class Task(System):
     name = "coreference"
     metric = "average_f1"
     most_predicted = 1
+    predicts_labels = False  # they are genres
     recipes: ClassVar = {
         "paper": CoreferenceRecipe(
             words=Words(dim=300, lower=False, trainable=False, normalize=True),  # [C], which adds Turian's vectors
