@@ -9,7 +9,9 @@ from elmo_tf.annotated import numbered_lines, words
 from elmo_tf.annotated.numbered_lines import Line
 
 _BEGIN = re.compile(r"#begin document \(?(.*?)\)?;?(?: part (\d+))?\s*$")
-_BRACKET = re.compile(r"(?!\d+$)(\()?(\d+)(\))?")
+# A mention's bracket or both, with the cluster's name: a number, or CorefUD's e1. Bars between several are optional.
+_BRACKET = re.compile(r"\((\w+)(\))?|(\w+)\)")
+_BRACKETS = re.compile(rf"(?:{_BRACKET.pattern})(?:\|?(?:{_BRACKET.pattern}))*")
 EMPTY_WORD = "_"  # stands for a word without characters
 _NOTHING = ("-", "_", "*", "")
 _WORD = 3
@@ -45,8 +47,9 @@ def read_documents(path: str | os.PathLike) -> list[Document]:
     """Returns the documents of a file in CoNLL-2012's columns.
 
     The fourth column has the words, the last the mentions: `(1` where one begins, `1)` where it ends, `(1)` for one
-    word, with `|` between several. The tenth of twelve or more has the speaker. A line `#begin document (NAME); part N`
-    begins a document. Lines that begin with `#` and a space are comments. A document without words is left out.
+    word, with or without `|` between several. A cluster's name is a number, or a word such as CorefUD's `e1`. The tenth
+    of twelve or more columns has the speaker. A line `#begin document (NAME); part N` begins a document. Lines that
+    begin with `#` and a space are comments. A document without words is left out.
     """
     documents: list[Document] = []
     columns: list[tuple[Line, str]] = []  # for each word of the last document, its column of mentions
@@ -91,16 +94,17 @@ def _clusters(columns: list[tuple[Line, str]]) -> list[list[Mention]]:
     found: dict[str, list[Mention]] = {}
     unclosed: dict[str, list[int]] = collections.defaultdict(list)  # first words of open mentions, innermost last
     for word, (line, column) in enumerate(columns):
-        for part in [] if column in _NOTHING else column.split("|"):
-            bracket = _BRACKET.fullmatch(part)
-            if not bracket:
-                raise line.wrong("mentions such as (1, 1), (1) or -", column)
-            begins, cluster, ends = bracket.groups()
-            if begins:
+        if column in _NOTHING:
+            continue
+        if not _BRACKETS.fullmatch(column):
+            raise line.wrong("mentions such as (1, 1), (1) or -", column)
+        for begun, ends, ended in _BRACKET.findall(column):
+            cluster = begun or ended
+            if begun:
                 unclosed[cluster].append(word)
-            if ends and not unclosed[cluster]:
+            if ended and not unclosed[cluster]:
                 raise line.wrong(f"({cluster} before {cluster})", column)
-            if ends:
+            if ended or ends:
                 found.setdefault(cluster, []).append((unclosed[cluster].pop(), word + 1))
     for cluster, starts in unclosed.items():
         if starts:

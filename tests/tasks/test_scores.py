@@ -45,6 +45,22 @@ def test_documents_are_added_before_dividing():
     assert coref_eval.average_f1(found) == pytest.approx(mean)
 
 
+def test_repeated_mentions_count_as_in_the_official_scorer():
+    """The numbers are those of reference-coreference-scorers 8.01 for these clusters."""
+    key = [[(0, 2), (2, 3)], [(3, 4), (4, 5), (5, 6)]]
+    response = [
+        [(0, 2), (0, 2), (2, 3)],
+        [(2, 3), (3, 4), (4, 5), (4, 5), (6, 7)],
+        [(3, 4), (5, 6), (6, 7), (6, 7)],
+    ]
+    found = coref_eval.score([key], [response])
+    assert found["muc"] == Counts(2, 3, 2, 5)
+    assert (found["bcub"].gold, found["bcub"].predicted) == (5, 8)
+    assert found["bcub"].recalled == found["bcub"].precise == pytest.approx(11 / 3)
+    assert found["ceafe"].recalled == pytest.approx(5 / 3)
+    assert (found["ceafe"].gold, found["ceafe"].predicted) == (2, 3)
+
+
 def test_mentions_that_the_other_side_lacks_count_nothing():
     found = coref_eval.score([clusters("ab")], [clusters("cd", "e")])
     assert [one.f1 for one in found.values()] == [0, 0, 0]
