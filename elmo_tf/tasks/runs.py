@@ -179,6 +179,7 @@ class _Runs:
             "score": (test or dev)[system.metric],
             "dev": dev,
             "test": test,
+            **system.notes(self._data["test"] or self._data["dev"]),
             "train_examples": len(self._data["train"]),
             "epochs": len(history),
             "best_epoch": best + 1,

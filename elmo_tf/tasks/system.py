@@ -117,6 +117,10 @@ class System(abc.ABC):
     def scores(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> dict[str, float]:
         """Returns the scores over all examples in percent, `metric` among them."""
 
+    def notes(self, examples: Sequence[Example]) -> dict[str, str]:
+        """Returns what has to be said beside the scores of these examples."""
+        return {}
+
     @abc.abstractmethod
     def to_json(self, example: Example, prediction: Prediction) -> dict[str, Any]:
         """Returns what the command `predict` prints for an example."""

@@ -108,7 +108,7 @@ class Trained:
         check_labels(self.system, self.system.labels, examples, data)
         scores, metric = self._predictor.scores(examples), self.system.metric
         found = {"task": self.system.name, "metric": metric, "score": scores[metric]}
-        return found | scores | {"examples": len(examples)}
+        return found | scores | self.system.notes(examples) | {"examples": len(examples)}
 
 
 def load(workdir: str | os.PathLike, task: str | None = None, **reading: Any) -> Trained:
