@@ -19,7 +19,7 @@ class Reading:
     tag_column: Column | None = None  # the same
     labels: tuple[str, ...] = ()  # names of labels that a file has as numbers from 0
     strict: bool = False  # whether an odd line is an error instead of left out
-    tokenizer: str = "penn"  # of running text, one of `running_text.TOKENIZERS`
+    tokenizer: str = "penn"  # of running text, one of `tokenizers.TOKENIZERS`
 
     def split(self, text: str) -> list[str]:
         """Returns the tokens of running text."""

@@ -8,7 +8,7 @@ from elmo_tf import config as config_lib
 from elmo_tf import tasks
 from elmo_tf.annotated import reading
 from elmo_tf.cli.arguments import add_command, positive
-from elmo_tf.text import running_text
+from elmo_tf.text import tokenizers
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
@@ -27,7 +27,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         predict.add_argument("--input", dest="path", required=True, metavar="FILE", help=help_text)
         if name in tasks.RAW_TEXT:
             help_text = "read lines of raw text, split so, and print the characters at which each token begins and ends"
-            predict.add_argument("--tokenizer", choices=running_text.TOKENIZERS, help=help_text)
+            predict.add_argument("--tokenizer", choices=tokenizers.TOKENIZERS, help=help_text)
         if name == "ner":
             help_text = "a line of JSON for each sentence (default), or the input's lines with the tags in their column"
             predict.add_argument("--format", choices=("json", "conll"), default="json", help=help_text)

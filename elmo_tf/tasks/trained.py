@@ -18,7 +18,7 @@ from elmo_tf.errors import InputError
 from elmo_tf.files import json_file, staging
 from elmo_tf.tasks.prediction import Predictor
 from elmo_tf.tasks.system import Example, System
-from elmo_tf.text import running_text
+from elmo_tf.text import running_text, tokenizers
 
 _log = logging.getLogger("elmo_tf")
 
@@ -58,7 +58,7 @@ class Trained:
                 the index of the predicate; for questions, pairs of a paragraph and a question as raw text; for
                 documents, lists of lists of tokens, or texts.
             tokenizer: for `ner` and `sentiment` on sentences of running text, how they are split, one of
-                `running_text.TOKENIZERS`; the results then say in `offsets` the characters at which each token begins
+                `tokenizers.TOKENIZERS`; the results then say in `offsets` the characters at which each token begins
                 and ends. None: the sentences are as above.
 
         Raises:
@@ -66,8 +66,8 @@ class Trained:
         """
         if tokenizer is None:
             return self.predict_examples([self.system.example_of(one) for one in sentences])
-        if tokenizer not in running_text.TOKENIZERS or self.system.name not in tasks.RAW_TEXT:
-            expected = f"one of {', '.join(running_text.TOKENIZERS)}, for {' or '.join(tasks.RAW_TEXT)}"
+        if tokenizer not in tokenizers.TOKENIZERS or self.system.name not in tasks.RAW_TEXT:
+            expected = f"one of {', '.join(tokenizers.TOKENIZERS)}, for {' or '.join(tasks.RAW_TEXT)}"
             raise InputError("tokenizer", expected, f"{tokenizer!r} for {self.system.name}")
         words = [running_text.split(sentence, tokenizer) for sentence in sentences]
         if empty := [sentence for sentence, tokens in zip(sentences, words, strict=True) if not tokens]:

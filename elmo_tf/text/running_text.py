@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from elmo_tf.text import characters, penn
 from elmo_tf.text.penn import Word
 
-TOKENIZERS = ("whitespace", "penn", "unicode", "characters")
 _RUN = re.compile(r"[^ \t\n\v\f\r]+")
 # Parts of a word that an answer may begin or end with.
 _PART = re.compile(r"[-_/\u0640\u2010-\u2015]|[^-_/\u0640\u2010-\u2015]+")
@@ -18,7 +17,7 @@ def split(text: str, tokenizer: str = "penn", finely: bool = False) -> list[Word
     Args:
         text: in any language. Languages without spaces are split into words at punctuation alone, except that
             ideographs and kana are words of one character.
-        tokenizer: one of `TOKENIZERS`.
+        tokenizer: one of `tokenizers.TOKENIZERS`.
         finely: whether hyphens, dashes, slashes and underscores inside a word are words of their own, so that more
             parts of the text begin and end with a word.
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from elmo_tf.text import running_text
+from elmo_tf.text import in_graph, running_text, tokenizers
 
 TEXT = "Zoë didn't\u00a0pay 24-year-olds."
 SPLIT = {
@@ -15,11 +15,17 @@ SPLIT = {
 }
 
 
-@pytest.mark.parametrize("tokenizer", running_text.TOKENIZERS)
+def in_a_graph(text: str, tokenizer: str) -> list[str]:
+    (tokens,) = in_graph.split([text], tokenizer)[0].numpy().tolist()
+    return [token.decode() for token in tokens]
+
+
+@pytest.mark.parametrize("tokenizer", tokenizers.TOKENIZERS)
 def test_words_are_those_of_the_tokenizer_with_their_places(tokenizer):
     words = running_text.split(TEXT, tokenizer)
     assert [word.text for word in words] == SPLIT[tokenizer].split(" ")
     assert [TEXT[word.start : word.end] for word in words] == [word.text for word in words]
+    assert in_a_graph(TEXT, tokenizer) == [word.text for word in words]
 
 
 @pytest.mark.parametrize(
@@ -37,7 +43,7 @@ def test_words_are_those_of_the_tokenizer_with_their_places(tokenizer):
     ],
 )
 def test_other_scripts_are_split_into_their_words(text, expected):
-    assert [word.text for word in running_text.split(text)] == expected.split()
+    assert [word.text for word in running_text.split(text)] == in_a_graph(text, "penn") == expected.split()
 
 
 def test_fine_words_end_at_hyphens_slashes_and_underscores():
