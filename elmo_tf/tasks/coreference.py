@@ -88,17 +88,17 @@ class Task(System):
         if first.startswith("# "):  # a comment, in CoNLL-2012's format
             first = next((line.text for line in filled_lines(path) if not line.text.startswith("# ")), first)
         if first.startswith("{"):
-            found = coref_jsonlines.read_jsonlines(path, labelled=False)
+            found = coref_jsonlines.read_jsonlines(path, labelled=False, tokenizer=self.reading.tokenizer)
         elif first.startswith("#begin document"):
             found = conll2012.read_documents(path)
         else:
-            document = coref_jsonlines.document_of_text("\n".join(line.text for line in lines(path)))
+            document = self._document_of("\n".join(line.text for line in lines(path)))
             found = require_some([document] if document.sentences else [], path, "word")
         return list(map(cut, found))
 
     def example_of(self, item: str | Sequence[Sequence[str]]) -> Document:
         if isinstance(item, str):
-            document = coref_jsonlines.document_of_text(item)
+            document = self._document_of(item)
             if not document.sentences:
                 raise InputError("sentences", "a text with words", repr(item))
         elif not isinstance(item, Sequence) or not item:
@@ -106,6 +106,9 @@ class Task(System):
         else:
             document = Document("", [checked_tokens(sentence) for sentence in item])
         return cut(document)
+
+    def _document_of(self, text: str) -> Document:
+        return coref_jsonlines.document_of_text(text, tokenizer=self.reading.tokenizer)
 
     def drawn(self, examples: Sequence[Document], random: np.random.Generator) -> list[Document]:
         return [window(one, self.recipe.network.window, random) for one in examples]
