@@ -36,7 +36,8 @@ def _add_pos(tasks: argparse._SubParsersAction) -> None:
 def _add_wsd(tasks: argparse._SubParsersAction) -> None:
     help_text = "word sense disambiguation by the nearest average vector of the training senses"
     wsd = add_command(tasks, "wsd", _wsd, help_text)
-    _add_probe_arguments(wsd, _SEMCOR)
+    framework = "or NAME.data.xml of Raganato's framework, with NAME.gold.key.txt beside it"
+    _add_probe_arguments(wsd, f"{_SEMCOR}; {framework}")
     help_text = "as --train; without it, every fifth document of --train is held out"
     wsd.add_argument("--test", metavar="FILE", help=help_text)
     help_text = "WordNet's index.sense: lemmas that are not in --train get their first sense (without it: no answer)"
@@ -89,12 +90,12 @@ def _pos(arguments: argparse.Namespace) -> None:
 
 
 def _wsd(arguments: argparse.Namespace) -> None:
-    from elmo_tf.annotated import semcor
+    from elmo_tf.annotated import semcor, sense_xml
     from elmo_tf.probes import wsd
 
     staging.check_absent(arguments.output)
-    train = semcor.read_semcor(arguments.train)
-    train, test = wsd.split(train) if arguments.test is None else (train, semcor.read_semcor(arguments.test))
+    train = sense_xml.read_senses(arguments.train)
+    train, test = wsd.split(train) if arguments.test is None else (train, sense_xml.read_senses(arguments.test))
     first_senses = None if arguments.sense_index is None else semcor.read_first_senses(arguments.sense_index)
     _finish(wsd.probe(arguments.savedmodel, train, test, first_senses), arguments)
 
