@@ -1,4 +1,4 @@
-"""The commands `probe`, `weights-plot` and `projector`, which show what a model knows."""
+"""The commands `probe`, `weights-plot`, `projector` and `look`, which show what a model knows."""
 
 import argparse
 import json
@@ -22,6 +22,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     _add_blimp(tasks)
     _add_weights_plot(commands)
     _add_projector(commands)
+    _add_look(commands)
 
 
 def _add_pos(tasks: argparse._SubParsersAction) -> None:
@@ -72,6 +73,17 @@ def _add_projector(commands: argparse._SubParsersAction) -> None:
     help_text = "with --text a token, with --semcor a lemma: play or play%%2"
     projector.add_argument("--word", required=True, metavar="W", help=help_text)
     projector.add_argument("--logdir", required=True, metavar="DIR", help="a new folder")
+
+
+def _add_look(commands: argparse._SubParsersAction) -> None:
+    help_text = "write a page about the uses of a word; one HTML file that needs no network and no server"
+    look = add_command(commands, "look", _look, help_text)
+    look.add_argument("--model", required=True, metavar="SOURCE", help=f"a model: {SAVEDMODEL}")
+    look.add_argument(
+        "--input", dest="text", required=True, metavar="FILE", help="one sentence per line, at most 1,000"
+    )
+    look.add_argument("--word", required=True, metavar="W", help="a token of the sentences, in upper or lower case")
+    look.add_argument("--output", required=True, metavar="FILE", help="an HTML file; overwritten if it exists")
 
 
 def _add_probe_arguments(parser: argparse.ArgumentParser, train_help: str) -> None:
@@ -135,3 +147,10 @@ def _projector(arguments: argparse.Namespace) -> None:
         sentences = semcor.read_semcor(arguments.sentences)
     projector.write(arguments.savedmodel, projector.uses_of(sentences, arguments.word), arguments.logdir)
     print(f"tensorboard --logdir {arguments.logdir}")
+
+
+def _look(arguments: argparse.Namespace) -> None:
+    from elmo_tf.probes import look
+
+    look.write(arguments.model, arguments.text, arguments.word, arguments.output)
+    print(arguments.output)
