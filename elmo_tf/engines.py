@@ -6,6 +6,7 @@ batches as TensorFlow, which takes five to ten seconds to start. So TensorFlow p
 """
 
 import importlib.util
+import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
@@ -56,17 +57,19 @@ class NumpyEngine:
     """An `Engine` that computes in NumPy, in float32."""
 
     def __init__(self, source: "Source"):
-        self._source, self._softmax = source, None
-        self._bilm = NumpyBiLM(source.config, source.weights())
+        self._source, self._bilm = source, NumpyBiLM(source.config, source.weights())
+        self._softmax: Softmax | None = None
+        self._lock = threading.Lock()  # several threads may ask for the first score
 
     def vectors(self, sentences: Sequence[Words], mixed: bool) -> list[np.ndarray]:
         layers = self._bilm.layers(sentences)
         return [scalar_mix(one, np.zeros(len(one)), 1.0) for one in layers] if mixed else layers
 
     def softmax(self) -> Softmax:
-        if self._softmax is None:
-            self._softmax = self._source.softmax()
-        return self._softmax
+        with self._lock:
+            if self._softmax is None:
+                self._softmax = self._source.softmax()
+            return self._softmax
 
     def token_log_probs(self, sentences: Sequence[Words], token_ids: Sequence[Sequence[int]]) -> list[np.ndarray]:
         return [
