@@ -3,8 +3,17 @@
 import argparse
 import itertools
 import json
+from typing import TYPE_CHECKING
 
+from elmo_tf.annotated import numbered_lines
+from elmo_tf.cli import quiet
 from elmo_tf.cli.arguments import SAVEDMODEL, add_command, positive
+from elmo_tf.extras import check_keras_backend
+
+if TYPE_CHECKING:
+    from elmo_tf.embedder import Embedder
+    from elmo_tf.engines import Name
+    from elmo_tf.sources import Source
 
 _MODEL = "a model with a softmax: english, a workdir of `elmo-tf train`, or an export made with --softmax"
 _LINES_AT_ONCE = 4096
@@ -18,6 +27,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
         _neighbors,
         "print the uses in a text that are nearest to a word in a sentence, by the cosine of their vectors after "
         "subtracting the mean of the text's vectors",
+        needs_tensorflow=False,
     )
     add = neighbors.add_argument
     add("--savedmodel", required=True, metavar="DIR", help=SAVEDMODEL)
@@ -29,12 +39,14 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
     add("--same-word", action="store_true", help="consider only uses of W (default: all words)")
     add("--json", action="store_true", help="print one line of JSON")
 
-    score = add_command(commands, "score", _score, "print the log-probability of each sentence as a line of JSON")
+    help_text = "print the log-probability of each sentence as a line of JSON"
+    score = add_command(commands, "score", _score, help_text, needs_tensorflow=False)
     score.add_argument("--model", required=True, metavar="SOURCE", help=_MODEL)
     score.add_argument("--input", required=True, metavar="FILE", help="one sentence per line; plain, .gz, .bz2 or .xz")
     score.add_argument("--tokens", action="store_true", help="add the tokens and the log-probability of each")
 
-    fill = add_command(commands, "fill", _fill, "print the likeliest words for a gap in a sentence, as lines of JSON")
+    help_text = "print the likeliest words for a gap in a sentence, as lines of JSON"
+    fill = add_command(commands, "fill", _fill, help_text, needs_tensorflow=False)
     fill.add_argument("text", metavar="SENTENCE", help="a sentence with [MASK], or any sentence with --word")
     fill.add_argument("--model", required=True, metavar="SOURCE", help=_MODEL)
     fill.add_argument("--word", metavar="W", help="find substitutes for this word of the sentence")
@@ -58,12 +70,48 @@ def _verify(arguments: argparse.Namespace) -> None:
         print(line, flush=True)
 
 
+def _chosen_engine(source: "Source", text: str | None = None) -> "Name":
+    """Returns what computes: NumPy, which starts at once, if it can and the file is not large; or else TensorFlow."""
+    from elmo_tf import engines
+
+    if source.engines[0] == "numpy" and not (text and _is_large(text) and engines.tensorflow_is_installed()):
+        return "numpy"
+    check_keras_backend()
+    quiet.load_tensorflow(on_gpu=False)
+    return "tensorflow"
+
+
+def _is_large(text: str) -> bool:
+    """Whether a file has more tokens than make TensorFlow pay."""
+    from elmo_tf import engines
+
+    counts = itertools.accumulate(len(line.text.split()) for line in numbered_lines.lines(text))
+    return any(count > engines.TENSORFLOW_TOKENS for count in counts)
+
+
+def _embedder(model: str, text: str | None = None) -> "Embedder":
+    from elmo_tf import embedder, sources
+
+    source = sources.find(model)
+    return embedder.Embedder(source, engine=_chosen_engine(source, text))
+
+
 def _neighbors(arguments: argparse.Namespace) -> None:
+    from elmo_tf import sources
     from elmo_tf.probes import neighbors
 
     sentence, word = (text.encode(errors="surrogateescape") for text in (arguments.sentence, arguments.word))
-    where, options = (arguments.savedmodel, arguments.text), (arguments.layer, arguments.count, arguments.same_word)
-    uses = neighbors.search(*where, sentence.split(), word, *options)
+    source = sources.find(arguments.savedmodel)
+    uses = neighbors.search(
+        source,
+        arguments.text,
+        sentence.split(),
+        word,
+        arguments.layer,
+        arguments.count,
+        arguments.same_word,
+        engine=_chosen_engine(source, arguments.text),
+    )
     if arguments.json:
         print(json.dumps({"uses": [use._asdict() for use in uses]}, ensure_ascii=False))
     else:
@@ -71,11 +119,8 @@ def _neighbors(arguments: argparse.Namespace) -> None:
 
 
 def _score(arguments: argparse.Namespace) -> None:
-    import elmo_tf
-    from elmo_tf.annotated.numbered_lines import lines as read_lines
-
-    model = elmo_tf.load(arguments.model)
-    lines = (line.text for line in read_lines(arguments.input))
+    model = _embedder(arguments.model, arguments.input)
+    lines = (line.text for line in numbered_lines.lines(arguments.input))
     while chunk := list(itertools.islice(lines, _LINES_AT_ONCE)):
         for one in model.score(chunk):
             line = {
@@ -95,7 +140,5 @@ def _score(arguments: argparse.Namespace) -> None:
 
 
 def _fill(arguments: argparse.Namespace) -> None:
-    import elmo_tf
-
-    for one in elmo_tf.load(arguments.model).fill(arguments.text, arguments.top, arguments.word):
+    for one in _embedder(arguments.model).fill(arguments.text, arguments.top, arguments.word):
         print(json.dumps(one._asdict() | {"score": round(one.score, 6)}, ensure_ascii=False))

@@ -1,8 +1,10 @@
 """The language model's output layer: loss by sampled or full softmax."""
 
 import keras
+import numpy as np
 import tensorflow as tf
 
+from elmo_tf.model.float32 import float32_policy
 from elmo_tf.model.kernels.fused import fused
 from elmo_tf.model.kernels.products import matmul
 
@@ -166,6 +168,16 @@ def _own_copy(variable: keras.Variable) -> tf.Variable:
     copies = replica.strategy.experimental_local_results(variable.value)
     # A worker has only its own replicas' copies, and as many as every other one.
     return copies[(tf.get_static_value(replica.replica_id_in_sync_group) or 0) % len(copies)]
+
+
+@float32_policy()
+def new_softmax(kernel: np.ndarray, bias: np.ndarray) -> SampledSoftmax:
+    """Returns a softmax with weights `(vocab_size, dim)` and `(vocab_size,)`."""
+    softmax = SampledSoftmax(len(kernel))
+    softmax.build((None, kernel.shape[1]))
+    softmax.kernel.assign(kernel)
+    softmax.bias.assign(bias)
+    return softmax
 
 
 def log_uniform_sample(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from elmo_tf import sources
+from elmo_tf import engines, sources
 from elmo_tf.annotated import numbered_lines
 from elmo_tf.embedder import Embedder, Layers, Words
 from elmo_tf.errors import InputError
@@ -32,31 +32,33 @@ class Use(NamedTuple):
 
 
 def search(
-    source: sources.Path,
+    source: sources.Path | sources.Source,
     text: str | os.PathLike,
     sentence: Words,
     word: bytes,
     layer: str = MIX,
     count: int = 10,
     same_word: bool = False,
+    engine: engines.Name | None = None,
 ) -> list[Use]:
     """Returns the uses of words in a text that are most similar to the first use of a word in a sentence, best first.
 
     Args:
-        source: the model, as for `elmo_tf.load`.
+        source: the model, as for `elmo_tf.load`, or found already.
         text: a file, plain or compressed, with one tokenized sentence per line.
         sentence: its tokens, `word` among them.
         word: the one to compare with.
         layer: a layer's number, or "elmo".
         count: the largest number of uses to return.
         same_word: whether to consider only uses of `word`.
+        engine: what computes, as for `elmo_tf.load`.
 
     Raises:
         InputError: if the word is not in its sentence, there is no use in the text, or a file cannot be used.
     """
     if word not in sentence:
         raise InputError("sentence", f"the word {_shown(word)!r} in it", repr(_shown(b" ".join(sentence))))
-    found = sources.find(source)
+    found = source if isinstance(source, sources.Source) else sources.find(source)
     names = [MIX, *map(str, range(found.num_layers))]
     if layer not in names:
         raise InputError("layer", f"one of {', '.join(names)}", layer)
@@ -66,7 +68,7 @@ def search(
     lines = _lines(text, only, progress)
     try:
         first = list(itertools.islice(lines, 1))  # before the model is loaded, which takes seconds
-        model = Embedder(found)
+        model = Embedder(found, engine=engine)
         ((_, vectors),) = model.embed([sentence], layers)
         embedded = _embed(itertools.chain(first, lines), layers, model)
         uses = nearest_uses(sentence, vectors[sentence.index(word)], embedded, count, only)
