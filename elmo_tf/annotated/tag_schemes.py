@@ -29,6 +29,11 @@ def is_bioul(tags: Iterable[str]) -> bool:
     return any(tag[0] in "LEUSMW" for tag in tags)
 
 
+def unopened(tags: Sequence[str]) -> str | None:
+    """Returns the first tag that continues a span of a kind that no tag begins, as in IOB1; None: there is none."""
+    return next((tag for tag in tags if tag[0] in "ILE" and f"B-{tag[2:]}" not in tags), None)
+
+
 def misplaced(tags: Sequence[str], bioul: bool) -> int | None:
     """Returns the index of a sentence's first misplaced tag, by BIOUL if `bioul`, else by IOB2; None: all fit."""
     for place, (before, tag) in enumerate(zip(["O", *tags], [*tags, "O"], strict=True)):

@@ -12,12 +12,15 @@ from elmo_tf.model.kernels import lstmp_packed
 from elmo_tf.model.kernels.packing import Packing, pack
 from elmo_tf.model.lstm_cell import Clips
 from elmo_tf.model.names import DIRECTIONS
+from elmo_tf.model.tracking import Tracked
 from elmo_tf.model.walk import Layer, States, run_directions
 from elmo_tf.text import char_ids as char_ids_lib
 
 
-class Encoder(keras.layers.Layer):
+class Encoder(Tracked, keras.layers.Layer):
     """The base of `BiLM` and `PackedBiLM`: a token encoder and each direction's LSTMs, run over whole sentences."""
+
+    collections = ("lstms",)
 
     config: config_lib.ModelConfig
     product_dtype: str

@@ -12,6 +12,7 @@ from elmo_tf.model.encoder import Encoder, new_char_cnn
 from elmo_tf.model.float32 import float32_policy
 from elmo_tf.model.kernels import lstmp_packed
 from elmo_tf.model.names import DIRECTIONS, relative_names
+from elmo_tf.model.tracking import Tracked
 
 
 @keras.saving.register_keras_serializable("elmo_tf")
@@ -57,8 +58,10 @@ class PackedBiLM(Encoder):
         return bilm
 
 
-class _PackedLSTMP(keras.layers.Layer):
+class _PackedLSTMP(Tracked, keras.layers.Layer):
     """The weights of one LSTM as `lstmp_packed.Kernels` of the products' dtype."""
+
+    collections = ("_kernels",)
 
     def __init__(self, config: config_lib.LSTMConfig, product_dtype: str, **kwargs):
         super().__init__(trainable=False, **kwargs)

@@ -117,10 +117,12 @@ class SampledSoftmax(keras.layers.Layer):
         return tf.nn.sparse_softmax_cross_entropy_with_logits(targets, logits)
 
 
+@tf.function(autograph=False)
 def _sampled_losses(inputs, true_logits, kernel, offsets, words, targets, dtype):
     """Returns the negative log-likelihoods `(num_tokens,)` against sampled words, with a hand-written gradient.
 
     The scores `(num_sampled, num_tokens)` are by far a step's largest array: only they and their gradient are stored.
+    The graph is its own, because TensorFlow keeps that of a custom gradient for good: it must not hold the weights.
     """
 
     @tf.custom_gradient
