@@ -27,7 +27,7 @@ FLOORS = (
     {f"{CLUSTER}flink_cluster", f"{CLUSTER}java_server", f"{CLUSTER}job_service", f"{CLUSTER}owner"},
     {"elmo_tf.beam.running"},
     {"elmo_tf.beam.corpus", "elmo_tf.beam.embed", "elmo_tf.beam.preprocess"},
-    {"elmo_tf.api", "elmo_tf.beam", "elmo_tf.elmo", "elmo_tf.probes", "elmo_tf.spacy"},
+    {"elmo_tf.allennlp", "elmo_tf.api", "elmo_tf.beam", "elmo_tf.elmo", "elmo_tf.probes", "elmo_tf.spacy"},
     {"elmo_tf.tasks"},
     {"elmo_tf.cli"},  # alone up here: nothing imports it
 )
